@@ -70,7 +70,7 @@ tfc_status tfc_array_check_room(const struct tfc_tensor *t, const char *name, tf
   return NULL;
 }
 
-// A block of elements and the texts behind them: one allocation.
+// One allocation for a block of elements and the texts that they point to.
 static tfc_status strings_from_tensor(const struct tfc_tensor *t, const char *name, tfc_array *out) {
   size_t count = (size_t)tfc_tensor_elements(t), total = 0;
   for (size_t i = 0; i < count; i++) total += tfc_tensor_get_string(t, (int64_t)i).size;
@@ -93,7 +93,7 @@ static tfc_status strings_from_tensor(const struct tfc_tensor *t, const char *na
 
 tfc_status tfc_array_from_tensor(struct tfc_tensor *t, const char *name, tfc_array *out) {
   if (t->dtype == TFC_STRING) return strings_from_tensor(t, name, out);
-  if (out->data && !out->owner) { // the caller's memory: there is room
+  if (out->data && !out->owner) { // the caller's memory: tfc_array_check has found room
     if (t->size) memcpy(out->data, t->data, t->size);
     describe(t, out);
     return NULL;

@@ -1,5 +1,5 @@
-// Calls: names looked up once, and a plan for each of the last few shapes of feeds. Steps of one session are kept apart
-// by the session; what a call owns (its plans) is under its lock.
+// Calls: names are looked up once, and each of the last few sets of feed shapes has its plan. The session keeps steps
+// apart; a call's plans are guarded by the call's lock.
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -135,7 +135,7 @@ static tfc_status make_plan(const struct tfc_call *call, const struct tfc_tensor
   return s;
 }
 
-// Under the lock: room for one more, by dropping the plan that was used least lately and that nobody runs.
+// The caller holds the lock. Makes room for one more plan: drops the plan that was used longest ago and is not running.
 static bool make_room(struct tfc_call *call) {
   if (call->plan_count < MOST_PLANS) return true;
   uint32_t oldest = MOST_PLANS;
@@ -148,8 +148,8 @@ static bool make_room(struct tfc_call *call) {
   return true;
 }
 
-// A plan for these feeds, held until it is given back. Where all places are taken by running ones it belongs to this
-// call alone (*out_own), and goes with it.
+// A plan for these feeds, held until it is given back. If all places hold running plans, the new plan belongs to this
+// call alone (*out_own) and is freed after it.
 static tfc_status take_plan(struct tfc_call *call, const struct tfc_tensor *feeds, struct tfc_plan **out,
                             bool *out_own) {
   tfc_status s = NULL;

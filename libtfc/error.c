@@ -1,4 +1,4 @@
-// Errors: a status under its public name. The numbers are promises, so they are written down and not derived.
+// Errors: a status under its public name. The public numbers must not change, so they are written here and not derived.
 #include "libtfc/model.h"
 
 static tfc_status status_of(const tfc_error *error) {

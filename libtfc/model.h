@@ -13,7 +13,7 @@ struct tfc_model {
   double *order;       // [node]; NULL: none
 };
 
-// An error of the public interface is a status: same record, same owner.
+// A public error is a status: the same record, owned in the same way.
 static inline tfc_error *tfc_error_of(tfc_status status) {
   return (tfc_error *)status;
 }

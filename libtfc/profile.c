@@ -7,7 +7,7 @@
 #include "runtime/base/arena.h"
 
 struct tfc_profile {
-  struct tfc_arena arena; // the events and their names: nothing of the model's, which may be closed before
+  struct tfc_arena arena; // owns the events and their names, because the model may be closed before the profile
   tfc_profile_event *events;
   size_t count;
 };
@@ -44,7 +44,7 @@ static tfc_status describe(struct tfc_model *m, const struct tfc_plan_info *info
   }
   for (size_t i = 0; i < from->transfers.count; i++) {
     const struct tfc_profile_transfer *t = &from->transfers.data[i];
-    if (t->id >= info->transfer_count) continue; // of a step in ready order: nobody's
+    if (t->id >= info->transfer_count) continue; // in a step in ready order: it has no transfer in the plan
     const struct tfc_plan_transfer *p = &info->transfers[t->id];
     out->events[out->count++] = (tfc_profile_event){.node = keep(&out->arena, g->nodes[p->tensor.node].name),
                                                     .op = "transfer",
@@ -71,8 +71,8 @@ tfc_status tfc_profile_run(struct tfc_model *m, struct tfc_plan *plan, const str
   const struct tfc_collector_names names = {m->graph, info};
   bool ran = false;
   if (!profile) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  // Loops run their nodes as often as they like: room for sixteen times each. What exceeds that is an error, since the
-  // step has been taken and cannot be taken back for another try.
+  // Loops run their nodes any number of times: there is room for sixteen times each. More is an error, because the step
+  // was taken and cannot be repeated.
   TFC_TRY(s, tfc_collector_create(m->devices.count, 4096 + 16 * (size_t)m->graph->node_count, &collector));
   TFC_TRY(s, tfc_collector_watch(collector, &m->devices));
   tfc_collector_reset(collector);

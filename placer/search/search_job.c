@@ -271,7 +271,8 @@ static struct tfc_budget few(const struct tfc_search_job *j, struct tfc_random *
 }
 
 // Finds parts of the graph that should stay together; *out_count: how many. Most of the time these are communities of
-// any size; otherwise what an annealing keeps together in which memory only has a price, or what is on one device now.
+// any size; otherwise the units that one device holds, either now or after an annealing that may exceed memory limits
+// at a price.
 static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
   const struct tfc_problem *p = q->p;
   const uint32_t way = (uint32_t)tfc_random_below(q->random, 6);

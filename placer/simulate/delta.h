@@ -24,12 +24,12 @@ void tfc_delta_free(struct tfc_delta *delta);
 // Makes a placement the incumbent (copied). `rank` NULL: the problem's. `out` may be NULL.
 void tfc_delta_reset(struct tfc_delta *delta, const tfc_device_id *device, const uint32_t *rank,
                      struct tfc_verdict *out);
-// The incumbent after these moves (units at most once each), and, for the step objective, after swapping the ranks of
-// pairs of nodes (swaps[2 * i], swaps[2 * i + 1], done in sequence). Same meaning as tfc_simulate with cutoff. The
-// verdict's arrays are ignored and its transfers are not counted (0).
+// Evaluates a trial: the incumbent after these moves (each unit at most once) and, for the step objective, after
+// swapping the ranks of pairs of nodes (swaps[2 * i], swaps[2 * i + 1], one after the other). `cutoff` as in
+// tfc_simulate. The verdict's arrays are not filled, and its transfers are not counted (0).
 void tfc_delta_try(struct tfc_delta *delta, const struct tfc_move *moves, uint32_t move_count, const uint32_t *swaps,
                    uint32_t swap_count, int64_t cutoff, struct tfc_verdict *out);
-// What was tried last becomes the incumbent (it must have been legal and not cut).
+// The last trial becomes the incumbent (it must have been legal and not cut off).
 void tfc_delta_commit(struct tfc_delta *delta);
 const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta); // [unit] of the incumbent
 // [node] of the incumbent, until the next trial.

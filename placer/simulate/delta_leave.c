@@ -37,8 +37,8 @@ static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
   return low;
 }
 
-// Whether it makes no difference that a transfer ends at another instant (`latest`: the later of the two): every
-// operation that waits for it waits longer for something else.
+// Whether it has no effect that a transfer ends at another instant (`latest`: the later of the two), because every
+// operation that waits for it waits longer for another input.
 static bool is_ignored(const struct tfc_delta *d, const struct tfc_engine_ride *ride, int64_t latest) {
   const struct tfc_cost_graph *g = d->problem->graph;
   for (uint32_t c = g->first_consumer[ride->tensor]; c < g->first_consumer[ride->tensor + 1]; c++) {

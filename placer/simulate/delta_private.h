@@ -16,8 +16,9 @@ struct undo {
   tfc_device_id from;
 };
 
-// A silent transfer: one that only the trial has (`added`), or only the incumbent, and that changes nothing else. Other
-// transfers on its wire may move in time because of it, until `end`, but no operation starts earlier or later for that.
+// A silent transfer: one that only the trial has (`added`) or only the incumbent has, and that has no effect on any
+// operation. Until `end`, other transfers on its wire may be earlier or later because of it, but no operation starts at
+// another time.
 struct silent {
   uint32_t tensor, wire;
   tfc_device_id device;
@@ -79,8 +80,8 @@ int64_t tfc_delta_leaves(struct tfc_delta *delta);
 int64_t tfc_delta_leaves_after(const struct tfc_delta *delta, int64_t past);
 // Whether the trial and the incumbent differ at that instant by a silent transfer that is under way.
 bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);
-// Makes the incumbent's state at an instant `time` (in its block) right for the trial, none of whose differences has
-// begun by then; `past` as above, or -1.
+// Changes a saved state of the incumbent, of the instant `time` (`block`), into the trial's state at that instant,
+// which must be before the first difference; `past` as above, or -1.
 void tfc_delta_adjust(const struct tfc_delta *delta, uint8_t *block, int64_t time, int64_t past);
 
 // --- recording -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 struct entry {
   struct tfc_node node; // begins are not used here
   struct tfc_output *edges;
-  uint32_t edge_capacity; // 0: a view
+  uint32_t edge_capacity; // 0: the edges are a view
   const struct tfc_attr *attrs;
   const tfc_dtype *types;
 };
@@ -20,7 +20,7 @@ struct entry {
 struct tfc_builder {
   const struct tfc_graph *base;
   TFC_ARRAY(struct entry) entries;
-  struct tfc_strmap names; // name → number to try next for one that is taken
+  struct tfc_strmap names; // name → number to try next if the name is in use
   struct tfc_arena arena;  // goes with the finished graph
   tfc_str device, scope;
   tfc_status status;
@@ -201,10 +201,10 @@ static const struct tfc_attr *given(const struct attr_list *attrs, tfc_str name)
   return tfc_attr_find(&view, name);
 }
 
-// Adds what follows from the inputs: types, numbers, lists of types. Room for them is there.
+// Adds the attributes that follow from the inputs: types, numbers, lists of types. The array has room for them.
 static tfc_status infer_attrs(struct tfc_builder *b, const struct tfc_op_signature *sig,
                               const struct tfc_node_spec *spec, struct attr_list *attrs) {
-  // How many tensors the arguments take that say so themselves; and who shares the rest.
+  // Counts the tensors of arguments that state their number, and the arguments that share the rest.
   uint32_t fixed = 0, sharing = 0;
   tfc_str shared = {0};
   for (uint32_t a = 0; a < sig->input_count; a++) {
@@ -405,10 +405,10 @@ struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, ui
   return e->edges[input];
 }
 
-// Edges of its own, with room for one more.
+// Gives the node edges of its own, with room for one more.
 static bool own_edges(struct tfc_builder *b, struct entry *e) {
   uint32_t count = e->node.input_count + e->node.control_count;
-  e->node.raw = TFC_STR(""); // it is no longer the file's
+  e->node.raw = TFC_STR(""); // the node differs from the file now
   if (count < e->edge_capacity) return true;
   struct tfc_output *edges = TFC_ARENA_ARRAY(&b->arena, struct tfc_output, 2 * count + 2);
   if (!edges) {
@@ -531,7 +531,7 @@ tfc_status tfc_builder_snapshot(const struct tfc_builder *b, struct tfc_graph **
   struct tfc_graph *g = NULL;
   if (b->status) return tfc_status_clone(b->status);
   TFC_RETURN_IF_ERROR(tfc_graph_new(&g));
-  tfc_status s = fill(b, g); // its views into the builder's arena are good as long as the builder is
+  tfc_status s = fill(b, g); // views into the builder's arena are valid as long as the builder
   if (s)
     tfc_graph_release(g);
   else

@@ -1,5 +1,5 @@
-// Writing graphs: the bytes of the file are copied field by field, whatever they are, and only the device of a NodeDef
-// is replaced; lengths above it follow. Nodes that did not come from a file are written from what is known of them.
+// Writing graphs: the bytes of the file are copied field by field, also unknown fields. Only the device of each NodeDef
+// is replaced, and the lengths around it. Nodes that did not come from a file are written from their records.
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static tfc_str ask(struct devices *d, tfc_str name, tfc_str device) {
   return d->fn(d->arg, tfc_text_view(&d->key), device);
 }
 
-// A NodeDef with the device that the callback gives: in the old one's place, or behind the inputs (order of fields
-// means nothing, but this is where other writers put it).
+// Writes a NodeDef with the device that the callback returns, in the place of the old one or after the inputs (the
+// order of fields has no meaning, but other writers put it there).
 static tfc_status copy_node(struct devices *d, tfc_str bytes, struct tfc_text *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
@@ -56,7 +56,7 @@ static tfc_status copy_node(struct devices *d, tfc_str bytes, struct tfc_text *o
   return NULL;
 }
 
-// Copies a message; `inner` rewrites the ones under field `number`.
+// Copies a message; `inner` rewrites the messages in field `number`.
 typedef tfc_status (*rewrite_fn)(struct devices *d, tfc_str bytes, struct tfc_text *out);
 static tfc_status copy_message(struct devices *d, tfc_str bytes, uint32_t number, rewrite_fn inner, uint32_t number2,
                                rewrite_fn inner2, struct tfc_text *out) {
@@ -103,7 +103,7 @@ static tfc_status copy_graph_def(struct devices *d, tfc_str bytes, struct tfc_te
   return copy_message(d, bytes, 1, copy_node, 2, copy_library, out);
 }
 
-// A graph that is no file's: its nodes, then the library and versions of the graph that it was made from.
+// A graph without a file: its nodes, then the library and versions of the graph that it was made from.
 static tfc_status encode_graph_def(struct devices *d, const struct tfc_graph *g, struct tfc_text *out) {
   tfc_status s = NULL;
   struct tfc_text part = {0};
@@ -144,7 +144,7 @@ static tfc_status encode_graph_def(struct devices *d, const struct tfc_graph *g,
   return s;
 }
 
-// MetaGraphDef around a new graph: what was around the old one, or just what loading asks for.
+// Writes a MetaGraphDef around a new graph: the fields of the old one, or only those that loading needs.
 static void wrap_meta(const struct tfc_source *src, tfc_str graph_def, bool tagged, struct tfc_text *out) {
   bool written = false;
   if (src && src->meta_graph.data) {
@@ -236,7 +236,7 @@ static tfc_status write_saved_model(const struct tfc_graph *g, tfc_str content, 
     if (!from || !to) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     TFC_TRY(s, copy_tree(from, to, 0));
   }
-  s = tfc_file_write(file, content); // last: without it the directory is no model
+  s = tfc_file_write(file, content); // last, because a directory without it is no model
 out:
   free(file);
   free(from);

@@ -1,4 +1,4 @@
-// Nodes that a builder made, as NodeDef.
+// Writes nodes that a builder made as NodeDef.
 #include "runtime/graph/export_internal.h"
 
 void tfc_wire_put_shape(struct tfc_text *out, uint32_t number, const struct tfc_shape *shape) {

@@ -94,7 +94,7 @@ static tfc_status push_types(struct tfc_graph *g, struct types *types, const str
 tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
   tfc_status s = NULL;
   struct types types = {0};
-  // The op of the node before is often that of the next: compare before looking it up.
+  // Consecutive nodes often have the same op: compare before looking it up.
   tfc_str last = {0};
   const struct tfc_op_def *last_def = NULL;
   const struct tfc_graph *library = g->library ? g->library : g;
@@ -184,7 +184,7 @@ tfc_status tfc_graph_resolve_edges(struct tfc_graph *g, const tfc_str *texts) {
   return NULL;
 }
 
-// Ops that tfc does not know have as many outputs as somebody uses: those get numbers behind all others.
+// Ops that tfc does not know have as many outputs as consumers use: these are numbered after all others.
 static tfc_status number_unknown_outputs(struct tfc_graph *g) {
   uint32_t *wanted = NULL;
   for (uint32_t e = 0; e < g->edge_count; e++) {
@@ -272,7 +272,7 @@ static tfc_status make_consumers(struct tfc_graph *g) {
   return NULL;
 }
 
-// Does every edge come from a node further up? Then there is no cycle.
+// Whether every edge comes from an earlier node: then there is no cycle.
 static bool is_sorted(const struct tfc_graph *g) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];

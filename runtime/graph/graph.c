@@ -77,8 +77,8 @@ const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str
   return id ? &g->functions[*id] : NULL;
 }
 
-// The graph has no such node: which one may be meant. The end of a name is as good as the whole, since scopes are what
-// people leave out.
+// For a missing node: finds a node with a similar name. A match at the end of a name counts as much as a whole one,
+// because users often leave out scopes.
 static tfc_status no_node(const struct tfc_graph *g, tfc_str name) {
   struct tfc_nearest nearest = {.text = name};
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -182,7 +182,7 @@ tfc_str tfc_node_attr_string(const struct tfc_graph *g, const struct tfc_node *n
   return a && a->kind == TFC_ATTR_STRING ? a->s : tfc_str_from(otherwise);
 }
 
-// Where the back edge of a loop starts; by name where no family has the op.
+// Whether the node starts the back edge of a loop; by name if the op has no row.
 static bool is_back_edge(const struct tfc_node *n) {
   if (n->def) return n->def->flags & TFC_OP_NEXT_ITERATION;
   return tfc_str_is(n->op, "NextIteration") || tfc_str_is(n->op, "RefNextIteration");
@@ -210,13 +210,13 @@ tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order)
   }
   if (tail == g->node_count) goto out;
 
-  // Somebody waits: following any unmet input from there must come round.
+  // Some node waits: following unmet inputs from there must reach a cycle.
   uint32_t at = 0;
   while (!waits[at]) at++;
   for (uint32_t step = 0; step < 2 * g->node_count; step++) {
     const struct tfc_node *n = &g->nodes[at];
     const struct tfc_output *in = tfc_node_inputs(g, n);
-    if (step >= g->node_count && waits[at] == UINT32_MAX) break; // round once: `at` lies on the cycle
+    if (step >= g->node_count && waits[at] == UINT32_MAX) break; // after that many steps, `at` is on the cycle
     if (step >= g->node_count) waits[at] = UINT32_MAX;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
       if (waits[in[k].node] && !is_back_edge(&g->nodes[in[k].node])) {

@@ -1,5 +1,5 @@
-// Which of the formats a file is, and down to its GraphDef. A file is told apart by its content: text by having no
-// control characters, binary messages by which fields they have.
+// Finds the format of a file, and its GraphDef. The content decides the format: text has no control characters, and
+// binary messages are distinguished by their fields.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,7 +72,7 @@ static enum kind kind_of_text(tfc_str text) {
   return kind_graph;
 }
 
-// The MetaGraphDef that a SavedModel is used by: tagged "serve", else "train", else the first.
+// The MetaGraphDef of a SavedModel that is used: the one tagged "serve", else "train", else the first.
 static tfc_str pick_meta_graph(tfc_str saved_model) {
   struct tfc_wire w = tfc_wire_of(saved_model), m, t;
   struct tfc_field f, e, g = {0};
@@ -105,7 +105,7 @@ static tfc_status last_field(tfc_str bytes, uint32_t number, tfc_str *out) {
   return w.error ? tfc_status_make(TFC_INVALID_ARGUMENT, "%s (field %u)", w.error, f.number) : NULL;
 }
 
-// From the bytes of `src` to a graph that owns it.
+// Makes a graph from the bytes of `src`; the graph owns `src`.
 static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char *path, tfc_graph_format *out_format,
                               struct tfc_graph **out) {
   static const char *const messages[] = {"GraphDef", "MetaGraphDef", "SavedModel"};
@@ -152,7 +152,7 @@ static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char 
   if (out_format) *out_format = text && kind == kind_graph ? TFC_FORMAT_PBTXT : formats[kind];
   *out = g, g = NULL;
 out:
-  if (!g && s) tfc_source_release(src); // no graph took it
+  if (!g && s) tfc_source_release(src); // no graph owns it
   tfc_graph_release(g);
   return tfc_status_annotate(s, "%s", path);
 }

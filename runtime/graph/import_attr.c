@@ -213,7 +213,7 @@ tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_
   TFC_RETURN_IF_ERROR(read_numbers(bytes, vf, t.data, room, size, &n));
   if (n < vf.per_element) {
     memset(t.data, 0, t.size);
-  } else if (n < room) { // the last one goes on
+  } else if (n < room) { // the last value is repeated
     size_t element = tfc_dtype_size(t.dtype), last = (n / vf.per_element - 1) * element;
     for (size_t at = last + element; at < t.size; at += element)
       memcpy((char *)t.data + at, (char *)t.data + last, element);
@@ -336,7 +336,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
     }
   }
   out->count = n;
-  out->ints = items; // all list members share their place
+  out->ints = items; // all list members are in one union
   return NULL;
 }
 
@@ -391,7 +391,7 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
   return w.error ? bad(w.error) : NULL;
 }
 
-// Nearly all attributes are a name and one short value, as protocol buffers write them.
+// Nearly all attributes are a name and one short value, written as by the protocol buffers library.
 static bool read_short(tfc_str bytes, struct tfc_attr *out) {
   const uint8_t *p = (const uint8_t *)bytes.data;
   enum { KEY = 1 << 3 | TFC_WIRE_BYTES, VALUE = 2 << 3 | TFC_WIRE_BYTES, FIRST_LONG = 0x80 };

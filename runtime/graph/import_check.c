@@ -1,4 +1,4 @@
-// What TensorFlow asks of a GraphDef when it imports it, beyond that its parts fit together.
+// What TensorFlow checks when it imports a GraphDef, besides references between its parts.
 #include "runtime/graph/device_spec.h"
 #include "runtime/graph/import_internal.h"
 

@@ -1,5 +1,5 @@
-// A host buffer is one allocation: the record, and the elements 64 bytes behind it. It is counted, with the text of its
-// strings, on the account of the thread that made it.
+// A host buffer is one allocation: the record, and the elements 64 bytes after its start. The bytes, including those of
+// its strings, are counted on the account of the thread that made it.
 #include "runtime/graph/tensor.h"
 
 #include <assert.h>
@@ -170,7 +170,7 @@ bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value) {
     memcpy(data, value.data, value.size);
     if (b) atomic_fetch_add_explicit(&b->beside, value.size, memory_order_relaxed);
   }
-  if (b && s->data) { // what was put there in another way was not counted
+  if (b && s->data) { // a string that was stored in another way was not counted
     uint64_t counted = atomic_load_explicit(&b->beside, memory_order_relaxed) - value.size;
     size_t gone = s->size < counted ? s->size : counted;
     atomic_fetch_sub_explicit(&b->beside, gone, memory_order_relaxed);

@@ -57,7 +57,7 @@ static tfc_str rest_of_line(const struct scanner *s) {
   return (tfc_str){s->at, (size_t)(p - s->at)};
 }
 
-// A word, or a number: what holds together without blanks and punctuation.
+// A word or a number: characters up to a blank or punctuation.
 static tfc_str word(struct scanner *s) {
   skip_blank(s);
   const char *from = s->at;
@@ -78,7 +78,7 @@ static int hex_digit(char c) {
   return -1;
 }
 
-// "..." '...' one behind the other are one string.
+// Adjacent "..." or '...' are one string.
 static tfc_status read_string(struct scanner *s, struct tfc_text *out) {
   skip_blank(s);
   bool any = false;

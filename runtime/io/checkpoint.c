@@ -66,7 +66,7 @@ static tfc_status read_header(struct tfc_checkpoint *c, tfc_str bytes) {
   return c->shards ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// The map from variables' own names to keys that checkpoints of objects carry.
+// Reads the map from variables' own names to keys, which checkpoints of objects contain.
 static tfc_status read_aliases(struct tfc_checkpoint *c) {
   tfc_str key = TFC_STR("_CHECKPOINTABLE_OBJECT_GRAPH");
   struct tfc_tensor t = {0};
@@ -93,7 +93,7 @@ static tfc_status read_aliases(struct tfc_checkpoint *c) {
         return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   }
-  return NULL; // a broken map only means that names are not found by it
+  return NULL; // without the map, names are not found, but keys are
 }
 
 static tfc_status read_index(struct tfc_checkpoint *c) {
@@ -194,7 +194,8 @@ static tfc_status wrong_checksum(void) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "its checksum is wrong");
 }
 
-// Lengths as varints, their checksum, the bytes; the checksums take the lengths as 32 bits (64 for giants).
+// The format is: lengths as varints, their checksum, the bytes. The checksum covers the lengths as 32-bit numbers (64
+// bits for very long strings).
 static tfc_status read_strings(tfc_str data, const struct entry *e, struct tfc_tensor *t) {
   struct tfc_wire w = tfc_wire_of(data);
   size_t n = (size_t)tfc_tensor_elements(t);
@@ -235,7 +236,7 @@ static tfc_status read_plain(struct tfc_checkpoint *c, const struct entry *e, st
   TFC_RETURN_IF_ERROR(tfc_tensor_bytes(e->dtype, &e->shape, &bytes));
   if (tfc_dtype_is_ref(e->dtype) || (!tfc_dtype_is_plain(e->dtype) && e->dtype != TFC_STRING))
     return tfc_status_make(TFC_UNIMPLEMENTED, "it holds %s", tfc_dtype_name(e->dtype));
-  // A string takes at least a byte in the file, anything else all its bytes: before memory is asked for.
+  // Checked before allocating: a string needs at least one byte in the file, other elements all their bytes.
   if (e->dtype == TFC_STRING ? bytes / sizeof(struct tfc_string) > data.size : bytes != data.size)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "it has %zu bytes, which does not fit its shape", data.size);
   TFC_RETURN_IF_ERROR(tfc_tensor_create(e->dtype, &e->shape, &t));

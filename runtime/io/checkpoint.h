@@ -1,5 +1,5 @@
 // Checkpoints in TensorFlow's V2 format: PREFIX.index (a sorted table of entries) and PREFIX.data-?????-of-?????.
-// Slices of partitioned variables are put together when read; strings too; every checksum is verified.
+// Reading joins slices of partitioned variables, also of strings, and verifies every checksum.
 //
 //   struct tfc_checkpoint *c = NULL;
 //   TFC_TRY(s, tfc_checkpoint_open("model.ckpt-100", &c));
@@ -23,28 +23,30 @@ TFC_MUST_USE tfc_status tfc_checkpoint_open(const char *prefix, struct tfc_check
 void tfc_checkpoint_close(struct tfc_checkpoint *c); // NULL is fine
 // The tensors in order of name; slices are not listed. Borrowed.
 const struct tfc_checkpoint_entry *tfc_checkpoint_entries(const struct tfc_checkpoint *c, size_t *out_count);
-// By its key, or, in checkpoints of objects (TensorFlow 2), by the variable's own name. NULL: not there.
+// Finds a tensor by its key or, in checkpoints of objects (TensorFlow 2), by the variable's own name. NULL: there is
+// none.
 const struct tfc_checkpoint_entry *tfc_checkpoint_find(const struct tfc_checkpoint *c, tfc_str name);
 TFC_MUST_USE tfc_status tfc_checkpoint_read(struct tfc_checkpoint *c, tfc_str name, struct tfc_tensor *out);
-// A part: `starts` and `lengths` by dimension, `rank` of them. A slice that is stored as such is read alone.
-// INVALID_ARGUMENT: it lies outside of the tensor.
+// Reads a part: `starts` and `lengths` by dimension, `rank` of them. If a stored slice equals the part, only that slice
+// is read. INVALID_ARGUMENT: the part is outside of the tensor.
 TFC_MUST_USE tfc_status tfc_checkpoint_read_slice(struct tfc_checkpoint *c, tfc_str name, int rank,
                                                   const int64_t *starts, const int64_t *lengths,
                                                   struct tfc_tensor *out);
 
-// One tensor, or one slice of a tensor: then `whole` is the shape of all and `offsets[rank]` where the slice begins.
+// One tensor, or one slice of a tensor: then `whole` is the shape of the whole tensor, and the slice begins at
+// `offsets[rank]`.
 struct tfc_checkpoint_item {
   tfc_str name;
   const struct tfc_tensor *tensor; // host memory
   const struct tfc_shape *whole;   // NULL: not a slice
   const int64_t *offsets;
 };
-// Data first, the index last: a checkpoint that cannot be finished leaves the old one. Folders on the way are made.
+// Writes data first and the index last, so that a failure leaves an old checkpoint unchanged. Creates missing folders.
 // DATA_LOSS: cannot be written.
 TFC_MUST_USE tfc_status tfc_checkpoint_write(const char *prefix, const struct tfc_checkpoint_item *items, size_t count);
 
-// Makes one checkpoint of several: their data files are renamed, their indices removed. Parts that are not there are an
-// error unless `allow_missing`. INVALID_ARGUMENT: a tensor is in two of them (slices of one tensor may be).
+// Joins several checkpoints: their data files are renamed, their indices removed. A missing part is an error unless
+// `allow_missing`. INVALID_ARGUMENT: a tensor is in two of them (slices of one tensor may be).
 TFC_MUST_USE tfc_status tfc_checkpoint_merge(const char *const *prefixes, size_t count, const char *destination,
                                              bool allow_missing);
 

@@ -1,5 +1,5 @@
-// Merging: data files are renamed to be shards of the destination, the entries of all indices go into one, with their
-// shards counted anew. The index is written last; those of the parts are removed then.
+// Merging: data files are renamed to shards of the destination; the entries of all indices go into one index, with new
+// shard numbers. The index is written last; then those of the parts are removed.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ struct merge {
   uint32_t shards;
 };
 
-// An entry with another shard number. Fields keep their order: dtype and shape are before the shard, the rest behind.
+// Copies an entry with another shard number. The order of fields is kept: dtype and shape before the shard, the rest
+// after it.
 static tfc_status renumber(tfc_str bytes, uint32_t first, uint32_t shards, struct merged *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;

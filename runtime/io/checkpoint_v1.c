@@ -159,7 +159,8 @@ tfc_status tfc_checkpoint_v1_find(const struct tfc_checkpoint_v1 *c, tfc_str nam
   return tfc_status_make(TFC_NOT_FOUND, "Tensor name \"%.*s\" not found in checkpoint files", TFC_STR_ARG(name));
 }
 
-// The values of a slice, whose message says neither type nor shape reliably: the importer reads it with both behind it.
+// The values of a slice. The message does not always have type and shape, so they are appended before the importer
+// reads it.
 static tfc_status read_values(tfc_str values, tfc_dtype dtype, const struct tfc_shape *shape,
                               struct tfc_graph **out_graph, const struct tfc_tensor **out) {
   struct tfc_text message = {0};
@@ -186,7 +187,7 @@ out:
   return s;
 }
 
-// Copies what a slice at [starts, lengths) and the part that is wanted have in common; returns how many elements.
+// Copies the common part of a slice at [starts, lengths) and the requested part; returns the number of elements.
 struct box {
   int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
 };
@@ -260,7 +261,7 @@ out:
 }
 
 // --- Writing -------------------------------------------------------------------------------------------------------
-// Keys that sort as the numbers and names in them do.
+// Keys whose byte order is the order of their numbers and names.
 static void put_name(struct tfc_text *out, tfc_str name) {
   for (size_t i = 0; i < name.size; i++) {
     tfc_text_add(out, (tfc_str){name.data + i, 1});

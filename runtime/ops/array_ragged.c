@@ -29,8 +29,7 @@ static tfc_status check_splits(const struct tfc_tensor *splits, int64_t count) {
   return NULL;
 }
 
-// --- RaggedTensorToTensor
-// ----------------------------------------------------------------------------------------------
+// --- RaggedTensorToTensor --------------------------------------------------------------------------------------------
 enum { MOST_PARTITIONS = TFC_MAX_RANK };
 // place[j] of the rows at one level becomes that of their parts: the parent's times `size` plus the part's position, -1
 // for what is cut off. Returns the longest row in *most.
@@ -182,8 +181,7 @@ static tfc_status shape_to_tensor(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// --- RaggedTensorToSparse
-// ------------------------------------------------------------------------------------------------
+// --- RaggedTensorToSparse --------------------------------------------------------------------------------------------
 static tfc_status to_sparse(struct tfc_kernel_ctx *ctx) {
   int ragged = (int)ctx->input_count - 1;
   const struct tfc_tensor *values = ctx->inputs[ragged];
@@ -239,8 +237,7 @@ static tfc_status shape_to_sparse(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// --- RaggedRange
-// ---------------------------------------------------------------------------------------------------------
+// --- RaggedRange -----------------------------------------------------------------------------------------------------
 #define WHOLE_SIZE(t)                                                                                                  \
   ((delta > 0) != (limit > start) || limit == start                                                                    \
        ? 0                                                                                                             \
@@ -314,8 +311,7 @@ static tfc_status shape_range(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// --- RaggedGather
-// ----------------------------------------------------------------------------------------------------------
+// --- RaggedGather ----------------------------------------------------------------------------------------------------
 static tfc_status ragged_gather(struct tfc_kernel_ctx *ctx) {
   int ragged = (int)ctx->input_count - 2;
   const struct tfc_tensor *values = ctx->inputs[ragged], *indices = ctx->inputs[ragged + 1];

@@ -1,5 +1,5 @@
-// Readers: each takes names of files from a queue, one after the other, and gives their records. What asks for records
-// while the reader waits for a name waits behind; who brings the name goes on for all of them.
+// Readers: each takes file names from a queue, one after another, and returns the files' records. Requests that come
+// while the reader waits for a name are queued; when the name arrives, all of them continue.
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Ops that call functions of the graph's library. They are lowered to control flow before running where placement has
-// to see inside; what is left (calls without control flow worth seeing) runs through env->call.
+// Ops that call functions of the graph's library. They are lowered to control flow before running if placement has to
+// see inside; the others run through env->call.
 #include <stdlib.h>
 
 #include "runtime/ops/nn_common.h"
@@ -36,7 +36,8 @@ static tfc_status shape_symbolic_gradient(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
-// TensorFlow's truth of a tensor: a scalar by its value (a string by its length), any other by having elements.
+// The truth value of a tensor in TensorFlow: a scalar's by its value (a string's by its length), any other's by having
+// elements.
 static tfc_status truth(const struct tfc_tensor *t, bool *out) {
   if (t->shape.rank != 0)
     *out = tfc_tensor_elements(t) > 0;
@@ -58,8 +59,8 @@ static tfc_status attr_func(struct tfc_kernel_ctx *ctx, const char *name, const 
   return NULL;
 }
 
-// An input for a function: taken over where the executor wants it no longer, so that it is gone after its last reader
-// in there.
+// An input for a function: its reference is passed on if the executor does not need it any more, so that it is freed
+// after its last reader in the function.
 static void pass_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor *out) {
   struct tfc_tensor *in = (struct tfc_tensor *)(uintptr_t)ctx->inputs[i];
   bool whose = i < 32 ? ctx->reusable >> i & 1 : ctx->reusable == UINT32_MAX;
@@ -156,8 +157,8 @@ out:
   return s;
 }
 
-// Which of the named kinds of device runs this: what a Case over kernels for several kinds asks. As many as there are
-// names: none of them. Kernels of functions run on the host.
+// The index of the device type that runs this, among the named ones (for a Case with kernels for several types); the
+// number of names if it is none of them. Kernels of functions run on the host.
 static tfc_status device_index(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *names = tfc_node_attr(ctx->graph, ctx->node, "device_names");
   struct tfc_tensor *y = NULL;

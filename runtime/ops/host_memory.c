@@ -1,6 +1,6 @@
-// TensorFlow keeps small whole numbers (shapes, axes, counters) in host memory: on GPUs it registers most kernels for
-// int32 with all operands there. What these read and make then costs no launch and no copy, and who wants to know it
-// does not wait for the device.
+// TensorFlow keeps small integers (shapes, axes, counters) in host memory: for GPUs it registers most int32 kernels
+// with all operands there. Then operations on them cost no launch and no copy, and code that needs their values does
+// not wait for the device.
 #include "runtime/ops/host_memory.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@ enum { I32 = TFC_TYPE_BIT(TFC_INT32), I64 = TFC_TYPE_BIT(TFC_INT64), TRUTH = TFC
 #define HELD TFC_HOST_HELD
 #define NO_KERNEL TFC_HOST_NO_KERNEL
 
-// From the kernels that TensorFlow 2.15.1 registers for GPUs (tensorflow.python.framework.kernels lists them): all
-// operands in host memory where the attribute is of the types, but not for every type. Beside them what has kernels for
-// GPUs but none for int32: TensorFlow puts that on the CPU (soft placement), with the variables and TensorArrays that
-// it names. Of other types than int32 tfc has kernels of its own there. Not listed: what hands values on where they are
-// (Switch, Merge, Enter and the like), lists (variants are on the host).
+// From the kernels that TensorFlow 2.15.1 registers for GPUs (listed by tensorflow.python.framework.kernels): the ops
+// that have all operands in host memory if the attribute has one of the types, but not for every type. Also ops with
+// GPU kernels but none for int32: TensorFlow puts these on the CPU (soft placement), with the variables and
+// TensorArrays that they refer to. (For other types than int32, tfc has GPU kernels of its own.) Not listed are ops
+// that pass values on in place (Switch, Merge, Enter and the like) and lists (variants are on the host).
 //
-// The inputs of OnesLike and ZerosLike are not in host memory in TensorFlow, which copies what is on the host to the
-// device there, though nobody looks at its elements.
+// Exception: TensorFlow has the inputs of OnesLike and ZerosLike in device memory, and copies a host tensor to the
+// device although its elements are not read. tfc does not.
 static const struct tfc_host_op table[] = {
     {"Abs", "T", I32, HELD},
     {"Add", "T", I32, HELD},

@@ -1,5 +1,6 @@
-// MatMul, the batched products, and a product with what Grappler joins to it. float32, float64 and complex go to BLAS
-// (its serial build), the 16-bit floats are widened to float32 first, integers have plain loops that wrap.
+// MatMul, batched products, and _FusedMatMul (TensorFlow's graph optimizer Grappler fuses a product with its bias and
+// activation). float32, float64 and complex types use BLAS (its serial build), 16-bit floats are widened to float32
+// first, integers have plain loops with wrap-around.
 #include "runtime/ops/linalg_matmul.h"
 
 #include <limits.h>

@@ -1,9 +1,9 @@
 // How the largest values of a row are searched: a template for kernels of any device, in C and in C++.
 //
-// Which of what cannot be compared (NaN) come out, and in which order where none is asked for, follows from how the
-// rows are searched; graphs see that, so it is TensorFlow's way: one value as a maximum over eight (or four wide) lanes
-// and the rest of the row; a whole row by quicksort that ends in insertion sort (Musser 1997, "Introspective sorting
-// and selection algorithms", as GNU's C++ library has it); else by a binary heap of the best so far.
+// Which NaN are among the results, and in which order if none is required, depends on how a row is searched. Graphs can
+// see that, so the search is TensorFlow's: a single value as a maximum over eight (or four wide) lanes and the rest of
+// the row; a whole row by quicksort that ends in insertion sort (Musser 1997, "Introspective sorting and selection
+// algorithms", as in GNU's C++ library); otherwise by a binary heap of the best so far.
 //
 // Before it is included (once in a file, or in a struct):
 //   TOP_FN             what its functions are: static, say
@@ -89,8 +89,8 @@ TOP_FN void top_median(const TOP_ROW *r, int32_t *to, int32_t *a, int32_t *b, in
   else
     top_swap(to, TOP_ABOVE(r, *a, *c) ? a : TOP_ABOVE(r, *b, *c) ? c : b);
 }
-// Where a span that begins with its pivot is cut. Where comparisons contradict each other a side may run as far as the
-// row's end, and no farther.
+// Partitions a span that begins with its pivot. If comparisons contradict each other, one side may run to the end of
+// the row, and no further.
 TOP_FN int32_t top_cut(const TOP_ROW *r, int32_t *all, int32_t n, int32_t begin, int32_t end) {
   int32_t left = begin + 1, right = end;
   for (;; left++) {

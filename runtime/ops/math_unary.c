@@ -64,8 +64,8 @@ OPS_PREDICATE(IsFinite, OPS_FLOATS, fabs(x) < (C)INFINITY)
 #define BOOL_ONLY(M, ...) M(b8, __VA_ARGS__)
 OPS_UNARY(LogicalNot, BOOL_ONLY, !x)
 
-// Gradients of the forward output `a` and the arriving gradient `b`; where nothing arrives, nothing leaves (so that
-// 0 times an infinite slope is 0).
+// Computed from the forward output `a` and the arriving gradient `b`; a gradient of 0 gives 0 (also where the slope is
+// infinite).
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(a * a) * b)
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(conj(a) * conj(a)) * b)
 OPS_PAIRED_TABLE(ReciprocalGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)

@@ -50,8 +50,7 @@ static tfc_status put_decoded(struct tfc_kernel_ctx *ctx, const struct decoded *
   return ops_sparse_shape_output(ctx, 2 * paths + p, (int64_t[]){batch, longest}, 2);
 }
 
-// --- Greedy
-// ------------------------------------------------------------------------------------------------------------
+// --- Greedy ----------------------------------------------------------------------------------------------------------
 static tfc_status greedy(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *lengths = ctx->inputs[1];
   struct tfc_tensor *score = NULL;
@@ -91,9 +90,8 @@ out:
   return s;
 }
 
-// --- Beam search
-// ------------------------------------------------------------------------------------------------------- A beam is a
-// node of a tree of labels: the log probabilities of ending in a blank, in the label, and of both.
+// --- Beam search -----------------------------------------------------------------------------------------------------
+// A beam is a node of a tree of labels: the log probabilities of ending in a blank, in the label, and of both.
 struct chances {
   double total, blank, label;
 };
@@ -320,9 +318,8 @@ static tfc_status shape_decoded(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// --- Edit distance (Levenshtein 1966)
-// ---------------------------------------------------------------------------------- Are element i of a and element j
-// of b the same?
+// --- Edit distance (Levenshtein 1966) --------------------------------------------------------------------------------
+// Whether element i of a and element j of b are the same.
 static bool same(const struct tfc_tensor *a, int64_t i, const struct tfc_tensor *b, int64_t j) {
   if (a->dtype == TFC_STRING) return tfc_str_equal(tfc_tensor_get_string(a, i), tfc_tensor_get_string(b, j));
   if (!tfc_dtype_is_floating(a->dtype) && !tfc_dtype_is_complex(a->dtype)) {

@@ -36,8 +36,8 @@ static tfc_status pool_prepare(struct tfc_prepare_ctx *ctx) {
   return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), w);
 }
 
-// Over channels TensorFlow pools only in windows that lie side by side and nothing else; its kernel then keeps every
-// row and column, whatever their strides.
+// Over channels, TensorFlow pools only with windows that do not overlap and cover nothing else; its kernel then keeps
+// every row and column, whatever their strides.
 static tfc_status output_shape(struct tfc_window *w, const struct tfc_shape *x, int64_t *before,
                                struct tfc_shape *out) {
   for (int k = 0; k < 3 && w->channel_size > 1; k++) w->stride[k] = 1;
@@ -221,8 +221,8 @@ struct max_grad {
   void *dx;
   bool inverse; // MaxPoolGradGrad: picks the gradient of the image at each maximum
 };
-// Images [begin, end): cells that are near orig_output, as TensorFlow has it here, get the output's gradient; or the
-// first that is equal gives the image's. Where there is none, as of NaN, that is 0.
+// Images [begin, end): cells whose value is near orig_output get the output's gradient, as in TensorFlow; or the first
+// equal cell gives the image's gradient. Without such a cell (NaN) it is 0.
 static void match_images(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;
@@ -272,8 +272,8 @@ static void route_images(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// Channels last: all channels of a window at once. Each maximum's cell in the window is found, then every cell takes
-// the gradients that are its own; in the order of route_images, so that the sums have the same bits.
+// Channels last: all channels of a window at once. Finds each maximum's cell in the window; then every cell adds its
+// gradients, in the order of route_images, so that the sums are the same to the bit.
 TFC_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;

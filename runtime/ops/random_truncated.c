@@ -1,10 +1,10 @@
 // Normal numbers within bounds that are inputs: rejection (Robert 1995, "Simulation of truncated normal variables"),
 // proposing normal, uniform or exponential numbers, whichever suits the bounds.
 //
-// How many draws a number takes depends on what is rejected, so one stream goes through all numbers in order.
-// (TensorFlow with several threads begins anew where its pieces of a large tensor begin: these are the numbers that it
-// gives with one thread, and for what is too small to be cut.) Arithmetic is rounded to the element type after each
-// operation.
+// The number of draws for one number depends on the rejections, so a single stream goes through all numbers in order.
+// (With several threads, TensorFlow starts anew at each piece of a large tensor; these are the numbers that it gives
+// with one thread, and for tensors that are too small to be divided.) Arithmetic is rounded to the element type after
+// each operation.
 #include "runtime/ops/nn_common.h"
 #include "runtime/ops/random_philox.h"
 

@@ -1,5 +1,6 @@
-// A gradient is dense, the values that it goes to are a list with indices [n, rank]: it is gathered there. Where the
-// dense side repeats along a dimension, indices divided by how often are its own.
+// The incoming gradient is dense, and the values that it belongs to are a list with indices [n, rank]: so it is
+// gathered at these indices. Along a dimension in which the dense side repeats, indices are divided by the number of
+// repetitions.
 #include "runtime/ops/sparse_gradient.h"
 
 static struct tfc_output int64_of(const struct tfc_grad_ctx *g, struct tfc_output x) {

@@ -11,9 +11,9 @@ TFC_MUST_USE tfc_status tfc_state_variable(struct tfc_kernel_ctx *ctx, uint32_t 
 // The variable behind input `i`, initialised and with memory that only it holds, so that it can be written in place:
 // a resource variable that readers still hold is copied first; readers of a reference see the write.
 TFC_MUST_USE tfc_status tfc_state_writable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_variable **out);
-// The variable behind input 0 where input 1 may become its value: the type is the variable's, and the shape fits. A
-// reference keeps its shape unless validate_shape is off (ctx->state is NULL), a resource what it was declared with, or
-// with validate_shape what it holds.
+// The variable behind input 0, if input 1 may become its value: the types are equal and the shape fits. A reference
+// keeps its shape unless validate_shape is off (ctx->state is NULL); a resource variable has its declared shape or,
+// with validate_shape, the shape of its value.
 TFC_MUST_USE tfc_status tfc_state_assignable(struct tfc_kernel_ctx *ctx, struct tfc_variable **out);
 // Makes `value` the variable's value (copied; in place where the size is the same and nobody else holds the memory).
 TFC_MUST_USE tfc_status tfc_state_assign(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_variable *v,

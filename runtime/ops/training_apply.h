@@ -1,5 +1,5 @@
-// Dense optimizer updates whose gradient is made block by block instead of read from memory: what a rewrite of plans
-// uses to run the operations before an update (weight decay) together with it.
+// Dense optimizer updates whose gradient is computed block by block instead of read from memory. A rewrite of plans
+// uses this to run the operations before an update (weight decay) together with the update.
 #ifndef TFC_RUNTIME_OPS_TRAINING_APPLY_H
 #define TFC_RUNTIME_OPS_TRAINING_APPLY_H
 

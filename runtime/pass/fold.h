@@ -4,11 +4,11 @@
 
 #include "runtime/pass/pass.h"
 
-// The value of a Const; NULL where the node is none, or its type is not what the node says it is.
+// The value of a Const; NULL if the node is not a Const, or its value's type contradicts its attribute.
 const struct tfc_tensor *tfc_const_value(const struct tfc_graph *g, const struct tfc_node *n);
-// May this node be run when planning: pure, on the host's own terms, with a kernel?
+// Whether this node may be run when planning: it has no effects, needs only the host, and has a kernel.
 bool tfc_can_fold(const struct tfc_node *n);
-// outputs[output_count] are new tensors that the caller releases. Errors are the kernel's.
+// outputs[output_count] become new tensors, which the caller releases. Errors are the kernel's.
 TFC_MUST_USE tfc_status tfc_fold(const struct tfc_graph *g, const struct tfc_node *n,
                                  const struct tfc_tensor *const *inputs, struct tfc_tensor *outputs);
 

@@ -14,7 +14,7 @@
 struct tfc_frame_variable { // Enter → Merge → Switch → (Exit | body → NextIteration → Merge)
   uint32_t enter, merge, switch_, exit, next;
 };
-struct tfc_guard { // alive only where `pred` is `side`
+struct tfc_guard { // alive only if `pred` has the value `side`
   struct tfc_output pred;
   int32_t side;
 };
@@ -27,10 +27,10 @@ struct tfc_frame {
   tfc_str name;
   int64_t parallel;
   uint32_t condition;       // the LoopCond
-  struct tfc_guards around; // what it needs to be entered, in the frame around
+  struct tfc_guards around; // the guards in the surrounding frame under which it is entered
   struct tfc_frame_variable *variables;
   uint32_t variable_count;
-  uint32_t *constants; // Enters of what does not change
+  uint32_t *constants; // Enters of values that the loop does not change
   uint32_t constant_count;
 };
 struct tfc_frames {
@@ -38,16 +38,16 @@ struct tfc_frames {
   uint32_t *of_node;
   struct tfc_frame *frames;
   uint32_t count;
-  // By output number: what an output needs within its frame; behind them, by node, what the node itself needs.
+  // By output number: the guards of an output within its frame; after them, by node, those of the node itself.
   struct tfc_guards *guards;
   struct tfc_arena arena;
 };
 
-// Is this the Switch or the Merge of a loop's variable?
+// Whether this is the Switch or the Merge of a loop's variable.
 bool tfc_frames_is_loop_switch(const struct tfc_graph *g, const struct tfc_node *n);
 bool tfc_frames_is_loop_merge(const struct tfc_graph *g, const struct tfc_node *n);
 
-// Is this node in a loop or a branch?
+// Whether this node is in a loop or a branch.
 bool tfc_frames_is_inside(const struct tfc_graph *g, const struct tfc_frames *frames, uint32_t id);
 
 // INVALID_ARGUMENT for a cycle, or an Exit that is in no loop.

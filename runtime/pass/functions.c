@@ -1,6 +1,7 @@
-// Functions and functional control flow, lowered: a call becomes its body's nodes, If and Case become Switch and Merge,
+// Lowers functions and functional control flow: a call becomes its body's nodes, If and Case become Switch and Merge,
 // While becomes a frame. The calling node itself stays, with its id, name and outputs, as an Identity of the results (a
-// NoOp where there are none), so that nobody who names it notices; it runs after everything that the body must run.
+// NoOp if there are none), so that fetches, targets and consumers need not change; it runs after everything that the
+// body must run.
 //
 // Lowering goes on with the nodes that it adds, to a limit: a function that calls itself stays a call there.
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, t
   return tfc_lowering_settle(l, at->caller, body.results, body.done);
 }
 
-// In a loop or a branch: what is built there as a whole is tied to it like any other body.
+// Inside a loop or a branch: what is built there as a whole gets a control edge from it, like any other body.
 static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_site *at,
                                         const struct tfc_function *fn) {
   struct tfc_function made = {0};
@@ -45,7 +46,7 @@ static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_
   return s;
 }
 
-// f(x..., dy...) of a function with inputs x: the gradients of the xs.
+// The gradient f(x..., dy...) of a function with inputs x: the gradients of the xs.
 static tfc_status lower_symbolic_gradient(struct tfc_lowering *l, struct tfc_call_site *at) {
   tfc_status s = NULL;
   const struct tfc_func_attr *f = NULL;
@@ -80,7 +81,7 @@ out:
   return s;
 }
 
-// Has the body an op that tfc does not know? Such a call stays: perhaps no step needs it.
+// Whether the body has an op that tfc does not know. Such a call stays: perhaps no step needs it.
 static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   const struct tfc_function *fn = tfc_graph_function(l->library, name);
   const struct tfc_graph *owner = l->library->library ? l->library->library : l->library;
@@ -90,8 +91,8 @@ static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   return true;
 }
 
-// A few lines of functions that call each other twice stand for more nodes than any machine holds: what would become
-// too many is known before the first is made.
+// A few lines of functions that call each other twice stand for more nodes than any machine can hold. So the number is
+// computed before the first node is made.
 static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t *total) {
   static const char *const names[] = {"f", "then_branch", "else_branch", "cond", "body", "branches"};
   const struct tfc_node *n = tfc_builder_node(l->b, id);
@@ -269,7 +270,7 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
     bool inside = l.inside.data[id], call = tfc_lowering_is_call(n);
     TFC_TRY(s, lower_node(&l, id, inside));
     size_t count = tfc_builder_node_count(l.b), before = l.origin.count;
-    if (count > most_nodes()) // gradients of functions and control flow add to what was known
+    if (count > most_nodes()) // gradients of functions and control flow add nodes that were not counted before
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s': functions become more than %llu nodes, the most that tfc takes",
                TFC_STR_ARG(g->nodes[l.origin.data[id]].name), (unsigned long long)most_nodes());
     if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count) ||

@@ -1,24 +1,24 @@
-// Lowering of single calls, for passes that need to see inside of some of them; and functions' gradients.
+// Lowering single calls, for passes that need to see the nodes inside; and gradients of functions.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_H
 
 #include "runtime/pass/pass.h"
 
-// tfc_builder_gradients, handed down to whoever is below it.
+// The type of tfc_builder_gradients, which is passed down to files below it.
 typedef tfc_status tfc_gradients_fn(struct tfc_builder *b, const struct tfc_output *ys, uint32_t y_count,
                                     const struct tfc_output *xs, uint32_t x_count, const struct tfc_output *grad_ys,
                                     struct tfc_output *out_grads);
 
-// Lowers one node of a builder, not what its body calls in turn: see tfc_lower_functions. `inside`: it is in a loop or
-// a branch (tfc_frames_is_inside). UNIMPLEMENTED names a node whose function is missing or has ops that tfc does not
+// Lowers one node of a builder, but not the calls in its body: see tfc_lower_functions. `inside`: the node is in a loop
+// or a branch (tfc_frames_is_inside). UNIMPLEMENTED names a node whose function is missing or has ops that tfc does not
 // know.
 TFC_MUST_USE tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_fn *gradients, uint32_t id, bool inside);
-// tfc_lower_functions, with the function that SymbolicGradient is lowered by.
+// tfc_lower_functions with the function that lowers SymbolicGradient.
 TFC_MUST_USE tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients, struct tfc_graph **out,
                                       uint32_t **out_origin);
 
-// The gradient of a function as a function of its own: of its arguments and of its results' gradients. *out borrows
-// from `fn` and owns `body`, `args` (which `rets` lies behind).
+// The gradient of a function as a function: its arguments are those of the function and the gradients of its results.
+// *out borrows from `fn` and owns `body` and `args` (`rets` is in the same allocation).
 TFC_MUST_USE tfc_status tfc_function_gradient(tfc_gradients_fn *gradients, const struct tfc_function *fn,
                                               struct tfc_function *out);
 

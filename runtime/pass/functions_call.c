@@ -1,4 +1,4 @@
-// What every lowering does around a calling node: nodes under its name, what it waits for, what becomes of it.
+// What all kinds of lowering do around a calling node: nodes with its name as prefix, its dependencies, its new form.
 #include <stdlib.h>
 
 #include "runtime/pass/functions_internal.h"
@@ -25,7 +25,7 @@ struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call
 }
 
 // --- The calling node ------------------------------------------------------------------------------------------------
-// Makes it an Identity of the results, behind its own control inputs and `done`.
+// Makes the node an Identity of the results, which runs after its own control inputs and `done`.
 tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results, uint32_t done) {
   const struct tfc_node *n = tfc_builder_node(l->b, id);
   uint32_t outputs = n->output_count, count = 0;
@@ -50,7 +50,7 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   return tfc_status_clone(tfc_builder_status(l->b));
 }
 
-// What the caller waits for, as one node; TFC_NO_NODE when it waits for nothing.
+// One node that waits for all that the caller waits for; TFC_NO_NODE: it waits for nothing.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at) {
   const struct tfc_node *n = tfc_builder_node(l->b, at->caller);
   uint32_t inputs = n->input_count, count = n->control_count;

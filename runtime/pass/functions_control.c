@@ -11,7 +11,7 @@ static struct tfc_output near(struct tfc_lowering *l, struct tfc_output constant
   return constant;
 }
 
-// A bool from TensorFlow's truth of a scalar.
+// A scalar converted to bool, by TensorFlow's rules.
 static tfc_status truth(struct tfc_lowering *l, const struct tfc_call_site *at, struct tfc_output x,
                         struct tfc_output *out) {
   tfc_dtype type = tfc_builder_dtype(l->b, x);
@@ -24,7 +24,8 @@ static tfc_status truth(struct tfc_lowering *l, const struct tfc_call_site *at, 
   return NULL;
 }
 
-// One branch, alive when `pred` is `side`: its parameters pass a Switch, everything else waits for the pivot.
+// One branch, alive if `pred` has the value `side`: its parameters come through a Switch, everything else waits for the
+// pivot.
 static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_site *at, const char *name,
                                struct tfc_output pred, int32_t side, uint32_t begin, const struct tfc_func_attr *func,
                                struct tfc_inlined *out) {
@@ -48,7 +49,7 @@ static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_sit
   branch.attrs = func->attrs;
   branch.attr_count = func->attr_count;
   TFC_TRY(s, tfc_lowering_inline_call(l, &branch, func->name, out));
-  // A node that says the branch is over, alive with it.
+  // A node that runs after the branch, and is alive if the branch is.
   uint32_t waits[2] = {branch.control, out->done};
   out->done =
       tfc_lowering_add(l, &branch, "Identity", "over", &pivot, 1, waits, out->done == TFC_NO_NODE ? 1 : 2, NULL, 0)
@@ -102,7 +103,7 @@ tfc_status tfc_lowering_case(struct tfc_lowering *l, struct tfc_call_site *at) {
   const struct tfc_func_attr *funcs = list->funcs;
   struct tfc_inlined *branches = calloc(n, sizeof *branches);
   if (!branches) return tfc_lowering_no_memory();
-  // An index outside means the last branch.
+  // An index out of range selects the last branch.
   struct tfc_output index = at->args[0];
   struct tfc_output zero = near(l, tfc_add_i32(l->b, 0), index);
   struct tfc_output last = near(l, tfc_add_i32(l->b, (int32_t)n - 1), index);
@@ -121,7 +122,7 @@ out:
   return s;
 }
 
-// Result i of the body is parameter i itself: the loop does not change it.
+// Whether result i of the body is parameter i itself: then the loop does not change it.
 static bool is_invariant(const struct tfc_function *body, uint32_t i) {
   struct tfc_output in = tfc_node_inputs(body->body, &body->body->nodes[body->rets[i]])[0];
   return in.node == body->args[i];
@@ -193,7 +194,7 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
     exits[i] = tfc_lowering_add(l, at, "Exit", "exit", &switches[i], 1, NULL, 0, NULL, 0);
   }
   s = tfc_status_clone(tfc_builder_status(l->b));
-  // The loop is over when any of its variables has left it.
+  // The loop has ended when any of its variables has left it.
   uint32_t over = TFC_NO_NODE;
   for (uint32_t i = 0; i < n && over == TFC_NO_NODE; i++)
     if (!is_invariant(fn, i)) over = exits[i].node;

@@ -1,6 +1,6 @@
-// One call: the body's nodes, copied to where it is called. What has no inputs in a body gets a control input that ties
-// it to the branch or the iteration that it belongs to, and so does what would act in the iteration that ends a loop,
-// because all that it reads is the same in each.
+// One call: the body's nodes are copied to the calling graph. A node of the body without inputs gets a control input
+// that ties it to its branch or iteration. So does a node with an effect that depends only on values which the loop
+// does not change, because it would also act in the iteration that ends the loop.
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
@@ -25,14 +25,14 @@ static bool is_steady(const struct tfc_lowering *l, struct tfc_output o) {
   return constant && constant->b && def && def->flags & TFC_OP_ENTER;
 }
 
-// A node that lives and dies with the inputs of a call.
+// A node that is dead exactly if the inputs of a call are dead.
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at) {
   for (uint32_t i = 0; i < at->arg_count; i++)
     if (!is_steady(l, at->args[i])) return at->args[i].node;
   return at->arg_count ? at->args[0].node : TFC_NO_NODE;
 }
 
-// Would the node do something in the iteration that ends the loop?
+// Whether the node would have an effect in the iteration that ends the loop.
 static bool acts_when_over(const struct tfc_lowering *l, const struct tfc_node *n, const struct tfc_output *inputs) {
   bool call = tfc_lowering_is_call(n), all = true, any = false;
   if (n->def && !(n->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL))) return false;
@@ -41,7 +41,8 @@ static bool acts_when_over(const struct tfc_lowering *l, const struct tfc_node *
     all &= steady;
     any |= steady;
   }
-  return all || (any && !call && n->def->flags & TFC_OP_FUNCTIONAL); // a branch or a loop goes by single inputs
+  // For a branch or a loop, a single such input suffices.
+  return all || (any && !call && n->def->flags & TFC_OP_FUNCTIONAL);
 }
 
 // --- Attributes of a body's node at this call ------------------------------------------------------------------------
@@ -51,7 +52,7 @@ static const struct tfc_attr *find(const struct tfc_attr *attrs, uint32_t count,
   return NULL;
 }
 
-// Colocation with nodes of the body means their copies; with parameters it means nothing here.
+// Colocation with nodes of the body becomes colocation with their copies; with parameters it is dropped.
 static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_site *at, const struct tfc_graph *body,
                                struct tfc_attr *a) {
   struct tfc_arena *arena = tfc_builder_arena(l->b);
@@ -148,7 +149,7 @@ static tfc_status copy_node(struct tfc_lowering *l, const struct tfc_call_site *
   struct tfc_output any = TFC_NO_OUTPUT;
   for (uint32_t k = 0; k < n->input_count; k++)
     if (map_output(c, in[k], &inputs[k])) any = inputs[k];
-  for (uint32_t k = 0; k < n->input_count; k++) // the back edge of a loop is closed when it is there
+  for (uint32_t k = 0; k < n->input_count; k++) // the back edge of a loop is added when its source exists
     if (!map_output(c, in[k], &inputs[k])) inputs[k] = any;
   for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++) {
     if (tfc_output_valid(c->argument[in[k].node])) {
@@ -235,7 +236,7 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
     struct tfc_output in = tfc_node_inputs(fn->body, &fn->body->nodes[fn->rets[i]])[0];
     if (!map_output(&c, in, &results[i])) TFC_FAIL(s, TFC_INTERNAL, "result %u of a function is nowhere", i);
   }
-  // What must have run when the call is over: what the function names; else whatever has a state.
+  // What must have run at the end of the call: the nodes that the function names, or else all stateful nodes.
   for (uint32_t i = 0; i < fn->control_ret_count; i++)
     if (c.first[fn->control_rets[i]] != TFC_NO_NODE) controls[control_count++] = c.first[fn->control_rets[i]];
   for (size_t i = 0; i < n && !fn->control_ret_count; i++) {

@@ -15,11 +15,12 @@ struct tfc_lowering {
   TFC_ARRAY(uint32_t) caller;
   bool *recursive;        // by function
   uint64_t *expanded;     // by function: nodes with all that it calls
-  TFC_ARRAY(bool) inside; // of a loop or a branch: nodes without inputs have to be tied to it
-  TFC_ARRAY(bool) steady; // computed from what a loop does not change: alive in the iteration that ends it, too
+  TFC_ARRAY(bool) inside; // inside of a loop or a branch: nodes without inputs need a control edge from it
+  // Depends only on values that a loop does not change: alive in the iteration that ends the loop, too.
+  TFC_ARRAY(bool) steady;
 };
 
-// What a call gives: one output per result, and a node after which everything in it has run (or TFC_NO_NODE).
+// The result of a call: one output per result, and a node that runs after everything in the call (or TFC_NO_NODE).
 struct tfc_inlined {
   struct tfc_output *results;
   uint32_t done;
@@ -32,15 +33,16 @@ struct tfc_call_site {
   tfc_str device;  // for nodes without one
   const struct tfc_output *args;
   uint32_t arg_count;
-  uint32_t control;             // what runs before anything in it, or TFC_NO_NODE
-  bool strict;                  // parameters wait for `control` too
+  uint32_t control;             // a node that runs before everything in the call, or TFC_NO_NODE
+  bool strict;                  // parameters wait for `control`, too
   bool inside;                  // the caller is in a loop or a branch
   const struct tfc_attr *attrs; // of a polymorphic call
   uint32_t attr_count;
-  uint32_t made_from; // > 0: the body's nodes from this id on are no function's in the file, and all go with this call
+  // > 0: nodes of the body from this id on are of no function of the file; all are placed with this call.
+  uint32_t made_from;
 };
 
-// Calls a function once, as it is: by its name, or by the attribute of a call.
+// Inlines one call of a function, by its name or by the attribute of a call.
 static inline bool tfc_lowering_is_call(const struct tfc_node *n) {
   return !n->def || n->def->role == TFC_ROLE_CALL || n->def->role == TFC_ROLE_REMOTE_CALL;
 }
@@ -54,7 +56,7 @@ tfc_status tfc_lowering_no_memory(void);
 // The calling node becomes an Identity of the results, behind its own control inputs and `done`.
 TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
                                             uint32_t done);
-// What the caller waits for, as one node; TFC_NO_NODE when it waits for nothing.
+// One node that waits for all that the caller waits for; TFC_NO_NODE: it waits for nothing.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at);
 TFC_MUST_USE tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name,
                                           const struct tfc_func_attr **out);
@@ -65,7 +67,7 @@ TFC_MUST_USE tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct
 TFC_MUST_USE tfc_status tfc_lowering_inline_call(struct tfc_lowering *l, const struct tfc_call_site *at,
                                                  tfc_str function, struct tfc_inlined *out);
 void tfc_lowering_set_steady(struct tfc_lowering *l, uint32_t id);
-// A node that lives and dies with the inputs of a call, or TFC_NO_NODE.
+// A node that is dead exactly if the inputs of a call are dead; TFC_NO_NODE: there is none.
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at);
 
 // functions_control.c

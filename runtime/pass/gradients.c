@@ -1,12 +1,12 @@
-// Gradients, as TensorFlow's builder makes them: the nodes between xs and ys are visited from the ys back, each when
-// all its consumers in between have been; several gradients of one output are summed by AddN in the order of their
-// arrival, those on one device first; trainable outputs without a gradient get zeros as soon as another output has one.
+// Gradients as TensorFlow builds them: the nodes between xs and ys are visited from the ys back, each when all its
+// consumers in between were visited. Several gradients of one output are summed by AddN in the order of their arrival,
+// those on one device first. Trainable outputs without a gradient get zeros as soon as another output has one.
 //
-// Gradients of gathered rows stay rows (values, indices, shape) through Identity and reads of variables, are joined
-// when there are several, and become dense where anything else wants them.
+// Gradients of gathered rows stay rows (values, indices, shape) through Identity and reads of variables. Several of
+// them are joined, and they become dense where any other operation needs them.
 //
-// A loop is visited as one when all its Exits in between have been (gradients_loop.c). Calls of functions in between
-// are lowered first, so that there are frames and branches only.
+// A loop is visited as a whole when all its Exits in between were visited (gradients_loop.c). Calls of functions in
+// between are lowered first, so that only frames and branches remain.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
   return tfc_dtype_is_trainable(e->g->output_dtypes[number]);
 }
 
-// The next pop of what a node pushed, or push of what it pops, from `k` on.
+// The next pop of what a node pushed, or the next push of what it pops, from `k` on.
 static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool pops, uint32_t k) {
   uint32_t stack = TFC_NO_NODE;
   const struct tfc_node *n = &e->g->nodes[id];
@@ -30,7 +30,7 @@ static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool p
   return TFC_NO_NODE;
 }
 
-// Nodes on a way of trainable tensors from xs to ys.
+// Marks nodes on a path of trainable tensors from xs to ys.
 static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uint32_t y_count,
                        const struct tfc_output *xs, uint32_t x_count) {
   const struct tfc_graph *g = e->g;
@@ -75,7 +75,7 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
     for (uint32_t k = 0; e->between[i] && k < g->nodes[i].input_count; k++)
       if (e->between[in[k].node]) e->pending[in[k].node]++;
   }
-  // An x that depends on no other x ends the way.
+  // A path ends at an x that depends on no other x.
   for (uint32_t i = 0; i < x_count; i++) {
     const struct tfc_node *n = &g->nodes[xs[i].node];
     const struct tfc_output *in = tfc_node_inputs(g, n);
@@ -93,7 +93,7 @@ static tfc_status unsupported(const struct tfc_node *n) {
                          TFC_STR_ARG(n->op));
 }
 
-// Passes a gradient on unchanged, rows too.
+// Passes a gradient on unchanged, also if it consists of rows.
 static bool passes_rows(const struct tfc_node *n) {
   return tfc_gradients_is_identity(n) || tfc_node_role(n) == TFC_ROLE_READ;
 }
@@ -103,8 +103,8 @@ static const struct tfc_function *with_gradient(const struct tfc_gradients *e, c
   return fn && fn->gradient.size ? fn : NULL;
 }
 
-// The row whose gradient function stands for a node: its own, or the one that the attribute of a custom gradient names,
-// where that can be one. NULL: there is no such function.
+// The row whose gradient function a node uses: its own, or that of the op which its attribute for custom gradients
+// names, if that op can replace it. NULL: there is none.
 static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const struct tfc_node *n, tfc_str *out_name) {
   const struct tfc_attr *a = n->def ? tfc_node_attr(e->g, n, "_gradient_op_type") : NULL;
   bool flow = n->def && n->def->flags & (TFC_OP_MERGE | TFC_OP_SWITCH | TFC_OP_EXIT | TFC_OP_FUNCTIONAL);
@@ -112,14 +112,14 @@ static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const str
   if (!a || a->kind != TFC_ATTR_STRING || flow || tfc_str_equal(a->s, n->op)) return n->def;
   const struct tfc_op_def *other = tfc_op_find(a->s);
   *out_name = a->s;
-  // A function of one tensor and its gradient alone reads nothing that another op has not.
+  // A function that uses only one tensor and its gradient reads nothing that another op does not have.
   bool simple = other && other->gradient && n->input_count == 1 && n->output_count == 1 &&
                 !strpbrk(other->inputs, ",*") && !strpbrk(other->outputs, ",*") &&
                 strchr(other->attrs, ':') == strrchr(other->attrs, ':');
   return simple || (other && other->flags & TFC_OP_NOT_DIFFERENTIABLE) ? other : NULL;
 }
 
-// A function that names its gradient: that is called, with the inputs and the gradients of the outputs.
+// A function that names its gradient function: it is called with the inputs and the gradients of the outputs.
 static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node *n, const struct tfc_function *fn) {
   uint32_t count = n->input_count + n->output_count;
   struct tfc_output *inputs = calloc((size_t)count + 1, sizeof *inputs);
@@ -149,7 +149,8 @@ static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node 
   return NULL;
 }
 
-// The op's gradient function, or its function's gradient; what it gives goes to the producers of the inputs.
+// Calls the op's gradient function, or the gradient of its function, and passes the results to the producers of the
+// inputs.
 static tfc_status call_rule(struct tfc_gradients *e, uint32_t id, const struct tfc_op_def *rule, uint32_t frame) {
   tfc_status s = NULL;
   const struct tfc_graph *g = e->g;
@@ -296,7 +297,7 @@ static tfc_status start(struct tfc_gradients *e, const struct tfc_output *ys, ui
       struct tfc_output dims =
           tfc_shape_is_static(shape) ? tfc_grad_const_shape(&ctx, shape) : tfc_add1(e->b, "Shape", ys[i]);
       given = tfc_add2(e->b, "Fill", dims, tfc_add_scalar(e->b, type, 1));
-    } else { // under a name of this computation: TensorArrays tell computations apart by it
+    } else { // under a name of this computation, by which TensorArrays tell gradient computations apart
       given = tfc_add1(e->b, "Identity", given);
     }
     TFC_RETURN_IF_ERROR(tfc_gradients_push(e, ys[i], tfc_grad_dense(given)));
@@ -304,7 +305,7 @@ static tfc_status start(struct tfc_gradients *e, const struct tfc_output *ys, ui
   return tfc_gradients_adopt(e, e->g->node_count, 0);
 }
 
-// A scope that no other gradients of this graph have.
+// A scope that no earlier gradients of this graph use.
 static void name_scope(struct tfc_gradients *e) {
   for (uint32_t k = 0;; k++) {
     bool taken = false;
@@ -317,7 +318,8 @@ static void name_scope(struct tfc_gradients *e) {
   }
 }
 
-// Lowers the calls between xs and ys, what comes out of them too; then e->g and e->between are of a graph without.
+// Lowers the calls between xs and ys, also those in lowered bodies; then e->g and e->between are of a graph without
+// calls.
 static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output *ys, uint32_t y_count,
                                 const struct tfc_output *xs, uint32_t x_count) {
   for (int round = 0; round < 100; round++) {
@@ -359,7 +361,7 @@ static tfc_status check_outputs(const struct tfc_graph *g, const struct tfc_outp
   return NULL;
 }
 
-// A value inside of a loop is many values.
+// A value inside of a loop has one value per iteration, so it cannot be an x or a y.
 static tfc_status check_frames(const struct tfc_gradients *e, const struct tfc_output *list, uint32_t count,
                                const char *what) {
   for (uint32_t i = 0; i < count; i++)

@@ -1,5 +1,5 @@
-// Branches backwards: what a Merge's gradient is goes to the branch that was taken by a Switch, and what comes back to
-// a Switch is merged, zeros standing for the branch that did not use the tensor.
+// Branches backwards: a Switch sends the gradient of a Merge to the branch that was taken. The gradients that come back
+// to a Switch are merged, with zeros for a branch that did not use the tensor.
 #include "runtime/pass/gradients_internal.h"
 
 static bool find_side(const struct tfc_guards *set, struct tfc_output pred, int32_t side) {
@@ -9,7 +9,7 @@ static bool find_side(const struct tfc_guards *set, struct tfc_output pred, int3
   return false;
 }
 
-// The predicate that tells the two inputs of a Merge apart: alive on opposite sides of it.
+// The predicate that distinguishes the two inputs of a Merge: they are alive for opposite values of it.
 static bool deciding(const struct tfc_gradients *e, const struct tfc_node *n, struct tfc_guard *out) {
   const struct tfc_output *in = tfc_node_inputs(e->g, n);
   if (n->input_count != 2) return false;
@@ -107,7 +107,7 @@ tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_
       struct tfc_attr to = tfc_attr_type("DstT", TFC_INT64);
       if (rows && wide == TFC_INT64 && tfc_builder_dtype(e->b, sides[k].indices) != wide)
         sides[k].indices = tfc_add(e->b, "Cast", NULL, &sides[k].indices, 1, &to, 1);
-      // Indices that are constants of a branch are copied into the gradient's loop without it.
+      // Indices that are constants of a branch are copied into the gradient's loop outside of the branch.
       if (rows) sides[k].indices = on_side(e, sides[k].indices, in[1], k);
     } else if (rows) {
       struct tfc_output none =

@@ -1,8 +1,9 @@
-// Values across frames. What a gradient loop uses of its forward loop is, in this order: the value outside, where the
-// forward loop only has it entered; a copy of a constant; or kept on a stack, pushed in every forward iteration and
-// popped in the gradient's, which run backwards. Pushes and pops keep the order of iterations through the two loops'
-// counters: the next count waits for them, and they for this one's. Values of branches are pushed when the branch is
-// taken, and popped when the predicate, kept too, says so.
+// Values across frames. A value of the forward loop is available in the gradient's loop in the first of these ways that
+// applies: if the forward loop only entered it, the value outside; if it is a constant, a copy; otherwise it is pushed
+// onto a stack in every forward iteration and popped in the gradient's loop, which runs backwards. Pushes and pops keep
+// the order of iterations by means of the two loops' counters: the next count waits for them, and they wait for the
+// current one. Values of branches are pushed if the branch is taken, and popped if its predicate (kept on a stack, too)
+// says so.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static uint32_t frame_of(const struct tfc_gradients *e, uint32_t id) {
   return id < e->frame_of.count ? e->frame_of.data[id] : TFC_FRAME_UNSET;
 }
 
-// Adds one node to a frame; a failure stays in the builder.
+// Adds one node to a frame; the builder keeps a failure.
 static struct tfc_output add_in(struct tfc_gradients *e, uint32_t frame, const char *op,
                                 const struct tfc_output *inputs, uint32_t count, uint32_t control,
                                 const struct tfc_attr *attrs, uint32_t attr_count, tfc_str device) {
@@ -61,7 +62,7 @@ static struct tfc_output recall(const struct tfc_intmap *map, struct tfc_output 
 static struct tfc_output remember(struct tfc_intmap *map, struct tfc_output o, uint32_t frame,
                                   struct tfc_output value) {
   uint64_t key;
-  if (tfc_output_valid(value) && make_key(o, frame, &key)) // without memory for it, it is made again
+  if (tfc_output_valid(value) && make_key(o, frame, &key)) // out of memory: it is made again
     tfc_intmap_put(map, key, (uint64_t)value.node << 32 | (uint32_t)value.index, NULL);
   return value;
 }
@@ -87,7 +88,7 @@ struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output
 }
 
 // --- Forward values in the gradient's loop -------------------------------------------------------------------------
-// Which branches a forward output is in; of what was added to the forward loop, those of its inputs.
+// The guards of a forward output; for nodes that were added to the forward loop, those of their inputs.
 static tfc_status guards_of(struct tfc_gradients *e, struct tfc_output o, struct tfc_guards *out) {
   if (o.node < e->g->node_count) {
     *out = e->frames.guards[tfc_grad_number(e, o)];
@@ -118,7 +119,7 @@ static bool equal(const struct tfc_guard *a, const struct tfc_guard *b) {
   return a->pred.node == b->pred.node && a->pred.index == b->pred.index && a->side == b->side;
 }
 
-// Does another guard's predicate need this one anyway, or is it there twice?
+// Whether this guard is implied by another one's predicate, or occurs twice.
 static bool is_implied(struct tfc_gradients *e, const struct tfc_guards *set, uint32_t i) {
   for (uint32_t k = 0; k < set->count; k++) {
     if (k < i && equal(&set->items[k], &set->items[i])) return true;
@@ -129,7 +130,7 @@ static bool is_implied(struct tfc_gradients *e, const struct tfc_guards *set, ui
   return false;
 }
 
-// The Enter that brings this unchanged into its loop, or TFC_NO_NODE.
+// The Enter through which this unchanged value comes into its loop, or TFC_NO_NODE.
 static uint32_t constant_enter(const struct tfc_gradients *e, struct tfc_output o) {
   while (o.node < e->g->node_count) {
     const struct tfc_node *n = &e->g->nodes[o.node];
@@ -149,7 +150,7 @@ static struct tfc_output fail(struct tfc_gradients *e, tfc_status s) {
   return TFC_NO_OUTPUT;
 }
 
-// A stack of all values that a forward output takes in its loop.
+// A stack of all values that a forward output has in its loop.
 static struct tfc_output keep(struct tfc_gradients *e, struct tfc_output o, uint32_t loop,
                               const struct tfc_guards *guards) {
   struct tfc_grad_loop *l = &e->loops[loop];
@@ -164,7 +165,7 @@ static struct tfc_output keep(struct tfc_gradients *e, struct tfc_output o, uint
   if (!tfc_output_valid(push)) return TFC_NO_OUTPUT;
   if (!guards->count) {
     tfc_builder_add_control(e->b, l->count_next, push.node);
-  } else if (l->forward_sync == TFC_NO_NODE) { // runs though the push is dead
+  } else if (l->forward_sync == TFC_NO_NODE) { // a node that runs even if the push is dead
     l->forward_sync = add_in(e, loop, "ControlTrigger", NULL, 0, push.node, NULL, 0, (tfc_str){0}).node;
     tfc_builder_add_control(e->b, l->count_next, l->forward_sync);
   } else {
@@ -210,7 +211,7 @@ struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_ou
   return pop;
 }
 
-// The value that a forward tensor had in the iteration that a gradient frame is at.
+// The value of a forward tensor in the iteration that a gradient frame has reached.
 static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, uint32_t frame) {
   struct tfc_output known = recall(&e->values, o, frame), cur = o;
   if (tfc_output_valid(known)) return known;
@@ -248,7 +249,7 @@ static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, 
 }
 
 // --- New nodes -----------------------------------------------------------------------------------------------------
-// Shapes of forward tensors are taken in the forward loop: smaller to keep than the tensors.
+// Shapes of forward tensors are computed in the forward loop, because a shape is smaller to keep than the tensor.
 static bool belongs_forward(const struct tfc_gradients *e, uint32_t id, uint32_t loop) {
   static const char *const ops[] = {"Shape",
                                     "ShapeN",
@@ -294,7 +295,7 @@ tfc_status tfc_gradients_adopt(struct tfc_gradients *e, uint32_t first, uint32_t
 }
 
 // --- Zeros ---------------------------------------------------------------------------------------------------------
-// Shape of a forward tensor, or of what a handle holds.
+// The shape of a forward tensor, or of the content of a handle.
 static const struct tfc_shape *known_shape(const struct tfc_gradients *e, struct tfc_output o) {
   uint32_t number = tfc_grad_number(e, o);
   if (tfc_dtype_base(e->g->output_dtypes[number]) == TFC_RESOURCE) return &e->shapes.handles[number].shape;

@@ -1,9 +1,9 @@
 // Shared by gradients*.c.
 //
-// Frames: those of the forward graph have the numbers of tfc_frames; the gradient of loop f runs in the frame
-// `frames.count + f`, and the gradient of what is in no loop in the root, 0. Every node of the builder has its frame in
-// `frame_of`. Whoever adds nodes for frame x ends with tfc_gradients_adopt(e, first, x): new nodes that have none yet
-// are put there, and their inputs from forward loops are replaced by what stacks kept of them.
+// Frames: frames of the forward graph have the numbers of tfc_frames. The gradient of loop f runs in frame
+// `frames.count + f`, and the gradient of nodes outside of loops in the root, 0. `frame_of` has the frame of every node
+// of the builder. Code that adds nodes for frame x must end with tfc_gradients_adopt(e, first, x): new nodes without a
+// frame are put there, and their inputs from forward loops are replaced by values from stacks.
 #ifndef TFC_RUNTIME_PASS_GRADIENTS_INTERNAL_H
 #define TFC_RUNTIME_PASS_GRADIENTS_INTERNAL_H
 
@@ -19,17 +19,17 @@ struct tfc_grad_list {
   struct tfc_grad *data;
   size_t count, capacity;
 };
-struct tfc_grad_loop { // of a forward frame, made when its gradient is
+struct tfc_grad_loop { // the gradient of a forward frame, made when it is visited
   bool made;
-  uint32_t exits_left; // those between xs and ys that have not been visited
+  uint32_t exits_left; // Exits between xs and ys that have not been visited yet
   uint32_t count_add, count_next, forward_sync;
   struct tfc_output count_exit;
   tfc_str name; // of the gradient's frame
   uint32_t pivot, condition, backward_next, backward_sync, over;
-  uint32_t waits; // stacks that another loop pops, and whose gradients are not there yet
-  bool keeps;     // pushes onto such stacks, itself or a loop in it
+  uint32_t waits; // how many stacks that another loop pops still have no gradient
+  bool keeps;     // it, or a loop inside it, pushes onto such stacks
 };
-struct tfc_grad_stack { // what a loop pushes and another, later one pops
+struct tfc_grad_stack { // a stack onto which one loop pushes, and from which another, later loop pops
   uint32_t push, pop;
   uint32_t from, to;          // the outermost loops of the two
   struct tfc_output gradient; // a stack of the gradients of what was popped
@@ -45,7 +45,7 @@ struct tfc_grad_queue {
 
 struct tfc_gradients {
   struct tfc_builder *b;
-  struct tfc_graph *g; // the forward nodes; ids are those of the builder
+  struct tfc_graph *g; // the forward nodes, with the builder's ids
   struct tfc_shapes shapes;
   struct tfc_frames frames;
   struct tfc_grad_loop *loops; // by forward frame
@@ -54,11 +54,11 @@ struct tfc_gradients {
   struct tfc_intmap values;    // forward output, gradient frame → its value there
   struct tfc_grad_list *grads; // by output number
   TFC_ARRAY(struct tfc_grad_stack_use) stack_uses;
-  TFC_ARRAY(struct tfc_grad_stack) stacks; // those on the way
+  TFC_ARRAY(struct tfc_grad_stack) stacks; // between xs and ys
   bool *between, *stop;
   uint32_t *pending;
   char scope[32];               // "gradients", "gradients_1", ...
-  struct tfc_grad_queue *queue; // of the frame at work
+  struct tfc_grad_queue *queue; // of the current frame
 };
 
 enum { TFC_FRAME_UNSET = UINT32_MAX };
@@ -87,14 +87,14 @@ static inline const struct tfc_guards *tfc_grad_guards(const struct tfc_gradient
 }
 
 // --- gradients.c ---------------------------------------------------------------------------------------------------
-// Works off the queue; new nodes belong to `frame`.
+// Processes the queue; new nodes belong to `frame`.
 TFC_MUST_USE tfc_status tfc_gradients_drain(struct tfc_gradients *e, uint32_t frame);
 
 // --- gradients_sum.c -----------------------------------------------------------------------------------------------
 TFC_MUST_USE tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad);
-// One consumer of this node's inputs has been dealt with; nodes without others go to the queue.
+// Notes that one consumer of this node's inputs is done; nodes whose consumers are all done go to the queue.
 TFC_MUST_USE tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id);
-// One gradient instead of several; leaves it in the list.
+// Sums the gradients of an output to one, which stays in the list.
 TFC_MUST_USE tfc_status tfc_gradients_sum(struct tfc_gradients *e, uint32_t number);
 struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct tfc_grad *g);
 
@@ -105,48 +105,50 @@ TFC_MUST_USE tfc_status tfc_gradients_adopt(struct tfc_gradients *e, uint32_t fi
 static inline uint32_t tfc_gradients_frame_of_loop(const struct tfc_gradients *e, uint32_t forward) {
   return forward ? e->frames.count + forward : 0;
 }
-// An Enter into a frame, forward or gradient; `constant`: the same in all iterations (then made once).
+// An Enter into a forward or gradient frame; `constant`: the same in all iterations (made only once).
 struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output o, uint32_t frame, bool constant);
-// The next iteration of a loop's gradient comes after this node, be it alive or dead.
+// The next iteration of a loop's gradient starts after this node, whether it is dead or not.
 void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t id);
-// A stack in the gradient of a loop, alive where these branches were taken.
+// A stack in the gradient of a loop, alive if these branches were taken.
 struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_output stack, uint32_t frame,
                                         const struct tfc_guards *guards);
-// What a stack holds for a forward output in its loop, popped in the loop's gradient.
+// Pops, in the loop's gradient, what a stack holds for a forward output in its loop.
 struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o,
                                           uint32_t loop, const struct tfc_guards *guards);
-// Zeros like a forward tensor, for the gradient in `frame`. `zeros_of`: of this type; of a resource, like what it
-// holds.
+// Zeros of the shape of a forward tensor, for the gradient in `frame`. `zeros_of`: their type; for a resource the shape
+// is that of its content.
 struct tfc_output tfc_gradients_zeros(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type, uint32_t frame);
-// Its shape as a vector; of a resource, the shape of what it holds.
+// Its shape as a vector; for a resource the shape of its content.
 struct tfc_output tfc_gradients_shape(struct tfc_gradients *e, struct tfc_output o);
-// No rows of such a tensor.
+// An empty set of rows for such a tensor.
 struct tfc_output tfc_gradients_zero_rows(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type);
 
 // --- gradients_branch.c --------------------------------------------------------------------------------------------
 // Gradients of a Merge that ends branches and of a Switch that begins them.
 TFC_MUST_USE tfc_status tfc_gradients_of_merge(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 TFC_MUST_USE tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_t frame);
-// What one who is in the branches `here` gives for its input `to`: zeros stand for those that `to` is not in.
+// The gradient that a consumer in the branches `here` gives to its input `to`: zeros in the branches that `to` is not
+// in.
 TFC_MUST_USE tfc_status tfc_gradients_push_from(struct tfc_gradients *e, const struct tfc_guards *here,
                                                 struct tfc_output to, struct tfc_grad grad, uint32_t frame);
 
 // --- gradients_loop.c ----------------------------------------------------------------------------------------------
-// All its Exits have been visited: the loop's gradient, in `frame`.
+// Called when all Exits have been visited: builds the loop's gradient, in `frame`.
 TFC_MUST_USE tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_t frame);
 
 // --- gradients_stacks.c --------------------------------------------------------------------------------------------
-// All pushes and pops of the graph.
+// Finds all pushes and pops of the graph.
 TFC_MUST_USE tfc_status tfc_gradients_find_stacks(struct tfc_gradients *e);
-// Pairs those on the way. UNIMPLEMENTED where they are no such pair.
+// Pairs those between xs and ys. UNIMPLEMENTED: they do not form such pairs.
 TFC_MUST_USE tfc_status tfc_gradients_pair_stacks(struct tfc_gradients *e);
 TFC_MUST_USE tfc_status tfc_gradients_of_pop(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 TFC_MUST_USE tfc_status tfc_gradients_of_push(struct tfc_gradients *e, uint32_t id);
-// Did a gradient come to what this loop, or one in it, pushed?
+// Whether what this loop, or one inside it, pushed has a gradient.
 bool tfc_gradients_came_by_stack(const struct tfc_gradients *e, uint32_t loop);
-// A loop's gradient begins: what it pushed goes to the queue, and loops in it that are on the way by that alone.
+// Called when a loop's gradient begins: its pushes go to the queue, and loops inside it that are between xs and ys only
+// because of that.
 TFC_MUST_USE tfc_status tfc_gradients_begin_pushed(struct tfc_gradients *e, uint32_t loop, uint32_t frame);
-// A loop's gradient is there: loops that waited for it may go on.
+// Called when a loop's gradient is built: loops that waited for it may continue.
 TFC_MUST_USE tfc_status tfc_gradients_end_popped(struct tfc_gradients *e, uint32_t loop);
 
 #endif

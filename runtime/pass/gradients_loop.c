@@ -1,6 +1,6 @@
-// A while loop backwards, as TensorFlow builds it. The forward loop gets a counter. The gradient's loop begins with
-// that count and the gradients of the forward loop's results, and counts down; its variables are the gradients of the
-// forward loop's variables, and one sum for each value that the forward loop reads unchanged (of rows: one list that
+// A while loop backwards, as TensorFlow builds it. The forward loop gets a counter. The gradient's loop starts with
+// that count and the gradients of the forward loop's results, and counts down. Its variables are the gradients of the
+// forward loop's variables, and one sum for each value that the forward loop reads unchanged (for rows: one list that
 // grows). Its body is the gradient of the forward body.
 #include "runtime/pass/gradients_internal.h"
 
@@ -36,7 +36,7 @@ static struct tfc_output add_at(struct backward *w, uint32_t frame, const char *
   return (struct tfc_output){id, 0};
 }
 
-// A scalar in a frame: behind `after` where the frame is a loop.
+// A scalar in a frame; if the frame is a loop, it runs after `after`.
 static struct tfc_output scalar_in(struct backward *w, uint32_t frame, int32_t value, uint32_t after) {
   struct tfc_output o = tfc_add_i32(w->e->b, value);
   tfc_status s = tfc_gradients_place(w->e, o.node, frame);
@@ -48,7 +48,7 @@ static struct tfc_output scalar_in(struct backward *w, uint32_t frame, int32_t v
   return o;
 }
 
-static struct tfc_output taken(struct tfc_output o) { // a Switch's side that goes on
+static struct tfc_output taken(struct tfc_output o) { // the output of a Switch that stays in the loop
   o.index = 1;
   return o;
 }
@@ -57,7 +57,7 @@ static struct tfc_output taken(struct tfc_output o) { // a Switch's side that go
 static tfc_status count_forward(struct backward *w) {
   struct tfc_gradients *e = w->e;
   struct tfc_grad_loop *l = w->l;
-  // In a loop, the count begins when the loop around has pushed what it had to before.
+  // In an outer loop, the count starts after the outer loop has done its earlier pushes.
   struct tfc_output zero = scalar_in(w, w->forward_around, 0, e->loops[w->forward_around].count_add);
   struct tfc_output enter = tfc_gradients_enter(e, zero, w->loop, false);
   struct tfc_output merge = add_at(w, w->loop, "Merge", enter, enter);
@@ -83,7 +83,7 @@ static tfc_status count_backward(struct backward *w) {
   uint32_t first = tfc_builder_node_count(e->b);
   l->name = tfc_arena_printf(tfc_builder_arena(e->b), "%s/%.*s_%u", e->scope, TFC_STR_ARG(w->f->name), w->loop);
   if (!l->name.data) return tfc_gradients_no_memory();
-  // The count as the gradient around sees it: an Identity takes it there.
+  // The count as the surrounding gradient sees it: an Identity passes it there.
   struct tfc_output count = tfc_add1(e->b, "Identity", l->count_exit);
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
   uint32_t pivot_around = w->around ? e->loops[w->forward_around].pivot : TFC_NO_NODE;
@@ -103,7 +103,7 @@ static tfc_status count_backward(struct backward *w) {
   l->condition = go.node;
   l->backward_next = next.node;
   l->backward_sync = TFC_NO_NODE;
-  // In a loop: what comes after this one pops, in the next iteration of the loop around, comes after it.
+  // In an outer loop, later pops of the next outer iteration come after this loop.
   struct tfc_output over = add_at(w, w->around, "Exit", split, TFC_NO_OUTPUT);
   TFC_RETURN_IF_ERROR(failed(e));
   l->over = over.node;
@@ -130,7 +130,7 @@ static tfc_status close_variable(struct backward *w, struct grad_variable *v, st
   return NULL;
 }
 
-// The gradient of the loop's result for this variable: zeros where nobody used it.
+// The gradient of the loop's result for this variable: zeros if the result has no consumer.
 static tfc_status start_of(struct backward *w, const struct tfc_frame_variable *v, struct tfc_output *out) {
   struct tfc_gradients *e = w->e;
   uint32_t first = tfc_builder_node_count(e->b);
@@ -143,7 +143,7 @@ static tfc_status start_of(struct backward *w, const struct tfc_frame_variable *
     *out = tfc_gradients_zeros(e, result, type, w->around);
   } else if (type != TFC_VARIANT && tfc_shape_is_static(tfc_grad_shape(e, inside))) {
     *out = tfc_gradients_zeros(e, inside, type, w->around);
-  } else { // nobody wanted the result: now somebody does
+  } else { // the result had no consumer: now it gets one
     struct tfc_output made = add_at(w, w->forward_around, "Exit", inside, TFC_NO_OUTPUT);
     *out = tfc_add1(e->b, "ZerosLike", made);
   }
@@ -217,7 +217,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
   struct tfc_output indices = tfc_add2(e->b, "Fill", tfc_add_i32_vector(e->b, (int32_t[]){0}, 1),
                                        tfc_add_scalar(e->b, tfc_builder_dtype(e->b, g.indices), 0));
   sum.dense_shape = tfc_gradients_shape(e, source);
-  if (w->around) sum.dense_shape = tfc_add1(e->b, "Identity", sum.dense_shape); // out of the forward loop
+  if (w->around) sum.dense_shape = tfc_add1(e->b, "Identity", sum.dense_shape); // leaves the forward loop
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
   TFC_RETURN_IF_ERROR(append(w, values, g.values, &sum.values));
   TFC_RETURN_IF_ERROR(append(w, indices, g.indices, &sum.indices));
@@ -225,7 +225,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
 }
 
 // --- The loop ------------------------------------------------------------------------------------------------------
-// Nothing but `only` may take gradients from this output.
+// Only `only` may add gradients to this output.
 static tfc_status check_consumers(const struct tfc_gradients *e, uint32_t id, int32_t output, uint32_t only) {
   const struct tfc_graph *g = e->g;
   for (uint32_t k = g->consumer_begin[id]; e->between[id] && k < g->consumer_begin[id + 1]; k++) {

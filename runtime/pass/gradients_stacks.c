@@ -1,7 +1,7 @@
 // Gradients of gradients of loops: what a loop keeps for its gradient goes from one loop to another by a stack.
-// Backwards it is the other way round: the gradient of the loop that pops goes through the iterations as they were
-// pushed, and pushes what came to what was popped onto a stack of its own; the gradient of the loop that pushed begins
-// when that stack is complete, and pops from it.
+// Backwards the direction is reversed: the gradient of the popping loop visits the iterations in the order of the
+// pushes, and pushes the gradients of the popped values onto a stack of its own. The gradient of the pushing loop
+// begins when that stack is complete, and pops from it.
 #include "runtime/pass/gradients_internal.h"
 
 static uint32_t source_of(const struct tfc_graph *g, struct tfc_output o) {

@@ -1,5 +1,5 @@
-// Several gradients of one tensor become one: dense ones are added, those of one device first; rows are joined when all
-// are rows, else they become dense.
+// Several gradients of one tensor become one: dense ones are added, those of one device first; if all are rows they are
+// joined, otherwise rows become dense.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
     uint32_t from = in[k].node;
     if (!e->between[from] || --e->pending[from]) continue;
     const struct tfc_node *p = &e->g->nodes[from];
-    uint32_t flags = p->def ? p->def->flags : 0; // what a loop is made of is dealt with by the loop
+    uint32_t flags = p->def ? p->def->flags : 0; // nodes that form a loop are handled with the loop
     if (flags & (TFC_OP_ENTER | TFC_OP_NEXT_ITERATION) || tfc_frames_is_loop_switch(e->g, p) ||
         tfc_frames_is_loop_merge(e->g, p))
       continue;
@@ -25,7 +25,7 @@ tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
   return NULL;
 }
 
-// Rows added into zeros: indices may repeat.
+// Adds rows to zeros: indices may repeat.
 struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct tfc_grad *g) {
   if (!tfc_grad_is_rows(g)) return g->values;
   struct tfc_builder *b = e->b;
@@ -64,7 +64,7 @@ static struct tfc_output add_all(struct tfc_gradients *e, const struct tfc_outpu
   return tfc_add(b, "AddN", NULL, sums, (uint32_t)device_count, NULL, 0);
 }
 
-// Rows of several gradients, one behind the other.
+// Joins the rows of several gradients.
 static tfc_status join_rows(struct tfc_gradients *e, const struct tfc_grad_list *list, struct tfc_grad *out) {
   struct tfc_builder *b = e->b;
   uint32_t n = (uint32_t)list->count;

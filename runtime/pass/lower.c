@@ -1,6 +1,6 @@
 // Lowering and gradients need each other: the gradient of a call is that of the lowered call, and SymbolicGradient is
-// lowered to a gradient. Lowering is handed the gradients' function, here and in gradients.c, and knows nothing of
-// them.
+// lowered to a gradient. To avoid a circle of files, lowering gets the gradients' function as an argument, here and in
+// gradients.c.
 #include "runtime/pass/functions.h"
 
 tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {
@@ -17,7 +17,7 @@ tfc_status tfc_lower_loaded(struct tfc_graph **graph) {
   if (!calls) return NULL;
   tfc_status s = tfc_lower_functions(*graph, &lowered, NULL);
   if (tfc_status_code(s) == TFC_INVALID_ARGUMENT || tfc_status_code(s) == TFC_UNIMPLEMENTED) {
-    tfc_status_free(s); // a broken call, perhaps of no step: whoever runs it hears of it
+    tfc_status_free(s); // a broken call, perhaps of no step: it is an error when it is run
     return NULL;
   }
   if (s) return s;

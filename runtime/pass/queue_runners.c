@@ -22,7 +22,7 @@ static tfc_status find(const struct tfc_graph *g, tfc_str name, uint32_t *out) {
   struct tfc_output tensor;
   *out = name.size ? tfc_graph_find(g, name) : TFC_NO_NODE;
   if (!name.size || *out != TFC_NO_NODE) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_graph_parse_output(g, name, &tensor)); // queue_name may be that of a tensor
+  TFC_RETURN_IF_ERROR(tfc_graph_parse_output(g, name, &tensor)); // queue_name may be the name of a tensor
   *out = tensor.node;
   return NULL;
 }
@@ -86,7 +86,7 @@ void tfc_queue_runners_deinit(struct tfc_queue_runners *r) {
   *r = (struct tfc_queue_runners){0};
 }
 
-// Marks a node and all that it needs.
+// Marks a node and all that it depends on.
 static void mark(const struct tfc_graph *g, uint32_t node, bool *needed, uint32_t *stack) {
   uint32_t depth = 0;
   if (needed[node]) return;

@@ -1,4 +1,4 @@
-// Queue runners: what a MetaGraph's collection "queue_runners" says about who fills which queue.
+// Queue runners: which operations fill which queue, from a MetaGraph's collection "queue_runners".
 //
 //   struct tfc_queue_runners r = {0};
 //   TFC_TRY(s, tfc_queue_runners_read(graph, &r));
@@ -12,22 +12,22 @@
 
 struct tfc_queue_runner {
   uint32_t queue;           // node ids
-  const uint32_t *enqueues; // each is run again and again by a thread of its own; the same may be there more than once
+  const uint32_t *enqueues; // each is run repeatedly by a thread of its own; one may be listed several times
   uint32_t enqueue_count;
-  uint32_t close, cancel; // run when the last of those threads has ended; when all is to end. TFC_NO_NODE: nothing
-  uint32_t ending;        // bit c: an enqueue that fails with tfc_code c is a proper end
+  uint32_t close, cancel; // run after the last of those threads has ended, and to stop all; TFC_NO_NODE: none
+  uint32_t ending;        // bit c: an enqueue that fails with tfc_code c has ended normally
 };
 struct tfc_queue_runners {
   struct tfc_queue_runner *list;
   uint32_t count;
   struct tfc_arena arena;
 };
-// INVALID_ARGUMENT names what the graph does not have. A graph without the collection has none.
+// INVALID_ARGUMENT names a node that the graph does not have. A graph without the collection has no runners.
 TFC_MUST_USE tfc_status tfc_queue_runners_read(const struct tfc_graph *g, struct tfc_queue_runners *out);
 void tfc_queue_runners_deinit(struct tfc_queue_runners *r);
 
-// wanted[count]: the runners of queues that `needed` [node] nodes use; what these run becomes needed too, and so on.
-// Scratch: stack [node_count].
+// wanted[count]: the runners of queues that nodes in `needed` [node] use. The nodes that these run become needed, too,
+// and so on. Scratch: stack [node_count].
 void tfc_queue_runners_need(const struct tfc_queue_runners *r, const struct tfc_graph *g, bool *needed, bool *wanted,
                             uint32_t *stack);
 

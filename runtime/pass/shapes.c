@@ -1,9 +1,9 @@
-// Shape inference: the ops' shape functions in topological order, with what is known of values on the way (constants,
+// Shape inference: calls the ops' shape functions in topological order, with all values that are known (constants,
 // small integer tensors folded by the reference kernels, shapes as values).
 //
-// Loops: a Merge first believes what enters the loop; after a pass, where what comes back is less, the Merge takes what
-// both have in common and the pass runs again. Believing less can only happen a few times per Merge, so this ends.
-// Functions: the body is inferred with what is known of the call's inputs.
+// Loops: a Merge is first assumed to have the shape that enters the loop. If, after a pass, less is known of the shape
+// that comes back, the Merge gets what both have in common, and the pass runs again. This can happen only a few times
+// for a Merge, so it ends. Functions: the body is inferred with the call's inputs.
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
@@ -25,18 +25,18 @@ struct engine {
   const struct tfc_graph *g;
   struct tfc_shapes *out;
   const struct tfc_shape **partial; // by output number; NULL where nothing is known
-  struct tfc_shape *believed;       // by node: what a loop's Merge is taken to give; rank -2: nothing yet
+  struct tfc_shape *believed;       // by node: the assumed output of a loop's Merge; rank -2: none yet
   struct tfc_intmap symbols;        // node << 8 | number of the call → symbol
   int64_t *next_symbol;             // shared with the bodies of functions
-  uint64_t *body_nodes;             // looked at so far in bodies; shared with them
+  uint64_t *body_nodes;             // nodes of bodies visited so far; shared with the bodies
   struct tfc_intmap overrides;      // output number → index
   const struct tfc_shape_override *override_list;
   const struct call_input *args; // of a body, by index attribute
   uint32_t arg_count, depth;
-  uint32_t node, symbol_calls; // the node at work
-  bool lenient;                // a node that contradicts its inputs is left unknown
-  bool any_feeds;              // what may be fed may be anything: defaults do not count
-  tfc_shape_note note;         // optional: hears of contradictions, which then leave a node unknown
+  uint32_t node, symbol_calls; // the current node
+  bool lenient;                // a node that contradicts its inputs gets unknown outputs
+  bool any_feeds;              // other values may be fed, so defaults are not used
+  tfc_shape_note note;         // optional: gets contradictions; such a node has unknown outputs then
   void *note_arg;
 };
 
@@ -50,7 +50,7 @@ static int64_t new_symbol(struct tfc_shape_ctx *ctx) {
   return (int64_t)*s;
 }
 
-static struct tfc_shape join(const struct tfc_shape *a, const struct tfc_shape *b) { // what both say
+static struct tfc_shape join(const struct tfc_shape *a, const struct tfc_shape *b) { // what both have in common
   if (a->rank != b->rank || a->rank < 0) return TFC_SHAPE_UNKNOWN;
   struct tfc_shape r = *a;
   for (int i = 0; i < r.rank; i++)
@@ -126,8 +126,8 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
   for (uint32_t i = 0; i < n->output_count; i++) {
     int64_t elements = tfc_shape_elements(&e->out->shapes[n->output_begin + i]);
     tfc_dtype type = g->output_dtypes[n->output_begin + i];
-    // What lives on the host is about shapes (BroadcastGradientArgs): small, though its size depends on the values.
-    // So is what picks some of few (the axes of a Tensordot).
+    // A tensor in host memory is about shapes (BroadcastGradientArgs), so it is small even if its size depends on
+    // values. The same holds for an op that picks some elements of few (the axes of a Tensordot).
     bool picks = n->def->role == TFC_ROLE_PICKS;
     if (elements < 0 && (picks || (i < 32 && n->def->host_outputs >> i & 1))) elements = 0;
     if (elements < 0 || elements > fold_limit || tfc_dtype_is_ref(type) || !tfc_dtype_is_plain(type)) return NULL;
@@ -135,7 +135,7 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
   struct tfc_tensor *outputs = calloc(n->output_count, sizeof *outputs);
   if (!outputs) return tfc_status_no_memory("shape inference");
   s = tfc_fold(g, n, values, outputs);
-  if (s) { // it will say so when it is run, if it ever is
+  if (s) { // it fails when it is run, if ever
     tfc_status_free(s);
     free(outputs);
     return NULL;
@@ -157,7 +157,7 @@ static tfc_status infer(struct engine *e);
 static tfc_status engine_init(struct engine *e);
 static void engine_deinit(struct engine *e);
 
-static bool is_interruption(tfc_status s) { // no node is to blame
+static bool is_interruption(tfc_status s) { // not the fault of any node
   return tfc_status_code(s) == TFC_CANCELLED || tfc_status_code(s) == TFC_DEADLINE_EXCEEDED;
 }
 
@@ -175,7 +175,8 @@ static tfc_status infer_body(struct engine *caller, const struct tfc_function *f
                      .depth = caller->depth + 1};
   for (uint32_t i = 0; i < fn->ret_count; i++) out[i] = TFC_SHAPE_UNKNOWN, out_handles[i] = (struct tfc_handle_info){0};
   if (!fn->body || e.depth > depth_limit || arg_count != fn->arg_count) return NULL;
-  // Functions that call each other twice, and loops within loops, are looked at more often than there is time for.
+  // Functions that call each other twice, and nested loops, are visited more often than there is time for: the number
+  // is limited.
   if (*caller->body_nodes > body_nodes_limit) return NULL;
   *caller->body_nodes += body_cost + fn->body->node_count;
   TFC_TRY(s, engine_init(&e));
@@ -265,7 +266,7 @@ static tfc_status infer_calls(struct engine *e, const struct tfc_node *n, struct
     if (changed) continue;
     for (uint32_t i = 0; i < n->output_count; i++) {
       struct tfc_shape merged;
-      if (loop && !stated) { // the loop's own rule takes what comes in for what goes out: it may have believed too much
+      if (loop && !stated) { // the rule for While takes inputs as outputs, which may assume too much
         ctx->outputs[i] = all[i];
         continue;
       }
@@ -281,7 +282,7 @@ out:
 }
 
 // --- One node ------------------------------------------------------------------------------------------------------
-struct scratch { // grown to the largest node
+struct scratch { // grows to the largest node
   struct tfc_arena arena;
   uint32_t inputs, outputs;
   const struct tfc_shape **shapes, **partials;
@@ -315,7 +316,7 @@ static void merge_file_shapes(struct engine *e, const struct tfc_node *n) {
   for (uint32_t i = 0; i < a->count; i++) {
     struct tfc_shape *have = &e->out->shapes[n->output_begin + i], merged;
     tfc_status s = tfc_shape_merge(have, &a->shapes[i], &merged);
-    if (!s) *have = merged; // else another batch size was fed than the file's: what follows from it counts
+    if (!s) *have = merged; // another batch size is fed than the file says: use the inferred shape
     tfc_status_free(s);
   }
 }
@@ -343,7 +344,7 @@ static void apply_overrides(struct engine *e, const struct tfc_node *n) {
   }
 }
 
-// A loop's Merge: what enters it, or what earlier passes left of that.
+// A loop's Merge: the entering shape, or what earlier passes left of it.
 static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) {
   const struct tfc_output *in = tfc_node_inputs(e->g, n);
   struct tfc_shape *out = &e->out->shapes[n->output_begin];
@@ -359,7 +360,7 @@ static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) 
   if (n->output_count > 1) out[1] = TFC_SHAPE_SCALAR;
 }
 
-// What a node's rule says against its inputs does not count where the node may never run.
+// Contradictions found by a node's rule are ignored if the node may never run.
 static tfc_status allow(struct engine *e, const struct tfc_node *n, struct tfc_shape_ctx *ctx, tfc_status s) {
   if (!s || !(e->lenient || e->note) || tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
   if (e->note)
@@ -438,7 +439,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     merge_file_shapes(e, n);
   }
   bool defaulted = e->any_feeds && tfc_node_role(n) == TFC_ROLE_DEFAULT;
-  // An unknown dimension of something fed has an identity from here on.
+  // An unknown dimension of a feed becomes a symbol.
   if (defaulted || (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg))
     for (uint32_t i = 0; i < n->output_count; i++) {
       struct tfc_shape *s = &out->shapes[n->output_begin + i];
@@ -472,7 +473,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   return NULL;
 }
 
-// After a pass: what comes back to each loop's Merge. True when one has to believe less.
+// After a pass: compares what comes back to each loop's Merge. True: less has to be assumed for one.
 static bool check_loops(struct engine *e) {
   const struct tfc_graph *g = e->g;
   bool changed = false;
@@ -484,7 +485,7 @@ static bool check_loops(struct engine *e) {
     for (uint32_t k = 0; k < n->input_count; k++) {
       if (!is_back_edge(e, in[k])) continue;
       uint32_t from = g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
-      // What comes back is at least this for all iterations: unknown dimensions in it say nothing is known.
+      // The shape that comes back holds for all iterations: unknown dimensions in it mean that nothing is known.
       struct tfc_shape both = join(out, &e->out->shapes[from]);
       if (tfc_shape_equal(&both, out)) continue;
       struct tfc_shape now = e->believed[id].rank == -2 ? both : join(&e->believed[id], &both);
@@ -513,7 +514,7 @@ static tfc_status infer(struct engine *e) {
       }
     }
     if (!g->has_frames || !check_loops(e)) break;
-    if (pass == pass_limit - 2) // never seen; whatever the graph, it ends with the truth
+    if (pass == pass_limit - 2) // a limit that no graph has reached: make the rest unknown, so that it ends correctly
       for (uint32_t i = 0; i < g->node_count; i++)
         if (e->believed[i].rank != -2) e->believed[i] = TFC_SHAPE_UNKNOWN;
   }

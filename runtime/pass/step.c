@@ -1,5 +1,6 @@
-// Floods over the graph tell what depends on what: values that come from variables or from outside, updates that are
-// real, what hangs on saving. From these: the sinks that are the step, and the assignments that initialise.
+// Searches over the graph find what depends on what: values that depend on variables or feeds, real updates, and what
+// only saving needs. From these follow the nodes without consumers that are the step, and the assignments that
+// initialise.
 #include "runtime/pass/step_internal.h"
 
 #include <stdlib.h>
@@ -13,24 +14,24 @@ struct work {
   struct tfc_step_spec *step;
   struct tfc_arena scratch;
   uint32_t *stack;
-  uint8_t *effect; // [node] tfc_op_effect
+  uint8_t *effect; // [node] a tfc_op_effect
   bool *outside;   // value depends on a placeholder, a queue or an iterator
   bool *stateful;  // value depends on a variable's value
   bool *restored;  // value comes from a checkpoint
   bool *real;      // an update that is neither initial nor restored, or depends on one
-  bool *saves;     // writes files, or depends on what does
+  bool *saves;     // writes files, or depends on a node that does
   bool *initial;   // [node] an assignment of a variable's initial value
   bool *needed;    // what the step runs
-  bool *beside;    // what queue runners run
+  bool *beside;    // run by queue runners
   struct tfc_queue_runners runners;
-  struct tfc_text queues;  // that they fill for the step
-  struct tfc_shapes unfed; // as far as the graph alone says, where queues that nothing fills are taken from
+  struct tfc_text queues;  // names of queues that the runners fill for the step
+  struct tfc_shapes unfed; // from the graph alone, for queues that nothing fills
   tfc_str source, init_source;
   int64_t batch; // size of unknown leading dimensions
   uint32_t *targets, target_count, target_capacity;
 };
 
-// Marks every node that can be reached from the marked ones, along data edges alone or control edges too.
+// Marks every node reachable from the marked ones, by data edges alone or by control edges, too.
 static void flood(struct work *w, bool *mark, bool control) {
   const struct tfc_graph *g = w->g;
   uint32_t depth = 0;
@@ -47,7 +48,7 @@ static void flood(struct work *w, bool *mark, bool control) {
   }
 }
 
-// The variable that an update writes: its first input, through what only passes it on. TFC_NO_NODE: none.
+// The variable that an update writes: its first input, through nodes that only pass it on. TFC_NO_NODE: none.
 static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_node *n) {
   for (int hop = 0; hop < 8 && n->input_count > 0; hop++) {
     struct tfc_output from = tfc_node_inputs(g, n)[0];
@@ -64,8 +65,8 @@ static bool is_assign(const struct tfc_node *n) {
   return tfc_node_role(n) == TFC_ROLE_ASSIGN && n->input_count >= 2;
 }
 
-// Does this assignment give a variable its initial value? Its value comes neither from outside nor from a checkpoint;
-// and it reads no variable, or it is the one that TensorFlow made with the variable ("v/Assign").
+// Whether this assignment gives a variable its initial value: the value comes neither from feeds nor from a checkpoint,
+// and it reads no variable, unless it is the assignment that TensorFlow made with the variable ("v/Assign").
 static bool is_initial(const struct work *w, uint32_t id) {
   const struct tfc_node *n = &w->g->nodes[id];
   if (!is_assign(n)) return false;
@@ -79,7 +80,7 @@ static bool is_initial(const struct work *w, uint32_t id) {
          tfc_str_is(tfc_str_sub(n->name, name.size, SIZE_MAX), "/Assign");
 }
 
-// What threads beside the steps run to fill queues is no step's own.
+// Nodes that queue runners' threads run are not part of the step.
 static tfc_status find_beside(struct work *w) {
   const struct tfc_graph *g = w->g;
   TFC_RETURN_IF_ERROR(tfc_queue_runners_read(g, &w->runners));
@@ -92,7 +93,7 @@ static tfc_status find_beside(struct work *w) {
   return NULL;
 }
 
-// The same of the queues that the step uses: variables that these need are initialised with the step's.
+// The same for queues that the step uses: variables that their runners need are initialised with the step's.
 static tfc_status need_runners(struct work *w, bool *needed) {
   const struct tfc_graph *g = w->g;
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
@@ -175,7 +176,7 @@ static bool has_consumers(const struct tfc_graph *g, uint32_t n) {
   return g->consumer_begin[n] != g->consumer_begin[n + 1];
 }
 
-// Optimizers leave reads of what they updated behind; the updates are targets by themselves.
+// Optimizers add reads of the variables that they update; the updates themselves are the targets.
 static bool only_reads(const struct tfc_node *n) {
   return tfc_node_role(n) == TFC_ROLE_READ || tfc_node_role(n) == TFC_ROLE_IDENTITY;
 }
@@ -189,7 +190,7 @@ static tfc_status sinks(struct work *w) {
     if (w->real[i] && !w->saves[i] && !w->beside[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i]) &&
         !tfc_step_enqueues_what_is_fed(g, i, w->outside))
       TFC_TRY(s, add_target(w, i));
-  // Updates on which only saving, or a read, hangs are part of the step all the same.
+  // An update is part of the step even if only saving, or a read, depends on it.
   TFC_TRY(s, tfc_prune(g, NULL, 0, NULL, 0, w->targets, w->target_count, reached));
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (w->effect[i] != TFC_EFFECT_UPDATE || !w->real[i] || w->initial[i] || reached[i] || w->saves[i] || w->beside[i])
@@ -262,7 +263,7 @@ out:
   return s;
 }
 
-// The iterator of the session that a node begins anew, or TFC_NO_NODE.
+// The session's iterator that a node restarts, or TFC_NO_NODE.
 static uint32_t made_iterator(const struct work *w, uint32_t id) {
   const struct tfc_node *n = &w->g->nodes[id];
   if (!tfc_op_begins_iterator(n->op) || n->input_count < 2) return TFC_NO_NODE;
@@ -315,7 +316,7 @@ static tfc_status infer_init(struct work *w) {
     bool table = w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
                  (iterator != TFC_NO_NODE ? needed[iterator] && !done[iterator]
                                           : needed[tfc_node_inputs(g, &g->nodes[i])[0].node]);
-    if (table && iterator != TFC_NO_NODE) done[iterator] = true; // of several datasets, the first
+    if (table && iterator != TFC_NO_NODE) done[iterator] = true; // of several datasets for one iterator, the first
     if (!table) {
       if (!w->initial[i] || covered[i]) continue;
       uint32_t variable = updated_variable(g, &g->nodes[i]);
@@ -339,7 +340,7 @@ out:
 struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n) {
   const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
   struct tfc_shape known = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_UNKNOWN;
-  // Old producers wrote a scalar where nothing was known.
+  // Old producers wrote a scalar for an unknown shape.
   if (known.rank == 0 && g->producer_version > 0 && g->producer_version < 24) known = TFC_SHAPE_UNKNOWN;
   for (int32_t d = 0; d < known.rank; d++)
     if (!tfc_dim_known(known.dims[d])) known.dims[d] = TFC_DIM_UNKNOWN;
@@ -390,7 +391,7 @@ out:
   return s;
 }
 
-// Before anything is said to be missing that could be given: an operation that tfc does not know.
+// An operation that tfc does not know is reported before missing feeds.
 static tfc_status check_known(const struct work *w) {
   const struct tfc_graph *g = w->g;
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -405,7 +406,7 @@ static tfc_status check_known(const struct work *w) {
   return NULL;
 }
 
-// Every placeholder that `needed` has and the request does not feed.
+// Adds every placeholder that `needed` has and the request does not feed.
 static tfc_status placeholders(struct work *w, const bool *needed, struct tfc_step_feed *feeds, uint32_t *count) {
   tfc_status s = NULL;
   for (uint32_t i = 0; i < w->g->node_count; i++) {
@@ -434,7 +435,7 @@ out:
   return s;
 }
 
-// What is fed as requested, and then every output that the step takes from a queue that nothing fills.
+// Adds the requested feeds, and then every output that the step takes from a queue that nothing fills.
 static tfc_status find_taken(struct work *w, const struct tfc_output *given, const bool *initial,
                              struct tfc_output **out, uint32_t *out_count) {
   const struct tfc_graph *g = w->g;
@@ -470,7 +471,7 @@ out:
   return s;
 }
 
-// The queues that runners fill for the step, for people.
+// The names of the queues that runners fill for the step, for the user.
 static tfc_status tell_queues(struct work *w) {
   bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, w->g->node_count + 1);
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
@@ -505,7 +506,7 @@ static tfc_status infer_feeds(struct work *w) {
   TFC_TRY(s, check_known(w));
   TFC_TRY(s, infer_init(w));
   TFC_TRY(s, tfc_prune(g, outputs, r->feed_count, NULL, 0, step->inits, step->init_count, initial));
-  struct tfc_output *taken = NULL; // from queues that nothing fills
+  struct tfc_output *taken = NULL; // outputs taken from queues that nothing fills
   uint32_t taken_count = 0;
   TFC_TRY(s, find_taken(w, outputs, initial, &taken, &taken_count));
   TFC_TRY(s, tfc_prune(g, taken, taken_count, step->fetches, step->fetch_count, step->targets, step->target_count,
@@ -524,7 +525,7 @@ static tfc_status infer_feeds(struct work *w) {
     const struct tfc_attr *shape = tfc_node_is_placeholder(n) ? tfc_node_attr(g, n, "shape") : NULL;
     if (w->batch <= 0 && shape && shape->kind == TFC_ATTR_SHAPE && shape->shape->rank > 0 &&
         !tfc_dim_known(shape->shape->dims[0]))
-      w->batch = r->feeds[i].shape.dims[0]; // what one feed has, the others get
+      w->batch = r->feeds[i].shape.dims[0]; // the batch size of one feed is used for the others
   }
   if (w->batch <= 0) w->batch = 32;
   for (uint32_t i = r->feed_count; i < taken_count; i++) {

@@ -1,5 +1,5 @@
-// Synthetic feeds: a range of values that the graph accepts, found by following an integer forward to what it indexes,
-// through operations that only move it about; and tensors of such values.
+// Synthetic feeds: finds a range of values that the graph accepts, by following an integer forward to where it is used
+// as an index, through operations that only move it; and makes tensors of such values.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ struct search {
   uint32_t count, capacity;
   bool *seen;     // by output number
   int64_t below;  // values must be below this; INT64_MAX: nothing found
-  bool is_length; // counts from 1
-  tfc_str cause;  // the node that says so
+  bool is_length; // a length: starts at 1
+  tfc_str cause;  // the node that limits the values
   const char *how;
 };
 
@@ -53,7 +53,7 @@ static void limit(struct search *f, const struct tfc_node *n, int64_t size, int6
   f->how = how;
 }
 
-// One use of the values as input `index` of a node.
+// Handles one use of the values, as input `index` of a node.
 static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t index, int64_t divisor) {
   const tfc_index_use how = tfc_op_index_use(n->op);
   const struct tfc_graph *g = f->g;
@@ -196,7 +196,7 @@ tfc_status tfc_step_synthetic(const struct tfc_step_feed *feed, uint64_t seed, s
   tfc_random_init(&random, mixed);
   int64_t n = tfc_tensor_elements(&t), low = (int64_t)feed->low;
   uint64_t span = feed->high > feed->low ? (uint64_t)(feed->high - feed->low) : 1;
-  // A type of few bits cannot hold more than it can.
+  // A small type cannot hold the whole range.
   if (tfc_dtype_is_integer(t.dtype) && tfc_dtype_size(t.dtype) == 1 && t.dtype != TFC_UINT8 && span > 127) span = 127;
   if (t.dtype == TFC_UINT8 && span > 256) span = 256;
   if (tfc_dtype_is_integer(t.dtype) && tfc_dtype_size(t.dtype) == 2 && span > 32767) span = 32767;

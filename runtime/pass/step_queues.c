@@ -1,5 +1,6 @@
-// Queues that nothing in the graph fills: a program fed their placeholders from threads of its own (numpy_input_fn and
-// its like), and the file does not have that program. What a step takes from such a queue is fed instead.
+// Queues that nothing in the graph fills: the training program fed their placeholders from threads of its own
+// (numpy_input_fn and the like), and the file does not contain that program. What a step takes from such a queue is fed
+// instead.
 #include "runtime/pass/step_internal.h"
 
 static bool enqueues_into(const struct tfc_graph *g, uint32_t id, uint32_t queue) {
@@ -10,7 +11,7 @@ static bool dequeues(const struct tfc_node *n) {
   return tfc_str_starts(n->op, "QueueDequeue") && n->input_count > 0;
 }
 
-// Can this run again and again without being fed? `unfilled`: queues that are known to stay empty.
+// Whether this can be run repeatedly without feeds. `unfilled`: queues that are known to stay empty.
 static bool runs_alone(const struct tfc_graph *g, uint32_t id, const bool *unfilled, bool *seen, uint32_t *stack) {
   uint32_t depth = 0;
   memset(seen, 0, g->node_count * sizeof *seen);
@@ -40,13 +41,13 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
   bool *seen = TFC_ARENA_ARRAY(scratch, bool, g->node_count + 1), changed = true;
   uint32_t *stack = TFC_ARENA_ARRAY(scratch, uint32_t, g->node_count + 1);
   if (!seen || !stack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  while (changed) { // a queue that is filled from an empty one stays empty too
+  while (changed) { // a queue that is filled from an empty one stays empty, too
     changed = false;
     for (uint32_t i = 0; i < g->node_count; i++) {
       const struct tfc_node *n = &g->nodes[i];
       if (!needed[i] || !dequeues(n)) continue;
       const uint32_t queue = tfc_node_inputs(g, n)[0].node;
-      bool filled = unfilled[queue], fed = false; // fed: by a program; what nobody ever puts in is a deadlock
+      bool filled = unfilled[queue], fed = false; // fed: by the program. A queue without any enqueue is a deadlock
       for (uint32_t c = g->consumer_begin[queue]; !filled && c < g->consumer_begin[queue + 1]; c++) {
         const uint32_t user = g->consumers[c].node;
         if (!enqueues_into(g, user, queue)) continue;
@@ -71,7 +72,7 @@ struct tfc_shape tfc_step_dequeued_shape(const struct tfc_graph *g, const struct
   struct tfc_shape shape = TFC_SHAPE_UNKNOWN;
   if (attr && attr->kind == TFC_ATTR_LIST_SHAPE && (uint32_t)o.index < attr->count) shape = attr->shapes[o.index];
   for (uint32_t c = g->consumer_begin[in[0].node]; shape.rank < 0 && c < g->consumer_begin[in[0].node + 1]; c++) {
-    const uint32_t user = g->consumers[c].node; // the queue does not say: what is put in has a shape
+    const uint32_t user = g->consumers[c].node; // the queue does not declare shapes: use those of what is enqueued
     const struct tfc_node *put = &g->nodes[user];
     if (!enqueues_into(g, user, in[0].node) || (uint32_t)o.index + 1 >= put->input_count) continue;
     const struct tfc_output from = tfc_node_inputs(g, put)[o.index + 1];

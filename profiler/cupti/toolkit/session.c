@@ -1,8 +1,8 @@
 // The one CUPTI session of the process. Order matters: the clock first, then the buffers, then the kinds; and all of it
-// before CUDA loads its modules. Buffers are a few MiB, kept and given again, so that nothing is allocated while a step
-// runs; they are decoded on CUPTI's own thread when they are full, or between steps when they are flushed. CUPTI wants
-// them cleared and would do so on the thread that launches, all of a buffer for the few records that a step has: what
-// was used is cleared here instead, where it was decoded.
+// before CUDA loads its modules. Buffers are a few MiB and are reused, so that nothing is allocated while a step runs.
+// They are decoded on CUPTI's own thread when they are full, or between steps when they are flushed. CUPTI needs
+// cleared buffers, and would clear a whole buffer on the launching thread, although a step has only a few records. So
+// the part that was used is cleared here, after decoding.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +103,8 @@ static const struct {
              {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, NULL}, // beside the measurement: reports go without
              {CUPTI_ACTIVITY_KIND_MEMORY2, NULL}};
 
-// Calls that launch nothing and are made all the time (a thread that waits asks for its event again and again): their
-// records would fill the buffers. Enabling a kind undoes this.
+// Calls that launch nothing and are made very often (a waiting thread queries its event again and again): their records
+// would fill the buffers. Enabling a kind of record enables them again.
 static const CUpti_CallbackId quiet_runtime[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020,        CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaEventElapsedTime_v3020,  CUPTI_RUNTIME_TRACE_CBID_cudaEventElapsedTime_v12080,
@@ -125,8 +125,8 @@ static const CUpti_CallbackId quiet_driver[] = {CUPTI_DRIVER_TRACE_CBID_cuEventQ
                                                 CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute,
                                                 CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState};
 
-// A thread that waits asks for its event again and again, and each answer would be a record: only what completed is
-// one. Where that cannot be had, reports go without waits.
+// A waiting thread queries its event again and again, and each answer would be a record. Only completed waits should be
+// recorded; where CUPTI cannot do that, reports have no waits.
 static void without_queries(void) {
   if (cuptiActivityEnableAllSyncRecords(0)) (void)cuptiActivityDisable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
 }
@@ -145,8 +145,8 @@ static tfc_status record(bool on) {
   return NULL;
 }
 
-// Records grow at their ends from one release to the next: those of a later one can be read as they are known here,
-// those of an earlier one are too short. Versions are numbered by toolkit, 130001, since 13.0.
+// Later releases add fields at the end of records: records of a later release can be read with the known layout, those
+// of an earlier one are too short. Since 13.0 the version is numbered like the toolkit: 130001.
 static tfc_status check_version(void) {
   uint32_t version = 0;
   CUptiResult result = cuptiGetVersion(&version);

@@ -7,8 +7,8 @@
 
 struct tfc_cpu_lanes;
 enum { TFC_CPU_MOST_LANES = 16 };
-// For a prepared segment that has lanes, at most TFC_CPU_MOST_LANES and no more than the team has threads; goes with
-// it.
+// For a prepared segment with lanes: at most TFC_CPU_MOST_LANES, and at most the number of threads of the team. Freed
+// with the segment.
 TFC_MUST_USE tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p);
 // On the team's leading thread. Where somebody else has the team, the operations run one by one.
 void tfc_cpu_lanes_run(struct tfc_runner *r, struct tfc_team *team, struct tfc_prepared *p, struct tfc_step *step);

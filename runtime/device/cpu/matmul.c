@@ -1,6 +1,6 @@
-// Fast rows of MatMul and BatchMatMul in float32. A B that is met for the second time in a step, unchanged (a weight in
-// a loop: of frames, of functions, or kept in a list for the gradient's loop), is packed, and that is kept for the rest
-// of the step.
+// Fast rows of MatMul and BatchMatMul in float32. A right side that is used a second time in a step, unchanged (a
+// weight in a loop: through frames, functions, or a list for the gradient's loop), is packed, and the packed form is
+// kept for the rest of the step.
 #include <stdatomic.h>
 #include <stdlib.h>
 

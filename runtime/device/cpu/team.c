@@ -1,5 +1,6 @@
 // A loop is opened by writing its parameters and then the state word; workers join by incrementing the count while it
-// is open. The leader, out of pieces, closes it and waits for those inside: nobody has to wake up for a loop to end.
+// is open. When no pieces are left, the leader closes the loop and waits for the workers inside: a sleeping worker need
+// not wake up for a loop to end.
 #include "runtime/device/cpu/team.h"
 
 #include <limits.h>

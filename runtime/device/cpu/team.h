@@ -1,8 +1,8 @@
 // A team: the cores of one CPU device. The caller is its leader; the others are pinned threads that spin for a while
 // after work and then sleep. One loop at a time; a second caller, or one inside a loop, works alone.
 //
-// Each thread begins with its own share of a loop's pieces, the same part of the whole in every loop, so that it often
-// finds in its cache what it made in the loop before; then it takes from the others'.
+// Each thread begins with its own share of a loop's pieces, which is the same part of the whole in every loop, so that
+// the data is often in its cache from the loop before. Then it takes pieces from other threads' shares.
 #ifndef TFC_RUNTIME_DEVICE_CPU_TEAM_H
 #define TFC_RUNTIME_DEVICE_CPU_TEAM_H
 
@@ -36,8 +36,8 @@ struct tfc_team {
   struct tfc_team_worker *workers; // [size - 1]
   int started;
   _Atomic bool stop, taken;
-  // Low 24 bits: how many work on the present loop; bit 24: the loop is open to more; above: number of the loop, which
-  // is what sleepers watch.
+  // Low 24 bits: how many threads work on the current loop; bit 24: more may join; above: the number of the loop, which
+  // sleeping workers watch.
   _Alignas(64) _Atomic uint32_t state;
   _Atomic uint32_t sleepers;
   _Alignas(64) void (*fn)(void *arg, int64_t begin, int64_t end);
@@ -51,8 +51,8 @@ struct tfc_team {
 // `cpus` [size]: logical processors; the leader's is the first. Starts size - 1 threads.
 TFC_MUST_USE tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t spin_ns);
 void tfc_team_deinit(struct tfc_team *t);
-// fn(arg, begin, end) over [0, total) in pieces [i * grain, (i + 1) * grain): which thread runs a piece varies, the
-// pieces do not.
+// fn(arg, begin, end) over [0, total) in pieces [i * grain, (i + 1) * grain). The pieces are always the same, but any
+// thread may run a piece.
 void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
                   void *arg);
 // The same, but where the team is taken false is returned at once and nothing is called.

@@ -1,14 +1,14 @@
-// What the driver knows of CUDA itself, whoever fills the table of calls: which device a thread is in, and which errors
-// end a context. The current device belongs to a thread and is asked for before nearly every call; remembering it here
-// saves a call into CUDA each time. The list of sticky errors is written out, because no call says whether an error is
-// one, and a driver that goes on after such an error reports nonsense from then on.
+// What the driver keeps about CUDA itself, whatever fills the table of calls: each thread's current device, and which
+// errors end a context. The current device is needed before nearly every call; remembering it here saves a call into
+// CUDA each time. The list of sticky errors is written out, because no call says whether an error is sticky, and a
+// driver that continues after one reports wrong errors from then on.
 #include "runtime/device/cuda/api.h"
 
 #include "runtime/device/cuda/device.h"
 
 const struct tfc_cuda_api *tfc_cuda_api;
 
-// The device that each thread is in.
+// The current device of each thread.
 static _Thread_local const struct tfc_cuda_api *entered_api;
 static _Thread_local int entered_ordinal = -1;
 

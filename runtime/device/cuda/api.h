@@ -1,6 +1,5 @@
-// The CUDA calls that the driver makes, all of them, as one table of functions. The plug-in fills it from cudart and
-// the driver's entry points (toolkit/api.c); tests put a fake there whose memory is malloc and whose streams are
-// threads.
+// All CUDA calls that the driver makes, as one table of functions. The plug-in fills it from cudart and the driver's
+// entry points (toolkit/api.c). Tests put a fake there, whose memory is malloc and whose streams are threads.
 //
 // Every call returns a cudaError_t as int, 0: done. Types are CUDA's own tags, so that no toolkit is needed here.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_API_H
@@ -20,7 +19,7 @@ typedef struct CUstream_st *tfc_cuda_stream;
 typedef struct CUevent_st *tfc_cuda_event;
 typedef struct CUgraphExec_st *tfc_cuda_graph;
 
-// The errors that the driver tells apart (cudaError_t).
+// The errors that the driver distinguishes (cudaError_t).
 enum {
   TFC_CUDA_OK = 0,
   TFC_CUDA_OUT_OF_MEMORY = 2,
@@ -44,7 +43,7 @@ struct tfc_cuda_properties {
 struct tfc_cuda_partition {
   void *context; // CUgreenCtx
   int sm_count;
-  uint64_t id; // cuCtxGetId of it, 0: not known
+  uint64_t id; // cuCtxGetId, 0: not known
 };
 
 // What CUDA says about a node of a captured graph.
@@ -52,15 +51,15 @@ struct tfc_cuda_graph_node {
   uint64_t id; // what CUPTI calls graphNodeId, 0: not known
   int kind;    // cudaGraphNodeType
 };
-enum { TFC_CUDA_GRAPH_KERNEL, TFC_CUDA_GRAPH_COPY, TFC_CUDA_GRAPH_FILL }; // the kinds that are work
+enum { TFC_CUDA_GRAPH_KERNEL, TFC_CUDA_GRAPH_COPY, TFC_CUDA_GRAPH_FILL }; // the kinds of nodes that do work
 
 struct tfc_cuda_api {
   const char *(*error_name)(int error);
   const char *(*error_text)(int error);
   int (*device_count)(int *out);
   int (*properties)(int device, struct tfc_cuda_properties *out);
-  // Makes the device's primary context that of the calling thread. Green contexts never are: which multiprocessors run
-  // a launch is the stream's affair, and libraries' handles belong to one context.
+  // Makes the device's primary context current on the calling thread. Green contexts are never current: a stream
+  // decides which multiprocessors run a launch, and libraries' handles belong to one context.
   int (*enter)(int device);
   int (*allocate)(void **out, size_t bytes); // cudaMalloc: on the calling thread's device
   int (*release)(void *memory);
@@ -81,26 +80,27 @@ struct tfc_cuda_api {
   int (*set)(void *memory, int value, size_t bytes, tfc_cuda_stream stream);
   int (*can_access_peer)(int device, int peer, bool *out);
   int (*enable_peer)(int peer); // from the calling thread's device
-  int (*last_error)(void);      // of a launch on this thread; clears what is not sticky
+  int (*last_error)(void);      // of a launch on this thread; clears errors that are not sticky
 
   // Capture: relaxed mode, on this stream only.
   int (*capture_begin)(tfc_cuda_stream stream);
-  // How many nodes the capture has so far: the operations launched between two calls are those nodes.
+  // How many nodes the capture has so far; nodes that appear between two calls belong to the operations launched in
+  // between.
   int (*capture_count)(tfc_cuda_stream stream, size_t *out);
-  // `nodes` (optional, `capacity` of them): in order of capture; out_count: how many there are.
+  // `nodes` (optional, `capacity` of them): in order of capture; out_count: their number.
   int (*capture_end)(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
                      tfc_cuda_graph *out);
   void (*capture_abort)(tfc_cuda_stream stream);
   int (*graph_launch)(tfc_cuda_graph graph, tfc_cuda_stream stream);
   int (*graph_destroy)(tfc_cuda_graph graph);
 
-  // Splits the device's multiprocessors into `count` equal groups in one call, as large as the device makes so many,
-  // and makes a green context of each. out_granularity, out_total: what the device says. A count that does not fit:
-  // cudaErrorInvalidValue (1).
+  // Splits the device's multiprocessors into `count` equal groups in one call, as large as possible, and makes a green
+  // context of each. out_granularity, out_total: the device's properties. cudaErrorInvalidValue (1): that many groups
+  // are impossible.
   int (*split)(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total);
   int (*unsplit)(struct tfc_cuda_partition *partition);
 
-  // Libraries, on the calling thread's context. The text of a failure goes to out_error (static).
+  // Libraries, on the calling thread's context. The message of a failure goes to out_error (static).
   int (*blaslt_create)(struct cublasLtContext **out, const char **out_error);
   int (*blaslt_destroy)(struct cublasLtContext *handle);
   int (*cudnn_create)(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error); // NULL: no cuDNN
@@ -108,10 +108,10 @@ struct tfc_cuda_api {
   int (*cudnn_stream)(struct cudnnContext *handle, tfc_cuda_stream stream);
 };
 
-// The table in use; NULL until the plug-in or a test has set it. Set before the first device is looked for.
+// The table in use; NULL until the plug-in or a test sets it, before the first device is discovered.
 extern const struct tfc_cuda_api *tfc_cuda_api;
 
-// After these the context is lost: every later call on the device fails too.
+// Errors after which the context is lost: every later call on the device fails, too.
 bool tfc_cuda_error_is_sticky(int error);
 
 #endif

@@ -1,10 +1,10 @@
 // Copies run on streams of their own, one per direction, so that both directions and compute overlap. To the executor
-// they are one queue in order: one thread issues them, what it signals covers every copy before it, whatever its
-// stream, and a copy of memory that an earlier one on another stream reads or writes waits for that.
+// they are one ordered queue: one thread issues them, a signal covers every earlier copy on any stream, and a copy that
+// uses memory which an earlier copy on another stream reads or writes waits for that copy.
 //
-// Host memory is staged through pinned pieces, so that the calls do not wait for the device: a piece is filled before
-// the copy to the device, and emptied by the finisher after the copy from it. Only tensors that would pin too much go
-// as they are, by calls that return when they are done.
+// Host memory is copied through pinned pieces, so that the calls do not wait for the device: a piece is filled before
+// the copy to the device, or emptied by the finisher after the copy from it. Only tensors that would need too much
+// pinned memory are copied directly, by calls that return when they are done.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -48,7 +48,7 @@ static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c
   fresh.buffer = NULL;
   if (on_host(c->target_device)) {
     TFC_RETURN_IF_ERROR(tfc_buffer_create_host(from->size, &fresh.buffer));
-  } else { // the memory may be what the compute stream still reads
+  } else { // the compute stream may still read this memory
     TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, from->size, &fresh.buffer));
     tfc_status s = tfc_cuda_after_compute(d, stream);
     if (s) {
@@ -82,7 +82,7 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   }
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     if (conflicts >> k & 1) TFC_RETURN_IF_ERROR(follow(d, stream, k));
-  if (d->recent_count == TFC_CUDA_RECENT) { // forget them: everything from here on follows everything before
+  if (d->recent_count == TFC_CUDA_RECENT) { // forget them, and make everything from here on wait for everything before
     for (int hub = 1; hub < TFC_CUDA_COPY_STREAMS; hub++) TFC_RETURN_IF_ERROR(follow(d, 0, hub));
     for (int k = 1; k < TFC_CUDA_COPY_STREAMS; k++) TFC_RETURN_IF_ERROR(follow(d, k, 0));
     d->recent_count = 0;
@@ -91,22 +91,22 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   return NULL;
 }
 
-// Direct copies between two GPUs where the hardware has them; elsewhere CUDA stages them itself. Asked for with the
-// first copy: it makes a context on the other GPU, which may not be ours to use.
+// Enables direct copies between two GPUs if the hardware has them; otherwise CUDA copies through the host. Done with
+// the first copy, because it makes a context on the other GPU, which may belong to other users.
 static void enable_peer(struct tfc_cuda_device *d, int peer) {
   bool can = false;
   if (peer >= 64 || d->peers_asked >> peer & 1) return;
   d->peers_asked |= UINT64_C(1) << peer;
   if (d->api->can_access_peer(d->ordinal, peer, &can) || !can) return;
-  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // enabled already
+  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // it was enabled already
 }
 
-// A place for it, and the stream told to wait for what has to come before.
+// Allocates the target if it has no place, and makes the stream wait for what has to come before.
 static tfc_status make_ready(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction,
                              tfc_cuda_stream stream) {
   const struct tfc_tensor *from = c->source;
   size_t bytes = from->size;
-  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles live on the host
+  if (!tfc_dtype_is_plain(from->dtype)) { // strings and handles are always in host memory
     tfc_tensor_release(c->target);
     tfc_tensor_share(from, c->target);
     return NULL;
@@ -118,7 +118,7 @@ static tfc_status make_ready(struct tfc_cuda_device *d, const struct tfc_copy *c
   if (tfc_cuda_is_cuda(c->source_device)) {
     struct tfc_cuda_device *source = tfc_cuda_device_of(c->source_device);
     if (atomic_load(&source->launched)) {
-      struct tfc_cuda_mark *mark = NULL; // single launches: what they wrote has no timepoint
+      struct tfc_cuda_mark *mark = NULL; // single launches: their outputs have no timepoint
       int error = 0;
       TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(source->pool, source->compute, &mark, &error));
       error = d->api->stream_wait(stream, mark->event);
@@ -201,7 +201,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
     end->timings[0] = (struct tfc_cuda_timing){.id = c->id, .kind = TFC_TRACE_TRANSFER, .bytes = c->source->size};
     TFC_RETURN_IF_ERROR(timed(d, stream, &end->timings[0].begin));
-    end->timing_count = 1; // without an end so far
+    end->timing_count = 1; // no end yet
     end->trace = &sink->copies[index];
   } else if (sink && sink->copies) {
     end->trace = &sink->copies[index];
@@ -217,7 +217,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   return s;
 }
 
-// Everything issued since the last value that was published has to be in the one that is published now.
+// The value that is published now must cover everything that was issued since the last published value.
 static tfc_status publish(struct tfc_cuda_device *d, struct tfc_cuda_end *end, const struct tfc_timepoint *signals,
                           uint32_t count) {
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) {
@@ -248,7 +248,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   int direction = direction_of(&e->copy);
   int error = tfc_cuda_enter(d->api, d->ordinal);
   tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
-  // What a driver of another kind reads for us, or host code wrote, has to be there for the host.
+  // Data that a driver of another kind reads, or that host code wrote, must be complete on the host.
   bool host_source = direction == TFC_CUDA_IN;
   for (uint32_t i = 0; i < e->wait_count; i++) {
     uint64_t since = 0;
@@ -271,7 +271,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   }
   *end = (struct tfc_cuda_end){.device = d, .step = step};
   if (!s) s = run_copy(d, &e->copy, step, direction, end);
-  // Before the signals: who goes on by them sees that the step has failed.
+  // Before the signals, so that their waiters see that the step has failed.
   if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
   s = NULL;
   d->unpublished_streams |= UINT64_C(1) << direction;

@@ -25,7 +25,7 @@ static tfc_status count_gpus(int *out) {
                          api->error_name(error));
 }
 
-// A part stays with CUDA itself, the libraries and their workspaces.
+// Part of the memory is left for CUDA itself, the libraries and their workspaces.
 static uint64_t usable(uint64_t bytes) {
   return bytes - bytes / 16;
 }
@@ -49,7 +49,7 @@ static tfc_status discover_gpu(const struct tfc_driver_options *options, struct 
     struct tfc_device_info *info = &infos[i];
     if (i == 0) snprintf(first, sizeof first, "%s", p.name);
     snprintf(info->name, sizeof info->name, "gpu:%d", i);
-    // Operations take equally long on one model; another one is another kind.
+    // Operations take equally long on GPUs of one model; another model is another kind.
     if (!strcmp(first, p.name))
       snprintf(info->kind, sizeof info->kind, "gpu");
     else
@@ -243,7 +243,7 @@ static uint64_t in_use(struct tfc_device *device) {
 static void task_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
   (void)from, (void)to;
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
-  (void)tfc_cuda_enter(d->api, d->ordinal); // a failure comes back with the first call
+  (void)tfc_cuda_enter(d->api, d->ordinal); // an error is reported by the first call
   e->task->run(e->task);
 }
 
@@ -260,7 +260,7 @@ static tfc_status synchronize(struct tfc_device *device) {
   tfc_queue_drain(&d->copy_end);
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
   TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal), "synchronizing");
-  TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "synchronizing"); // single launches
+  TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "synchronizing"); // waits for single launches
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     TFC_CUDA_TRY(d, d->api->stream_synchronize(d->copies[k]), "synchronizing");
   return NULL;
@@ -280,7 +280,7 @@ static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
 static char *tuning(void) {
   char *conv = tfc_cuda_conv_tuning ? tfc_cuda_conv_tuning() : NULL;
   char *dnn = tfc_cuda_dnn_tuning ? tfc_cuda_dnn_tuning() : NULL;
-  char *both = conv && dnn ? tfc_format("%s%s", conv, dnn) : NULL; // each ends with a line's end
+  char *both = conv && dnn ? tfc_format("%s%s", conv, dnn) : NULL; // each ends with a newline
   if (!both) return conv ? (free(dnn), conv) : dnn;
   free(conv);
   free(dnn);

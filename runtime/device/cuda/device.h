@@ -8,7 +8,7 @@
 //   rows.c      the table of kernels; moves that need no kernel
 //   copy.c      copies beside compute; kernels that wait for them
 //   staging.c   pinned memory on the way of host tensors
-//   finish.c    what happens when the device has got there: timings, values for the host, signals
+//   finish.c    waits for the device, then: timings, values for the host, signals
 //   graph.c     captured segments
 #ifndef TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
 #define TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
@@ -21,12 +21,13 @@
 
 extern const struct tfc_device_driver tfc_driver_gpu, tfc_driver_vgpu;
 
-enum { TFC_CUDA_IN, TFC_CUDA_OUT, TFC_CUDA_PEER, TFC_CUDA_COPY_STREAMS }; // to here, to the host, from another device
+// Copy streams: to this device, to the host, from another device.
+enum { TFC_CUDA_IN, TFC_CUDA_OUT, TFC_CUDA_PEER, TFC_CUDA_COPY_STREAMS };
 
 struct tfc_cuda_staging { // a piece of pinned memory
   struct tfc_cuda_staging *next;
   void *data;
-  size_t size, bytes; // bytes: that it holds of the tensor at hand
+  size_t size, bytes; // bytes: how much of the current tensor it holds
 };
 
 struct tfc_cuda_range { // device memory that a copy reads or writes
@@ -36,11 +37,12 @@ struct tfc_cuda_range { // device memory that a copy reads or writes
 };
 enum { TFC_CUDA_RECENT = 128 };
 
-// Where the device's clock is on the host's: events are dated by what has passed since `mark`.
+// The offset of the device's clock to the host's: events are dated by the time since `mark`.
 struct tfc_cuda_clock {
   struct tfc_cuda_mark *mark;
   uint64_t ticks;
-  int64_t step; // the last that asked: within a step it stays, or what follows would seem to overlap what was before
+  // The step that last set it: it stays within a step, or later intervals might seem to overlap earlier ones.
+  int64_t step;
 };
 
 struct tfc_cuda_piece;
@@ -57,10 +59,10 @@ struct tfc_cuda_device {
   struct tfc_queue work_end, copy_end;     // wait for the device
   struct tfc_kernel_env env;               // of the work thread
   struct tfc_cuda_clock clock;             // guarded by clock_lock
-  pthread_mutex_t clock_lock, launch_lock; // launch_lock: libraries, scratch: whoever launches or prepares
-  _Atomic uint64_t unfinished;             // segments and copies whose end has not been seen
-  _Atomic bool launched;                   // single launches were made: copies must look at the compute stream
-  _Atomic int dead;                        // the sticky error that everything fails with from here on; 0: none
+  pthread_mutex_t clock_lock, launch_lock; // launch_lock: libraries and scratch, for threads that launch or prepare
+  _Atomic uint64_t unfinished;             // segments and copies that are not known to have ended
+  _Atomic bool launched;                   // there were single launches: copies have to wait for the compute stream
+  _Atomic int dead;                        // the sticky error with which everything fails from here on; 0: none
   struct tfc_buffer *scratch;              // shared by all kernels, in stream order
   size_t scratch_size;
   uint64_t scratch_generation;
@@ -76,7 +78,7 @@ struct tfc_cuda_device {
   uint32_t recent_count;
   _Atomic uint64_t host_calls, host_call_bytes; // operations run on the host, and what they copied
   bool graphs;                                  // capture segments
-  struct tfc_cuda_piece *capturing;             // under launch_lock: memory asked for now stays with it
+  struct tfc_cuda_piece *capturing;             // under launch_lock: memory that is allocated now belongs to this piece
   _Atomic uint64_t replays;                     // captured segments that were launched
 };
 static inline struct tfc_cuda_device *tfc_cuda_device_of(struct tfc_device *d) {
@@ -88,7 +90,7 @@ static inline bool tfc_cuda_is_cuda(const struct tfc_device *d) {
 
 // Makes the device current on this thread.
 int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal);
-// UNAVAILABLE with what was being done; a sticky error marks the device dead.
+// UNAVAILABLE, with what was being done; a sticky error marks the device as dead.
 TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing);
 #define TFC_CUDA_TRY(device, call, doing)                                                                              \
   do {                                                                                                                 \
@@ -96,16 +98,16 @@ TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, con
     if (__builtin_expect(tfc_cuda_error_ != 0, 0)) return tfc_cuda_error(device, tfc_cuda_error_, doing);              \
   } while (0)
 TFC_MUST_USE tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d);
-// What a row's prepare or launch failed with, which may be a library's own words for an error that has ended the device
-// (it came from whatever ran before): then the device is dead and the status says so. Takes `s`.
+// The error of a row's prepare or launch. It may be a library's message for an error that has ended the device (caused
+// by earlier work): then the device is dead and the status says so. Takes `s`.
 TFC_MUST_USE tfc_status tfc_cuda_library_error(struct tfc_cuda_device *d, tfc_status s);
-// The copy of an operation, counted among its launches; CUDA's error.
+// A copy as part of an operation, counted among its launches; returns CUDA's error.
 int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream);
 
 // --- Partitions (split.c) ----------------------------------------------------------------------------------------
-// What `count` virtual devices on this GPU would be. INVALID_ARGUMENT: they cannot be made equal.
+// What `count` virtual devices on this GPU would be like. INVALID_ARGUMENT: they cannot be equal.
 TFC_MUST_USE tfc_status tfc_cuda_split_plan(const struct tfc_cuda_api *api, int ordinal, uint32_t count, int *out_size);
-// Partition `index` of those; all are made with the first. Given back when the last device is closed.
+// Partition `index` of these; the first call makes all. Freed when the last device is closed.
 TFC_MUST_USE tfc_status tfc_cuda_split_take(const struct tfc_cuda_api *api, int ordinal, uint32_t index,
                                             struct tfc_cuda_partition **out);
 void tfc_cuda_split_give(struct tfc_cuda_partition *partition);
@@ -114,7 +116,7 @@ void tfc_cuda_split_give(struct tfc_cuda_partition *partition);
 struct tfc_cuda_call {
   const struct tfc_cuda_kernel *row; // NULL: on the host, or a view
   bool is_view;
-  const char *note; // why it runs on the host, or which algorithm: for reports
+  const char *note; // for reports: why it runs on the host, or which algorithm was chosen
   struct tfc_kernel_ctx ctx;
   uint32_t node;
   const struct tfc_segment_op *op;
@@ -147,15 +149,17 @@ bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 // Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
-// The same of a segment's run, on its own slots: what it reads is there, what is released behind it is released.
+// The same in a segment's run, on its own slots: inputs are there, and slots are released after their last reader.
 TFC_MUST_USE tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream);
-// For want of a kernel on the host: waits for the stream, copies in, runs the reference kernel, copies out.
+// Runs an operation without a kernel on the host: waits for the stream, copies inputs, runs the reference kernel,
+// copies outputs.
 TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_segment_op *op,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
 
 // --- Captures (graph.c) ------------------------------------------------------------------------------------------
-// From call `from` of a segment on: replays the piece that begins there, capturing it if need be. *out_next: the call
-// behind it; `from`: no piece begins there, or it is to be launched one by one. A run of the segment begins with 0.
+// Called with the index `from` of the next call of a segment. If a captured piece begins there, replays it (and
+// captures it first if needed); *out_next is the call after the piece. *out_next == from: launch this call by itself. A
+// run of the segment begins with 0.
 TFC_MUST_USE tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
                                            uint32_t from, uint32_t *out_next);
 void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *capture); // NULL is fine
@@ -168,13 +172,12 @@ TFC_MUST_USE tfc_status tfc_cuda_read_tensor(struct tfc_device *device, const st
 TFC_MUST_USE tfc_status tfc_cuda_write_tensor(struct tfc_device *device, const void *source, struct tfc_tensor *target);
 TFC_MUST_USE tfc_status tfc_cuda_await(struct tfc_device *device, const struct tfc_timepoint *waits,
                                        uint32_t wait_count);
-// Makes `stream` wait for what is on the compute stream now.
+// Makes `stream` wait for all work on the compute stream so far.
 TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream);
 
 // --- Staging (staging.c) -----------------------------------------------------------------------------------------
 TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out);
-// Pieces for so many bytes, one behind the other, each as full as it goes. Those that were taken before one failed are
-// in *out too.
+// Pieces for that many bytes, each filled completely before the next. If one fails, *out has those before it.
 TFC_MUST_USE tfc_status tfc_cuda_staging_take_pieces(struct tfc_cuda_device *d, size_t bytes,
                                                      struct tfc_cuda_staging **out);
 void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *pieces); // by `next`; NULL is fine
@@ -187,29 +190,29 @@ struct tfc_cuda_timing { // an interval on the device, dated when its end was re
   uint16_t kind;
   uint64_t bytes;
 };
-struct tfc_cuda_end { // malloc'd; freed when it has run
+struct tfc_cuda_end { // malloc'd; freed after it was handled
   struct tfc_cuda_device *device;
   struct tfc_step *step;
   struct tfc_cuda_mark *marks[TFC_CUDA_COPY_STREAMS];
   uint32_t mark_count;
-  bool span;            // the end of this is an end of the device's work in the step
-  uint32_t first, last; // of a segment: its first and last node + 1, for who asks what it is that does not end
+  bool span;            // the end of this work is an end of the device's work in the step
+  uint32_t first, last; // of a segment: 1 + its first and last node, to name a segment that does not end
   struct tfc_trace_buffer *trace;
   struct tfc_cuda_timing *timings;
   uint32_t timing_count;
   bool host_dated; // a transfer without timings: from its issue until its end was seen
   uint32_t host_id;
   uint64_t host_begin, host_traced_bytes;
-  struct tfc_cuda_staging *staging; // given back; first copied to `host_target` where that is set
+  struct tfc_cuda_staging *staging; // returned to the pool; first copied to `host_target` if that is set
   void *host_target;
 };
-// Hands it to the thread that waits for the device; signals follow when the marks are reached. Takes `end`, also when
-// it fails (then the caller signals).
+// Gives `end` to the thread that waits for the device; its signals are set when the marks are reached. Takes `end` also
+// on failure (then the caller signals).
 TFC_MUST_USE tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end,
                                         const struct tfc_timepoint *signals, uint32_t signal_count);
 void tfc_cuda_end_free(struct tfc_cuda_end *end);
-// Dates the device's clock anew at the beginning of a step, where it is old and the device idle. On the threads that
-// launch, before the first event that is timed.
+// Measures the offset of the device's clock again at the beginning of a step, if it is old and the device idle. On the
+// threads that launch, before the first timed event.
 TFC_MUST_USE tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d, const struct tfc_step *step);
 
 #endif

@@ -1,5 +1,5 @@
-// A mark goes back to its pool with its last reference: its device's finisher, the timelines that it was published to,
-// and whoever waits for it hold one each. A pool outlives its device while marks are out.
+// A mark returns to its pool with its last reference: its device's finisher, the timelines that it was published to,
+// and its waiters each have one. A pool outlives its device while marks are in use.
 #include "runtime/device/cuda/event.h"
 
 #include <limits.h>
@@ -116,11 +116,11 @@ void tfc_cuda_mark_release(struct tfc_cuda_mark *m) {
 // --- Timelines ---------------------------------------------------------------------------------------------------
 struct entry {
   uint64_t value;
-  struct tfc_cuda_mark *mark; // NULL: for the host, whose waiters wait there
+  struct tfc_cuda_mark *mark; // NULL: a value for host code, whose waiters wait on the host
 };
 struct timeline {
   pthread_mutex_t lock;
-  uint64_t published; // values up to here have their marks in `entries`, unless the host has reached them
+  uint64_t published; // values up to here have marks in `entries`, unless the host has seen them reached
   TFC_ARRAY(struct entry) entries;
 };
 
@@ -153,7 +153,7 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
   uint64_t reached = atomic_load(&s->value);
   bool room = true;
   pthread_mutex_lock(&t->lock);
-  size_t kept = 0; // what the host has seen needs no event any more
+  size_t kept = 0; // values that the host has seen reached need no mark
   for (size_t i = 0; i < t->entries.count; i++)
     if (t->entries.data[i].value > reached)
       t->entries.data[kept++] = t->entries.data[i];
@@ -177,7 +177,7 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
   return NULL;
 }
 
-// Everything up to `value` has been published, and nothing of it that is still to come is for the host.
+// Everything up to `value` has been published, and none of what is not reached yet is for host code.
 static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) {
   if (t->published < value) return false;
   for (size_t i = 0; i < t->entries.count; i++) {
@@ -187,7 +187,7 @@ static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) 
   return true;
 }
 
-// True when the stream has been told, or need not be.
+// True: the stream was made to wait, or need not wait.
 static bool wait_natively(const struct tfc_cuda_api *api, tfc_cuda_stream stream, struct tfc_semaphore *s,
                           uint64_t value, int *out_error) {
   struct timeline *t = timeline_of(s);
@@ -228,7 +228,7 @@ tfc_status tfc_cuda_wait(const struct tfc_cuda_api *api, tfc_cuda_stream stream,
     uint32_t seen = atomic_load(&s->futex);
     bool go = tfc_semaphore_reached(s, value);
     struct timeline *t = on_host ? NULL : timeline_of(s);
-    if (!go && t) { // published since we looked?
+    if (!go && t) { // was it published meanwhile?
       pthread_mutex_lock(&t->lock);
       go = covered(t, atomic_load(&s->value), value);
       pthread_mutex_unlock(&t->lock);

@@ -1,5 +1,5 @@
-// Two threads of each device wait for it: one for segments, one for copies, so that neither holds the other up. Each
-// takes the ends in the order in which they were launched; that order is the promise of a timeline semaphore.
+// Two threads of each device wait for it: one for segments, one for copies, so that neither delays the other. Each
+// handles ends in the order of their launches, because the values of a timeline semaphore only grow.
 #include <stdlib.h>
 #include <sys/prctl.h>
 
@@ -21,7 +21,7 @@ void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   free(end);
 }
 
-// A segment that takes long says which it is: whoever ends a process that hangs wants to know (runtime/exec/where.h).
+// Notes the nodes of a segment that takes long, for the message about a process that hangs (runtime/exec/where.h).
 static void note_long(const struct tfc_cuda_end *end, bool on) {
   if (!end || !end->first || !end->step || !end->step->spans) return;
   struct tfc_span *span = &end->step->spans[end->device->base.index];
@@ -33,9 +33,10 @@ static void note_long(const struct tfc_cuda_end *end, bool on) {
   }
 }
 
-// Returns when the event was reached, or with what went wrong. Spins first: that is where a step's end is seen.
+// Returns when the event is reached, or with an error. Spins first, because a step's end is noticed here.
 static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, const struct tfc_cuda_end *end) {
-  static _Thread_local bool sharp; // naps are as short as they say: the kernel would add 50 us, to every step's time
+  // Naps of the exact length: by default the kernel adds 50 us, which would be part of every step's time.
+  static _Thread_local bool sharp;
   int64_t begin = tfc_now_ns();
   bool noted = false;
   for (;;) {
@@ -45,9 +46,10 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
         if (noted) note_long(end, false);
         return error;
       }
-      for (int k = 0; k < 32; k++) tfc_pause(); // launches want the same lock inside CUDA
+      for (int k = 0; k < 32; k++) tfc_pause(); // launches need the same lock inside CUDA
     }
-    if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return GONE; // nothing more will come
+    // The device is lost: no event will be reached.
+    if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return GONE;
     const int64_t waited = tfc_now_ns() - begin;
     if (waited <= SPIN_NS) continue;
     if (waited > LONG_NS && !noted) note_long(end, noted = true);
@@ -107,7 +109,7 @@ static tfc_status set_clock(struct tfc_cuda_device *d) { // clock_lock is held
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
   TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->timed, d->compute, &mark, &error));
-  error = await(d, mark, NULL); // the device is idle: a few microseconds
+  error = await(d, mark, NULL); // the device is idle, so this takes a few microseconds
   uint64_t now = tfc_ticks();
   if (error) {
     tfc_cuda_mark_release(mark);

@@ -1,12 +1,12 @@
-// Captured segments. Runs of operations that need nothing from the host but addresses are captured as CUDA graphs when
-// they have run a few times (modules are loaded, libraries have chosen), and replayed with one launch from then on, as
-// long as every address is the one that was captured; where one has moved they are captured anew, and given up where
-// that happens all the time. What lies between (random numbers whose seeds the host draws, operations that the host
-// runs) is launched one by one.
+// Captured segments. Sequences of operations that need only addresses from the host are captured as CUDA graphs after a
+// few runs (then modules are loaded and libraries have chosen algorithms). From then on they are replayed with one
+// launch, as long as every address is the captured one. If an address has changed they are captured again; if that
+// happens too often, they are given up. Operations in between (random numbers whose seeds the host draws, operations
+// that the host runs) are launched one by one.
 //
-// They are captured on a stream of their own, so that copies that look at the compute stream meanwhile are not drawn
-// in. Memory that kernels ask for while they are captured stays with the graph. Which of its nodes came from which
-// operation is kept for the profiler.
+// Capturing uses a stream of its own, so that copies which wait for the compute stream meanwhile do not become part of
+// the graph. Memory that kernels allocate during a capture belongs to the graph. Which nodes belong to which operation
+// is kept for the profiler.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -14,25 +14,25 @@
 #include "runtime/device/runner.h"
 #include "runtime/device/settle.h"
 
-enum { MOST_CAPTURES = 8, WORTH = 2 }; // captures in a row that were replayed less often than that
+enum { MOST_CAPTURES = 8, WORTH = 2 }; // captures in a row that were replayed fewer times than WORTH
 
 struct tfc_cuda_piece { // of a segment
   uint32_t begin, end;  // calls
   enum { WARMING, REFUSED, READY } state;
-  uint32_t runs, captures, replays; // captures that were not worth it; replays of the last one
+  uint32_t runs, captures, replays; // captures that were not worth it; replays since the last one
   tfc_cuda_graph graph;
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
   bool named;           // CUPTI knows the nodes
   bool traced;          // captured in a traced step: a profiler that was off then may not see its kernels
-  const void *told;     // the sink that was told about them
-  uintptr_t *signature; // every address that the launches saw, and what the host decided by
+  const void *told;     // the trace sink that was told about them
+  uintptr_t *signature; // every address that the launches used, and host values that decided something
   uint64_t scratch_generation;
   TFC_ARRAY(struct tfc_buffer *) kept;
 };
 struct tfc_cuda_capture {
-  struct tfc_cuda_piece *pieces; // by begin
-  uint32_t count, at;            // at: the next that a run of the segment comes to
+  struct tfc_cuda_piece *pieces; // sorted by begin
+  uint32_t count, at;            // at: the next piece in this run of the segment
 };
 
 static void drop_graph(struct tfc_cuda_device *d, struct tfc_cuda_piece *c) {
@@ -58,8 +58,8 @@ void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *
 }
 
 // --- What can be captured ----------------------------------------------------------------------------------------
-// An output without a planned place (what a reference's update hands on, sizes that the library chooses) is fine where
-// it is made and released within the piece: its memory stays with the capture.
+// An output without a planned place (what the update of a reference passes on, sizes that a library chooses) is allowed
+// if it is made and released within the piece: its memory belongs to the capture.
 static bool is_released(const struct tfc_prepared *p, uint32_t from, uint32_t end, const struct tfc_tensor *slot) {
   for (uint32_t i = from; i < end; i++)
     for (uint32_t r = 0; r < p->calls[i].op->release_count; r++)
@@ -77,11 +77,11 @@ static bool is_made(const struct tfc_prepared *p, uint32_t begin, uint32_t to, c
 static bool can_capture_alone(const struct tfc_cuda_call *c) {
   const struct tfc_segment_op *op = c->op;
   if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs) return false;
-  if (op->host_outputs) return false; // written by the launch
+  if (op->host_outputs) return false; // the launch writes it
   for (uint32_t i = 0; i < op->input_count; i++) {
     bool host = tfc_host_bit(op->host_inputs, i);
     bool constant = op->input_values && op->input_values[i];
-    bool handle = op->variables && op->variables[i]; // named, not read
+    bool handle = op->variables && op->variables[i]; // only referred to, not read
     if (host && !constant && !handle) return false;
   }
   return true;
@@ -99,9 +99,10 @@ static bool can_capture_within(const struct tfc_prepared *p, uint32_t index, uin
   return true;
 }
 
-// Longest runs of calls that can; each that cannot within its run cuts it, and the rest is looked at again.
+// Finds the longest runs of calls that can be captured. A call that cannot, given the run it is in, divides the run,
+// and the parts are examined again.
 static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c) {
-  bool *can = calloc(p->call_count + 1u, sizeof *can); // ends with one that cannot
+  bool *can = calloc(p->call_count + 1u, sizeof *can); // the last entry is false
   bool cut = true;
   if (!can) return false;
   for (uint32_t i = 0; i < p->call_count; i++) can[i] = can_capture_alone(&p->calls[i]);
@@ -121,14 +122,15 @@ static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c
     for (end = begin; can[end]; end++) {
     }
     if (end - begin > 1)
-      c->pieces[c->count++] = (struct tfc_cuda_piece){.begin = begin, .end = end}; // one launch is one launch
+      // A single call gains nothing from a graph.
+      c->pieces[c->count++] = (struct tfc_cuda_piece){.begin = begin, .end = end};
   }
   free(can);
   return c->pieces != NULL;
 }
 
 // --- What launches see -------------------------------------------------------------------------------------------
-// An update of a resource's value that others read gives it memory of its own first.
+// Before an update of a resource variable whose value has other readers, gives it memory of its own.
 static bool is_written(const struct tfc_prepared *p, const struct tfc_segment_op *op, uint32_t k) {
   const struct tfc_graph *g = p->segment->graph;
   return op->def->flags & TFC_OP_UPDATE && op->variables && op->variables[k] &&
@@ -139,7 +141,7 @@ static bool is_shared(const struct tfc_variable *v) {
   return v->value.size && (!b || atomic_load_explicit(&b->references, memory_order_acquire) > 1);
 }
 
-// False: an update would move its variable, or a read fail, both of which is for single launches.
+// False: an update would move its variable, or a read would fail; then the calls are launched one by one.
 static bool is_steady(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++) {
     const struct tfc_segment_op *op = p->calls[i].op;
@@ -155,7 +157,7 @@ struct signature {
   uintptr_t *words; // NULL: they are counted
   size_t count;
   bool compare, differs;
-  bool variables; // the rest is left alone
+  bool variables; // only variables
 };
 static void sign(struct signature *s, uintptr_t word) {
   if (s->compare)
@@ -191,7 +193,8 @@ static void sign_piece(const struct tfc_prepared *p, const struct tfc_cuda_piece
   }
 }
 
-static bool has_moved(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, bool variables) { // since signed
+// Whether an address has changed since the signature was made.
+static bool has_moved(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, bool variables) {
   struct signature s = {.words = c->signature, .compare = true, .variables = variables};
   sign_piece(p, c, &s);
   return s.differs;
@@ -207,7 +210,7 @@ static bool sign_now(const struct tfc_prepared *p, struct tfc_cuda_piece *c) {
   return true;
 }
 
-// Reshaped reads follow their variables.
+// Reshaped reads get the variable's current address.
 static void follow_reads(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++)
     for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
@@ -244,7 +247,7 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
   return NULL;
 }
 
-// What cuDNN launches elsewhere than on the captured stream would be missing in every replay.
+// Work that cuDNN launches on another stream than the captured one would be missing in every replay.
 static tfc_status move_cudnn(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
   if (!d->cudnn || !d->api->cudnn_stream) return NULL;
   int error = d->api->cudnn_stream(d->cudnn, stream);
@@ -295,7 +298,7 @@ static void tell(struct tfc_prepared *p, struct tfc_cuda_piece *c, struct tfc_tr
       sink->graph_node(sink, device, c->nodes[p->calls[i].first_node + k].id, p->calls[i].node);
 }
 
-// Nodes that are work: kernels, copies, fills.
+// Nodes that do work: kernels, copies, fills.
 static uint64_t work_of(const struct tfc_cuda_piece *c, const struct tfc_cuda_call *call) {
   uint64_t n = 0;
   for (uint32_t k = call->first_node; k < call->first_node + call->node_count && k < c->node_count; k++)
@@ -303,8 +306,8 @@ static uint64_t work_of(const struct tfc_cuda_piece *c, const struct tfc_cuda_ca
   return n;
 }
 
-// READY and the device's memory frozen until it was launched; or not, and nothing has happened: it is launched call by
-// call. Fails where what the host did cannot be done again.
+// Captures a piece. On success its state is READY and the device's memory is frozen until it was launched. Otherwise
+// nothing has happened and the calls are launched one by one. An error if the host's part cannot be repeated.
 static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c,
                                bool *out_moved) {
   c->captures = c->replays < WORTH ? c->captures + 1 : 1;
@@ -322,11 +325,11 @@ static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p
   tfc_status s = capture(d, p, c);
   tfc_cuda_memory_capture_end();
   *out_moved = has_moved(p, c, true);
-  (void)sign_now(p, c); // as replays will find it
+  (void)sign_now(p, c); // the signature that replays compare with
   if (!s) return NULL;
   tfc_cuda_memory_thaw(&d->memory);
   drop_graph(d, c);
-  // There may be room for what it keeps another time.
+  // There may be enough memory for the graph another time.
   c->state = tfc_status_code(s) == TFC_RESOURCE_EXHAUSTED ? WARMING : REFUSED;
   if (atomic_load(&d->dead) || *out_moved) return s;
   tfc_status_free(s);
@@ -368,7 +371,7 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
     TFC_RETURN_IF_ERROR(capture_anew(d, p, c, &moved));
     if (c->state != READY) return NULL;
   }
-  // The profiler could not tell whose its nodes are.
+  // The profiler could not attribute the graph's nodes.
   bool launches = !profiled || c->named || moved;
   if (launches && sink) tell(p, c, sink, index);
   uint64_t begin = tfc_ticks();
@@ -376,11 +379,11 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   int error = launches ? d->api->graph_launch(c->graph, d->compute) : 0;
   if (launches && sink && sink->op_end) sink->op_end(sink, index, p->calls[c->begin].node);
   if (fresh) tfc_cuda_memory_thaw(&d->memory);
-  if (moved) c->state = WARMING; // this once
+  if (moved) c->state = WARMING; // only this time
   if (error) return launch_failed(d, p, c, error);
   if (!launches) return NULL;
   uint64_t end = tfc_ticks();
-  for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all of them: the first one's
+  for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all, recorded for the first operation
     tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end,
                   work_of(c, &p->calls[i]));
   atomic_fetch_add(&d->replays, 1);

@@ -1,5 +1,5 @@
 // An operation without a kernel here: its inputs are copied to host memory, the reference kernel runs, its outputs are
-// copied back. Everything waits for that: such operations are counted and reported.
+// copied back. Everything waits for it; such operations are counted and reported.
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
@@ -51,7 +51,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, st
     h->ready_inputs = i + 1;
     bool on_host = tfc_host_bit(op->host_inputs, i) || !t || !tfc_dtype_is_plain(t->dtype) || !t->data;
     if (v && t == &v->value) {
-      // the shadow below has it
+      // the shadow below holds it
     } else if (on_host) {
       if (t) tfc_tensor_share(t, &h->inputs[i]);
     } else {
@@ -66,7 +66,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, st
                                           .shape = v->shape,
                                           .initialized = v->initialized,
                                           .device = v->device};
-    atomic_init(&h->shadows[i].object.references, 1000); // never the last one
+    atomic_init(&h->shadows[i].object.references, 1000); // so that releasing it never frees it
     if (is_beside(v))
       tfc_tensor_share(&v->value, &h->shadows[i].value);
     else if (v->initialized)

@@ -1,5 +1,5 @@
-// CUDA kernels: one row per op, offered to the driver by runtime/device/cuda/kernels. What has no row, or whose rows
-// all decline, is run on the host by the driver between copies, and says so.
+// CUDA kernels: one row per op, in runtime/device/cuda/kernels. An op without a row, or whose rows all decline, runs on
+// the host, with copies before and after it, and is reported.
 //
 // Rows and their prepare and launch functions are C (kernels/<family>.c); device code is CUDA C++ (kernels/<family>.cu)
 // behind extern "C" launchers that take plain values, so that tfc's headers never meet a C++ compiler.
@@ -58,8 +58,8 @@ struct tfc_cuda_prepare {
   const char *library_note; // out, optional: static text for reports: which algorithm was chosen
 };
 struct tfc_cuda_launch {
-  // As for every kernel: inputs, outputs (tfc_kernel_output and friends give planned or allocated device memory),
-  // variables; `data` are device addresses but for host_inputs and host_outputs.
+  // As for every kernel: inputs, outputs (tfc_kernel_output and the like return planned or allocated device memory),
+  // variables; `data` are device addresses, except those in host_inputs and host_outputs.
   struct tfc_kernel_ctx *ctx;
   struct CUstream_st *stream;
   struct tfc_cuda_library *library;
@@ -68,7 +68,7 @@ struct tfc_cuda_launch {
 
 enum tfc_cuda_kernel_flags {
   TFC_CUDA_NO_CAPTURE = 1 << 0, // what it enqueues depends on host values of the step (seeds, host inputs, node_state)
-  // Where input 0 is not of the op's first type attribute (a handle, a shape, indices): what that type may be.
+  // The types of the op's first type attribute, if input 0 does not have that type (a handle, a shape, indices).
   TFC_CUDA_ON_FLOATS = 1 << 1,
   TFC_CUDA_ON_REALS = 1 << 2,
   TFC_CUDA_ON_WORDS = 1 << 3, // whole numbers of 4 and 8 bytes
@@ -78,8 +78,8 @@ enum tfc_cuda_kernel_flags {
 struct tfc_cuda_kernel {
   const char *op;
   uint32_t types; // bits of the dtypes of input 0 (of output 0 where there is no input); 0: any
-  // Optional. UNIMPLEMENTED declines (an attribute, an unknown shape, a type): the next row of the op is asked; its
-  // message is the reason that reports show when none is left. Any other error ends the plan.
+  // Optional. UNIMPLEMENTED declines (an attribute, an unknown shape, a type): the next row of the op is tried. Reports
+  // show its message as the reason if no row is left. Any other error makes the plan fail.
   tfc_status (*prepare)(struct tfc_cuda_prepare *p);
   tfc_status (*launch)(struct tfc_cuda_launch *l);
   uint32_t flags;
@@ -92,13 +92,13 @@ struct tfc_cuda_kernels {
   static const struct tfc_cuda_kernels tfc_cuda_kernels_##rows                                                         \
       __attribute__((used, section("tfc_cuda_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// Rows of an op, one after the other: pass NULL first, then what came back; NULL at the end. Any thread.
+// The rows of an op one after the other: pass NULL first, then the last result; NULL after the last. Any thread.
 const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cuda_kernel *after);
 
-// Convolutions' algorithms as lines of text, for struct tfc_device_driver's tuning; where there is a library.
+// The chosen convolution algorithms as lines of text, for `tuning` of struct tfc_device_driver; if there is a library.
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
-// And which operations cuDNN does faster than the kernels of ours.
+// The same for operations that cuDNN does faster than tfc's kernels.
 char *tfc_cuda_dnn_tuning(void) __attribute__((weak));
 void tfc_cuda_dnn_set_tuning(const char *lines) __attribute__((weak));
 

@@ -1,7 +1,6 @@
-// CUDA is asked for what was asked for and no more: the limit is counted in that, and a step that was planned to fit
-// would not if sizes were rounded up. Blocks of up to 1 GiB that come back are kept in lists by size class; one of the
-// same size is taken first, else one of the class that is large enough (at most a quarter is lost). Larger ones go back
-// at once.
+// CUDA is asked for exactly the requested size, because the limit counts it and a step that was planned to fit might
+// not fit with rounded sizes. Freed blocks of up to 1 GiB are kept in lists by size class; a block of the same size is
+// used first, else one of the class that is large enough (at most a quarter is lost). Larger blocks are freed at once.
 #include "runtime/device/cuda/memory.h"
 
 #include <stdlib.h>
@@ -17,16 +16,17 @@ struct tfc_cuda_block {
   uint16_t class; // TFC_SIZE_CLASSES: not cached
 };
 static const struct tfc_size_classes classes = {.smallest = 256, .largest = (size_t)1 << 30, .unit = 256};
-enum { LOOKS = 64 }; // at blocks of a list: behind that any one that is large enough will do
+enum { LOOKS = 64 }; // blocks of a list that are compared; after that, any that is large enough is used
 
-// All of the process: devices of one GPU (virtual ones, the undivided one) keep what another may need.
+// All memories of the process: devices of one GPU (virtual ones, the undivided one) may keep blocks that another one
+// needs.
 static pthread_mutex_t neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tfc_cuda_memory *neighbours;
 
 // --- Captures ----------------------------------------------------------------------------------------------------
-// Readers call CUDA for memory, the writer captures; a thread that waits to capture goes first.
+// Threads that call CUDA for memory are readers, a thread that captures is the writer; a waiting writer goes first.
 static pthread_rwlock_t captures = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-static _Thread_local bool captures_now; // its own calls are the capture's: memory that stays with the graph
+static _Thread_local bool captures_now; // this thread captures: what it allocates belongs to the graph
 
 void tfc_cuda_memory_capture_begin(void) {
   pthread_rwlock_wrlock(&captures);
@@ -75,7 +75,7 @@ static bool fits(const struct tfc_cuda_memory *m, uint64_t capacity) {
   return capacity <= m->limit && m->taken <= m->limit - capacity;
 }
 
-// Gives kept blocks back, the largest first, until there is room; UINT64_MAX: all of them.
+// Frees kept blocks, the largest first, until there is room; UINT64_MAX: all of them.
 static void make_room(struct tfc_cuda_memory *m, uint64_t capacity) {
   for (int i = TFC_SIZE_CLASSES; i-- > 0 && !m->frozen;)
     while (m->free_lists[i] && !fits(m, capacity)) {
@@ -150,7 +150,7 @@ static struct tfc_cuda_block *take_kept(struct tfc_cuda_memory *m, uint16_t clas
 static int ask_cuda(struct tfc_cuda_memory *m, size_t capacity, void **out) {
   int error = tfc_cuda_enter(m->api, m->ordinal);
   if (!error) error = m->api->allocate(out, capacity);
-  if (error == TFC_CUDA_OUT_OF_MEMORY) (void)m->api->last_error(); // running out is not sticky
+  if (error == TFC_CUDA_OUT_OF_MEMORY) (void)m->api->last_error(); // running out of memory is not sticky
   return error;
 }
 
@@ -180,7 +180,7 @@ static struct tfc_cuda_block *take(struct tfc_cuda_memory *m, uint16_t class, si
     if (fits(m, capacity)) {
       *fresh = (struct tfc_cuda_block){.capacity = capacity, .class = class};
       b = fresh, fresh = NULL;
-      m->taken += capacity; // nobody else may have it while CUDA is asked
+      m->taken += capacity; // reserved, so that no other thread takes it while CUDA is asked
       m->calls++;
     }
   }

@@ -1,15 +1,15 @@
 // Chains of element-wise operations in one pass over memory.
 //
-// A chain runs over a space of rows × columns, block by block: every step computes one block, from operands in memory
-// or from registers (blocks that stay in the first-level cache), with the loop of the operation that it stands for. So
-// the result has the bits of the operations run one by one, and only what is needed outside is written.
+// A chain runs over a space of rows × columns, block by block. Every step computes one block with the loop of one
+// operation, from operands in memory or from registers (blocks that stay in the first-level cache). So the result has
+// the same bits as running the operations one by one, and only values that are needed outside of the chain are written.
 //
-// An operand is addressed by two strides, which covers whole tensors, rows that repeat (a bias), columns that repeat (a
-// factor per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated); and some rows
-// that stand for several others (a query beside all keys of its example).
+// An operand is addressed by two strides. That covers whole tensors, repeated rows (a bias), repeated columns (a factor
+// per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated); and rows that are
+// used for several rows of the space (a query beside all keys of its example).
 //
-// A chain is immutable once built, and its steps and operands belong to who built it; any number of threads may run
-// disjoint parts of it.
+// A chain is immutable once built; its builder owns its steps and operands. Any number of threads may run disjoint
+// parts of it.
 #ifndef TFC_RUNTIME_HOST_CHAIN_CHAIN_H
 #define TFC_RUNTIME_HOST_CHAIN_CHAIN_H
 
@@ -23,7 +23,7 @@ struct tfc_chain_operand { // in memory
   int64_t offset;          // elements to the first
   int64_t row;             // elements from row to row, 0: every row is the same
   int64_t column;          // 1, or 0: one value for the whole row
-  int64_t each, cycle;     // row r is the operand's row r / each % cycle; each 0: it is the operand's row r
+  int64_t each, cycle;     // row r of the space uses the operand's row r / each % cycle; each 0: row r
 };
 
 // Where a step reads and writes: an operand (>= 0) or a register (-1 - r).
@@ -43,12 +43,12 @@ struct tfc_chain {
 
 // Joins rows and columns into one long row where every operand allows it. Call it once, when the chain is complete.
 void tfc_chain_flatten(struct tfc_chain *chain);
-// Blocks of the whole chain: work is split over threads by ranges of them.
+// The number of blocks of the whole chain; threads get ranges of blocks.
 int64_t tfc_chain_blocks(const struct tfc_chain *chain);
 // Runs blocks [begin, end). `tensors` are the memory of each tensor index.
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end);
-// Columns [first, first + count) of a chain of one row, count <= TFC_CHAIN_BLOCK; what it writes to operand `operand`
-// goes to `out` instead.
+// Runs columns [first, first + count) of a chain of one row, count <= TFC_CHAIN_BLOCK; values for operand `operand` are
+// written to `out` instead.
 void tfc_chain_run_into(const struct tfc_chain *chain, void *const *tensors, int64_t first, int64_t count,
                         uint16_t operand, void *out);
 

@@ -35,12 +35,12 @@ void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int
 void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
                         int64_t last, float *packed);
 
-// An A that is no matrix in memory (the patches of an image): packs a stripe of up to 8 of its rows, all k of them,
-// out[i * 8 + r] = A(row + r, i); what rows beyond `rows` are does not matter. Any thread.
+// An A that is not stored as a matrix (the patches of an image): packs a stripe of up to 8 of its rows, with all k
+// elements, out[i * 8 + r] = A(row + r, i). Rows beyond `rows` may contain anything. Any thread.
 struct tfc_gemm_source {
   void (*pack)(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out);
-  // Where rows lie in memory in `pieces` pieces of `length` elements each: where those of 8 rows are, out [pieces, 8];
-  // some may be made at `edge` [pieces, 8, length]. NULL: they do not.
+  // For rows that are stored as `pieces` pieces of `length` elements each: writes the addresses for 8 rows to out
+  // [pieces, 8]; some pieces may be made in `edge` [pieces, 8, length]. NULL: rows are not stored so.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
 };
@@ -57,11 +57,11 @@ struct tfc_gemm_product {
   int64_t b_row;
   const float *tail;
   int64_t k;
-  // Rows of a packed panel, of which k are this product's; 0: k. More where the right sides of a sum are packed as one,
-  // each panel with the rows of all: a tile of C then reads them in one run.
+  // Rows of a packed panel, of which k belong to this product; 0: k. It is more if the right sides of a sum are packed
+  // as one, each panel with the rows of all: then a tile of C reads them in one run.
   int64_t panel_rows;
-  // Of the first product, right sides packed as one: an element of C is one chain over all products, which rounds
-  // otherwise.
+  // In the first product: right sides are packed as one, and each element of C is one chain over all products, which
+  // rounds differently.
   bool joined;
 };
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, or C + that, left to right,
@@ -69,23 +69,23 @@ struct tfc_gemm_product {
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch);
 
-// The same for whoever packs A once and multiplies it by some panels at a time: rows of A that may be packed at once,
-// or 0 where all of B stays in cache, so that it is rows that had better be shared out; packs rows [row_first,
-// row_last) into tfc_gemm_scratch_bytes; writes those rows of panels [first, last).
+// For callers that pack A once and multiply it by some panels at a time. Returns how many rows of A may be packed at
+// once, or 0 if all of B stays in cache (then rows should be divided among threads); packs rows [row_first, row_last)
+// into tfc_gemm_scratch_bytes; computes these rows of panels [first, last).
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate);
 void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,
                      int64_t row_last, float *packed);
 void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
                         int64_t ldc, bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                         const float *packed_a);
-// The same for one product and one panel, of which rows [k_first, k_last) are packed at `panel_b`; those before them
-// came earlier. `packed_a`: rows [row_first, row_last) with all of their k.
+// The same for one product and one panel, of which rows [k_first, k_last) are packed at `panel_b`; earlier rows were
+// added before. `packed_a`: rows [row_first, row_last) with all k elements.
 void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float *c, int64_t row_first,
                         int64_t row_last, int64_t k_first, int64_t k_last, int64_t panel, const float *panel_b,
                         const float *packed_a);
 
-// c [n] = x B, the vector x [k] with `x_step` elements from one to the next. Where rows or columns of B lie in memory
-// in one piece; else false, and nothing is done.
+// c [n] = x B, for a vector x [k] with a distance of `x_step` elements. Only if rows or columns of B are contiguous;
+// else false, and nothing is done.
 bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_t k, int64_t n, float *c);
 
 // C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`

@@ -8,24 +8,23 @@
 
 enum { tfc_gemm_stripe = 8 };
 
-// What becomes of a tile of C: the product, C + the product, or the chains of multiply-adds that C holds go on.
+// How a tile of C is computed: the product, C + the product, or by continuing the chains of multiply-adds from C.
 typedef enum tfc_gemm_mode { TFC_GEMM_SET, TFC_GEMM_ADD, TFC_GEMM_CONTINUE } tfc_gemm_mode;
 
 struct tfc_gemm_kernel {
   const char *name;
   int64_t width; // columns of a panel
-  // c[rows, columns] and the product, as `mode` says; rows <= 8, columns <= width. `b_row`: elements from row to row of
-  // B, `width` where it is packed; `width` columns of each of its rows are read. `ahead`: count * k cache lines that
-  // are wanted soon, and are brought into the second-level cache meanwhile; `b`: none are. A sum of `count` products
-  // with k terms each, one behind the other in `a` and `b`, is added up one by one, from the left; 1 to continue
-  // chains.
+  // Computes c[rows, columns] by `mode`; rows <= 8, columns <= width. `b_row`: elements from row to row of B, `width`
+  // if it is packed; `width` columns of each row are read. `ahead`: count * k cache lines that will be needed soon and
+  // are prefetched into the second-level cache meanwhile; equal to `b`: none. A sum of `count` products with k terms
+  // each, one after another in `a` and `b`, is added from left to right; `count` must be 1 to continue chains.
   void (*tile)(int64_t count, int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c,
                int64_t ldc, int64_t rows, int64_t columns, tfc_gemm_mode mode);
-  // c[8, columns] = the product, B packed, the 8 rows of A where they lie, in `pieces` of `length` elements each:
+  // c[8, columns] = the product, with B packed and the 8 rows of A in place, in `pieces` of `length` elements each:
   // `rows` [pieces, 8].
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
                  int64_t columns);
-  // 8 rows in memory become 8 columns: out[i * step + r] = rows[r][i] for i < count.
+  // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is
   // b[i * b_row + j], or b[j * b_row + i].

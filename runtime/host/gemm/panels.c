@@ -1,6 +1,6 @@
-// Where A has few rows, packing all of B first takes a good part of the time: it is read, written and read again, all
-// beyond the cache. Here A is packed first, by all threads; then each thread takes panels of B, which it packs in
-// pieces of k that stay in its second-level cache, and multiplies all rows, or a part of them, by each piece.
+// If A has few rows, packing all of B first takes a large part of the time, because B is read, written and read again
+// from memory. Here all threads pack A first. Then each thread takes panels of B, packs them in pieces of k that stay
+// in its second-level cache, and multiplies all rows, or a part of them, by each piece.
 #include "runtime/host/gemm/panels.h"
 
 #include "runtime/host/gemm/scratch.h"

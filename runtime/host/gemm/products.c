@@ -1,9 +1,9 @@
-// B is packed in the caller's scratch memory first where it pays (a transposed one always, a plain one where many rows
-// share it and its rows are many), else read where it is with its last panel packed. Then pieces of C, by panels of
-// columns and, where those are too few, by rows, run on whichever core is free; the bits do not depend on that.
+// B is packed in the caller's scratch memory first if that pays (always if it is transposed; else if it and A have many
+// rows); otherwise it is read in place with only its last panel packed. Then pieces of C, divided by panels of columns
+// and, if these are too few, by rows, run on any free core; the result does not depend on that.
 //
-// Few rows times a transposed B that nobody packed before: the transposed product is computed, so that B is packed by
-// stripes on the fly and not written as a whole. An element is the same chain of multiply-adds either way.
+// For few rows times a transposed B that is not packed, the transposed product is computed: B is then packed in stripes
+// while it is used, and never written as a whole. Each element is the same chain of multiply-adds.
 #include "runtime/host/gemm/products.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Pieces of one part of the rows, until none is left: its rows of A are packed once by each thread that comes.
+// Runs pieces of one part of the rows until none is left; each thread that comes packs the part's rows of A once.
 static void run_row_part(struct job *job, int64_t part) {
   const int64_t panels = tfc_gemm_panels(job->n), row = part * job->row_part;
   const int64_t row_end = row + job->row_part < job->m ? row + job->row_part : job->m;
@@ -73,7 +73,8 @@ static void run_row_part(struct job *job, int64_t part) {
   }
 }
 
-// A thread's share: its parts of the rows, then others that nobody has begun, then pieces of those that have most left.
+// A thread's work: first its own parts of the rows, then parts that no thread has begun, then pieces of the parts with
+// most left.
 static void share(void *arg, int64_t begin, int64_t end) {
   struct job *job = arg;
   if (begin >= end) return;
@@ -93,8 +94,8 @@ static void share(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// A thread packs rows of A once and takes panels of B, a few at a time, so that threads that are slower than others, or
-// come later, do less.
+// A thread packs rows of A once and takes a few panels of B at a time, so that slower threads, or threads that come
+// later, do less.
 static bool share_out(struct job *job, int64_t threads) {
   const int64_t block = tfc_gemm_block(job->products, job->count, job->n, job->accumulate);
   const int64_t panels = tfc_gemm_panels(job->n);
@@ -118,9 +119,9 @@ static bool share_out(struct job *job, int64_t threads) {
   return true;
 }
 
-// Rows of B where they are: of few rows of A each panel is read once. More rows read it from the second-level cache, if
-// it stays there: its rows, 3 lines each, fall on as few sets as their distance allows (by the smallest such cache:
-// 1024 sets of 16 lines, and half of it for A and C).
+// Whether rows of B are read in place. With few rows of A each panel is read once. More rows read it from the
+// second-level cache if it stays there: its rows of 3 lines each share only as many cache sets as their distance allows
+// (for the smallest cache: 1024 sets of 16 lines, half of it for A and C).
 static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, short_k = 256 };
   if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
@@ -132,7 +133,7 @@ static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   return p->k * lines <= used * ways / 2;
 }
 
-// A sum whose every B is packed here: they are packed as one.
+// For a sum whose right sides are all packed here: they are packed as one.
 static bool pack_as_one(const struct job *job) {
   bool can = job->count > 1;
   for (int64_t i = 0; i < job->count && can; i++) {
@@ -142,7 +143,7 @@ static bool pack_as_one(const struct job *job) {
   return can;
 }
 
-// Where each B is packed: offsets in floats into one block, and its size.
+// Computes where each B is packed, as offsets in floats into one block, and the size of the block.
 static size_t lay_out(const struct job *job, size_t *offsets) {
   size_t at = 0;
   int64_t width = tfc_gemm_panel();
@@ -168,7 +169,7 @@ struct packing {
 };
 enum { PACKED_ROWS = 64 }; // of B, at once
 
-// Pieces: of each product in turn, its rows by PACKED_ROWS.
+// Pieces: each product in turn, PACKED_ROWS rows at a time.
 static void pack_pieces(void *arg, int64_t begin, int64_t end) {
   const struct packing *packing = arg;
   struct job *job = packing->job;
@@ -224,7 +225,8 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   return true;
 }
 
-// Units of a piece such that equal pieces keep all threads busy to the end; *out_time: units until the last is done.
+// The size of a piece with which equal pieces keep all threads busy to the end; *out_time: the time until the last one
+// ends.
 static int64_t even_part(int64_t units, int64_t threads, int64_t multiple, int64_t least, int64_t *out_time) {
   int64_t best = units;
   *out_time = units;
@@ -303,7 +305,7 @@ static bool all_fit(struct tfc_matrix x, int64_t rows, int64_t columns) {
   return fit;
 }
 
-// Does the sum go to the tile unit? *out_done: it was computed there.
+// Whether the sum goes to the tile unit. *out_done: it was computed there.
 static tfc_status try_split(bool allowed, const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
                             bool accumulate, float *c, bool *out_done) {
   struct tfc_split_product split[TFC_PRODUCTS_MOST];
@@ -364,19 +366,19 @@ static tfc_status run_turned(struct tfc_kernel_ctx *ctx, const struct tfc_produc
   return NULL;
 }
 
-// Packed panel by panel, where they are used?
+// Whether B is packed panel by panel where it is used.
 static bool pays_by_panels(const struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n) {
   if (p->right) return true;
   return !p->packed_b && tfc_panels_pay(ctx ? ctx->env->threads : 1, m, p->k, n, p->b.column != 1) &&
          !read_in_place(p, m, n);
 }
 
-// For one thread: it has no others, or a hand-over is worth more.
+// Whether one thread computes the product: it has no others, or waking them takes longer.
 static bool is_small(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k) {
   return !ctx || ctx->env->threads == 1 || 2.0 * (double)m * (double)n * (double)k < 2e6;
 }
 
-// By one thread, an operand of one row or column.
+// Computed by one thread, with an operand of one row or column.
 static bool run_vector(const struct tfc_product *p, int64_t m, int64_t n, float *c) {
   if (p->packed_b || p->source || p->right) return false;
   if (m == 1) return tfc_gemm_vector(p->a.data, p->a.column, p->b, p->k, n, c);

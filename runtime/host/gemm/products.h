@@ -6,7 +6,7 @@
 #include "runtime/host/gemm/split.h"
 #include "runtime/ops/kernel.h"
 
-// A B that is no matrix in memory: packs rows [first, last) of one panel. Any thread.
+// A B that is not stored as a matrix: packs rows [first, last) of one panel. Any thread.
 struct tfc_gemm_right {
   void (*pack)(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out);
 };
@@ -19,26 +19,26 @@ struct tfc_product { // A [m, k] B [k, n]
   int64_t k;
 };
 
-// C [m, n], row-major and contiguous, is the sum of the products, left to right, or C and that sum (`accumulate`); on
-// all cores of the device. Where other rounding is welcome (ctx->rounding) and pays, on the tile unit (split.h);
-// numbers that are too large to be split are noticed, except in a B that comes packed.
+// C [m, n], row-major and contiguous, becomes the sum of the products, left to right, or C plus that sum
+// (`accumulate`), on all cores of the device. On the tile unit (split.h) if other rounding is allowed (ctx->rounding)
+// and it is faster; numbers that are too large to be split are detected, except in a B that is already packed.
 TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
                                          int64_t m, int64_t n, bool accumulate, float *c);
-// The sum on the calling thread alone; `split`: on the tile unit, where that pays.
+// The sum on the calling thread alone; `split`: on the tile unit, if that is faster.
 TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
                                                 bool split, float *c);
-// May this operation use the tile unit? Where rounding may change, on a device of one core that is alone in its
-// session: on four cores of one processor the units were measured to fall to a third of their speed, by phases.
+// Whether this operation may use the tile unit: if rounding may change, on a device of one core that is alone in its
+// session (on four cores of one processor, the units' speed was measured to fall to a third at times).
 bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
-// And does that pay (as of tfc_split_pays), on the unit as fast as it is just now?
+// Whether it is also faster (tfc_split_pays), at the unit's current speed.
 bool tfc_products_choose_split(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k, int64_t blocks,
                                bool ready);
-// The sum on the tile unit, by the calling thread. *out_fits: false where numbers were too large; C is then whatever it
-// is.
+// The sum on the tile unit, by the calling thread. *out_fits false: numbers were too large; the content of C is
+// undefined then.
 TFC_MUST_USE tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m,
                                                int64_t n, bool accumulate, float *c, bool *out_fits);
-// Pieces of C [rows, panels] for so many threads: rows of a piece (a multiple of 8, at least `least`, or all) and
-// panels of a piece. By rows where that can be even, as whoever takes a piece packs its rows of A.
+// Divides C [rows, panels] into pieces for that many threads: the rows of a piece (a multiple of 8, at least `least`,
+// or all) and its panels. By rows if the parts are equal, because a thread packs the rows of A of its piece.
 void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t least, int64_t *out_rows,
                         int64_t *out_panels);
 // Packs B [k, n] on all cores; `packed` has tfc_gemm_packed_bytes.

@@ -86,10 +86,9 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
 }
 
 // --- On the tile unit ---------------------------------------------------------------------------------------------
-// A sum over the cells of a window: what a cell meets at each position, times its part of the filter. `first[k] +
-// step[k]
-// * i` is the filter's cell that cell i of the window stands for, in turned order where `turned`. False where it does
-// not pay or numbers do not fit.
+// A sum over the cells of a window: for each cell, the pixels that it meets at all positions, times the cell's part of
+// the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`, in reverse order with `turned`.
+// False: it is not worth it, or numbers are too large for the tile unit.
 struct window_sum {
   const struct conv *conv;
   const struct tfc_patches *patches;
@@ -142,8 +141,8 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
 }
 
 // --- Backward, input ---------------------------------------------------------------------------------------------
-// The cells first + t * step of a window, t < count, from the last to the first: those that meet the positions of x
-// with one remainder; dy is read as by a window of `count` cells that begins `before` positions earlier.
+// The window's cells first + t * step, t < count, from the last to the first: those that meet the positions of x with
+// one remainder. For them dy is read like an image by a window of `count` cells that begins `before` positions earlier.
 struct part {
   int64_t remainder, positions; // x = remainder + s * q, q < positions
   int64_t first, step, count, before;
@@ -341,8 +340,8 @@ static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const fl
   return NULL;
 }
 
-// On the tile unit: for each cell of the window its part of dw, [channels, filters] = what the cell meets, transposed,
-// times dy, summed over some positions after the others. dy is packed once, patches on the way.
+// On the tile unit: for each cell of the window its part of dw, [channels, filters] = (the pixels that the cell meets),
+// transposed, times dy, summed over blocks of positions. dy is packed once, patches while they are used.
 static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
                                   const float *dy, float *dw, bool *out_done) {
   const int64_t positions = c->batch * c->out[0] * c->out[1], cells = c->size[0] * c->size[1];

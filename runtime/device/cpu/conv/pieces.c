@@ -1,8 +1,8 @@
-// Each thread takes pieces of positions: it packs what it needs of dy and of the patches, which stays in its cache and
-// where it often lies already, and multiplies. A piece's sum is kept beside the others', and these are added in turn:
-// so the bits are those of one sum after the other, whoever made them.
+// Each thread takes pieces of positions. It packs its part of dy and of the patches, which stays in its cache and is
+// often there already, and multiplies. The sum of each piece is stored, and the sums are added in the order of the
+// pieces: so the result does not depend on which thread computed which piece.
 //
-// Where pieces are too few for the threads, dw is cut into parts, too; that packs more.
+// If there are fewer pieces than threads, dw is divided into parts, too; then more has to be packed.
 #include "runtime/device/cpu/conv/pieces.h"
 
 #include "runtime/host/gemm/scratch.h"
@@ -26,8 +26,8 @@ static int64_t positions_of(const struct tfc_patches *p) {
   return p->batch * p->out[0] * p->out[1];
 }
 
-// Sums are kept: these should be a small part of what else is read. (With more rows than these each thread has enough
-// of its own, and packs only them.)
+// The sums of pieces are stored: that should be a small part of all memory that is read. (With more rows than these,
+// each thread has enough rows of its own, and packs only them.)
 bool tfc_pieces_pay(const struct tfc_patches *p) {
   const int64_t positions = positions_of(p), pieces = (positions + TFC_PIECE - 1) / TFC_PIECE;
   return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;
@@ -81,8 +81,8 @@ static void add_sums(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Parts of dw: by cycles of a position for multiplying, and for packing both sides; at the end threads wait for half of
-// what one takes at once.
+// Chooses the number of parts of dw, by an estimate of the cycles per position for multiplying and for packing both
+// sides. At the end threads wait for half of a piece on average.
 static void choose_parts(struct job *j, int64_t threads) {
   double best = 0;
   for (int64_t r = 1; r <= MOST_PARTS; r++)

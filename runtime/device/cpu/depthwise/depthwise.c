@@ -26,8 +26,8 @@ struct depthwise {
   const struct tfc_depthwise_lines *lines;
   int64_t batch, in[2], out[2], channels, multiplier, k, cells;
   int64_t size[2], stride[2], dilation[2], before[2];
-  // The cells of a row of the window as a line meets them; those of remainder r: [starts[r], starts[r + 1]). One
-  // remainder, but for dx as many as the stride is wide.
+  // The cells of a row of the window, as a line uses them; those of remainder r are [starts[r], starts[r + 1]). There
+  // is one remainder, for dx as many as the stride.
   struct tfc_depthwise_cell *columns;
   int64_t *starts, remainders;
   size_t element;

@@ -15,8 +15,8 @@ struct tfc_depthwise_cell {
 };
 
 struct tfc_depthwise_lines {
-  // out[p * out_step + c] = the chain over the cells that p meets, in their order, of in * filter; positions that meet
-  // none get 0. At most TFC_DEPTHWISE_MOST_CELLS.
+  // out[p * out_step + c] = the chain of in * filter over the cells that position p meets, in their order; 0 if it
+  // meets none. At most TFC_DEPTHWISE_MOST_CELLS cells.
   void (*line)(const struct tfc_depthwise_cell *cells, int64_t count, int64_t positions, const void *in,
                int64_t in_step, const void *filter, void *out, int64_t out_step, int64_t channels);
   // sums[cell.filter + c] += the sum over the positions p that meet the cell of in * dy[p * channels + c].

@@ -59,8 +59,9 @@ static struct pass pass_of(const struct tfc_tensor *x) {
   return p;
 }
 
-// Columns of a block are taken 16 to 64 at a time down all of its rows, with their sums in registers; columns beyond a
-// multiple of 16 one by one. `V` vectors side by side, `R` sums of each for different rows: additions take some cycles.
+// 16 to 64 columns at a time are summed over all rows of a block, with their sums in registers; columns beyond a
+// multiple of 16 one by one. `V` vectors are side by side, each with `R` sums for different rows, because an addition
+// takes several cycles.
 typedef float lanes __attribute__((vector_size(64), aligned(4)));
 enum { LANES = 16 };
 #define EACH(i, n) _Pragma("GCC unroll 8") for (int i = 0; i < (n); i++)

@@ -1,7 +1,7 @@
-// What rows need on the host before they launch: values that decide what is launched, and how operands broadcast.
-// Dimensions that broadcast alike are joined first and the rest is handed to kernels as strides, so that one kernel
-// does for every rank, and a flat one for whatever turned out to be contiguous. Several elements are read at once only
-// where all operands and the innermost dimension allow it: that is decided here, per launch, since addresses differ.
+// Host code that rows need before a launch: reading values that decide what is launched, and how operands broadcast.
+// Dimensions that broadcast alike are joined first, and the rest is passed to kernels as strides, so that one kernel
+// handles every rank, and a flat kernel handles contiguous operands. Several elements are read at once only if all
+// operands and the innermost dimension are aligned: this is decided for each launch, because addresses differ.
 #include "runtime/device/cuda/kernels/common.h"
 
 #include "runtime/ops/math_elementwise.h"

@@ -24,8 +24,9 @@
     if (__builtin_expect(launched_ != 0, 0)) return tfc_cuda_status(l, launched_);                                     \
   } while (0)
 
-// The value of input `i` on the host: `constant` (what prepare saw) or, where the input is in host memory or was small
-// enough to be fetched, what it is now (then the launch depends on the step: the row needs TFC_CUDA_NO_CAPTURE).
+// The value of input `i` on the host: `constant` if it was known when preparing; else its current value, if the input
+// is in host memory or was small enough to be fetched (then the launch depends on the step, and the row needs
+// TFC_CUDA_NO_CAPTURE).
 struct tfc_cuda_value {
   const struct tfc_tensor *tensor;
   struct tfc_tensor copy; // of a value that was on the device

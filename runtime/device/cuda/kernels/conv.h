@@ -1,5 +1,5 @@
 // Convolutions through a library: library/cudnn.c with the toolkit, matrix products over patches in tests. The rows
-// (image.c) say what is convolved; where the library declines they use plain loops.
+// (image.c) define what is convolved; if the library declines they use plain loops.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_CONV_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_CONV_H
 
@@ -16,8 +16,8 @@ struct tfc_cuda_conv { // compared by bytes: zeroed before it is filled
 };
 struct tfc_cuda_conv_plan; // the chosen algorithm; lives as long as the process
 
-// The plan of a convolution, made when it is asked for first and kept by shape. UNIMPLEMENTED when the library has
-// none.
+// The plan of a convolution, made at the first request and kept by shape. UNIMPLEMENTED: the library has no plan for
+// it.
 TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                                            const struct tfc_cuda_conv_plan **out);
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);

@@ -171,8 +171,9 @@ inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
 }
 
 #ifdef __CUDACC__
-// A kernel without shared memory; with it the same, but on the CPU its threads have to take turns. What the launch said
-// (cudaError_t): not the thread's last error, which a library may have left behind.
+// Launches a kernel without shared memory. (With shared memory it is the same on a GPU, but when compiled for the CPU
+// its threads must take turns.) Returns the launch's own cudaError_t, not the thread's last error, which a library may
+// have left.
 template <class... P, class... A>
 int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
   cudaLaunchConfig_t config = {};

@@ -1,6 +1,7 @@
-// Pools, batch normalisation, softmax and local responses through cuDNN, on the shapes where it is faster than the
-// kernels of this folder. Both are timed when a plan is made; who won is kept by shape and device as convolutions'
-// algorithms are. What cuDNN does not define as TensorFlow does stays here (docs/design.md says what and why).
+// Pools, batch normalisation, softmax and local responses through cuDNN, for shapes for which it is faster than the
+// kernels of this folder. Both are timed when a plan is made; the faster one is kept by shape and device, like
+// convolutions' algorithms. Where cuDNN's definition differs from TensorFlow's, only the kernels of this folder are
+// used (docs/design.md says where and why).
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_DNN_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_DNN_H
 

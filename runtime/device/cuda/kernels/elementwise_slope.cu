@@ -7,8 +7,8 @@ namespace {
 #define SELU_SCALE ((C)1.0507009873554804934193349852946)
 #define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
 
-// Of the function's value `a` and the gradient that arrives, `b`; where nothing arrives, nothing leaves (so that 0
-// times an infinite slope is 0).
+// Computed from the function's value `a` and the arriving gradient `b`; a gradient of 0 gives 0 (also where the slope
+// is infinite).
 BINARY(ReciprocalGrad, b == 0 ? (C)0 : -(a * a) * b)
 BINARY(SqrtGrad, b == 0 ? (C)0 : (C)0.5 / a * b)
 BINARY(RsqrtGrad, b == 0 ? (C)0 : ((C)-0.5 * (a * a)) * (a * b))

@@ -1,6 +1,6 @@
-// CUDA on the CPU, for tests: a grid runs as loops. Kernels with shared memory and barriers run with the threads of one
-// block as fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once, or, where a
-// test has streams, when its stream gets there: with copies of its arguments, as on a GPU.
+// CUDA on the CPU, for tests: a grid runs as loops. For kernels with shared memory and barriers, the threads of a block
+// are fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once; if a test has
+// streams, when its stream reaches it, with copies of its arguments, as on a GPU.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 

@@ -340,8 +340,8 @@ static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, con
                    (long long)channels);
   return NULL;
 }
-// Training only: with given statistics it is one pass over memory. cuDNN knows variances of a sample, which one element
-// has none of, and running ones in place.
+// For training only: with given statistics a single pass over memory suffices. cuDNN's variance is that of a sample,
+// which does not exist for one element, and it updates running statistics in place.
 static tfc_status norm_library(struct tfc_cuda_prepare *p) {
   const bool backward = tfc_str_find(p->base->node->op, 'G') != SIZE_MAX; // FusedBatchNormGrad
   TFC_RETURN_IF_ERROR(backward ? norm_grad_prepare(p) : norm_prepare(p));

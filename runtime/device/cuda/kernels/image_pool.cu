@@ -47,8 +47,8 @@ TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, i
   }
 }
 
-// Of equals the first one in the window gets the gradient; or `each` that is near the maximum, as TensorFlow has it in
-// three dimensions.
+// The first of equal maxima in the window gets the gradient; with `each`, every element near the maximum, as in
+// TensorFlow's three-dimensional pools.
 template <class T>
 __global__ void max_grad_kernel(bool each, tfc_cuda_slide s, int64_t total, const T *x, const T *y, const T *dy,
                                 T *dx) {

@@ -1,9 +1,9 @@
-// Everything that moves elements without looking at them is one strided copy: a transpose, a slice, a tile, a reversal
-// differ in strides and offsets only, so they share one kernel per element size, not per type. Before it is launched
-// dimensions that are one run on both sides are joined and small elements are paired up to 16 bytes, since what bounds
-// such a copy is the number of requests to memory. Only a transpose of the innermost dimension needs more: there one
-// side would be read or written with a stride whatever the order, so tiles go through shared memory. Concatenation and
-// splitting have many sources or destinations and get a kernel that looks its part up, instead of a launch for each.
+// Every op that moves elements without reading them is one strided copy: a transpose, a slice, a tile, a reversal
+// differ only in strides and offsets. So they share one kernel per element size. Before the launch, dimensions that are
+// contiguous on both sides are joined, and small elements are combined up to 16 bytes, because the number of memory
+// requests limits such a copy. Only a transpose of the innermost dimension needs more: one side would be accessed with
+// a stride in any order, so tiles go through shared memory. Concatenation and splitting have many sources or
+// destinations; one kernel looks up the part for each element, instead of a launch for each part.
 #include "runtime/device/cuda/kernels/move.h"
 
 #include "runtime/device/cuda/kernels/device.cuh"
@@ -29,8 +29,8 @@ template <class T> __global__ void copy_kernel(tfc_cuda_block b, int64_t total, 
   }
 }
 
-// Where the source runs along dimension `along` and the destination along the last: tiles of 32 × 32 through shared
-// memory, so that both sides are read and written in runs.
+// For a source that is contiguous along dimension `along` and a destination that is contiguous along the last: tiles of
+// 32 × 32 go through shared memory, so that both sides are accessed contiguously.
 const int TILE = 32, TILE_ROWS = 8;
 template <class T> __global__ void transpose_kernel(tfc_cuda_block b, int along, int64_t tiles, T *dst, const T *src) {
   __shared__ T tile[TILE][TILE + 1];

@@ -1,9 +1,9 @@
-// A few largest of a row are found one after the other, each by a reduction over the row for what comes behind the last
-// one found: k is small where models use it (beams, top-5). Many of them (tf.sort asks for all) come from sorting all
-// rows at once: by value, 32 bits at a time, then by row, which keeps the order of values. Either way the lower index
-// comes first among equals as in the reference kernel, and the result does not depend on how threads share the work. A
-// row with NaN in it is left to one thread, which searches it as the reference kernel does: which of them come out
-// follows from the way of searching.
+// A few largest elements of a row are found one after another, each by a reduction over the elements that come after
+// the last one found: in models k is small (beams, top-5). For many (tf.sort needs all), all rows are sorted at once:
+// by value, 32 bits at a time, then by row, which keeps the order of values. In both cases the lower index comes first
+// among equals, as in the reference kernel, and the result does not depend on how threads share the work. A row with
+// NaN is searched by one thread in the reference kernel's way, because the result for NaN depends on the way of
+// searching.
 #include "runtime/device/cuda/kernels/order.h"
 
 #include "runtime/device/cuda/kernels/group.cuh"
@@ -120,7 +120,8 @@ template <class T> __global__ void top_kernel(top_of t, const T *x, T *values) {
 }
 
 // --- Many: whole rows sorted ---------------------------------------------------------------------------------------
-// Unsigned numbers that are smaller where values are larger. (NaN are somewhere: their rows are searched afterwards.)
+// Unsigned numbers that are smaller for larger values. (The place of a NaN does not matter: its row is searched
+// afterwards.)
 TFC_HD uint64_t descending(float v) {
   union {
     float f;

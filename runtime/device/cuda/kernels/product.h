@@ -1,5 +1,5 @@
-// Matrix products. The rows (matmul.c) say what is multiplied; who multiplies is library/blaslt.c with the toolkit, and
-// a plain loop in tests.
+// Matrix products. The rows (matmul.c) define what is multiplied; library/blaslt.c multiplies, or a plain loop in
+// tests.
 //
 // C [batch, m, n] = op(A) op(B), row-major and dense; strides from one matrix of a batch to the next in elements, 0:
 // the same for all.

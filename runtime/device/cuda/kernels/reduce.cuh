@@ -117,8 +117,8 @@ TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
   return g;
 }
 
-// The elements of one output and piece that one lane takes. Of a run in memory it takes as many neighbours at once as
-// can be read at once, wherever the run begins: the order does not depend on addresses.
+// The elements of one output and piece that one lane handles. In contiguous memory, the lane's neighbouring elements
+// are as many as can be read at once, wherever the run begins: so the order of a sum does not depend on addresses.
 template <class Op, class T>
 TFC_HD typename Op::A take(const tfc_cuda_reduction &r, const T *x, int64_t output, int64_t piece, int lane) {
   const int V = 16 / sizeof(T);

@@ -12,9 +12,8 @@ TFC_HD bool begins_run(const tfc_cuda_runs &r, int64_t at) {
   return r.row[at] < r.none && (at == 0 || r.row[at - 1] != r.row[at]);
 }
 
-// Calls each(data[position, column]) for the run that begins at `at`, in the order of the positions. What one call
-// makes is the next one's argument, so the elements are read some places ahead: a run may be as long as there are
-// positions.
+// Calls each(data[position, column]) for the run that begins at `at`, in the order of the positions. The result of each
+// call is an argument of the next one, so elements are read some positions ahead: a run may contain all positions.
 template <class T, class F>
 TFC_HD void each_of_run(const tfc_cuda_runs &r, int64_t at, const T *data, int64_t width, int64_t column, F &each) {
   const int AHEAD = 4;

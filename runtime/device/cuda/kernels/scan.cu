@@ -1,12 +1,12 @@
-// Running sums and products. Lines that lie along memory are scanned by groups of threads, tile by tile: each thread
-// its few elements, then the threads' results pairwise. Lines across memory are one thread's each, so that neighbours
-// read neighbours. Where there are few lines and they are long, they are cut into chunks: a first launch makes the
-// chunks' totals, the second begins each chunk with those before it. (It reads twice what a scan whose blocks wait for
-// each other reads once; the order of such a scan's sums differs from run to run.)
+// Running sums and products. Contiguous lines are scanned by groups of threads, tile by tile: each thread scans its few
+// elements, then the threads' results are joined pairwise. A line across memory is scanned by one thread, so that
+// neighbouring threads read neighbouring elements. A few long lines are divided into chunks: a first launch computes
+// the totals of chunks, the second starts each chunk with the totals before it. (This reads memory twice. A scan whose
+// blocks wait for each other reads it once, but the order of its sums differs from run to run.)
 //
-// Sums of float32 are made in float64: those of parts of a line cannot leave its range. What rounds at each step in a
-// way that shows (16-bit floats) or leaves its range half-way for good (products of floats: 0, 1e300, 1e300 are 0, and
-// so is all that follows) is scanned by one thread per line, in the reference's order.
+// Sums of float32 are computed in float64, so that partial sums stay in range. If rounding at each step is visible
+// (16-bit floats), or a partial result may leave the range for good (products of floats: 0, 1e300, 1e300 must be 0, and
+// so must all that follows), one thread scans the line in the reference's order.
 #include "runtime/device/cuda/kernels/scan.h"
 
 #include "runtime/device/cuda/kernels/group.cuh"

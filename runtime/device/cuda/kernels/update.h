@@ -1,7 +1,8 @@
 // What optimizers do to variables, whole or by rows, and rows combined by index.
 //
-// Rows by index are deterministic: positions are sorted by the row that they name, and whoever has the first of a run
-// works through it in the order of the positions. (An index out of range is skipped, as TensorFlow's GPU kernels do.)
+// Updates of rows by index are deterministic: positions are sorted by the row that they refer to, and the thread with
+// the first position of a run handles the run in the order of the positions. (An index out of range is skipped, as in
+// TensorFlow's GPU kernels.)
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
 

@@ -1,8 +1,9 @@
-// Matrix products through cuBLASLt. Its matrices are column-major, so that ours are their own transposes there:
+// Matrix products through cuBLASLt. Its matrices are column-major, so row-major matrices are their transposes there:
 // C^T = op(B)^T op(A)^T, with B in the place of A.
 //
-// Algorithms that add with atomics are not asked for: results are the same in every run. Exact float32 unless the
-// device says otherwise; where nothing computes a product as it says, what rounds less does.
+// Algorithms that add with atomics are excluded, so that results are the same in every run. Exact float32 unless the
+// device is configured otherwise; if no algorithm computes a product in the configured arithmetic, a more exact one is
+// used.
 #include <cublasLt.h>
 #include <stdlib.h>
 

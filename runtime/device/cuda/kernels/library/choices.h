@@ -1,5 +1,5 @@
-// What was measured to be the fastest, kept from run to run: lines of the database's tuning, one for each plan, under
-// the kind of plan, the model of the device and a hash of the plan's key and the library's version.
+// The fastest choices, as measured, kept from run to run: lines of the database's tuning, one for each plan, with the
+// kind of plan, the model of the device and a hash of the plan's key and the library's version.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
 

@@ -1,13 +1,13 @@
 // Convolutions through cuDNN (its stable descriptor interface), algorithms measured once per shape and device.
 //
-// Exact float32 by default: FMA arithmetic; TF32 or float16 where the device asks for it. bfloat16 is TF32 here, which
-// has its range and rounds less: cuDNN turns float32 into no other type. 16-bit floats on tensor cores, with sums in
-// float32. Algorithms that are not deterministic are never taken.
+// Exact float32 by default (FMA arithmetic); TF32 or float16 if the device is configured so. bfloat16 becomes TF32,
+// which has the same range and rounds less, because cuDNN converts float32 to no other type. 16-bit floats use tensor
+// cores, with sums in float32. Only deterministic algorithms are used.
 //
-// Two ways are tried and the faster one is kept: in the graph's own layout (channels last), or with images turned to
-// channels first before and after, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and
-// are turned either way. cuDNN pads both sides alike: where TensorFlow pads more behind an image than before it (SAME
-// with strides), the image is copied into one that has the difference as zeros.
+// Two ways are timed and the faster one is kept: in the graph's own layout (channels last), or with images converted to
+// channels first and back, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and are
+// converted in both cases. cuDNN pads both sides alike: if TensorFlow pads more after an image than before it (SAME
+// with strides), the image is copied into a larger one with zeros for the difference.
 #include "runtime/device/cuda/kernels/conv.h"
 
 #ifndef TFC_HAVE_CUDNN
@@ -152,9 +152,10 @@ static bool is_padded(const struct key *key) {
   return false;
 }
 
-// Exact: measured in the arithmetic that was asked for, or in one that rounds no more. cuDNN measures in its default
-// arithmetic as well, and calls algorithms that know no tensor cores by that alone; such a one is taken where nothing
-// else is left. Whatever was measured, it runs in none that rounds more than was asked for, with the workspace of that.
+// Exact: the algorithm was measured in the requested arithmetic, or in one that rounds no more. cuDNN also measures in
+// its default arithmetic, and lists algorithms without tensor cores only there; such an algorithm is used if there is
+// no other. In any case the algorithm runs in an arithmetic that rounds no more than requested, with the workspace for
+// that.
 struct measured {
   int algorithm;
   int exact;
@@ -384,7 +385,7 @@ size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
 }
 
 // --- Running -------------------------------------------------------------------------------------------------------
-// An image between the graph's layout and cuDNN's (`size`: its spatial dimensions there, padding included).
+// Converts an image between the graph's layout and cuDNN's (`size`: its spatial dimensions there, padding included).
 static int move_image(const struct tfc_cuda_conv_plan *p, const struct tfc_cuda_layout *ours, const int64_t *size,
                       int64_t channels, bool back, void *to, const void *from, void *stream) {
   const struct tfc_cuda_conv *c = &p->key.conv;

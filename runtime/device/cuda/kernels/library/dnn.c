@@ -1,11 +1,11 @@
-// cuDNN or the kernels of ours: whoever is faster on a shape. These operations are bound by memory, so neither wins
-// everywhere, and nobody can say beforehand which does where: a plan runs both on memory of its own, alone on the
-// device's stream, and keeps the name of the faster one. A plan that ours has won is a refusal, with which the next row
-// of the op, ours, is asked.
+// Chooses between cuDNN and tfc's own kernels by speed. These operations are bound by memory, and which one is faster
+// on a shape cannot be predicted. So a plan runs both on memory of its own, alone on the device's stream, and keeps the
+// name of the faster one. If tfc's own kernel is faster, the plan declines, so that the next row of the op (tfc's own)
+// is used.
 //
-// cuDNN pads both sides alike, and takes the gradient's own statistics as 1 / sqrt(variance + epsilon) where
-// TensorFlow's operations hand variances over: those are turned with a small kernel of ours, so that either side of a
-// pair may run on either implementation, or on another device.
+// cuDNN pads both sides alike. Its gradient takes 1 / sqrt(variance + epsilon), where TensorFlow's operations pass
+// variances: a small kernel converts these, so that each operation of a pair may run on either implementation, or on
+// another device.
 #include "runtime/device/cuda/kernels/dnn.h"
 
 #ifndef TFC_HAVE_CUDNN
