@@ -1,4 +1,4 @@
-// What pages share.
+// What all pages share.
 #include "reports/html.h"
 
 #include <errno.h>

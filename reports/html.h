@@ -1,5 +1,5 @@
-// What pages share: text that is safe inside of HTML and JSON, a page's head with its style and script, notes of
-// queries, and writing the file.
+// What all pages share: text that is safe inside of HTML and JSON, the head with style and script, notes with queries,
+// and writing the file.
 #ifndef TFC_REPORTS_HTML_H
 #define TFC_REPORTS_HTML_H
 
@@ -7,14 +7,14 @@
 #include "runtime/base/str.h"
 
 void tfc_html_escape(struct tfc_text *out, tfc_str text);
-// Of a string inside of a script element: quotes, line ends and what could end the element.
+// Escapes a string inside of a script element: quotes, line ends and anything that could end the element.
 void tfc_json_escape(struct tfc_text *out, tfc_str text);
 // From the doctype to <main>; `script`: with the page's script. `title` is escaped here.
 void tfc_html_begin(struct tfc_text *out, tfc_str title, bool script);
 void tfc_html_end(struct tfc_text *out, bool script);
-// A foldable note with a query, or more of them.
+// A foldable note with one or more queries.
 void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql);
-// DIR/index.html (DIR is made). DATA_LOSS: it cannot be written.
+// Writes DIR/index.html (and creates DIR). DATA_LOSS: it cannot be written.
 TFC_MUST_USE tfc_status tfc_html_write(const struct tfc_text *html, const char *dir);
 
 const char *tfc_html_us(char *buffer, double us);       // "–" for NaN

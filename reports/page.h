@@ -1,5 +1,5 @@
-// What the files of the page share: the run that it is about, what was asked of the database once for all of them, and
-// the text that grows.
+// Shared by the files of the page: the run that it is about, the results of queries that several parts use, and the
+// text that grows.
 #ifndef TFC_REPORTS_PAGE_H
 #define TFC_REPORTS_PAGE_H
 
@@ -13,7 +13,7 @@ struct tfc_page {
   struct tfc_query_args args;
   struct tfc_plot_scale scale;
   struct tfc_table run, results, devices, in_flight; // `devices`: without the undivided machine
-  struct tfc_traced traced;                          // the step that stands for all, where args.step >= 0
+  struct tfc_traced traced;                          // the representative traced step, if args.step >= 0
   struct tfc_report_lists nodes;                     // empty where no operation was timed
   struct tfc_placement *document;                    // the answer's, or NULL
   uint32_t *box_of;                                  // [box_node_count] box of the map by node; UINT32_MAX: none
@@ -27,10 +27,12 @@ double tfc_page_number(const struct tfc_page *p, const char *column); // of the 
 tfc_str tfc_page_text(const struct tfc_page *p, const char *column);
 tfc_str tfc_page_base_name(tfc_str path);
 
-void tfc_page_head(struct tfc_page *p);                       // title, verdict, cards
-TFC_MUST_USE tfc_status tfc_page_memory(struct tfc_page *p);  // what lies on devices at the fullest moment
-TFC_MUST_USE tfc_status tfc_page_beside(struct tfc_page *p);  // virtual devices of one GPU, where there are any
-TFC_MUST_USE tfc_status tfc_page_summary(struct tfc_page *p); // what the first screen of `show` says of the traced step
+void tfc_page_head(struct tfc_page *p); // title, verdict, cards
+// What fills the memory of devices at the moment when most is held.
+TFC_MUST_USE tfc_status tfc_page_memory(struct tfc_page *p);
+TFC_MUST_USE tfc_status tfc_page_beside(struct tfc_page *p); // virtual devices of one GPU, where there are any
+// The same as the first screen of `show` says of the traced step.
+TFC_MUST_USE tfc_status tfc_page_summary(struct tfc_page *p);
 void tfc_page_devices(struct tfc_page *p);
 TFC_MUST_USE tfc_status tfc_page_map(struct tfc_page *p); // fills box_of
 void tfc_page_timeline(struct tfc_page *p);

@@ -1,4 +1,5 @@
-// Devices under the answer: how busy, what they waited for, memory; virtual ones beside each other.
+// Devices under the answer: how busy they were, what they waited for, their memory; virtual devices compared with each
+// other.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// Where the rest of each device's step went.
+// Why each device was idle in the step.
 static void add_idle(struct tfc_page *p) {
   static const struct {
     const char *column, *title;
@@ -98,8 +99,8 @@ void tfc_page_devices(struct tfc_page *p) {
   add_idle(p);
 }
 
-// Virtual devices share one GPU's memory bandwidth and cache: what each type of operation takes alone, and with others
-// at work: under the answer, or where that is one device, under the placement that uses the most of them.
+// Virtual devices share one GPU's memory bandwidth and cache. This compares what each type of operation takes alone and
+// while other devices work: under the answer or, if the answer uses one device, under the placement that uses the most.
 static const char sql_beside[] =
     "WITH own AS (SELECT o.placement_id, o.node_id, o.op, o.device_id, o.median_us FROM v_op_total o JOIN v_device d"
     " USING (run_id, device_id) WHERE o.run_id = :run AND d.label = 'virtual'),"

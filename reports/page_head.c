@@ -16,7 +16,8 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
 
 // --- Head ------------------------------------------------------------------------------------------------------------
 
-// Under throughput the load counts; the steps on the page ran one at a time.
+// With the throughput objective, what counts is the load of the busiest device; the steps shown on the page ran one at
+// a time.
 static void add_load_verdict(struct tfc_page *p, double answer) {
   double id = tfc_page_number(p, "placement_id"), speedup = tfc_page_number(p, "speedup"),
          low = tfc_page_number(p, "speedup_low");
@@ -27,7 +28,7 @@ static void add_load_verdict(struct tfc_page *p, double answer) {
     tfc_page_add(p, "With steps %.*s one ends every <strong>%s</strong>. ",
                  TFC_STR_ARG(tfc_table_text(&p->in_flight, r, "phase")),
                  tfc_html_us(a, tfc_table_number(&p->in_flight, r, "apart_us")));
-    break; // the fastest way
+    break; // rows are ordered: the fastest mode comes first
   }
   if (speedup == speedup) tfc_page_add(p, "Against the best single device: %.2f times", speedup);
   if (speedup == speedup && low == low)

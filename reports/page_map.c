@@ -1,6 +1,7 @@
-// The placement as a map: name scopes as nested boxes (a squarified treemap, Bruls, Huizing, van Wijk 2000), as large
-// as their operations take long, opened until a screen is full, coloured by device. What crosses between boxes is drawn
-// over them. Where there is an expert's placement it stands beside, in the same boxes, and what differs is outlined.
+// The placement as a map: name scopes are nested boxes (a squarified treemap; Bruls, Huizing, van Wijk 2000) with an
+// area in proportion to their operations' time, opened until a screen is full, and coloured by device. Lines show
+// tensors that cross between boxes. If there is an expert's placement it is beside it, with the same boxes, and
+// differences are outlined.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,14 +14,14 @@ enum { BOXES = 160, LEAVES = 44, DEPTH = 4, STRIP = 17, HEIGHT = 480, NOMINAL_WI
 
 struct member { // an operation of the step
   uint32_t node, box;
-  int32_t device[2]; // rows of page.devices under the answer and under the rival; -1: not there
+  int32_t device[2]; // rows of page.devices under the answer and under the rival; -1: not in it
   tfc_str name;
   double us;
 };
 struct box {
-  uint32_t begin, end, prefix, depth; // members, and how much of their names the box's own scope is
+  uint32_t begin, end, prefix, depth; // its range of members, and the length of the scope's name
   uint32_t parent, child_count;
-  bool gathered; // small ones, put together
+  bool gathered; // several small ones as one box
   double us, x, y, w, h;
 };
 struct map {
@@ -33,7 +34,7 @@ struct map {
   bool has_rival;
 };
 
-// '/' before all else, so that a scope's members are neighbours.
+// '/' sorts first, so that the members of a scope are neighbours.
 static int by_name(const void *a, const void *b) {
   tfc_str x = ((const struct member *)a)->name, y = ((const struct member *)b)->name;
   for (size_t i = 0; i < x.size && i < y.size; i++) {
@@ -55,7 +56,7 @@ static const char sql_placed[] =
     "AND"
     " n.node_id = p.node_id LEFT JOIN v_op_total t ON t.run_id = :run AND t.placement_id = :placement AND t.node_id ="
     " p.node_id WHERE p.run_id = :run AND p.placement_id = :placement";
-static const char sql_ran[] = // where nobody placed: where they ran
+static const char sql_ran[] = // for nodes without a placement: where they ran
     "SELECT node_id, node, device_id, median_us AS us FROM v_op_total WHERE run_id = :run AND placement_id = "
     ":placement";
 static const char sql_rival[] =
@@ -125,7 +126,7 @@ static uint32_t component(tfc_str name, uint32_t prefix) {
   while (at < name.size && name.data[at] != '/') at++;
   return at;
 }
-// The members from `from` that share its component behind `prefix`.
+// The members from `from` on that have the same component after `prefix`.
 static uint32_t group_end(const struct map *m, const struct box *b, uint32_t from) {
   tfc_str first = m->members[from].name;
   uint32_t size = component(first, b->prefix), i = from + 1;
@@ -136,7 +137,7 @@ static uint32_t group_end(const struct map *m, const struct box *b, uint32_t fro
   return i;
 }
 
-// A scope that holds but one scope is that scope: "a" that holds "a/b" alone is "a/b".
+// A scope whose only content is one scope is shown as that scope: "a" with only "a/b" in it becomes "a/b".
 static void join_chain(const struct map *m, struct box *b) {
   while (b->end - b->begin > 1) {
     tfc_str first = m->members[b->begin].name;
@@ -281,7 +282,7 @@ static void add_title(struct map *m, const struct box *b) {
     tfc_page_add(m->p, "(itself)");
 }
 
-// Where the time of a box's operations is: shares of devices from left to right.
+// The share of each device in the time of a box's operations, from left to right.
 static void add_colours(struct map *m, uint32_t index, int which, double *out_moved) {
   struct tfc_page *p = m->p;
   double us[64] = {0}, all = 0, at = 0;
@@ -328,7 +329,7 @@ static void add_boxes(struct map *m, int which) {
   }
 }
 
-// The whole scope of a box, or of what small ones are put together in.
+// The full scope of a box, or the scope in which small ones were put together.
 static void add_scope(struct map *m, const struct box *b) {
   const struct box *named = b->gathered ? &m->boxes[b->parent] : b;
   if (b->gathered) add_title(m, b), tfc_page_add(m->p, " in ");
@@ -350,8 +351,8 @@ static int most_first(const void *a, const void *b) {
   return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
 
-// Bytes of tensors that cross to another device, by pair of boxes; a tensor that many operations of one box on one
-// device read crosses once.
+// Bytes of tensors that cross to another device, by pair of boxes. A tensor with many readers in one box on one device
+// counts once.
 static tfc_status find_cuts(struct map *m, struct member **sorted, const struct tfc_table *edges, int which,
                             struct cut **out, uint32_t *out_count) {
   double *bytes = TFC_ARENA_ARRAY(&m->arena, double, (size_t)BOXES *BOXES);

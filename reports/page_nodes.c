@@ -1,5 +1,5 @@
-// The operations as a table that can be read as it is, and everything that the script needs to search and sort it, and
-// to say what is under the pointer: one JSON document in the page.
+// The operations as a table that is readable without a script, and a JSON document with all that the script needs to
+// search and sort it and to describe what is under the pointer.
 #include <math.h>
 #include <stdio.h>
 
@@ -39,7 +39,8 @@ static void add_step(struct tfc_page *p) {
     tfc_page_add(p, "%s[%u,%d,%u,%u,%lld,%lld,%lld]", i ? "," : "", x->node, x->output, lane_of(p, x->source),
                  lane_of(p, x->target), (long long)x->start, (long long)(x->end - x->start), (long long)x->bytes);
   }
-  // Lane, start, length; what it waited for: another device, the transfer, to begin; node that began then.
+  // Lane, start, duration; how long it waited for another device, for the transfer, and to begin; the node that began
+  // then.
   tfc_page_add(p, "],\n\"gaps\":[");
   for (uint32_t i = 0; i < t->gap_count; i++) {
     const struct tfc_traced_gap *g = &t->gaps[i];

@@ -1,4 +1,5 @@
-// What the first screen says of the step that stands for all: gaps, transfers, the critical path, what would help.
+// What the first screen says of the representative step: gaps, transfers, the critical path, what would make it
+// shorter.
 #include <stdio.h>
 
 #include "reports/html.h"
@@ -28,7 +29,8 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
   tfc_page_add(p, "<div><h3>Critical path by type</h3>\n<table>");
   for (uint32_t r = 0; r < types->row_count && r < 6; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
-    const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers"); // the path's own words
+    // These two are not types of operations.
+    const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers");
     if (other)
       tfc_page_add(p, "<tr><td><i class=\"key\"></i>");
     else

@@ -1,4 +1,4 @@
-// What all parts of the page write with.
+// Functions with which all parts of the page write text.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

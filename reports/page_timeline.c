@@ -1,6 +1,7 @@
 // The traced step by device: operations coloured by the family of their type, gaps by what the device waited for,
-// tensors that arrive, and the critical path. One picture without text that any width stretches; labels and the axis
-// lie over it. It is drawn here and not by gnuplot so that the script can find what is under the pointer.
+// arriving tensors, and the critical path. It is one picture without text, which may be stretched to any width; labels
+// and the axis are above it. It is drawn here and not by gnuplot, so that the script can find what is under the
+// pointer.
 #include <math.h>
 #include <stdio.h>
 
@@ -73,7 +74,7 @@ static void add_arriving(struct tfc_page *p, int32_t lane) {
   if (any) tfc_page_add(p, "\"/>\n");
 }
 
-// A line below what is on the path, which goes to another lane where the path does.
+// Draws a line below the items of the path; it changes to another lane where the path does.
 static void add_path(struct tfc_page *p) {
   const struct tfc_traced *t = &p->traced;
   tfc_page_add(p, "<path class=\"critical\" d=\"");

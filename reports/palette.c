@@ -9,7 +9,8 @@ static const uint32_t devices[TFC_DEVICE_COLOURS] = {0x0072B2, 0xE69F00, 0x009E7
                                                      0xD8C70A, 0x7A5C43, 0x77AADD, 0xEE8866, 0x44BB99, 0xFFAABB,
                                                      0x99DDFF, 0xBBCC33, 0xEEDD88, 0xAAAA00};
 
-// What a type's name begins with (MatMul*), ends with (*Grad), holds (*Pool*) or is. The first row that fits counts.
+// Matches a type's name: its beginning (MatMul*), its end (*Grad), a part (*Pool*) or the whole. The first row that
+// matches is used.
 struct family {
   const char *name;
   uint32_t light, dark;

@@ -1,6 +1,6 @@
-// Colours, fixed by name, the same in all reports, told apart by colour-blind readers: those of devices (by kind and
-// number), those of operations (by the family of their type). No colour stands for both. What is neither a device nor
-// an operation is drawn in ink and shapes, the learned policy and differences in the accent.
+// Colours, fixed by name and the same in all reports, and distinguishable by colour-blind readers: for devices (by kind
+// and number) and for operations (by the family of their type). No colour is used for both. Everything else is drawn in
+// the text's colour; the learned policy and differences in the accent colour.
 #ifndef TFC_REPORTS_PALETTE_H
 #define TFC_REPORTS_PALETTE_H
 
@@ -8,7 +8,7 @@
 
 enum { TFC_DEVICE_COLOURS = 16, TFC_OP_FAMILIES = 9 };
 
-// 0 to TFC_DEVICE_COLOURS - 1: "cpu:I" and "host" from the first half, other kinds from the second; more than eight
+// 0 to TFC_DEVICE_COLOURS - 1: "cpu:I" and "host" use the first half, other kinds the second half; more than eight
 // devices of a kind share colours.
 uint32_t tfc_palette_device(tfc_str name);
 uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1: none of the others

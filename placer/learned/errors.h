@@ -1,4 +1,4 @@
-// Errors: how good predictions were that were made before readings: of the learned model and of the one it began from.
+// Errors: how good predictions were, made before the measurement by the learned model and by the model it started from.
 #ifndef TFC_PLACER_LEARNED_ERRORS_H
 #define TFC_PLACER_LEARNED_ERRORS_H
 
@@ -11,7 +11,7 @@ struct tfc_learned_prediction { // of one placement, us
 struct tfc_learned_predictions {
   TFC_ARRAY(struct tfc_learned_prediction) list;
 };
-// Adds one line where there are ten of them or more: medians of the errors' sizes, and Kendall's tau.
+// Adds one line if there are at least ten predictions: medians of the absolute errors, and Kendall's tau.
 void tfc_learned_tell_errors(const struct tfc_learned_predictions *predictions, struct tfc_text *out);
 
 #endif

@@ -69,8 +69,8 @@ out:
   return s;
 }
 
-// Devices of one kind may slow each other down. In a world every device is a kind of its own, so what they do to each
-// other is in the times that are learned, around the mean of what the machine says of 1 to all of the kind.
+// Devices of one kind may slow each other down. In a world in which every device is a kind of its own, that effect is
+// part of the learned times, with the mean of the machine's slow-downs (for 1 to all devices of the kind) as the prior.
 static double slowdown_of(const struct tfc_machine_device *x, uint32_t busy) {
   return x->slowdown_count ? x->slowdown[busy <= x->slowdown_count ? busy - 1 : x->slowdown_count - 1] : 1;
 }
@@ -206,8 +206,8 @@ static uint32_t *count_arrivals(const struct tfc_learned *l, const struct tfc_so
   return arrivals;
 }
 
-// How many devices of its kind are busy when an operation starts, itself included; `end` [device]: when what started
-// before it ends.
+// How many devices of the kind are busy when an operation starts, itself included. `end` [device]: the end of what
+// started before.
 static uint32_t busy_devices(const struct tfc_problem *p, const struct tfc_learned_operation *x, double *end) {
   uint32_t busy = 0;
   end[x->device] = x->start_us + x->time_us;
@@ -231,7 +231,7 @@ static tfc_status add_operations(struct tfc_learned *l, double scale, const stru
     const double ratio = log(scale * x->time_us / prior);
     const uint32_t slot = l->alike ? l->slot[(size_t)x->device * p->device_count + busy - 1] : x->device;
     const struct tfc_learned_row row = {x->node, arrivals[x->node], (uint16_t)slot, scale * x->time_us};
-    // The time of a link between devices that are alike has in it what reading another's memory takes.
+    // The time of a link between devices that are alike contains the time for reading another device's memory.
     if (l->alike || !arrivals[x->node]) {
       sample(&l->operation[(size_t)x->node * p->device_count + slot], fmax(-3, fmin(3, ratio)), forget);
     } else if (l->rows.count < MOST_ROWS && !tfc_array_push(&l->rows, row)) {
@@ -338,7 +338,7 @@ void tfc_learned_solve_lower(const double *factor, double *x, uint32_t n) {
     x[i] /= factor[(size_t)i * n + i];
   }
 }
-void tfc_learned_solve_upper(const double *factor, double *x, uint32_t n) { // its transpose
+void tfc_learned_solve_upper(const double *factor, double *x, uint32_t n) { // with the transposed factor
   for (uint32_t i = n; i-- > 0;) {
     for (uint32_t k = i + 1; k < n; k++) x[i] -= factor[(size_t)k * n + i] * x[k];
     x[i] /= factor[(size_t)i * n + i];
@@ -455,7 +455,7 @@ tfc_status tfc_learned_world(const struct tfc_learned *l, const struct tfc_probl
   memset(theta, 0, l->dim * sizeof *theta);
   for (uint32_t i = 0; i < l->dim && draw; i++) theta[i] = tfc_random_normal(draw);
   if (draw) tfc_learned_solve_upper(l->factor, theta, l->dim);
-  if (l->rows.count) theta[l->at_arrival] = 0; // timed one by one: well known
+  if (l->rows.count) theta[l->at_arrival] = 0; // arrivals were timed one by one, so their cost is well known
   for (uint32_t i = 0; i < l->dim; i++) theta[i] += l->mean[i];
   for (size_t i = 0; i < cells; i++)
     effects[i] = l->node_effect[i] + (draw && l->node_sd[i] > 0 ? l->node_sd[i] * tfc_random_normal(draw) : 0);

@@ -11,7 +11,7 @@ struct tfc_learned_row { // an operation with inputs that came from another devi
   uint16_t device;
   double time_us;
 };
-struct tfc_learned_reading { // a placement, whatever the number of its readings
+struct tfc_learned_reading { // a placement with all of its readings
   struct tfc_solution solution;
   double log_us; // the mean
   uint32_t count;
@@ -21,27 +21,27 @@ struct tfc_learned_sums { // of log(measured / simulated)
 };
 
 enum { TFC_LEARNED_FEATURES = 8 };
-struct tfc_learned_whole { // of whole steps: whole.c
+struct tfc_learned_whole { // the model of whole steps: whole.c
   bool known;
-  double mean[TFC_LEARNED_FEATURES], deviation[TFC_LEARNED_FEATURES]; // of the features over what was measured
-  double weight[TFC_LEARNED_FEATURES];                                // the posterior's mean
-  double factor[TFC_LEARNED_FEATURES * TFC_LEARNED_FEATURES];         // Cholesky's, of its precision
-  double sd;                                                          // of one placement, beside its features
-  double least, most;                                                 // of what was seen of log(measured / simulated)
+  double mean[TFC_LEARNED_FEATURES], deviation[TFC_LEARNED_FEATURES]; // of the features over all measured placements
+  double weight[TFC_LEARNED_FEATURES];                                // the mean of the posterior
+  double factor[TFC_LEARNED_FEATURES * TFC_LEARNED_FEATURES];         // the Cholesky factor of its precision
+  double sd;                                                          // of one placement, beyond its features
+  double least, most; // of log(measured / simulated), 5 % cut off at each end
 };
 
 struct tfc_learned {
   const struct tfc_problem *problem;
   bool alike;
-  // [device * device_count + busy - 1] where what ran on the device is counted: at the device itself, or, where devices
-  // are alike, at its kind's device of that number.
+  // [device * device_count + busy - 1] the index under which the device's samples are counted: its own or, if devices
+  // are alike, that of its kind's device with the number `busy`.
   uint32_t *slot;
   struct tfc_simulator *simulator;
   uint32_t readings;
   bool traced;      // there are times of operations
   uint32_t *family; // [node]
-  // [device] logarithm of the machine's slow-down: where the prior of a device stands. Its mean, or, where devices are
-  // alike, that with so many busy as the device's number in its kind.
+  // [device] the prior mean of a device: the logarithm of the machine's slow-down, averaged or, if devices are alike,
+  // for as many busy devices as the device's number in its kind.
   double *crowd;
   uint32_t family_count;
 
@@ -58,17 +58,19 @@ struct tfc_learned {
   struct tfc_learned_sums *operation; // [node * device_count + device] without inputs from another device
   struct tfc_learned_sums *link;      // [2 * pair]: those that are mostly latency, and the others
   double *latency_share;              // [2 * pair] sums of shares, as `link` weighs them
-  double *node_effect, *node_sd;      // [node * device_count + device] beyond the parameters, and how sure
+  // [node * device_count + device] effect beyond the parameters, and its standard deviation.
+  double *node_effect, *node_sd;
   TFC_ARRAY(struct tfc_learned_row) rows;
   TFC_ARRAY(struct tfc_learned_reading) steps;
   struct tfc_learned_whole whole;
-  struct tfc_learned_world now; // of the mean, as of the last fit
+  struct tfc_learned_world now; // with the mean of the parameters, as of the last fit
   struct tfc_simulator *now_simulator;
-  uint32_t *shared, *overlapped; // [pair * pair_count + pair] how often one waited for the other; went beside it
+  // [pair * pair_count + pair] how often one waited for the other, and how often they ran at the same time.
+  uint32_t *shared, *overlapped;
 };
 
-// Pairs have parameters of their own on up to so many devices; on more, those that are said to be equally fast share
-// them (the equations are dense), and wires are those of the machine file.
+// Up to this number of devices each pair has its own parameters. With more devices, pairs that the machine file says
+// are equally fast share them (the equations are dense), and wires are those of the machine file.
 enum { TFC_LEARNED_MOST_PAIRED = 16 };
 static inline uint32_t tfc_learned_pair_count(const struct tfc_problem *p) {
   const uint32_t most = TFC_LEARNED_MOST_PAIRED * TFC_LEARNED_MOST_PAIRED;
@@ -79,7 +81,7 @@ static inline uint32_t tfc_learned_pair(const struct tfc_learned *l, uint32_t fr
   if (p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike) return from * p->device_count + to;
   return tfc_problem_pair(p, from, to)->speed % tfc_learned_pair_count(p);
 }
-// The parameters' say on an operation's and a link's times, as a logarithm.
+// The logarithm of the factor that the parameters predict for an operation's and a link's time.
 static inline double tfc_learned_log_of(const struct tfc_learned *l, const double *theta, uint32_t node,
                                         uint32_t device) {
   return l->crowd[device] + theta[0] + theta[1 + device] + theta[l->at_family + l->family[node]];
@@ -88,8 +90,8 @@ static inline double tfc_learned_log_link(const struct tfc_learned *l, const dou
   return theta[l->at_links + (uint32_t)part] + theta[l->at_pairs + 2 * pair + (uint32_t)part];
 }
 
-// What a node takes on a device before anything was learned, us; below 0: it cannot run there. Of devices that are
-// alike without dispatch, which no trace shows.
+// The time of a node on a device before anything was learned, us; below 0: it cannot run there. If devices are alike,
+// without dispatch time, because a trace does not show it.
 static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t node, uint32_t device) {
   const int64_t ps = tfc_problem_time(l->problem, node, device);
   if (ps < 0) return -1;
@@ -99,15 +101,15 @@ static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t 
 // The world of one parameter vector; `effects` [node * device_count + device] are added to operations (NULL: none).
 TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const struct tfc_problem *like,
                                           const double *theta, const double *effects, struct tfc_learned_world *out);
-// What whole steps teach beyond `now`.
+// What whole steps teach beyond the world `now`.
 TFC_MUST_USE tfc_status tfc_learned_fit_whole(struct tfc_learned *learned);
 // Equations: a = factor factor^T (false: a is not positive definite); factor x = b; factor^T x = b.
 bool tfc_learned_cholesky(const double *a, double *factor, uint32_t n);
 void tfc_learned_solve_lower(const double *factor, double *x, uint32_t n);
 void tfc_learned_solve_upper(const double *factor, double *x, uint32_t n);
-// Rows of whole steps, by their critical paths in the world of the mean: into precision and right side.
+// Adds rows for whole steps, by their critical paths in the world of the mean, to the precision and the right side.
 TFC_MUST_USE tfc_status tfc_learned_add_steps(struct tfc_learned *learned, double *precision, double *right);
-// From a trace: which transfers wait for which on shared wires.
+// Learns from a trace which transfers wait for which on shared wires.
 TFC_MUST_USE tfc_status tfc_learned_watch_wires(struct tfc_learned *learned, const struct tfc_learned_trace *trace);
 
 #endif

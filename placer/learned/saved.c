@@ -1,4 +1,4 @@
-// The samples of operations and transfers as lines of text, so that a run that is gone on with knows what it knew.
+// The samples of operations and transfers as lines of text, so that a resumed run knows what was learned.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ tfc_status tfc_learned_save(const struct tfc_learned *l, struct tfc_text *out) {
   return out->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
 }
 
-// One line; false: it is none of these.
+// Reads one line; false: it is malformed.
 static bool take_line(struct tfc_learned *l, const char *line) {
   const struct tfc_problem *p = l->problem;
   const size_t cells = (size_t)p->node_count * p->device_count, pairs = tfc_learned_pair_count(p);

@@ -1,10 +1,10 @@
-// What whole steps teach beyond their operations: log(measured / simulated with the learned costs), as a linear
-// function of a few features of the placement, with a Gaussian prior around 0 (Bishop, "Pattern Recognition and Machine
-// Learning", 2006, 3.3). Features are what a step's length may depend on beside its operations' times: how many tensors
-// and bytes go from device to device, how busy devices are and how evenly, what the critical path is made of. They are
-// brought to mean 0 and deviation 1 over what was measured, so that one prior fits all. A placement unlike those is not
-// foretold beyond what was seen: its features count for two deviations at most, and its correction stays between those
-// of the measured ones.
+// What whole steps teach beyond their operations: log(measured / simulated with the learned costs) as a linear function
+// of a few features of the placement, with a Gaussian prior around 0 (Bishop, "Pattern Recognition and Machine
+// Learning", 2006, 3.3). Features are what a step's time may depend on besides its operations' times: how many tensors
+// and bytes are transferred, how busy devices are and how evenly, which types are on the critical path. They are
+// standardised (mean 0, deviation 1 over the measured placements), so that one prior fits all.
+//
+// There is no extrapolation: a feature is cut off at two deviations, and a correction at the range that was measured.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "profiler/statistics.h"
 
 enum { MOST_STEPS = 64, FEWEST_STEPS = 4 };
-static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of all steps; of a feature's deviation
-static const double sd_least = 0.02;                   // of one placement, beside its features
+static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of the constant term; of a standardised feature
+static const double sd_least = 0.02;                   // least standard deviation of one placement, beyond its features
 
 static double share_of_transfers(const struct tfc_timeline *t, double total) {
   double sum = 0;
@@ -26,7 +26,7 @@ static double share_of_transfers(const struct tfc_timeline *t, double total) {
   return sum / total;
 }
 
-// false: the placement is not legal. *out_us: of the learned costs.
+// False: the placement is not legal. *out_us: simulated with the learned costs.
 static bool features_of(const struct tfc_learned *l, const struct tfc_solution *solution, double *x, double *out_us) {
   const struct tfc_problem *p = l->problem;
   struct tfc_timeline t = {0};
@@ -62,7 +62,7 @@ static bool features_of(const struct tfc_learned *l, const struct tfc_solution *
   return fine;
 }
 
-// The features as deviations from what was measured.
+// The standardised features of a placement.
 static void standardise(const struct tfc_learned_whole *w, double *x) {
   for (uint32_t i = 1; i < TFC_LEARNED_FEATURES; i++)
     x[i] = w->deviation[i] > 1e-9 ? fmax(-2, fmin(2, (x[i] - w->mean[i]) / w->deviation[i])) : 0;
@@ -73,7 +73,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Posterior of `rows` of standardised features with left-overs y of this standard deviation.
+// The posterior for `rows` of standardised features with residuals y of this standard deviation.
 static void regress(struct tfc_learned_whole *w, const double *x, const double *y, size_t rows, double sd) {
   enum { F = TFC_LEARNED_FEATURES };
   double a[F * F] = {0}, b[F] = {0};
@@ -114,8 +114,8 @@ tfc_status tfc_learned_fit_whole(struct tfc_learned *l) {
   }
   for (size_t r = 0; r < rows; r++) standardise(w, x + r * F), left[r] = y[r];
   qsort(left, rows, sizeof *left, ascending);
-  w->least = left[rows / 20], w->most = left[rows - 1 - rows / 20]; // without what was disturbed most
-  // What is left after a first fit says how sure the second is; a reading that was disturbed counts for little.
+  w->least = left[rows / 20], w->most = left[rows - 1 - rows / 20]; // without the outliers
+  // The residuals of a first fit give the standard deviation for the second; an outlier gets little weight.
   w->sd = 0.05;
   for (int pass = 0; pass < 3; pass++) {
     regress(w, x, y, rows, w->sd);

@@ -1,5 +1,6 @@
-// A world is a copy of the problem with the costs that one set of parameters predicts. Every device becomes a kind of
-// its own, so that each can have its own times; links have a row for each pair.
+// A world is a copy of the problem with the costs that one set of parameters predicts. Unless devices of a kind are
+// alike, every device becomes a kind of its own, so that each can have its own times. Every pair of devices has a link
+// row.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static uint32_t *join_wires(const struct tfc_learned *l) {
   return join;
 }
 
-// How much longer operations take with so many of a kind busy, never less than with fewer.
+// The slow-down with that many busy devices of the kind, never less than with fewer.
 static uint32_t slowdown_of(const struct tfc_learned *l, const double *theta, uint32_t device, double *out) {
   const struct tfc_problem *p = l->problem;
   const uint32_t *slot = l->slot + (size_t)device * p->device_count;

@@ -19,8 +19,8 @@ struct tfc_pack {
   const void *user;
   bool thorough; // up to a few seconds where nearly all that is left is to fill some dozens of items in exactly
 };
-// bin [item]: where items are, and are afterwards. Tries `rounds` pairs of bins, fewer once everything fits. Returns
-// the bytes that are above limits (never more than before); UINT64_MAX: out of memory, and nothing has changed.
+// bin [item]: the current bin of each item, updated. Tries `rounds` pairs of bins, fewer if everything fits. Returns
+// the bytes above limits (never more than before); UINT64_MAX: out of memory, and nothing has changed.
 uint64_t tfc_pack_bins(const struct tfc_pack *pack, struct tfc_random *random, uint32_t rounds, tfc_device_id *bin);
 
 #endif

@@ -11,7 +11,7 @@ enum { alignment = 16, default_block = 64 * 1024, largest_block = 16 << 20 };
 
 struct tfc_arena_block {
   struct tfc_arena_block *next;
-  size_t size; // of the whole block: counted on the host's account
+  size_t size; // of the whole block, which is counted on the host's account
   _Alignas(alignment) char data[];
 };
 
@@ -34,7 +34,7 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
   size = (size + alignment - 1) & ~(size_t)(alignment - 1);
   if (!arena->next || size > (size_t)(arena->end - arena->next)) {
     size_t block_size = arena->block_size ? arena->block_size : default_block;
-    size_t grown = arena->used < largest_block ? arena->used : largest_block; // much asks for more
+    size_t grown = arena->used < largest_block ? arena->used : largest_block; // blocks grow with the arena
     if (grown > block_size) block_size = grown;
     size_t capacity = size > block_size ? size : block_size;
     if (!tfc_account_take(tfc_account_host(), sizeof(struct tfc_arena_block) + capacity)) return NULL;
@@ -45,7 +45,7 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
     }
     tfc_pages_advise(b, sizeof *b + capacity);
     b->size = sizeof *b + capacity;
-    if (size > block_size && arena->blocks) { // a large one goes behind the block in use
+    if (size > block_size && arena->blocks) { // a large block goes behind the current one
       b->next = arena->blocks->next;
       arena->blocks->next = b;
       arena->used += size;

@@ -23,7 +23,7 @@ static tfc_status may_write(const char *path) {
              : NULL;
 }
 
-// Whoever does not ask first is refused here.
+// Refuses callers that did not check before.
 static int os_open(const char *path, int flags, int mode) {
   if (((flags & O_ACCMODE) != O_RDONLY || flags & O_CREAT) && atomic_load(&forbidden)) return errno = EROFS, -1;
   return open(path, flags, mode);
@@ -69,11 +69,12 @@ tfc_status tfc_file_write(const char *path, tfc_str content) {
       direct ? tfc_str_dup(tfc_str_from(path)) : tfc_format("%s.%d.tmp", target ? target : path, (int)getpid());
   int fd = -1;
   if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (!direct) unlink(temporary); // of a process that was killed; whatever else has the name is not written through
+  // Left by a killed process; a new file, so that nothing is written through another one of that name.
+  if (!direct) unlink(temporary);
   fd = tfc_os.open(temporary, O_WRONLY | O_CLOEXEC | (direct ? O_NONBLOCK : O_CREAT | O_EXCL), 0666);
   if (fd < 0 && direct && errno == ENXIO)
     TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: a pipe that nobody reads", path);
-  if (direct && fd >= 0) (void)fcntl(fd, F_SETFL, 0); // writing may wait for who reads, opening may not
+  if (direct && fd >= 0) (void)fcntl(fd, F_SETFL, 0); // writing may wait for a reader, opening may not
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
   for (size_t at = 0; at < content.size;) {
     ssize_t n = tfc_os.write(fd, content.data + at, content.size - at);

@@ -1,9 +1,9 @@
-// /proc/meminfo, the limits of control groups, both versions, this group and its parents, and the limits of addresses.
-// What a group holds in caches of files that nobody reads now can be taken back, so it counts as left.
+// Reads /proc/meminfo, the limits of control groups (both versions, this group and its parents), and the limits of
+// addresses. Memory that a group uses for caches of files counts as left, because the kernel can reclaim it.
 //
-// Looking costs as much as touching a hundred pages. So a look allows a quarter of what is left, 64 MiB at most, and
-// the next one comes when more than that was granted: the nearer the limit, the more often. Memory that is not granted
-// (what plans, threads and libraries allocate in small pieces) grows meanwhile; a margin is kept for it.
+// One look costs as much as touching a hundred pages. So each look allows a quarter of what is left, at most 64 MiB, to
+// be granted before the next look: near the limit, looks are more frequent. Memory that is not granted (small
+// allocations of plans, threads and libraries) grows meanwhile, so a margin is kept for it.
 #include "runtime/base/memory_left.h"
 
 #include <malloc.h>
@@ -18,7 +18,7 @@
 #include "runtime/base/cgroup.h"
 #include "runtime/base/str.h"
 
-// The number behind a word at the begin of a line; 0: not there.
+// The number after a word at the beginning of a line; 0: the word is not there.
 static uint64_t number_of(const char *text, const char *word) {
   size_t n = strlen(word);
   for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
@@ -101,13 +101,13 @@ uint64_t tfc_memory_left(void) {
 }
 
 enum { MOST_AHEAD = 64 << 20, LEAST_MARGIN = 8 << 20, MARGIN_SHARE = 32 };
-static _Atomic uint64_t granted; // and not given back yet
-static _Atomic uint64_t allowed; // up to here `granted` may grow without a look
-static uint64_t other;           // resident, but not granted: at least that much; under the lock
+static _Atomic uint64_t granted; // and not given back
+static _Atomic uint64_t allowed; // `granted` may grow up to this without another look
+static uint64_t other;           // resident, but not granted, at least; guarded by the lock
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Is there room for all that is granted? Part of it has been touched and is in the resident set, and the system counts
-// that already. `now` is as granted, the request included. Sets how far `granted` may grow before the next look.
+// Whether there is memory for all that is granted. Part of it was touched and is resident, so the system counts it
+// already. `now`: `granted` including the request. Sets how far `granted` may grow before the next look.
 static bool look(uint64_t now, uint64_t bytes) {
   struct tfc_memory_bound b;
   tfc_memory_bound(&b);
@@ -132,7 +132,7 @@ bool tfc_memory_grant(size_t bytes) {
   if (now <= atomic_load_explicit(&allowed, memory_order_relaxed)) return true;
   pthread_mutex_lock(&lock);
   bool good = look(now, bytes);
-  if (!good) { // what was freed may still be in the heap
+  if (!good) { // freed memory may still be in the heap
     malloc_trim(0);
     good = look(now, bytes);
   }

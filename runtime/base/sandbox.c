@@ -1,5 +1,5 @@
-// Landlock by its system calls (the C library has no functions for them), in the version that the kernel has; seccomp
-// by libseccomp where the build found it.
+// Landlock by its system calls (the C library has no functions for them), in the version that the kernel supports;
+// seccomp by libseccomp if the build found it.
 #include "runtime/base/sandbox.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ uint64_t tfc_untrusted_nodes(void) {
 }
 
 // --- Files: Landlock -------------------------------------------------------------------------------------------------
-// The kernel's numbers (include/uapi/linux/landlock.h), as headers older than the kernel lack some.
+// Constants of the kernel (include/uapi/linux/landlock.h), because older headers lack some of them.
 enum {
   FS_EXECUTE = 1 << 0,
   FS_WRITE_FILE = 1 << 1,
@@ -41,7 +41,7 @@ enum {
   FS_REMOVE_FILE = 1 << 5,
   FS_MAKE_DIR = 1 << 7,
   FS_MAKE_REG = 1 << 8,
-  FS_FIRST = (1 << 13) - 1, // what the first version knows
+  FS_FIRST = (1 << 13) - 1, // rights of the first version
   FS_REFER = 1 << 13,       // renaming into another folder; version 2
   FS_TRUNCATE = 1 << 14,    // version 3
   FS_IOCTL_DEV = 1 << 15,   // version 5
@@ -78,7 +78,7 @@ static bool allow(struct ruleset *r, const char *path, uint64_t access) {
   return true;
 }
 
-// The folder that `path` is in, or would be in, after links: the nearest one that is there.
+// The folder of `path` with links resolved, or the nearest folder that exists.
 static void allow_around(struct ruleset *r, const char *path, bool is_folder) {
   struct stat st;
   bool there = stat(path, &st) == 0;
@@ -97,8 +97,7 @@ static void allow_around(struct ruleset *r, const char *path, bool is_folder) {
   free(folder);
 }
 
-// Libraries that are loaded, with the folders where others like them lie (plug-ins), and the loader, which starts every
-// program.
+// Loaded libraries, with their folders (for plug-ins), and the loader, which starts every program.
 static int allow_library(struct dl_phdr_info *info, size_t size, void *user) {
   (void)size;
   struct ruleset *r = user;
@@ -168,7 +167,7 @@ static tfc_status restrict_calls(const struct tfc_sandbox_rules *rules, struct t
                                SCMP_SYS(listen),
                                SCMP_SYS(accept),
                                SCMP_SYS(accept4),
-#ifndef TFC_SANITIZED // looking for leaks at the end is tracing
+#ifndef TFC_SANITIZED // checking for leaks at the end needs tracing
                                SCMP_SYS(ptrace),
 #endif
                                SCMP_SYS(process_vm_readv),
@@ -237,7 +236,7 @@ static void set_limits(uint64_t memory, uint64_t nodes) {
 tfc_status tfc_sandbox_enter(const struct tfc_sandbox_rules *rules, struct tfc_text *out_missing) {
   set_limits(rules->memory, rules->nodes);
   struct rlimit none = {0, 0}, data;
-  setrlimit(RLIMIT_CORE, &none); // what a graph can read of this process goes nowhere
+  setrlimit(RLIMIT_CORE, &none); // no core file, because a graph may have read private data
 #ifdef TFC_SANITIZED
   (void)data;
   tfc_text_printf(out_missing,

@@ -320,8 +320,8 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = x;
   return NULL;
 }
-// Patches of the pixels' numbers say where each value came from; values are summed by those numbers. Number 0 is what
-// lies outside.
+// Pixels are numbered from 1, and patches of these numbers show where each value came from; gradients are summed by
+// number. Number 0 is outside of the image.
 OPS_GRADIENT(ExtractImagePatches) {
   struct tfc_builder *b = g->builder;
   struct tfc_attr attrs[4] = {grad_attr(g, "ksizes"), grad_attr(g, "strides"), grad_attr(g, "rates"),

@@ -95,8 +95,8 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// Patches of the cells' numbers say where each value came from; values are summed by those numbers. Number 0 is what
-// lies outside.
+// Cells are numbered from 1, and patches of these numbers show where each value came from; gradients are summed by
+// number. Number 0 is outside of the volume.
 OPS_GRADIENT(ExtractVolumePatches) {
   struct tfc_builder *b = g->builder;
   struct tfc_attr attrs[3] = {grad_attr(g, "ksizes"), grad_attr(g, "strides"), grad_attr(g, "padding")};

@@ -1,5 +1,5 @@
-// A queue for operations and one for copies, each with its thread; operations are run by the runner without the CPU's
-// kernel table, and the executor's rewrites leave them alone because the driver has no host kernels to offer.
+// One queue for operations and one for copies, each with its thread. The runner runs operations without the CPU's table
+// of fast kernels, and the executor does not rewrite them, because the driver offers no host kernels.
 #include "runtime/device/plain/plain.h"
 
 #include <stdio.h>

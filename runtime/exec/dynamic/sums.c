@@ -1,6 +1,7 @@
-// Products that are only added to something, in loops: the weight gradients of a cell, added up over its steps. Where
-// both run on one CPU device the addition computes the product into its other operand, tile by tile; the product is
-// never written. Exact: an element of a product is one chain of multiply-adds that is then added, either way.
+// Products in loops that are only added to something: the weight gradients of a cell, summed over its steps. If the
+// product and the addition are on one CPU device, the addition computes the product into its other operand, tile by
+// tile, and the product itself is never written. Exact, because each element of the product is the same chain of
+// multiply-adds, which is then added.
 #include "runtime/exec/dynamic/dynamic.h"
 
 #define ADD_PRODUCT(what)                                                                                              \
