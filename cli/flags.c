@@ -29,7 +29,7 @@ static const struct tfc_flag common_flags[] = {
      .letter = 'v',
      .kind = TFC_FLAG_BOOL,
      .offset = offsetof(struct tfc_common, verbose),
-     .help = "also what is only of interest when something is wrong"},
+     .help = "also details that help to find out what is wrong"},
     {.name = "color",
      .kind = TFC_FLAG_CHOICE,
      .offset = offsetof(struct tfc_common, color),
@@ -40,7 +40,7 @@ static const struct tfc_flag common_flags[] = {
      .offset = offsetof(struct tfc_common, untrusted),
      .value = "=memory=SIZE,time=T,nodes=N",
      .help = "the graph may do nothing but compute: no file but those that the command line names, limits of memory "
-             "(8GiB), time (10m) and nodes (1048576), or those given behind '='"},
+             "(8GiB), time (10m) and nodes (1048576), or those given after '='"},
     {.name = "help",
      .letter = 'h',
      .kind = TFC_FLAG_BOOL,
@@ -131,10 +131,10 @@ static void print_flag(FILE *out, const struct tfc_flag *flag) {
 
 const char *const tfc_exit_codes[] = {
     "0    done",
-    "1    failed for a reason not below",
+    "1    failed for another reason than those below",
     "2    usage: an unknown flag, algorithm or format",
     "3    bad or unsupported input; the message names the file, node and op",
-    "4    a device that was asked for is not there, or stopped working",
+    "4    a device that was asked for does not exist, or stopped working",
     "5    does not fit in memory",
     "6    the database or an output could not be written",
     "130  interrupted; what was stored is kept",

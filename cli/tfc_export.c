@@ -75,7 +75,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_CHOICE,
      AT(format),
      .choices = "graphdef|pbtxt|meta|savedmodel|json|csv|device-function|clusterspec",
-     .help = "what is written (default: what the name given to --out says)"},
+     .help = "the format (default: by the name given to --out)"},
     {.name = "out",
      .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,

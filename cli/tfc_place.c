@@ -25,7 +25,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(devices),
      .value = "N|LIST",
-     .help = "the N best local devices of one kind, or names: cpu:0-3,gpu:0; with ',shared' behind it virtual devices "
+     .help = "the N best local devices of one kind, or names: cpu:0-3,gpu:0; with ',shared' after them virtual devices "
              "read each other's memory instead of copying"},
     {.name = "machine",
      .path = TFC_PATH_READ,
@@ -138,7 +138,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_COUNT,
      AT(execution.seed),
      .value = "N",
-     .help = "everything random follows from it"},
+     .help = "the seed of all random choices"},
     {.name = "policy",
      .path = TFC_PATH_READ,
      .kind = TFC_FLAG_TEXT,
@@ -150,11 +150,11 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(save_policy),
      .value = "FILE",
-     .help = "write the policy with what this run learned on top"},
+     .help = "write the policy, with what this run learned added"},
     {.name = "no-early-stop",
      .kind = TFC_FLAG_BOOL,
      AT(no_early_stop),
-     .help = "measure hopeless candidates in full too"},
+     .help = "measure candidates that are far too slow in full, too"},
     {.name = "wait",
      .kind = TFC_FLAG_BOOL,
      AT(wait),
@@ -172,7 +172,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(evaluate),
      .value = "FILE",
-     .help = "no search: what a step takes under the placement in FILE, under the graph's own device strings (-), or "
+     .help = "no search: measure a step under the placement in FILE, under the graph's own device strings (-), or "
              "with everything on one device (single:gpu:0)"},
     {.name = "db",
      .path = TFC_PATH_WRITE,
@@ -199,29 +199,29 @@ static const struct tfc_flag flags[] = {
      .value = "DIR",
      .help =
          "write the problem as a cost graph and a machine file, and the answer's placement of it, so that it can be "
-         "solved or checked elsewhere"},
+         "solved or checked with other programs"},
     {.name = "measure-with",
      .kind = TFC_FLAG_TEXT,
      AT(measure_with),
      .value = "COMMAND",
-     .help = "steps run in another program, which COMMAND starts and which is asked in lines of JSON; needs --machine, "
-             "whose model is then what is believed before anything was measured"},
+     .help = "steps run in another program, which COMMAND starts and which is asked in lines of JSON (see the guide); "
+             "needs "
+             "--machine, whose modelled costs are used until measurements correct them"},
     {.name = "measure-timeout",
      .kind = TFC_FLAG_SECONDS,
      AT(measure_timeout),
      .value = "T",
-     .help = "how long an answer of that program is waited for (default: ten times the longest answer, at least 60s)"},
+     .help = "how long to wait for an answer of that program (default: ten times the longest answer, at least 60s)"},
     {.name = "model",
      .kind = TFC_FLAG_CHOICE,
      AT(model),
      .choices = "learned|prior",
-     .help = "whether what was measured corrects the costs that the search sees (default learned); prior: it ranks "
-             "candidates and changes no cost"},
+     .help = "learned (default): measurements correct the costs of the search; prior: they only rank candidates"},
     {.name = "resume",
      .kind = TFC_FLAG_OPTIONAL,
      AT(resume),
      .value = "RUN",
-     .help = "go on with an interrupted run of the database (default: the last one)"},
+     .help = "continue an interrupted run of the database (default: the last one)"},
 };
 
 static const struct tfc_program program = {
