@@ -29,16 +29,16 @@ struct run_setup {
   const struct run_options *options;
   struct tfc_graph *file, *graph; // as loaded; and with functions lowered, where the first nodes are those of `file`
   struct tfc_device_set devices;
-  struct tfc_session *session;         // or, of a task of a job:
+  struct tfc_session *session;         // one of session and cluster is NULL
   struct tfc_member *member;           // borrowed
-  struct tfc_cluster_session *cluster; // whose steps run in several tasks
+  struct tfc_cluster_session *cluster; // its steps run in several tasks
   uint16_t *placement;                 // [node], NULL: everything on the only device
   double *order;                       // [node], NULL
   uint64_t host_before;                // bytes that host memory held before the session was created
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);
-// A step, of the session or of the cluster's.
+// Runs a step with the session, or with the cluster session if there is one.
 TFC_MUST_USE tfc_status run_step(const struct run_setup *setup, const struct tfc_run_spec *spec,
                                  const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                  const struct tfc_run_options *options);
@@ -56,7 +56,7 @@ TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
-// --cluster: this process as one task of a job. Returns the exit code; errors have been said, and end the whole job.
+// --cluster: this process is one task of a job. Returns the exit code. Prints errors; an error ends the whole job.
 int run_cluster(const struct run_options *options);
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
 TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);

@@ -1,5 +1,5 @@
-// tfc-run --cluster SPEC: this process as one task of a job that mpirun or srun started. A task with a graph and a
-// script of its own runs them, while it serves the others; one without only serves.
+// tfc-run --cluster SPEC: this process is one task of a job that mpirun or srun started. A task with a graph and a
+// script runs its script, and at the same time serves the other tasks. A task without a script only serves.
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct job {
   const struct run_options *options;
-  struct run_options own; // what they say for this task
+  struct run_options own; // the options of this task: paths expanded
   struct tfc_cluster_spec spec;
   struct tfc_member *member;
   struct run_setup setup;
@@ -33,7 +33,7 @@ static tfc_status read_spec(const char *text, struct tfc_cluster_spec *out) {
   return s;
 }
 
-// "train.{job}.{task}.meta" of one task. NULL: no memory.
+// Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
 static char *expand(const char *path, const struct tfc_cluster_task *task) {
   struct tfc_text text = {0};
   for (const char *at = path; *at;) {
@@ -50,7 +50,8 @@ static char *expand(const char *path, const struct tfc_cluster_task *task) {
   return copy;
 }
 
-// SCRIPT.<job>.<task>.json beside SCRIPT.json, else that; NULL: neither is there, or no memory.
+// The script of a task: SCRIPT.<job>.<task>.json if there is one, else SCRIPT.json. NULL: neither exists, or out of
+// memory.
 static char *script_of(const char *path, const struct tfc_cluster_task *task) {
   const size_t size = strlen(path), stem = size > 5 && !strcmp(path + size - 5, ".json") ? size - 5 : size;
   char *own = tfc_format("%.*s.%s.%u.json", (int)stem, path, task->job, task->index);
@@ -59,7 +60,7 @@ static char *script_of(const char *path, const struct tfc_cluster_task *task) {
   return access(path, F_OK) == 0 ? tfc_format("%s", path) : NULL;
 }
 
-// Tasks of one host share its cores: with enough of them each has its own.
+// Tasks on one host share its cores: if there are enough cores, each task gets its own.
 static void share_cores(const struct tfc_transport *t) {
   cpu_set_t allowed, own;
   CPU_ZERO(&own);
@@ -115,7 +116,7 @@ static tfc_status join(struct job *job) {
     job->own.out = job->out;
     job->own.script = job->script;
   }
-  // A graph of its own that is not there: it serves. One graph for all: its absence is an error.
+  // With {job} or {task} in --graph, a task whose file does not exist only serves. Without, a missing file is an error.
   const bool has_graph = strcmp(job->graph, o->graph) == 0 || access(job->graph, F_OK) == 0;
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : "cpu:0", NULL, 0, &job->setup.devices));
   const struct tfc_member_options options = {.spec = &job->spec,
@@ -155,7 +156,7 @@ static tfc_status run_own(struct job *job) {
   return run_script(&job->setup);
 }
 
-// Prints an error and ends the job with it.
+// Prints an error and ends the whole job.
 static int fail(struct job *job, tfc_status s) {
   if (job->name[0]) s = tfc_status_annotate(s, "%s", job->name);
   char *why = tfc_format("%s", tfc_status_message(s));
@@ -172,7 +173,7 @@ int run_cluster(const struct run_options *o) {
   if (!s) s = run_own(&job);
   if (!s) s = tfc_member_end(job.member, tfc_program_cancel());
   if (s) code = fail(&job, s);
-  tfc_cluster_session_free(job.setup.cluster); // its queue runners need those who serve
+  tfc_cluster_session_free(job.setup.cluster); // first the session: its queue runners need the tasks that serve
   job.setup.cluster = NULL;
   if (!code && (s = tfc_member_leave(job.member))) code = fail(&job, s);
   struct tfc_device_set devices = job.setup.devices;

@@ -125,8 +125,9 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(cluster),
      .value = "SPEC",
-     .help = "under mpirun or srun: which process is which task, as 'ps=1,worker=2' (in the order of ranks) or a file "
-             "like TensorFlow's ClusterSpec; --graph may contain {job} and {task}, and a task without a file serves"},
+     .help = "under mpirun or srun, this process is one task of a job: SPEC lists the tasks in the order of ranks, as "
+             "'ps=1,worker=2' or as a file like TensorFlow's ClusterSpec; --graph may contain {job} and {task}; a task "
+             "without a file only serves the others"},
     {.name = "list-ops",
      .kind = TFC_FLAG_BOOL,
      AT(list_ops),

@@ -1,6 +1,6 @@
-// A step's plan says which tasks run parts of it, what each of them is fed, and what it fetches and runs: the step's
-// own targets, and the sends of tensors that others need. It is made once for a signature, and told to these tasks by
-// name; a step then is a message to each, and an answer.
+// A step has a plan: which tasks run parts of it, and what each of them is fed, fetches and runs: the step's own
+// targets, and the _Send nodes of tensors that other tasks need. A plan is made once for each set of feeds, fetches and
+// targets, and sent to the tasks by node names. A step then costs one message to each task, and one answer.
 #include "runtime/cluster/client.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 struct part { // of a plan, in one task
   uint32_t rank;
-  TFC_ARRAY(uint32_t) feeds, fetches; // indices into the step's
+  TFC_ARRAY(uint32_t) feeds, fetches; // indices into the feeds and fetches of the step
   struct tfc_text feed_names, fetch_names, target_names;
   uint32_t target_count;
 };
@@ -25,10 +25,10 @@ struct plan {
   uint32_t *targets;
   uint32_t feed_count, fetch_count, target_count;
   struct part *parts;
-  uint32_t *ranks; // of parts in other tasks
+  uint32_t *ranks; // ranks of the other tasks that run parts
   uint32_t part_count, foreign_count;
-  uint32_t own; // its part in this task, UINT32_MAX: none
-  bool *wanted; // queue runners that it may wait for, or NULL
+  uint32_t own; // index of this task's part, UINT32_MAX: none
+  bool *wanted; // [runner] queue runners whose queues the step uses, or NULL
 };
 struct tfc_cluster_session {
   struct tfc_member *task;
@@ -36,10 +36,10 @@ struct tfc_cluster_session {
   struct tfc_cut cut;
   char *execution;
   uint32_t number;
-  pthread_mutex_t lock; // what follows
-  bool *told;           // [tasks] that have their part of the graph
+  pthread_mutex_t lock; // guards the fields below
+  bool *told;           // [task] has received its part of the graph
   TFC_ARRAY(struct plan *) plans;
-  struct tfc_cluster_queues *queues; // filled by the graph's queue runners, or NULL
+  struct tfc_cluster_queues *queues; // the graph's queue runners, or NULL
 };
 
 static tfc_status no_memory(void) {
@@ -87,7 +87,7 @@ static bool is_fed(const struct tfc_run_spec *spec, struct tfc_output o) {
     if (spec->feeds[i].node == o.node && spec->feeds[i].index == o.index) return true;
   return false;
 }
-// A node all of whose outputs are fed does not run, and what comes to it is not wanted.
+// A node does not run if all its outputs are fed; then its inputs are not needed either.
 static bool is_replaced(const struct tfc_graph *g, const struct tfc_run_spec *spec, uint32_t node) {
   for (uint32_t k = 0; k < g->nodes[node].output_count; k++)
     if (!is_fed(spec, (struct tfc_output){node, (int32_t)k})) return false;
@@ -106,7 +106,7 @@ static bool is_wanted(const struct tfc_cut *cut, const struct tfc_run_spec *spec
   return false;
 }
 
-// Fills p->parts [tasks], all of them.
+// Fills p->parts [tasks]: one part for each task, also where a task has nothing to run.
 static tfc_status fill_parts(const struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
                              struct plan *p) {
   const struct tfc_graph *g = session->graph;
@@ -139,7 +139,7 @@ static tfc_status fill_parts(const struct tfc_cluster_session *session, const st
   }
   for (uint32_t i = 0; i < spec->feed_count; i++) {
     struct part *part = &p->parts[cut->ranks[spec->feeds[i].node]];
-    if (!part->target_count && !part->fetches.count) continue; // nobody reads it
+    if (!part->target_count && !part->fetches.count) continue; // this task runs nothing that could read the feed
     add_name(&part->feed_names, g, spec->feeds[i]);
     failed |= !tfc_array_push(&part->feeds, i);
   }
@@ -190,7 +190,7 @@ static tfc_status make_plan(struct tfc_cluster_session *session, const struct tf
   TFC_TRY(s, fill_parts(session, spec, p));
   p->own = UINT32_MAX;
   uint32_t kept = 0;
-  for (uint32_t r = 0; r < tasks; r++) { // those that have something to do
+  for (uint32_t r = 0; r < tasks; r++) { // keep only parts in which something runs
     if (!p->parts[r].target_count && !p->parts[r].fetches.count) continue;
     const struct part swap = p->parts[kept];
     p->parts[kept] = p->parts[r];
@@ -202,7 +202,7 @@ static tfc_status make_plan(struct tfc_cluster_session *session, const struct tf
     kept++;
   }
   for (uint32_t r = kept; r < tasks; r++) {
-    struct part *part = &p->parts[r]; // nothing runs there: its names are those of feeds
+    struct part *part = &p->parts[r]; // nothing runs there; only names of feeds were collected
     tfc_array_free(&part->feeds);
     tfc_text_deinit(&part->feed_names);
     *part = (struct part){0};
@@ -308,7 +308,7 @@ void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step,
     struct tfc_message *m = NULL;
     tfc_status s = tfc_message_of(TFC_KIND_ABORT, &head, sizeof head, (tfc_str){0}, &m);
     if (!s) s = tfc_member_send(t, step->ranks[i], m);
-    tfc_status_free(s); // the step ends with `why`, or the job when nobody answers
+    tfc_status_free(s); // the step ends with `why`; if this task never answers, the progress thread ends the job
   }
 }
 
@@ -338,7 +338,8 @@ tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc
   return s;
 }
 
-static int64_t begin_step(struct tfc_member *t, struct tfc_client_step *step) { // the oldest step that still runs
+// Returns the oldest step that still runs.
+static int64_t begin_step(struct tfc_member *t, struct tfc_client_step *step) {
   pthread_mutex_lock(&t->lock);
   step->number = tfc_step_number(t->rank, t->next_step++);
   int64_t oldest = step->number;
@@ -378,7 +379,7 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct pl
       const struct tfc_head_tensor key = {.step = step->number, .edge = k | TFC_EDGE_FEED};
       struct tfc_tensor copy = {0};
       const struct tfc_tensor *value = &feeds[part->feeds.data[k]];
-      if (value->dtype != TFC_STRING) { // the caller's memory may change when the step is over
+      if (value->dtype != TFC_STRING) { // copied: the caller may change its memory when the step has ended
         TFC_RETURN_IF_ERROR(tfc_tensor_clone(value, &copy));
         value = &copy;
       }
@@ -388,12 +389,12 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct pl
       if (fed) return fed;
     }
     TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_RUN, &head, sizeof head, (tfc_str){0}, &m));
-    pthread_mutex_lock(&t->lock); // the answer may come at once
+    pthread_mutex_lock(&t->lock); // before the message is sent, since the answer may come at once
     if (!t->failure) step->remaining++;
     step->rank_count++;
     pthread_mutex_unlock(&t->lock);
     tfc_status s = tfc_member_send(t, part->rank, m);
-    if (s) { // nobody will answer
+    if (s) { // sending failed: no answer will come
       pthread_mutex_lock(&t->lock);
       if (step->remaining) step->remaining--;
       step->rank_count--;

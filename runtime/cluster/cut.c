@@ -1,4 +1,4 @@
-// Edges are listed by source: all of a node's lie together, `first` says where.
+// Edges are sorted by source node; a binary search finds the first edge of a node.
 #include "runtime/cluster/cut.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static bool same(struct tfc_output a, struct tfc_output b) {
   return a.node == b.node && a.index == b.index;
 }
 
-// Of edges sorted by source.
+// Binary search, since edges are sorted by source node.
 uint32_t tfc_cut_edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to) {
   size_t low = 0, high = cut->edges.count;
   while (low < high) {
@@ -59,7 +59,7 @@ static tfc_status find_edges(struct tfc_cut *cut) {
   return NULL;
 }
 
-// A loop runs in one task.
+// A loop has to run in one task: an error if a tensor inside of a loop goes to another task.
 static tfc_status check_loops(const struct tfc_cut *cut) {
   const struct tfc_graph *g = cut->graph;
   struct tfc_frames frames = {0};
@@ -122,7 +122,7 @@ static void name_output(const struct tfc_graph *g, struct tfc_output o, struct t
     tfc_text_add(out, name);
 }
 
-// Is this a variable's own memory, which may be written to while it is on its way?
+// Is the tensor a variable's own memory? A later operation may write to it while the message is sent.
 static bool may_change(const struct tfc_graph *g, struct tfc_output o) {
   while (o.index >= 0 && !tfc_dtype_is_ref(tfc_output_dtype(g, o))) {
     const struct tfc_node *n = &g->nodes[o.node];
@@ -145,7 +145,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
   name_output(g, e->source, &source);
   tfc_str input = tfc_text_view(&source);
   snprintf(signal, sizeof signal, "tfc.task/done_%u", number);
-  if (sends && control) { // a tensor that says that it has run
+  if (sends && control) { // a control edge: sends a bool tensor when the node has run
     bool yes = true;
     const struct tfc_tensor value = {.dtype = TFC_BOOL, .shape = TFC_SHAPE_SCALAR, .data = &yes, .size = 1};
     const struct tfc_attr attrs[] = {tfc_attr_type("dtype", TFC_BOOL), tfc_attr_tensor("value", &value)};

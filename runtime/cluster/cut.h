@@ -1,5 +1,6 @@
-// A graph cut into the parts of tasks: each part has the nodes of its task, a _Send for every tensor that leaves it,
-// and a _Recv for every one that comes. What a step runs of it is chosen later, by the step's fetches and targets.
+// A graph cut into parts, one for each task. A part has the nodes of its task, a _Send node for every tensor that
+// leaves the task, and a _Recv node for every tensor that comes in. Which nodes of a part a step runs is decided later,
+// by the step's fetches and targets.
 //
 //   struct tfc_cut cut = {0};
 //   TFC_TRY(s, tfc_cut_make(graph, &spec, own, &cut));
@@ -12,25 +13,25 @@
 #include "runtime/cluster/spec.h"
 #include "runtime/graph/graph.h"
 
-struct tfc_cut_edge { // one tensor to one task; its number is its key
+struct tfc_cut_edge { // one tensor that goes to one task; the edge's index is its key in messages
   struct tfc_output source;
-  uint32_t from, to; // ranks
+  uint32_t from, to; // ranks of tasks
 };
 struct tfc_cut {
   const struct tfc_graph *graph; // borrowed
   const struct tfc_cluster_spec *spec;
-  uint32_t *ranks; // [node]
+  uint32_t *ranks; // [node] the task it runs in
   TFC_ARRAY(struct tfc_cut_edge) edges;
-  struct tfc_cut_loops *loops; // those that run in several tasks, or NULL
+  struct tfc_cut_loops *loops; // loops whose nodes are in several tasks, or NULL
 };
 TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec *spec, uint32_t own,
                                      struct tfc_cut *out);
 void tfc_cut_deinit(struct tfc_cut *cut);
 TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out);
-// The edge by which a tensor (or a control output) comes to a task; UINT32_MAX: it does not.
+// The edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none.
 uint32_t tfc_cut_edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to);
 
 enum { TFC_CUT_NAME = 32 };
-const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]); // of the node that sends it
+const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]); // name of the _Send node of an edge
 
 #endif

@@ -1,4 +1,5 @@
-// Joining, the progress thread, signs of life, barriers, and the end: of this task, or of the job.
+// A task's life: joining the job, the progress thread, signs of life (pings), barriers, and the end of the task or of
+// the job.
 #include "runtime/cluster/member_internal.h"
 
 #include <stdarg.h>
@@ -15,7 +16,7 @@ enum {
   PING_NS = 1000000000,
   TICK_NS = 2000000,
   DEFAULT_SILENCE_S = 8,
-  WAITS_NS = 20000000, // a step that takes so long may be waiting for a queue
+  WAITS_NS = 20000000, // after this time a step may be waiting for a queue, so its queue runners are started
 };
 
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]) {
@@ -94,7 +95,7 @@ static void end_job(struct tfc_member *t, int code, tfc_status why) {
 
 void tfc_member_fail(struct tfc_member *t, int code, const char *why) {
   pthread_mutex_lock(&t->lock);
-  t->told = true; // who calls this has told
+  t->told = true; // the caller has already told the user
   pthread_mutex_unlock(&t->lock);
   char name[TFC_TASK_TEXT];
   end_job(t, code, tfc_status_make(TFC_UNAVAILABLE, "%s: %s", tfc_member_name_of(t, t->rank, name), why));
@@ -134,7 +135,7 @@ static struct tfc_gathering *gathering_of(struct tfc_member *t, const char *name
   return NULL;
 }
 
-// In task 0, under the lock: is somebody missing who has ended?
+// In task 0, under the lock: an error if a task with a script has ended without coming to the barrier.
 static tfc_status never_comes(struct tfc_member *t, const struct tfc_gathering *g) {
   char name[TFC_TASK_TEXT];
   for (uint32_t r = 0; g->came && r < t->count; r++)
@@ -264,7 +265,7 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
 }
 
 // --- Signs of life ---------------------------------------------------------------------------------------------------
-// Task 0 hears all, all hear task 0.
+// Task 0 exchanges pings with all other tasks; the others only with task 0.
 static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_ping) {
   const int64_t silence = t->options.silence_ns ? t->options.silence_ns : (int64_t)DEFAULT_SILENCE_S * 1000000000;
   if (now < *next_ping) return NULL;
@@ -287,7 +288,8 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
   return NULL;
 }
 
-// Of steps that run: whether their users have cancelled, and whether they wait for queues that nobody fills so far.
+// For each running step of this client: starts queue runners if it has waited for long, and aborts it if its user has
+// cancelled it.
 static void look_at_steps(struct tfc_member *t, int64_t now) {
   pthread_mutex_lock(&t->lock);
   for (struct tfc_client_step *step = t->steps; step; step = step->next) {
@@ -337,7 +339,7 @@ static void *progress(void *arg) {
 }
 
 // --- Joining and leaving ---------------------------------------------------------------------------------------------
-// Under the lock.
+// Waits up to 0.1 s for a change. Under the lock.
 static void wait_changed(struct tfc_member *t) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);

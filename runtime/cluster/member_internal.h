@@ -1,5 +1,5 @@
-// Inside a task. Its one progress thread takes messages from the transport: what is quick it does itself, steps go to
-// threads of their own, since they may wait for long.
+// Private to a member's files. One progress thread receives all messages. It handles quick ones itself and gives steps
+// to other threads, since a step may wait for long.
 #ifndef TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
 #define TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
 
@@ -10,31 +10,32 @@
 #include "runtime/cluster/messages.h"
 #include "runtime/cluster/rendezvous.h"
 
-struct tfc_peer { // by rank; what the progress thread alone writes after joining is marked
+struct tfc_peer { // another task, by rank; after joining, only the progress thread writes the fields marked so
   struct tfc_head_hello hello;
   bool joined, ended, leaves;
   int64_t heard;            // progress thread
   char last[TFC_LAST_TEXT]; // progress thread
 };
-struct tfc_gathering { // a barrier, in task 0
+struct tfc_gathering { // a barrier; task 0 counts who has come
   char name[TFC_NAME_TEXT];
   uint32_t came, round;
   bool *who; // [tasks]
 };
-struct tfc_client_step { // of this task as a client; lives on the stack of who runs it
+struct tfc_client_step { // a step that this task started as a client; on the stack of the thread that runs it
   struct tfc_client_step *next;
   int64_t number;
-  uint32_t remaining; // tasks that have not answered
+  uint32_t remaining; // tasks that have not answered yet
   tfc_status status;  // the first error
   _Atomic bool cancel;
-  const _Atomic bool *asked; // the user's
+  const _Atomic bool *asked; // the user's flag for cancelling
   int64_t begin;
-  struct tfc_cluster_queues *queues; // whose runners it may wait for; NULL: it does not, or they run
+  // Queue runners to start if the step waits for long; NULL: none, or they run already.
+  struct tfc_cluster_queues *queues;
   const bool *wanted;
-  const uint32_t *ranks; // that run parts of it
+  const uint32_t *ranks; // tasks that run parts of it
   uint32_t rank_count;
 };
-struct tfc_running { // a step of another client that runs here
+struct tfc_running { // a step of another client, part of which runs here
   struct tfc_running *next;
   int64_t number;
   _Atomic bool cancel;
@@ -56,47 +57,49 @@ struct tfc_member {
   _Atomic bool stop;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  // Under the lock.
+  // Guarded by the lock:
   struct tfc_peer *peers; // [count]
   uint32_t joined_count;
   bool all_joined;
   TFC_ARRAY(struct tfc_gathering) gatherings;
-  TFC_ARRAY(char *) released; // barriers that all have come to, one entry each time
-  tfc_status failure;         // of the job
+  TFC_ARRAY(char *) released; // barriers that all tasks have come to; one entry for each time
+  tfc_status failure;         // why the job failed, NULL: it has not
   bool told;
   struct tfc_client_step *steps;
   int64_t next_step;
   uint32_t next_session;
   TFC_ARRAY(struct tfc_served *) served;
-  struct tfc_running *running, *queue, **queue_last; // on threads; waiting for one
+  // Lists of steps: those on threads, and those that wait for a thread.
+  struct tfc_running *running, *queue, **queue_last;
   uint32_t idle_threads;
   TFC_ARRAY(pthread_t) threads;
   char last[TFC_LAST_TEXT];
 };
 
-// --- task.c ---
+// --- member.c ---
 TFC_MUST_USE tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m);
-// What this task did last: told to task 0, so that it can be said when nothing comes any more.
+// Notes what this task did last. Pings carry the note to task 0, which reports it if the task falls silent.
 void tfc_member_note(struct tfc_member *t, const char *format, ...) TFC_PRINTF(2, 3);
-// The job has failed: everything that waits here ends. Any thread, not under the lock.
+// The job has failed: everything that waits in this task returns with an error. Any thread, without the lock.
 void tfc_member_give_up(struct tfc_member *t, tfc_status why);
-TFC_MUST_USE tfc_status tfc_member_failure(struct tfc_member *t); // a copy, NULL: it has not; not under the lock
+// A copy, NULL: the job has not failed; without the lock.
+TFC_MUST_USE tfc_status tfc_member_failure(struct tfc_member *t);
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]);
 
 // --- serve.c ---
 TFC_MUST_USE tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t session, tfc_str execution,
-                                        struct tfc_buffer *graph, uint64_t size); // shares the buffer
+                                        struct tfc_buffer *graph, uint64_t size); // keeps a reference to the buffer
 TFC_MUST_USE tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
                                        struct tfc_buffer *names, uint64_t size);
 TFC_MUST_USE tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head);
 void tfc_serve_abort(struct tfc_member *t, int64_t step);
-// The client's own part, on its thread.
+// Runs the part that the client itself has, on the calling thread.
 TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
                                        const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                        const struct tfc_run_options *options);
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                           const struct tfc_tensor *value);
-void tfc_serve_end(struct tfc_member *t); // joins the threads, frees what was served
+void tfc_serve_end(struct tfc_member *t); // joins the threads and frees what was served
 
 // --- client.c ---
 TFC_MUST_USE tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,

@@ -34,7 +34,7 @@ bool tfc_message_text(const char *text, size_t size) {
 }
 
 // --- Tensors ---------------------------------------------------------------------------------------------------------
-// Strings: their lengths, then their bytes.
+// A tensor of strings is sent as the lengths of all strings, then their bytes.
 static tfc_status pack_strings(const struct tfc_tensor *t, struct tfc_buffer **out) {
   const int64_t count = tfc_tensor_elements(t);
   size_t size = (size_t)count * sizeof(uint64_t);

@@ -1,5 +1,5 @@
-// What tasks tell each other: kinds of messages, and what their heads hold. Numbers are as the machine has them: a job
-// runs on machines of one kind.
+// Messages between tasks: their kinds, and the contents of their heads. Numbers are sent as they are in memory, so all
+// machines of a job need the same byte order.
 #ifndef TFC_RUNTIME_CLUSTER_MESSAGES_H
 #define TFC_RUNTIME_CLUSTER_MESSAGES_H
 
@@ -28,17 +28,17 @@ enum tfc_message_kind {
 const char *tfc_message_kind_name(uint32_t kind);
 
 enum { TFC_HELLO_VERSION = 1, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
-struct tfc_head_hello { // also of WELCOME, about `rank`
+struct tfc_head_hello { // also for WELCOME: then about task `rank`
   uint32_t version, rank, has_script, pid;
   char host[TFC_HOST_TEXT], devices[TFC_DEVICES_TEXT];
 };
 struct tfc_head_ping {
   char last[TFC_LAST_TEXT];
 };
-struct tfc_head_graph { // then text
+struct tfc_head_graph { // text follows
   uint32_t session, zero;
 };
-struct tfc_head_plan { // body: that many names, each ended by 0
+struct tfc_head_plan { // the body holds the names, each ended by a zero byte
   uint32_t session, plan, feeds, fetches, targets, zero;
 };
 struct tfc_head_run {
@@ -52,35 +52,37 @@ struct tfc_head_tensor {
   int32_t rank;
   int64_t dims[TFC_MAX_RANK];
 };
-struct tfc_head_done { // then the message of the error
+struct tfc_head_done { // the message of the error follows
   int64_t step;
   uint32_t code, zero;
 };
 struct tfc_head_abort {
   int64_t step;
 };
-struct tfc_head_barrier { // also of RELEASE
+struct tfc_head_barrier { // also for RELEASE
   char name[TFC_NAME_TEXT];
 };
 struct tfc_head_ended {
-  uint32_t leaves; // and it needs nobody any more
+  uint32_t leaves; // 1: it has freed its sessions, too, and needs no other task any more
 };
-// Edges of feeds and fetches, beside those of the cut.
+// Numbers of edges that carry feeds and fetches; a bit sets them apart from the edges of the cut.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u
 
-// The message of one of these heads, with `rest` behind it.
+// Makes a message with this head; `rest` is put after the head.
 TFC_MUST_USE tfc_status tfc_message_of(uint32_t kind, const void *head, size_t head_size, tfc_str rest,
                                        struct tfc_message **out);
-// Copies a head out of a message; INVALID_ARGUMENT: its length is another one. `out_rest` NULL: nothing may follow.
+// Copies the head out of a message. INVALID_ARGUMENT: its length is wrong. `out_rest`: what follows the head; NULL:
+// nothing may follow.
 TFC_MUST_USE tfc_status tfc_message_read(const struct tfc_message *m, void *head, size_t head_size, tfc_str *out_rest);
-// A text of a head, which ends within its array.
+// Is there a zero byte within the array, so that the text can be read?
 bool tfc_message_text(const char *text, size_t size);
 
-// A tensor (NULL: dead) as a message and back. UNIMPLEMENTED: its type cannot leave a task.
+// Makes a message of a tensor (NULL: dead), and the tensor of a message. UNIMPLEMENTED: tensors of this type cannot be
+// sent to another task.
 TFC_MUST_USE tfc_status tfc_message_of_tensor(const struct tfc_head_tensor *key, const struct tfc_tensor *value,
                                               struct tfc_message **out);
 TFC_MUST_USE tfc_status tfc_message_tensor(struct tfc_message *m, struct tfc_head_tensor *out_key,
-                                           struct tfc_tensor *out); // takes the body
+                                           struct tfc_tensor *out); // takes over the message's body
 
 #endif

@@ -1,6 +1,6 @@
-// One thread for each enqueue operation runs it as a step of its own until it fails. If its runner expects that failure
-// (the end of the input), the runner's last thread closes the queue; any other failure closes the queues of all
-// runners, so that steps that wait for them fail, too.
+// Each enqueue operation has a thread that runs it as a step of its own, again and again, until it fails. If the queue
+// runner expects this failure (the end of the input), its last thread closes the queue. Any other failure closes the
+// queues of all runners, so that steps which wait for them fail, too.
 #include "runtime/cluster/queues.h"
 
 #include <pthread.h>
@@ -20,9 +20,9 @@ struct tfc_cluster_queues {
   struct tfc_cluster_filler filler;
   struct tfc_queue_runners runners;
   _Atomic bool stop;
-  pthread_mutex_t lock; // what follows
-  bool *started;        // [runners]
-  uint32_t *running;    // [runners] threads
+  pthread_mutex_t lock; // guards the fields below
+  bool *started;        // [runner]
+  uint32_t *running;    // [runner] number of threads that run
   TFC_ARRAY(struct thread *) threads;
   tfc_status failure;
 };
@@ -105,7 +105,8 @@ static void *fill(void *arg) {
   const bool last = --q->running[t->runner] == 0;
   pthread_mutex_unlock(&q->lock);
   if (proper && last && runner->close != TFC_NO_NODE && !atomic_load(&q->stop))
-    tfc_status_free(q->filler.run(q->filler.arg, runner->close, &q->stop)); // it may be closed already
+    // Errors are ignored: the queue may be closed already.
+    tfc_status_free(q->filler.run(q->filler.arg, runner->close, &q->stop));
   if (s && !proper)
     fail(q, t->runner, s);
   else

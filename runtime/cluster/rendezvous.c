@@ -1,4 +1,5 @@
-// One lock, and a table of what waits for its other half, by key. Operations go on outside of the lock.
+// One lock and a hash table by key. An entry is either a tensor or an operation that waits for one. Operations are
+// continued after the lock was released.
 #include "runtime/cluster/rendezvous.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@ struct entry {
   struct entry *next;
   struct tfc_rendezvous_key key;
   struct tfc_tensor value;    // dtype NONE: dead
-  struct tfc_kernel_ctx *ctx; // who waits; NULL: the value is there
+  struct tfc_kernel_ctx *ctx; // the operation that waits; NULL: the entry is a tensor
   giver give;
   tfc_str name;
 };
@@ -22,12 +23,12 @@ struct step {
   step_state state;
 };
 enum { BUCKETS = 1024 };
-struct door { // in the session's resources, so that whoever cancels a step wakes who waits here
+struct door { // an object among the session's resources, so that cancelling a step wakes the operations that wait here
   struct tfc_object object;
   pthread_mutex_t lock;
   struct entry *buckets[BUCKETS];
-  TFC_ARRAY(struct step) steps; // that are not below their client's oldest
-  TFC_ARRAY(int64_t) oldest;    // by client
+  TFC_ARRAY(struct step) steps; // steps not older than the oldest running step of their client
+  TFC_ARRAY(int64_t) oldest;    // [client] its oldest running step
 };
 struct meeting {
   struct tfc_meeting base;
@@ -57,7 +58,7 @@ static step_state state_of(const struct door *d, int64_t number) {
   if (client < d->oldest.count && number < d->oldest.data[client]) return STEP_OVER;
   for (size_t i = d->steps.count; i-- > 0;)
     if (d->steps.data[i].number == number) return d->steps.data[i].state;
-  return STEP_RUNS; // its beginning is on its way
+  return STEP_RUNS; // unknown: a tensor came before the message that begins the step
 }
 
 static void entry_free(struct entry *e) {
@@ -76,7 +77,8 @@ static void let_go(struct entry *e, tfc_code code) {
   }
 }
 
-// Unlinks entries: those of a step, of it only who waits, or all whose runs are cancelled.
+// Removes entries from the table and returns them as a list. `step` 0: operations of cancelled runs; else those of a
+// step, either all, or only operations that wait.
 static struct entry *unlink_of(struct door *d, int64_t step, bool waiting_only) {
   struct entry *gone = NULL;
   for (uint32_t b = 0; b < BUCKETS; b++)

@@ -1,5 +1,6 @@
-// Parts of graphs that clients (this task among them) gave to this task, and the steps that run on them. Each is a
-// session of its own, and all share the task's variables, queues and tables. A part is read when its first step comes.
+// Runs the parts of graphs that clients sent to this task (this task may be a client, too). Each part is a session of
+// its own; all of them share the task's variables, queues and tables. A part's GraphDef is read when its first step
+// comes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,11 @@ struct tfc_served {
   char *execution;
   struct tfc_buffer *bytes;
   uint64_t size;
-  pthread_mutex_t lock; // what follows
+  pthread_mutex_t lock; // guards the fields below
   TFC_ARRAY(struct served_plan *) plans;
   struct tfc_graph *graph;
   struct tfc_session *session;
-  uint16_t *placement; // NULL: there is one device
+  uint16_t *placement; // NULL: the task has only one device
 };
 enum { MOST_THREADS = 512 };
 
@@ -91,7 +92,7 @@ tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tf
 }
 
 // --- Running -------------------------------------------------------------------------------------------------------
-// Under its lock.
+// Under the lock of `s`.
 static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
   tfc_status status = NULL;
   struct tfc_execution execution = {0};
@@ -185,7 +186,7 @@ tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_
   return s ? tfc_status_annotate(s, "'%.*s'", TFC_STR_ARG(name)) : NULL;
 }
 
-// A step of another task.
+// Runs a step that another task has started.
 static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
   tfc_status status = NULL;
   struct tfc_served *s = NULL;
@@ -289,7 +290,7 @@ void tfc_serve_abort(struct tfc_member *t, int64_t step) {
     for (struct tfc_running *r = list ? t->running : t->queue; r; r = r->next)
       if (r->number == step) atomic_store(&r->cancel, true), runs = true;
   pthread_mutex_unlock(&t->lock);
-  if (!runs) return; // it has ended meanwhile
+  if (!runs) return; // it has ended already
   tfc_meeting_abort(t->meeting, step);
   tfc_resources_wake(t->resources);
 }

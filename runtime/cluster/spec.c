@@ -58,13 +58,13 @@ out:
 }
 
 // --- Files -----------------------------------------------------------------------------------------------------------
-// Both forms are words, quoted texts and brackets.
+// JSON and protobuf text both consist of words, quoted texts and brackets, so one reader of tokens serves both.
 struct reader {
   const char *at, *end;
   const char *path;
 };
 struct token {
-  char kind; // 't': a text, 'w': a word or number, 0: the end, else the character itself
+  char kind; // 't': a quoted text, 'w': a word or number, 0: the end, else the character itself
   tfc_str text;
 };
 
@@ -119,7 +119,7 @@ static tfc_status json_tasks(struct reader *r, tfc_str job, struct tfc_cluster_s
   }
 }
 
-// After its '{'; what is not known is jumped over.
+// Skips a JSON object whose '{' was read: fields that are not known are ignored.
 static tfc_status json_skip(struct reader *r) {
   struct token t;
   int depth = 0;
@@ -137,7 +137,7 @@ static tfc_status json_jobs(struct reader *r, struct tfc_cluster_spec *spec) {
     if (job.kind == '}') return NULL;
     if (job.kind != 't') return unexpected(r, &job, "a job");
     TFC_RETURN_IF_ERROR(expect(r, ':', "':'", &t));
-    if (tfc_str_is(job.text, "cluster")) { // as in TF_CONFIG, with the task beside it
+    if (tfc_str_is(job.text, "cluster")) { // as in TF_CONFIG, where "task" is its neighbour
       TFC_RETURN_IF_ERROR(expect(r, '{', "jobs", &t));
       TFC_RETURN_IF_ERROR(json_jobs(r, spec));
     } else if (tfc_str_is(job.text, "task") || tfc_str_is(job.text, "environment")) {

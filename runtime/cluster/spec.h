@@ -1,5 +1,5 @@
-// Which tasks a job has: "ps=1,worker=2", or a file like TensorFlow's ClusterSpec (JSON or text). Ranks go through the
-// jobs in the order in which they are written, task by task.
+// The tasks of a job, from a text such as "ps=1,worker=2" or a file like TensorFlow's ClusterSpec (JSON or text). Ranks
+// are given in the order of the jobs in the text, and within a job by task index.
 //
 //   struct tfc_cluster_spec spec = {0};
 //   TFC_TRY(s, tfc_cluster_spec_parse(TFC_STR("ps=1,worker=2"), &spec));
@@ -21,16 +21,17 @@ struct tfc_cluster_task {
 struct tfc_cluster_spec {
   TFC_ARRAY(struct tfc_cluster_task) tasks; // by rank
 };
-// INVALID_ARGUMENT says what is wrong with the text.
+// INVALID_ARGUMENT: the message says what is wrong with the text.
 TFC_MUST_USE tfc_status tfc_cluster_spec_parse(tfc_str text, struct tfc_cluster_spec *out);
-// The text of a file: {"ps": ["host:port"], "worker": [...]}, the same within {"cluster": ...}, with {"0": "host:port"}
-// for tasks by number, or TensorFlow's ClusterDef as text. The addresses are not used: MPI connects.
+// Reads a file's text in one of these forms: {"ps": ["host:port"], "worker": [...]}; the same inside {"cluster": ...};
+// tasks by number, {"ps": {"0": "host:port"}}; or TensorFlow's ClusterDef as protobuf text. The addresses are ignored,
+// because MPI connects the tasks.
 TFC_MUST_USE tfc_status tfc_cluster_spec_read(tfc_str text, const char *path, struct tfc_cluster_spec *out);
 void tfc_cluster_spec_deinit(struct tfc_cluster_spec *spec);
 
-// UINT32_MAX: there is no such task.
+// The rank of a task; UINT32_MAX: there is no such task.
 uint32_t tfc_cluster_spec_rank(const struct tfc_cluster_spec *spec, tfc_str job, uint32_t index);
-// "/job:worker/task:1"
+// Writes a name such as "/job:worker/task:1".
 enum { TFC_TASK_TEXT = 160 };
 const char *tfc_cluster_task_name(const struct tfc_cluster_spec *spec, uint32_t rank, char out[TFC_TASK_TEXT]);
 

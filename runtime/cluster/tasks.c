@@ -1,6 +1,6 @@
-// Nodes that have to be together (colocation classes, who takes a variable by reference, whom a handle comes from and
-// who uses it) are one set. A set is where the device of what holds its state says, else where that of its first node
-// does.
+// Nodes that have to be in one task form a set: members of a colocation class, a variable and the operations that take
+// it by reference, a resource handle's producer and its users. The set's task is the one that the device string of a
+// node with state names; if no such node has a device string, the one that the first node with a device string names.
 #include "runtime/cluster/tasks.h"
 
 #include <stdio.h>
@@ -14,13 +14,13 @@
 
 struct placer {
   const struct tfc_graph *g;
-  const struct tfc_cluster_spec *spec;  // tasks are chosen,
-  const struct tfc_device_set *devices; // or devices of one
+  const struct tfc_cluster_spec *spec;  // set: tasks are chosen
+  const struct tfc_device_set *devices; // set: devices within a task are chosen
   uint32_t own;
-  uint32_t *set, *rank; // by node; rank of a set: that of its root
+  uint32_t *set, *rank; // [node] the node's set, and the rank of a set, kept at its root
 };
 
-// UINT32_MAX: the string says nothing of a device.
+// UINT32_MAX: the device string names no device.
 static uint32_t device_of(const struct placer *p, const struct tfc_device_spec *spec) {
   char name[32];
   if (!spec->type[0] || spec->index < 0) return UINT32_MAX;
@@ -30,7 +30,7 @@ static uint32_t device_of(const struct placer *p, const struct tfc_device_spec *
   return UINT32_MAX;
 }
 
-// UINT32_MAX: the device says nothing of a task.
+// UINT32_MAX: the node's device string names no task.
 static tfc_status rank_of(const struct placer *p, const struct tfc_node *n, uint32_t *out) {
   struct tfc_device_spec device;
   *out = UINT32_MAX;
@@ -46,7 +46,7 @@ static tfc_status rank_of(const struct placer *p, const struct tfc_node *n, uint
   tfc_str job = device.job.size ? device.job : tfc_str_from(own->job);
   const uint32_t task = device.task < 0 ? 0 : (uint32_t)device.task;
   *out = tfc_cluster_spec_rank(p->spec, job, task);
-  if (*out == UINT32_MAX && tfc_str_is(job, "localhost")) *out = p->own; // a graph that was made for one process
+  if (*out == UINT32_MAX && tfc_str_is(job, "localhost")) *out = p->own; // the graph was made for one process
   if (*out != UINT32_MAX) return NULL;
   return tfc_status_make(TFC_UNAVAILABLE, "node '%.*s' is placed on '%.*s': the cluster has no /job:%.*s/task:%u",
                          TFC_STR_ARG(n->name), TFC_STR_ARG(n->device), TFC_STR_ARG(job), task);
@@ -81,7 +81,7 @@ static void join_needs(struct placer *p) {
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
       const tfc_dtype d = tfc_output_dtype(g, in[k]);
-      // A loop's value comes around to where it began.
+      // The back edge of a loop: the Merge and what feeds it stay together.
       const bool around = n->def && n->def->flags & TFC_OP_MERGE && g->nodes[in[k].node].def &&
                           g->nodes[in[k].node].def->flags & (TFC_OP_NEXT_ITERATION | TFC_OP_ENTER);
       if (d == TFC_RESOURCE || d == TFC_VARIANT || around || (tfc_dtype_is_ref(d) && takes_reference(n, k)))
@@ -90,7 +90,7 @@ static void join_needs(struct placer *p) {
   }
 }
 
-// A constant that one node reads is where that is.
+// A constant with one reader is put where its reader is.
 static void follow_readers(struct placer *p) {
   const struct tfc_graph *g = p->g;
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -114,7 +114,7 @@ static tfc_status place(struct placer *at, uint32_t *out_ranks) {
   tfc_union_find_init(p.set, g->node_count);
   for (uint32_t i = 0; i < g->node_count; i++) p.rank[i] = UINT32_MAX;
   join_needs(&p);
-  for (int round = 0; round < 2; round++) // what holds state first
+  for (int round = 0; round < 2; round++) // round 0: nodes with state
     for (uint32_t i = 0; i < g->node_count; i++) {
       const struct tfc_node *n = &g->nodes[i];
       uint32_t *rank = &p.rank[tfc_union_find_root(p.set, i)];

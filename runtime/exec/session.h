@@ -29,10 +29,10 @@ struct tfc_session_options {
   // that no thread can bring any more ends with ABORTED and a message of what waits for what; otherwise it waits for
   // ever, or until its deadline.
   uint32_t callers;
-  // Of the task that the session belongs to, where several share variables, queues and the like; borrowed. NULL: the
-  // session has its own. Steps of such sessions have to be run with `dynamic`.
+  // Variables, queues and tables of a task (runtime/cluster), shared by all sessions of the task; borrowed. NULL: the
+  // session has its own. Steps of a session with shared resources have to be run with `dynamic`.
   struct tfc_resources *resources;
-  struct tfc_rendezvous *rendezvous; // borrowed; NULL: nothing comes from other tasks
+  struct tfc_rendezvous *rendezvous; // borrowed; NULL: there are no other tasks
 };
 TFC_MUST_USE tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
                                            struct tfc_session **out); // retains the graph
@@ -89,7 +89,7 @@ struct tfc_run_options {
   struct tfc_trace_sink *trace;
   int64_t deadline_ns;        // for the step, 0: none
   const _Atomic bool *cancel; // set by anyone: the step ends with CANCELLED
-  int64_t step;               // what kernels know the step by, 0: a number that is the session's
+  int64_t step;               // number by which kernels know the step; 0: the session chooses one
 };
 
 TFC_MUST_USE tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec,

@@ -1,4 +1,5 @@
-// Writing some nodes of a graph, wired otherwise: how a graph is cut into the parts of tasks.
+// Writes some nodes of a graph with other inputs. The runtime/cluster folder cuts a graph into parts with these
+// functions.
 #include "runtime/graph/export_internal.h"
 
 static void put_inputs(struct tfc_text *out, const tfc_str *inputs, uint32_t count) {

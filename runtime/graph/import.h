@@ -32,9 +32,9 @@ typedef tfc_str (*tfc_device_fn)(void *arg, tfc_str key, tfc_str device);
 TFC_MUST_USE tfc_status tfc_graph_save(const struct tfc_graph *g, tfc_graph_format format, tfc_device_fn device,
                                        void *arg, const char *path);
 
-// A GraphDef made of nodes of `g`, each with other inputs ("name:1", "name", "^name"), and of new ones: how a graph is
-// cut into parts. What is appended to `out` is whole as soon as the library (functions, versions) is; memory that is
-// out shows in out->failed.
+// Writing a GraphDef from nodes of `g`, each with other inputs ("name:1", "name", "^name"), and from new nodes: a graph
+// is cut into parts with these functions. Append nodes to `out`, and once the library (functions, versions); then `out`
+// is a complete GraphDef. Out of memory: out->failed is set.
 struct tfc_new_node {
   const char *op;
   tfc_str name, device;

@@ -1,12 +1,13 @@
-// Tensors that cross between tasks: _Send and _Recv, as TensorFlow names them. Whoever cuts a graph into the parts of
-// tasks (runtime/cluster) puts them in, with the number of the edge and the rank of the other task in attributes.
+// _Send and _Recv: tensors that go from one task to another, named as in TensorFlow. The code that cuts a graph into
+// parts (runtime/cluster) inserts them. Their attributes hold the number of the edge and the rank of the other task.
 #include <stdlib.h>
 
 #include "runtime/ops/rendezvous.h"
 
 struct crossing {
   uint32_t edge, peer;
-  bool copies; // of a variable by reference, which may be written to while the value is on its way
+  // The tensor is a variable's own memory, which may be written to while the message is sent, so it is copied.
+  bool copies;
   tfc_dtype dtype;
   tfc_str name;
 };
@@ -49,7 +50,7 @@ static tfc_status send(struct tfc_kernel_ctx *ctx) {
   if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0]);
   tfc_tensor_release(&copy);
   if (s) return s;
-  ctx->dead = false; // it has no outputs
+  ctx->dead = false; // it has no outputs that could be dead
   ctx->done(ctx, NULL);
   return NULL;
 }

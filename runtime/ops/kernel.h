@@ -50,7 +50,7 @@ struct tfc_kernel_env {
   struct tfc_device *device;            // the device of these services
   struct tfc_resources *resources;      // of the session
   struct tfc_resources *step_resources; // of this step: TensorArrays, stacks
-  struct tfc_rendezvous *rendezvous;    // where tensors of other tasks come in; NULL: there is one task
+  struct tfc_rendezvous *rendezvous;    // tensors from and to other tasks; NULL: there is only one task
   int64_t step_id;
   int threads;           // cores of this device that the operation may use
   uint32_t device_cores; // all cores of the device; 0: not known
@@ -72,10 +72,10 @@ struct tfc_kernel_ctx {
   uint32_t reusable; // bits of inputs whose buffer output 0 may take over if it is not shared
   void *state;       // from prepare
   void *node_state;  // op_def.node_state bytes, kept for the session
-  // Of operations that run with dead inputs and wait (TFC_OP_DEAD_INPUTS, TFC_OP_ASYNC). In: an input is dead. Out: the
-  // outputs are.
+  // Only for operations with both flags TFC_OP_DEAD_INPUTS and TFC_OP_ASYNC. Before the call: an input is dead. After
+  // the call: the outputs are dead.
   bool dead;
-  uint64_t iteration; // of these operations: tells the iterations of a loop apart; 0 outside of loops
+  uint64_t iteration; // for these operations too: identifies an iteration of a loop; 0 outside of loops
   void (*done)(struct tfc_kernel_ctx *ctx, tfc_status status); // of TFC_OP_ASYNC ops: called exactly once
 };
 

@@ -1,5 +1,5 @@
-// Where tensors that cross from one task to another are left and fetched: a producer never waits, a consumer may ask
-// before or after.
+// Rendezvous: where a tensor that goes from one task to another is left by its producer and taken by its consumer. A
+// producer never waits. A consumer may ask before the tensor has come, or after.
 #ifndef TFC_RUNTIME_OPS_RENDEZVOUS_H
 #define TFC_RUNTIME_OPS_RENDEZVOUS_H
 
@@ -7,18 +7,18 @@
 
 struct tfc_rendezvous_key {
   int64_t step;
-  uint64_t iteration; // of a loop, 0 outside
-  uint32_t edge;      // of the graph that was cut
-  uint32_t peer;      // the other task's rank
+  uint64_t iteration; // identifies an iteration of a loop; 0 outside of loops
+  uint32_t edge;      // number of the edge in the cut graph
+  uint32_t peer;      // rank of the other task
 };
-// Embedded first in what implements it (runtime/cluster). Any thread.
+// Interface: embed it as the first member. Any thread.
 struct tfc_rendezvous {
-  // Hands `value` (NULL: dead) to the task key->peer. `name`, which lives as long as the program's graph, says what it
-  // is.
+  // Sends `value` (NULL: dead) to the task key->peer. `name` is the tensor's name, for messages; it lives as long as
+  // the program's graph.
   tfc_status (*send)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                      const struct tfc_tensor *value);
-  // Calls give(ctx, ...) once, perhaps before this returns: with the value, with none (dead), or with an error (the
-  // step is over).
+  // Calls give(ctx, ...) once, perhaps before this function returns: with the value, with NULL (dead), or with an error
+  // (the step has ended).
   void (*receive)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                   struct tfc_kernel_ctx *ctx,
                   void (*give)(struct tfc_kernel_ctx *ctx, tfc_status status, const struct tfc_tensor *value));

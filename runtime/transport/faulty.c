@@ -1,6 +1,6 @@
-// A transport on a bad day. What a task sends is held back for times that follow from the seed: messages to one task
-// stay in order, those to different tasks overtake each other. From some message on nothing may arrive at all, and one
-// may arrive as other bytes than were sent.
+// A transport that disturbs another one, for tests. It delays messages by random times drawn from the seed: messages to
+// one task stay in order, messages to different tasks may overtake each other. From some message on it may drop all
+// messages, and it may change the bytes of one.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ struct held {
   struct tfc_message *message;
   int64_t due;
 };
-struct lane { // to one task
+struct lane { // messages to one task
   struct held *data;
   size_t begin, count, capacity;
   int64_t last_due;
@@ -20,7 +20,7 @@ struct faulty {
   struct tfc_transport base;
   struct tfc_transport *inner;
   struct tfc_faults faults;
-  pthread_mutex_t lock; // what follows
+  pthread_mutex_t lock; // guards the fields below
   uint64_t random, sent;
   struct lane *lanes; // [count]
 };
@@ -70,7 +70,7 @@ static tfc_status send(struct tfc_transport *t, uint32_t to, struct tfc_message 
   return lost ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// Those whose time has come, or all.
+// Sends the delayed messages whose time has come, or all of them.
 static tfc_status let_go(struct faulty *f, bool all) {
   tfc_status s = NULL;
   pthread_mutex_lock(&f->lock);

@@ -1,5 +1,5 @@
-// Tasks that are threads of one process: each has a list of what has come. For tests, and for the thread sanitizer,
-// which cannot see what MPI does.
+// Tasks that are threads of one process: each has a list of the messages it received. For tests, and for the thread
+// sanitizer, which cannot follow messages through MPI.
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,12 +12,12 @@ struct inbox {
   pthread_cond_t changed;
   struct tfc_message *first, **last;
 };
-struct hub { // shared by all
+struct hub { // shared by all tasks
   uint32_t count;
   _Atomic uint32_t open;
   pthread_mutex_t lock;
   _Atomic bool failed;
-  char *why; // once, under the lock
+  char *why; // set once, under the lock
   struct inbox *inboxes;
 };
 struct local {

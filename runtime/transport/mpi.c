@@ -1,4 +1,4 @@
-// Finds the plug-in that speaks MPI: beside the library that this function is in, or where the loader finds it.
+// Loads the MPI plug-in. It is looked for beside the library that contains this function, then where the loader looks.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ tfc_status tfc_transport_mpi(struct tfc_transport **out) {
     const char *slash = strrchr(where.dli_fname, '/');
     if (slash) beside = tfc_format("%.*s/libtfc_mpi.so", (int)(slash - where.dli_fname), where.dli_fname);
   }
-  // MPI loads parts of its own, which look for its symbols among the global ones.
+  // RTLD_GLOBAL: MPI loads further libraries, which look for MPI's symbols among the global ones.
   void *library = beside ? dlopen(beside, RTLD_NOW | RTLD_GLOBAL) : NULL;
   free(beside);
   if (!library) library = dlopen("libtfc_mpi.so", RTLD_NOW | RTLD_GLOBAL);

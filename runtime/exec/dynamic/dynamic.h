@@ -57,7 +57,7 @@ struct tfc_dnode {
   bool is_constant; // Enter: the value is the same in every iteration
   tfc_dturn turn;
   bool is_async, is_trigger, is_exit;
-  bool tells_dead;           // runs with dead inputs too, to tell another task
+  bool tells_dead;           // runs with dead inputs too: it tells another task that its tensor is dead
   bool wants_index;          // Merge: its second output has a reader
   bool keeps_reference;      // a pass that hands a reference on
   uint32_t reference_inputs; // bits of inputs that are taken by reference

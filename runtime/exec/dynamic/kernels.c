@@ -310,7 +310,8 @@ static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   return s;
 }
 
-// The same in every task that runs a part of the loop: the frames by name, from the outside in, and the iterations.
+// A hash of the frames' names and their iterations, so that every task that runs a part of a loop computes the same
+// key.
 static uint64_t iteration_key(const struct tfc_run_item *item) {
   uint64_t key = 0;
   const struct tfc_run_iteration *it = item->iteration;

@@ -1,6 +1,6 @@
-// Messages by MPI, the plug-in libtfc_mpi.so. One thread makes all of MPI's calls: whoever sends leaves the message in
-// a list and wakes that thread. A message is one of MPI's, with sizes, head and a short body; a longer body follows as
-// others, straight from and into the tensor's own memory.
+// The MPI plug-in, libtfc_mpi.so. One thread makes all calls to MPI: a sender puts its message in a list and wakes that
+// thread. A message is one MPI message with sizes, head and body if the body is short. A longer body follows in further
+// MPI messages, sent straight from and received straight into the tensor's memory.
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,9 +16,9 @@ enum {
   TAG_MESSAGE = 1,
   TAG_BODY = 2,
   MOST_INLINE = 16384,
-  PIECE = 1 << 30,           // of a body: MPI counts in ints
-  SPIN_NS = 20000,           // after something has happened
-  SHORTEST_SLEEP_NS = 20000, // what comes in meanwhile waits: longer and longer while nothing does
+  PIECE = 1 << 30,           // most bytes of one MPI message of a body: MPI counts in int
+  SPIN_NS = 20000,           // after a message the thread polls for this long before it sleeps
+  SHORTEST_SLEEP_NS = 20000, // the sleep grows from this value while nothing happens
   LONGEST_SLEEP_NS = 500000,
 };
 #define MAGIC 0x7463666du
@@ -34,7 +34,7 @@ struct sending {
   uint32_t to, started, count;
   MPI_Request requests[];
 };
-struct arriving { // a message whose body comes
+struct arriving { // a message whose body has not fully come
   struct arriving *next;
   struct tfc_message *message;
   uint32_t count;
@@ -45,15 +45,15 @@ struct transport {
   struct tfc_transport base;
   MPI_Comm comm;
   pthread_mutex_t lock;
-  struct tfc_message *asked, **asked_last; // to be sent; under the lock
-  pthread_cond_t wanted;                   // something is to be sent
-  // Of the one thread.
+  struct tfc_message *asked, **asked_last; // messages to be sent; under the lock
+  pthread_cond_t wanted;                   // signalled when there is something to send
+  // Used by the MPI thread only:
   struct sending *sendings;
-  struct arriving **from, ***from_last; // [count] in order of arrival
+  struct arriving **from, ***from_last; // [task] in order of arrival
   uint32_t next_peer;
   int64_t last_event, sleep_ns;
   uint32_t incomplete;
-  unsigned char *buffer; // of the longest message
+  unsigned char *buffer; // as long as the longest message
   bool own_mpi;
 };
 
@@ -167,7 +167,7 @@ static tfc_status finish_sent(struct transport *t, bool *any) {
   return NULL;
 }
 
-// A message that has come: `size` bytes in t->buffer.
+// Handles a received MPI message: `size` bytes in t->buffer.
 static tfc_status take(struct transport *t, int from, int size) {
   struct header h;
   if ((size_t)size < sizeof h) return nonsense(from, "it is shorter than a header");
@@ -284,7 +284,7 @@ static tfc_status progress(struct tfc_transport *base, int64_t wait_ns) {
 static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) {
   struct transport *t = (struct transport *)base;
   *out = NULL;
-  for (uint32_t i = 0; i < base->count && !*out; i++) { // each task in turn
+  for (uint32_t i = 0; i < base->count && !*out; i++) { // the tasks take turns
     const uint32_t p = (t->next_peer + i) % base->count;
     struct arriving *a = t->from[p];
     if (!a || !a->complete) continue;
@@ -297,14 +297,14 @@ static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) 
   return NULL;
 }
 
-// Aborting takes part in what may be stuck. A task that ends with an error makes mpirun end the others, too.
+// MPI_Abort may hang if MPI itself is stuck. So after 2 s the process exits by itself; mpirun then ends the others.
 static void *leave_anyway(void *code) {
   tfc_sleep_ns(2000000000);
   _Exit(*(int *)code);
 }
 static void fail(struct tfc_transport *base, int code, const char *why) {
   struct transport *t = (struct transport *)base;
-  (void)why; // the program has said it
+  (void)why; // the program has printed it
   pthread_t thread;
   static int last;
   last = code;
