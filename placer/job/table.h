@@ -12,9 +12,9 @@ TFC_MUST_USE tfc_status tfc_job_table_add(const struct tfc_job_candidates *candi
 // The undivided machine, the answer, single devices, baselines, heuristics.
 TFC_MUST_USE tfc_status tfc_job_table_fill(const struct tfc_job_candidates *candidates,
                                            const struct tfc_job_candidate *single, struct tfc_job_outcome *out);
-// Kendall's tau of predictions, as they were before the placement was measured, against medians: the pairs of the
-// database's rows that are "ok" and have both. (What a single device takes is where predictions come from: it has
-// none.)
+// Kendall's tau between predictions (made before the placement was measured) and measured medians, over all pairs of
+// rows with state "ok" that have both. Single devices have no predictions: their profiles are what predictions are made
+// from.
 TFC_MUST_USE tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *candidates,
                                                 struct tfc_job_outcome *out);
 

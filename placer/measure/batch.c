@@ -79,8 +79,8 @@ static void entry_fails(struct run *r, tfc_status s) {
   tfc_status_free(s);
 }
 
-// The memory that the plan needs with its steps in flight: each has room of its own for its tensors, variables exist
-// once.
+// The bytes that the plan needs while several steps are in flight: each step has its own memory for tensors, and
+// variables exist once.
 static uint64_t needed_bytes(const struct run *r, const struct tfc_plan_info *info, uint32_t device) {
   uint64_t variables = 0, all = info->peak_bytes[device];
   if (r->entry.in_flight < 2 || !info->is_static) return all;

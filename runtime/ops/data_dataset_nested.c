@@ -3,8 +3,9 @@
 #include "runtime/ops/data_dataset.h"
 
 // --- Flat map, interleave ----------------------------------------------------------------------------------------
-// Up to n[CYCLE] datasets are open; n[BLOCK] elements are taken of one, then of the next. A place whose dataset is over
-// takes the next one when its turn comes again. Flat map is the case of one.
+// Up to n[CYCLE] datasets are open at once. n[BLOCK] elements are taken from one of them, then from the next one. If a
+// dataset has ended, a new one takes its place when its turn comes again. Flat map is an interleave with one open
+// dataset.
 enum { CYCLE, BLOCK };
 struct cycle {
   struct tfc_dataset_iterator **open; // [n[CYCLE]], grown as they are first used

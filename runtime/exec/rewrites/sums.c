@@ -1,11 +1,13 @@
-// An AddN whose terms are products that nobody else reads (the weight gradients of an unrolled cell) becomes one
-// operation that adds them up tile by tile, left to right as AddN does, without writing any of them. Exact: an element
-// of a product is one chain of fused multiply-adds whatever is done around it (runtime/host/gemm/gemm.h).
+// An AddN whose terms are matrix products that have no other reader (the weight gradients of an unrolled cell) becomes
+// one operation. It adds the products up tile by tile, from left to right as AddN does, without writing any of them to
+// memory. The result is exact: an element of a product is one chain of fused multiply-adds, whatever is computed before
+// or after it (runtime/host/gemm/gemm.h).
 //
-// Beside other devices it is done in parts, each as soon as its own terms can be had: one operation would begin when
-// the last operand has come, and everybody waits for it. Terms on several devices, in a few runs, are parts too, each
-// added where it is placed, and the sum so far moves on. A part that takes long is done in pieces, by rows, so that
-// what others wait for can be done in between.
+// In a plan of several devices the sum is computed in parts, each as soon as its own terms are known. One single
+// operation could only begin when the last operand has come, and its readers would wait for it. Terms on several
+// devices, in a few runs of neighbours, are parts too: each part is computed where its terms are placed, and the
+// partial sum is sent on. A long part is split into pieces by rows, so that operations which other devices wait for can
+// run in between.
 #include <math.h>
 
 #include "runtime/base/no_memory.h"
@@ -60,7 +62,7 @@ struct summing {
   uint32_t sum, node;                // what there is so far: its value and the node that computes it; TFC_NONE32: none
 };
 
-// Terms [begin, end), and who stands for them.
+// Terms [begin, end) form one part.
 struct part {
   uint32_t begin, end;
   bool last;                             // of the sum: it is the AddN
