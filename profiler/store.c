@@ -54,9 +54,56 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, i
   return s;
 }
 
+// Brings tables and views to today's, from those of an older version or from nothing.
+static tfc_status upgrade(struct tfc_store *store, bool empty, int64_t version) {
+  int64_t segments = 0, launches = 0;
+  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
+  if (empty) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_tables, "cannot be written"));
+  TFC_RETURN_IF_ERROR(
+      pragma(store, "SELECT COUNT(*) FROM pragma_table_info('busy') WHERE name = 'launch_ns'", true, &launches));
+  if (!launches) // version 1, and the first databases of version 2
+    TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade, "cannot be written"));
+  if (!empty && version <= 2) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_2, "cannot be written"));
+  if (!empty && version <= 4) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_4, "cannot be written"));
+  if (!empty && version <= 5) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_5, "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_added, "cannot be written"));
+  TFC_RETURN_IF_ERROR(
+      pragma(store, "SELECT COUNT(*) FROM pragma_table_info('work') WHERE name = 'segment'", true, &segments));
+  if (!segments) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_6, "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_views, "cannot be written"));
+  char sql[128];
+  sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", TFC_SCHEMA_APPLICATION_ID,
+                   TFC_SCHEMA_VERSION);
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
+  return tfc_store_commit(store);
+}
+
+// A database of an older version lacks views and columns that readers ask for. It is read from a copy, in a temporary
+// file of SQLite's own, that has them; the file itself stays as it is.
+static tfc_status read_upgraded(struct tfc_store *store, int64_t version) {
+  sqlite3 *copy = NULL;
+  sqlite3_backup *backup = NULL;
+  tfc_status s = NULL;
+  if (sqlite3_open_v2("", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
+      !(backup = sqlite3_backup_init(copy, "main", store->db, "main")))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: no temporary copy could be made: %s", store->path,
+             copy ? sqlite3_errmsg(copy) : "out of memory");
+  int code = sqlite3_backup_step(backup, -1);
+  sqlite3_backup_finish(backup);
+  if (code != SQLITE_DONE)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: it is of an older version (schema %lld), and no copy could be made: %s",
+             store->path, (long long)version, sqlite3_errstr(code));
+  sqlite3_close(store->db);
+  store->db = copy, copy = NULL;
+  TFC_TRY(s, upgrade(store, false, version));
+out:
+  sqlite3_close(copy);
+  return s;
+}
+
 // Creates the schema, or checks that it is tfc's.
 static tfc_status prepare_schema(struct tfc_store *store, bool write) {
-  int64_t id = 0, version = 0, tables = 0, segments = 0;
+  int64_t id = 0, version = 0, tables = 0;
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", write, &id));
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", write, &version));
   TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", write, &tables));
@@ -66,23 +113,8 @@ static tfc_status prepare_schema(struct tfc_store *store, bool write) {
     return tfc_status_make(unusable(write), "%s: written by a newer tfc (schema %lld, this one knows %d)", store->path,
                            (long long)version, TFC_SCHEMA_VERSION);
   if (tables == 0 && !write) return tfc_status_make(TFC_NOT_FOUND, "%s: holds no runs", store->path);
-  if (!write || (tables > 0 && version == TFC_SCHEMA_VERSION)) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
-  if (tables == 0) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_tables, "cannot be written"));
-  if (tables > 0 && version == 1) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade, "cannot be written"));
-  if (tables > 0 && version <= 2) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_2, "cannot be written"));
-  if (tables > 0 && version <= 4) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_4, "cannot be written"));
-  if (tables > 0 && version <= 5) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_5, "cannot be written"));
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_added, "cannot be written"));
-  TFC_RETURN_IF_ERROR(
-      pragma(store, "SELECT COUNT(*) FROM pragma_table_info('work') WHERE name = 'segment'", write, &segments));
-  if (!segments) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_6, "cannot be written"));
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_views, "cannot be written"));
-  char sql[128];
-  sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", TFC_SCHEMA_APPLICATION_ID,
-                   TFC_SCHEMA_VERSION);
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
-  return tfc_store_commit(store);
+  if (tables > 0 && version == TFC_SCHEMA_VERSION) return NULL;
+  return write ? upgrade(store, tables == 0, version) : read_upgraded(store, version);
 }
 
 // Checks, before any work is done, that files of the needed size can be written in the folder.
