@@ -77,8 +77,8 @@ struct tfc_run_spec {
   // with variables in the same places): a device that waits in one step works on another. Such a plan does not adapt.
   // FAILED_PRECONDITION: the step updates variables, or its shapes are not static.
   bool side_by_side;
-  // Sums of products run in parts, as in plans of several devices, although all nodes are on one device: for profiles
-  // of one device that predict times beside other devices.
+  // For a profile of one device that predicts times on several: sums of matrix products are computed in parts, as in a
+  // plan of several devices, although all nodes are on one device.
   bool in_parts;
   tfc_adapt adapt;
   // [devices] the most memory that a plan may need after adapting; NULL: the devices' limits.
