@@ -1,4 +1,4 @@
-// Why a run ended, and what became of the best candidate that it saw: two sentences of the first screen.
+// Two sentences at the top of the report: why a run ended, and what became of the best candidate that it saw.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// The best candidate as it was measured when it was proposed, and what the final turns said of it.
+// The best candidate: its time when it was proposed, and its time in the final turns.
 const char tfc_report_sql_best_seen[] =
     "SELECT e.episode, e.algorithm, e.step_median_us AS seen_us, r.step_median_us AS final_us, e.placement_id ="
     " v.placement_id AS is_answer, EXISTS (SELECT 1 FROM v_step s WHERE s.run_id = e.run_id AND s.placement_id ="
@@ -16,7 +16,7 @@ const char tfc_report_sql_best_seen[] =
     "AND"
     " e.state = 'ok' AND e.step_median_us IS NOT NULL ORDER BY e.step_median_us, e.episode LIMIT 1";
 
-// The value of a flag in a command line that was kept as text; empty: not there.
+// The value of a flag in a saved command line; empty: the flag is not there.
 static tfc_str flag_of(tfc_str command, const char *flag) {
   const size_t size = strlen(flag);
   size_t at = 0;
@@ -47,7 +47,7 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
     return;
   }
   if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") || wall != wall) return;
-  double most = 200, time = 600e6, value; // what tfc-place takes where nothing is said
+  double most = 200, time = 600e6, value; // tfc-place's defaults
   tfc_str measurements = flag_of(command, "--measurements"), budget = flag_of(command, "--time");
   tfc_status s = NULL;
   if (measurements.size && !(s = tfc_parse_double(measurements, &value))) most = value;

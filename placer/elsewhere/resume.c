@@ -1,6 +1,6 @@
-// Going on with an interrupted run: what it had measured and learned, kept after each batch and read back. Placements
-// and their devices are in the database's tables; the levels of their readings, the orders in which operations run, and
-// what the learned model knows are kept as states of the run.
+// Continues an interrupted run. What the run measured and learned is saved after each batch, and read back here. The
+// database's tables hold the placements. States of the run hold the levels of their readings, their orders of
+// operations, and what the learned model knows.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static uint64_t rank_hash(const struct tfc_problem *p, const uint32_t *rank) {
 }
 
 // --- Keeping ---------------------------------------------------------------------------------------------------------
-// An order is kept once, however many placements have it.
+// An order is saved once, even if several placements have it.
 static tfc_status keep_rank(struct tfc_elsewhere *r, const uint32_t *rank, uint64_t hash) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
@@ -62,7 +62,7 @@ out:
   return s;
 }
 
-// --- Is it about the same? -------------------------------------------------------------------------------------------
+// --- Is it the same problem? -----------------------------------------------------------------------------------------
 static tfc_status check_run(void *user, const struct tfc_store_run *row, const char *state) {
   const struct tfc_elsewhere *r = user;
   const long long run = (long long)r->run;
@@ -95,7 +95,7 @@ static tfc_status check_command(struct tfc_elsewhere *r) {
 }
 
 // --- Reading back ----------------------------------------------------------------------------------------------------
-struct level { // of a placement, as it was kept
+struct level { // of the readings of a placement
   long long placement_id;
   double log_us, predicted_us;
   uint32_t readings;
@@ -104,8 +104,8 @@ struct level { // of a placement, as it was kept
 };
 struct taking {
   struct tfc_elsewhere *r;
-  struct tfc_elsewhere_known *k; // that is being read
-  uint32_t seen;                 // units of it
+  struct tfc_elsewhere_known *k; // the placement that is being read
+  uint32_t seen;                 // how many of its units were read
   TFC_ARRAY(struct level) levels;
 };
 
@@ -163,7 +163,7 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
                                   .key = p->key,
                                   .next_step = p->next_step};
   if (row->placement_id >= r->next_id) r->next_id = row->placement_id + 1;
-  if (!level) return NULL; // of a batch that did not end: it is measured again if it is found again
+  if (!level) return NULL; // its batch did not end: it is measured again if the search proposes it again
   t->k = &k, t->seen = 0;
   k.state = strcmp(row->state, "ok") == 0       ? TFC_RESULT_OK
             : strcmp(row->state, "no fit") == 0 ? TFC_RESULT_NO_FIT
@@ -223,7 +223,7 @@ static tfc_status take_learned(struct tfc_elsewhere *r) {
   if (r->learned && !s) s = tfc_learned_load(r->learned, (tfc_str){text.data, text.size});
   tfc_text_deinit(&text);
   if (tfc_status_code(s) != TFC_NOT_FOUND) return s;
-  tfc_status_free(s); // it was interrupted before it learned, or did not learn
+  tfc_status_free(s); // nothing was learned before the interruption
   return NULL;
 }
 
@@ -238,7 +238,7 @@ tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
   TFC_TRY(s, tfc_store_read_run(r->store, r->run, check_run, r));
   TFC_TRY(s, check_command(r));
   s = take_levels(&t);
-  if (tfc_status_code(s) == TFC_NOT_FOUND) { // interrupted before its first batch ended: nothing is lost but its rows
+  if (tfc_status_code(s) == TFC_NOT_FOUND) { // interrupted before the first batch ended: only its rows are lost
     tfc_status_free(s), s = NULL;
     r->reference = UINT32_MAX;
   }
@@ -255,7 +255,7 @@ tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
   tfc_elsewhere_say(r, false, "going on with run %lld after %.0f s and %zu measured placements", (long long)r->run,
                     tfc_elsewhere_seconds(r), r->known.count);
 out:
-  if (s) r->run = 0; // what is refused stays as it was
+  if (s) r->run = 0; // an error: the saved run is not changed
   tfc_array_free(&t.levels);
   return s;
 }

@@ -1,5 +1,5 @@
-// Datasets of what files hold: lines, TFRecords, records of a fixed length. One file is open at a time; each is opened
-// when the one before has no more.
+// Datasets that read files: lines, TFRecords, and records of a fixed length. One file is open at a time; the next one
+// is opened when it has ended.
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_records.h"
 
@@ -7,9 +7,9 @@ struct walk {
   struct tfc_records file;
   struct tfc_text key;
   bool open;
-  int64_t next; // file
+  int64_t next; // index of the next file
 };
-// Numbers of the dataset: of the records of a fixed length, and the compression.
+// Indices into the dataset's numbers `n`: for records of a fixed length, and the compression.
 enum { HEADER, RECORD, FOOTER, COMPRESSION };
 enum { FILENAMES, COMPRESSION_TYPE, BYTE_OFFSETS = 3 }; // inputs
 
@@ -19,8 +19,8 @@ static void end(struct tfc_dataset_iterator *it) {
   tfc_text_deinit(&w->key);
 }
 
-// What a file has between header and footer is whole records: TensorFlow looks at that before the first record, but at
-// the end of files that it inflates on the way.
+// The body of a file, between header and footer, has to consist of whole records. TensorFlow checks this before the
+// first record; for compressed files, at the end.
 static tfc_status check_fixed(const struct tfc_dataset *d, const struct tfc_records *file) {
   const int64_t *n = d->n, body = (int64_t)file->size - n[HEADER] - n[FOOTER];
   if (body >= 0 && body % n[RECORD] == 0) return NULL;
@@ -44,8 +44,8 @@ static tfc_status open_next(const struct tfc_dataset *d, const struct tfc_record
   return NULL;
 }
 
-// TensorFlow's datasets leave out every "\r" of a line (its readers one before the "\n"), and a last line that is empty
-// then. False: it is.
+// As TensorFlow's datasets do, drops every "\r" of a line, and a last line that is empty without them. (TensorFlow's
+// readers drop only one "\r" before the "\n".) False: the line is such a last line.
 static bool clean_line(struct walk *w, tfc_str *line) {
   const bool last = w->file.at == w->file.size && w->file.data[w->file.size - 1] != '\n';
   if (line->size && memchr(line->data, '\r', line->size)) {
@@ -86,7 +86,7 @@ static tfc_status next_of(struct tfc_dataset_iterator *it, enum tfc_records_kind
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &parts[0]));
   if (!tfc_tensor_set_string(&parts[0], 0, value)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   return NULL;
-out: // who asks again gets the next file's
+out: // the next call continues with the next file
   tfc_records_close(&w->file);
   w->open = false;
   return s;
@@ -122,7 +122,7 @@ static tfc_status compression(struct tfc_kernel_ctx *ctx, uint32_t input, int64_
                    "Unsupported compression_type: '%.*s' is not '', ZLIB or GZIP", TFC_STR_ARG(how));
   return NULL;
 }
-// All inputs are kept with the dataset.
+// Every input is kept with the dataset.
 static tfc_status make(struct tfc_kernel_ctx *ctx, const struct tfc_dataset_kind *kind, const int64_t *n,
                        uint32_t buffer_size) {
   struct tfc_dataset *d = NULL;
