@@ -9,9 +9,10 @@
 
 struct run_options {
   struct tfc_common common; // first
-  const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out, *cluster;
+  const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out, *cluster, *supervise;
   struct tfc_texts fetches, targets, inits, feeds;
-  int64_t steps, warmup, batch;
+  int64_t steps, warmup, batch, restarts;
+  double save_every; // seconds
   struct tfc_execution execution;
   bool profile, list_ops, shapes;
 };
@@ -57,7 +58,11 @@ TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if g
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
 // --cluster: this process is one task of a job. Returns the exit code. Prints errors; an error ends the whole job.
-int run_cluster(const struct run_options *options);
+int run_cluster(const struct run_options *options, char **argv);
+// --restarts: the exit code of the last job that was started.
+int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
+// Without --run: its steps, inferred or given. The chief initialises, or restores what --supervise saved, and saves.
+TFC_MUST_USE tfc_status run_train(struct run_setup *setup, bool chief);
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
 TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);
 

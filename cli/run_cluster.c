@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/guard.h"
 #include "cli/program.h"
 #include "cli/run.h"
 #include "runtime/base/file.h"
@@ -19,6 +20,9 @@ struct job {
   struct run_setup setup;
   char *graph, *script, *out;
   char name[TFC_TASK_TEXT];
+  struct tfc_guard *guard; // NULL: there is none
+  atomic_bool told;
+  bool runs, chief; // steps of its own; it is the first that does
 };
 
 static tfc_status read_spec(const char *text, struct tfc_cluster_spec *out) {
@@ -76,10 +80,34 @@ static void share_cores(const struct tfc_transport *t) {
   if (CPU_COUNT(&own)) sched_setaffinity(0, sizeof own, &own);
 }
 
+static bool has_own_graph(const struct job *job, uint32_t rank) {
+  char *path = expand(job->options->graph, &job->spec.tasks.data[rank]);
+  const bool own = path && strcmp(path, job->options->graph) != 0, there = own && access(path, F_OK) == 0;
+  free(path);
+  return there;
+}
+
+// Without a script: those with a graph of their own take steps; with one graph for all, the first task of a job that is
+// not `ps`. The first of them is the chief.
+static bool trains(struct job *job, uint32_t rank) {
+  uint32_t first = UINT32_MAX, only = UINT32_MAX;
+  for (uint32_t r = (uint32_t)job->spec.tasks.count; r-- > 0;) {
+    if (has_own_graph(job, r)) first = r;
+    if (strcmp(job->spec.tasks.data[r].job, "ps") != 0) only = r;
+  }
+  if (strcmp(job->graph, job->options->graph) == 0) {
+    job->chief = rank == (only == UINT32_MAX ? 0 : only);
+    return job->chief;
+  }
+  job->chief = rank == first;
+  return has_own_graph(job, rank);
+}
+
 static void say_failure(void *arg, int code, const char *why) {
-  const struct job *job = arg;
+  struct job *job = arg;
   (void)code;
-  fprintf(stderr, "tfc-run: %s says: %s\n", job->name, why);
+  atomic_store(&job->told, true);
+  fprintf(stderr, "tfc-run: %s: %s\n", job->name, why);
 }
 
 static tfc_status open_transport(struct job *job, struct tfc_transport **out) {
@@ -104,6 +132,7 @@ static tfc_status join(struct job *job) {
   TFC_TRY(s, open_transport(job, &t));
   const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
   tfc_cluster_task_name(&job->spec, t->rank, job->name);
+  if (job->guard) snprintf(job->guard->name, sizeof job->guard->name, "%s", job->name);
   share_cores(t);
   job->own = *o;
   job->graph = expand(o->graph, task);
@@ -122,8 +151,9 @@ static tfc_status join(struct job *job) {
   const struct tfc_member_options options = {.spec = &job->spec,
                                              .transport = t,
                                              .devices = &job->setup.devices,
-                                             .has_script = has_graph && job->script,
+                                             .has_script = o->script ? has_graph && job->script : trains(job, t->rank),
                                              .failed = say_failure,
+                                             .last = job->guard ? job->guard->last : NULL,
                                              .arg = job};
   t = NULL;
   TFC_TRY(s, tfc_member_join(&options, &job->member));
@@ -132,7 +162,7 @@ static tfc_status join(struct job *job) {
     tfc_say("%s on %s: %s", tfc_cluster_task_name(&job->spec, r, name), tfc_member_host(job->member, r),
             tfc_member_devices(job->member, r));
   }
-  if (!options.has_script) job->own.script = NULL;
+  job->runs = options.has_script;
 out:
   tfc_transport_close(t);
   return s;
@@ -150,14 +180,27 @@ static tfc_status open_session(struct job *job) {
 }
 
 static tfc_status run_own(struct job *job) {
-  if (!job->own.script) return NULL;
+  if (!job->runs) return NULL;
   TFC_RETURN_IF_ERROR(open_session(job));
+  if (!job->own.script) return run_train(&job->setup, job->chief);
   TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
   return run_script(&job->setup);
 }
 
 // Prints an error and ends the whole job.
 static int fail(struct job *job, tfc_status s) {
+  if (tfc_status_code(s) == TFC_CANCELLED && job->spec.tasks.count > 1 && atomic_load(tfc_program_cancel())) {
+    const int stopped = tfc_exit_code(s); // with all others: who ended the job has said why
+    tfc_status_free(s);
+    fflush(NULL);
+    _exit(stopped);
+  }
+  if (atomic_load(&job->told)) { // the job has failed elsewhere, and that was said
+    const int code = tfc_exit_code(s);
+    tfc_status_free(s);
+    tfc_member_fail(job->member, code, "the job has failed");
+    return code;
+  }
   if (job->name[0]) s = tfc_status_annotate(s, "%s", job->name);
   char *why = tfc_format("%s", tfc_status_message(s));
   const int code = tfc_program_fail(s);
@@ -166,9 +209,16 @@ static int fail(struct job *job, tfc_status s) {
   return code;
 }
 
-int run_cluster(const struct run_options *o) {
+int run_cluster(const struct run_options *o, char **argv) {
   struct job job = {.options = o};
   int code = 0;
+  if (o->restarts >= 0) {
+    tfc_status s = read_spec(o->cluster, &job.spec);
+    code = s ? tfc_program_fail(s) : run_restarted(o, (uint32_t)job.spec.tasks.count, argv);
+    tfc_cluster_spec_deinit(&job.spec);
+    return code;
+  }
+  if (!tfc_guard_enter(&job.guard, &code)) return code;
   tfc_status s = join(&job);
   if (!s) s = run_own(&job);
   if (!s) s = tfc_member_end(job.member, tfc_program_cancel());

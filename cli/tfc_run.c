@@ -128,6 +128,25 @@ static const struct tfc_flag flags[] = {
      .help = "under mpirun or srun, this process is one task of a job: SPEC lists the tasks in the order of ranks, as "
              "'ps=1,worker=2' or as a file like TensorFlow's ClusterSpec; --graph may contain {job} and {task}; a task "
              "without a file only serves the others"},
+    {.name = "supervise",
+     .path = TFC_PATH_FOLDER,
+     .kind = TFC_FLAG_TEXT,
+     AT(supervise),
+     .value = "DIR",
+     .help = "with --cluster, without --run: variables are saved in DIR while training goes on (the last five "
+             "checkpoints are kept), and restored from there when it begins again; --steps counts from the first "
+             "beginning"},
+    {.name = "save-every",
+     .kind = TFC_FLAG_SECONDS,
+     AT(save_every),
+     .value = "T",
+     .help = "how often --supervise saves (default 10m)"},
+    {.name = "restarts",
+     .kind = TFC_FLAG_COUNT,
+     AT(restarts),
+     .value = "N",
+     .maximum = 1000000,
+     .help = "with --cluster, outside of mpirun: starts mpirun itself, and again after a failure, at most N times"},
     {.name = "list-ops",
      .kind = TFC_FLAG_BOOL,
      AT(list_ops),
@@ -186,13 +205,16 @@ static int check(const struct run_options *o) {
   if (o->cluster && (o->placement || o->profile || o->checkpoint || o->save_checkpoint || o->common.untrusted))
     return tfc_flags_error(&program, "--cluster goes with none of --placement, --profile, --checkpoint, "
                                      "--save-checkpoint and --untrusted");
+  if (!o->cluster && (o->supervise || o->restarts >= 0))
+    return tfc_flags_error(&program, "--supervise and --restarts go with --cluster");
+  if (o->supervise && o->script) return tfc_flags_error(&program, "--supervise and --run do not go together");
   if (o->script && !o->out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
   return -1;
 }
 
 int main(int argc, char **argv) {
   tfc_program_start("tfc-run", argv);
-  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2};
+  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2, .restarts = -1, .save_every = 600};
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
@@ -201,7 +223,7 @@ int main(int argc, char **argv) {
     if (code < 0) code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true});
   }
   if (code < 0 && o.cluster && !o.list_ops && !o.shapes) {
-    code = tfc_program_finish(run_cluster(&o));
+    code = tfc_program_finish(run_cluster(&o, argv));
   } else if (code < 0) {
     tfc_status s = run(&o);
     if (s && o.common.json && !cli_json_printed()) {

@@ -366,43 +366,44 @@ static void end_step(struct tfc_member *t, struct tfc_client_step *step) {
   tfc_meeting_end(t->meeting, step->number);
 }
 
+// What one task is fed, and that it is to run. Under the lock: a step that is given up meanwhile is told to those tasks
+// that were told to run, and the answer may come at once.
+static tfc_status start_part(struct tfc_member *t, const struct part *part, const struct tfc_head_run *head,
+                             struct tfc_client_step *step, const struct tfc_tensor *copies) {
+  struct tfc_message *m = NULL;
+  if (atomic_load(&step->cancel)) return NULL;
+  for (uint32_t k = 0; k < part->feeds.count; k++) {
+    const struct tfc_head_tensor key = {.step = step->number, .edge = k | TFC_EDGE_FEED};
+    TFC_RETURN_IF_ERROR(tfc_message_of_tensor(&key, &copies[k], &m));
+    TFC_RETURN_IF_ERROR(tfc_member_send(t, part->rank, m));
+  }
+  TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_RUN, head, sizeof *head, (tfc_str){0}, &m));
+  TFC_RETURN_IF_ERROR(tfc_member_send(t, part->rank, m));
+  step->remaining++;
+  step->rank_count++;
+  return NULL;
+}
+
 static tfc_status send_step(struct tfc_cluster_session *session, const struct plan *p, struct tfc_client_step *step,
                             int64_t oldest, int64_t deadline_ns, const struct tfc_tensor *feeds) {
   struct tfc_member *t = session->task;
+  tfc_status s = NULL;
   const struct tfc_head_run head = {
       .session = session->number, .plan = p->id, .step = step->number, .oldest = oldest, .deadline_ns = deadline_ns};
-  for (uint32_t i = 0; i < p->part_count; i++) {
+  for (uint32_t i = 0; i < p->part_count && !s; i++) {
     const struct part *part = &p->parts[i];
-    struct tfc_message *m = NULL;
     if (i == p->own) continue;
-    for (uint32_t k = 0; k < part->feeds.count; k++) {
-      const struct tfc_head_tensor key = {.step = step->number, .edge = k | TFC_EDGE_FEED};
-      struct tfc_tensor copy = {0};
-      const struct tfc_tensor *value = &feeds[part->feeds.data[k]];
-      if (value->dtype != TFC_STRING) { // copied: the caller may change its memory when the step has ended
-        TFC_RETURN_IF_ERROR(tfc_tensor_clone(value, &copy));
-        value = &copy;
-      }
-      tfc_status fed = tfc_message_of_tensor(&key, value, &m);
-      if (!fed) fed = tfc_member_send(t, part->rank, m);
-      tfc_tensor_release(&copy);
-      if (fed) return fed;
-    }
-    TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_RUN, &head, sizeof head, (tfc_str){0}, &m));
-    pthread_mutex_lock(&t->lock); // before the message is sent, since the answer may come at once
-    if (!t->failure) step->remaining++;
-    step->rank_count++;
+    struct tfc_tensor *copies = calloc(part->feeds.count + 1, sizeof *copies);
+    if (!copies) return no_memory();
+    for (size_t k = 0; k < part->feeds.count && !s; k++) // the caller may change its memory when the step has ended
+      s = tfc_tensor_clone(&feeds[part->feeds.data[k]], &copies[k]);
+    pthread_mutex_lock(&t->lock);
+    if (!s) s = start_part(t, part, &head, step, copies);
     pthread_mutex_unlock(&t->lock);
-    tfc_status s = tfc_member_send(t, part->rank, m);
-    if (s) { // sending failed: no answer will come
-      pthread_mutex_lock(&t->lock);
-      if (step->remaining) step->remaining--;
-      step->rank_count--;
-      pthread_mutex_unlock(&t->lock);
-      return s;
-    }
+    for (size_t k = 0; k < part->feeds.count; k++) tfc_tensor_release(&copies[k]);
+    free(copies);
   }
-  return NULL;
+  return s;
 }
 
 static tfc_status run_here(struct tfc_cluster_session *session, const struct plan *p, struct tfc_client_step *step,
@@ -448,7 +449,8 @@ static tfc_status take_fetches(struct tfc_member *t, const struct plan *p, const
   for (uint32_t i = 0; i < p->part_count; i++) {
     const struct part *part = &p->parts[i];
     for (uint32_t k = 0; i != p->own && k < part->fetches.count; k++) {
-      const struct tfc_rendezvous_key key = {.step = step->number, .edge = k | TFC_EDGE_FETCH, .peer = part->rank};
+      const struct tfc_rendezvous_key key = {
+          .step = step->number, .iteration = TFC_FETCHED_FROM(part->rank), .edge = k | TFC_EDGE_FETCH};
       struct tfc_tensor value = {0};
       if (!tfc_meeting_take(t->meeting, &key, &value))
         return tfc_status_make(TFC_INTERNAL, "a fetched tensor did not come");

@@ -15,12 +15,16 @@
 enum {
   PING_NS = 1000000000,
   TICK_NS = 2000000,
-  DEFAULT_SILENCE_S = 8,
+  DEFAULT_SILENCE_S = 6,
+  ASLEEP_NS = 1500000000,
   WAITS_NS = 20000000, // after this time a step may be waiting for a queue, so its queue runners are started
 };
 
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]) {
   return tfc_cluster_task_name(t->spec, rank, out);
+}
+const char *tfc_member_name(const struct tfc_member *t, char out[TFC_TASK_TEXT]) {
+  return tfc_member_name_of(t, t->rank, out);
 }
 uint32_t tfc_member_rank(const struct tfc_member *task) {
   return task->rank;
@@ -308,13 +312,16 @@ static void *progress(void *arg) {
   const struct tfc_transport_type *type = t->transport->type;
   tfc_status s = NULL;
   bool foreign = false; // another task has ended the job
-  int64_t next_ping = 0, begin = tfc_now_ns();
+  int64_t next_ping = 0, begin = tfc_now_ns(), before = begin;
   for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = begin;
   while (!s && !atomic_load(&t->stop)) {
     struct tfc_message *m = NULL;
     s = type->progress(t->transport, TICK_NS);
     foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
     const int64_t now = tfc_now_ns();
+    if (now - before > ASLEEP_NS) // this process itself was stopped: that others were silent says nothing
+      for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = now;
+    before = now;
     while (!s && !(s = type->receive(t->transport, &m)) && m) {
       const uint32_t from = m->peer;
       char name[TFC_TASK_TEXT];

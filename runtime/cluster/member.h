@@ -22,7 +22,7 @@ struct tfc_member_options {
   struct tfc_transport *transport;      // taken over, also if joining fails
   const struct tfc_device_set *devices; // outlive the member
   bool has_script;                      // this task runs steps of its own; false: it only serves
-  int64_t silence_ns;                   // a task that sent nothing for this long counts as lost; 0: 8 s
+  int64_t silence_ns;                   // a task that sent nothing for this long counts as lost; 0: 6 s
   // Called once, on any thread, when the job has failed and before it is ended, so that the user can be told. `code`:
   // the exit code that the program should end with.
   void (*failed)(void *arg, int code, const char *why);
@@ -36,6 +36,7 @@ TFC_MUST_USE tfc_status tfc_member_join(const struct tfc_member_options *options
 // Closes the transport. Free the client's sessions before.
 void tfc_member_free(struct tfc_member *member); // NULL is fine
 
+const char *tfc_member_name(const struct tfc_member *member, char out[TFC_TASK_TEXT]); // "/job:worker/task:0"
 uint32_t tfc_member_rank(const struct tfc_member *member);
 // What a task said about itself when it joined: the name of its host, and its devices as "cpu:0 (model), ...". Valid as
 // long as the member.

@@ -68,6 +68,8 @@ struct tfc_head_ended {
 // Numbers of edges that carry feeds and fetches; a bit sets them apart from the edges of the cut.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u
+// Each task counts its own fetches: the iteration of their keys says whose they are.
+#define TFC_FETCHED_FROM(rank) ((uint64_t)(rank) + 1)
 
 // Makes a message with this head; `rest` is put after the head.
 TFC_MUST_USE tfc_status tfc_message_of(uint32_t kind, const void *head, size_t head_size, tfc_str rest,

@@ -204,7 +204,8 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
   const struct tfc_run_options options = {.deadline_ns = r->head.deadline_ns, .cancel = &r->cancel, .step = r->number};
   TFC_TRY(status, run_plan(s, p, feeds, fetches, &options));
   for (uint32_t i = 0; i < p->fetch_count && !status; i++) {
-    const struct tfc_head_tensor key = {.step = r->number, .edge = i | TFC_EDGE_FETCH};
+    const struct tfc_head_tensor key = {
+        .step = r->number, .iteration = TFC_FETCHED_FROM(t->rank), .edge = i | TFC_EDGE_FETCH};
     status = send_value(t, r->client, &key, &fetches[i]);
   }
 out:

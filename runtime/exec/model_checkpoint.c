@@ -134,6 +134,12 @@ tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t c
   return NULL;
 }
 
+tfc_status tfc_checkpoint_read_variable(struct tfc_checkpoint *c, const struct tfc_graph *g, tfc_str name,
+                                        struct tfc_tensor *out, bool *out_found) {
+  *out_found = true;
+  return tfc_checkpoint_find(c, name) ? tfc_checkpoint_read(c, name, out) : read_part(c, g, name, out, out_found);
+}
+
 tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *g, const char *prefix,
                                        struct tfc_restored *out) {
   tfc_status s = NULL;
@@ -146,10 +152,7 @@ tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct
     struct tfc_tensor value = {0};
     bool found = true;
     done.variables++;
-    if (tfc_checkpoint_find(c, name))
-      s = tfc_checkpoint_read(c, name, &value);
-    else
-      s = read_part(c, g, name, &value, &found);
+    s = tfc_checkpoint_read_variable(c, g, name, &value, &found);
     if (!s && !found) continue;
     if (!s) s = tfc_session_set_variable(session, name, &value);
     tfc_tensor_release(&value);

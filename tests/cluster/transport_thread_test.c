@@ -17,7 +17,7 @@ struct one {
 };
 static void *exchange(void *arg) {
   struct one *o = arg;
-  o->status = tfc_test_exchange(o->transport, 60, 7);
+  o->status = tfc_test_exchange(o->transport, 40, 7);
   tfc_transport_close(o->transport);
   return NULL;
 }
@@ -33,10 +33,8 @@ static void run_all(const struct tfc_faults *faults) {
     ones[r] = (struct one){.transport = transports[r]};
   }
   for (uint32_t r = 0; r < TASKS; r++) pthread_create(&ones[r].thread, NULL, exchange, &ones[r]);
-  for (uint32_t r = 0; r < TASKS; r++) {
-    pthread_join(ones[r].thread, NULL);
-    assert_ok(ones[r].status);
-  }
+  for (uint32_t r = 0; r < TASKS; r++) pthread_join(ones[r].thread, NULL);
+  for (uint32_t r = 0; r < TASKS; r++) assert_ok(ones[r].status);
 }
 
 static void local(void **state) {
@@ -119,7 +117,7 @@ static int over_mpi(int64_t delay_ns) {
     s = tfc_transport_faulty(t, &faults, &t);
   }
   const uint32_t rank = s ? 0 : t->rank, count = s ? 0 : t->count;
-  if (!s) s = tfc_test_exchange(t, 60, 7);
+  if (!s) s = tfc_test_exchange(t, 40, 7);
   if (s)
     fprintf(stderr, "task %u: %s\n", rank, tfc_status_message(s));
   else

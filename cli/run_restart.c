@@ -1,0 +1,69 @@
+// tfc-run --cluster SPEC --restarts N: starts the job's processes by mpirun, and again after a failure. Killing a
+// process ends a job; nothing inside of it can start it again.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/program.h"
+#include "cli/run.h"
+
+struct command { // mpirun and this program with its arguments, less --restarts
+  const char **words;
+  char count[16], program[4096];
+};
+
+static bool make_command(uint32_t tasks, char **argv, struct command *out) {
+  size_t given = 0, n = 0;
+  while (argv[given]) given++;
+  out->words = calloc(given + 8, sizeof *out->words);
+  const ssize_t size = readlink("/proc/self/exe", out->program, sizeof out->program - 1);
+  if (!out->words || size <= 0) return false;
+  out->program[size] = 0;
+  snprintf(out->count, sizeof out->count, "%u", tasks);
+  const char *const begin[] = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", out->count, out->program};
+  for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) out->words[n++] = begin[i];
+  for (size_t i = 1; i < given; i++) {
+    if (!strcmp(argv[i], "--restarts"))
+      i++;
+    else if (strncmp(argv[i], "--restarts=", 11) != 0)
+      out->words[n++] = argv[i];
+  }
+  return true;
+}
+
+// What the job ended with: of a process that a signal ended, 4 as of any task that stops working.
+static int start(const struct command *c) {
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (pid < 0) return -1;
+  if (pid == 0) {
+    execvp(c->words[0], (char *const *)(uintptr_t)c->words);
+    fprintf(stderr, "tfc-run: mpirun cannot be started: %s (Debian: openmpi-bin)\n", strerror(errno));
+    _exit(1);
+  }
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) > 128 + 2) return 4;
+  return WEXITSTATUS(status);
+}
+
+int run_restarted(const struct run_options *o, uint32_t tasks, char **argv) {
+  struct command c = {0};
+  int code = 1;
+  if (!make_command(tasks, argv, &c)) {
+    free(c.words);
+    return tfc_program_fail(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+  }
+  for (int64_t i = 0; i <= o->restarts; i++) {
+    code = start(&c);
+    // A task or a device that stopped working may work again; what is wrong with a graph stays so.
+    if (code != 4 || atomic_load(tfc_program_cancel()) || i == o->restarts) break;
+    tfc_say("the job has failed; restart %lld of %lld", (long long)(i + 1), (long long)o->restarts);
+  }
+  free(c.words);
+  return code;
+}

@@ -1,0 +1,233 @@
+// Variables are fetched in one step and given back in one: by feeding the values of their initial assignments.
+#include "cli/run_saves.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/program.h"
+#include "runtime/base/file.h"
+#include "runtime/exec/model.h"
+
+struct variable { // of the graph
+  tfc_str name;
+  struct tfc_output value; // to fetch
+  uint32_t assign;         // its first assignment, and the value that this reads
+  struct tfc_output given;
+};
+typedef TFC_ARRAY(struct variable) variables;
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
+}
+
+// Variables of single sessions are not saved: a VariableDef's first field is the variable's name.
+static bool is_local(const struct tfc_graph *g, tfc_str name) {
+  for (uint32_t i = 0; i < g->collection_count; i++) {
+    const struct tfc_collection *c = &g->collections[i];
+    for (uint32_t k = 0; tfc_str_is(c->name, "local_variables") && k < c->count; k++) {
+      const tfc_str def = c->values[k];
+      if (def.size > 2 && def.data[0] == 10 && (size_t)def.data[1] + 2 <= def.size &&
+          (size_t)def.data[1] == name.size + 2 && !memcmp(def.data + 2, name.data, name.size))
+        return true;
+    }
+  }
+  return false;
+}
+
+static tfc_status find(const struct run_setup *setup, variables *out) {
+  const struct tfc_graph *g = setup->graph;
+  for (uint32_t i = 0; i < tfc_graph_file_nodes(g); i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    if (!n->def || !(n->def->flags & TFC_OP_VARIABLE) || tfc_node_role(n) == TFC_ROLE_TEMPORARY) continue;
+    const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
+    struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NO_NODE};
+    if (is_local(g, v.name)) continue;
+    const bool reference = tfc_dtype_is_ref(g->output_dtypes[n->output_begin]);
+    if (reference) v.value = (struct tfc_output){i, 0};
+    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
+      const struct tfc_consumer *k = &g->consumers[c];
+      const struct tfc_node *reader = &g->nodes[k->node];
+      if (k->input != 0) continue;
+      if (!reference && v.value.node == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_READ)
+        v.value = (struct tfc_output){k->node, 0};
+      if (v.assign == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_ASSIGN) {
+        v.assign = k->node;
+        v.given = tfc_node_inputs(g, reader)[1];
+      }
+    }
+    if (v.value.node == TFC_NO_NODE || v.assign == TFC_NO_NODE)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "--supervise: nothing in the graph %s the variable '%.*s'",
+                             v.assign == TFC_NO_NODE ? "assigns" : "reads", TFC_STR_ARG(v.name));
+    if (!tfc_array_push(out, v)) return no_memory();
+  }
+  return NULL;
+}
+
+// --- The file `checkpoint` -------------------------------------------------------------------------------------------
+static tfc_status write_state(const struct run_saves *s) {
+  struct tfc_text text = {0};
+  char *path = tfc_format("%s/checkpoint", s->folder), *next = tfc_format("%s/checkpoint.new", s->folder);
+  tfc_text_printf(&text, "model_checkpoint_path: \"model.ckpt-%lld\"\n", (long long)s->kept[s->kept_count - 1]);
+  for (uint32_t i = 0; i < s->kept_count; i++)
+    tfc_text_printf(&text, "all_model_checkpoint_paths: \"model.ckpt-%lld\"\n", (long long)s->kept[i]);
+  tfc_status status =
+      path && next && !text.failed ? tfc_file_write(next, (tfc_str){text.data, text.size}) : no_memory();
+  if (!status && rename(next, path) != 0) status = tfc_status_make(TFC_DATA_LOSS, "%s: cannot be written", path);
+  tfc_text_deinit(&text);
+  free(path);
+  free(next);
+  return status;
+}
+
+tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out) {
+  struct run_saves s = {.setup = setup, .folder = folder};
+  struct tfc_file file = {0};
+  tfc_status status = NULL;
+  char *path = tfc_format("%s/checkpoint", folder);
+  if (!path) return no_memory();
+  TFC_TRY(status, tfc_file_make_parents(path));
+  *out = s;
+  if (access(path, F_OK) != 0) goto out;
+  TFC_TRY(status, tfc_file_map(path, &file));
+  for (tfc_str rest = {(const char *)file.data, file.size}; rest.size;) {
+    size_t end = tfc_str_find(rest, '\n');
+    if (end == SIZE_MAX) end = rest.size;
+    char line[256] = "";
+    long long steps = 0;
+    snprintf(line, sizeof line, "%.*s", (int)(end < 200 ? end : 200), rest.data);
+    if (sscanf(line, "all_model_checkpoint_paths: \"model.ckpt-%lld\"", &steps) == 1 && steps > 0) {
+      if (s.kept_count == RUN_SAVES_KEPT) {
+        memmove(s.kept, s.kept + 1, (RUN_SAVES_KEPT - 1) * sizeof *s.kept);
+        s.kept_count--;
+      }
+      s.kept[s.kept_count++] = steps;
+    } else if (sscanf(line, "model_checkpoint_path: \"model.ckpt-%lld\"", &steps) == 1) {
+      s.steps = steps;
+    } else if (line[0]) {
+      TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: '%s' is not a line of tfc-run's", path, line);
+    }
+    rest = tfc_str_sub(rest, end < rest.size ? end + 1 : end, rest.size);
+  }
+  if (s.kept_count && s.steps != s.kept[s.kept_count - 1])
+    TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: the last checkpoint is not in the list", path);
+  *out = s;
+out:
+  tfc_file_unmap(&file);
+  free(path);
+  return status;
+}
+
+void run_saves_close(struct run_saves *s) {
+  *s = (struct run_saves){0};
+}
+
+tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
+  tfc_status status = NULL;
+  const struct tfc_graph *g = s->setup->graph;
+  variables all = {0};
+  struct tfc_checkpoint *c = NULL;
+  struct tfc_output *feeds = NULL;
+  struct tfc_tensor *values = NULL;
+  uint32_t *targets = NULL;
+  size_t count = 0;
+  char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)s->steps);
+  *out_restored = false;
+  if (!s->steps) goto out;
+  if (!prefix) {
+    status = no_memory();
+    goto out;
+  }
+  TFC_TRY(status, find(s->setup, &all));
+  TFC_TRY(status, tfc_checkpoint_open(prefix, &c));
+  feeds = calloc(all.count + 1, sizeof *feeds);
+  values = calloc(all.count + 1, sizeof *values);
+  targets = calloc(all.count + 1, sizeof *targets);
+  if (!feeds || !values || !targets) {
+    status = no_memory();
+    goto out;
+  }
+  for (; count < all.count; count++) {
+    const struct variable *v = &all.data[count];
+    bool found = false;
+    for (size_t k = 0; k < count; k++) // two that begin with one value
+      if (feeds[k].node == v->given.node && feeds[k].index == v->given.index)
+        TFC_FAIL(
+            status, TFC_UNIMPLEMENTED,
+            "--supervise: the variables '%.*s' and '%.*s' have one initial value between them, and cannot be restored "
+            "apart",
+            TFC_STR_ARG(all.data[k].name), TFC_STR_ARG(v->name));
+    feeds[count] = v->given;
+    targets[count] = v->assign;
+    TFC_TRY(status, tfc_checkpoint_read_variable(c, g, v->name, &values[count], &found));
+    if (!found) TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no variable '%.*s'", prefix, TFC_STR_ARG(v->name));
+  }
+  const struct tfc_run_spec spec = {
+      .feeds = feeds, .feed_count = (uint32_t)count, .targets = targets, .target_count = (uint32_t)count};
+  TFC_TRY(status, run_step(s->setup, &spec, values, NULL, NULL));
+  tfc_say("%s: %zu variables restored", prefix, count);
+  *out_restored = true;
+out:
+  if (status && prefix && s->steps) status = tfc_status_annotate(status, "restoring %s", prefix);
+  for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
+  free(feeds), free(values), free(targets), free(prefix);
+  tfc_checkpoint_close(c);
+  tfc_array_free(&all);
+  return status;
+}
+
+static void remove_save(const char *folder, int64_t steps) {
+  static const char *const ends[] = {"index", "data-00000-of-00001"};
+  for (int i = 0; i < 2; i++) {
+    char *path = tfc_format("%s/model.ckpt-%lld.%s", folder, (long long)steps, ends[i]);
+    if (path) unlink(path);
+    free(path);
+  }
+}
+
+tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
+  tfc_status status = NULL;
+  variables all = {0};
+  struct tfc_arena arena = {0};
+  char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)steps);
+  struct tfc_output *fetches = NULL;
+  struct tfc_tensor *values = NULL;
+  struct tfc_checkpoint_item *items = NULL;
+  TFC_TRY(status, find(s->setup, &all));
+  fetches = calloc(all.count + 1, sizeof *fetches);
+  values = calloc(all.count + 1, sizeof *values);
+  items = calloc(all.count + 1, sizeof *items);
+  if (!prefix || !fetches || !values || !items) {
+    status = no_memory();
+    goto out;
+  }
+  for (size_t i = 0; i < all.count; i++) {
+    fetches[i] = all.data[i].value;
+    items[i] = (struct tfc_checkpoint_item){.name = all.data[i].name, .tensor = &values[i]};
+  }
+  const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
+  TFC_TRY(status, run_step(s->setup, &spec, NULL, values, NULL));
+  TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
+  TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
+  if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
+    if (s->kept_count == RUN_SAVES_KEPT) { // the file that names them first: no name without a checkpoint
+      const int64_t oldest = s->kept[0];
+      memmove(s->kept, s->kept + 1, (RUN_SAVES_KEPT - 1) * sizeof *s->kept);
+      s->kept[RUN_SAVES_KEPT - 1] = steps;
+      TFC_TRY(status, write_state(s));
+      remove_save(s->folder, oldest);
+    } else {
+      s->kept[s->kept_count++] = steps;
+      TFC_TRY(status, write_state(s));
+    }
+  }
+  s->steps = steps;
+  tfc_say("%s: %zu variables saved", prefix, all.count);
+out:
+  for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
+  free(fetches), free(values), free(items), free(prefix);
+  tfc_array_free(&all);
+  tfc_arena_deinit(&arena);
+  return status;
+}

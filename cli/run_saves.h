@@ -1,0 +1,22 @@
+// The checkpoints of --supervise DIR: DIR/model.ckpt-STEPS (TensorFlow's V2 format), the last five, and the file
+// DIR/checkpoint that names them, as TensorFlow's Saver keeps it.
+#ifndef TFC_CLI_RUN_SAVES_H
+#define TFC_CLI_RUN_SAVES_H
+
+#include "cli/run.h"
+
+enum { RUN_SAVES_KEPT = 5 };
+struct run_saves {
+  const struct run_setup *setup;
+  const char *folder;
+  int64_t kept[RUN_SAVES_KEPT]; // steps of those there are, the oldest first
+  uint32_t kept_count;
+  int64_t steps; // of the last; 0: there is none
+};
+TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
+void run_saves_close(struct run_saves *saves);
+// Gives the variables the values of the last checkpoint. *out_restored false: there is none.
+TFC_MUST_USE tfc_status run_saves_restore(struct run_saves *saves, bool *out_restored);
+TFC_MUST_USE tfc_status run_saves_write(struct run_saves *saves, int64_t steps);
+
+#endif

@@ -1,0 +1,199 @@
+// tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or given. The
+// chief initialises, or restores what was saved; the others wait for it. While they train it saves the variables: it
+// fetches them, and gives them back by their own assignments, so that it does not matter in which task they are.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/run.h"
+#include "cli/run_saves.h"
+#include "profiler/statistics.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/units.h"
+
+struct training {
+  struct run_setup *setup;
+  struct tfc_step_spec step;
+  struct tfc_output *feeds, *fetches, *init_feeds;
+  struct tfc_tensor *values, *init_values, *results;
+  struct run_saves saves;
+  double *times_us;
+  uint32_t taken;
+  int64_t done; // steps before this start
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: training");
+}
+
+static tfc_status read_node(const struct run_setup *setup, const char *flag, const char *name, uint32_t *out) {
+  tfc_status s = tfc_graph_parse_node(setup->graph, tfc_str_from(name), out);
+  return s ? tfc_status_annotate(s, "--%s %s", flag, name) : NULL;
+}
+
+// A value for each of these feeds: given, or synthetic.
+static tfc_status feed_values(const struct training *t, const struct run_feed *given, const struct tfc_step_feed *feeds,
+                              uint32_t count, struct tfc_output *outputs, struct tfc_tensor *values) {
+  const struct run_options *o = t->setup->options;
+  for (uint32_t i = 0; i < count; i++) {
+    outputs[i] = feeds[i].output;
+    for (uint32_t k = 0; k < o->feeds.count; k++)
+      if (given[k].has_value && given[k].output.node == outputs[i].node && given[k].output.index == outputs[i].index)
+        tfc_tensor_share(&given[k].value, &values[i]);
+    if (!values[i].dtype) TFC_RETURN_IF_ERROR(tfc_step_synthetic(&feeds[i], (uint64_t)o->execution.seed, &values[i]));
+  }
+  return NULL;
+}
+
+static tfc_status infer(struct training *t) {
+  tfc_status s = NULL;
+  const struct run_options *o = t->setup->options;
+  const uint32_t n = o->feeds.count;
+  struct run_feed *given = calloc(n + 1u, sizeof *given);
+  struct tfc_step_feed_request *requests = calloc(n + 1u, sizeof *requests);
+  struct tfc_output *fetches = calloc(o->fetches.count + 1u, sizeof *fetches);
+  uint32_t *targets = calloc(o->targets.count + 1u, sizeof *targets),
+           *inits = calloc(o->inits.count + 1u, sizeof *inits);
+  if (!given || !requests || !fetches || !targets || !inits) {
+    s = no_memory();
+    goto out;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    TFC_TRY(s, run_parse_feed(t->setup->graph, o->feeds.items[i], &given[i]));
+    requests[i] = (struct tfc_step_feed_request){
+        .output = given[i].output, .has_shape = true, .dtype = given[i].dtype, .shape = given[i].shape};
+  }
+  for (uint32_t i = 0; i < o->fetches.count; i++)
+    TFC_TRY(s, tfc_graph_parse_output(t->setup->graph, tfc_str_from(o->fetches.items[i]), &fetches[i]));
+  for (uint32_t i = 0; i < o->targets.count; i++)
+    TFC_TRY(s, read_node(t->setup, "target", o->targets.items[i], &targets[i]));
+  for (uint32_t i = 0; i < o->inits.count; i++) TFC_TRY(s, read_node(t->setup, "init", o->inits.items[i], &inits[i]));
+  const struct tfc_step_request request = {.fetches = fetches,
+                                           .fetch_count = o->fetches.count,
+                                           .targets = targets,
+                                           .target_count = o->targets.count,
+                                           .inits = inits,
+                                           .init_count = o->inits.count,
+                                           .feeds = requests,
+                                           .feed_count = n,
+                                           .batch = o->batch};
+  TFC_TRY(s, tfc_step_infer(t->setup->file, &request, &t->step));
+  for (uint32_t i = 0; i < t->step.note_count; i++) tfc_say("%.*s", TFC_STR_ARG(t->step.notes[i]));
+  t->feeds = calloc(t->step.feed_count + 1u, sizeof *t->feeds);
+  t->values = calloc(t->step.feed_count + 1u, sizeof *t->values);
+  t->init_feeds = calloc(t->step.init_feed_count + 1u, sizeof *t->init_feeds);
+  t->init_values = calloc(t->step.init_feed_count + 1u, sizeof *t->init_values);
+  t->results = calloc(t->step.fetch_count + 1u, sizeof *t->results);
+  t->times_us = calloc((size_t)o->steps + 1, sizeof *t->times_us);
+  if (!t->feeds || !t->values || !t->init_feeds || !t->init_values || !t->results || !t->times_us) {
+    s = no_memory();
+    goto out;
+  }
+  TFC_TRY(s, feed_values(t, given, t->step.feeds, t->step.feed_count, t->feeds, t->values));
+  TFC_TRY(s, feed_values(t, given, t->step.init_feeds, t->step.init_feed_count, t->init_feeds, t->init_values));
+out:
+  for (uint32_t i = 0; given && i < n; i++) run_feed_deinit(&given[i]);
+  free(given), free(requests), free(fetches), free(targets), free(inits);
+  return s;
+}
+
+static tfc_status initialise(struct training *t) {
+  const struct tfc_run_spec spec = {.feeds = t->init_feeds,
+                                    .feed_count = t->step.init_feed_count,
+                                    .targets = t->step.inits,
+                                    .target_count = t->step.init_count};
+  tfc_status s =
+      run_step(t->setup, &spec, t->init_values, NULL, &(struct tfc_run_options){.cancel = tfc_program_cancel()});
+  return s ? tfc_status_annotate(s, "initialising variables") : NULL;
+}
+
+static void release_results(struct training *t) {
+  for (uint32_t i = 0; t->results && i < t->step.fetch_count; i++) tfc_tensor_release(&t->results[i]);
+}
+
+static tfc_status take_steps(struct training *t, bool chief) {
+  const struct run_options *o = t->setup->options;
+  const struct tfc_run_spec spec = {.feeds = t->feeds,
+                                    .feed_count = t->step.feed_count,
+                                    .fetches = t->step.fetches,
+                                    .fetch_count = t->step.fetch_count,
+                                    .targets = t->step.targets,
+                                    .target_count = t->step.target_count};
+  const struct tfc_run_options options = {.cancel = tfc_program_cancel()};
+  const int64_t warmup = o->supervise ? 0 : o->warmup, total = o->steps + warmup;
+  int64_t saved = tfc_now_ns();
+  tfc_progress_begin("run");
+  for (int64_t i = t->done; i < total; i++) {
+    if (atomic_load(tfc_program_cancel()))
+      return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
+    tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
+    release_results(t);
+    const int64_t begin = tfc_now_ns();
+    TFC_RETURN_IF_ERROR(run_step(t->setup, &spec, t->values, t->results, &options));
+    const int64_t end = tfc_now_ns();
+    if (i >= warmup) t->times_us[t->taken++] = (double)(end - begin) * 1e-3;
+    if (chief && o->supervise && (double)(end - saved) * 1e-9 >= o->save_every && i + 1 < total) {
+      TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
+      saved = tfc_now_ns();
+    }
+  }
+  if (chief && o->supervise && total > t->done) TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, total));
+  tfc_progress_end("%lld steps", (long long)(total - t->done));
+  return NULL;
+}
+
+static tfc_status print(const struct training *t) {
+  const struct run_options *o = t->setup->options;
+  const struct tfc_quartiles q = t->taken ? tfc_quartiles_of(t->times_us, t->taken) : (struct tfc_quartiles){0};
+  char name[TFC_TASK_TEXT], a[32], b[32], c[32];
+  tfc_member_name(t->setup->member, name);
+  json_t *fetched = json_object();
+  for (uint32_t i = 0; i < t->step.fetch_count && i < o->fetches.count; i++) {
+    const struct tfc_tensor *r = &t->results[i];
+    if (r->dtype != TFC_FLOAT || tfc_tensor_elements(r) != 1) continue;
+    json_object_set_new(fetched, o->fetches.items[i], cli_json_number((double)*(const float *)r->data));
+    if (!o->common.json) printf("%s: %s = %.9g\n", name, o->fetches.items[i], (double)*(const float *)r->data);
+  }
+  tfc_status s = NULL;
+  if (o->common.json) {
+    json_t *document = json_pack("{s:s, s:o, s:{s:o, s:o, s:o, s:i}, s:I, s:O}", "task", name, "graph",
+                                 cli_json_string(o->graph), "step", "median_us", cli_json_number(q.median), "q1_us",
+                                 cli_json_number(q.q1), "q3_us", cli_json_number(q.q3), "steps", (int)t->taken,
+                                 "steps_before", (json_int_t)t->done, "fetched", fetched);
+    s = cli_json_print(document);
+    json_decref(document);
+  } else if (t->taken) {
+    printf("%s: step: median %s, quartiles %s to %s, %u steps\n", name, tfc_show_us(a, q.median), tfc_show_us(b, q.q1),
+           tfc_show_us(c, q.q3), t->taken);
+  } else {
+    printf("%s: all %lld steps had been taken\n", name, (long long)o->steps);
+  }
+  json_decref(fetched);
+  return s;
+}
+
+tfc_status run_train(struct run_setup *setup, bool chief) {
+  tfc_status s = NULL;
+  struct training t = {.setup = setup};
+  bool restored = false;
+  TFC_TRY(s, infer(&t));
+  if (setup->options->supervise) {
+    TFC_TRY(s, run_saves_open(setup, setup->options->supervise, &t.saves));
+    t.done = t.saves.steps;
+    if (chief) TFC_TRY(s, run_saves_restore(&t.saves, &restored));
+  }
+  if (chief && !restored) TFC_TRY(s, initialise(&t));
+  TFC_TRY(s, tfc_member_barrier(setup->member, "initialised", tfc_program_cancel()));
+  TFC_TRY(s, take_steps(&t, chief));
+  s = print(&t);
+out:
+  release_results(&t);
+  for (uint32_t i = 0; t.values && i < t.step.feed_count; i++) tfc_tensor_release(&t.values[i]);
+  for (uint32_t i = 0; t.init_values && i < t.step.init_feed_count; i++) tfc_tensor_release(&t.init_values[i]);
+  free(t.feeds), free(t.values), free(t.init_feeds), free(t.init_values), free(t.results), free(t.times_us);
+  run_saves_close(&t.saves);
+  tfc_step_spec_deinit(&t.step);
+  return s;
+}

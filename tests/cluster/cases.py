@@ -1,0 +1,459 @@
+"""Training jobs as TensorFlow 2.15 writes them: for each a function that builds the graph of one task, and says what the
+task's session runs. `generate.py` runs them in TensorFlow's own servers and keeps graphs, scripts and what came out.
+
+A case is CASES[name] = (cluster, build): build(job, task, cluster) returns a list of entries of the task's script, after
+building the default graph. An entry is barrier(name) or run(fetches, feeds, targets, check): `check` False where what
+comes depends on who is faster.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+CASES = {}
+
+
+def case(cluster):
+    def add(build):
+        CASES[build.__name__] = (cluster, build)
+        return build
+
+    return add
+
+
+def barrier(name):
+    return {"barrier": name}
+
+
+def name_of(thing):
+    if hasattr(thing, "handle"):  # of a resource variable, its value
+        return thing._graph_element.name
+    return thing if isinstance(thing, str) else thing.name
+
+
+def run(fetches=(), feeds=None, targets=(), check=True):
+    return {"fetches": [name_of(f) for f in fetches], "targets": [name_of(t) for t in targets],
+            "feeds": {name_of(k): v for k, v in (feeds or {}).items()}, "check": check}
+
+
+def together(*runs):
+    return {"together": list(runs)}
+
+
+def batch(seed, *shape):
+    return np.random.RandomState(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def placed(cluster, job, task, **more):
+    return v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device="/job:%s/task:%d" % (job, task), **more))
+
+
+def init(chief):
+    """The chief initialises, the others wait."""
+    ops = [run(targets=[v1.global_variables_initializer()])] if chief else []
+    return ops + [barrier("initialised")]
+
+
+def network(x, y, hidden=8):
+    """Two layers: the loss."""
+    v1.set_random_seed(1)
+    w1 = v1.get_variable("w1", [x.shape[1], hidden], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=1))
+    b1 = v1.get_variable("b1", [hidden], initializer=v1.zeros_initializer())
+    w2 = v1.get_variable("w2", [hidden, 1], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=2))
+    h = tf.tanh(tf.matmul(x, w1) + b1)
+    return tf.reduce_mean(tf.square(tf.matmul(h, w2) - y))
+
+
+def data(job_seed, step, rows=4, columns=3):
+    x = batch(100 * job_seed + step, rows, columns)
+    return x, np.sum(x, axis=1, keepdims=True).astype(np.float32)
+
+
+def placeholders(rows=None, columns=3):
+    return v1.placeholder(tf.float32, [rows, columns], "x"), v1.placeholder(tf.float32, [rows, 1], "y")
+
+
+def turns(task, count, tasks, steps, name="turn"):
+    """Entries in which one worker after the other takes a step, so that what comes is one thing only."""
+    entries = []
+    for step in range(steps):
+        for who in range(tasks):
+            if who == task:
+                entries += steps_of(count, step)
+            entries.append(barrier("%s" % name))
+    return entries
+
+
+def steps_of(make, step):
+    made = make(step)
+    return made if isinstance(made, list) else [made]
+
+
+def train_in_turns(job, task, cluster, optimizer, resource=False, steps=4, workers=2, **more):
+    """Between-graph replication, one worker after the other."""
+    with placed(cluster, job, task, **more):
+        v1.get_variable_scope().set_use_resource(resource)
+        x, y = placeholders()
+        loss = network(x, y)
+        step = v1.train.get_or_create_global_step()
+        train = optimizer().minimize(loss, global_step=step)
+
+    def one(i):
+        xs, ys = data(task + 1, i)
+        return [run([loss], {x: xs, y: ys}, [train]), run([step])]
+
+    return init(task == 0) + turns(task, one, workers, steps)
+
+
+def turn_case(name, optimizer, cluster={"ps": 1, "worker": 2}, **more):
+    def build(job, task, spec):
+        return train_in_turns(job, task, spec, optimizer, workers=cluster["worker"], **more)
+
+    build.__name__ = name
+    case(cluster)(build)
+
+
+turn_case("sgd", lambda: v1.train.GradientDescentOptimizer(0.1))
+turn_case("sgd_resource", lambda: v1.train.GradientDescentOptimizer(0.1), resource=True)
+turn_case("momentum", lambda: v1.train.MomentumOptimizer(0.05, 0.9))
+turn_case("nesterov_resource", lambda: v1.train.MomentumOptimizer(0.05, 0.9, use_nesterov=True), resource=True)
+turn_case("adam", lambda: v1.train.AdamOptimizer(0.01))
+turn_case("adam_resource_two_ps", lambda: v1.train.AdamOptimizer(0.01), {"ps": 2, "worker": 2}, resource=True)
+turn_case("adagrad_two_ps", lambda: v1.train.AdagradOptimizer(0.1), {"ps": 2, "worker": 2})
+turn_case("rmsprop", lambda: v1.train.RMSPropOptimizer(0.01))
+turn_case("ftrl_three_workers", lambda: v1.train.FtrlOptimizer(0.1), {"ps": 1, "worker": 3}, steps=3)
+turn_case("three_ps_one_worker", lambda: v1.train.GradientDescentOptimizer(0.1), {"ps": 3, "worker": 1})
+
+
+@case({"ps": 2, "worker": 2})
+def greedy_load(job, task, cluster):
+    loads = [0, 0]
+
+    def greedy(op):  # what TensorFlow's GreedyLoadBalancingStrategy with byte_size_load_fn does
+        at = int(np.argmin(loads))
+        shape = op.get_attr("shape")
+        loads[at] += int(np.prod([d.size for d in shape.dim])) * 4
+        return at
+
+    with placed(cluster, job, task, ps_strategy=greedy):
+        x, y = placeholders(columns=5)
+        loss = network(x, y, hidden=16)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    def one(i):
+        xs, ys = data(task + 1, i, columns=5)
+        return run([loss], {x: xs, y: ys}, [train])
+
+    return init(task == 0) + turns(task, one, 2, 4)
+
+
+def sync(job, task, cluster, workers, aggregate, steps, optimizer, resource=False, check=True):
+    """SyncReplicasOptimizer: the chief's queue runner applies what the accumulators gathered, and gives out tokens."""
+    chief = task == 0
+    with placed(cluster, job, task):
+        v1.get_variable_scope().set_use_resource(resource)
+        x, y = placeholders()
+        loss = network(x, y)
+        step = v1.train.get_or_create_global_step()
+        opt = v1.train.SyncReplicasOptimizer(optimizer(), replicas_to_aggregate=aggregate, total_num_replicas=workers)
+        train = opt.minimize(loss, global_step=step)
+        tokens = opt.get_init_tokens_op(num_tokens=0)
+        local = opt.chief_init_op if chief else opt.local_step_init_op
+        ready = opt.ready_for_local_init_op
+        if chief:
+            v1.train.add_queue_runner(opt.get_chief_queue_runner())
+        initialise = v1.global_variables_initializer()
+    entries = [run(targets=[initialise])] if chief else []
+    entries += [barrier("initialised"), run([ready], check=False), run(targets=[local])]
+    entries += ([run(targets=[tokens])] if chief else []) + [barrier("tokens")]
+    for i in range(steps):
+        xs, ys = data(task + 1, i)
+        # Tokens do not say whose they are: without the barrier a fast worker takes those of a slow one.
+        entries += [run([loss], {x: xs, y: ys}, [train], check=check), barrier("step")]
+    entries.append(run([step]))
+    if check:
+        entries.append(run(v1.trainable_variables()))
+    return entries
+
+
+def sync_case(name, workers, aggregate, optimizer, steps=5, ps=1, **more):
+    def build(job, task, cluster):
+        return sync(job, task, cluster, workers, aggregate, steps, optimizer, **more)
+
+    build.__name__ = name
+    case({"ps": ps, "worker": workers})(build)
+
+
+sync_case("sync_sgd", 2, 2, lambda: v1.train.GradientDescentOptimizer(0.1))
+sync_case("sync_sgd_resource", 2, 2, lambda: v1.train.GradientDescentOptimizer(0.1), resource=True)
+sync_case("sync_momentum_two_ps", 2, 2, lambda: v1.train.MomentumOptimizer(0.05, 0.9), ps=2)
+sync_case("sync_adam_three_workers", 3, 3, lambda: v1.train.AdamOptimizer(0.01), steps=4)
+sync_case("sync_backup", 3, 2, lambda: v1.train.GradientDescentOptimizer(0.1), steps=6, check=False)
+
+
+@case({"ps": 1, "worker": 3})
+def async_counts(job, task, cluster):
+    """Everybody at once: each update counts once."""
+    with placed(cluster, job, task):
+        total = v1.get_variable("total", [64], initializer=v1.zeros_initializer())
+        step = v1.train.get_or_create_global_step()
+        add = v1.assign_add(total, tf.fill([64], float(task + 1)), use_locking=True)
+        both = tf.group(add, v1.assign_add(step, 1, use_locking=True))
+    entries = init(task == 0) + [run(targets=[both], check=False) for _ in range(40)]
+    return entries + [barrier("all"), run([total, step])]
+
+
+@case({"ps": 2, "worker": 2})
+def async_training(job, task, cluster):
+    """Everybody at once, with an optimizer: as many steps as were taken."""
+    with placed(cluster, job, task):
+        x, y = placeholders()
+        loss = network(x, y)
+        step = v1.train.get_or_create_global_step()
+        train = v1.train.AdamOptimizer(0.01, use_locking=True).minimize(loss, global_step=step)
+    entries = init(task == 0)
+    for i in range(20):
+        xs, ys = data(task + 1, i)
+        entries.append(run([loss], {x: xs, y: ys}, [train], check=False))
+    return entries + [barrier("all"), run([step])]
+
+
+@case({"ps": 2, "worker": 2})
+def embeddings(job, task, cluster):
+    """A table partitioned over the ps; updates send rows alone."""
+    with placed(cluster, job, task):
+        table = v1.get_variable("table", [10, 4], partitioner=v1.fixed_size_partitioner(2),
+                                initializer=v1.random_uniform_initializer(-1, 1, seed=3))
+        ids = v1.placeholder(tf.int32, [None], "ids")
+        rows = v1.nn.embedding_lookup(table, ids, partition_strategy="div")
+        loss = tf.reduce_sum(tf.square(rows - 0.5))
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    def one(i):
+        return run([loss], {ids: np.array([i, 7 - i, 3 + task, 9], np.int32)}, [train])
+
+    return init(task == 0) + turns(task, one, 2, 4)
+
+
+@case({"ps": 1, "worker": 2})
+def embeddings_resource_adam(job, task, cluster):
+    with placed(cluster, job, task):
+        v1.get_variable_scope().set_use_resource(True)
+        table = v1.get_variable("table", [12, 3], initializer=v1.random_uniform_initializer(-1, 1, seed=3))
+        ids = v1.placeholder(tf.int64, [4], "ids")
+        loss = tf.reduce_sum(tf.square(v1.nn.embedding_lookup(table, ids) - 0.5))
+        train = v1.train.AdamOptimizer(0.05).minimize(loss)
+
+    def one(i):
+        return run([loss], {ids: np.array([i, 7 - i, 3 + task, 9], np.int64)}, [train])
+
+    return init(task == 0) + turns(task, one, 2, 4)
+
+
+@case({"ps": 1, "worker": 2})
+def clipped_with_decay(job, task, cluster):
+    """Clipping by the global norm, a decayed rate and an average: much of it on the ps."""
+    with placed(cluster, job, task):
+        x, y = placeholders()
+        loss = network(x, y)
+        step = v1.train.get_or_create_global_step()
+        rate = v1.train.exponential_decay(0.2, step, 2, 0.5, staircase=True)
+        opt = v1.train.GradientDescentOptimizer(rate)
+        pairs = opt.compute_gradients(loss)
+        clipped, norm = tf.clip_by_global_norm([g for g, _ in pairs], 0.5)
+        applied = opt.apply_gradients(zip(clipped, [v for _, v in pairs]), global_step=step)
+        averages = v1.train.ExponentialMovingAverage(0.9, step)
+        with tf.control_dependencies([applied]):
+            train = averages.apply(v1.trainable_variables())
+        average = averages.average(v1.trainable_variables()[0])
+
+    def one(i):
+        xs, ys = data(task + 1, i)
+        return [run([loss, norm], {x: xs, y: ys}, [train]), run([average, rate])]
+
+    return init(task == 0) + turns(task, one, 2, 3)
+
+
+@case({"worker": 3})
+def towers_in_one_graph(job, task, cluster):
+    """In-graph replication: one session, a tower in each of the other tasks, variables in the first."""
+    if task != 0:
+        return None
+    with v1.device("/job:worker/task:0"):
+        xs, ys = placeholders(rows=8)
+        opt = v1.train.MomentumOptimizer(0.05, 0.9)
+    grads, losses = [], []
+    for tower in range(2):
+        with v1.device(v1.train.replica_device_setter(
+                ps_tasks=1, ps_device="/job:worker/task:0", worker_device="/job:worker/task:%d" % (tower + 1))):
+            with v1.variable_scope(v1.get_variable_scope(), reuse=tower > 0):
+                loss = network(xs[4 * tower:4 * tower + 4], ys[4 * tower:4 * tower + 4])
+                losses.append(loss)
+                grads.append(opt.compute_gradients(loss))
+    with v1.device("/job:worker/task:0"):
+        mean = [(tf.add_n([g for g, _ in pair]) / 2, pair[0][1]) for pair in zip(*grads)]
+        train = opt.apply_gradients(mean)
+        total = tf.add_n(losses)
+    entries = [run(targets=[v1.global_variables_initializer()])]
+    for i in range(5):
+        a, b = data(1, i, rows=8)
+        entries.append(run([total], {xs: a, ys: b}, [train]))
+    return entries
+
+
+@case({"worker": 3})
+def layers_by_task(job, task, cluster):
+    """A model split over tasks: each layer, its variables and its gradients in one."""
+    if task != 0:
+        return None
+    x, y = placeholders()
+    h = x
+    for layer in range(3):
+        with v1.device("/job:worker/task:%d" % layer):
+            w = v1.get_variable("w%d" % layer, [3, 3], initializer=v1.random_uniform_initializer(-1, 1, seed=layer))
+            h = tf.sigmoid(tf.matmul(h, w))
+    with v1.device("/job:worker/task:2"):
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(h, 1, keepdims=True) - y))
+    train = v1.train.AdamOptimizer(0.05).minimize(loss, colocate_gradients_with_ops=True)
+    entries = [run(targets=[v1.global_variables_initializer()])]
+    for i in range(5):
+        a, b = data(1, i)
+        entries.append(run([loss], {x: a, y: b}, [train]))
+    return entries
+
+
+@case({"ps": 1, "worker": 2})
+def queue_between_workers(job, task, cluster):
+    """One worker puts what it makes into a queue on the ps, the other takes it."""
+    with v1.device("/job:ps/task:0"):
+        queue = v1.FIFOQueue(3, [tf.float32, tf.int32], [[2], []], shared_name="work")
+    with v1.device("/job:worker/task:%d" % task):
+        value = v1.placeholder(tf.float32, [2], "value")
+        number = v1.placeholder(tf.int32, [], "number")
+        put = queue.enqueue([value * 2, number + 1])
+        got = queue.dequeue()
+        twice = got[0] * 10.0
+    if task == 0:
+        return [run(feeds={value: batch(i, 2), number: np.int32(i)}, targets=[put]) for i in range(8)] + [
+            run(targets=[queue.close()])]
+    return [run([twice, got[1]]) for _ in range(8)]
+
+
+@case({"ps": 1, "worker": 2})
+def input_queue_runner(job, task, cluster):
+    """A worker's own input queue, filled by its queue runner, feeds training on the ps."""
+    with placed(cluster, job, task):
+        w = v1.get_variable("w", [2], initializer=v1.ones_initializer())
+    with v1.device("/job:worker/task:%d" % task):
+        source = tf.constant(batch(task, 6, 2))
+        row = v1.train.slice_input_producer([source], shuffle=False, capacity=4)[0]
+        loss = tf.reduce_sum(tf.square(w - row))
+    with placed(cluster, job, task):
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    local = v1.local_variables_initializer()
+
+    def one(i):
+        return run([loss], targets=[train])
+
+    return init(task == 0) + [run(targets=[local])] + turns(task, one, 2, 4)
+
+
+@case({"ps": 1, "worker": 2})
+def branches(job, task, cluster):
+    """tf.cond with its sides in other tasks than its predicate."""
+    with placed(cluster, job, task):
+        w = v1.get_variable("w", [3], initializer=v1.ones_initializer())
+        x = v1.placeholder(tf.float32, [3], "x")
+
+        def far():
+            with v1.device("/job:ps/task:0"):
+                return w * x + 1.0
+
+        def near():
+            return w - x
+
+        v1.disable_control_flow_v2()
+        out = tf.cond(tf.reduce_sum(x) > 0, far, near)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.square(out)))
+
+    def one(i):
+        return run([out], {x: batch(10 * task + i, 3)}, [train])
+
+    return init(task == 0) + turns(task, one, 2, 4)
+
+
+@case({"ps": 1, "worker": 1})
+def loop_on_worker(job, task, cluster):
+    """A loop in the worker over weights of the ps, with gradients through it."""
+    v1.disable_control_flow_v2()
+    with placed(cluster, job, task):
+        w = v1.get_variable("w", [3, 3], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=4))
+        x = v1.placeholder(tf.float32, [2, 3], "x")
+    with v1.device("/job:worker/task:0"):
+        here = tf.identity(w)
+        _, out = v1.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, here))), [0, x])
+        loss = tf.reduce_sum(out)
+    with placed(cluster, job, task):
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return init(True) + [run([loss], {x: batch(i, 2, 3)}, [train]) for i in range(4)]
+
+
+@case({"ps": 1, "worker": 2})
+def strings(job, task, cluster):
+    """Strings between tasks."""
+    with v1.device("/job:ps/task:0"):
+        w = v1.get_variable("w", [4], initializer=v1.ones_initializer())
+        words = tf.constant(["a", "bb", "ccc", "dddd"])
+    with v1.device("/job:worker/task:%d" % task):
+        i = v1.placeholder(tf.int32, [], "i")
+        word = tf.strings.join([words[i], tf.as_string(tf.reduce_sum(w))], "-")
+        length = tf.strings.length(word)
+    with v1.device("/job:ps/task:0"):
+        add = v1.assign_add(w, tf.fill([4], tf.cast(length, tf.float32)))
+
+    def one(k):
+        return run([word, length], {i: np.int32((k + task) % 4)}, [add])
+
+    return init(task == 0) + turns(task, one, 2, 3)
+
+
+@case({"ps": 1, "worker": 2})
+def random_and_dropout(job, task, cluster):
+    """Seeded random operations in two tasks."""
+    with placed(cluster, job, task):
+        v1.set_random_seed(5)
+        x, y = placeholders(rows=4)
+        loss = network(tf.nn.dropout(x, rate=0.3, seed=7) + v1.random_normal([4, 3], seed=8), y)
+        with v1.device("/job:ps/task:0"):
+            noise = v1.random_uniform([2], seed=9)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    def one(i):
+        xs, ys = data(task + 1, i)
+        return [run([loss, noise], {x: xs, y: ys}, [train]), run([noise])]
+
+    return init(task == 0) + turns(task, one, 2, 3)
+
+
+@case({"chief": 1, "ps": 1, "worker": 1})
+def chief_and_container(job, task, cluster):
+    """Another job's name, and a container: the same name twice, two variables."""
+    with v1.device("/job:ps/task:0"):
+        a = v1.get_variable("a", [2], initializer=v1.zeros_initializer())
+        with v1.container("other"), v1.variable_scope("in"):
+            b = v1.get_variable("a", [2], initializer=v1.ones_initializer())
+        add = tf.group(v1.assign_add(a, [1.0, 2.0]), v1.assign_add(b, [10.0, 20.0]))
+    if job == "chief":
+        return init(True) + [run(targets=[add]), barrier("one"), barrier("two"), run([a, b])]
+    return init(False) + [barrier("one"), run(targets=[add]), barrier("two"), run([a, b])]
+
+
+@case({"ps": 1, "worker": 2})
+def steps_together(job, task, cluster):
+    """A client that runs several steps at once."""
+    with placed(cluster, job, task):
+        total = v1.get_variable("total", [], initializer=v1.zeros_initializer())
+        add = v1.assign_add(total, 1.0, use_locking=True)
+    entries = init(task == 0)
+    entries += [together(*[run(targets=[add], check=False) for _ in range(4)]) for _ in range(5)]
+    return entries + [barrier("all"), run([total])]

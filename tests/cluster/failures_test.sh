@@ -1,0 +1,70 @@
+# A task that is killed, or that stops answering, ends the job within 10 s, with exit code 4, and it is said which, where
+# and what it did last. What was saved until then is where the next start goes on, to the bit.
+#
+#   failures_test.sh BUILD_FOLDER
+build=$1
+source tests/cluster/mpirun.sh
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+case=tests/cluster/golden/adam
+fail() {
+  echo "$*"
+  cat "$out/log"
+  exit 1
+}
+
+# Workers that never come to an end.
+steps=$(yes '{"targets": ["global_step"]}' | head -n 60000 | paste -sd,)
+echo "{\"runs\": [$(sed -n 2p $case/script.worker.0.json | sed 's/,$//'), {\"barrier\": \"a\"}, $steps]}" >"$out/s.worker.0.json"
+echo "{\"runs\": [{\"barrier\": \"a\"}, $steps]}" >"$out/s.worker.1.json"
+
+# children NAME: processes of the job that are tasks, not their guards.
+children() {
+  local p
+  for p in $(pgrep -f -- "--out $out/$1\$"); do
+    tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q -- "^[^ ]*tfc-run .*--out $out/$1 \$" && echo "$p"
+  done
+}
+
+# with SIGNAL TEXT: the second task gets the signal.
+with() {
+  local signal=$1 text=$2 begin code
+  mpirun_here 3 "$build/bin/tfc-run" -q --graph "$case/graph.{job}.{task}.meta" --cluster ps=1,worker=2 \
+    --run "$out/s.json" --out "$out/$signal" >"$out/log" 2>&1 &
+  local job=$!
+  for _ in $(seq 100); do
+    [ "$(children "$signal" | wc -l)" -eq 3 ] && [ -e "$out/$signal/worker.1/5" ] && break
+    sleep 0.2
+  done
+  local victim
+  victim=$(children "$signal" | sed -n 2p)
+  [ -n "$victim" ] || fail "$signal: no task to be seen"
+  begin=$(date +%s%N)
+  kill -s "$signal" "$victim"
+  wait "$job"
+  code=$?
+  local ms=$((($(date +%s%N) - begin) / 1000000))
+  kill -s KILL "$victim" 2>/dev/null
+  [ "$code" -eq 4 ] || fail "$signal: exit code $code, not 4"
+  [ "$ms" -lt 10000 ] || fail "$signal: $ms ms"
+  grep -q "/job:[a-z]*/task:[0-9] on $(hostname) .*the last it did: ..*" "$out/log" || fail "$signal: it is not said which"
+  grep -q "$text" "$out/log" || fail "$signal: no '$text'"
+  echo "$signal: exit code 4"
+}
+with KILL 'was ended by signal 9'
+with STOP 'has said nothing for'
+
+# train NAME STEPS: one client, whose variables are in another task.
+train() {
+  mpirun_here 2 "$build/bin/tfc-run" --json --graph "$out/train.{job}.{task}.meta" --cluster ps=1,worker=1 \
+    --supervise "$out/$1" --save-every 0.02s --steps "$2" --target Adam --fetch Mean:0 >"$out/$1.json" 2>"$out/log"
+}
+cp $case/graph.worker.0.meta "$out/train.worker.0.meta"
+train whole 60 || fail 'training failed'
+train parts 25 || fail 'training failed'
+train parts 60 || fail 'going on failed'
+grep -q '"steps_before": 25' "$out/parts.json" || fail "it did not go on: $(cat "$out/parts.json")"
+grep -q 'model.ckpt-25: [0-9]* variables restored' "$out/log" || fail 'nothing was restored'
+cmp "$out/whole/model.ckpt-60.data-00000-of-00001" "$out/parts/model.ckpt-60.data-00000-of-00001" || fail 'other bits'
+[ "$(ls "$out/parts" | grep -c index)" -le 5 ] || fail 'more than five checkpoints'
+echo 'resumed: the same bits'
