@@ -18,13 +18,13 @@ stats $names using 1 nooutput
 m = STATS_records
 array label[m]
 stats $names using (label[int($0) + 1] = sprintf("%s  %.4g %s", short(strcol(2), 22), $3 * scale, unit), $1) nooutput
+stats $steps using 1 nooutput
+length = (STATS_max - STATS_min) * scale
 eval PICTURE(340, m)
 set xlabel "time of a step [".unit."]"
 set ylabel "share of the steps [%]"
 set yrange [0:100]
 set offsets graph 0.02, graph 0.02, 0, 0
-stats $steps using 1 nooutput
-length = (STATS_max - STATS_min) * scale
 if (!wide && length > 0) { set xtics tick_of(length) }
 dash(k) = k < 2 ? 1 : k < 7 ? k - 1 : k - 6
 plot for [k = 1:m] $steps using ($3 == k ? $1 * scale : NaN):(100 * $2) with steps dt dash(k) lw (k == 1 ? 2.4 : 1.4) \
