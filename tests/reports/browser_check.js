@@ -35,6 +35,7 @@
       });
       document.querySelectorAll('.timeline').forEach((t) => { texts += apart('timeline', [...t.querySelectorAll('.lane, .axis i')], t); });
       document.querySelectorAll('.map').forEach((m) => { texts += apart('map', [...m.querySelectorAll('span')], m); });
+      document.querySelectorAll('.note').forEach((e) => { if (/gnuplot/.test(e.textContent)) faults.push('not drawn: ' + e.textContent.slice(0, 200)); });
       document.querySelectorAll('.card b, .card span, h1, h2, h3').forEach((e) => {
         if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth) faults.push('cut off: ' + say(e));
       });
