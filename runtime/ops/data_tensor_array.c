@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/memory_account.h"
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/state_common.h"
 
@@ -26,6 +27,8 @@ struct tensor_array {
   bool dynamic, clear_after_read, identical, is_gradient, closed, size_fixed;
   TFC_ARRAY(struct element) elements;
   TFC_ARRAY(struct gradient) gradients;
+  struct tfc_memory_account *account; // that the elements' records are counted on
+  size_t counted;
 };
 
 static void array_destroy(struct tfc_object *self) {
@@ -36,11 +39,20 @@ static void array_destroy(struct tfc_object *self) {
     tfc_object_release(&a->gradients.data[i].array->object);
   }
   tfc_array_free(&a->elements);
+  tfc_account_give(a->account, a->counted);
   tfc_array_free(&a->gradients);
   pthread_mutex_destroy(&a->lock);
   free(a);
 }
 static const struct tfc_object_type array_type = {.name = "tensor array", .destroy = array_destroy};
+
+// Records of elements count against the limit of memory before any of them holds a tensor: a graph says how many.
+static tfc_status array_resize(struct tensor_array *a, size_t count) {
+  const size_t bytes = count * sizeof(struct element), more = bytes > a->counted ? bytes - a->counted : 0;
+  if (more && !tfc_account_take(a->account, more)) return tfc_account_exhausted(a->account, more);
+  a->counted += more;
+  return tfc_array_resize(&a->elements, count) ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
 
 static tfc_status array_new(tfc_dtype dtype, const struct tfc_shape *shape, int64_t size, struct tensor_array **out) {
   struct tensor_array *a = calloc(1, sizeof *a);
@@ -49,10 +61,14 @@ static tfc_status array_new(tfc_dtype dtype, const struct tfc_shape *shape, int6
   pthread_mutex_init(&a->lock, NULL);
   a->dtype = dtype;
   a->element_shape = *shape;
-  if (size < 0 || size > 1 << 30 || !tfc_array_resize(&a->elements, size)) {
+  a->account = tfc_account_current();
+  tfc_status s = size < 0 || size > 1 << 30
+                     ? tfc_status_make(TFC_INVALID_ARGUMENT, "Size should be >= 0 and fit into memory, but is %lld",
+                                       (long long)size)
+                     : array_resize(a, (size_t)size);
+  if (s) {
     array_destroy(&a->object);
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "Size should be >= 0 and fit into memory, but is %lld",
-                           (long long)size);
+    return s;
   }
   for (int64_t i = 0; i < size; i++) a->elements.data[i].shape = TFC_SHAPE_UNKNOWN;
   *out = a;
@@ -214,7 +230,7 @@ static tfc_status write_at(struct tfc_kernel_ctx *ctx, struct tensor_array *a, i
              (long long)index, a->elements.count);
   if (index >= (int64_t)a->elements.count) {
     size_t had = a->elements.count;
-    if (!tfc_array_resize(&a->elements, index + 1)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, array_resize(a, (size_t)index + 1));
     for (size_t i = had; i < a->elements.count; i++) a->elements.data[i].shape = TFC_SHAPE_UNKNOWN;
   }
   if (!tfc_shape_compatible(&a->element_shape, &v->shape))

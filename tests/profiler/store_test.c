@@ -690,8 +690,24 @@ static void test_lock_files(void **state) {
   free(usual);
 }
 
+// Opening a pipe waits for whoever writes to it, which may be nobody.
+static void test_a_pipe_is_no_database(void **state) {
+  (void)state;
+  struct tfc_store *store = NULL;
+  unlink(path);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  alarm(30); // what waits ends the suite
+  assert_fails(tfc_store_open(path, &(struct tfc_store_options){.write = false}, &store), TFC_INVALID_ARGUMENT,
+               "not a regular file");
+  assert_fails(tfc_store_open(path, &(struct tfc_store_options){.write = true, .purpose = "a test"}, &store),
+               TFC_DATA_LOSS, "not a regular file");
+  alarm(0);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_a_pipe_is_no_database, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_how, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_gaps_of_segments, set_up, tear_down),
