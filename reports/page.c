@@ -95,20 +95,22 @@ static void add_plot(struct tfc_page *p, const char *name, const struct tfc_plot
 }
 
 static tfc_status add_plots(struct tfc_page *p) {
-  enum { MOST = 32 };
-  const char *names[MOST];
-  struct tfc_plot drawn[MOST] = {0};
-  uint32_t count = 0;
   tfc_status s = NULL;
-  for (int place = 0; count < MOST && (names[count] = tfc_plot_next(place, &place)) != NULL; count++) {
-  }
+  uint32_t count = 0, k = 0;
+  for (int place = 0; tfc_plot_next(place, &place) != NULL;) count++;
+  const char **names = calloc(count + 1, sizeof *names);
+  struct tfc_plot *drawn = calloc(count + 1, sizeof *drawn);
+  if (!names || !drawn) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (int place = 0; k < count; k++) names[k] = tfc_plot_next(place, &place);
   TFC_TRY(s, tfc_plots_draw(p->store, names, count, &p->args, p->scale, drawn));
   for (uint32_t i = 0; i < count; i++) {
     if (!drawn[i].left_out) add_plot(p, names[i], &drawn[i]);
     if (strncmp(names[i], "memory.", 7) == 0) TFC_TRY(s, tfc_page_memory(p));
   }
 out:
-  for (uint32_t i = 0; i < count; i++) tfc_plot_deinit(&drawn[i]);
+  for (uint32_t i = 0; drawn && i < count; i++) tfc_plot_deinit(&drawn[i]);
+  free(drawn);
+  free(names);
   return s;
 }
 

@@ -127,8 +127,9 @@ static void log_transfer(struct tfc_engine *e, const struct tfc_engine_transfer 
   if (!tfc_array_push(&e->log, entry) || !tfc_array_push(&e->log_sequence, 0u)) e->failed = true;
 }
 
-// Appends a transfer to the list. In the plain case it starts at once if its wire is free and nobody waits for it:
-// nothing else in this round could prevent that.
+// Adds a transfer. `plain`: the problem is a plain one (engine.h). Then the transfer starts at once if its wire is free
+// and no other transfer waits for that wire: no other event of the same instant can change that. Otherwise it waits,
+// and start_transfers() decides when all events of the instant are known.
 INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t to, uint32_t *touched, bool plain) {
   const struct tfc_pair *pair = tfc_problem_pair(e->problem, from, to);
   if (__builtin_expect(!pair->linked, 0)) return false;

@@ -521,11 +521,8 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
   tfc_graph_retain(graph);
   pthread_mutex_init(&session->lock, NULL);
   session->told = calloc(task->count, sizeof *session->told);
-  const struct tfc_execution how = {.rewrites = execution->rewrites,
-                                    .captures = execution->captures,
-                                    .gpu_math = execution->gpu_math,
-                                    .cpu = execution->cpu,
-                                    .seed = execution->seed};
+  struct tfc_execution how = *execution;
+  how.threads = 0, how.limits = NULL, how.limit_count = 0; // each task has its own
   tfc_execution_format(&how, &text);
   session->execution = tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
   if (!session->told || !session->execution || text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

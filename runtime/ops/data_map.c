@@ -222,7 +222,8 @@ static void map_run(struct map *m) {
 }
 
 // --- Kernels -------------------------------------------------------------------------------------------------------
-// Indices ascend (of what is put), name parts, and the values or outputs are of their types.
+// Checks that the indices ascend, that each is the number of a part of the map, and that each value (or output) has the
+// dtype of its part.
 static tfc_status check(const struct tfc_kernel_ctx *ctx, const struct map *m, enum what what) {
   const struct tfc_tensor *indices = ctx->inputs[what == TAKE_ANY ? 0 : 1];
   const uint32_t first = what == TAKE_ANY;

@@ -137,8 +137,8 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_CLONES_c64
 #define OPS_CLONES_c128
 
-// Quotients of complex numbers as TensorFlow's vectors take them: the divisor is scaled by its larger part first, so
-// that nothing overflows on the way; of infinite parts that gives NaN.
+// Division of complex numbers as TensorFlow's vector code does it: both operands are first divided by the larger part
+// of the divisor, which avoids overflow. If a part of the divisor is infinite, the result is NaN.
 #define OPS_DIVIDE(t, r, make)                                                                                         \
   static inline ops_##t ops_divide_##t(ops_##t x, ops_##t y) {                                                         \
     const ops_##r a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;                                      \

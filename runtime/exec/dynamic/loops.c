@@ -64,8 +64,9 @@ static bool edge_fits(const struct finder *x, uint32_t f, uint32_t e, turn_part 
   return true;
 }
 
-// Orders the nodes of a frame, each with its part. A stack is used (the last ready node first), so that values are read
-// soon after they are computed.
+// Sorts the nodes of frame `f` topologically and finds for each to which part of the loop it belongs (turn_part). Nodes
+// that are ready wait on a stack: the one that became ready last comes first, so that a value is read soon after it is
+// computed. False: the frame does not have the form of a loop.
 static bool put_in_order(struct finder *x, uint32_t f, const uint32_t *nodes, uint32_t *stack) {
   const struct tfc_dynamic *d = x->d;
   uint32_t depth = 0;

@@ -96,8 +96,9 @@ static tfc_status upload(struct maker *m, uint32_t v, uint16_t device, struct tf
   return NULL;
 }
 
-// The slot from which an operation reads, in its own memory, with the shape of its view. `out_read`: set if it is a
-// variable that is read by value.
+// Gets the slot from which operation `op` reads its input k: the slot of the value or of its copy at the operation's
+// location, or a new one if the operation sees the value with another shape (in->view). Sets *out_read if the input is
+// a variable that is read by value.
 static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32_t k, struct tfc_tensor **out,
                              struct tfc_variable_read *out_read) {
   const struct tfc_ir_input *in = &op->inputs[k];

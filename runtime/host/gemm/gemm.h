@@ -39,8 +39,9 @@ void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_f
 // elements, out[i * 8 + r] = A(row + r, i). Rows beyond `rows` may contain anything. Any thread.
 struct tfc_gemm_source {
   void (*pack)(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out);
-  // For rows that are stored as `pieces` pieces of `length` elements each: writes the addresses for 8 rows to out
-  // [pieces, 8]; some pieces may be made in `edge` [pieces, 8, length]. NULL: rows are not stored so.
+  // NULL, or each row consists of `pieces` runs of `length` elements, and a run is contiguous in memory. Sets
+  // out[p * 8 + r] to the address of run p of row `row` + r. A run that is not in memory as it is (it contains padding)
+  // is written to `edge` [pieces, 8, length], and its address is the one there.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
 };

@@ -1,8 +1,9 @@
-// Each thread takes pieces of positions. It packs its part of dy and of the patches, which stays in its cache and is
-// often there already, and multiplies. The sum of each piece is stored, and the sums are added in the order of the
-// pieces: so the result does not depend on which thread computed which piece.
+// The gradient dw of a convolution's filter. The output positions are divided into pieces. A thread takes a piece,
+// packs the piece's rows of dy and of the patches (little enough for its cache), and multiplies. The products of all
+// pieces are kept apart and added in the order of the pieces, so that the bits do not depend on which thread computed
+// which piece.
 //
-// If there are fewer pieces than threads, dw is divided into parts, too; then more has to be packed.
+// If there are fewer pieces than threads, dw itself is divided too; then several threads pack the same rows.
 #include "runtime/device/cpu/conv/pieces.h"
 
 #include "runtime/host/gemm/scratch.h"
