@@ -3,7 +3,6 @@
 // MPI messages, sent straight from and received straight into the tensor's memory.
 #include <mpi.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,10 +268,8 @@ static tfc_status progress(struct tfc_transport *base, int64_t wait_ns) {
     if (any) t->last_event = now, t->sleep_ns = SHORTEST_SLEEP_NS;
     if (now - begin >= wait_ns) return NULL;
     if (any || t->incomplete) continue;
-    if (now - t->last_event < SPIN_NS) {
-      sched_yield();
-      continue;
-    }
+    // Looks again at once for a short time: who gives up the core waits for a whole time slice of somebody else.
+    if (now - t->last_event < SPIN_NS) continue;
     int64_t sleep_ns = t->sendings ? SHORTEST_SLEEP_NS : t->sleep_ns;
     if (sleep_ns > wait_ns - (now - begin)) sleep_ns = wait_ns - (now - begin);
     sleep_unless_asked(t, sleep_ns);
