@@ -252,12 +252,28 @@ static tfc_status read_root(struct reader *r, struct tfc_machine *m) {
   return NULL;
 }
 
+// libyaml takes time that grows with the square of the brackets that are open. Those in texts and comments count too:
+// nobody has so many of them.
+enum { MOST_BRACKETS = 256 };
+static tfc_status check_brackets(tfc_str text) {
+  int open = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    open += text.data[i] == '[' || text.data[i] == '{';
+    open -= open > 0 && (text.data[i] == ']' || text.data[i] == '}');
+    if (open > MOST_BRACKETS)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "more than %d brackets are open", MOST_BRACKETS);
+  }
+  return NULL;
+}
+
 tfc_status tfc_machine_parse(tfc_str text, const char *path, struct tfc_machine **out) {
   tfc_status s = NULL;
   struct tfc_machine *m = NULL;
   struct reader r = {.path = path};
   yaml_parser_t parser;
   bool parsed = false;
+  s = check_brackets(text);
+  if (s) return tfc_status_annotate(s, "%s", path);
   if (!yaml_parser_initialize(&parser)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for YAML");
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
   if (!yaml_parser_load(&parser, &r.document)) TFC_TRY(s, tfc_yaml_problem(&parser));

@@ -403,11 +403,27 @@ static void test_strings_are_utf8(void **state) {
   }
 }
 
+// Reading them took time that grew with the square of their number.
+static void test_many_brackets_are_refused(void **state) {
+  (void)state;
+  static char text[100000];
+  struct tfc_machine *m = NULL;
+  memset(text, '[', sizeof text);
+  assert_fails(tfc_machine_parse((tfc_str){text, sizeof text}, "deep.yaml", &m), TFC_INVALID_ARGUMENT,
+               "deep.yaml: more than 256 brackets");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_strings_are_utf8), cmocka_unit_test(test_bad_graphs), cmocka_unit_test(test_graph),
-      cmocka_unit_test(test_bad_machines),     cmocka_unit_test(test_machine),    cmocka_unit_test(test_placement),
-      cmocka_unit_test(test_long_steps),       cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_many_brackets_are_refused),
+      cmocka_unit_test(test_strings_are_utf8),
+      cmocka_unit_test(test_bad_graphs),
+      cmocka_unit_test(test_graph),
+      cmocka_unit_test(test_bad_machines),
+      cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_placement),
+      cmocka_unit_test(test_long_steps),
+      cmocka_unit_test(test_exit_codes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
