@@ -97,7 +97,8 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
   const struct tfc_cpu_kernel *k = NULL;
   while (r->fast_kernels && (k = tfc_cpu_kernel_next(name, main_type(g, n), k))) {
     struct tfc_prepare_ctx attempt = base;
-    struct tfc_cpu_prepare cp = {.base = &attempt, .op = op->outputs ? op : NULL, .device = r->device};
+    struct tfc_cpu_prepare cp = {
+        .base = &attempt, .op = op->outputs ? op : NULL, .device = r->device, .variant = k->variant};
     tfc_status s = k->prepare ? k->prepare(&cp) : NULL;
     if (!s) {
       c->run = k->run;

@@ -83,6 +83,7 @@ static void try_row(void *arg, const struct tfc_cuda_kernel *row) {
   base->state = NULL;
   base->release = NULL;
   s->prepare->scratch = 0;
+  s->prepare->variant = tfc_cuda_variant(row->flags);
   if (row->prepare) s->status = row->prepare(s->prepare);
   if (!s->status || tfc_status_code(s->status) != TFC_UNIMPLEMENTED) s->found = row;
 }

@@ -3,7 +3,7 @@
 //
 //   static tfc_status matmul_prepare(struct tfc_cpu_prepare *p) { ... p->base->state = ...; return NULL; }
 //   static tfc_status matmul_run(struct tfc_kernel_ctx *ctx) { ... }
-//   static const struct tfc_cpu_kernel rows[] = {{"MatMul", TFC_TYPE_BIT(TFC_FLOAT), matmul_prepare, matmul_run}};
+//   static const struct tfc_cpu_kernel rows[] = {{"MatMul", TFC_TYPE_BIT(TFC_FLOAT), matmul_prepare, matmul_run, 0}};
 //   TFC_CPU_KERNELS(rows);
 #ifndef TFC_RUNTIME_DEVICE_CPU_KERNELS_H
 #define TFC_RUNTIME_DEVICE_CPU_KERNELS_H
@@ -14,6 +14,7 @@ struct tfc_cpu_prepare {
   struct tfc_prepare_ctx *base;    // graph, node, shapes, constants; state and release are set here
   const struct tfc_segment_op *op; // its slots; an output with data has a planned place. NULL: a single launch
   const struct tfc_device *device; // info.cores: threads of parallel_for
+  int variant;                     // the row's
 };
 struct tfc_cpu_kernel {
   const char *op;
@@ -22,6 +23,7 @@ struct tfc_cpu_kernel {
   // then the reference kernel with the op's own prepare. Any other error makes the plan fail.
   tfc_status (*prepare)(struct tfc_cpu_prepare *p);
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
+  int variant; // what `prepare` needs to know where it serves several ops: a number of the file's own
 };
 struct tfc_cpu_kernels {
   const struct tfc_cpu_kernel *rows;

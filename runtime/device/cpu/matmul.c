@@ -44,14 +44,20 @@ static void release(void *state) {
   free(s->kept);
 }
 
+// Variants of the rows.
+enum {
+  BATCH = 1,
+  SAME_SHAPES = 2, // of a sum's terms, or of a batch's operands: nothing is broadcast
+};
+
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
   struct state *s = TFC_ARENA_NEW(base->arena, struct state);
   if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  bool batch = tfc_str_starts(base->node->op, "Batch");
+  const bool batch = p->variant & BATCH;
   s->transpose_a = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_x" : "transpose_a", false);
   s->transpose_b = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_y" : "transpose_b", false);
-  s->same_shapes = strcmp(base->def->name, "_AddNProduct") == 0;
+  s->same_shapes = p->variant & SAME_SHAPES;
   base->state = s;
   if (!batch) {
     s->kept = calloc(1, sizeof *s->kept);
@@ -232,7 +238,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(operands(ctx, &batch.first, &batch.m, &batch.n));
   struct tfc_shape sa = a->shape, sb = b->shape;
   sa.rank -= 2, sb.rank -= 2;
-  TFC_KERNEL_CHECK(!tfc_str_is(ctx->node->op, "BatchMatMul") || tfc_shape_equal(&sa, &sb),
+  TFC_KERNEL_CHECK(!((const struct state *)ctx->state)->same_shapes || tfc_shape_equal(&sa, &sb),
                    "In[0] and In[1] must have the same batch dimensions");
   TFC_RETURN_IF_ERROR(tfc_shape_broadcast(&sa, &sb, &batch.shape));
   int64_t count = tfc_shape_elements(&batch.shape);
@@ -259,10 +265,10 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
 }
 
 static const struct tfc_cpu_kernel rows[] = {
-    {"MatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, matmul},
-    {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product},
-    {"_AddNProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product},
-    {"BatchMatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul},
-    {"BatchMatMulV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul},
+    {"MatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, matmul, 0},
+    {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, 0},
+    {"_AddNProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, SAME_SHAPES},
+    {"BatchMatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul, BATCH | SAME_SHAPES},
+    {"BatchMatMulV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul, BATCH},
 };
 TFC_CPU_KERNELS(rows);

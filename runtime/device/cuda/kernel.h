@@ -53,6 +53,7 @@ struct tfc_cuda_prepare {
   struct tfc_cuda_library *library;
   // Bit i: input/output i is in host memory when the kernel is launched (tfc_host_bit).
   uint32_t host_inputs, host_outputs;
+  int variant;    // the row's
   size_t scratch; // out: device bytes that launch gets in l->scratch, 256-byte aligned, shared by all kernels of the
                   // device and undefined at first. Kernels of unknown shapes call tfc_kernel_scratch instead.
   const char *library_note; // out, optional: static text for reports: which algorithm was chosen
@@ -75,6 +76,11 @@ enum tfc_cuda_kernel_flags {
   TFC_CUDA_ON_SMALL = 1 << 4, // plain types of at most 8 bytes
   TFC_CUDA_ON_PLAIN = 1 << 5,
 };
+// What `prepare` needs to know where it serves several ops: a number of the file's own, given to it as `variant`.
+#define TFC_CUDA_VARIANT(number) ((uint32_t)(number) << 16)
+static inline int tfc_cuda_variant(uint32_t flags) {
+  return (int)(flags >> 16);
+}
 struct tfc_cuda_kernel {
   const char *op;
   uint32_t types; // bits of the dtypes of input 0 (of output 0 where there is no input); 0: any
@@ -82,7 +88,7 @@ struct tfc_cuda_kernel {
   // show its message as the reason if no row is left. Any other error makes the plan fail.
   tfc_status (*prepare)(struct tfc_cuda_prepare *p);
   tfc_status (*launch)(struct tfc_cuda_launch *l);
-  uint32_t flags;
+  uint32_t flags; // and TFC_CUDA_VARIANT
 };
 struct tfc_cuda_kernels {
   const struct tfc_cuda_kernel *rows;

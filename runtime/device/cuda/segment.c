@@ -61,7 +61,8 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                                   .op = op->outputs ? op : NULL,
                                   .library = &d->library,
                                   .host_inputs = op->host_inputs,
-                                  .host_outputs = op->host_outputs};
+                                  .host_outputs = op->host_outputs,
+                                  .variant = tfc_cuda_variant(row->flags)};
     tfc_status s = row->prepare ? row->prepare(&cp) : NULL;
     if (!s) s = fit_scratch(d, cp.scratch);
     if (!s) {

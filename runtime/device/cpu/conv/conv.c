@@ -38,8 +38,7 @@ static tfc_status declined(void) {
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
-  tfc_str op = base->node->op;
-  enum role role = tfc_str_ends(op, "Input") ? BACKWARD_INPUT : tfc_str_ends(op, "Filter") ? BACKWARD_FILTER : FORWARD;
+  const enum role role = (enum role)p->variant;
   if (base->input_dtypes[role == BACKWARD_INPUT ? 1 : 0] != TFC_FLOAT) return declined();
   struct tfc_window w;
   tfc_status s = tfc_window_read(base->graph, base->node, 4, &w);
@@ -408,8 +407,8 @@ static tfc_status run(struct tfc_kernel_ctx *ctx) {
 }
 
 static const struct tfc_cpu_kernel rows[] = {
-    {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run},
-    {"Conv2DBackpropInput", 0, prepare, run},
-    {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT), prepare, run},
+    {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, FORWARD},
+    {"Conv2DBackpropInput", 0, prepare, run, BACKWARD_INPUT},
+    {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, BACKWARD_FILTER},
 };
 TFC_CPU_KERNELS(rows);

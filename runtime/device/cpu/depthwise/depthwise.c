@@ -83,8 +83,7 @@ static void meet_columns(struct depthwise *d) {
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
-  tfc_str op = base->node->op;
-  enum role role = tfc_str_ends(op, "Input") ? BACKWARD_INPUT : tfc_str_ends(op, "Filter") ? BACKWARD_FILTER : FORWARD;
+  const enum role role = (enum role)p->variant;
   const tfc_dtype dtype = base->input_dtypes[role == BACKWARD_INPUT ? 1 : 0];
   if (dtype != TFC_FLOAT && dtype != TFC_DOUBLE) return declined();
   struct tfc_window w;
@@ -336,8 +335,9 @@ static tfc_status run(struct tfc_kernel_ctx *ctx) {
 }
 
 static const struct tfc_cpu_kernel rows[] = {
-    {"DepthwiseConv2dNative", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run},
-    {"DepthwiseConv2dNativeBackpropInput", 0, prepare, run},
-    {"DepthwiseConv2dNativeBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run},
+    {"DepthwiseConv2dNative", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run, FORWARD},
+    {"DepthwiseConv2dNativeBackpropInput", 0, prepare, run, BACKWARD_INPUT},
+    {"DepthwiseConv2dNativeBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run,
+     BACKWARD_FILTER},
 };
 TFC_CPU_KERNELS(rows);

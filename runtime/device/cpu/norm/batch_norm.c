@@ -19,9 +19,11 @@ static tfc_status declined(void) {
   return tfc_status_make(TFC_UNIMPLEMENTED, "not covered");
 }
 
+enum { GRADIENT = 1 }; // variant of the rows
+
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
-  bool gradient = tfc_str_find(base->node->op, 'G') != SIZE_MAX; // FusedBatchNormGrad
+  const bool gradient = p->variant == GRADIENT;
   if (tfc_str_starts(tfc_node_attr_string(base->graph, base->node, "data_format", "NHWC"), "NC")) return declined();
   if (base->input_dtypes[0] != TFC_FLOAT || base->input_dtypes[gradient ? 3 : 1] != TFC_FLOAT) return declined();
   struct norm *n = TFC_ARENA_NEW(base->arena, struct norm);
@@ -385,11 +387,11 @@ out:
 }
 
 static const struct tfc_cpu_kernel rows[] = {
-    {"FusedBatchNorm", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm},
-    {"FusedBatchNormV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm},
-    {"FusedBatchNormV3", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm},
-    {"FusedBatchNormGrad", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad},
-    {"FusedBatchNormGradV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad},
-    {"FusedBatchNormGradV3", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad},
+    {"FusedBatchNorm", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm, 0},
+    {"FusedBatchNormV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm, 0},
+    {"FusedBatchNormV3", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm, 0},
+    {"FusedBatchNormGrad", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad, GRADIENT},
+    {"FusedBatchNormGradV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad, GRADIENT},
+    {"FusedBatchNormGradV3", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_norm_grad, GRADIENT},
 };
 TFC_CPU_KERNELS(rows);

@@ -92,20 +92,19 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
   return NULL;
 }
 
+// Variants of the rows; those of convolutions begin with the role.
+enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16 }; // three spatial dimensions
 static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool constant) {
   TFC_CUDA_STATE(p, struct conv, st);
   const struct tfc_prepare_ctx *base = p->base;
-  tfc_str op = base->node->op;
-  st->role = tfc_str_find(op, 'k') == SIZE_MAX                          ? TFC_CUDA_CONV_FORWARD // no "Backprop"
-             : tfc_str_ends(op, "Input") || tfc_str_ends(op, "InputV2") ? TFC_CUDA_CONV_INPUT
-                                                                        : TFC_CUDA_CONV_FILTER;
+  st->role = p->variant & 3;
   st->loops = loops;
   uint32_t sizes = st->role == TFC_CUDA_CONV_INPUT ? 0 : 1, count = st->role == TFC_CUDA_CONV_FORWARD ? 2 : 3;
   tfc_dtype type = tfc_cuda_type(p, st->role == TFC_CUDA_CONV_INPUT ? 1 : 0);
   if (!is_float(type)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
   if (st->role != TFC_CUDA_CONV_FORWARD) st->sizes = tfc_cuda_argument(p, sizes);
   if (constant && st->role != TFC_CUDA_CONV_FORWARD && !st->sizes.constant) TFC_CUDA_DECLINE("sizes are not constant");
-  TFC_RETURN_IF_ERROR(tfc_window_read(base->graph, base->node, tfc_str_starts(op, "Conv3D") ? 5 : 4, &st->window));
+  TFC_RETURN_IF_ERROR(tfc_window_read(base->graph, base->node, p->variant & DEEP ? 5 : 4, &st->window));
   if (loops) return NULL;
   bool is_static = st->role == TFC_CUDA_CONV_FORWARD || st->sizes.constant;
   for (uint32_t i = 0; i < count; i++) is_static = is_static && tfc_shape_is_static(&base->input_shapes[i]);
@@ -189,10 +188,8 @@ static tfc_status pool_read(struct tfc_cuda_prepare *p, uint32_t image, struct p
   TFC_CUDA_STATE(p, struct pool, st);
   tfc_dtype type = tfc_cuda_type(p, image);
   if (!is_float(type)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
-  tfc_str op = p->base->node->op;
-  st->average = tfc_str_starts(op, "Avg");
-  bool deep = tfc_str_find(op, '3') != SIZE_MAX;
-  TFC_RETURN_IF_ERROR(tfc_window_read(p->base->graph, p->base->node, deep ? 5 : 4, &st->window));
+  st->average = p->variant & AVERAGE;
+  TFC_RETURN_IF_ERROR(tfc_window_read(p->base->graph, p->base->node, p->variant & DEEP ? 5 : 4, &st->window));
   if (st->window.channel_size != 1) TFC_CUDA_DECLINE("windows over channels");
   *out = st;
   return NULL;
@@ -238,7 +235,7 @@ static tfc_status pool_library(struct tfc_cuda_prepare *p) {
   struct pool *st = NULL;
   struct tfc_cuda_dnn dnn;
   struct tfc_shape x = p->base->input_shapes[0], y;
-  const bool gradient = tfc_str_ends(p->base->node->op, "Grad");
+  const bool gradient = p->variant & GRADIENT;
   TFC_RETURN_IF_ERROR(pool_read(p, gradient ? 1 : 0, &st));
   memset(&dnn, 0, sizeof dnn);
   if (gradient) {
@@ -343,7 +340,7 @@ static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, con
 // For training only: with given statistics a single pass over memory suffices. cuDNN's variance is that of a sample,
 // which does not exist for one element, and it updates running statistics in place.
 static tfc_status norm_library(struct tfc_cuda_prepare *p) {
-  const bool backward = tfc_str_find(p->base->node->op, 'G') != SIZE_MAX; // FusedBatchNormGrad
+  const bool backward = p->variant & GRADIENT;
   TFC_RETURN_IF_ERROR(backward ? norm_grad_prepare(p) : norm_prepare(p));
   struct norm *st = p->base->state;
   struct tfc_cuda_norm n = {0};
@@ -445,7 +442,7 @@ static tfc_status lrn_library(struct tfc_cuda_prepare *p) {
   struct tfc_cuda_dnn dnn;
   if (!shapes_are_static(p) || x->rank != 4) TFC_CUDA_DECLINE("shapes are not static");
   memset(&dnn, 0, sizeof dnn);
-  dnn.role = tfc_str_is(p->base->node->op, "LRN") ? TFC_CUDA_DNN_LRN : TFC_CUDA_DNN_LRN_GRAD;
+  dnn.role = p->variant & GRADIENT ? TFC_CUDA_DNN_LRN_GRAD : TFC_CUDA_DNN_LRN;
   dnn.type = (int32_t)tfc_cuda_type(p, 0);
   dnn.outer = x->dims[0] * x->dims[1] * x->dims[2], dnn.channels = x->dims[3], dnn.inner = 1;
   dnn.radius = st->lrn.radius;
@@ -488,41 +485,46 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 #define NORMS (FLOATS & ~(1u << TFC_CUDA_f64))
-#define CONV(op, types, on)                                                                                            \
-  {op, types, library_prepare, launch_conv, on}, {op, types, loops_constant, launch_conv, on}, {                       \
-    op, types, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE | (on)                                                  \
+#define CONV(op, types, on, variant)                                                                                   \
+  {op, types, library_prepare, launch_conv, (on) | TFC_CUDA_VARIANT(variant)},                                         \
+      {op, types, loops_constant, launch_conv, (on) | TFC_CUDA_VARIANT(variant)}, {                                    \
+    op, types, loops_prepare, launch_conv, TFC_CUDA_NO_CAPTURE | (on) | TFC_CUDA_VARIANT(variant)                      \
   }
-#define EITHER(op, types, library, ours, launch)                                                                       \
-  {op, types, library, launch, 0}, {                                                                                   \
-    op, types, ours, launch, 0                                                                                         \
+#define EITHER(op, types, library, ours, launch, variant)                                                              \
+  {op, types, library, launch, TFC_CUDA_VARIANT(variant)}, {                                                           \
+    op, types, ours, launch, TFC_CUDA_VARIANT(variant)                                                                 \
   }
-#define AVERAGE_GRAD(op)                                                                                               \
-  {op, TFC_CUDA_INDEX, pool_library, launch_average_grad, TFC_CUDA_ON_FLOATS},                                         \
-      {op, TFC_CUDA_INDEX, average_grad_constant, launch_average_grad, TFC_CUDA_ON_FLOATS}, {                          \
-    op, TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad, TFC_CUDA_NO_CAPTURE | TFC_CUDA_ON_FLOATS            \
+#define AVERAGE_GRAD(op, deep)                                                                                         \
+  {op, TFC_CUDA_INDEX, pool_library, launch_average_grad,                                                              \
+   TFC_CUDA_ON_FLOATS | TFC_CUDA_VARIANT(AVERAGE | GRADIENT | deep)},                                                  \
+      {op, TFC_CUDA_INDEX, average_grad_constant, launch_average_grad,                                                 \
+       TFC_CUDA_ON_FLOATS | TFC_CUDA_VARIANT(AVERAGE | GRADIENT | deep)},                                              \
+  {                                                                                                                    \
+    op, TFC_CUDA_INDEX, average_grad_prepare, launch_average_grad,                                                     \
+        TFC_CUDA_NO_CAPTURE | TFC_CUDA_ON_FLOATS | TFC_CUDA_VARIANT(AVERAGE | GRADIENT | deep)                         \
   }
 static const struct tfc_cuda_kernel image_rows[] = {
-    CONV("Conv2D", FLOATS, 0),
-    CONV("Conv2DBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS),
-    CONV("Conv2DBackpropFilter", FLOATS, 0),
-    CONV("Conv3D", FLOATS, 0),
-    CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS),
-    CONV("Conv3DBackpropFilterV2", FLOATS, 0),
-    EITHER("MaxPool", FLOATS, pool_library, pool_prepare, launch_pool),
-    EITHER("MaxPool3D", FLOATS, pool_library, pool_prepare, launch_pool),
-    EITHER("AvgPool", FLOATS, pool_library, pool_prepare, launch_pool),
-    EITHER("AvgPool3D", FLOATS, pool_library, pool_prepare, launch_pool),
-    {"MaxPoolGrad", FLOATS, pool_prepare, launch_max_grad, 0},
-    {"MaxPool3DGrad", FLOATS, pool_prepare, launch_max_grad, TFC_CUDA_ON_FLOATS},
-    AVERAGE_GRAD("AvgPoolGrad"),
-    AVERAGE_GRAD("AvgPool3DGrad"),
-    EITHER("FusedBatchNorm", NORMS, norm_library, norm_prepare, launch_norm),
-    EITHER("FusedBatchNormV2", NORMS, norm_library, norm_prepare, launch_norm),
-    EITHER("FusedBatchNormV3", NORMS, norm_library, norm_prepare, launch_norm),
-    EITHER("FusedBatchNormGrad", NORMS, norm_library, norm_grad_prepare, launch_norm_grad),
-    EITHER("FusedBatchNormGradV2", NORMS, norm_library, norm_grad_prepare, launch_norm_grad),
-    EITHER("FusedBatchNormGradV3", NORMS, norm_library, norm_grad_prepare, launch_norm_grad),
-    EITHER("LRN", FLOATS, lrn_library, lrn_prepare, launch_lrn),
-    EITHER("LRNGrad", FLOATS, lrn_library, lrn_prepare, launch_lrn_grad),
+    CONV("Conv2D", FLOATS, 0, TFC_CUDA_CONV_FORWARD),
+    CONV("Conv2DBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT),
+    CONV("Conv2DBackpropFilter", FLOATS, 0, TFC_CUDA_CONV_FILTER),
+    CONV("Conv3D", FLOATS, 0, TFC_CUDA_CONV_FORWARD | DEEP),
+    CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT | DEEP),
+    CONV("Conv3DBackpropFilterV2", FLOATS, 0, TFC_CUDA_CONV_FILTER | DEEP),
+    EITHER("MaxPool", FLOATS, pool_library, pool_prepare, launch_pool, 0),
+    EITHER("MaxPool3D", FLOATS, pool_library, pool_prepare, launch_pool, DEEP),
+    EITHER("AvgPool", FLOATS, pool_library, pool_prepare, launch_pool, AVERAGE),
+    EITHER("AvgPool3D", FLOATS, pool_library, pool_prepare, launch_pool, AVERAGE | DEEP),
+    {"MaxPoolGrad", FLOATS, pool_prepare, launch_max_grad, TFC_CUDA_VARIANT(GRADIENT)},
+    {"MaxPool3DGrad", FLOATS, pool_prepare, launch_max_grad, TFC_CUDA_ON_FLOATS | TFC_CUDA_VARIANT(GRADIENT | DEEP)},
+    AVERAGE_GRAD("AvgPoolGrad", 0),
+    AVERAGE_GRAD("AvgPool3DGrad", DEEP),
+    EITHER("FusedBatchNorm", NORMS, norm_library, norm_prepare, launch_norm, 0),
+    EITHER("FusedBatchNormV2", NORMS, norm_library, norm_prepare, launch_norm, 0),
+    EITHER("FusedBatchNormV3", NORMS, norm_library, norm_prepare, launch_norm, 0),
+    EITHER("FusedBatchNormGrad", NORMS, norm_library, norm_grad_prepare, launch_norm_grad, GRADIENT),
+    EITHER("FusedBatchNormGradV2", NORMS, norm_library, norm_grad_prepare, launch_norm_grad, GRADIENT),
+    EITHER("FusedBatchNormGradV3", NORMS, norm_library, norm_grad_prepare, launch_norm_grad, GRADIENT),
+    EITHER("LRN", FLOATS, lrn_library, lrn_prepare, launch_lrn, 0),
+    EITHER("LRNGrad", FLOATS, lrn_library, lrn_prepare, launch_lrn_grad, GRADIENT),
 };
 TFC_CUDA_KERNELS(image_rows);

@@ -165,6 +165,7 @@ static tfc_status launch_ArgMin(struct tfc_cuda_launch *l) {
 }
 
 // --- Softmax -----------------------------------------------------------------------------------------------------
+enum { LOGARITHM = 1 }; // variant of LogSoftmax's row
 static tfc_status softmax_library(struct tfc_cuda_prepare *p) {
   const struct tfc_shape *x = &p->base->input_shapes[0];
   const struct tfc_cuda_dnn_plan *plan = NULL;
@@ -173,7 +174,7 @@ static tfc_status softmax_library(struct tfc_cuda_prepare *p) {
   memset(&dnn, 0, sizeof dnn);
   dnn.role = TFC_CUDA_DNN_SOFTMAX;
   dnn.type = (int32_t)tfc_cuda_type(p, 0);
-  dnn.flag = tfc_str_is(p->base->node->op, "LogSoftmax");
+  dnn.flag = p->variant == LOGARITHM;
   dnn.channels = x->dims[x->rank - 1];
   dnn.outer = dnn.channels ? tfc_shape_elements(x) / dnn.channels : 0, dnn.inner = 1;
   TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, &dnn, &plan));
@@ -319,7 +320,7 @@ static const struct tfc_cuda_kernel reduce_rows[] = {
     {"ArgMin", REALS, arg_prepare, launch_ArgMin, 0},
     {"Softmax", FLOATS, softmax_library, launch_Softmax, 0},
     {"Softmax", FLOATS, NULL, launch_Softmax, 0},
-    {"LogSoftmax", FLOATS, softmax_library, launch_LogSoftmax, 0},
+    {"LogSoftmax", FLOATS, softmax_library, launch_LogSoftmax, TFC_CUDA_VARIANT(LOGARITHM)},
     {"LogSoftmax", FLOATS, NULL, launch_LogSoftmax, 0},
     {"SparseSoftmaxCrossEntropyWithLogits", FLOATS, NULL, launch_sparse, 0},
     {"SoftmaxCrossEntropyWithLogits", FLOATS, NULL, launch_dense, 0},

@@ -7,12 +7,14 @@ struct scan {
   struct tfc_cuda_argument axis;
   bool exclusive, reverse, product;
 };
+enum { SUM, PRODUCT }; // variants of the rows
+
 static tfc_status scan_prepare(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct scan, st);
   st->axis = tfc_cuda_argument(p, 1);
   st->exclusive = tfc_node_attr_bool(p->base->graph, p->base->node, "exclusive", false);
   st->reverse = tfc_node_attr_bool(p->base->graph, p->base->node, "reverse", false);
-  st->product = tfc_str_is(p->base->node->op, "Cumprod");
+  st->product = p->variant == PRODUCT;
   return NULL;
 }
 static tfc_status scan_constant(struct tfc_cuda_prepare *p) {
@@ -52,9 +54,9 @@ static tfc_status launch_scan(struct tfc_cuda_launch *l) {
 
 #define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
 static const struct tfc_cuda_kernel scan_rows[] = {
-    {"Cumsum", REALS, scan_constant, launch_scan, 0},
-    {"Cumsum", REALS, scan_prepare, launch_scan, TFC_CUDA_NO_CAPTURE},
-    {"Cumprod", REALS, scan_constant, launch_scan, 0},
-    {"Cumprod", REALS, scan_prepare, launch_scan, TFC_CUDA_NO_CAPTURE},
+    {"Cumsum", REALS, scan_constant, launch_scan, TFC_CUDA_VARIANT(SUM)},
+    {"Cumsum", REALS, scan_prepare, launch_scan, TFC_CUDA_NO_CAPTURE | TFC_CUDA_VARIANT(SUM)},
+    {"Cumprod", REALS, scan_constant, launch_scan, TFC_CUDA_VARIANT(PRODUCT)},
+    {"Cumprod", REALS, scan_prepare, launch_scan, TFC_CUDA_NO_CAPTURE | TFC_CUDA_VARIANT(PRODUCT)},
 };
 TFC_CUDA_KERNELS(scan_rows);

@@ -125,15 +125,9 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
 }
 
 // --- Scatters ----------------------------------------------------------------------------------------------------
-static const char *const combine_names[] = {"Update", "Add", "Sub", "Mul", "Div", "Min", "Max"};
-static int combine_of(tfc_str op) {
-  for (int i = TFC_CUDA_COMBINE_ADD; i <= TFC_CUDA_COMBINE_MAX; i++)
-    if (tfc_str_ends(op, combine_names[i])) return i;
-  return TFC_CUDA_COMBINE_UPDATE;
-}
 static tfc_status scatter_prepare(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, int, how);
-  *how = combine_of(p->base->node->op);
+  *how = p->variant;
   if (!is_real(tfc_cuda_type(p, 2))) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(tfc_cuda_type(p, 2)));
   if (!is_index(tfc_cuda_type(p, 1))) TFC_CUDA_DECLINE("indices of this type");
   return NULL;
@@ -270,10 +264,7 @@ struct segments {
 static tfc_status segments(struct tfc_cuda_prepare *p, bool constant) { // data, ids, number
   TFC_CUDA_STATE(p, struct segments, s);
   s->count = tfc_cuda_argument(p, 2);
-  s->how = tfc_str_ends(p->base->node->op, "Sum")    ? TFC_CUDA_COMBINE_ADD
-           : tfc_str_ends(p->base->node->op, "Prod") ? TFC_CUDA_COMBINE_MUL
-           : tfc_str_ends(p->base->node->op, "Max")  ? TFC_CUDA_COMBINE_MAX
-                                                     : TFC_CUDA_COMBINE_MIN;
+  s->how = p->variant;
   if (constant && !s->count.constant) TFC_CUDA_DECLINE("num_segments is not constant");
   if (!is_index(tfc_cuda_type(p, 1))) TFC_CUDA_DECLINE("indices of this type");
   return NULL;
@@ -470,44 +461,47 @@ static tfc_status launch_OneHot(struct tfc_cuda_launch *l) {
       {"ResourceApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, TFC_CUDA_ON_FLOATS},                       \
       {"SparseApply" #name, FLOATS, apply_prepare, launch_apply, 0},                                                   \
       {"ResourceSparseApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, TFC_CUDA_ON_FLOATS},
-#define SCATTER(name)                                                                                                  \
-  {"Scatter" name, REALS, scatter_prepare, launch_scatter, 0}, {                                                       \
-    "ResourceScatter" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter, TFC_CUDA_ON_REALS                        \
+#define SCATTER(name, how)                                                                                             \
+  {"Scatter" name, REALS, scatter_prepare, launch_scatter, TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)}, {                \
+    "ResourceScatter" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter,                                          \
+        TFC_CUDA_ON_REALS | TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)                                                   \
   }
-#define SCATTER_ND(name)                                                                                               \
-  {"ScatterNd" name, REALS, scatter_prepare, launch_scatter_nd_var, 0}, {                                              \
-    "ResourceScatterNd" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter_nd_var, TFC_CUDA_ON_REALS               \
+#define SCATTER_ND(name, how)                                                                                          \
+  {"ScatterNd" name, REALS, scatter_prepare, launch_scatter_nd_var, TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)}, {       \
+    "ResourceScatterNd" name, TFC_CUDA_HANDLE, scatter_prepare, launch_scatter_nd_var,                                 \
+        TFC_CUDA_ON_REALS | TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)                                                   \
   }
-#define TENSOR_SCATTER(name)                                                                                           \
-  { "TensorScatter" name, REALS, scatter_prepare, launch_tensor_scatter, 0 }
-#define SEGMENTS(name)                                                                                                 \
-  {"UnsortedSegment" name, REALS, segments_constant, launch_segments, 0}, {                                            \
-    "UnsortedSegment" name, REALS, segments_prepare, launch_segments, TFC_CUDA_NO_CAPTURE                              \
+#define TENSOR_SCATTER(name, how)                                                                                      \
+  { "TensorScatter" name, REALS, scatter_prepare, launch_tensor_scatter, TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how) }
+#define SEGMENTS(name, how)                                                                                            \
+  {"UnsortedSegment" name, REALS, segments_constant, launch_segments, TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)}, {     \
+    "UnsortedSegment" name, REALS, segments_prepare, launch_segments,                                                  \
+        TFC_CUDA_NO_CAPTURE | TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)                                                 \
   }
 static const struct tfc_cuda_kernel update_rows[] = {
-    TFC_CUDA_RULES(APPLY) SCATTER("Update"),
-    SCATTER("Add"),
-    SCATTER("Sub"),
-    SCATTER("Mul"),
-    SCATTER("Div"),
-    SCATTER("Min"),
-    SCATTER("Max"),
-    SCATTER_ND("Update"),
-    SCATTER_ND("Add"),
-    SCATTER_ND("Sub"),
-    SCATTER_ND("Min"),
-    SCATTER_ND("Max"),
-    TENSOR_SCATTER("Update"),
-    TENSOR_SCATTER("Add"),
-    TENSOR_SCATTER("Sub"),
-    TENSOR_SCATTER("Min"),
-    TENSOR_SCATTER("Max"),
+    TFC_CUDA_RULES(APPLY) SCATTER("Update", UPDATE),
+    SCATTER("Add", ADD),
+    SCATTER("Sub", SUB),
+    SCATTER("Mul", MUL),
+    SCATTER("Div", DIV),
+    SCATTER("Min", MIN),
+    SCATTER("Max", MAX),
+    SCATTER_ND("Update", UPDATE),
+    SCATTER_ND("Add", ADD),
+    SCATTER_ND("Sub", SUB),
+    SCATTER_ND("Min", MIN),
+    SCATTER_ND("Max", MAX),
+    TENSOR_SCATTER("Update", UPDATE),
+    TENSOR_SCATTER("Add", ADD),
+    TENSOR_SCATTER("Sub", SUB),
+    TENSOR_SCATTER("Min", MIN),
+    TENSOR_SCATTER("Max", MAX),
     {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_constant, launch_ScatterNd, TFC_CUDA_ON_REALS},
     {"ScatterNd", TFC_CUDA_INDEX, scatter_nd_prepare, launch_ScatterNd, TFC_CUDA_NO_CAPTURE | TFC_CUDA_ON_REALS},
-    SEGMENTS("Sum"),
-    SEGMENTS("Prod"),
-    SEGMENTS("Max"),
-    SEGMENTS("Min"),
+    SEGMENTS("Sum", ADD),
+    SEGMENTS("Prod", MUL),
+    SEGMENTS("Max", MAX),
+    SEGMENTS("Min", MIN),
     {"Gather", TFC_CUDA_PLAIN, gather_first, launch_gather, 0},
     {"GatherV2", TFC_CUDA_PLAIN, gather_constant, launch_gather, 0},
     {"GatherV2", TFC_CUDA_PLAIN, gather_prepare, launch_gather, TFC_CUDA_NO_CAPTURE},
