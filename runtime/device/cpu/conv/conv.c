@@ -14,21 +14,17 @@
 #include "runtime/device/cpu/conv/lines.h"
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/device/cpu/conv/pieces.h"
-#include "runtime/device/cpu/kernels.h"
+#include "runtime/device/cpu/conv_sizes.h"
 #include "runtime/host/gemm/panels.h"
 #include "runtime/host/gemm/scratch.h"
-#include "runtime/ops/nn_window.h"
 
 enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE };
 static const float zeros[MOST_ZEROS];
 
 static const int64_t most_cells = TFC_PRODUCTS_MOST;
 
-enum role { FORWARD, BACKWARD_INPUT, BACKWARD_FILTER };
 struct conv {
-  enum role role;
-  int64_t batch, in[2], out[2], channels, filters;
-  int64_t size[2], stride[2], dilation[2], before[2];
+  struct tfc_conv_sizes sizes;
   bool pointwise; // a window of one cell with stride 1: images are matrices
 };
 
@@ -37,48 +33,28 @@ static tfc_status declined(void) {
 }
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
-  struct tfc_prepare_ctx *base = p->base;
-  const enum role role = (enum role)p->variant;
-  if (base->input_dtypes[role == BACKWARD_INPUT ? 1 : 0] != TFC_FLOAT) return declined();
-  struct tfc_window w;
-  tfc_status s = tfc_window_read(base->graph, base->node, 4, &w);
-  if (s || w.channels_first) {
-    tfc_status_free(s);
-    return declined();
-  }
-  const struct tfc_shape *x = role == BACKWARD_INPUT ? &base->output_shapes[0] : &base->input_shapes[0];
-  const struct tfc_shape *f = role == BACKWARD_FILTER ? &base->output_shapes[0] : &base->input_shapes[1];
-  const struct tfc_shape *y = role == FORWARD ? &base->output_shapes[0] : &base->input_shapes[2];
-  if (!tfc_shape_is_static(x) || !tfc_shape_is_static(f) || !tfc_shape_is_static(y)) return declined();
-  if (x->rank != 4 || f->rank != 4 || y->rank != 4 || !tfc_shape_elements(x) || !tfc_shape_elements(y) ||
-      !tfc_shape_elements(f))
-    return declined();
-  struct conv *c = TFC_ARENA_NEW(base->arena, struct conv);
-  if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *c = (struct conv){.role = role, .batch = x->dims[0], .channels = x->dims[3], .filters = f->dims[3]};
+  struct tfc_conv_sizes z;
+  if (!tfc_conv_sizes_read(p, &z) || z.dtype != TFC_FLOAT) return declined();
   bool one = true;
   for (int k = 0; k < 2; k++) {
-    c->in[k] = x->dims[1 + k], c->size[k] = f->dims[k];
-    c->stride[k] = w.stride[1 + k], c->dilation[k] = w.dilation[1 + k];
-    s = tfc_window_output(&w, 1 + k, c->in[k], c->size[k], &c->out[k], &c->before[k]);
-    if (s || c->out[k] != y->dims[1 + k] || (c->stride[k] > 1 && c->dilation[k] > 1)) {
-      tfc_status_free(s);
-      return declined();
-    }
-    one = one && c->size[k] == 1 && c->stride[k] == 1 && c->before[k] == 0 && c->out[k] == c->in[k];
+    if (z.stride[k] > 1 && z.dilation[k] > 1) return declined();
+    one = one && z.size[k] == 1 && z.stride[k] == 1 && z.before[k] == 0 && z.out[k] == z.in[k];
   }
-  c->pointwise = one;
-  if (f->dims[2] != c->channels || y->dims[0] != c->batch || y->dims[3] != c->filters) return declined();
-  if (c->channels > MOST_ZEROS || c->filters > MOST_ZEROS) return declined();
-  base->state = c;
+  if (z.depth != z.channels || z.made != z.filters) return declined();
+  if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return declined();
+  struct conv *c = TFC_ARENA_NEW(p->base->arena, struct conv);
+  if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *c = (struct conv){z, one};
+  p->base->state = c;
   return NULL;
 }
 
 static struct tfc_patches patches_of_input(const struct conv *c, const float *x) {
-  struct tfc_patches p = {.image = x, .batch = c->batch, .channels = c->channels, .zeros = zeros};
+  struct tfc_patches p = {.image = x, .batch = c->sizes.batch, .channels = c->sizes.channels, .zeros = zeros};
   for (int k = 0; k < 2; k++) {
-    p.in[k] = c->in[k], p.out[k] = c->out[k], p.size[k] = c->size[k], p.stride[k] = c->stride[k];
-    p.dilation[k] = c->dilation[k], p.before[k] = c->before[k];
+    p.in[k] = c->sizes.in[k], p.out[k] = c->sizes.out[k], p.size[k] = c->sizes.size[k],
+    p.stride[k] = c->sizes.stride[k];
+    p.dilation[k] = c->sizes.dilation[k], p.before[k] = c->sizes.before[k];
   }
   tfc_patches_init(&p);
   return p;
@@ -113,8 +89,8 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
     cell[q] = (struct tfc_patches_cell){p, i, j, 0};
     int64_t y = sum->first[0] + (sum->turned ? p->size[0] - 1 - i : i) * sum->step[0];
     int64_t x = sum->first[1] + (sum->turned ? p->size[1] - 1 - j : j) * sum->step[1];
-    const float *w = sum->w + (y * c->size[1] + x) * c->channels * c->filters;
-    struct tfc_matrix b = {w, sum->turned ? 1 : c->filters, sum->turned ? c->filters : 1};
+    const float *w = sum->w + (y * c->sizes.size[1] + x) * c->sizes.channels * c->sizes.filters;
+    struct tfc_matrix b = {w, sum->turned ? 1 : c->sizes.filters, sum->turned ? c->sizes.filters : 1};
     products[q] = (struct tfc_split_product){.a = tfc_patches_of_cell(&cell[q]), .b = {.matrix = b}, .k = k};
   }
   return tfc_products_run_split(products, cells, rows, columns, false, out, out_done);
@@ -124,19 +100,22 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
 static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *x = ctx->inputs[0]->data, *w = ctx->inputs[1]->data;
   struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->batch, c->out[0], c->out[1], c->filters), &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(
+      ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.batch, c->sizes.out[0], c->sizes.out[1], c->sizes.filters), &y));
   struct tfc_patches patches = patches_of_input(c, x);
-  struct tfc_product p = {.b = {w, c->filters, 1}, .k = c->size[0] * c->size[1] * c->channels};
+  struct tfc_product p = {.b = {w, c->sizes.filters, 1}, .k = c->sizes.size[0] * c->sizes.size[1] * c->sizes.channels};
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .step = {1, 1}};
   bool done = false;
   if (!c->pointwise)
-    TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, c->batch * c->out[0] * c->out[1], c->filters, y->data, &done));
+    TFC_RETURN_IF_ERROR(
+        sum_on_tiles(ctx, &sum, c->sizes.batch * c->sizes.out[0] * c->sizes.out[1], c->sizes.filters, y->data, &done));
   if (done) return NULL;
   if (c->pointwise)
-    p.a = (struct tfc_matrix){x, c->channels, 1};
+    p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;
-  return tfc_products_run(ctx, &p, 1, c->batch * c->out[0] * c->out[1], c->filters, false, y->data);
+  return tfc_products_run(ctx, &p, 1, c->sizes.batch * c->sizes.out[0] * c->sizes.out[1], c->sizes.filters, false,
+                          y->data);
 }
 
 // --- Backward, input ---------------------------------------------------------------------------------------------
@@ -148,15 +127,15 @@ struct part {
 };
 
 static struct part part_of(const struct conv *c, int k, int64_t remainder) {
-  int64_t s = c->stride[k], shifted = remainder + c->before[k];
-  struct part p = {.remainder = remainder, .positions = (c->in[k] - remainder + s - 1) / s};
+  int64_t s = c->sizes.stride[k], shifted = remainder + c->sizes.before[k];
+  struct part p = {.remainder = remainder, .positions = (c->sizes.in[k] - remainder + s - 1) / s};
   if (s == 1) {
-    p.step = 1, p.count = c->size[k];
-    p.before = (c->size[k] - 1) * c->dilation[k] - c->before[k];
+    p.step = 1, p.count = c->sizes.size[k];
+    p.before = (c->sizes.size[k] - 1) * c->sizes.dilation[k] - c->sizes.before[k];
     return p;
   }
   p.first = shifted % s, p.step = s;
-  p.count = c->size[k] > p.first ? (c->size[k] - p.first + s - 1) / s : 0;
+  p.count = c->sizes.size[k] > p.first ? (c->sizes.size[k] - p.first + s - 1) / s : 0;
   p.before = p.count - 1 - shifted / s;
   return p;
 }
@@ -176,10 +155,10 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) {
   const int64_t width = tfc_gemm_panel(), cells = y->count * x->count;
   for (int64_t at = begin; at < end; at++) {
     const int64_t panel = at / cells, q = cells - 1 - at % cells, i = q / x->count, j = q % x->count;
-    const int64_t cell = (y->first + i * y->step) * c->size[1] + x->first + j * x->step;
-    float *to = t->packed + at * c->filters * width;
-    struct tfc_matrix b = {t->w + cell * c->channels * c->filters, 1, c->filters};
-    tfc_gemm_pack(b, c->filters, c->channels, panel, panel + 1, to - panel * c->filters * width);
+    const int64_t cell = (y->first + i * y->step) * c->sizes.size[1] + x->first + j * x->step;
+    float *to = t->packed + at * c->sizes.filters * width;
+    struct tfc_matrix b = {t->w + cell * c->sizes.channels * c->sizes.filters, 1, c->sizes.filters};
+    tfc_gemm_pack(b, c->sizes.filters, c->sizes.channels, panel, panel + 1, to - panel * c->sizes.filters * width);
   }
 }
 
@@ -190,11 +169,12 @@ static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_
   const struct part *y = &t->parts[0], *x = &t->parts[1];
   const int64_t width = tfc_gemm_panel(), cells = y->count * x->count;
   while (first < last) {
-    const int64_t q = cells - 1 - first / c->filters, i = q / x->count, j = q % x->count, filter = first % c->filters;
-    const int64_t n = c->filters - filter < last - first ? c->filters - filter : last - first;
-    const int64_t cell = (y->first + i * y->step) * c->size[1] + x->first + j * x->step;
-    struct tfc_matrix b = {t->w + cell * c->channels * c->filters + filter, 1, c->filters};
-    tfc_gemm_pack(b, n, c->channels, panel, panel + 1, out - panel * n * width);
+    const int64_t q = cells - 1 - first / c->sizes.filters, i = q / x->count, j = q % x->count,
+                  filter = first % c->sizes.filters;
+    const int64_t n = c->sizes.filters - filter < last - first ? c->sizes.filters - filter : last - first;
+    const int64_t cell = (y->first + i * y->step) * c->sizes.size[1] + x->first + j * x->step;
+    struct tfc_matrix b = {t->w + cell * c->sizes.channels * c->sizes.filters + filter, 1, c->sizes.filters};
+    tfc_gemm_pack(b, n, c->sizes.channels, panel, panel + 1, out - panel * n * width);
     first += n, out += n * width;
   }
 }
@@ -210,45 +190,46 @@ static void scatter_lines(void *arg, int64_t begin, int64_t end) {
   const struct conv *c = s->conv;
   const struct part *y = &s->parts[0], *x = &s->parts[1];
   for (int64_t line = begin; line < end; line++) {
-    int64_t n = line / y->positions, at = y->remainder + line % y->positions * c->stride[0];
-    float *to = s->dx + ((n * c->in[0] + at) * c->in[1] + x->remainder) * c->channels;
-    const float *from = s->from + line * x->positions * c->channels;
-    for (int64_t q = 0; q < x->positions; q++, from += c->channels, to += c->stride[1] * c->channels)
-      memcpy(to, from, (size_t)c->channels * sizeof *to);
+    int64_t n = line / y->positions, at = y->remainder + line % y->positions * c->sizes.stride[0];
+    float *to = s->dx + ((n * c->sizes.in[0] + at) * c->sizes.in[1] + x->remainder) * c->sizes.channels;
+    const float *from = s->from + line * x->positions * c->sizes.channels;
+    for (int64_t q = 0; q < x->positions; q++, from += c->sizes.channels, to += c->sizes.stride[1] * c->sizes.channels)
+      memcpy(to, from, (size_t)c->sizes.channels * sizeof *to);
   }
 }
 
 static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[2],
                                 const float *w, const float *dy, float *dx) {
-  struct tfc_patches patches = {.image = dy, .batch = c->batch, .channels = c->filters, .zeros = zeros};
+  struct tfc_patches patches = {.image = dy, .batch = c->sizes.batch, .channels = c->sizes.filters, .zeros = zeros};
   for (int k = 0; k < 2; k++) {
-    patches.in[k] = c->out[k], patches.out[k] = parts[k].positions, patches.size[k] = parts[k].count;
-    patches.stride[k] = 1, patches.dilation[k] = c->dilation[k], patches.before[k] = parts[k].before;
+    patches.in[k] = c->sizes.out[k], patches.out[k] = parts[k].positions, patches.size[k] = parts[k].count;
+    patches.stride[k] = 1, patches.dilation[k] = c->sizes.dilation[k], patches.before[k] = parts[k].before;
   }
   tfc_patches_init(&patches);
-  int64_t k = parts[0].count * parts[1].count * c->filters, rows = c->batch * parts[0].positions * parts[1].positions;
-  bool direct = c->stride[0] == 1 && c->stride[1] == 1;
-  float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->channels) * sizeof *to);
+  int64_t k = parts[0].count * parts[1].count * c->sizes.filters,
+          rows = c->sizes.batch * parts[0].positions * parts[1].positions;
+  bool direct = c->sizes.stride[0] == 1 && c->sizes.stride[1] == 1;
+  float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->sizes.channels) * sizeof *to);
   if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .turned = true};
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
-  TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->channels, to, &done));
+  TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
   struct turning turning = {{turn_panel}, c, {parts[0], parts[1]}, w, NULL};
   struct tfc_product p = {.source = &patches.base, .k = k};
-  if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->channels, true)) {
+  if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true)) {
     p.right = &turning.right;
   } else if (!done) {
-    p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->channels));
+    p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
     if (!turning.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    const int64_t pieces = tfc_gemm_panels(c->channels) * parts[0].count * parts[1].count;
-    tfc_kernel_parallel_for(ctx, pieces, 8192 / c->filters / tfc_gemm_panel() + 1, turn_cells, &turning);
+    const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * parts[0].count * parts[1].count;
+    tfc_kernel_parallel_for(ctx, pieces, 8192 / c->sizes.filters / tfc_gemm_panel() + 1, turn_cells, &turning);
   }
-  if (!done) TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->channels, false, to));
+  if (!done) TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->sizes.channels, false, to));
   if (direct) return NULL;
   struct scatter scatter = {c, parts, to, dx};
-  int64_t line = parts[1].positions * c->channels;
-  tfc_kernel_parallel_for(ctx, c->batch * parts[0].positions, 16384 / (line + 1) + 1, scatter_lines, &scatter);
+  int64_t line = parts[1].positions * c->sizes.channels;
+  tfc_kernel_parallel_for(ctx, c->sizes.batch * parts[0].positions, 16384 / (line + 1) + 1, scatter_lines, &scatter);
   return NULL;
 }
 
@@ -259,16 +240,18 @@ static void clear(void *arg, int64_t begin, int64_t end) {
 static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *w = ctx->inputs[1]->data, *dy = ctx->inputs[2]->data;
   struct tfc_tensor *dx = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->batch, c->in[0], c->in[1], c->channels), &dx));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(
+      ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.batch, c->sizes.in[0], c->sizes.in[1], c->sizes.channels), &dx));
   if (c->pointwise) {
-    struct tfc_product p = {.a = {dy, c->filters, 1}, .b = {w, 1, c->filters}, .k = c->filters};
-    return tfc_products_run(ctx, &p, 1, c->batch * c->in[0] * c->in[1], c->channels, false, dx->data);
+    struct tfc_product p = {.a = {dy, c->sizes.filters, 1}, .b = {w, 1, c->sizes.filters}, .k = c->sizes.filters};
+    return tfc_products_run(ctx, &p, 1, c->sizes.batch * c->sizes.in[0] * c->sizes.in[1], c->sizes.channels, false,
+                            dx->data);
   }
   // Where a window is smaller than its stride, some positions of x meet no cell.
-  if (c->size[0] < c->stride[0] || c->size[1] < c->stride[1])
+  if (c->sizes.size[0] < c->sizes.stride[0] || c->sizes.size[1] < c->sizes.stride[1])
     tfc_kernel_parallel_for(ctx, tfc_tensor_elements(dx), 65536, clear, dx->data);
-  for (int64_t y = 0; y < c->stride[0]; y++)
-    for (int64_t x = 0; x < c->stride[1]; x++) {
+  for (int64_t y = 0; y < c->sizes.stride[0]; y++)
+    for (int64_t x = 0; x < c->sizes.stride[1]; x++) {
       struct part parts[2] = {part_of(c, 0, y), part_of(c, 1, x)};
       if (!parts[0].count || !parts[1].count || parts[0].positions <= 0 || parts[1].positions <= 0) continue;
       TFC_RETURN_IF_ERROR(backward_part(ctx, c, parts, w, dy, dx->data));
@@ -292,7 +275,7 @@ static int64_t piece_length(const struct filter_job *j, int64_t piece) {
 enum { ROWS_PACKED = 32, PACKINGS = PIECE / ROWS_PACKED }; // some rows of a piece at a time
 static void pack_dy(void *arg, int64_t begin, int64_t end) {
   const struct filter_job *j = arg;
-  int64_t filters = j->conv->filters, width = tfc_gemm_panel();
+  int64_t filters = j->conv->sizes.filters, width = tfc_gemm_panel();
   for (int64_t i = begin; i < end; i++) {
     int64_t q = i / PACKINGS, k = piece_length(j, q), first = i % PACKINGS * ROWS_PACKED;
     int64_t last = first + ROWS_PACKED < k ? first + ROWS_PACKED : k;
@@ -302,7 +285,7 @@ static void pack_dy(void *arg, int64_t begin, int64_t end) {
 }
 static void filter_part(void *arg, int64_t begin, int64_t end) {
   struct filter_job *j = arg;
-  int64_t filters = j->conv->filters, width = tfc_gemm_panel();
+  int64_t filters = j->conv->sizes.filters, width = tfc_gemm_panel();
   for (int64_t part = begin; part < end; part++) {
     int64_t row = part / j->panel_parts * j->row_part, first = part % j->panel_parts * j->panel_part;
     int64_t row_end = row + j->row_part < j->rows ? row + j->row_part : j->rows, last = first + j->panel_part;
@@ -326,15 +309,15 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
 // A window of one cell: dw = x transposed times dy as they stand.
 enum { MOST_PACKED = 8 << 20, STRETCH = TFC_SPLIT_GROUP * TFC_SPLIT_K };
 static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const float *dy, float *dw, bool *out_done) {
-  const int64_t positions = c->batch * c->out[0] * c->out[1];
-  int64_t round = MOST_PACKED / (6 * c->filters) / STRETCH * STRETCH;
+  const int64_t positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1];
+  int64_t round = MOST_PACKED / (6 * c->sizes.filters) / STRETCH * STRETCH;
   if (round < STRETCH) round = STRETCH;
   *out_done = true;
   for (int64_t first = 0; first < positions && *out_done; first += round) {
-    struct tfc_split_product p = {.a = {.matrix = {x + first * c->channels, 1, c->channels}},
-                                  .b = {.matrix = {dy + first * c->filters, c->filters, 1}},
+    struct tfc_split_product p = {.a = {.matrix = {x + first * c->sizes.channels, 1, c->sizes.channels}},
+                                  .b = {.matrix = {dy + first * c->sizes.filters, c->sizes.filters, 1}},
                                   .k = positions - first < round ? positions - first : round};
-    TFC_RETURN_IF_ERROR(tfc_products_run_split(&p, 1, c->channels, c->filters, first > 0, dw, out_done));
+    TFC_RETURN_IF_ERROR(tfc_products_run_split(&p, 1, c->sizes.channels, c->sizes.filters, first > 0, dw, out_done));
   }
   return NULL;
 }
@@ -343,10 +326,11 @@ static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const fl
 // transposed, times dy, summed over blocks of positions. dy is packed once, patches while they are used.
 static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
                                   const float *dy, float *dw, bool *out_done) {
-  const int64_t positions = c->batch * c->out[0] * c->out[1], cells = c->size[0] * c->size[1];
-  const int64_t filters = c->filters, panels = tfc_split_sides(filters);
+  const int64_t positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1],
+                cells = c->sizes.size[0] * c->sizes.size[1];
+  const int64_t filters = c->sizes.filters, panels = tfc_split_sides(filters);
   *out_done = false;
-  if (!tfc_products_choose_split(ctx, c->channels, filters, positions, tfc_split_blocks(positions), cells > 1))
+  if (!tfc_products_choose_split(ctx, c->sizes.channels, filters, positions, tfc_split_blocks(positions), cells > 1))
     return NULL;
   if (c->pointwise) return matrix_on_tiles(c, patches->image, dy, dw, out_done);
   int64_t round = MOST_PACKED / (6 * filters) / STRETCH * STRETCH;
@@ -360,11 +344,11 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
     struct tfc_split_matrix b = {.matrix = {dy + first * filters, filters, 1}};
     if (!tfc_split_pack_b(&b, k, filters, 0, panels, packed)) return NULL;
     for (int64_t q = 0; q < cells; q++) {
-      struct tfc_patches_cell cell = {patches, q / c->size[1], q % c->size[1], first};
+      struct tfc_patches_cell cell = {patches, q / c->sizes.size[1], q % c->sizes.size[1], first};
       struct tfc_split_product p = {.a = tfc_patches_of_cell(&cell), .packed_b = packed, .k = k};
       p.a.turned = true;
-      if (!tfc_split_run(&p, 1, filters, dw + q * c->channels * filters, filters, first > 0, 0, c->channels, 0, panels,
-                         scratch))
+      if (!tfc_split_run(&p, 1, filters, dw + q * c->sizes.channels * filters, filters, first > 0, 0, c->sizes.channels,
+                         0, panels, scratch))
         return NULL;
     }
   }
@@ -375,20 +359,20 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
 static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *x = ctx->inputs[0]->data, *dy = ctx->inputs[2]->data;
   struct tfc_tensor *dw = NULL;
-  TFC_RETURN_IF_ERROR(
-      tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->size[0], c->size[1], c->channels, c->filters), &dw));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(
+      ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.size[0], c->sizes.size[1], c->sizes.channels, c->sizes.filters), &dw));
   struct tfc_patches patches = patches_of_input(c, x);
   bool done = false;
   TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
   if (done) return NULL;
-  if (tfc_lines_pay(&patches, c->filters)) return tfc_lines_filter(ctx, &patches, dy, c->filters, dw->data);
-  if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->filters, dw->data);
+  if (tfc_lines_pay(&patches, c->sizes.filters)) return tfc_lines_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
+  if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
-  j.positions = c->batch * c->out[0] * c->out[1];
-  j.rows = c->size[0] * c->size[1] * c->channels;
+  j.positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1];
+  j.rows = c->sizes.size[0] * c->sizes.size[1] * c->sizes.channels;
   j.pieces = (j.positions + PIECE - 1) / PIECE;
-  j.panels = tfc_gemm_panels(c->filters);
-  j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->filters));
+  j.panels = tfc_gemm_panels(c->sizes.filters);
+  j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->sizes.filters));
   if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_kernel_parallel_for(ctx, (j.positions + ROWS_PACKED - 1) / ROWS_PACKED, 1, pack_dy, &j);
   // Each piece reads a packed piece of dy: where that comes from beyond the second-level cache, for more rows.
@@ -401,14 +385,14 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
 
 static tfc_status run(struct tfc_kernel_ctx *ctx) {
   const struct conv *c = ctx->state;
-  return c->role == FORWARD          ? forward(ctx, c)
-         : c->role == BACKWARD_INPUT ? backward_input(ctx, c)
-                                     : backward_filter(ctx, c);
+  return c->sizes.role == TFC_CONV_FORWARD ? forward(ctx, c)
+         : c->sizes.role == TFC_CONV_INPUT ? backward_input(ctx, c)
+                                           : backward_filter(ctx, c);
 }
 
 static const struct tfc_cpu_kernel rows[] = {
-    {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, FORWARD},
-    {"Conv2DBackpropInput", 0, prepare, run, BACKWARD_INPUT},
-    {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, BACKWARD_FILTER},
+    {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, TFC_CONV_FORWARD},
+    {"Conv2DBackpropInput", 0, prepare, run, TFC_CONV_INPUT},
+    {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, TFC_CONV_FILTER},
 };
 TFC_CPU_KERNELS(rows);

@@ -13,19 +13,16 @@
 #include <string.h>
 
 #include "runtime/base/instructions.h"
+#include "runtime/device/cpu/conv_sizes.h"
 #include "runtime/device/cpu/depthwise/lines.h"
-#include "runtime/device/cpu/kernels.h"
 #include "runtime/ops/nn_window.h"
 
 enum { MOST_PIECES = 32, PIECE_POSITIONS = 64, ENOUGH = 32768 }; // ENOUGH: multiply-adds, or elements, for a thread
 
-enum role { FORWARD, BACKWARD_INPUT, BACKWARD_FILTER };
 struct depthwise {
-  enum role role;
-  tfc_dtype dtype;
+  struct tfc_conv_sizes sizes;
   const struct tfc_depthwise_lines *lines;
-  int64_t batch, in[2], out[2], channels, multiplier, k, cells;
-  int64_t size[2], stride[2], dilation[2], before[2];
+  int64_t multiplier, k, cells;
   // The cells of a row of the window, as a line uses them; those of remainder r are [starts[r], starts[r + 1]). There
   // is one remainder, for dx as many as the stride.
   struct tfc_depthwise_cell *columns;
@@ -57,23 +54,23 @@ static int64_t clamp(int64_t v, int64_t most) {
 
 // Where the positions of a line meet the columns of the window.
 static void meet_columns(struct depthwise *d) {
-  const int64_t stride = d->stride[1], dilation = d->dilation[1], before = d->before[1];
+  const int64_t stride = d->sizes.stride[1], dilation = d->sizes.dilation[1], before = d->sizes.before[1];
   int64_t n = 0;
   for (int64_t r = 0; r < d->remainders; r++) {
     d->starts[r] = n;
-    for (int64_t j = 0; j < d->size[1]; j++) {
+    for (int64_t j = 0; j < d->sizes.size[1]; j++) {
       struct tfc_depthwise_cell cell = {.filter = j * d->k};
-      if (d->role == BACKWARD_INPUT) { // position q of the line is column r + q * stride of dx
+      if (d->sizes.role == TFC_CONV_INPUT) { // position q of the line is column r + q * stride of dx
         const int64_t shifted = r + before - j * dilation, first = ceil_div(shifted, stride);
         if (first * stride != shifted) continue;
-        const int64_t positions = ceil_div(d->in[1] - r, stride);
+        const int64_t positions = ceil_div(d->sizes.in[1] - r, stride);
         cell.in = first * d->k;
-        cell.first = clamp(-first, positions), cell.last = clamp(d->out[1] - first, positions);
+        cell.first = clamp(-first, positions), cell.last = clamp(d->sizes.out[1] - first, positions);
       } else {
         const int64_t shifted = j * dilation - before;
         cell.in = shifted * d->k;
-        cell.first = clamp(ceil_div(-shifted, stride), d->out[1]);
-        cell.last = clamp(ceil_div(d->in[1] - shifted, stride), d->out[1]);
+        cell.first = clamp(ceil_div(-shifted, stride), d->sizes.out[1]);
+        cell.last = clamp(ceil_div(d->sizes.in[1] - shifted, stride), d->sizes.out[1]);
       }
       if (cell.first < cell.last) d->columns[n++] = cell;
     }
@@ -83,46 +80,24 @@ static void meet_columns(struct depthwise *d) {
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
-  const enum role role = (enum role)p->variant;
-  const tfc_dtype dtype = base->input_dtypes[role == BACKWARD_INPUT ? 1 : 0];
-  if (dtype != TFC_FLOAT && dtype != TFC_DOUBLE) return declined();
-  struct tfc_window w;
-  tfc_status s = tfc_window_read(base->graph, base->node, 4, &w);
-  if (s || w.channels_first) {
-    tfc_status_free(s);
-    return declined();
-  }
-  const struct tfc_shape *x = role == BACKWARD_INPUT ? &base->output_shapes[0] : &base->input_shapes[0];
-  const struct tfc_shape *f = role == BACKWARD_FILTER ? &base->output_shapes[0] : &base->input_shapes[1];
-  const struct tfc_shape *y = role == FORWARD ? &base->output_shapes[0] : &base->input_shapes[2];
-  if (!tfc_shape_is_static(x) || !tfc_shape_is_static(f) || !tfc_shape_is_static(y)) return declined();
-  if (x->rank != 4 || f->rank != 4 || y->rank != 4 || !tfc_shape_elements(x) || !tfc_shape_elements(y) ||
-      !tfc_shape_elements(f))
-    return declined();
+  struct tfc_conv_sizes z;
+  if (!tfc_conv_sizes_read(p, &z) || (z.dtype != TFC_FLOAT && z.dtype != TFC_DOUBLE)) return declined();
+  if (z.depth != z.channels || z.made != z.channels * z.filters) return declined();
+  if (z.size[0] > TFC_DEPTHWISE_MOST_CELLS || z.size[1] > TFC_DEPTHWISE_MOST_CELLS / z.size[0]) return declined();
   struct depthwise *d = TFC_ARENA_NEW(base->arena, struct depthwise);
   if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *d = (struct depthwise){.role = role, .dtype = dtype, .batch = x->dims[0], .channels = x->dims[3]};
-  d->element = dtype == TFC_FLOAT ? sizeof(float) : sizeof(double);
-  d->multiplier = f->dims[3], d->k = d->channels * d->multiplier;
-  for (int k = 0; k < 2; k++) {
-    d->in[k] = x->dims[1 + k], d->size[k] = f->dims[k];
-    d->stride[k] = w.stride[1 + k], d->dilation[k] = w.dilation[1 + k];
-    s = tfc_window_output(&w, 1 + k, d->in[k], d->size[k], &d->out[k], &d->before[k]);
-    if (s || d->out[k] != y->dims[1 + k]) {
-      tfc_status_free(s);
-      return declined();
-    }
-  }
-  if (f->dims[2] != d->channels || y->dims[0] != d->batch || y->dims[3] != d->k) return declined();
-  if (d->size[0] > TFC_DEPTHWISE_MOST_CELLS || d->size[1] > TFC_DEPTHWISE_MOST_CELLS / d->size[0]) return declined();
-  d->cells = d->size[0] * d->size[1];
-  d->remainders = role != BACKWARD_INPUT ? 1 : d->stride[1] < d->in[1] ? d->stride[1] : d->in[1];
-  d->columns = tfc_arena_alloc(base->arena, (size_t)d->size[1] * sizeof *d->columns);
+  *d = (struct depthwise){.sizes = z, .multiplier = z.filters, .k = z.made};
+  d->element = z.dtype == TFC_FLOAT ? sizeof(float) : sizeof(double);
+  d->cells = d->sizes.size[0] * d->sizes.size[1];
+  d->remainders = z.role != TFC_CONV_INPUT              ? 1
+                  : d->sizes.stride[1] < d->sizes.in[1] ? d->sizes.stride[1]
+                                                        : d->sizes.in[1];
+  d->columns = tfc_arena_alloc(base->arena, (size_t)d->sizes.size[1] * sizeof *d->columns);
   d->starts = tfc_arena_alloc(base->arena, (size_t)(d->remainders + 1) * sizeof *d->starts);
   if (!d->columns || !d->starts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   meet_columns(d);
   pthread_once(&once, choose);
-  d->lines = dtype == TFC_FLOAT ? &kernel->of_float : &kernel->of_double;
+  d->lines = z.dtype == TFC_FLOAT ? &kernel->of_float : &kernel->of_double;
   base->state = d;
   return NULL;
 }
@@ -139,13 +114,14 @@ struct pass {
 // Cells of the lines of y's row `at`.
 static int64_t forward_cells(const struct depthwise *d, int64_t at, struct tfc_depthwise_cell *cells) {
   int64_t i0, i1, n = 0;
-  tfc_window_cells(at, d->stride[0], d->dilation[0], d->before[0], d->size[0], d->in[0], &i0, &i1);
+  tfc_window_cells(at, d->sizes.stride[0], d->sizes.dilation[0], d->sizes.before[0], d->sizes.size[0], d->sizes.in[0],
+                   &i0, &i1);
   for (int64_t i = i0; i < i1; i++) {
-    const int64_t h = at * d->stride[0] - d->before[0] + i * d->dilation[0];
+    const int64_t h = at * d->sizes.stride[0] - d->sizes.before[0] + i * d->sizes.dilation[0];
     for (int64_t j = 0; j < d->starts[1]; j++) {
       cells[n] = d->columns[j];
-      cells[n].in += h * d->in[1] * d->k;
-      cells[n++].filter += i * d->size[1] * d->k;
+      cells[n].in += h * d->sizes.in[1] * d->k;
+      cells[n++].filter += i * d->sizes.size[1] * d->k;
     }
   }
   return n;
@@ -155,11 +131,12 @@ static void forward_rows(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const struct depthwise *d = p->d;
   struct tfc_depthwise_cell cells[TFC_DEPTHWISE_MOST_CELLS];
-  const size_t image = (size_t)(d->in[0] * d->in[1] * d->k) * d->element, row = (size_t)(d->out[1] * d->k) * d->element;
+  const size_t image = (size_t)(d->sizes.in[0] * d->sizes.in[1] * d->k) * d->element,
+               row = (size_t)(d->sizes.out[1] * d->k) * d->element;
   for (int64_t at = begin; at < end; at++) {
-    const int64_t count = forward_cells(d, at % d->out[0], cells);
-    d->lines->line(cells, count, d->out[1], p->x + (size_t)(at / d->out[0]) * image, d->stride[1] * d->k, p->filter,
-                   p->to + (size_t)at * row, d->k, d->k);
+    const int64_t count = forward_cells(d, at % d->sizes.out[0], cells);
+    d->lines->line(cells, count, d->sizes.out[1], p->x + (size_t)(at / d->sizes.out[0]) * image,
+                   d->sizes.stride[1] * d->k, p->filter, p->to + (size_t)at * row, d->k, d->k);
   }
 }
 
@@ -167,21 +144,23 @@ static void input_rows(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const struct depthwise *d = p->d;
   struct tfc_depthwise_cell cells[TFC_DEPTHWISE_MOST_CELLS];
-  const size_t image = (size_t)(d->out[0] * d->out[1] * d->k) * d->element;
+  const size_t image = (size_t)(d->sizes.out[0] * d->sizes.out[1] * d->k) * d->element;
   for (int64_t at = begin; at < end; at++)
     for (int64_t r = 0; r < d->remainders; r++) {
       int64_t count = 0;
-      for (int64_t i = 0; i < d->size[0]; i++) {
-        const int64_t shifted = at % d->in[0] + d->before[0] - i * d->dilation[0], row = shifted / d->stride[0];
-        if (shifted < 0 || row * d->stride[0] != shifted || row >= d->out[0]) continue;
+      for (int64_t i = 0; i < d->sizes.size[0]; i++) {
+        const int64_t shifted = at % d->sizes.in[0] + d->sizes.before[0] - i * d->sizes.dilation[0],
+                      row = shifted / d->sizes.stride[0];
+        if (shifted < 0 || row * d->sizes.stride[0] != shifted || row >= d->sizes.out[0]) continue;
         for (int64_t j = d->starts[r]; j < d->starts[r + 1]; j++) {
           cells[count] = d->columns[j];
-          cells[count].in += row * d->out[1] * d->k;
-          cells[count++].filter += i * d->size[1] * d->k;
+          cells[count].in += row * d->sizes.out[1] * d->k;
+          cells[count++].filter += i * d->sizes.size[1] * d->k;
         }
       }
-      d->lines->line(cells, count, ceil_div(d->in[1] - r, d->stride[1]), p->dy + (size_t)(at / d->in[0]) * image, d->k,
-                     p->filter, p->to + (size_t)((at * d->in[1] + r) * d->k) * d->element, d->stride[1] * d->k, d->k);
+      d->lines->line(cells, count, ceil_div(d->sizes.in[1] - r, d->sizes.stride[1]),
+                     p->dy + (size_t)(at / d->sizes.in[0]) * image, d->k, p->filter,
+                     p->to + (size_t)((at * d->sizes.in[1] + r) * d->k) * d->element, d->sizes.stride[1] * d->k, d->k);
     }
 }
 
@@ -189,15 +168,16 @@ static void filter_pieces(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const struct depthwise *d = p->d;
   struct tfc_depthwise_cell cells[TFC_DEPTHWISE_MOST_CELLS];
-  const int64_t rows = d->batch * d->out[0];
-  const size_t image = (size_t)(d->in[0] * d->in[1] * d->k) * d->element, row = (size_t)(d->out[1] * d->k) * d->element;
+  const int64_t rows = d->sizes.batch * d->sizes.out[0];
+  const size_t image = (size_t)(d->sizes.in[0] * d->sizes.in[1] * d->k) * d->element,
+               row = (size_t)(d->sizes.out[1] * d->k) * d->element;
   const size_t whole = (size_t)(d->cells * d->k) * d->element;
   for (int64_t piece = begin; piece < end; piece++) {
     char *sums = p->sums + (size_t)piece * whole;
     memset(sums, 0, whole);
     for (int64_t at = piece * rows / p->pieces; at < (piece + 1) * rows / p->pieces; at++) {
-      const int64_t count = forward_cells(d, at % d->out[0], cells);
-      d->lines->filter(cells, count, p->x + (size_t)(at / d->out[0]) * image, d->stride[1] * d->k,
+      const int64_t count = forward_cells(d, at % d->sizes.out[0], cells);
+      d->lines->filter(cells, count, p->x + (size_t)(at / d->sizes.out[0]) * image, d->sizes.stride[1] * d->k,
                        p->dy + (size_t)at * row, sums, d->k);
     }
   }
@@ -216,7 +196,7 @@ static void filter_pieces(void *arg, int64_t begin, int64_t end) {
 static void join_pieces(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t whole = p->d->cells * p->d->k;
-  EACH_TYPE(p->d->dtype, {
+  EACH_TYPE(p->d->sizes.dtype, {
     const S *restrict sums = (const S *)(const void *)p->sums;
     S *restrict to = (S *)(void *)p->to;
     memcpy(to + begin, sums + begin, (size_t)(end - begin) * sizeof *to);
@@ -261,9 +241,9 @@ static tfc_status repeated(struct tfc_kernel_ctx *ctx, const struct depthwise *d
                            struct tfc_buffer **out_scratch, const char **out_x) {
   *out_x = x;
   if (d->multiplier == 1) return NULL;
-  const int64_t n = d->batch * d->in[0] * d->in[1] * d->channels;
+  const int64_t n = d->sizes.batch * d->sizes.in[0] * d->sizes.in[1] * d->sizes.channels;
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(n * d->multiplier) * d->element, out_scratch));
-  struct repeat r = {d->dtype, d->multiplier, x, (*out_scratch)->data};
+  struct repeat r = {d->sizes.dtype, d->multiplier, x, (*out_scratch)->data};
   tfc_kernel_parallel_for(ctx, n, ENOUGH / d->multiplier + 1, repeat_elements, &r);
   *out_x = (*out_scratch)->data;
   return NULL;
@@ -274,10 +254,12 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct depthwise *d)
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
   struct pass p = {.d = d, .filter = ctx->inputs[1]->data};
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->dtype, &TFC_SHAPE(d->batch, d->out[0], d->out[1], d->k), &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype,
+                                        &TFC_SHAPE(d->sizes.batch, d->sizes.out[0], d->sizes.out[1], d->k), &y));
   TFC_TRY(s, repeated(ctx, d, ctx->inputs[0]->data, &scratch, &p.x));
   p.to = y->data;
-  tfc_kernel_parallel_for(ctx, d->batch * d->out[0], ENOUGH / (d->out[1] * d->k * d->cells) + 1, forward_rows, &p);
+  tfc_kernel_parallel_for(ctx, d->sizes.batch * d->sizes.out[0], ENOUGH / (d->sizes.out[1] * d->k * d->cells) + 1,
+                          forward_rows, &p);
 out:
   tfc_buffer_release(scratch);
   return s;
@@ -287,17 +269,19 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct depthw
   struct tfc_tensor *dx = NULL;
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
-  const int64_t n = d->batch * d->in[0] * d->in[1] * d->channels;
+  const int64_t n = d->sizes.batch * d->sizes.in[0] * d->sizes.in[1] * d->sizes.channels;
   struct pass p = {.d = d, .filter = ctx->inputs[1]->data, .dy = ctx->inputs[2]->data};
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->dtype, &TFC_SHAPE(d->batch, d->in[0], d->in[1], d->channels), &dx));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(
+      ctx, 0, d->sizes.dtype, &TFC_SHAPE(d->sizes.batch, d->sizes.in[0], d->sizes.in[1], d->sizes.channels), &dx));
   p.to = dx->data;
   if (d->multiplier > 1) {
     TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(n * d->multiplier) * d->element, &scratch));
     p.to = scratch->data;
   }
-  tfc_kernel_parallel_for(ctx, d->batch * d->in[0], ENOUGH / (d->in[1] * d->k * d->cells) + 1, input_rows, &p);
+  tfc_kernel_parallel_for(ctx, d->sizes.batch * d->sizes.in[0], ENOUGH / (d->sizes.in[1] * d->k * d->cells) + 1,
+                          input_rows, &p);
   if (d->multiplier > 1) {
-    struct repeat r = {d->dtype, d->multiplier, p.to, dx->data};
+    struct repeat r = {d->sizes.dtype, d->multiplier, p.to, dx->data};
     tfc_kernel_parallel_for(ctx, n, ENOUGH / d->multiplier + 1, add_repeated, &r);
   }
 out:
@@ -309,10 +293,10 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct depth
   struct tfc_tensor *dw = NULL;
   struct tfc_buffer *scratch = NULL, *sums = NULL;
   tfc_status s = NULL;
-  const int64_t rows = d->batch * d->out[0], whole = d->cells * d->k;
-  struct pass p = {.d = d, .dy = ctx->inputs[2]->data, .pieces = rows * d->out[1] / PIECE_POSITIONS};
-  TFC_RETURN_IF_ERROR(
-      tfc_kernel_output(ctx, 0, d->dtype, &TFC_SHAPE(d->size[0], d->size[1], d->channels, d->multiplier), &dw));
+  const int64_t rows = d->sizes.batch * d->sizes.out[0], whole = d->cells * d->k;
+  struct pass p = {.d = d, .dy = ctx->inputs[2]->data, .pieces = rows * d->sizes.out[1] / PIECE_POSITIONS};
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(
+      ctx, 0, d->sizes.dtype, &TFC_SHAPE(d->sizes.size[0], d->sizes.size[1], d->sizes.channels, d->multiplier), &dw));
   TFC_TRY(s, repeated(ctx, d, ctx->inputs[0]->data, &scratch, &p.x));
   if (p.pieces > MOST_PIECES) p.pieces = MOST_PIECES;
   if (p.pieces > rows) p.pieces = rows;
@@ -329,15 +313,15 @@ out:
 
 static tfc_status run(struct tfc_kernel_ctx *ctx) {
   const struct depthwise *d = ctx->state;
-  return d->role == FORWARD          ? forward(ctx, d)
-         : d->role == BACKWARD_INPUT ? backward_input(ctx, d)
-                                     : backward_filter(ctx, d);
+  return d->sizes.role == TFC_CONV_FORWARD ? forward(ctx, d)
+         : d->sizes.role == TFC_CONV_INPUT ? backward_input(ctx, d)
+                                           : backward_filter(ctx, d);
 }
 
 static const struct tfc_cpu_kernel rows[] = {
-    {"DepthwiseConv2dNative", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run, FORWARD},
-    {"DepthwiseConv2dNativeBackpropInput", 0, prepare, run, BACKWARD_INPUT},
+    {"DepthwiseConv2dNative", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run, TFC_CONV_FORWARD},
+    {"DepthwiseConv2dNativeBackpropInput", 0, prepare, run, TFC_CONV_INPUT},
     {"DepthwiseConv2dNativeBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run,
-     BACKWARD_FILTER},
+     TFC_CONV_FILTER},
 };
 TFC_CPU_KERNELS(rows);
