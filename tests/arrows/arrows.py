@@ -1,5 +1,6 @@
 """Draws who uses whom, by the sources' includes and by the symbols that object files take from each other, and fails on
-an arrow upwards, on a circle of more than four files, and on a circle of three or four whose reason no README.md gives.
+an arrow upwards, on a circle of more than four files, on a circle of three or four whose reason no README.md gives, and on
+a header that declares several files' functions.
 
     arrows.py BUILD_FOLDER
 """
@@ -49,6 +50,35 @@ MAY_USE = {
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),
                ("runtime/exec", "runtime/device/emulated")]
 LARGEST_CIRCLE = 4
+# Headers that declare functions of several files all the same, most of them because a folder has two: what a user of
+# the folder sees, and what its files share. No new ones.
+SHARED_HEADERS = [
+    "placer/algo/algo.h",
+    "placer/algo/order.h",
+    "placer/search/local.h",
+    "placer/simulate/engine_queues.h",
+    "placer/subject/units.h",
+    "reports/lists.h",
+    "runtime/cluster/member_internal.h",
+    "runtime/device/cuda/device.h",
+    "runtime/device/cuda/kernel.h",
+    "runtime/device/driver.h",
+    "runtime/device/runner.h",
+    "runtime/exec/dynamic/run.h",
+    "runtime/exec/plan/plan_internal.h",
+    "runtime/exec/rewrites/product.h",
+    "runtime/exec/session.h",
+    "runtime/graph/import.h",
+    "runtime/graph/import_internal.h",
+    "runtime/graph/op_def.h",
+    "runtime/ops/data_dataset.h",
+    "runtime/ops/data_variant.h",
+    "runtime/ops/kernel.h",
+    "runtime/ops/nn_common.h",
+    "runtime/ops/random_philox.h",
+    "runtime/ops/string_hash.h",
+    "runtime/pass/functions.h",
+]
 
 
 def room(path):
@@ -107,6 +137,32 @@ def calls(found):
         # A symbol that several files define (a kernel's copies on the host) says nothing of who is meant.
         if len(defined.get(symbol, ())) == 1:
             yield user, next(iter(defined[symbol])), symbol
+
+
+def shared_headers(files):
+    """{header: the files whose functions it declares} where these are several. X.h may declare what is in X.c and in
+    X_*.c, as may X_private.h and X_internal.h; a header named after its folder, and private.h, what is in the folder."""
+    declares = re.compile(r"^(?!static|typedef|extern const)(?:TFC_MUST_USE )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;", re.M)
+    defines = re.compile(r"^(?!static|typedef)[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+    texts, where = {}, {}
+    for path in files:
+        with open(path, encoding="utf-8") as text:
+            texts[path] = re.sub(r"//[^\n]*", "", text.read())
+        if path.endswith((".c", ".cu")):
+            for name in defines.findall(texts[path]):
+                where.setdefault(name, set()).add(path)
+    found = {}
+    for header in files:
+        if not header.endswith(".h"):
+            continue
+        folder, name = os.path.split(header)
+        stem = re.sub(r"_(private|internal)$", "", name[:-2])
+        places = {place for function in declares.findall(texts[header]) for place in where.get(function, ())}
+        whole = stem in ("private", os.path.basename(folder)) and all(os.path.dirname(place) == folder for place in places)
+        own = {place for place in places if re.match(re.escape(os.path.join(folder, stem)) + r"(_\w+)?\.cu?$", place)}
+        if len(places) > 1 and places != own and not whole:
+            found[header] = sorted(places)
+    return found
 
 
 def circles(arrows):
@@ -184,6 +240,11 @@ def main():
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
     plugin = re.compile(r"runtime/device/cuda/|profiler/cupti/")  # built where the toolkit is
     faults += [f"{file} has no object file in {build}: build first" for file in missing if not plugin.match(file)]
+    shared = shared_headers(files)
+    faults += [f"{header} declares functions of several files: {' '.join(places)}" for header, places in sorted(shared.items())
+               if header not in SHARED_HEADERS]
+    faults += [f"{header} no longer declares functions of several files: take it off the list" for header in SHARED_HEADERS
+               if header not in shared]
 
     found_circles, level = circles(by_call)
     for circle in found_circles:
@@ -203,6 +264,7 @@ def main():
             print(f"  {name:18} {len(rows[name]):4} {min(rows[name]):4} {max(rows[name]):4}")
     print(f"{sum(map(len, by_call.values()))} arrows by calls between {len(by_call)} files, "
           f"{len(upwards)} upwards, circles: {' '.join(str(len(circle)) for circle in found_circles) or 'none'}")
+    print(f"{sum(file.endswith('.h') for file in files)} headers, {len(shared)} of them with functions of several files")
     if missing:
         print(f"{len(missing)} files of plug-ins are not built here: their includes were seen, their calls were not")
     for fault in faults:
