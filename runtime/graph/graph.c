@@ -182,10 +182,9 @@ tfc_str tfc_node_attr_string(const struct tfc_graph *g, const struct tfc_node *n
   return a && a->kind == TFC_ATTR_STRING ? a->s : tfc_str_from(otherwise);
 }
 
-// Whether the node starts the back edge of a loop; by name if the op has no row.
+// Whether the node starts the back edge of a loop.
 static bool is_back_edge(const struct tfc_node *n) {
-  if (n->def) return n->def->flags & TFC_OP_NEXT_ITERATION;
-  return tfc_str_is(n->op, "NextIteration") || tfc_str_is(n->op, "RefNextIteration");
+  return n->def && n->def->flags & TFC_OP_NEXT_ITERATION;
 }
 
 // Kahn's algorithm with the lowest id first among those that become ready together would need a heap; a plain queue

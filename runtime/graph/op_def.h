@@ -86,6 +86,8 @@ enum tfc_op_flags {
   TFC_OP_INPLACE_FIRST = 1 << 20,      // output 0 may be computed in the buffer of input 0, and of no other
   TFC_OP_CHECKS = 1 << 21,             // a view that checks its input: never left out of a plan
   TFC_OP_FILES = 1 << 22,              // reads, writes or looks for files: refused for untrusted graphs
+  TFC_OP_ABOUT_INPUTS = 1 << 23,       // gives shapes, lengths or numbers of elements: smaller than what it looks at
+  TFC_OP_NO_ELEMENTS = 1 << 24,        // its kernel looks at no element of its inputs
 };
 
 // What an op is for the rest of the runtime, if its flags do not say it: code that rewrites, lowers, differentiates or
@@ -97,6 +99,7 @@ typedef enum tfc_op_role {
   TFC_ROLE_PASSES,            // its input's value, unchanged; it differs from Identity only for gradients or in copying
   TFC_ROLE_DEFAULT,           // its input, unless another value is fed
   TFC_ROLE_SPREAD,            // output i is input i
+  TFC_ROLE_PARAMETER,         // what a function is given
   TFC_ROLE_RESULT,            // what a function returns
   TFC_ROLE_CONST,             // its value is in the graph
   TFC_ROLE_NOTHING,           // runs nothing; it has only control edges
@@ -122,6 +125,11 @@ typedef enum tfc_op_role {
   TFC_ROLE_OF_SHAPE,          // reads only the shape of its input
   TFC_ROLE_PICKS,             // picks some elements of its input, so its output is no larger
   TFC_ROLE_REPEATS,           // its input, repeated along dimensions
+  TFC_ROLE_REDUCTION,         // of input 0 along the dimensions in input 1; of a single element it is that element
+  TFC_ROLE_ENQUEUE,           // puts inputs 1.. into the queue in input 0, as one element
+  TFC_ROLE_ENQUEUE_MANY,      // the same, along their first dimension
+  TFC_ROLE_DEQUEUE,           // takes an element from the queue in input 0
+  TFC_ROLE_DEQUEUE_MANY,      // takes several, along a new first dimension
   TFC_ROLE_PRODUCT,           // a product of two matrices
   TFC_ROLE_ADD,               // the sum of two tensors
   TFC_ROLE_ADD_N,             // the sum of several tensors

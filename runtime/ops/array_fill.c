@@ -438,7 +438,7 @@ static const struct tfc_op_def array_fill_rows[] = {
      .inputs = "s0: T, s1: T",
      .outputs = "r0: T, r1: T",
      .attrs = "T: {int32, int64} = int32",
-     .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     .flags = TFC_OP_ABOUT_INPUTS | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 3,
      .host_outputs = 3,
      .shape = shape_two_vectors,

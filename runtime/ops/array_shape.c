@@ -234,7 +234,9 @@ static tfc_status shape_squeeze(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define ABOUT_SHAPES .flags = TFC_OP_NOT_DIFFERENTIABLE, .host_outputs = ~0u, .cost = ops_cost_nothing
+#define ABOUT_SHAPES                                                                                                   \
+  .flags = TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ABOUT_INPUTS | TFC_OP_NO_ELEMENTS, .host_outputs = ~0u,                  \
+  .cost = ops_cost_nothing
 #define VIEW .flags = TFC_OP_VIEW, .cost = ops_cost_nothing, .gradient = gradient_View
 
 static const struct tfc_op_def array_shape_rows[] = {

@@ -10,6 +10,7 @@ static tfc_status arg_shape(struct tfc_shape_ctx *ctx) {
 
 static const struct tfc_op_def rows[] = {
     {.name = "_Arg",
+     .role = TFC_ROLE_PARAMETER,
      .inputs = "",
      .outputs = "output: T",
      .attrs = "T: type, index: int >= 0",

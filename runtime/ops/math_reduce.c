@@ -564,6 +564,7 @@ OPS_GRADIENT(L2Loss) {
 
 static const struct tfc_op_def math_reduce_rows[] = {
     {.name = "Sum",
+     .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
      .attrs = "keep_dims: bool = false, T: " OPS_TYPES_NUMBER ", Tidx: {int32, int64} = int32",
@@ -572,6 +573,7 @@ static const struct tfc_op_def math_reduce_rows[] = {
      .gradient = gradient_Sum,
      .samples = SAMPLES},
     {.name = "Mean",
+     .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
      .attrs = "keep_dims: bool = false, T: " OPS_TYPES_NUMBER ", Tidx: {int32, int64} = int32",
@@ -580,6 +582,7 @@ static const struct tfc_op_def math_reduce_rows[] = {
      .gradient = gradient_Mean,
      .samples = SAMPLES},
     {.name = "Prod",
+     .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
      .attrs = "keep_dims: bool = false, T: " OPS_TYPES_NUMBER ", Tidx: {int32, int64} = int32",
@@ -588,6 +591,7 @@ static const struct tfc_op_def math_reduce_rows[] = {
      .gradient = gradient_Prod,
      .samples = SAMPLES},
     {.name = "Max",
+     .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
      .attrs = "keep_dims: bool = false, T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
@@ -597,6 +601,7 @@ static const struct tfc_op_def math_reduce_rows[] = {
      .gradient = gradient_MinMax,
      .samples = SAMPLES},
     {.name = "Min",
+     .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
      .attrs = "keep_dims: bool = false, T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "

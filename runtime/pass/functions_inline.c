@@ -64,7 +64,7 @@ static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_sit
     if (tfc_str_starts(s, "loc:@")) {
       tfc_str target = tfc_str_sub(s, 5, s.size);
       uint32_t id = tfc_graph_find(body, target);
-      if (id == TFC_NO_NODE || tfc_str_is(body->nodes[id].op, "_Arg")) continue;
+      if (id == TFC_NO_NODE || tfc_node_role(&body->nodes[id]) == TFC_ROLE_PARAMETER) continue;
       s = tfc_arena_printf(arena, "loc:@%.*s/%.*s", TFC_STR_ARG(at->name), TFC_STR_ARG(target));
       if (!s.data) return tfc_lowering_no_memory();
     }
@@ -228,7 +228,7 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
   TFC_TRY(s, tfc_graph_topological(fn->body, order));
   for (size_t i = 0; i < n; i++) {
     const struct tfc_node *node = &fn->body->nodes[order[i]];
-    if (tfc_output_valid(c.argument[order[i]]) || tfc_str_is(node->op, "_Retval")) continue;
+    if (tfc_output_valid(c.argument[order[i]]) || tfc_node_role(node) == TFC_ROLE_RESULT) continue;
     TFC_TRY(s, copy_node(l, at, fn, &c, order[i]));
   }
   TFC_TRY(s, close_back_edges(l, &c));

@@ -251,18 +251,8 @@ static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, 
 // --- New nodes -----------------------------------------------------------------------------------------------------
 // Shapes of forward tensors are computed in the forward loop, because a shape is smaller to keep than the tensor.
 static bool belongs_forward(const struct tfc_gradients *e, uint32_t id, uint32_t loop) {
-  static const char *const ops[] = {"Shape",
-                                    "ShapeN",
-                                    "Size",
-                                    "Rank",
-                                    "VariableShape",
-                                    "BroadcastGradientArgs",
-                                    "TensorListLength",
-                                    "TensorListElementShape"};
   const struct tfc_node *n = tfc_builder_node(e->b, id);
-  bool fits = false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) fits |= tfc_str_is(n->op, ops[i]);
-  if (!fits || !n->input_count || n->control_count) return false;
+  if (!n->def || !(n->def->flags & TFC_OP_ABOUT_INPUTS) || !n->input_count || n->control_count) return false;
   for (uint32_t k = 0; k < n->input_count; k++) {
     struct tfc_output in = tfc_builder_input(e->b, id, k);
     if (frame_of(e, in.node) != loop || constant_enter(e, in) != TFC_NO_NODE) return false;

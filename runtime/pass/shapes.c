@@ -422,7 +422,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   if (!wrong && n->def && n->def->shape) TFC_RETURN_IF_ERROR(allow(e, n, &ctx, n->def->shape(&ctx)));
   if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NO_NODE)
     TFC_RETURN_IF_ERROR(infer_calls(e, n, &ctx));
-  bool is_arg = e->args && n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && tfc_str_is(n->op, "_Arg");
+  bool is_arg = e->args && tfc_node_role(n) == TFC_ROLE_PARAMETER;
   if (is_arg) {
     int64_t index = tfc_node_attr_int(g, n, "index", -1);
     if (index >= 0 && index < e->arg_count) {

@@ -357,7 +357,7 @@ static tfc_status make_feed(struct work *w, struct tfc_output output, const stru
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
   feed.dtype = tfc_dtype_base(tfc_output_dtype(g, output));
   feed.name = tfc_arena_printf(&w->step->arena, "%.*s:%d", TFC_STR_ARG(n->name), output.index);
-  const bool taken = !feed.given && tfc_str_starts(n->op, "QueueDequeue");
+  const bool taken = !feed.given && tfc_step_dequeues(n);
   const char *what = taken ? "what nothing in the graph puts into a queue," : "placeholder";
   const tfc_str name = taken ? feed.name : n->name;
   if (tfc_node_is_placeholder(n)) known = tfc_step_placeholder_shape(g, n);
@@ -450,7 +450,7 @@ static tfc_status find_taken(struct work *w, const struct tfc_output *given, con
   memcpy(taken, given, count * sizeof *taken);
   for (uint32_t i = 0; any && i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
-    if (!w->needed[i] || !tfc_str_starts(n->op, "QueueDequeue") || !n->input_count) continue;
+    if (!w->needed[i] || !tfc_step_dequeues(n)) continue;
     if (!unfilled[tfc_node_inputs(g, n)[0].node]) continue;
     for (uint32_t k = 0; k < n->output_count; k++) {
       bool used = false;

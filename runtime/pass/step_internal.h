@@ -15,6 +15,8 @@ static inline bool tfc_node_is_placeholder(const struct tfc_node *n) {
   return tfc_op_is_placeholder(n->op) || (n->def && n->def->flags & TFC_OP_PLACEHOLDER);
 }
 
+bool tfc_step_dequeues(const struct tfc_node *n); // takes elements out of the queue in its first input
+
 // Whether this is an enqueue that the training program ran in a thread of its own, with feeds (`outside` [node]:
 // depends on them), for a queue that the graph takes from: it is not part of a step.
 bool tfc_step_enqueues_what_is_fed(const struct tfc_graph *g, uint32_t node, const bool *outside);

@@ -3,12 +3,17 @@
 // instead.
 #include "runtime/pass/step_internal.h"
 
+static bool enqueues(const struct tfc_node *n) {
+  const tfc_op_role role = tfc_node_role(n);
+  return (role == TFC_ROLE_ENQUEUE || role == TFC_ROLE_ENQUEUE_MANY) && n->input_count > 0;
+}
 static bool enqueues_into(const struct tfc_graph *g, uint32_t id, uint32_t queue) {
   const struct tfc_node *n = &g->nodes[id];
-  return tfc_str_starts(n->op, "QueueEnqueue") && n->input_count > 0 && tfc_node_inputs(g, n)[0].node == queue;
+  return enqueues(n) && tfc_node_inputs(g, n)[0].node == queue;
 }
-static bool dequeues(const struct tfc_node *n) {
-  return tfc_str_starts(n->op, "QueueDequeue") && n->input_count > 0;
+bool tfc_step_dequeues(const struct tfc_node *n) {
+  const tfc_op_role role = tfc_node_role(n);
+  return (role == TFC_ROLE_DEQUEUE || role == TFC_ROLE_DEQUEUE_MANY) && n->input_count > 0;
 }
 
 // Whether this can be run repeatedly without feeds. `unfilled`: queues that are known to stay empty.
@@ -19,7 +24,7 @@ static bool runs_alone(const struct tfc_graph *g, uint32_t id, const bool *unfil
   while (depth > 0) {
     const struct tfc_node *n = &g->nodes[stack[--depth]];
     const struct tfc_output *in = tfc_node_inputs(g, n);
-    if (tfc_node_is_placeholder(n) || (dequeues(n) && unfilled[in[0].node])) return false;
+    if (tfc_node_is_placeholder(n) || (tfc_step_dequeues(n) && unfilled[in[0].node])) return false;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
       if (!seen[in[k].node]) seen[in[k].node] = true, stack[depth++] = in[k].node;
   }
@@ -28,10 +33,10 @@ static bool runs_alone(const struct tfc_graph *g, uint32_t id, const bool *unfil
 
 bool tfc_step_enqueues_what_is_fed(const struct tfc_graph *g, uint32_t id, const bool *outside) {
   const struct tfc_node *n = &g->nodes[id];
-  if (!tfc_str_starts(n->op, "QueueEnqueue") || n->input_count == 0 || !outside[id]) return false;
+  if (!enqueues(n) || !outside[id]) return false;
   const uint32_t queue = tfc_node_inputs(g, n)[0].node;
   for (uint32_t c = g->consumer_begin[queue]; c < g->consumer_begin[queue + 1]; c++)
-    if (dequeues(&g->nodes[g->consumers[c].node])) return true;
+    if (tfc_step_dequeues(&g->nodes[g->consumers[c].node])) return true;
   return false;
 }
 
@@ -45,7 +50,7 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
     changed = false;
     for (uint32_t i = 0; i < g->node_count; i++) {
       const struct tfc_node *n = &g->nodes[i];
-      if (!needed[i] || !dequeues(n)) continue;
+      if (!needed[i] || !tfc_step_dequeues(n)) continue;
       const uint32_t queue = tfc_node_inputs(g, n)[0].node;
       bool filled = unfilled[queue], fed = false; // fed: by the program. A queue without any enqueue is a deadlock
       for (uint32_t c = g->consumer_begin[queue]; !filled && c < g->consumer_begin[queue + 1]; c++) {
@@ -68,7 +73,7 @@ struct tfc_shape tfc_step_dequeued_shape(const struct tfc_graph *g, const struct
   const struct tfc_node *n = &g->nodes[o.node];
   const struct tfc_output *in = tfc_node_inputs(g, n);
   const struct tfc_attr *attr = tfc_node_attr(g, &g->nodes[in[0].node], "shapes");
-  const bool one = tfc_str_is(n->op, "QueueDequeue") || tfc_str_is(n->op, "QueueDequeueV2");
+  const bool one = tfc_node_role(n) == TFC_ROLE_DEQUEUE;
   struct tfc_shape shape = TFC_SHAPE_UNKNOWN;
   if (attr && attr->kind == TFC_ATTR_LIST_SHAPE && (uint32_t)o.index < attr->count) shape = attr->shapes[o.index];
   for (uint32_t c = g->consumer_begin[in[0].node]; shape.rank < 0 && c < g->consumer_begin[in[0].node + 1]; c++) {
@@ -78,7 +83,7 @@ struct tfc_shape tfc_step_dequeued_shape(const struct tfc_graph *g, const struct
     const struct tfc_output from = tfc_node_inputs(g, put)[o.index + 1];
     if (from.index < 0) continue;
     shape = shapes->shapes[g->nodes[from.node].output_begin + (uint32_t)from.index];
-    if (!tfc_str_starts(put->op, "QueueEnqueueMany") || shape.rank < 1) continue;
+    if (tfc_node_role(put) != TFC_ROLE_ENQUEUE_MANY || shape.rank < 1) continue;
     for (int32_t d = 1; d < shape.rank; d++) shape.dims[d - 1] = shape.dims[d];
     shape.rank--;
   }

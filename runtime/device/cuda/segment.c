@@ -17,15 +17,6 @@ static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) 
   return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
 }
 
-// Kernels that never look at the elements of device tensors: shapes, and whether a variable is set.
-static bool looks_at_no_element(const struct tfc_op_def *def) {
-  static const char *const names[] = {
-      "Shape", "ShapeN", "Size", "Rank", "IsVariableInitialized", "VariableShape", "NoOp", "VarIsInitializedOp"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(def->name, names[i])) return true;
-  return false;
-}
-
 static tfc_status fit_scratch(struct tfc_cuda_device *d, size_t bytes) { // under launch_lock
   if (bytes <= d->scratch_size) return NULL;
   struct tfc_buffer *grown = NULL;
@@ -88,7 +79,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                         op->def->name, d->base.info.name);
   else if ((s = tfc_kernel_prepare(&base)))
     s = tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
-  c->is_view = !op->on_host && ((op->def->flags & TFC_OP_VIEW) || looks_at_no_element(op->def));
+  c->is_view = !op->on_host && (op->def->flags & (TFC_OP_VIEW | TFC_OP_NO_ELEMENTS));
   if (!s && !c->is_view && !op->on_host) {
     tfc_str note =
         tfc_arena_str(&p->arena, reasons.data ? tfc_str_from(reasons.data) : TFC_STR("no kernel for the device"));
@@ -177,7 +168,7 @@ const char *tfc_cuda_fallback(const struct tfc_prepared *p, uint32_t index) {
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
   if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type))) return false; // never asked
-  if (def->flags & TFC_OP_VIEW || looks_at_no_element(def)) return true;
+  if (def->flags & (TFC_OP_VIEW | TFC_OP_NO_ELEMENTS)) return true;
   for (int first = 1; first < TFC_DTYPE_COUNT; first++) {
     const struct tfc_cuda_kernel *row = NULL;
     while ((row = tfc_cuda_kernel_next(tfc_str_from(def->name), (tfc_dtype)first, row)))

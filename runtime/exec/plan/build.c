@@ -438,11 +438,8 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
 // A sum over no dimensions, or over dimensions of size 1 (as at the end of gradients of broadcasts), is a view of its
 // input. Not for a variable, because the sum must not show later updates.
 static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
-  static const char *const names[] = {"Sum", "Mean", "Prod", "Max", "Min"};
   const struct tfc_graph *g = w->b->graph;
-  bool named = false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || tfc_str_is(n->op, names[i]);
-  if (!named || n->input_count != 2 || w->b->session->options.no_rewrites) return false;
+  if (tfc_node_role(n) != TFC_ROLE_REDUCTION || w->b->session->options.no_rewrites) return false;
   uint32_t from = output_number(g, tfc_node_inputs(g, n)[0]);
   const struct source *s = &w->sources[from];
   if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
