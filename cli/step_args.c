@@ -6,7 +6,8 @@
 #include "runtime/base/units.h"
 #include "runtime/io/npy.h"
 
-bool cli_parse_typed_shape(tfc_str text, tfc_dtype *out_dtype, struct tfc_shape *out_shape) {
+// Parses "float32[2,3]"; false: the text is something else.
+static bool parse_typed_shape(tfc_str text, tfc_dtype *out_dtype, struct tfc_shape *out_shape) {
   size_t open = tfc_str_find(text, '[');
   struct tfc_shape shape = {0};
   if (open == SIZE_MAX || !tfc_str_ends(text, "]")) return false;
@@ -85,7 +86,7 @@ tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_a
     TFC_TRY(s, find_output(graph, (tfc_str){text, equals}, "feed", &feed->output));
     feed->has_shape = true;
     step.request.feed_count = i + 1;
-    if (cli_parse_typed_shape(tfc_str_from(text + equals + 1), &feed->dtype, &feed->shape)) continue;
+    if (parse_typed_shape(tfc_str_from(text + equals + 1), &feed->dtype, &feed->shape)) continue;
     tfc_str value = tfc_str_from(text + equals + 1);
     if (!tfc_str_ends(value, ".npy") && access(value.data, F_OK) != 0)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT,

@@ -22,7 +22,4 @@ TFC_MUST_USE tfc_status cli_step_infer(const struct tfc_graph *graph, const stru
                                        struct cli_step *out);
 void cli_step_deinit(struct cli_step *step);
 
-// Parses "float32[2,3]"; false: the text is something else.
-bool cli_parse_typed_shape(tfc_str text, tfc_dtype *out_dtype, struct tfc_shape *out_shape);
-
 #endif

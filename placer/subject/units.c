@@ -37,7 +37,7 @@ static int64_t arg_length(const struct tfc_graph *g, const struct tfc_node *n, c
   return 1;
 }
 
-bool tfc_input_is_ref(const struct tfc_graph *g, const struct tfc_node *n, uint32_t input) {
+static bool input_is_ref(const struct tfc_graph *g, const struct tfc_node *n, uint32_t input) {
   const struct tfc_op_signature *sig = n->def ? tfc_op_signature(n->def) : NULL;
   int64_t at = 0;
   for (uint32_t i = 0; sig && i < sig->input_count; i++) {
@@ -120,7 +120,7 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; k < n->input_count; k++) {
       tfc_dtype type = tfc_output_dtype(g, in[k]);
-      if (tfc_dtype_is_ref(type) && tfc_input_is_ref(g, n, k))
+      if (tfc_dtype_is_ref(type) && input_is_ref(g, n, k))
         tie(&u, i, in[k].node, TFC_TIE_REFERENCE);
       else if (type == TFC_RESOURCE && tfc_node_role(n) != TFC_ROLE_SPREAD)
         tie(&u, i, behind_lists(g, in[k]).node, TFC_TIE_HANDLE);

@@ -1,6 +1,7 @@
 #include "runtime/base/nearest.h"
 
-size_t tfc_edit_distance(tfc_str a, tfc_str b) {
+// Edit distance with neighbours swapped (optimal string alignment); SIZE_MAX for names that are too long.
+static size_t edit_distance(tfc_str a, tfc_str b) {
   const size_t m = a.size, n = b.size;
   size_t rows[3][TFC_NEAREST_MOST + 1], *before = rows[0], *last = rows[1], *now = rows[2];
   if (m > TFC_NEAREST_MOST || n > TFC_NEAREST_MOST) return SIZE_MAX;
@@ -30,7 +31,7 @@ void tfc_nearest_try(struct tfc_nearest *nearest, tfc_str candidate) {
   if (text.size >= 3 && tfc_str_equal(tfc_str_sub(candidate, 0, text.size), text))
     d = 1; // an abbreviation
   else if (apart <= bar)
-    d = tfc_edit_distance(text, candidate);
+    d = edit_distance(text, candidate);
   if (d > bar || (nearest->best.data && d >= nearest->distance)) return;
   nearest->best = candidate, nearest->distance = d;
 }

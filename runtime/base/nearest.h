@@ -6,9 +6,6 @@
 
 enum { TFC_NEAREST_MOST = 120 }; // longer names are similar to nothing
 
-// Edit distance with neighbours swapped (optimal string alignment); SIZE_MAX for names that are too long.
-size_t tfc_edit_distance(tfc_str a, tfc_str b);
-
 // Finds the most similar of several candidates, if one is similar enough.
 //
 //   struct tfc_nearest near = {.text = typed};

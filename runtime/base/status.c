@@ -2,6 +2,7 @@
 // error) costs a compare with NULL.
 #include "runtime/base/status.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static tfc_status allocate(tfc_code code, size_t length) {
   return r;
 }
 
-tfc_status tfc_status_make_v(tfc_code code, const char *format, va_list args) {
+static tfc_status make_v(tfc_code code, const char *format, va_list args) {
   va_list again;
   va_copy(again, args);
   int length = vsnprintf(NULL, 0, format, again);
@@ -40,7 +41,7 @@ tfc_status tfc_status_make_v(tfc_code code, const char *format, va_list args) {
 tfc_status tfc_status_make(tfc_code code, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  tfc_status s = tfc_status_make_v(code, format, args);
+  tfc_status s = make_v(code, format, args);
   va_end(args);
   return s;
 }
@@ -49,7 +50,7 @@ tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) {
   if (!status || status->is_static) return status;
   va_list args;
   va_start(args, format);
-  tfc_status context = tfc_status_make_v(status->code, format, args);
+  tfc_status context = make_v(status->code, format, args);
   va_end(args);
   tfc_status s = tfc_status_make(status->code, "%s: %s", context->message, status->message);
   tfc_status_free(context);

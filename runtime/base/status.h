@@ -17,7 +17,6 @@
 #ifndef TFC_RUNTIME_BASE_STATUS_H
 #define TFC_RUNTIME_BASE_STATUS_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 // code, the name that messages print
@@ -50,7 +49,6 @@ typedef struct tfc_status_record *tfc_status;
 
 // A new error. `format` is printf's. Never NULL: when memory is out, a static record is returned.
 TFC_MUST_USE tfc_status tfc_status_make(tfc_code code, const char *format, ...) TFC_PRINTF(2, 3);
-TFC_MUST_USE tfc_status tfc_status_make_v(tfc_code code, const char *format, va_list args);
 
 // Puts "<context>: " before the message of an error and returns it; OK stays OK.
 TFC_MUST_USE tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) TFC_PRINTF(2, 3);

@@ -52,13 +52,13 @@ static bool make_room(struct tfc_memory *m, uint64_t capacity) {
   return done;
 }
 
-void tfc_memory_trim(struct tfc_memory *m) {
+static void trim(struct tfc_memory *m) { // gives the cache back to the system
   (void)make_room(m, UINT64_MAX);
 }
 
 void tfc_memory_deinit(struct tfc_memory *m) {
   if (!m->account) return;
-  tfc_memory_trim(m);
+  trim(m);
   tfc_account_close(m->account);
   m->account = NULL;
   pthread_mutex_destroy(&m->lock);
@@ -127,7 +127,7 @@ tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_bu
   if (!b) {
     if (!make_room(m, capacity)) return tfc_account_exhausted(m->account, bytes);
     if (!(b = map(capacity))) { // the machine has no more memory: freeing the cache may be enough
-      tfc_memory_trim(m);
+      trim(m);
       b = map(capacity);
     }
     if (!b) {

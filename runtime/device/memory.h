@@ -28,6 +28,5 @@ void tfc_memory_deinit(struct tfc_memory *m); // all buffers must have been rele
 // 64-byte aligned; blocks of 2 MiB and more use huge pages if the system has them. RESOURCE_EXHAUSTED names request,
 // bytes in use, limit and what is left; also if the machine or the control group has no such memory left.
 TFC_MUST_USE tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out);
-void tfc_memory_trim(struct tfc_memory *m); // returns the cache to the system
 
 #endif

@@ -162,7 +162,7 @@ static tfc_status read_strings(struct tfc_attr_reader *r, tfc_str bytes, tfc_str
   return w.error ? bad(w.error) : NULL;
 }
 
-tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *out) {
+static tfc_status read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   struct tfc_tensor t = {.shape = TFC_SHAPE_SCALAR};
@@ -328,7 +328,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
     } else if (number == 7) {
       TFC_RETURN_IF_ERROR(tfc_read_shape(f.bytes, &((struct tfc_shape *)items)[n++]));
     } else if (number == 8) {
-      TFC_RETURN_IF_ERROR(tfc_read_tensor(r, f.bytes, &((struct tfc_tensor *)items)[n++]));
+      TFC_RETURN_IF_ERROR(read_tensor(r, f.bytes, &((struct tfc_tensor *)items)[n++]));
     } else {
       r->depth++;
       TFC_RETURN_IF_ERROR(read_func(r, f.bytes, &((struct tfc_func_attr *)items)[n++]));
@@ -368,7 +368,7 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
     case 8: {
       struct tfc_tensor *t = tfc_arena_alloc(&r->graph->arena, sizeof *t);
       if (!t) return tfc_status_no_memory("reading a graph");
-      tfc_status s = tfc_read_tensor(r, f.bytes, t);
+      tfc_status s = read_tensor(r, f.bytes, t);
       if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // loads, but has no value
         tfc_status_free(s);
         break;

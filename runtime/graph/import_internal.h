@@ -24,7 +24,6 @@ struct tfc_attr_reader {
 // The AttrValue in `bytes`; out->name stays. Errors say what is wrong in the value.
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
 TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
-TFC_MUST_USE tfc_status tfc_read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_tensor *out);
 // An entry of a map of attributes: name and value.
 TFC_MUST_USE tfc_status tfc_read_attr(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
 // The key and value of an entry in a map (fields 1 and 2).

@@ -131,11 +131,6 @@ tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_tensor *out) 
   return NULL;
 }
 
-void tfc_tensor_reshape(struct tfc_tensor *t, const struct tfc_shape *shape) {
-  assert(tfc_shape_elements(shape) == tfc_tensor_elements(t));
-  t->shape = *shape;
-}
-
 int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index) {
   switch ((int)t->dtype) {
   case TFC_INT8:

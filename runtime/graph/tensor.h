@@ -84,8 +84,6 @@ TFC_MUST_USE tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_
 static inline int64_t tfc_tensor_elements(const struct tfc_tensor *t) {
   return tfc_shape_elements(&t->shape);
 }
-// Same elements, other shape (same number of elements: asserted).
-void tfc_tensor_reshape(struct tfc_tensor *t, const struct tfc_shape *shape);
 // Reads one element of an integer tensor (any width) as int64.
 int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index);
 // Replaces a string element (frees the old one). False when memory is out.

@@ -64,8 +64,10 @@ static tfc_status resolve_dimension(int64_t n, bool begin_known, int64_t b, bool
   return NULL;
 }
 
-tfc_status ops_slice_resolve(const struct tfc_shape *input, int count, const int64_t *begin, const int64_t *end,
-                             const int64_t *strides, const struct ops_slice_masks *masks, struct ops_slice *out) {
+// begin, end and strides hold `count` values each; begin and end may be NULL (nothing known), then sizes that depend on
+// them are unknown.
+static tfc_status resolve_slice(const struct tfc_shape *input, int count, const int64_t *begin, const int64_t *end,
+                                const int64_t *strides, const struct ops_slice_masks *masks, struct ops_slice *out) {
   struct ops_slice s = {.processing = {.rank = input->rank}};
   int consumed = 0, ellipses = 0, at = 0; // `at`: dimension of the input
   if (count > 32) return tfc_status_make(TFC_INVALID_ARGUMENT, "a slice of %d dimensions", count);
@@ -124,7 +126,7 @@ tfc_status ops_slice_of_tensors(const struct tfc_shape *input, const struct tfc_
     e[i] = tfc_tensor_int(end, i);
     s[i] = tfc_tensor_int(strides, i);
   }
-  return ops_slice_resolve(input, (int)n, b, e, s, masks, out);
+  return resolve_slice(input, (int)n, b, e, s, masks, out);
 }
 
 // The block of `whole` that the slice takes, against a dense tensor of the slice's shape.
@@ -172,7 +174,7 @@ static tfc_status infer_slice(struct tfc_shape_ctx *ctx, const struct tfc_shape 
   bool begin_known = ops_known_ints(ctx, i, b, 32, &m) && m == n,
        end_known = ops_known_ints(ctx, i + 1, e, 32, &m) && m == n;
   struct ops_slice_masks masks = ops_slice_masks_of(ctx->graph, ctx->node);
-  TFC_RETURN_IF_ERROR(ops_slice_resolve(input, n, begin_known ? b : NULL, end_known ? e : NULL, s, &masks, out));
+  TFC_RETURN_IF_ERROR(resolve_slice(input, n, begin_known ? b : NULL, end_known ? e : NULL, s, &masks, out));
   *out_known = true;
   return NULL;
 }
@@ -240,8 +242,9 @@ static tfc_status shape_strided_slice_grad(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Assignment ----------------------------------------------------------------------------------------------------
-tfc_status ops_slice_assign(struct tfc_kernel_ctx *ctx, struct tfc_tensor *target, const struct ops_slice *slice,
-                            const struct tfc_tensor *value) {
+// Writes `value`, broadcast to the slice's shape, into the slice of `target` [of the input's shape].
+static tfc_status assign_slice(struct tfc_kernel_ctx *ctx, struct tfc_tensor *target, const struct ops_slice *slice,
+                               const struct tfc_tensor *value) {
   struct tfc_shape joined;
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
   tfc_status s = tfc_shape_broadcast(&value->shape, &slice->shape, &joined);
@@ -273,7 +276,7 @@ static tfc_status tensor_update(struct tfc_kernel_ctx *ctx) { // a copy of the i
   TFC_RETURN_IF_ERROR(ops_slice_of_tensors(&x->shape, ctx->inputs[1], ctx->inputs[2], ctx->inputs[3], ctx->state, &s));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   if (y->data != x->data) TFC_RETURN_IF_ERROR(ops_copy_elements(y, 0, x, 0, tfc_tensor_elements(x)));
-  return ops_slice_assign(ctx, y, &s, ctx->inputs[4]);
+  return assign_slice(ctx, y, &s, ctx->inputs[4]);
 }
 OPS_GRADIENT(TensorStridedSliceUpdate) {
   struct tfc_output in[5] = {G, grad_in(g, 1), grad_in(g, 2), grad_in(g, 3)};

@@ -24,12 +24,12 @@ static void destroy(struct tfc_object *self) {
   free((char *)(uintptr_t)d->function.name.data);
   free(d);
 }
-const struct tfc_object_type tfc_dataset_type = {.name = "dataset", .destroy = destroy};
+static const struct tfc_object_type dataset_type = {.name = "dataset", .destroy = destroy};
 
 tfc_status tfc_dataset_of(const struct tfc_tensor *t, struct tfc_dataset **out) {
   struct tfc_object *o = NULL;
   if (t->dtype == TFC_VARIANT && tfc_tensor_elements(t) == 1) o = *(struct tfc_object **)t->data;
-  if (!o || o->type != &tfc_dataset_type)
+  if (!o || o->type != &dataset_type)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a dataset is wanted, not %s", o ? o->type->name : "what holds none");
   *out = (struct tfc_dataset *)(void *)o;
   return NULL;
@@ -41,7 +41,7 @@ static uint32_t depth_of(const struct tfc_tensor *t) {
   if (t->dtype != TFC_VARIANT) return 0;
   for (int64_t i = 0; i < tfc_tensor_elements(t); i++) {
     const struct tfc_object *o = ((struct tfc_object *const *)t->data)[i];
-    if (!o || o->type != &tfc_dataset_type) continue;
+    if (!o || o->type != &dataset_type) continue;
     uint32_t depth = ((const struct tfc_dataset *)(const void *)o)->depth;
     if (depth > deepest) deepest = depth;
   }
@@ -57,7 +57,7 @@ tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const struct tfc_datas
   struct tfc_dataset *d = calloc(1, sizeof *d + kind->shared);
   if (!d) return no_memory();
   pthread_mutex_init(&d->lock, NULL);
-  d->object = (struct tfc_object){.type = &tfc_dataset_type, .references = 1};
+  d->object = (struct tfc_object){.type = &dataset_type, .references = 1};
   d->kind = kind;
   d->parts = told ? types->count : 1;
   d->input_count = input_count;

@@ -53,7 +53,6 @@ struct tfc_dataset_iterator {
   struct tfc_dataset_iterator **inputs; // [dataset->input_count]; NULL: not open
   max_align_t state[];
 };
-extern const struct tfc_object_type tfc_dataset_type;
 
 static inline void *tfc_dataset_shared(struct tfc_dataset *d) {
   return d->shared;

@@ -8,12 +8,14 @@
 // For a node inside a while loop the function is called in the gradient's loop. It uses forward tensors as if they were
 // available there; the caller replaces them by stacks.
 //
-//   static tfc_status mul_grad(struct tfc_grad_ctx *ctx) { // z = x * y
+//   static tfc_status mul_no_nan_grad(struct tfc_grad_ctx *ctx) { // z = x * y, of one shape
 //     struct tfc_output g = ctx->grad_outputs[0], x = tfc_grad_input(ctx, 0), y = tfc_grad_input(ctx, 1);
-//     ctx->grad_inputs[0] = tfc_grad_unbroadcast(ctx, tfc_add2(ctx->builder, "Mul", g, y), 0, 1);
-//     ctx->grad_inputs[1] = tfc_grad_unbroadcast(ctx, tfc_add2(ctx->builder, "Mul", x, g), 1, 0);
+//     ctx->grad_inputs[0] = tfc_add2(ctx->builder, "MulNoNan", g, y);
+//     ctx->grad_inputs[1] = tfc_add2(ctx->builder, "MulNoNan", x, g);
 //     return NULL;
 //   }
+//
+// Short forms for formulas, broadcasting among them, are in math_row.h.
 #ifndef TFC_RUNTIME_OPS_GRADIENT_H
 #define TFC_RUNTIME_OPS_GRADIENT_H
 
@@ -37,22 +39,12 @@ int64_t tfc_grad_attr_int(const struct tfc_grad_ctx *ctx, const char *name, int6
 bool tfc_grad_attr_bool(const struct tfc_grad_ctx *ctx, const char *name, bool otherwise);
 double tfc_grad_attr_float(const struct tfc_grad_ctx *ctx, const char *name, double otherwise);
 
-// Shape of forward input i / output i as an int32 vector: a constant where it is static, else a Shape node.
+// Shape of forward input i as an int32 vector: a constant where it is static, else a Shape node.
 struct tfc_output tfc_grad_shape_of_input(const struct tfc_grad_ctx *ctx, uint32_t i);
-struct tfc_output tfc_grad_shape_of_output(const struct tfc_grad_ctx *ctx, uint32_t i);
 struct tfc_output tfc_grad_const_shape(const struct tfc_grad_ctx *ctx, const struct tfc_shape *shape); // static
-
-// `grad` has the shape that broadcasting inputs `input` and `other` gives: sums it over what broadcasting added to
-// `input` (TensorFlow's _ReduceGradientArgs: Sum with kept dimensions, Reshape; nothing where nothing was added).
-struct tfc_output tfc_grad_unbroadcast(const struct tfc_grad_ctx *ctx, struct tfc_output grad, uint32_t input,
-                                       uint32_t other);
 
 struct tfc_output tfc_grad_zeros_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);
 struct tfc_output tfc_grad_ones_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);
-// A scalar of the type of `like`.
-struct tfc_output tfc_grad_scalar_like(const struct tfc_grad_ctx *ctx, struct tfc_output like, double value);
-// Conj of complex tensors, others as they are.
-struct tfc_output tfc_grad_conj(const struct tfc_grad_ctx *ctx, struct tfc_output x);
 // The gradient of input i consists of rows: values [n, ...], indices [n], dense_shape [rank] (int32 or int64).
 void tfc_grad_set_indexed(struct tfc_grad_ctx *ctx, uint32_t i, struct tfc_output values, struct tfc_output indices,
                           struct tfc_output dense_shape);

@@ -12,7 +12,7 @@
 #include "runtime/ops/math_row.h"
 
 // --- Positions -------------------------------------------------------------------------------------------------------
-tfc_status ops_prepare_scale(struct tfc_prepare_ctx *ctx) {
+static tfc_status prepare_scale(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct ops_scale_state, state);
   state->align_corners = tfc_node_attr_bool(ctx->graph, ctx->node, "align_corners", false);
   state->half_pixel_centers = tfc_node_attr_bool(ctx->graph, ctx->node, "half_pixel_centers", false);
@@ -29,17 +29,22 @@ float ops_scale_at(const struct ops_scale_state *s, int64_t i, float step, bool 
   return nearest ? ((float)i + 0.5f) * step : ((float)i + 0.5f) * step - 0.5f;
 }
 
-tfc_status ops_resize_plan(struct tfc_kernel_ctx *ctx, bool align_corners, struct ops_resize *out) {
+// Sizes of an image resize: images [batch, height, width, channels], size [2].
+struct resize {
+  int64_t batch, in_height, in_width, out_height, out_width, channels;
+  float height_step, width_step;
+};
+static tfc_status plan_resize(struct tfc_kernel_ctx *ctx, bool align_corners, struct resize *out) {
   const struct tfc_shape *s = &ctx->inputs[0]->shape;
   const struct tfc_tensor *size = ctx->inputs[1];
   TFC_KERNEL_CHECK(s->rank == 4, "input must be 4-dimensional, it has rank %d", s->rank);
   TFC_KERNEL_CHECK(size->shape.rank == 1 && tfc_tensor_elements(size) == 2, "shape_t must have two elements");
-  struct ops_resize r = {.batch = s->dims[0],
-                         .in_height = s->dims[1],
-                         .in_width = s->dims[2],
-                         .channels = s->dims[3],
-                         .out_height = tfc_tensor_int(size, 0),
-                         .out_width = tfc_tensor_int(size, 1)};
+  struct resize r = {.batch = s->dims[0],
+                     .in_height = s->dims[1],
+                     .in_width = s->dims[2],
+                     .channels = s->dims[3],
+                     .out_height = tfc_tensor_int(size, 0),
+                     .out_width = tfc_tensor_int(size, 1)};
   TFC_KERNEL_CHECK(r.out_height > 0 && r.out_width > 0, "output dimensions must be positive");
   if (tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad")) { // of what is empty too: zeros
     *out = r;
@@ -52,7 +57,7 @@ tfc_status ops_resize_plan(struct tfc_kernel_ctx *ctx, bool align_corners, struc
   *out = r;
   return NULL;
 }
-tfc_status ops_shape_resize(struct tfc_shape_ctx *ctx) {
+static tfc_status shape_resize(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x;
   int64_t size[2];
   int n = 0;
@@ -66,7 +71,7 @@ tfc_status ops_shape_resize(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = x;
   return NULL;
 }
-tfc_status ops_shape_resize_grad(struct tfc_shape_ctx *ctx) {
+static tfc_status shape_resize_grad(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = *ctx->inputs[1];
   return NULL;
 }
@@ -125,13 +130,13 @@ static struct lerp lerp_at(const struct ops_scale_state *s, int64_t i, float ste
 
 struct bilinear_job {
   const struct ops_scale_state *state;
-  struct ops_resize r;
+  struct resize r;
   const float *x;
   float *y;
 };
 static void bilinear_piece(void *arg, int64_t begin, int64_t end) { // rows of the result, over all images
   const struct bilinear_job *j = arg;
-  const struct ops_resize *r = &j->r;
+  const struct resize *r = &j->r;
   int64_t c = r->channels, row = r->in_width * c;
   for (int64_t k = begin; k < end; k++) {
     struct lerp v = lerp_at(j->state, k % r->out_height, r->height_step, r->in_height);
@@ -154,7 +159,7 @@ static tfc_status resize_bilinear(struct tfc_kernel_ctx *ctx) {
   struct tfc_buffer *held = NULL;
   struct tfc_tensor *y = NULL;
   tfc_status s = NULL;
-  TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, job.state->align_corners, &job.r));
+  TFC_RETURN_IF_ERROR(plan_resize(ctx, job.state->align_corners, &job.r));
   TFC_TRY(s, as_floats(ctx, ctx->inputs[0], &held, &job.x));
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_FLOAT,
                                &TFC_SHAPE(job.r.batch, job.r.out_height, job.r.out_width, job.r.channels), &y));
@@ -170,14 +175,14 @@ out:
 }
 
 // Gradients are of images like input 1 from gradients of the resized ones, input 0 [batch, h, w, channels].
-static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, struct ops_resize *out) {
+static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, struct resize *out) {
   const struct tfc_shape *g = &ctx->inputs[0]->shape, *x = &ctx->inputs[1]->shape;
   TFC_KERNEL_CHECK(g->rank == 4 && x->rank == 4, "input and original image must be 4-dimensional");
   TFC_KERNEL_CHECK(g->dims[0] == x->dims[0] && g->dims[3] == x->dims[3],
                    "input and original image must have the same batch size and channels");
   TFC_KERNEL_CHECK(x->dims[1] > 0 && x->dims[2] > 0, "original dimensions must be positive");
   TFC_KERNEL_CHECK(g->dims[1] > 0 && g->dims[2] > 0, "resized dimensions must be positive");
-  struct ops_resize r = {g->dims[0], x->dims[1], x->dims[2], g->dims[1], g->dims[2], g->dims[3], 0, 0};
+  struct resize r = {g->dims[0], x->dims[1], x->dims[2], g->dims[1], g->dims[2], g->dims[3], 0, 0};
   r.height_step = ops_scale_step(r.in_height, r.out_height, align_corners);
   r.width_step = ops_scale_step(r.in_width, r.out_width, align_corners);
   *out = r;
@@ -186,7 +191,7 @@ static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, stru
 static tfc_status resize_bilinear_grad(struct tfc_kernel_ctx *ctx) {
   const struct ops_scale_state *state = ctx->state;
   const struct tfc_tensor *g = ctx->inputs[0];
-  struct ops_resize r;
+  struct resize r;
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(plan_grad(ctx, state->align_corners, &r));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, ctx->inputs[1], &y));
@@ -222,9 +227,9 @@ static int64_t nearest_at(const struct ops_scale_state *s, int64_t i, float step
 static tfc_status resize_nearest(struct tfc_kernel_ctx *ctx) {
   const struct ops_scale_state *state = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
-  struct ops_resize r;
+  struct resize r;
   struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, state->align_corners, &r));
+  TFC_RETURN_IF_ERROR(plan_resize(ctx, state->align_corners, &r));
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, 0, x->dtype, &TFC_SHAPE(r.batch, r.out_height, r.out_width, r.channels), &y));
   size_t bytes = (size_t)r.channels * tfc_dtype_size(x->dtype);
@@ -250,9 +255,9 @@ static tfc_status resize_nearest(struct tfc_kernel_ctx *ctx) {
 static tfc_status resize_nearest_grad(struct tfc_kernel_ctx *ctx) { // grads, size of the original
   const struct ops_scale_state *state = ctx->state;
   const struct tfc_tensor *g = ctx->inputs[0];
-  struct ops_resize r; // "in" is the gradient's size here, "out" the original's
+  struct resize r; // "in" is the gradient's size here, "out" the original's
   struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, state->align_corners, &r));
+  TFC_RETURN_IF_ERROR(plan_resize(ctx, state->align_corners, &r));
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, 0, g->dtype, &TFC_SHAPE(r.batch, r.out_height, r.out_width, r.channels), &y));
   if (y->size) memset(y->data, 0, y->size);
@@ -284,12 +289,12 @@ static float covered(int64_t i, float from, float to, float step) {
 }
 static tfc_status resize_area(struct tfc_kernel_ctx *ctx) {
   const struct ops_scale_state *state = ctx->state;
-  struct ops_resize r;
+  struct resize r;
   struct tfc_buffer *held = NULL;
   struct tfc_tensor *y = NULL;
   const float *x = NULL;
   tfc_status s = NULL;
-  TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, state->align_corners, &r));
+  TFC_RETURN_IF_ERROR(plan_resize(ctx, state->align_corners, &r));
   // One pixel has no corners to align.
   if (r.height_step == 0) r.height_step = ops_scale_step(r.in_height, r.out_height, false);
   if (r.width_step == 0) r.width_step = ops_scale_step(r.in_width, r.out_width, false);
@@ -356,7 +361,7 @@ static struct cubic cubic_at(const struct ops_scale_state *s, const float *table
   }
   return w;
 }
-static tfc_status cubic_lines(struct tfc_kernel_ctx *ctx, const struct ops_resize *r, struct tfc_buffer **held,
+static tfc_status cubic_lines(struct tfc_kernel_ctx *ctx, const struct resize *r, struct tfc_buffer **held,
                               struct cubic **vertical, struct cubic **horizontal) {
   const struct ops_scale_state *state = ctx->state;
   float table[2 * (STEPS + 1)];
@@ -373,13 +378,13 @@ static float cubic_sum(const float *w, float a, float b, float c, float d) {
 }
 static tfc_status resize_bicubic(struct tfc_kernel_ctx *ctx) {
   const struct ops_scale_state *state = ctx->state;
-  struct ops_resize r;
+  struct resize r;
   struct tfc_buffer *held = NULL, *lines = NULL;
   struct tfc_tensor *y = NULL;
   const float *x = NULL;
   struct cubic *vertical, *horizontal;
   tfc_status s = NULL;
-  TFC_RETURN_IF_ERROR(ops_resize_plan(ctx, state->align_corners, &r));
+  TFC_RETURN_IF_ERROR(plan_resize(ctx, state->align_corners, &r));
   TFC_TRY(s, as_floats(ctx, ctx->inputs[0], &held, &x));
   TFC_TRY(s, cubic_lines(ctx, &r, &lines, &vertical, &horizontal));
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(r.batch, r.out_height, r.out_width, r.channels), &y));
@@ -409,7 +414,7 @@ out:
 }
 static tfc_status resize_bicubic_grad(struct tfc_kernel_ctx *ctx) {
   const struct ops_scale_state *state = ctx->state;
-  struct ops_resize r;
+  struct resize r;
   struct tfc_buffer *lines = NULL;
   struct tfc_tensor *y = NULL;
   struct cubic *vertical, *horizontal;
@@ -462,9 +467,9 @@ OPS_GRADIENT(ResizeNearestNeighbor) {
 
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define RESIZE(run)                                                                                                    \
-  .types = OPS_BITS(OPS_REALS), .host_inputs = 2, .shape = ops_shape_resize, .cost = ops_cost_outputs,                 \
-  .prepare = ops_prepare_scale, .kernel = run
-#define GRAD(run) .shape = ops_shape_resize_grad, .cost = ops_cost_inputs, .prepare = ops_prepare_scale, .kernel = run
+  .types = OPS_BITS(OPS_REALS), .host_inputs = 2, .shape = shape_resize, .cost = ops_cost_outputs,                     \
+  .prepare = prepare_scale, .kernel = run
+#define GRAD(run) .shape = shape_resize_grad, .cost = ops_cost_inputs, .prepare = prepare_scale, .kernel = run
 #define SAMPLES                                                                                                        \
   "float[1,4,5,2], int32[2]=[6,3]; float[2,3,3,1], int32[2]=[5,5] {align_corners=true}; float[1,4,4,1], "              \
   "int32[2]=[7,2] "                                                                                                    \
@@ -519,9 +524,9 @@ static const struct tfc_op_def image_resize_rows[] = {
      .attrs = "T: {uint8, int8, int32, half, float, double, bfloat16}, align_corners: bool = false, "
               "half_pixel_centers: bool = false",
      .host_inputs = 2,
-     .shape = ops_shape_resize,
+     .shape = shape_resize,
      .cost = ops_cost_inputs,
-     .prepare = ops_prepare_scale,
+     .prepare = prepare_scale,
      .kernel = resize_nearest_grad,
      .samples = "float[1,6,3,2], int32[2]=[4,5]"},
 };

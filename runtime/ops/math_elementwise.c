@@ -148,8 +148,8 @@ static void binary_run(void *arg, const void *const in[3], const int64_t step[3]
   (*fn)(in[0], step[0], in[1], step[1], y, n);
 }
 
-tfc_status ops_binary_apply(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const struct tfc_tensor *a,
-                            const struct tfc_tensor *b, tfc_dtype out, int64_t grain) {
+static tfc_status apply_binary(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const struct tfc_tensor *a,
+                               const struct tfc_tensor *b, tfc_dtype out, int64_t grain) {
   struct tfc_tensor *y = NULL;
   size_t size = tfc_dtype_size(a->dtype);
   if (out == TFC_DTYPE_NONE) out = a->dtype;
@@ -181,7 +181,7 @@ tfc_status ops_binary_apply(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const
 tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, tfc_dtype out, int64_t grain) {
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
   if (!table[a->dtype]) return ops_unsupported_type(ctx, a->dtype);
-  return ops_binary_apply(ctx, table[a->dtype], a, b, out, grain);
+  return apply_binary(ctx, table[a->dtype], a, b, out, grain);
 }
 
 tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, int64_t grain) {
@@ -191,5 +191,5 @@ tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *t
   TFC_KERNEL_CHECK(tfc_tensor_elements(a) == tfc_tensor_elements(&b),
                    "The two arguments to a cwise op must have same number of elements");
   b.shape = a->shape;
-  return ops_binary_apply(ctx, table[a->dtype], a, &b, TFC_DTYPE_NONE, grain);
+  return apply_binary(ctx, table[a->dtype], a, &b, TFC_DTYPE_NONE, grain);
 }

@@ -52,8 +52,6 @@ TFC_MUST_USE tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary
 TFC_MUST_USE tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, int64_t grain);
 // The same with the loop given, for kernels that choose it themselves.
 TFC_MUST_USE tfc_status ops_unary_apply(struct tfc_kernel_ctx *ctx, ops_unary_fn *fn, tfc_dtype out, int64_t grain);
-TFC_MUST_USE tfc_status ops_binary_apply(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const struct tfc_tensor *a,
-                                         const struct tfc_tensor *b, tfc_dtype out, int64_t grain);
 tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtype);
 
 #define OPS_UNUSED __attribute__((unused))

@@ -9,12 +9,6 @@ tfc_status ops_shape_same(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-tfc_status ops_shape_each(struct tfc_shape_ctx *ctx) {
-  for (uint32_t i = 0; i < ctx->node->output_count && i < ctx->node->input_count; i++)
-    ctx->outputs[i] = *ctx->inputs[i];
-  return NULL;
-}
-
 tfc_status ops_shape_merged(struct tfc_shape_ctx *ctx) {
   struct tfc_shape all = *ctx->inputs[0];
   for (uint32_t i = 1; i < ctx->node->input_count; i++) {

@@ -16,7 +16,6 @@
 
 // --- Shape functions ---------------------------------------------------------------------------------------------
 tfc_status ops_shape_same(struct tfc_shape_ctx *ctx);      // output 0 as input 0
-tfc_status ops_shape_each(struct tfc_shape_ctx *ctx);      // output i as input i
 tfc_status ops_shape_merged(struct tfc_shape_ctx *ctx);    // all inputs and the output agree
 tfc_status ops_shape_broadcast(struct tfc_shape_ctx *ctx); // output 0 is inputs 0 and 1 broadcast
 tfc_status ops_shape_scalar(struct tfc_shape_ctx *ctx);    // every output is a scalar

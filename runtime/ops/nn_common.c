@@ -150,8 +150,3 @@ tfc_status tfc_grad_identity(struct tfc_grad_ctx *c) {
   c->grad_inputs[0] = c->grad_outputs[0];
   return NULL;
 }
-
-tfc_status tfc_grad_none(struct tfc_grad_ctx *c) {
-  (void)c;
-  return NULL;
-}

@@ -190,7 +190,6 @@ tfc_status tfc_grad_status(const struct tfc_grad_ctx *c); // NULL, or a copy of 
 // Nothing arrives there: no edge, or zeros that the gradient builder put in.
 bool tfc_grad_is_zero(const struct tfc_grad_ctx *c, struct tfc_output g);
 tfc_status tfc_grad_identity(struct tfc_grad_ctx *c); // dx = dy
-tfc_status tfc_grad_none(struct tfc_grad_ctx *c);     // nothing flows back
 tfc_status ops_grad_batch_norm_grad(struct tfc_grad_ctx *ctx);
 
 #endif

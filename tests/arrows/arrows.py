@@ -1,6 +1,6 @@
 """Draws who uses whom, by the sources' includes and by the symbols that object files take from each other, and fails on
-an arrow upwards, on a circle of more than four files, on a circle of three or four whose reason no README.md gives, and on
-a header that declares several files' functions.
+an arrow upwards, on a circle of more than four files, on a circle of three or four whose reason no README.md gives, on a
+header that declares several files' functions, and on a function that other files could call and none does.
 
     arrows.py BUILD_FOLDER
 """
@@ -50,6 +50,7 @@ MAY_USE = {
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),
                ("runtime/exec", "runtime/device/emulated")]
 LARGEST_CIRCLE = 4
+PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")  # loaded when asked for
 # Headers that declare functions of several files all the same, most of them because a folder has two: what a user of
 # the folder sees, and what its files share. No new ones.
 SHARED_HEADERS = [
@@ -121,11 +122,12 @@ def objects(build, files):
     return found
 
 
-def calls(found):
-    """Arrows by symbols: (user, used, how). Names of one file alone (t, d, ...) are nobody's."""
-    if not found:
-        return
+def symbols(found):
+    """{symbol: sources that define it} and [(source, symbol that it takes)]. Names of one file alone (t, d, ...) are
+    nobody's."""
     defined, wanted = {}, []
+    if not found:
+        return defined, wanted
     listed = subprocess.run(["nm", "-A", "-P"] + sorted(found), stdout=subprocess.PIPE, check=True, text=True).stdout
     for line in listed.splitlines():
         path, symbol, kind = re.match(r"(.*?)(?:\[.*\])?: (\S+) (\S)", line).groups()
@@ -133,10 +135,38 @@ def calls(found):
             defined.setdefault(symbol, set()).add(found[path])
         elif kind == "U":
             wanted.append((found[path], symbol))
+    return defined, wanted
+
+
+def calls(defined, wanted):
+    """Arrows by symbols: (user, used, how)."""
     for user, symbol in wanted:
         # A symbol that several files define (a kernel's copies on the host) says nothing of who is meant.
         if len(defined.get(symbol, ())) == 1:
             yield user, next(iter(defined[symbol])), symbol
+
+
+def words(paths):
+    """Every word of the texts."""
+    found = set()
+    for path in paths:
+        with open(path, encoding="utf-8", errors="replace") as text:
+            found.update(re.findall(r"\w+", text.read()))
+    return found
+
+
+def uncalled(defined, wanted, files):
+    """Functions and data that a file offers and that no other file, plug-in or test takes: (file, symbol). Those of the
+    library's own folder are the public ones."""
+    taken = {symbol for _, symbol in wanted}
+    others = [file for file in files if PLUGIN.match(file)]
+    for top in ("tests", "examples"):
+        for folder, _, names in os.walk(top):
+            others += [os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cpp", ".cu"))]
+    named = words(others)
+    for symbol, places in sorted(defined.items()):
+        if symbol not in taken and symbol not in named and symbol != "main" and not any(at.startswith("libtfc/") for at in places):
+            yield min(places), symbol
 
 
 def shared_headers(files):
@@ -222,9 +252,10 @@ def main():
     found = objects(build, files)
     faults = []
 
+    defined, wanted = symbols(found)
     uses, upwards = {file: set() for file in files}, {}
     by_call = {file: set() for file in files if file in set(found.values())}
-    for user, used, how in list(includes(files)) + list(calls(found)):
+    for user, used, how in list(includes(files)) + list(calls(defined, wanted)):
         above, below = room(user), room(used)
         if user == used or not below:
             continue
@@ -238,8 +269,10 @@ def main():
         faults.append(f"{user} may not use {used}: {', '.join(sorted(set(how))[:4])}")
 
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
-    plugin = re.compile(r"runtime/device/cuda/|profiler/cupti/")  # built where the toolkit is
-    faults += [f"{file} has no object file in {build}: build first" for file in missing if not plugin.match(file)]
+    faults += [f"{file} has no object file in {build}: build first" for file in missing if not PLUGIN.match(file)]
+    if not faults:  # of what is not built it is not known what it calls
+        faults += [f"{file}: nobody takes {symbol}: delete it, or make it static"
+                   for file, symbol in uncalled(defined, wanted, files)]
     shared = shared_headers(files)
     faults += [f"{header} declares functions of several files: {' '.join(places)}" for header, places in sorted(shared.items())
                if header not in SHARED_HEADERS]

@@ -13,7 +13,8 @@
 #include "runtime/base/cgroup.h"
 #include "runtime/base/str.h"
 
-double tfc_quota_parse(const char *cpu_max) {
+// "max 100000", "150000 100000" of cpu.max. 0: no limit.
+static double parse_quota(const char *cpu_max) {
   double quota = 0, period = 100000;
   if (sscanf(cpu_max, "%lf %lf", &quota, &period) < 1 || quota <= 0 || period <= 0) return 0;
   return quota / period;
@@ -26,7 +27,7 @@ static double smaller(double a, double b) {
 static void visit_group(void *user, const char *folder, bool second) {
   char text[128], *file = tfc_format("%s/%s", folder, second ? "cpu.max" : "cpu.cfs_quota_us");
   double *quota = user;
-  if (file && tfc_read_small(file, text, sizeof text)) *quota = smaller(*quota, tfc_quota_parse(text));
+  if (file && tfc_read_small(file, text, sizeof text)) *quota = smaller(*quota, parse_quota(text));
   free(file);
 }
 

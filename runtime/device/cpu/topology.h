@@ -16,7 +16,5 @@ struct tfc_topology {
   char model[96];
 };
 TFC_MUST_USE tfc_status tfc_topology_read(struct tfc_topology *out); // read once per process, then a copy
-// Pieces that tests feed with text: "max 100000", "150000 100000" of cpu.max. 0: no limit.
-double tfc_quota_parse(const char *cpu_max);
 
 #endif

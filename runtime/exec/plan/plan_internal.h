@@ -119,8 +119,6 @@ struct tfc_order_graph {
 };
 TFC_MUST_USE tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph *out);
 void tfc_order_graph_deinit(struct tfc_order_graph *g);
-// By estimate, from one operation to another that waits for it: a tensor between devices takes 5 µs and 10 GB/s.
-double tfc_order_transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to);
 // Moves operations without inputs to a point where their device would wait anyway.
 TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                             uint32_t *sequence, uint32_t count);
