@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/data_variant.h"
 
 enum { DEEPEST = 500 }; // of datasets that read each other: opening, asking and releasing recurse
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory in an input pipeline");
-}
 
 // --- Datasets ----------------------------------------------------------------------------------------------------
 static void destroy(struct tfc_object *self) {
@@ -55,7 +52,7 @@ tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const struct tfc_datas
   if (!types) types = tfc_node_attr(ctx->graph, ctx->node, "Toutput_types");
   const bool told = types && types->kind == TFC_ATTR_LIST_TYPE;
   struct tfc_dataset *d = calloc(1, sizeof *d + kind->shared);
-  if (!d) return no_memory();
+  if (!d) return tfc_status_no_memory("an input pipeline");
   pthread_mutex_init(&d->lock, NULL);
   d->object = (struct tfc_object){.type = &dataset_type, .references = 1};
   d->kind = kind;
@@ -92,7 +89,7 @@ tfc_status tfc_dataset_set_function(struct tfc_kernel_ctx *ctx, const char *name
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, name);
   if (!a || a->kind != TFC_ATTR_FUNC) return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%s' is missing", name);
   char *copy = tfc_str_dup(a->func->name); // the dataset may outlive the plan whose graph this is
-  if (!copy) return no_memory();
+  if (!copy) return tfc_status_no_memory("an input pipeline");
   d->function = (struct tfc_func_attr){.name = tfc_str_from(copy)};
   return NULL;
 }
@@ -113,11 +110,11 @@ tfc_status tfc_dataset_number(struct tfc_kernel_ctx *ctx, uint32_t input, const 
 tfc_status tfc_dataset_open(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d, struct tfc_dataset_iterator **out) {
   tfc_status s = NULL;
   struct tfc_dataset_iterator *it = calloc(1, sizeof *it + d->kind->state);
-  if (!it) return no_memory();
+  if (!it) return tfc_status_no_memory("an input pipeline");
   it->dataset = d;
   tfc_object_retain(&d->object);
   it->inputs = calloc(d->input_count + 1u, sizeof(void *));
-  if (!it->inputs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory in an input pipeline");
+  if (!it->inputs) TFC_TRY(s, tfc_status_no_memory("an input pipeline"));
   for (uint32_t i = 0; i < d->input_count && !d->kind->opens; i++)
     TFC_TRY(s, tfc_dataset_open(ctx, d->inputs[i], &it->inputs[i]));
   if (d->kind->begin) TFC_TRY(s, d->kind->begin(ctx, it));
@@ -156,7 +153,7 @@ tfc_status tfc_dataset_call(struct tfc_kernel_ctx *ctx, const struct tfc_dataset
                             uint32_t count, struct tfc_tensor *results, uint32_t result_count) {
   tfc_status s = NULL;
   struct tfc_tensor *all = tfc_dataset_parts(count + d->tensor_count);
-  if (!all) return no_memory();
+  if (!all) return tfc_status_no_memory("an input pipeline");
   if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "no function can be called here");
   for (uint32_t i = 0; i < count; i++) tfc_tensor_share(&args[i], &all[i]);
   for (uint32_t i = 0; i < d->tensor_count; i++) tfc_tensor_share(&d->tensors[i], &all[count + i]);
@@ -196,7 +193,7 @@ void tfc_dataset_elements_free(struct tfc_dataset_elements *e) {
 tfc_status tfc_dataset_gather(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                               struct tfc_dataset_elements *e, bool *ended) {
   const size_t before = e->items.count;
-  if (!tfc_array_resize(&e->items, before + it->dataset->parts)) return no_memory();
+  if (!tfc_array_resize(&e->items, before + it->dataset->parts)) return tfc_status_no_memory("an input pipeline");
   tfc_status s = tfc_dataset_next(ctx, it, e->items.data + before, ended);
   if (s || *ended) e->items.count = before;
   return s;
