@@ -8,7 +8,7 @@
 #include "runtime/base/units.h"
 
 // The best candidate: its time when it was proposed, and its time in the final turns.
-const char tfc_report_sql_best_seen[] =
+static const char best_seen_sql[] =
     "SELECT e.episode, e.algorithm, e.step_median_us AS seen_us, r.step_median_us AS final_us, e.placement_id ="
     " v.placement_id AS is_answer, EXISTS (SELECT 1 FROM v_step s WHERE s.run_id = e.run_id AND s.placement_id ="
     " e.placement_id AND s.phase = 'final') AS in_final, v.step_median_us AS answer_us FROM v_episode e JOIN v_run v"
@@ -69,7 +69,7 @@ tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_arg
   char a[32], b[32];
   tfc_status s = NULL;
   add_reason(run, out);
-  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_best_seen, args, &best));
+  TFC_TRY(s, tfc_table_query(store, best_seen_sql, args, &best));
   if (!best.row_count) goto out;
   const double answer = tfc_table_number(&best, 0, "answer_us");
   tfc_str by = tfc_table_text(&best, 0, "algorithm");

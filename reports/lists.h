@@ -43,7 +43,6 @@ TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lis
 // Why the run ended and what became of the best candidate seen, in sentences; `run`: its row of v_run.
 TFC_MUST_USE tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args,
                                           const struct tfc_table *run, struct tfc_text *out);
-extern const char tfc_report_sql_best_seen[];
 // What `tfc-report show` and the page say of the traced step: gaps, bytes between pairs of devices, critical path, what
 // would make the step shorter. NOT_FOUND where args->step is none.
 struct tfc_report_summary {

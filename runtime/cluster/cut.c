@@ -14,8 +14,9 @@ static bool same(struct tfc_output a, struct tfc_output b) {
   return a.node == b.node && a.index == b.index;
 }
 
-// Binary search, since edges are sorted by source node.
-uint32_t tfc_cut_edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to) {
+// The edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none. Edges are sorted by
+// source node.
+static uint32_t edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to) {
   size_t low = 0, high = cut->edges.count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
@@ -188,8 +189,7 @@ static tfc_status put_node(const struct tfc_cut *cut, uint32_t node, struct tfc_
   struct tfc_text *texts = calloc(count + 1u, sizeof *texts);
   for (uint32_t k = 0; inputs && texts && k < count; k++) {
     const struct tfc_output o = tfc_node_inputs(g, n)[k];
-    const uint32_t edge =
-        cut->ranks[o.node] == cut->ranks[node] ? UINT32_MAX : tfc_cut_edge_of(cut, o, cut->ranks[node]);
+    const uint32_t edge = cut->ranks[o.node] == cut->ranks[node] ? UINT32_MAX : edge_of(cut, o, cut->ranks[node]);
     char name[TFC_CUT_NAME];
     if (edge == UINT32_MAX)
       name_output(g, o, &texts[k]);

@@ -22,14 +22,11 @@ struct tfc_cut {
   const struct tfc_cluster_spec *spec;
   uint32_t *ranks; // [node] the task it runs in
   TFC_ARRAY(struct tfc_cut_edge) edges;
-  struct tfc_cut_loops *loops; // loops whose nodes are in several tasks, or NULL
 };
 TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec *spec, uint32_t own,
                                      struct tfc_cut *out);
 void tfc_cut_deinit(struct tfc_cut *cut);
 TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out);
-// The edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none.
-uint32_t tfc_cut_edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to);
 
 enum { TFC_CUT_NAME = 32 };
 const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]); // name of the _Send node of an edge

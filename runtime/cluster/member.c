@@ -62,7 +62,8 @@ void tfc_member_note(struct tfc_member *t, const char *format, ...) {
 }
 
 // --- The end of the job ----------------------------------------------------------------------------------------------
-tfc_status tfc_member_failure(struct tfc_member *t) {
+// A copy of why the job failed, NULL: it has not; without the lock.
+static tfc_status failure_of(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   tfc_status s = t->failure ? tfc_status_clone(t->failure) : NULL;
   pthread_mutex_unlock(&t->lock);
@@ -407,7 +408,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   pthread_mutex_lock(&t->lock);
   while (!t->all_joined && !t->failure) wait_changed(t);
   pthread_mutex_unlock(&t->lock);
-  TFC_TRY(s, tfc_member_failure(t));
+  TFC_TRY(s, failure_of(t));
   *out = t, t = NULL;
 out:
   tfc_member_free(t);
@@ -461,7 +462,7 @@ tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Ato
     tfc_member_note(t, "left the barrier '%s'", name);
     return NULL;
   }
-  return cancelled ? tfc_status_make(TFC_CANCELLED, "cancelled at the barrier '%s'", name) : tfc_member_failure(t);
+  return cancelled ? tfc_status_make(TFC_CANCELLED, "cancelled at the barrier '%s'", name) : failure_of(t);
 }
 
 static tfc_status end(struct tfc_member *t, bool leaves, const _Atomic bool *cancel) {
@@ -479,7 +480,7 @@ static tfc_status end(struct tfc_member *t, bool leaves, const _Atomic bool *can
   }
   pthread_mutex_unlock(&t->lock);
   if (cancelled) return tfc_status_make(TFC_CANCELLED, "cancelled while others still run");
-  return all ? NULL : tfc_member_failure(t);
+  return all ? NULL : failure_of(t);
 }
 
 tfc_status tfc_member_end(struct tfc_member *t, const _Atomic bool *cancel) {

@@ -82,8 +82,6 @@ TFC_MUST_USE tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struc
 void tfc_member_note(struct tfc_member *t, const char *format, ...) TFC_PRINTF(2, 3);
 // The job has failed: everything that waits in this task returns with an error. Any thread, without the lock.
 void tfc_member_give_up(struct tfc_member *t, tfc_status why);
-// A copy, NULL: the job has not failed; without the lock.
-TFC_MUST_USE tfc_status tfc_member_failure(struct tfc_member *t);
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]);
 
 // --- serve.c ---
