@@ -60,14 +60,14 @@ static tfc_status fake_assign(const struct tfc_subject *l, const struct tfc_prob
 #include "placer/measure/evaluator.c"
 
 struct observed {
-  uint32_t count, index[4];
-  const struct tfc_solution *candidate[4];
-  int64_t value[4];
+  uint32_t count, index[8];
+  const struct tfc_solution *candidate[8];
+  int64_t value[8];
 };
 static tfc_status observe(void *user, uint32_t index, const struct tfc_solution *candidate,
                           const struct tfc_measured *m, const struct tfc_result *r) {
   struct observed *o = user;
-  assert_true(m->entry < 4);
+  assert_true(m->entry < 4 && o->count < 8);
   o->index[o->count] = index, o->candidate[o->count] = candidate, o->value[o->count++] = r->value;
   return NULL;
 }
