@@ -1,6 +1,7 @@
-// Readings: the program's answers, brought to one level of machine speed. The reference is the same in all batches (the
-// best of the rivals) and is measured again and again: a candidate's ratio to it is free of drift. The incumbent is
-// measured again with each batch; otherwise one lucky reading could keep it the best.
+// Readings: the step times that the user's program reports, corrected for how fast its machine was at that moment. The
+// reference is the same in all batches (the best of the rivals) and is measured again and again: a candidate's ratio to
+// it is free of drift. The incumbent is measured again with each batch; otherwise one lucky reading could keep it the
+// best.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -217,8 +217,8 @@ static int64_t batch_index(const struct tfc_shape *batch, const struct tfc_shape
   return at;
 }
 
-// The bands of a triangular matrix [bands, n] as the matrix [n, n]: the diagonal is the first row of what is lower, the
-// last of what is upper; element j of a row lies in row j of the matrix.
+// Writes a triangular matrix that is given by its bands [count, n] as the whole matrix [n, n]. The diagonal is the
+// first band of a lower matrix and the last of an upper one. Element j of every band belongs to row j of the matrix.
 static void spread_bands(const char *bands, int64_t count, int64_t n, bool lower, size_t size, char *matrix) {
   memset(matrix, 0, (size_t)(n * n) * size);
   for (int64_t k = 0; k < count; k++)

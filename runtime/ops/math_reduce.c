@@ -1,9 +1,10 @@
 // Reductions over dimensions: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm, and L2Loss.
 //
-// Dimensions are joined to runs that are kept and runs that are reduced; one pass reduces the last such run, either
-// along memory ("rows") or across it ("columns"), until none is left. The order of every sum is fixed by the shape
-// alone: rows add into 16 lanes over blocks of 1024 that are summed pairwise, rows over 65536 in pieces of that length;
-// columns add groups of 256 rows. The 16-bit floats are reduced in float32 and rounded once.
+// Neighbouring dimensions are joined into runs that are kept or reduced. A pass reduces the last run that is still to
+// be reduced, either along memory ("rows") or across it ("columns"); passes follow until none is left. The order of
+// every sum is fixed by the shape alone. A row is cut into blocks of 1024; each block is added in 16 lanes, and the
+// sums of the blocks are added pairwise; rows over 65536 are cut into pieces of that length first. Columns add groups
+// of 256 rows. The 16-bit floats are reduced in float32 and rounded once.
 #include <limits.h>
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 // Local response normalisation over neighbouring channels (Krizhevsky et al. 2012):
 //   y = x / (bias + alpha * sum over |c' - c| <= depth_radius of x[c']^2) ^ beta
-// Images are [rows, channels]. In float32 a row's channels are taken side by side; the usual exponents are roots.
+// Images are [rows, channels]. In float32 a row's channels are computed by vectors, and for the usual exponents (beta
+// 0.5, 0.75, 1) square roots and quotients stand for pow.
 #include "runtime/ops/nn_common.h"
 
 struct lrn {

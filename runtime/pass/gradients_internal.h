@@ -127,8 +127,8 @@ struct tfc_output tfc_gradients_zero_rows(struct tfc_gradients *e, struct tfc_ou
 // Gradients of a Merge that ends branches and of a Switch that begins them.
 TFC_MUST_USE tfc_status tfc_gradients_of_merge(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 TFC_MUST_USE tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_t frame);
-// The gradient that a consumer in the branches `here` gives to its input `to`: zeros in the branches that `to` is not
-// in.
+// Adds the gradient that a consumer inside the branches `here` gives to its input `to`. If `to` is outside of some of
+// these branches, its gradient is zero when they are not taken.
 TFC_MUST_USE tfc_status tfc_gradients_push_from(struct tfc_gradients *e, const struct tfc_guards *here,
                                                 struct tfc_output to, struct tfc_grad grad, uint32_t frame);
 

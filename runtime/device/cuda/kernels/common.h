@@ -65,8 +65,8 @@ TFC_MUST_USE tfc_status tfc_cuda_set_output(struct tfc_cuda_launch *l, uint32_t 
 // dimensions.
 TFC_MUST_USE tfc_status tfc_cuda_broadcast_plan(const struct tfc_shape *const *shapes, int count,
                                                 struct tfc_shape *out_shape, struct tfc_cuda_broadcast *out);
-// Groups of `vector` elements where dimensions and addresses allow: operands of `size` bytes an element, the result of
-// `out_size`.
+// Changes the plan so that a thread computes `vector` neighbouring elements, if dimensions and addresses allow it; else
+// the plan stays as it is. `size`, `out_size`: bytes of an element of the operands and of the result.
 void tfc_cuda_broadcast_group(struct tfc_cuda_broadcast *plan, int count, int vector, const void *const *operands,
                               size_t size, const void *out, size_t out_size);
 // A plan for one operand as it lies.
