@@ -157,7 +157,7 @@ def words(paths):
 
 def uncalled(defined, wanted, files):
     """Functions and data that a file offers and that no other file, plug-in or test takes: (file, symbol). Those of the
-    library's own folder are the public ones."""
+    library's own folder are the public ones. Of C alone: C++ compilers make functions of their own."""
     taken = {symbol for _, symbol in wanted}
     others = [file for file in files if PLUGIN.match(file)]
     for top in ("tests", "examples"):
@@ -165,7 +165,9 @@ def uncalled(defined, wanted, files):
             others += [os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cpp", ".cu"))]
     named = words(others)
     for symbol, places in sorted(defined.items()):
-        if symbol not in taken and symbol not in named and symbol != "main" and not any(at.startswith("libtfc/") for at in places):
+        if symbol in taken or symbol in named or symbol == "main":
+            continue
+        if not any(at.startswith("libtfc/") or not at.endswith(".c") for at in places):
             yield min(places), symbol
 
 

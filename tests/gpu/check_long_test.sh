@@ -78,7 +78,7 @@ GPU_CHECK_QUICK= OUT=$root/killed timeout -s TERM 8 bash scripts/gpu_check numer
   [ "$(grep -c . "$root/killed/gpu_check.log")" -gt 5 ] && tar -tzf "$root/killed/gpu_check.tar.gz" | grep -q numerics.txt ||
   { cat "$root/killed/gpu_check.log"; echo "nothing is left of a stage that was ended"; code=1; }
 GPU_CHECK_QUICK= OUT=$root/limit bash scripts/gpu_check --limit 32 numerics conformance >/dev/null
-[ $? -eq 1 ] && grep -q '^stopped after [0-9]* s: ' "$root/limit/gpu_check.log" &&
+[ $? -eq 1 ] && grep -qE '^(stopped after [0-9]+ s|no time left): ' "$root/limit/gpu_check.log" &&
   grep -q '^gpu_check numerics: FAILED after [23][0-9] s' "$root/limit/gpu_check.log" &&
   grep -q '^gpu_check conformance: MISSED' "$root/limit/gpu_check.log" ||
   { cat "$root/limit/gpu_check.log"; echo "a limit is not kept"; code=1; }
