@@ -38,7 +38,21 @@ void tfc_account_close(struct tfc_memory_account *a) {
   if (!a) return;
   pthread_mutex_lock(&lock);
   a->open = false;
+  a->room = NULL;
   pthread_mutex_unlock(&lock);
+}
+
+void tfc_account_keeps(struct tfc_memory_account *a, tfc_account_room *room, void *keeper) {
+  pthread_mutex_lock(&lock);
+  a->room = room, a->keeper = keeper;
+  pthread_mutex_unlock(&lock);
+}
+
+static bool reserve_what_is_kept(struct tfc_memory_account *a, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  const bool done = a->room && a->room(a->keeper, bytes);
+  pthread_mutex_unlock(&lock);
+  return done;
 }
 
 struct tfc_memory_account *tfc_account_current(void) {
@@ -77,7 +91,7 @@ void tfc_account_unreserve(struct tfc_memory_account *a, size_t bytes) {
 }
 
 bool tfc_account_take(struct tfc_memory_account *a, size_t bytes) {
-  if (!tfc_account_reserve(a, bytes)) return false;
+  if (!tfc_account_reserve(a, bytes) && !reserve_what_is_kept(a, bytes)) return false;
   if (tfc_memory_grant(bytes)) return true;
   tfc_account_unreserve(a, bytes);
   return false;

@@ -20,19 +20,27 @@
 
 #include "runtime/base/status.h"
 
+// Frees memory that is kept for later until `bytes` can be counted, and counts them; false: they never could be.
+typedef bool tfc_account_room(void *keeper, uint64_t bytes);
+
 struct tfc_memory_account {
   char name[64];            // of the device; "" for the host
   uint64_t limit;           // bytes, UINT64_MAX: none
   _Atomic uint64_t taken;   // what counts against the limit: tensors, strings, elements of lists, packed weights
   _Atomic uint64_t scratch; // workspaces of threads: they grow to what kernels need and stay; no limit but the system's
   _Atomic uint64_t peak;    // most of both together since it was opened or restarted
-  bool open;                // guarded by the lock of all accounts
+  bool open;                // guarded by the lock of all accounts, as the next two
+  tfc_account_room *room;   // NULL: nobody keeps memory on this account for later
+  void *keeper;
   struct tfc_memory_account *next;
 };
 
 // RESOURCE_EXHAUSTED: no memory for the record.
 TFC_MUST_USE tfc_status tfc_account_open(const char *name, uint64_t limit, struct tfc_memory_account **out);
 void tfc_account_close(struct tfc_memory_account *a); // NULL is fine
+// An allocator that keeps freed blocks on the account: tfc_account_take at the limit asks it for them, until the
+// account is closed. `room` is called under the lock of all accounts: it must open and close none.
+void tfc_account_keeps(struct tfc_memory_account *a, tfc_account_room *room, void *keeper);
 
 struct tfc_memory_account *tfc_account_current(void); // the host's, if the thread has entered none
 // Makes `a` (NULL: the host's) the thread's account; returns the one before it.

@@ -19,13 +19,6 @@ enum { HEADER = 128, HUGE_PAGE = 2 << 20, LOOKS = 64 };
 static const struct tfc_size_classes classes = {.smallest = 64, .largest = 64 << 20, .unit = 64};
 _Static_assert(sizeof(struct tfc_memory_block) <= HEADER, "the header holds the record");
 
-tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
-  *m = (struct tfc_memory){.offset = offset};
-  TFC_RETURN_IF_ERROR(tfc_account_open(device, limit, &m->account));
-  pthread_mutex_init(&m->lock, NULL);
-  return NULL;
-}
-
 static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
   tfc_account_give(m->account, b->capacity);
   if (b->capacity >= HUGE_PAGE)
@@ -35,7 +28,8 @@ static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
 }
 
 // Frees cached blocks, the largest first, until `bytes` can be counted; false: they never could. UINT64_MAX: frees all.
-static bool make_room(struct tfc_memory *m, uint64_t capacity) {
+static bool make_room(void *memory, uint64_t capacity) {
+  struct tfc_memory *m = memory;
   bool done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
   if (done) return true;
   pthread_mutex_lock(&m->lock);
@@ -54,6 +48,14 @@ static bool make_room(struct tfc_memory *m, uint64_t capacity) {
 
 static void trim(struct tfc_memory *m) { // gives the cache back to the system
   (void)make_room(m, UINT64_MAX);
+}
+
+tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
+  *m = (struct tfc_memory){.offset = offset};
+  TFC_RETURN_IF_ERROR(tfc_account_open(device, limit, &m->account));
+  pthread_mutex_init(&m->lock, NULL);
+  tfc_account_keeps(m->account, make_room, m);
+  return NULL;
 }
 
 void tfc_memory_deinit(struct tfc_memory *m) {

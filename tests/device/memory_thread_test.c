@@ -20,6 +20,9 @@ static void to_the_byte(void **state) {
                  "emu:0: out of memory: 1 B asked for, 27.0 MB in use, limit 27.0 MB, largest free block 0 B");
     for (int i = 0; i < 3; i++) tfc_buffer_release(b[i]);
     assert_true(m.account->taken == limit && m.held == 0); // kept
+    assert_true(tfc_account_take(m.account, piece + 1));   // for what is no block: a string, an element of a list
+    assert_true(m.account->taken == limit - piece + 1 && !tfc_account_take(m.account, limit));
+    tfc_account_give(m.account, piece + 1);
     assert_ok(tfc_memory_allocate(&m, limit - 64, &b[0]));
     assert_ok(tfc_memory_allocate(&m, 64, &b[1]));
     assert_fails(tfc_memory_allocate(&m, 0, &b[2]), TFC_RESOURCE_EXHAUSTED, "largest free block 0 B");
