@@ -157,7 +157,8 @@ def words(paths):
 
 def uncalled(defined, wanted, files):
     """Functions and data that a file offers and that no other file, plug-in or test takes: (file, symbol). Those of the
-    library's own folder are the public ones. Of C alone: C++ compilers make functions of their own."""
+    library's own folder are the public ones. Of C alone, and not what begins with __: compilers
+    and sanitizers make functions and data of their own."""
     taken = {symbol for _, symbol in wanted}
     others = [file for file in files if PLUGIN.match(file)]
     for top in ("tests", "examples"):
@@ -165,7 +166,7 @@ def uncalled(defined, wanted, files):
             others += [os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cpp", ".cu"))]
     named = words(others)
     for symbol, places in sorted(defined.items()):
-        if symbol in taken or symbol in named or symbol == "main":
+        if symbol in taken or symbol in named or symbol == "main" or symbol.startswith("__"):
             continue
         if not any(at.startswith("libtfc/") or not at.endswith(".c") for at in places):
             yield min(places), symbol
