@@ -2,9 +2,10 @@
 //
 // Throughput: 0-1 variables x[cluster, device]; each device's load with what it receives and sends; the largest load is
 // minimised. If every unit is its own cluster this is exact, except that memory which tensors hold for part of a step
-// (`live`) is not in the program. Step: the same variables, with starts along the edges (plus a transfer where the two
-// ends are on different devices) and the work of each device below the span. The order on a device is left out: a
-// relaxation, so its optimum is a lower bound.
+// (`live`) is not in the program. Step: the same variables, and a start time of each
+// cluster. A consumer starts after its producer has ended, and after a transfer if the two are on different devices;
+// the work of no device is longer than the step. The order of the work on a device is left out, so the optimum is a
+// lower bound.
 #ifndef TFC_PLACER_EXACT_ILP_H
 #define TFC_PLACER_EXACT_ILP_H
 

@@ -58,6 +58,13 @@ tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) {
   return s;
 }
 
+tfc_status tfc_status_caused_by(tfc_status status, tfc_status why) {
+  tfc_status told = tfc_status_make(tfc_status_code(why), "%s; and so the step: %s", tfc_status_message(why),
+                                    tfc_status_message(status));
+  tfc_status_free(status);
+  return told;
+}
+
 tfc_code tfc_status_code(tfc_status status) {
   return status ? status->code : TFC_OK;
 }

@@ -139,12 +139,7 @@ void tfc_cluster_queues_start(struct tfc_cluster_queues *q, const bool *wanted) 
 tfc_status tfc_cluster_queues_explain(struct tfc_cluster_queues *q, tfc_status status) {
   if (!q || !status) return status;
   pthread_mutex_lock(&q->lock);
-  tfc_status why = q->failure ? tfc_status_clone(q->failure) : NULL;
+  tfc_status told = q->failure ? tfc_status_caused_by(status, q->failure) : status;
   pthread_mutex_unlock(&q->lock);
-  if (!why) return status;
-  tfc_status told = tfc_status_make(tfc_status_code(why), "%s; and so the step: %s", tfc_status_message(why),
-                                    tfc_status_message(status));
-  tfc_status_free(why);
-  tfc_status_free(status);
   return told;
 }

@@ -26,9 +26,9 @@ struct tfc_runner {
 TFC_MUST_USE tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment,
                                            struct tfc_prepared **out);
 void tfc_runner_release(struct tfc_prepared *p); // NULL is fine
-// Runs a segment on the calling thread, the only one that runs segments of this runner. An error goes to the step. With
-// `fail` the first operation fails with it (for tests). The two ticks are the begin and end of waiting for the
-// segment's waits.
+// Runs a segment on the calling thread, the only one that runs segments of this runner. An error goes to the step. If
+// `fail` is given (by tests), the first operation ends with that error. `waited_from`, `waited_to`: the times in ticks
+// between which the device waited for the semaphores in the segment's list.
 void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
                     uint64_t waited_from, uint64_t waited_to);
 TFC_MUST_USE tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index,

@@ -115,13 +115,8 @@ out:
 tfc_status tfc_queue_threads_explain(struct tfc_queue_threads *t, tfc_status status) {
   if (!t || !status) return status;
   pthread_mutex_lock(&t->lock);
-  tfc_status why = t->failure ? tfc_status_clone(t->failure) : NULL;
+  tfc_status told = t->failure ? tfc_status_caused_by(status, t->failure) : status;
   pthread_mutex_unlock(&t->lock);
-  if (!why) return status;
-  tfc_status told = tfc_status_make(tfc_status_code(why), "%s; and so the step: %s", tfc_status_message(why),
-                                    tfc_status_message(status));
-  tfc_status_free(why);
-  tfc_status_free(status);
   return told;
 }
 

@@ -1,5 +1,5 @@
-// Every lane has a team of its own without threads; other lanes join it for an operation that is split. The device's
-// threads take the lanes in any order.
+// A lane is a list of operations for one core. The device's threads take the lanes in any order. An operation that is
+// divided is computed by a team: the lane that has it, and the lanes that have nothing to do at that time.
 //
 // The plan says which lanes run what, and in which order. But cores of a shared machine are never as fast as when they
 // were timed, so a lane does not wait for the plan: it runs the first of its own operations that is ready; if none is,

@@ -1,8 +1,9 @@
 // Running sums and products. Contiguous lines are scanned by groups of threads, tile by tile: each thread scans its few
 // elements, then the threads' results are joined pairwise. A line across memory is scanned by one thread, so that
 // neighbouring threads read neighbouring elements. A few long lines are divided into chunks: a first launch computes
-// the totals of chunks, the second starts each chunk with the totals before it. (This reads memory twice. A scan whose
-// blocks wait for each other reads it once, but the order of its sums differs from run to run.)
+// the totals of chunks, the second starts each chunk with the totals before it. So memory is read
+// twice. Scans are known that read it once, where a block waits for the sum of the block before it; but they add in an
+// order that differs from run to run.
 //
 // Sums of float32 are computed in float64, so that partial sums stay in range. If rounding at each step is visible
 // (16-bit floats), or a partial result may leave the range for good (products of floats: 0, 1e300, 1e300 must be 0, and

@@ -1,0 +1,15 @@
+// Gradients of TensorArray's operations (tensorflow/python/ops/tensor_array_grad.py): what was read is written to, and
+// what was written is read from, the gradient's own TensorArray.
+#ifndef TFC_RUNTIME_OPS_DATA_TENSOR_ARRAY_GRADIENT_H
+#define TFC_RUNTIME_OPS_DATA_TENSOR_ARRAY_GRADIENT_H
+
+#include "runtime/ops/gradient.h"
+
+tfc_status ops_tensor_array_grad_read(struct tfc_grad_ctx *c);
+tfc_status ops_tensor_array_grad_write(struct tfc_grad_ctx *c);
+tfc_status ops_tensor_array_grad_gather(struct tfc_grad_ctx *c);
+tfc_status ops_tensor_array_grad_scatter(struct tfc_grad_ctx *c);
+tfc_status ops_tensor_array_grad_concat(struct tfc_grad_ctx *c);
+tfc_status ops_tensor_array_grad_split(struct tfc_grad_ctx *c);
+
+#endif
