@@ -25,6 +25,10 @@ struct place_options {
   int model;              // 1: prior
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   const char *policy, *save_policy; // policy NULL: the one that is installed with the program
+  const char *replicas, *step_times;
+  bool sync, async;
+  int reduce;         // as in its choices: 0: both, 1: all, 2: ps
+  int64_t backup, ps; // backup below 0: not given
 };
 
 // What is placed, and where. place_modelled: a cost graph or a TensorFlow graph on a described machine; place_local: a
@@ -42,6 +46,17 @@ struct tfc_search_options;
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
                                       struct tfc_place_outcome *out);
+
+// The problem of a TensorFlow graph on a described machine, passed to a function. `sha256`: of the graph's file, ""
+// where it cannot be read.
+struct tfc_problem;
+typedef tfc_status (*place_problem_fn)(void *user, const struct tfc_problem *problem, const char *sha256);
+TFC_MUST_USE tfc_status place_machine_problem(const struct place_options *options, place_problem_fn fn, void *user);
+
+// --replicas: simulated replicas of the step. Prints everything; returns the exit code.
+int place_replicas(const struct place_options *options, bool cost_graph);
+// Finds usage errors of its flags; prints them; returns 0 or the exit code.
+int place_check_replicas(const struct tfc_program *program, const struct place_options *options);
 
 // The whole command line, for the database; free() it. NULL: it cannot be read.
 char *place_command_line(void);

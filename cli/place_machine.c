@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/cost_model.h"
+#include "cli/graph_digest.h"
 #include "cli/import_note.h"
 #include "cli/place.h"
 #include "cli/program.h"
@@ -15,9 +16,7 @@
 #include "placer/placer.h"
 #include "placer/search/rivals.h"
 #include "placer/subject/subject.h"
-#include "runtime/base/file.h"
 #include "runtime/base/no_memory.h"
-#include "runtime/base/sha256.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
@@ -337,25 +336,6 @@ out:
   return s;
 }
 
-// The graph file's sha256, or "" if it cannot be read.
-static tfc_status digest_graph(const char *graph, char out[65]) {
-  tfc_status s = NULL;
-  struct tfc_file file = {0};
-  char *path = NULL;
-  out[0] = 0;
-  s = tfc_file_map(graph, &file);
-  if (s) { // a SavedModel's directory
-    tfc_status_free(s);
-    if (!(path = tfc_format("%s/saved_model.pb", graph))) return tfc_status_no_memory("a machine");
-    s = tfc_file_map(path, &file);
-  }
-  if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, out);
-  tfc_status_free(s);
-  free(path);
-  tfc_file_unmap(&file);
-  return NULL;
-}
-
 static tfc_status document(const struct described *d, const struct tfc_solution *solution,
                            const struct tfc_bound *bound, struct tfc_place_outcome *out, int64_t *best_single) {
   tfc_status s = NULL;
@@ -365,7 +345,7 @@ static tfc_status document(const struct described *d, const struct tfc_solution 
   TFC_TRY(s, tfc_subject_document(d->subject, d->problem, solution, p));
   TFC_TRY(s, add_baselines(d, p, best_single));
   p->graph_file = tfc_arena_str(&p->arena, tfc_str_from(d->o->graph));
-  TFC_TRY(s, digest_graph(d->o->graph, digest));
+  TFC_TRY(s, cli_graph_digest(d->o->graph, digest));
   if (digest[0]) p->graph_sha256 = tfc_arena_str(&p->arena, tfc_str_from(digest));
 out:
   return s;
@@ -575,7 +555,7 @@ static tfc_status measure(struct described *d, const struct tfc_search_options *
   r.list = calloc(most, sizeof *r.list), r.names = calloc(most, sizeof *r.names);
   r.solutions = calloc(most, sizeof *r.solutions);
   if (!r.list || !r.names || !r.solutions) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, digest_graph(d->o->graph, d->digest));
+  TFC_TRY(s, cli_graph_digest(d->o->graph, d->digest));
   if (d->o->evaluate)
     TFC_TRY(s, read_given(d, &given));
   else
@@ -603,6 +583,27 @@ out:
   return s;
 }
 
+static void described_deinit(struct described *d) {
+  tfc_simulator_free(d->simulator);
+  tfc_problem_free(d->problem);
+  tfc_cost_graph_free(d->cost_graph);
+  tfc_subject_free(d->subject);
+  tfc_cost_table_free(d->costs);
+  free(d->supported);
+  free(d->output_bytes);
+  free(d->ops);
+  free(d->done_by);
+  tfc_plan_free(d->plan);
+  tfc_session_free(d->session);
+  tfc_devices_close(&d->devices);
+  tfc_shapes_deinit(&d->shapes);
+  free(d->feeds);
+  free(d->feed_shapes);
+  tfc_machine_free(d->machine);
+  cli_step_deinit(&d->step);
+  tfc_graph_release(d->graph);
+}
+
 tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options,
                          struct tfc_place_outcome *out) {
   struct described d = {.o = o};
@@ -620,23 +621,20 @@ tfc_status place_machine(const struct place_options *o, const struct tfc_search_
   else
     TFC_TRY(s, search(&d, options, out));
 out:
-  tfc_simulator_free(d.simulator);
-  tfc_problem_free(d.problem);
-  tfc_cost_graph_free(d.cost_graph);
-  tfc_subject_free(d.subject);
-  tfc_cost_table_free(d.costs);
-  free(d.supported);
-  free(d.output_bytes);
-  free(d.ops);
-  free(d.done_by);
-  tfc_plan_free(d.plan);
-  tfc_session_free(d.session);
-  tfc_devices_close(&d.devices);
-  tfc_shapes_deinit(&d.shapes);
-  free(d.feeds);
-  free(d.feed_shapes);
-  tfc_machine_free(d.machine);
-  cli_step_deinit(&d.step);
-  tfc_graph_release(d.graph);
+  described_deinit(&d);
+  return s;
+}
+
+tfc_status place_machine_problem(const struct place_options *o, place_problem_fn fn, void *user) {
+  struct described d = {.o = o};
+  tfc_status s = NULL;
+  TFC_TRY(s, read_machine(&d));
+  TFC_TRY(s, read_step(&d));
+  TFC_TRY(s, plan_step(&d));
+  TFC_TRY(s, make_problem(&d));
+  TFC_TRY(s, cli_graph_digest(o->graph, d.digest));
+  TFC_TRY(s, fn(user, d.problem, d.digest));
+out:
+  described_deinit(&d);
   return s;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/graph_digest.h"
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/progress.h"
@@ -488,14 +489,17 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   struct tfc_store *store = m->store;
   int64_t run = -1, key = -1;
   struct tfc_host host;
+  char digest[65];
   tfc_host_describe(&host);
   // Whatever ended the steps must not end the storing of what they gave: shapes are inferred once more for it.
   tfc_interrupt_on(NULL);
   tfc_interrupt_at(0, NULL);
+  TFC_TRY(s, cli_graph_digest(o->graph, digest));
   TFC_TRY(s, tfc_store_begin(store));
   struct tfc_store_run row = {.program = "tfc-run",
                               .command = "tfc-run --profile",
                               .graph = o->graph,
+                              .graph_sha256 = digest[0] ? digest : NULL,
                               .graph_nodes = g->node_count,
                               .seed = (uint64_t)o->execution.seed,
                               .host = host.name,

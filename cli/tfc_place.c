@@ -217,6 +217,39 @@ static const struct tfc_flag flags[] = {
      AT(model),
      .choices = "learned|prior",
      .help = "learned (default): measurements correct the costs of the search; prior: they only rank candidates"},
+    {.name = "replicas",
+     .kind = TFC_FLAG_TEXT,
+     AT(replicas),
+     .value = "N[,N...]",
+     .help = "with a machine file: simulates N replicas of the step that train together, for each N (1,2,4,...,1000 "
+             "goes on as it begins): batches a second, efficiency, the busiest link, how many backups pay"},
+    {.name = "sync", .kind = TFC_FLAG_BOOL, AT(sync), .help = "only synchronous replicas (default: both)"},
+    {.name = "async", .kind = TFC_FLAG_BOOL, AT(async), .help = "only asynchronous replicas"},
+    {.name = "reduce",
+     .kind = TFC_FLAG_CHOICE,
+     AT(reduce),
+     .choices = "both|all|ps",
+     .help = "gradients are reduced by all replicas, or go to parameter servers (default: both)"},
+    {.name = "backup",
+     .kind = TFC_FLAG_COUNT,
+     AT(backup),
+     .value = "B",
+     .maximum = 1000,
+     .help = "so many backup workers beside synchronous replicas with parameter servers (default: what pays best)"},
+    {.name = "ps",
+     .kind = TFC_FLAG_COUNT,
+     AT(ps),
+     .value = "N",
+     .maximum = 100000,
+     .help = "parameter servers on so many hosts of their own (default 0: one on each host with replicas)"},
+    {.name = "step-times",
+     .path = TFC_PATH_READ,
+     .kind = TFC_FLAG_TEXT,
+     AT(step_times),
+     .value = "DB",
+     .help =
+         "how much the times of steps vary, from the last run of this database (default: the last run of this graph "
+         "in --db, else assumed)"},
     {.name = "resume",
      .kind = TFC_FLAG_OPTIONAL,
      AT(resume),
@@ -239,14 +272,16 @@ static const struct tfc_program program = {
                 "  tfc-place --graph costs.json --machine machine.yaml --measure-with 'python3 steps.py'\n"
                 "      the same, with steps measured by a program of your own\n"
                 "  tfc-place --graph nmt.pb --machine configs/4xp100.yaml --devices 4 --time 60s\n"
-                "      the same for a TensorFlow graph, whose operations are costed by their FLOP and bytes\n",
+                "      the same for a TensorFlow graph, whose operations are costed by their FLOP and bytes\n"
+                "  tfc-place --graph nmt.pb --machine configs/16x8xh100.yaml --replicas 1,2,4,...,1000\n"
+                "      simulated: how many steps a second so many replicas take, and how many backups pay\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .exit_codes = "7    nothing found that beats the best single device by more than the noise",
 };
 
 int main(int argc, char **argv) {
-  static struct place_options o = {.batch = 0, .measurements = 200, .execution.seed = 1, .db = "tfc.db"};
+  static struct place_options o = {.batch = 0, .backup = -1, .measurements = 200, .execution.seed = 1, .db = "tfc.db"};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
   for (int i = 1; i < argc; i++) // the list of algorithms needs no graph
@@ -256,7 +291,7 @@ int main(int argc, char **argv) {
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
   if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o)) ||
-      (code = place_check_elsewhere(&program, &o)))
+      (code = place_check_elsewhere(&program, &o)) || (code = place_check_replicas(&program, &o)))
     return code;
   if (o.common.untrusted && o.measure_with)
     return tfc_flags_error(&program, "--untrusted cannot hold what --measure-with starts");
@@ -282,5 +317,6 @@ int main(int argc, char **argv) {
   }
   if (cost_graph && (code = place_check_cost_graph(&program, &o))) return code;
   if (o.machine && o.execution.gpu_math) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
+  if (o.replicas) return tfc_program_finish(place_replicas(&o, cost_graph));
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

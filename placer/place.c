@@ -488,3 +488,18 @@ void tfc_place_outcome_deinit(struct tfc_place_outcome *o) {
   free(o->summary), free(o->over_limits);
   *o = (struct tfc_place_outcome){0};
 }
+
+tfc_status tfc_place_with_problem(const struct tfc_place_options *o, tfc_place_problem_fn fn, void *user) {
+  tfc_status s = NULL;
+  struct tfc_cost_graph *graph = NULL;
+  struct tfc_machine *machine = NULL;
+  struct tfc_placement *none = NULL;
+  struct tfc_problem *problem = NULL;
+  TFC_TRY(s, load(o, &graph, &machine, &none, &problem));
+  TFC_TRY(s, fn(user, problem));
+out:
+  tfc_problem_free(problem);
+  tfc_cost_graph_free(graph);
+  tfc_machine_free(machine);
+  return s;
+}

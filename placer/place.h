@@ -43,6 +43,11 @@ struct tfc_place_outcome {
 TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
 void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
 
+// Reads graph, machine and constraints, and passes the problem to a function, which may use it during the call.
+typedef tfc_status (*tfc_place_problem_fn)(void *user, const struct tfc_problem *problem);
+TFC_MUST_USE tfc_status tfc_place_with_problem(const struct tfc_place_options *options, tfc_place_problem_fn fn,
+                                               void *user);
+
 // The document of a solution for a program that measures: its order is the precedence itself, which does not depend on
 // times.
 TFC_MUST_USE tfc_status tfc_place_describe(const struct tfc_problem *problem, const struct tfc_solution *solution,

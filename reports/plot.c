@@ -361,6 +361,23 @@ out:
   return s;
 }
 
+tfc_status tfc_plot_draw_given(const char *name, tfc_str rows, struct tfc_plot *out) {
+  tfc_status s = NULL;
+  struct tfc_plot plot = {0};
+  struct tfc_text no_colours = {0};
+  const struct tfc_query_args args = {0};
+  struct drawing d = {.args = &args, .plot = &plot, .script = tfc_embedded_find(name)};
+  if (!d.script) return tfc_status_make(TFC_NOT_FOUND, "there is no plot '%s'", name);
+  TFC_TRY(s, read_head(&d));
+  tfc_text_add(&d.input, rows);
+  TFC_TRY(s, draw(&plot, &name, 1, &d, &no_colours, &args, tfc_plot_scale_of(1)));
+  *out = plot, plot = (struct tfc_plot){0};
+out:
+  tfc_text_deinit(&d.input);
+  tfc_plot_deinit(&plot);
+  return s;
+}
+
 void tfc_plot_deinit(struct tfc_plot *plot) {
   tfc_text_deinit(&plot->svg);
   tfc_text_deinit(&plot->narrow);

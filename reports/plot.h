@@ -39,6 +39,8 @@ const char *tfc_plot_next(int place, int *out_place);
 TFC_MUST_USE tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uint32_t count,
                                        const struct tfc_query_args *args, struct tfc_plot_scale scale,
                                        struct tfc_plot *out);
+// Draws a script that has no queries, with rows that the caller gives: gnuplot's datablocks.
+TFC_MUST_USE tfc_status tfc_plot_draw_given(const char *name, tfc_str rows, struct tfc_plot *out);
 void tfc_plot_deinit(struct tfc_plot *plot);
 
 #endif

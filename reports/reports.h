@@ -23,6 +23,16 @@ TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id,
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outcome, const char *dir);
 
+// The same for simulated replicas (placer/replicas/sweep.h).
+struct tfc_sweep;
+struct tfc_report_replicas_page {
+  const char *graph, *machine;
+  const struct tfc_text *text; // the tables, as the program prints them
+  const struct tfc_sweep *sweep;
+  const bool *modes; // [TFC_REPLICAS_MODES] that were simulated
+};
+TFC_MUST_USE tfc_status tfc_report_replicas(const struct tfc_report_replicas_page *page, const char *dir);
+
 // Writes Chrome's trace format for chrome://tracing and ui.perfetto.dev, compressed where the name ends with .gz:
 // traced steps of the answer, or, if the answer was not traced, of the last placement that was. NOT_FOUND: there is no
 // such placement or step.

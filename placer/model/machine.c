@@ -76,7 +76,8 @@ tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_machin
   struct tfc_machine_device *devices = realloc(m->devices, (m->device_count + 1) * sizeof *devices);
   if (devices) m->devices = devices;
   double *slowdown = TFC_ARENA_ARRAY(&m->arena, double, (size_t)d.slowdown_count + 1);
-  if (!devices || !slowdown || !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow))
+  if (!devices || !slowdown || !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow) ||
+      !copy_str(m, &d.host))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
   for (uint32_t i = 0; i < d.slowdown_count; i++) slowdown[i] = d.slowdown[i];
   d.slowdown = slowdown;
@@ -123,10 +124,29 @@ uint32_t tfc_machine_find(const struct tfc_machine *m, tfc_str name) {
   return UINT32_MAX;
 }
 
+static bool same_host(const struct tfc_machine *m, uint32_t a, uint32_t b) {
+  return tfc_str_equal(m->devices[a].host, m->devices[b].host);
+}
+
+uint32_t tfc_machine_hosts(const struct tfc_machine *m, uint32_t *out_host) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < m->device_count; i++) {
+    out_host[i] = count;
+    for (uint32_t j = 0; j < i && out_host[i] == count; j++)
+      if (same_host(m, i, j)) out_host[i] = out_host[j];
+    count += out_host[i] == count;
+  }
+  return count;
+}
+
 const struct tfc_link *tfc_machine_link(const struct tfc_machine *m, uint32_t from, uint32_t to) {
-  for (uint32_t i = m->link_count; i-- > 0;)
-    if (tfc_glob_match(m->links[i].from, m->devices[from].name) && tfc_glob_match(m->links[i].to, m->devices[to].name))
-      return &m->links[i];
+  const tfc_hosts hosts = same_host(m, from, to) ? TFC_HOSTS_SAME : TFC_HOSTS_DIFFERENT;
+  for (uint32_t i = m->link_count; i-- > 0;) {
+    const struct tfc_link *l = &m->links[i];
+    if ((l->hosts == TFC_HOSTS_ANY || l->hosts == hosts) && tfc_glob_match(l->from, m->devices[from].name) &&
+        tfc_glob_match(l->to, m->devices[to].name))
+      return l;
+  }
   return NULL;
 }
 

@@ -46,6 +46,7 @@ typedef enum tfc_occupies {
 struct tfc_machine_device {
   tfc_str name, kind;
   tfc_str tensorflow;      // TensorFlow's name of the device; data NULL: none given
+  tfc_str host;            // the machine that it is in; devices with data NULL are in one host together
   uint64_t memory;         // bytes, or TFC_NO_LIMIT
   double flops;            // per second, 0: unknown
   double memory_bandwidth; // bytes per second, 0: unknown
@@ -60,13 +61,17 @@ struct tfc_machine_device {
 struct tfc_link_point {
   double bytes, time_us;
 };
+typedef enum tfc_hosts { TFC_HOSTS_ANY, TFC_HOSTS_SAME, TFC_HOSTS_DIFFERENT } tfc_hosts;
 struct tfc_link {
   tfc_str from, to; // device names, '*' for any characters
+  tfc_hosts hosts;  // matches only devices of one host, or only of different hosts
   double latency_us;
   double bandwidth; // bytes per second, INFINITY: no limit
   bool duplex;
   tfc_occupies occupies;
-  tfc_str wire; // data NULL: a wire of the link's own; "none": transfers never wait for each other
+  // data NULL: a wire of the link's own; "none": transfers never wait for each other. With "{host}" in it, each host
+  // has such a wire, for what its devices send.
+  tfc_str wire;
   // Linear between two points, constant below the first one; above the last one the line through the last two goes on.
   const struct tfc_link_point *curve; // [curve_count] ascending by bytes; replaces the bandwidth
   uint32_t curve_count;
@@ -95,6 +100,9 @@ TFC_MUST_USE tfc_status tfc_machine_write(const struct tfc_machine *machine, con
 
 // Index of the device with this name or TensorFlow name; TFC_NONE (UINT32_MAX) if there is none.
 uint32_t tfc_machine_find(const struct tfc_machine *machine, tfc_str name);
+// out_host [device]: the number of its host, in the order in which hosts appear among the devices. Returns how many
+// hosts there are.
+uint32_t tfc_machine_hosts(const struct tfc_machine *machine, uint32_t *out_host);
 // The last link row that matches the ordered pair; NULL: these two devices cannot exchange data.
 const struct tfc_link *tfc_machine_link(const struct tfc_machine *machine, uint32_t from, uint32_t to);
 // Removes all devices but those in `list`, which is written like --devices: names and ranges ("acc:0-3,cpu:0"), or a

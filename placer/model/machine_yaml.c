@@ -132,11 +132,23 @@ static tfc_str count_up(struct tfc_arena *arena, tfc_str name, uint32_t by, bool
   return tfc_arena_printf(arena, "%.*s%llu", (int)(name.size - digits), name.data, number);
 }
 
+// Puts the host's number in place of "{host}".
+static tfc_str name_host(struct tfc_arena *arena, tfc_str name, uint32_t host) {
+  for (size_t i = 0; i < name.size; i++) {
+    const tfc_str rest = tfc_str_sub(name, i, SIZE_MAX);
+    if (!tfc_str_starts(rest, "{host}")) continue;
+    const tfc_str after = tfc_str_sub(rest, strlen("{host}"), SIZE_MAX);
+    return tfc_arena_printf(arena, "%.*s%u%.*s", (int)i, name.data, host, TFC_STR_ARG(after));
+  }
+  return name;
+}
+
 static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
   static const char *const known[] = {
-      "name", "kind", "memory", "count", "tensorflow", "flops", "memory_bandwidth", "dispatch", "slowdown", NULL};
+      "name",     "kind",     "memory", "count", "tensorflow", "flops", "memory_bandwidth",
+      "dispatch", "slowdown", "host",   "hosts", NULL};
   struct tfc_machine_device d = {.memory = TFC_NO_LIMIT, .label = TFC_LABEL_MODELLED};
-  int64_t count = 1;
+  int64_t count = 1, hosts = 1;
   yaml_node_t *slowdown = NULL;
   double factors[TFC_MAX_DEVICES];
   if (map->type != YAML_MAPPING_NODE) FAIL_AT(map, "a device is not a mapping ({name: …, kind: …})");
@@ -149,11 +161,16 @@ static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct t
   TFC_RETURN_IF_ERROR(read_bandwidth(r, map, "memory_bandwidth", &d.memory_bandwidth));
   TFC_RETURN_IF_ERROR(read_time(r, map, "dispatch", &d.dispatch_us));
   TFC_RETURN_IF_ERROR(read_i64(r, map, "count", &count));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "host", &d.host));
+  TFC_RETURN_IF_ERROR(read_i64(r, map, "hosts", &hosts));
   TFC_RETURN_IF_ERROR(read_sequence(r, map, "slowdown", &slowdown));
   if (!d.name.size) FAIL_AT(map, "a device has no name");
   if (!d.kind.size) FAIL_AT(map, "device '%.*s' has no kind", TFC_STR_ARG(d.name));
   if (count < 1 || count > TFC_MAX_DEVICES)
     FAIL_AT(map, "device '%.*s': count is %lld (1 to %u)", TFC_STR_ARG(d.name), (long long)count, TFC_MAX_DEVICES);
+  if (hosts < 1 || hosts > TFC_MAX_DEVICES || (hosts > 1 && !d.host.size))
+    FAIL_AT(map, "device '%.*s': hosts is a number from 1 to %u, and needs host: NAME", TFC_STR_ARG(d.name),
+            TFC_MAX_DEVICES);
   if (slowdown) {
     if (length_of(slowdown) > TFC_MAX_DEVICES) FAIL_AT(slowdown, "slowdown has too many entries");
     for (size_t i = 0; i < length_of(slowdown); i++) {
@@ -164,16 +181,21 @@ static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct t
     }
     d.slowdown = factors, d.slowdown_count = (uint32_t)length_of(slowdown);
   }
-  tfc_str name = d.name, tensorflow = d.tensorflow;
-  for (uint32_t i = 0; i < count; i++) {
+  const tfc_str name = d.name, tensorflow = d.tensorflow, host = d.host;
+  for (uint32_t i = 0; i < count * hosts; i++) {
+    const uint32_t of_host = i / (uint32_t)count;
     bool ok;
     d.name = count_up(&m->arena, name, i, &ok);
-    if (!ok && count > 1) FAIL_AT(map, "device '%.*s': count needs a number at the end of the name", TFC_STR_ARG(name));
+    if (!ok && count * hosts > 1)
+      FAIL_AT(map, "device '%.*s': count and hosts need a number at the end of the name", TFC_STR_ARG(name));
     if (tensorflow.data) {
-      d.tensorflow = count_up(&m->arena, tensorflow, i, &ok);
+      d.tensorflow = name_host(&m->arena, count_up(&m->arena, tensorflow, i % (uint32_t)count, &ok), of_host);
       if (!ok && count > 1)
         FAIL_AT(map, "device '%.*s': count needs a number at the end of tensorflow", TFC_STR_ARG(name));
     }
+    if (host.data) d.host = count_up(&m->arena, host, of_host, &ok);
+    if (host.data && !ok && hosts > 1)
+      FAIL_AT(map, "device '%.*s': hosts needs a number at the end of host", TFC_STR_ARG(name));
     tfc_status s = tfc_machine_add_device(m, &d);
     if (s) return tfc_status_annotate(s, "line %lu", line_of(map));
   }
@@ -201,11 +223,11 @@ static tfc_status read_curve(struct reader *r, const yaml_node_t *curve, struct 
 }
 
 static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
-  static const char *const known[] = {"from",     "to",   "latency", "bandwidth", "duplex",
-                                      "occupies", "wire", "curve",   NULL};
+  static const char *const known[] = {"from",   "to",       "hosts", "latency", "bandwidth",
+                                      "duplex", "occupies", "wire",  "curve",   NULL};
   static const char *const occupies[] = {"none", "sender", "receiver", "both"};
   struct tfc_link l = tfc_link_default();
-  tfc_str stands = {0};
+  tfc_str stands = {0}, hosts = {0};
   yaml_node_t *curve = NULL;
   if (map->type != YAML_MAPPING_NODE) FAIL_AT(map, "a link is not a mapping ({from: …, to: …})");
   TFC_RETURN_IF_ERROR(check_keys(r, map, known));
@@ -213,12 +235,18 @@ static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc
   TFC_RETURN_IF_ERROR(scalar(r, map, "from", &l.from));
   TFC_RETURN_IF_ERROR(scalar(r, map, "to", &l.to));
   TFC_RETURN_IF_ERROR(scalar(r, map, "wire", &l.wire));
+  TFC_RETURN_IF_ERROR(scalar(r, map, "hosts", &hosts));
   TFC_RETURN_IF_ERROR(scalar(r, map, "occupies", &stands));
   TFC_RETURN_IF_ERROR(read_time(r, map, "latency", &l.latency_us));
   TFC_RETURN_IF_ERROR(read_bandwidth(r, map, "bandwidth", &l.bandwidth));
   TFC_RETURN_IF_ERROR(read_bool(r, map, "duplex", &l.duplex));
   TFC_RETURN_IF_ERROR(read_sequence(r, map, "curve", &curve));
   if (!l.from.size || !l.to.size) FAIL_AT(map, "a link needs from and to");
+  if (hosts.data) {
+    l.hosts = tfc_str_is(hosts, "same") ? TFC_HOSTS_SAME : TFC_HOSTS_DIFFERENT;
+    if (l.hosts != TFC_HOSTS_SAME && !tfc_str_is(hosts, "different"))
+      FAIL_AT(map, "hosts is '%.*s': same or different", TFC_STR_ARG(hosts));
+  }
   if (stands.data) {
     int which = -1;
     for (int i = 0; i < 4; i++)
@@ -317,6 +345,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
     tfc_json_add_string(&t, d->name);
     add_field(&t, "kind", d->kind);
     if (d->memory != TFC_NO_LIMIT) tfc_text_printf(&t, ", memory: %llu", (unsigned long long)d->memory);
+    if (d->host.data) add_field(&t, "host", d->host);
     if (d->tensorflow.data) add_field(&t, "tensorflow", d->tensorflow);
     if (d->flops > 0) add_number(&t, "flops", d->flops, "");
     if (d->memory_bandwidth > 0) add_number(&t, "memory_bandwidth", d->memory_bandwidth, "B/s");
@@ -334,6 +363,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
     tfc_text_add(&t, TFC_STR("  - {from: "));
     tfc_json_add_string(&t, l->from);
     add_field(&t, "to", l->to);
+    if (l->hosts) tfc_text_printf(&t, ", hosts: %s", l->hosts == TFC_HOSTS_SAME ? "same" : "different");
     add_number(&t, "latency", l->latency_us, "us");
     if (isfinite(l->bandwidth)) add_number(&t, "bandwidth", l->bandwidth, "B/s");
     tfc_text_printf(&t, ", duplex: %s, occupies: %s", l->duplex ? "true" : "false", occupies[l->occupies]);

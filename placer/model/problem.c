@@ -205,14 +205,22 @@ static bool same_curve(const struct tfc_link *a, const struct tfc_link *b) {
   return true;
 }
 
+static bool of_each_host(tfc_str wire) {
+  for (size_t i = 0; i < wire.size; i++)
+    if (tfc_str_starts(tfc_str_sub(wire, i, SIZE_MAX), "{host}")) return true;
+  return false;
+}
+
 static tfc_status make_pairs(struct tfc_problem *p) {
   const uint32_t devices = p->device_count;
   struct tfc_pair *pair = TFC_ARENA_ARRAY(&p->arena, struct tfc_pair, (size_t)devices * devices);
   struct tfc_intmap wires = {0}; // maps unordered pairs of devices, or names of wires, to wires
   TFC_ARRAY(const struct tfc_pair *) speeds = {0};
   tfc_status s = NULL;
-  if (!pair) return tfc_status_no_memory("the placement problem");
-  p->pair = pair;
+  uint32_t *host = TFC_ARENA_ARRAY(&p->arena, uint32_t, devices);
+  if (!pair || !host) return tfc_status_no_memory("the placement problem");
+  p->pair = pair, p->host = host;
+  p->host_count = tfc_machine_hosts(p->machine, host);
   for (uint32_t a = 0; a < devices; a++)
     for (uint32_t b = 0; b < devices; b++) {
       struct tfc_pair *q = &pair[(size_t)a * devices + b];
@@ -232,6 +240,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
           uint32_t i = 0;
           while (!p->machine->links[i].wire.data || !tfc_str_equal(p->machine->links[i].wire, link->wire)) i++;
           key = (UINT64_C(1) << 62) | i;
+          if (of_each_host(link->wire)) key |= (uint64_t)(host[a] + 1) << 32;
         }
       } else if (link->duplex) {
         key = (UINT64_C(1) << 61) | ((uint64_t)a << 20) | b;
@@ -293,6 +302,7 @@ static bool interchangeable(const struct tfc_problem *p, uint32_t a, uint32_t b)
   const struct tfc_machine_device *x = &p->machine->devices[a], *y = &p->machine->devices[b];
   if (p->device_class[a] != p->device_class[b] || p->limit[a] != p->limit[b] || x->slowdown_count != y->slowdown_count)
     return false;
+  if (p->host[a] != p->host[b]) return false; // others of the host may share a wire with it
   for (uint32_t i = 0; i < x->slowdown_count; i++)
     if (x->slowdown[i] != y->slowdown[i]) return false;
   for (uint32_t c = 0; c < p->device_count; c++)

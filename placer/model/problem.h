@@ -71,9 +71,11 @@ struct tfc_problem {
   // Devices and pairs.
   const uint32_t *device_class; // [device]
   const uint64_t *limit;        // [device] bytes
-  const struct tfc_pair *pair;  // [from * device_count + to]
-  const int64_t *wire_time;     // [speed * tensor_count + tensor] ps; NULL where that table would be large
-  const uint32_t *twin;         // [device] the first device that it could be exchanged with, maybe itself
+  const uint32_t *host;         // [device] number of the host that it is in
+  uint32_t host_count;
+  const struct tfc_pair *pair; // [from * device_count + to]
+  const int64_t *wire_time;    // [speed * tensor_count + tensor] ps; NULL where that table would be large
+  const uint32_t *twin;        // [device] the first device that it could be exchanged with, maybe itself
   bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
   bool is_bounded;       // no slowdown is below 1, so no operation is shorter than its `time`
   double horizon;        // ps; no step of any placement takes longer

@@ -1,0 +1,10 @@
+// The sha256 of a graph's file, by which runs of the same graph are told in the database.
+#ifndef TFC_CLI_GRAPH_DIGEST_H
+#define TFC_CLI_GRAPH_DIGEST_H
+
+#include "runtime/base/status.h"
+
+// Of saved_model.pb where `graph` is a SavedModel's folder; "" if it cannot be read.
+TFC_MUST_USE tfc_status cli_graph_digest(const char *graph, char out[65]);
+
+#endif

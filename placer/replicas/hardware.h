@@ -1,0 +1,29 @@
+// Hardware: what a machine offers to replicas of a step. Each replica has a device of one kind; each host's network
+// card is shared by its devices. Hosts beyond those of the machine are taken to be like its first one.
+#ifndef TFC_PLACER_REPLICAS_HARDWARE_H
+#define TFC_PLACER_REPLICAS_HARDWARE_H
+
+#include "placer/model/problem.h"
+
+struct tfc_hardware_link {
+  double latency_us, bandwidth; // bytes per second each way; INFINITY: no limit
+};
+struct tfc_hardware {
+  uint32_t device;   // of the problem: the first replica's
+  tfc_str kind;      // of the replicas' devices
+  uint32_t per_host; // such devices of a host
+  uint32_t hosts;    // of the machine
+  uint32_t server;   // the device of a host that serves parameters: the first of kind "cpu", else `device`
+  double serve_us;   // the server's time for what one replica asks for in a step: the device's dispatch time
+  struct tfc_hardware_link to_server; // between a replica's device and its own host's server
+  struct tfc_hardware_link beside;    // between two replicas' devices of a host
+  struct tfc_hardware_link network;   // between hosts; a host's devices share it
+};
+// `device`: the first replica's; its kind is that of all. INVALID_ARGUMENT: a link is missing.
+TFC_MUST_USE tfc_status tfc_hardware_of(const struct tfc_problem *problem, uint32_t device, struct tfc_hardware *out);
+// The device on which the step is shortest: one of each kind is tried.
+TFC_MUST_USE tfc_status tfc_hardware_fastest(const struct tfc_problem *problem, uint32_t *out_device);
+// Hosts that N replicas need. INVALID_ARGUMENT: the machine has only one host, and too few devices in it.
+TFC_MUST_USE tfc_status tfc_hardware_hosts(const struct tfc_hardware *hardware, uint32_t replicas, uint32_t *out);
+
+#endif

@@ -1,0 +1,408 @@
+// Time goes in ticks. At the beginning of a tick it is known how many replicas use each link, and so the rates at which
+// each may read and send; within the tick every replica goes its own way at these rates: it waits, asks its servers,
+// computes piece by piece, reads ahead and sends behind. So a replica's own times are exact, and only changes of rates
+// are late by up to a tick.
+#include "placer/replicas/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/statistics.h"
+
+enum { TICKS = 250, LEAST_STEPS = 40, MOST_STEPS = 300, MOST_TICKS = 4000000 };
+static const double bucket_bytes = 25e6;
+
+static tfc_status no_memory(void) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+}
+
+struct times { // of steps, us
+  double *us;
+  uint32_t count, most;
+};
+static void keep(struct times *t, double us) {
+  if (t->count < t->most) t->us[t->count++] = us;
+}
+
+static void tell(struct times *t, struct tfc_replicas_result *out) {
+  const struct tfc_quartiles q = tfc_quartiles_of(t->us, t->count);
+  out->median_us = q.median, out->q1_us = q.q1, out->q3_us = q.q3;
+  out->p95_us = t->count ? t->us[(uint32_t)(0.95 * (t->count - 1) + 0.5)] : (double)NAN; // sorted by now
+  out->steps = t->count;
+}
+
+static void consider_link(struct tfc_replicas_result *out, const char *link, double bytes, double bandwidth) {
+  const double us = isfinite(bandwidth) ? 1e6 * bytes / bandwidth : 0;
+  if (out->link && us <= out->link_share) return; // the time for now; a share when the step's time is known
+  out->link = link, out->link_bytes = bytes, out->link_share = us;
+}
+
+static double per_us(double bandwidth) { // bytes
+  return 1e-6 * bandwidth;
+}
+
+// --- Reduced by all --------------------------------------------------------------------------------------------------
+static double reduction_us(const struct tfc_hardware *h, uint32_t count, uint32_t hosts, double bytes) {
+  const uint32_t beside = count < h->per_host ? count : h->per_host;
+  double us = 0;
+  if (beside > 1)
+    us += 2e6 * (beside - 1.0) / beside * bytes / h->beside.bandwidth +
+          2 * fmin(beside - 1.0, ceil(log2(beside))) * h->beside.latency_us;
+  if (hosts > 1)
+    us += 2e6 * (hosts - 1.0) / hosts * bytes / h->network.bandwidth +
+          2 * fmin(hosts - 1.0, ceil(log2(hosts))) * h->network.latency_us;
+  return us;
+}
+
+static void all_links(const struct tfc_replicas *r, struct tfc_replicas_result *out) {
+  const struct tfc_hardware *h = r->hardware;
+  const uint32_t beside = r->count < h->per_host ? r->count : h->per_host;
+  const double bytes = r->workload->pushed;
+  if (beside > 1)
+    consider_link(out, "between devices of a host", 2 * (beside - 1.0) / beside * bytes, h->beside.bandwidth);
+  if (out->hosts > 1)
+    consider_link(out, "a host's network", 2 * (out->hosts - 1.0) / out->hosts * bytes, h->network.bandwidth);
+}
+
+static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct times *times,
+                       struct tfc_replicas_result *out) {
+  const struct tfc_workload *w = r->workload;
+  struct tfc_random random;
+  double all_us = 0;
+  tfc_random_init(&random, r->seed);
+  for (uint32_t i = 0; i < steps; i++) {
+    double slowest = 0, reduced = 0, bucket = 0;
+    for (uint32_t k = 0; k < r->count; k++) slowest = fmax(slowest, tfc_step_times_draw(&r->times, &random));
+    for (uint32_t k = 0; k < TFC_WORKLOAD_PIECES; k++) {
+      bucket += w->push[k];
+      const bool last = k + 1 == TFC_WORKLOAD_PIECES;
+      if (r->count == 1 || bucket <= 0 || (bucket < bucket_bytes && !last)) continue;
+      const double ready = slowest * w->step_us * (k + 1.0) / TFC_WORKLOAD_PIECES;
+      reduced = fmax(reduced, ready) + reduction_us(r->hardware, r->count, out->hosts, bucket);
+      bucket = 0;
+    }
+    const double step = fmax(reduced, slowest * w->step_us);
+    keep(times, step);
+    all_us += step;
+  }
+  out->batches_per_second = 1e6 * r->count * steps / all_us;
+  all_links(r, out);
+  out->link_share /= all_us / steps;
+}
+
+// --- Parameter servers -----------------------------------------------------------------------------------------------
+typedef enum { WAITS, ASKS, WORKS, ENDS, DONE } phase;
+struct replica {
+  phase phase;
+  uint32_t host, piece;
+  double wait_us;              // WAITS and ENDS
+  double ask_us;               // ASKS: server time that is left
+  double factor;               // of this step's computing
+  double left_us;              // of the piece
+  double pulled, pushed, made; // bytes; made: may be sent
+  double began_us;
+  uint64_t step; // that its gradient is for
+};
+struct fleet {
+  const struct tfc_replicas *r;
+  struct tfc_random random;
+  struct replica *replica; // [count]
+  uint32_t count, hosts, servers;
+  bool apart;                       // the servers have hosts of their own
+  double imbalance;                 // of the servers
+  double need[TFC_WORKLOAD_PIECES]; // bytes that have to be there before the piece
+  double latency_us;                // there and back
+  // This tick.
+  double now_us;
+  uint32_t pulling, pushing, asking, *pulls, *pushes; // [host]
+};
+struct rates {
+  double pull, push, ask; // bytes, bytes and server time, for each us
+};
+
+static bool is_pulling(const struct fleet *f, const struct replica *x) {
+  return x->phase == WORKS && x->pulled < f->r->workload->pulled;
+}
+static bool is_pushing(const struct replica *x) {
+  return x->phase == WORKS && x->pushed < x->made;
+}
+
+static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64_t step) {
+  const struct tfc_workload *w = f->r->workload;
+  x->phase = WAITS, x->piece = 0;
+  x->wait_us = w->pulled > 0 ? f->latency_us : 0;
+  x->ask_us = w->pulled > 0 ? f->r->hardware->serve_us : 0;
+  x->factor = tfc_step_times_draw(&f->r->times, &f->random);
+  x->left_us = x->factor * w->step_us / TFC_WORKLOAD_PIECES;
+  x->pulled = x->pushed = x->made = 0;
+  x->began_us = now_us, x->step = step;
+}
+
+static void count_users(struct fleet *f) {
+  f->pulling = f->pushing = f->asking = 0;
+  memset(f->pulls, 0, f->hosts * sizeof *f->pulls);
+  memset(f->pushes, 0, f->hosts * sizeof *f->pushes);
+  for (uint32_t i = 0; i < f->count; i++) {
+    const struct replica *x = &f->replica[i];
+    if (x->phase == ASKS) f->asking++;
+    if (is_pulling(f, x)) f->pulling++, f->pulls[x->host]++;
+    if (is_pushing(x)) f->pushing++, f->pushes[x->host]++;
+  }
+}
+
+static double at_least_one(uint32_t n) {
+  return n ? n : 1;
+}
+
+// A replica reads and sends over its device's link and its host's network, and shares its servers' networks.
+static struct rates rates_of(const struct fleet *f, const struct replica *x) {
+  const struct tfc_hardware *h = f->r->hardware;
+  const double network = per_us(h->network.bandwidth), own = per_us(h->to_server.bandwidth);
+  struct rates r = {own, own, 1 / at_least_one(f->asking)};
+  const double remote = f->apart ? 1 : (f->servers - 1.0) / f->servers; // share of the parameters
+  if (remote <= 0) return r;
+  const double there = network / remote, fullest = f->imbalance / f->servers;
+  if (f->apart) {
+    r.pull = fmin(r.pull, fmin(there / at_least_one(f->pulls[x->host]), there / (at_least_one(f->pulling) * fullest)));
+    r.push = fmin(r.push, fmin(there / at_least_one(f->pushes[x->host]), there / (at_least_one(f->pushing) * fullest)));
+    return r;
+  }
+  // Into a host go what its replicas read and what its server is sent; out of it what they send and the server is asked
+  // for. All of them at equal rates, the fullest server decides.
+  const double in = there / fmax(1, f->pulls[x->host] + f->pushing * fullest);
+  const double out = there / fmax(1, f->pushes[x->host] + f->pulling * fullest);
+  r.pull = r.push = fmin(own, fmin(in, out));
+  return r;
+}
+
+static double until(double left, double rate) {
+  return rate > 0 && left > 0 ? left / rate : 0;
+}
+
+// Reading, computing and sending side by side, until one of them ends or time is over. Returns what it took.
+static double work(const struct fleet *f, struct replica *x, const struct rates *rate, double left_us) {
+  const struct tfc_workload *w = f->r->workload;
+  const double tiny = 1e-9 * (w->pulled + w->pushed);
+  const bool pulls = is_pulling(f, x), pushes = is_pushing(x);
+  const bool computes = x->piece < TFC_WORKLOAD_PIECES && x->pulled >= f->need[x->piece] - tiny;
+  double us = left_us;
+  if (!pulls && !pushes && x->piece == TFC_WORKLOAD_PIECES) {
+    x->phase = ENDS;
+    x->wait_us = w->pushed > 0 ? f->latency_us : 0;
+    return 0;
+  }
+  if (computes) us = fmin(us, x->left_us);
+  if (pulls && isfinite(rate->pull)) {
+    const double next = computes || x->piece == TFC_WORKLOAD_PIECES ? w->pulled : f->need[x->piece];
+    us = fmin(us, until(next - x->pulled, rate->pull));
+  }
+  if (pushes && isfinite(rate->push)) us = fmin(us, until(x->made - x->pushed, rate->push));
+  if (pulls) x->pulled = isfinite(rate->pull) ? x->pulled + us * rate->pull : w->pulled;
+  if (pushes) x->pushed = isfinite(rate->push) ? x->pushed + us * rate->push : x->made;
+  if (x->pulled >= w->pulled - tiny) x->pulled = w->pulled;
+  if (x->pushed >= x->made - tiny) x->pushed = x->made;
+  if (computes && (x->left_us -= us) <= 1e-9 * w->step_us) {
+    x->made += w->push[x->piece++];
+    x->left_us = x->factor * w->step_us / TFC_WORKLOAD_PIECES;
+  }
+  return us;
+}
+
+// Lets a replica go on for up to `us`. Returns the time that is left when its step is done, below 0: it is not.
+static double go_on(const struct fleet *f, struct replica *x, double us) {
+  const struct rates rate = rates_of(f, x);
+  while (us >= 0) {
+    double took = 0;
+    switch (x->phase) {
+    case WAITS:
+    case ENDS:
+      took = fmin(us, x->wait_us);
+      x->wait_us -= took;
+      if (x->wait_us <= 0) x->phase = x->phase == WAITS ? ASKS : DONE;
+      break;
+    case ASKS:
+      took = fmin(us, x->ask_us / rate.ask);
+      x->ask_us -= took * rate.ask;
+      if (x->ask_us <= 1e-9 * f->r->hardware->serve_us) x->phase = WORKS;
+      break;
+    case WORKS: took = work(f, x, &rate, us); break;
+    case DONE: return us;
+    }
+    us -= took;
+    if (us <= 0 && x->phase != DONE) return -1;
+  }
+  return -1;
+}
+
+struct arrival {
+  double us;
+  uint32_t replica;
+};
+static int by_time(const void *a, const void *b) {
+  const struct arrival *x = a, *y = b;
+  if (x->us != y->us) return x->us < y->us ? -1 : 1;
+  return (x->replica > y->replica) - (x->replica < y->replica);
+}
+
+// One tick of synchronous replicas. `arrived`: gradients of this step so far. *step_end_us: below 0: the step goes on.
+static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arrived, struct arrival *list,
+                      double *step_end_us, uint64_t *dropped) {
+  uint32_t n = 0;
+  *step_end_us = -1;
+  for (uint32_t i = 0; i < f->count; i++) {
+    struct replica *x = &f->replica[i];
+    double left = x->phase == DONE ? -1 : go_on(f, x, us);
+    while (left >= 0 && x->step != step) { // too late: it is dropped, and the replica begins with the current step
+      ++*dropped;
+      begin_step(f, x, f->now_us + us - left, step);
+      left = go_on(f, x, left);
+    }
+    if (left >= 0) list[n++] = (struct arrival){f->now_us + us - left, i};
+  }
+  qsort(list, n, sizeof *list, by_time);
+  if (*arrived + n < f->r->count) {
+    *arrived += n;
+    return;
+  }
+  *step_end_us = list[f->r->count - *arrived - 1].us;
+  *dropped += n - (f->r->count - *arrived); // they came in the same moments, and are not needed
+}
+
+static tfc_status serve_sync(struct fleet *f, uint32_t steps, double tick_us, struct times *times,
+                             struct tfc_replicas_result *out) {
+  struct arrival *list = calloc(f->count + 1u, sizeof *list);
+  uint64_t step = 0, dropped = 0;
+  uint32_t arrived = 0;
+  double began = 0;
+  if (!list) return no_memory();
+  for (uint32_t i = 0; i < f->count; i++) begin_step(f, &f->replica[i], 0, step);
+  for (uint32_t t = 0; t < MOST_TICKS && step < steps; t++) {
+    double end, us = tick_us;
+    count_users(f);
+    tick_sync(f, us, step, &arrived, list, &end, &dropped);
+    if (end < 0) {
+      f->now_us += us;
+      continue;
+    }
+    keep(times, end - began);
+    // The next step begins at once for all that are done; the rest of the tick is theirs.
+    const double left = f->now_us + us - end;
+    began = end, step++, arrived = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+      struct replica *x = &f->replica[i];
+      if (x->phase != DONE) continue;
+      begin_step(f, x, end, step);
+      if (go_on(f, x, left) >= 0) arrived++; // a step shorter than a tick
+    }
+    f->now_us += us;
+  }
+  out->batches_per_second = 1e6 * f->r->count * (double)step / began;
+  out->dropped = step ? (double)dropped / (double)step : 0;
+  free(list);
+  return NULL;
+}
+
+static void serve_async(struct fleet *f, uint32_t steps, double tick_us, struct times *times,
+                        struct tfc_replicas_result *out) {
+  const uint64_t warm = (uint64_t)f->count * (steps / 5), all = (uint64_t)f->count * steps;
+  uint64_t done = 0, before = 0;
+  double from = -1;
+  for (uint32_t i = 0; i < f->count; i++) {
+    begin_step(f, &f->replica[i], 0, 0);
+    // They do not begin together: each is somewhere in its step.
+    f->replica[i].wait_us += tfc_random_unit(&f->random) * f->r->workload->step_us;
+  }
+  for (uint32_t t = 0; t < MOST_TICKS && done < all; t++) {
+    count_users(f);
+    for (uint32_t i = 0; i < f->count; i++) {
+      struct replica *x = &f->replica[i];
+      for (double left = go_on(f, x, tick_us); left >= 0; left = go_on(f, x, left)) {
+        const double now = f->now_us + tick_us - left;
+        if (from >= 0) keep(times, now - x->began_us);
+        begin_step(f, x, now, 0);
+        done++;
+      }
+    }
+    f->now_us += tick_us;
+    if (from < 0 && done >= warm) from = f->now_us, before = done;
+  }
+  out->batches_per_second = from >= 0 && f->now_us > from ? 1e6 * (double)(done - before) / (f->now_us - from) : 0;
+}
+
+static void server_links(const struct fleet *f, struct tfc_replicas_result *out) {
+  const struct tfc_hardware *h = f->r->hardware;
+  const struct tfc_workload *w = f->r->workload;
+  const uint32_t beside = f->r->count < h->per_host ? f->r->count : h->per_host;
+  const double most = fmax(w->pulled, w->pushed), served = f->count * f->imbalance / f->servers;
+  consider_link(out, "a device's link to its host", most, h->to_server.bandwidth);
+  if (f->apart) {
+    consider_link(out, "a server's network", served * most, h->network.bandwidth);
+    consider_link(out, "a host's network", beside * most, h->network.bandwidth);
+  } else if (f->servers > 1) { // what its replicas send, and what its server sends to replicas of other hosts
+    const double remote = (f->servers - 1.0) / f->servers;
+    const double pulls = remote * (beside * w->pulled + served * w->pushed);
+    const double pushes = remote * (beside * w->pushed + served * w->pulled);
+    consider_link(out, "a host's network", fmax(pulls, pushes), h->network.bandwidth);
+  }
+}
+
+static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct times *times,
+                        struct tfc_replicas_result *out) {
+  tfc_status s = NULL;
+  const struct tfc_workload *w = r->workload;
+  const struct tfc_hardware *h = r->hardware;
+  struct fleet f = {.r = r, .count = r->count + r->backup, .servers = out->servers, .apart = r->servers > 0};
+  TFC_TRY(s, tfc_hardware_hosts(h, f.count, &f.hosts));
+  f.imbalance = tfc_workload_imbalance(w, f.servers);
+  f.latency_us = 2 * (f.apart || f.servers > 1 ? h->network.latency_us : h->to_server.latency_us);
+  tfc_random_init(&f.random, r->seed);
+  f.replica = calloc(f.count + 1u, sizeof *f.replica);
+  f.pulls = calloc(f.hosts + 1u, sizeof *f.pulls);
+  f.pushes = calloc(f.hosts + 1u, sizeof *f.pushes);
+  if (!f.replica || !f.pulls || !f.pushes) {
+    s = no_memory();
+    goto out;
+  }
+  for (uint32_t i = 0; i < f.count; i++) f.replica[i].host = i / h->per_host;
+  double need = 0;
+  for (uint32_t k = 0; k < TFC_WORKLOAD_PIECES; k++) f.need[k] = need += w->pull[k];
+  server_links(&f, out);
+  // About what a step takes, to divide it into ticks.
+  const double about = w->step_us + 4 * f.latency_us + f.count * h->serve_us + out->link_share;
+  const double tick_us = fmax(about, 1e-3) / TICKS;
+  if (r->mode == TFC_REPLICAS_SYNC)
+    TFC_TRY(s, serve_sync(&f, steps, tick_us, times, out));
+  else
+    serve_async(&f, steps, tick_us, times, out);
+  out->link_share *= out->batches_per_second / r->count * 1e-6;
+out:
+  free(f.replica), free(f.pulls), free(f.pushes);
+  return s;
+}
+
+tfc_status tfc_replicas_simulate(const struct tfc_replicas *r, struct tfc_replicas_result *out) {
+  tfc_status s = NULL;
+  struct tfc_replicas_result result = {0};
+  struct times times = {0};
+  uint32_t steps = r->steps;
+  if (!steps) { // many replicas show in fewer steps what varies
+    steps = 20000 / r->count;
+    steps = steps < LEAST_STEPS ? LEAST_STEPS : steps > MOST_STEPS ? MOST_STEPS : steps;
+  }
+  TFC_TRY(s, tfc_hardware_hosts(r->hardware, r->count, &result.hosts));
+  result.servers = r->mode == TFC_REPLICAS_ALL ? 0 : r->servers ? r->servers : result.hosts;
+  times.most = r->mode == TFC_REPLICAS_ASYNC ? steps * r->count : steps;
+  if (!(times.us = malloc((times.most + 1u) * sizeof *times.us))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (r->mode == TFC_REPLICAS_ALL)
+    reduce_all(r, steps, &times, &result);
+  else
+    TFC_TRY(s, serve(r, steps, &times, &result));
+  tell(&times, &result);
+  if (!result.link) result.link = "none";
+  result.efficiency = 1e-6 * result.batches_per_second * r->workload->step_us / r->count;
+  *out = result;
+out:
+  free(times.us);
+  return s;
+}

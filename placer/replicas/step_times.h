@@ -1,0 +1,22 @@
+// Step times: how much the time of a step varies around its median. Most steps vary a little (the logarithm of their
+// time is normal); a few are late by a factor: the stragglers that synchronous replicas wait for.
+#ifndef TFC_PLACER_REPLICAS_STEP_TIMES_H
+#define TFC_PLACER_REPLICAS_STEP_TIMES_H
+
+#include "runtime/base/random.h"
+#include "runtime/base/status.h"
+
+struct tfc_step_times {
+  double sigma;       // standard deviation of the logarithm
+  double late_share;  // of steps that are late
+  double late_factor; // how much longer they take, at least 1
+  uint32_t samples;   // that it was fitted to; 0: assumed
+};
+enum { TFC_STEP_TIMES_LEAST = 20 };
+// Fits to times divided by the median of their kind (sorted in place). INVALID_ARGUMENT: fewer than
+// TFC_STEP_TIMES_LEAST.
+TFC_MUST_USE tfc_status tfc_step_times_fit(double *ratio, uint32_t count, struct tfc_step_times *out);
+// The factor of one step.
+double tfc_step_times_draw(const struct tfc_step_times *times, struct tfc_random *random);
+
+#endif
