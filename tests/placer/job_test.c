@@ -16,6 +16,7 @@
 #include "runtime/pass/pass.h"
 
 static char lock_path[64], db_path[64];
+static double seconds; // of a job
 
 struct watching {
   tfc_job_phase last;
@@ -49,7 +50,7 @@ static void run(struct watching *w, int64_t resume, struct tfc_job_outcome *out)
                                           .devices = "2",
                                           .execution = {.seed = 1, .threads = 1},
                                           .measurements = 12,
-                                          .seconds = 7,
+                                          .seconds = seconds,
                                           .lock = lock_path,
                                           .database = db_path,
                                           .resume = resume,
@@ -61,12 +62,6 @@ static void run(struct watching *w, int64_t resume, struct tfc_job_outcome *out)
   tfc_graph_release(g);
 }
 
-static const struct tfc_job_row *row_of(const struct tfc_job_outcome *out, const char *kind) {
-  for (uint32_t i = 0; i < out->row_count; i++)
-    if (strcmp(out->rows[i].kind, kind) == 0) return &out->rows[i];
-  return NULL;
-}
-
 static void remove_files(void) {
   char path[80];
   unlink(lock_path);
@@ -76,6 +71,26 @@ static void remove_files(void) {
     snprintf(path, sizeof path, "%s%s", db_path, more[i]);
     unlink(path);
   }
+}
+
+// A job from the beginning, with as much time as the machine needs to measure candidates: one that is busy with other
+// work has little left of a few seconds when profile and rivals are done.
+static void run_anew(struct watching *w, struct tfc_job_outcome *out) {
+  const struct watching given = *w;
+  for (seconds = 7; seconds < 100; seconds *= 2) {
+    *w = given;
+    remove_files();
+    run(w, 0, out);
+    if (w->measured) return;
+    tfc_job_outcome_deinit(out);
+  }
+  fail_msg("no candidate was measured in %g s", seconds / 2);
+}
+
+static const struct tfc_job_row *row_of(const struct tfc_job_outcome *out, const char *kind) {
+  for (uint32_t i = 0; i < out->row_count; i++)
+    if (strcmp(out->rows[i].kind, kind) == 0) return &out->rows[i];
+  return NULL;
 }
 
 // Kendall's tau can be computed again from what is stored; what did not run has no transfers.
@@ -137,8 +152,7 @@ static void test_run(void **state) {
   (void)state;
   struct watching w = {0};
   struct tfc_job_outcome out;
-  remove_files();
-  run(&w, 0, &out);
+  run_anew(&w, &out);
   assert_true(out.exit_code == 0 || out.exit_code == 7);
   assert_int_equal(w.phases & (1u << TFC_JOB_PROFILE | 1u << TFC_JOB_SEARCH | 1u << TFC_JOB_FINAL),
                    1u << TFC_JOB_PROFILE | 1u << TFC_JOB_SEARCH | 1u << TFC_JOB_FINAL);
@@ -170,8 +184,7 @@ static void test_resume(void **state) {
   struct tfc_job_outcome out;
   struct tfc_store *store = NULL;
   uint32_t before = 0, after = 0;
-  remove_files();
-  run(&w, 0, &out);
+  run_anew(&w, &out);
   assert_true(out.interrupted);
   assert_int_equal(out.exit_code, 130);
   const int64_t id = out.run;
