@@ -71,6 +71,7 @@ static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdic
                       TFC_STR_ARG(r->problem->machine->devices[d].name), factor);
   }
   if (r->learned) add_errors(r, &t);
+  if (r->learned) tfc_learned_tell_trust(tfc_learned_trust(r->learned), &t);
   if (tfc_command_restarts(r->program))
     tfc_text_printf(&t, "The command was started again %u times.\n", tfc_command_restarts(r->program));
   r->out->summary = t.data;

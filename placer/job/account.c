@@ -41,6 +41,7 @@ void tfc_job_account(const struct tfc_job_candidates *c, const struct tfc_job_pr
       best && best->algorithm && best->episode ? tfc_job_proposers_find(p, best->algorithm) : NULL;
   char a[32], b[32];
   add_errors(c, out);
+  if (c->model->learned) tfc_learned_tell_trust(tfc_learned_trust(c->model->learned), out);
   if (!learned.measured) return;
   tfc_text_printf(out,
                   "The learned policy proposed %u of %u measured placements, of which %u took the lead (others %u)",

@@ -7,6 +7,15 @@
 
 enum { FEWEST = 10 };
 
+void tfc_learned_tell_trust(double share, struct tfc_text *out) {
+  if (share < 0.95)
+    tfc_text_printf(
+        out,
+        "What was learned counts for %.0f %%: with more of it, placements that had not been seen would have "
+        "been foretold worse.\n",
+        100 * share);
+}
+
 void tfc_learned_tell_errors(const struct tfc_learned_predictions *p, struct tfc_text *out) {
   const size_t n = p->list.count;
   double error[2], tau[2];

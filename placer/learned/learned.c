@@ -158,6 +158,7 @@ void tfc_learned_free(struct tfc_learned *l) {
   for (size_t i = 0; i < l->steps.count; i++) tfc_solution_deinit(&l->steps.data[i].solution);
   tfc_array_free(&l->steps);
   tfc_array_free(&l->rows);
+  tfc_array_free(&l->trust.trials);
   tfc_simulator_free(l->simulator);
   tfc_simulator_free(l->now_simulator);
   tfc_learned_world_deinit(&l->now);
@@ -282,6 +283,7 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
     known->count++, known->log_us += (log_us - known->log_us) / known->count;
     return NULL;
   }
+  TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, solution, log_us));
   struct tfc_learned_reading reading = {.log_us = log_us, .count = 1};
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&reading.solution, solution, p));
   if (tfc_array_push(&l->steps, reading)) return NULL;
@@ -437,9 +439,11 @@ tfc_status tfc_learned_fit(struct tfc_learned *l) {
   tfc_simulator_free(l->now_simulator);
   tfc_learned_world_deinit(&l->now);
   l->now_simulator = NULL;
-  TFC_TRY(s, tfc_learned_world(l, l->problem, NULL, &l->now));
+  TFC_TRY(s, tfc_learned_build(l, l->problem, l->mean, l->node_effect, &l->now));
   TFC_TRY(s, tfc_simulator_create(l->now.problem, &l->now_simulator));
   TFC_TRY(s, tfc_learned_fit_whole(l));
+  tfc_learned_fit_trust(l);
+  l->fitted = l->readings;
 out:
   free(b);
   return s;
@@ -459,6 +463,7 @@ tfc_status tfc_learned_world(const struct tfc_learned *l, const struct tfc_probl
   for (uint32_t i = 0; i < l->dim; i++) theta[i] += l->mean[i];
   for (size_t i = 0; i < cells; i++)
     effects[i] = l->node_effect[i] + (draw && l->node_sd[i] > 0 ? l->node_sd[i] * tfc_random_normal(draw) : 0);
+  tfc_learned_apply_trust(l, theta, effects);
   TFC_TRY(s, tfc_learned_build(l, like, theta, effects, out));
 out:
   free(theta);

@@ -75,5 +75,8 @@ void tfc_learned_world_deinit(struct tfc_learned_world *world);
 double tfc_learned_device_factor(const struct tfc_learned *learned, uint32_t device, double *out_sd); // sd of its log
 double tfc_learned_link_factor(const struct tfc_learned *learned, uint32_t from, uint32_t to);
 double tfc_learned_arrival_us(const struct tfc_learned *learned);
+// The share of what was learned that search and predictions follow: below 1 if placements that it had not seen were not
+// foretold better than by the given model; 0: they follow the given model alone.
+double tfc_learned_trust(const struct tfc_learned *learned);
 
 #endif

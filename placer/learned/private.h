@@ -30,6 +30,15 @@ struct tfc_learned_whole { // the model of whole steps: whole.c
   double least, most; // of log(measured / simulated), 5 % cut off at each end
 };
 
+struct tfc_learned_trial { // logarithms of a step's time: as given, as learned before it was measured, as measured
+  double given, learned, measured;
+};
+struct tfc_learned_trust {                    // how far the learned model is followed: trust.c
+  TFC_ARRAY(struct tfc_learned_trial) trials; // a placement each, the newest last
+  double share;                               // of what was learned, from 0 (the given model) to 1
+  double given, learned;                      // means over the trials
+};
+
 struct tfc_learned {
   const struct tfc_problem *problem;
   bool alike;
@@ -63,6 +72,8 @@ struct tfc_learned {
   TFC_ARRAY(struct tfc_learned_row) rows;
   TFC_ARRAY(struct tfc_learned_reading) steps;
   struct tfc_learned_whole whole;
+  struct tfc_learned_trust trust;
+  uint32_t fitted;              // readings that the last fit knew
   struct tfc_learned_world now; // with the mean of the parameters, as of the last fit
   struct tfc_simulator *now_simulator;
   // [pair * pair_count + pair] how often one waited for the other, and how often they ran at the same time.
@@ -101,6 +112,17 @@ static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t 
 // The world of one parameter vector; `effects` [node * device_count + device] are added to operations (NULL: none).
 TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const struct tfc_problem *like,
                                           const double *theta, const double *effects, struct tfc_learned_world *out);
+// Notes what the model says about a placement that was just measured for the first time and that it has not seen yet.
+TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, const struct tfc_solution *solution,
+                                               double log_us);
+void tfc_learned_fit_trust(struct tfc_learned *learned);
+// Parameters and effects, of which only the trusted share counts; how slow everything is, is not a matter of trust.
+void tfc_learned_apply_trust(const struct tfc_learned *learned, double *theta, double *effects);
+// The learned prediction of a step, logarithm, as far as it is trusted.
+double tfc_learned_trusted(const struct tfc_learned *learned, const struct tfc_solution *solution, double log_us);
+// As tfc_learned_predict, with full trust.
+bool tfc_learned_predict_fully(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,
+                               double *out_sd);
 // What whole steps teach beyond the world `now`.
 TFC_MUST_USE tfc_status tfc_learned_fit_whole(struct tfc_learned *learned);
 // Equations: a = factor factor^T (false: a is not positive definite); factor x = b; factor^T x = b.

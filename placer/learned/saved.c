@@ -6,7 +6,7 @@
 
 #include "placer/learned/private.h"
 
-enum { MOST_ROWS_SAVED = 20000 };
+enum { MOST_ROWS_SAVED = 20000, MOST_TRIALS_SAVED = 64 };
 
 tfc_status tfc_learned_save(const struct tfc_learned *l, struct tfc_text *out) {
   const struct tfc_problem *p = l->problem;
@@ -24,6 +24,11 @@ tfc_status tfc_learned_save(const struct tfc_learned *l, struct tfc_text *out) {
   for (size_t i = l->rows.count > MOST_ROWS_SAVED ? l->rows.count - MOST_ROWS_SAVED : 0; i < l->rows.count; i++)
     tfc_text_printf(out, "r %u %u %u %.9g\n", l->rows.data[i].node, l->rows.data[i].arrivals, l->rows.data[i].device,
                     l->rows.data[i].time_us);
+  const struct tfc_learned_trust *t = &l->trust;
+  for (size_t i = t->trials.count > MOST_TRIALS_SAVED ? t->trials.count - MOST_TRIALS_SAVED : 0; i < t->trials.count;
+       i++)
+    tfc_text_printf(out, "t %.9g %.9g %.9g\n", t->trials.data[i].given, t->trials.data[i].learned,
+                    t->trials.data[i].measured);
   return out->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
 }
 
@@ -55,6 +60,10 @@ static bool take_line(struct tfc_learned *l, const char *line) {
     return row.node < p->node_count && row.arrivals && a < p->device_count && isfinite(row.time_us) &&
            tfc_array_push(&l->rows, row);
   }
+  struct tfc_learned_trial trial;
+  if (sscanf(line, "t %lf %lf %lf", &trial.given, &trial.learned, &trial.measured) == 3)
+    return isfinite(trial.given) && isfinite(trial.learned) && isfinite(trial.measured) &&
+           tfc_array_push(&l->trust.trials, trial);
   return false;
 }
 

@@ -139,6 +139,14 @@ out:
 
 bool tfc_learned_predict(const struct tfc_learned *l, const struct tfc_solution *solution, double *out_us,
                          double *out_sd) {
+  double us;
+  if (!tfc_learned_predict_fully(l, solution, &us, out_sd)) return false;
+  *out_us = exp(tfc_learned_trusted(l, solution, log(us)));
+  return true;
+}
+
+bool tfc_learned_predict_fully(const struct tfc_learned *l, const struct tfc_solution *solution, double *out_us,
+                               double *out_sd) {
   double x[TFC_LEARNED_FEATURES], us, mean = 0, variance;
   const struct tfc_learned_whole *w = &l->whole;
   if (!features_of(l, solution, x, &us)) return false;
