@@ -415,6 +415,7 @@ static void summarise(const struct tfc_search_outcome *r, int64_t best_single, s
                     tfc_show_bytes(a, (double)r->excess));
   tfc_text_printf(&t, "Nothing was run: times follow from each operation's FLOP and bytes at the rates of the machine "
                       "file, and real ones are longer.\n");
+  tfc_search_account_tell(&r->learned, &t);
   out->summary = t.data;
 }
 

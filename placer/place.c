@@ -303,6 +303,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
     tfc_text_printf(&t, "nothing fits in memory: %s too much in the best placement tried\n",
                     tfc_show_bytes(bytes, (double)r->excess));
   }
+  tfc_search_account_tell(&r->learned, &t);
   out->summary = t.data;
 }
 

@@ -142,7 +142,14 @@ const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS proposer ("
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, learned INTEGER NOT NULL,"
     " measured INTEGER NOT NULL, won INTEGER NOT NULL, best_simulated_us REAL, best_measured_us REAL,"
-    " PRIMARY KEY (run_id, name)) STRICT, WITHOUT ROWID;";
+    " PRIMARY KEY (run_id, name)) STRICT, WITHOUT ROWID;"
+    // What a learned policy did in the search that proposed the placement, whoever found it: its own samples, and the
+    // turns of local search in which it proposed the moves. Gains: by which share all turns made the best placement
+    // shorter.
+    "CREATE TABLE IF NOT EXISTS policy_search ("
+    " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, samples INTEGER NOT NULL, entropy REAL,"
+    " invalid_share REAL, move_turns INTEGER NOT NULL, move_wins INTEGER NOT NULL, move_gain REAL, move_s REAL,"
+    " other_gain REAL, other_s REAL) STRICT;";
 
 // The replay of a captured segment that the work belongs to: the number of its launch in the process.
 const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
@@ -291,7 +298,11 @@ const char tfc_schema_views[] =
          " CAST(s.value AS TEXT) FROM state s WHERE s.run_id = placement.run_id AND s.name = 'measured_with') AS"
          " measured_with, MIN(CASE"
          " WHEN state = 'ok' THEN median_us END) OVER (PARTITION BY run_id ORDER BY episode) AS"
-         " best_so_far_us FROM placement WHERE episode IS NOT NULL");
+         " best_so_far_us, q.samples AS policy_samples, q.entropy AS policy_entropy, q.invalid_share AS"
+         " policy_invalid_share, q.move_turns AS policy_move_turns, q.move_wins AS policy_move_wins,"
+         " q.move_gain AS policy_move_gain, q.move_s AS policy_move_s, q.other_gain AS other_move_gain, q.other_s AS"
+         " other_move_s FROM placement LEFT JOIN policy_search q USING (placement) WHERE"
+         " episode IS NOT NULL");
 // clang-format on
 
 const char tfc_schema_indexes[] = "CREATE INDEX IF NOT EXISTS op_by_node ON op (placement, node_id);"

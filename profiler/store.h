@@ -212,6 +212,14 @@ struct tfc_store_proposer { // of what a run measured; infinite or NaN: not know
 };
 TFC_MUST_USE tfc_status tfc_store_add_proposers(struct tfc_store *store, int64_t run,
                                                 const struct tfc_store_proposer *proposers, size_t count);
+struct tfc_store_policy_search { // what a learned policy did in the search that proposed a placement (schema.c)
+  uint64_t samples;
+  double entropy, invalid_share;
+  uint32_t move_turns, move_wins;
+  double move_gain, move_s, other_gain, other_s;
+};
+TFC_MUST_USE tfc_status tfc_store_add_policy_search(struct tfc_store *store, int64_t key,
+                                                    const struct tfc_store_policy_search *row);
 TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key,
                                              const struct tfc_store_memory *memory, size_t count);
 // What a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.

@@ -51,6 +51,9 @@
                 "?4)")                                                                                                 \
   X(PROPOSER, "INSERT OR REPLACE INTO proposer (run_id, name, learned, measured, won, best_simulated_us, "             \
               "best_measured_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                 \
+  X(POLICY_SEARCH, "INSERT OR REPLACE INTO policy_search (placement, samples, entropy, invalid_share, move_turns, "    \
+                   "move_wins, move_gain, move_s, other_gain, other_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "       \
+                   "?9, ?10)")                                                                                         \
   X(MEMORY, "INSERT OR REPLACE INTO memory (placement, device_id, peak_bytes) VALUES (?1, ?2, ?3)")                    \
   X(WORK, "INSERT INTO work (placement, step, position, kind, name, device_id, node_id, context, stream, start_ns, "   \
           "duration_ns, grid, block, registers, shared_bytes, bytes, direction, transfer, segment) VALUES (?1, ?2, "   \

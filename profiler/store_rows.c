@@ -138,6 +138,11 @@ tfc_status tfc_store_add_proposers(struct tfc_store *store, int64_t run, const s
        (int64_t)p[i].won, isfinite(p[i].best_simulated_us) ? p[i].best_simulated_us : (double)NAN,
        isfinite(p[i].best_measured_us) ? p[i].best_measured_us : (double)NAN);
 }
+tfc_status tfc_store_add_policy_search(struct tfc_store *store, int64_t key, const struct tfc_store_policy_search *p) {
+  return tfc_store_put(store, TFC_STORE_POLICY_SEARCH, "iiffiiffff", key, (int64_t)p->samples, p->entropy,
+                       p->invalid_share, (int64_t)p->move_turns, (int64_t)p->move_wins, p->move_gain, p->move_s,
+                       p->other_gain, p->other_s);
+}
 tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key, const struct tfc_store_memory *m, size_t count) {
   ROWS(count, TFC_STORE_MEMORY, "iii", key, (int64_t)m[i].device_id, (int64_t)m[i].peak);
 }

@@ -1,4 +1,5 @@
-// Two sentences at the top of the report: why a run ended, and what became of the best candidate that it saw.
+// What stands at the top of the report: why a run ended, what became of the best candidate that it saw, and what
+// learning did.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,17 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
                     tfc_show_us(b, time), episodes, most);
 }
 
+// What learning did in the run, as it was told when the run ended.
+static void add_learning(const struct tfc_table *run, struct tfc_text *out) {
+  tfc_str text = tfc_table_text(run, 0, "learning");
+  while (text.size) {
+    const size_t end = tfc_str_find(text, '\n');
+    const tfc_str line = tfc_str_sub(text, 0, end);
+    if (line.size) tfc_text_printf(out, "%s%.*s", out->size ? " " : "", TFC_STR_ARG(line));
+    text = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(text, end + 1, text.size);
+  }
+}
+
 tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
                              struct tfc_text *out) {
   struct tfc_table best = {0};
@@ -86,6 +98,7 @@ tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_arg
   else
     tfc_text_printf(out, ".");
 out:
+  if (!s) add_learning(run, out);
   tfc_table_deinit(&best);
   return s;
 }

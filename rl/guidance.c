@@ -46,5 +46,13 @@ static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget 
   return tfc_improve(g->tuner, budget, solution, score, out_evaluations);
 }
 
+static void samples(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
+  *out = (struct tfc_guide_samples){0};
+  if (!g->tuner || !g->tuner->told) return;
+  out->count = g->tuner->told;
+  out->invalid_share = (double)g->tuner->invalid / (double)g->tuner->told;
+  out->entropy = tfc_tuner_entropy(g->tuner);
+}
+
 const struct tfc_guide tfc_guidance_guide = {
-    .open = open_guidance, .propose = propose, .improve = improve, .close = close_guidance};
+    .open = open_guidance, .propose = propose, .improve = improve, .samples = samples, .close = close_guidance};

@@ -18,7 +18,8 @@ tfc_status tfc_tuner_create(const struct tfc_problem *p, const struct tfc_policy
   tfc_random_init(&t->random, seed ^ 0x706f6c696379u);
   t->rollout = calloc(t->threads, sizeof(struct tfc_rollout *));
   t->simulator = calloc(t->threads, sizeof(struct tfc_simulator *));
-  if (!t->rollout || !t->simulator) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  t->chosen = calloc((size_t)p->unit_count * p->device_count + 1, sizeof *t->chosen);
+  if (!t->rollout || !t->simulator || !t->chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
   TFC_TRY(s, tfc_scene_create(p, &t->scene));
   for (int i = 0; i < TFC_TUNER_TRIALS; i++)
     if (!(t->trial[i].device = calloc((size_t)p->unit_count + 1, sizeof(tfc_device_id))))
@@ -40,7 +41,7 @@ void tfc_tuner_free(struct tfc_tuner *t) {
   }
   for (int i = 0; i < TFC_TUNER_TRIALS; i++) free(t->trial[i].device);
   for (int i = 0; i <= TFC_TUNER_ELITE; i++) free(t->elite[i].device);
-  free(t->rollout), free(t->simulator);
+  free(t->rollout), free(t->simulator), free(t->chosen);
   tfc_scene_free(t->scene);
   free(t);
 }
@@ -139,10 +140,27 @@ static void join(struct tfc_tuner *t, const struct tfc_trial *x) {
   if (t->elite_count < TFC_TUNER_ELITE) t->elite_count++;
 }
 
+static void count(struct tfc_tuner *t, const struct tfc_trial *x) {
+  const struct tfc_problem *p = t->problem;
+  t->invalid += x->score.value == TFC_TIME_MAX || x->score.excess > 0;
+  for (uint32_t u = 0; u < p->unit_count; u++) t->chosen[(size_t)u * p->device_count + x->device[u]]++;
+}
+
 void tfc_tuner_tell(struct tfc_tuner *t) {
   for (uint32_t i = 0; i < t->trial_count; i++)
-    if (!t->trial[i].ignored) join(t, &t->trial[i]), t->told++;
+    if (!t->trial[i].ignored) join(t, &t->trial[i]), count(t, &t->trial[i]), t->told++;
   t->trial_count = 0;
+}
+
+double tfc_tuner_entropy(const struct tfc_tuner *t) {
+  const uint32_t units = t->problem->unit_count, devices = t->problem->device_count;
+  double sum = 0;
+  if (!t->told || !units || devices < 2) return 0;
+  for (size_t i = 0; i < (size_t)units * devices; i++) {
+    const double share = (double)t->chosen[i] / (double)t->told;
+    if (share > 0) sum -= share * log(share);
+  }
+  return sum / (units * log(devices));
 }
 
 tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {

@@ -38,12 +38,16 @@ struct tfc_tuner {
   uint32_t trial_count;
   struct tfc_trial elite[TFC_TUNER_ELITE + 1]; // the last entry is room for a new one
   uint32_t elite_count;
+  uint64_t invalid; // of those told: illegal, or above a memory limit
+  uint32_t *chosen; // [unit * device_count + device] how many of those told had the unit there
 };
 TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, const struct tfc_policy *policy,
                                          uint64_t seed, uint32_t threads, struct tfc_tuner **out);
 void tfc_tuner_free(struct tfc_tuner *tuner); // NULL is fine
 TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
+// How different the placements are that it was told of (`entropy` in placer/algo/guide.h).
+double tfc_tuner_entropy(const struct tfc_tuner *tuner);
 // Asks and tells until the budget is spent; tuner->told counts the evaluations.
 TFC_MUST_USE tfc_status tfc_tuner_run(struct tfc_tuner *tuner, const struct tfc_budget *budget);
 

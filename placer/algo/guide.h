@@ -7,6 +7,14 @@
 
 // The state of a guide for one problem; it belongs to one search.
 struct tfc_guidance;
+// What the policy's own placements of a problem were like.
+struct tfc_guide_samples {
+  uint64_t count;
+  double invalid_share; // of them: illegal, or above a memory limit
+  // How different they are: the entropy of a unit's device over all of them, divided by that of all devices alike, mean
+  // over the units. 0: all equal; 1: any device as often as any other.
+  double entropy;
+};
 struct tfc_guide {
   // Proposes and simulates up to budget->evaluations placements. The best of them, at most `count` and no two of equal
   // value, go to found(user, ...), the best first. What the policy learns of the problem on the way is kept for
@@ -19,6 +27,7 @@ struct tfc_guide {
   // runs.
   tfc_status (*improve)(const struct tfc_guidance *guidance, const struct tfc_budget *budget,
                         struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations);
+  void (*samples)(const struct tfc_guidance *guidance, struct tfc_guide_samples *out);
   void (*close)(struct tfc_guidance *guidance); // NULL is fine
 };
 

@@ -72,6 +72,7 @@ static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdic
   }
   if (r->learned) add_errors(r, &t);
   if (r->learned) tfc_learned_tell_trust(tfc_learned_trust(r->learned), &t);
+  tfc_search_account_tell(&r->searches, &t);
   if (tfc_command_restarts(r->program))
     tfc_text_printf(&t, "The command was started again %u times.\n", tfc_command_restarts(r->program));
   r->out->summary = t.data;

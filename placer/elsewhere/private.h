@@ -4,6 +4,7 @@
 
 #include "placer/elsewhere/elsewhere.h"
 #include "placer/learned/learned.h"
+#include "placer/search/account.h"
 #include "profiler/store.h"
 #include "runtime/base/map.h"
 #include "runtime/base/random.h"
@@ -20,12 +21,14 @@ struct tfc_elsewhere_known {
   char *note;
   double median_us, q1_us, q3_us; // of its first reading; NaN: none
   uint32_t steps;
-  double ratio;        // of its first reading to the reference
-  double seconds;      // that took
-  double simulated_us; // by the prior
-  double predicted_us; // by the learned model as it was before the reading; NaN: nothing was learned yet
-  double log_us;       // what it takes at the run's level: the mean of its readings, logarithm; NaN: none
-  uint32_t readings;   // of that mean
+  double ratio;                     // of its first reading to the reference
+  double seconds;                   // that took
+  double simulated_us;              // by the prior
+  double predicted_us;              // by the learned model as it was before the reading; NaN: nothing was learned yet
+  double log_us;                    // what it takes at the run's level: the mean of its readings, logarithm; NaN: none
+  uint32_t readings;                // of that mean
+  bool won;                         // when it was first measured it was faster than what led before
+  struct tfc_search_account policy; // what a learned policy did in the search that proposed it; samples.count 0: none
   int64_t placement_id, key;
   uint32_t next_step;
   TFC_ARRAY(double) final_us;  // steps of the final turns that did not choose it
@@ -47,8 +50,9 @@ struct tfc_elsewhere {
   uint32_t best;      // index of the incumbent, UINT32_MAX: none
   uint32_t reference; // that all batches are compared with, UINT32_MAX: none yet
   uint32_t episodes;
-  double reading_s;     // of one reading, lately
-  uint64_t evaluations; // simulated
+  double reading_s;                   // of one reading, lately
+  uint64_t evaluations;               // simulated
+  struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
   struct tfc_store *store;
   TFC_ARRAY(uint64_t) kept_ranks; // hashes of orders of operations that the database has
   int64_t run, next_id;
@@ -94,6 +98,7 @@ TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tf
 TFC_MUST_USE tfc_status tfc_elsewhere_open(struct tfc_elsewhere *run);
 TFC_MUST_USE tfc_status tfc_elsewhere_store(struct tfc_elsewhere *run, struct tfc_elsewhere_known *known,
                                             const struct tfc_command_answer *answer, const char *phase);
+TFC_MUST_USE tfc_status tfc_elsewhere_store_proposers(struct tfc_elsewhere *run); // who proposed what was measured
 TFC_MUST_USE tfc_status tfc_elsewhere_close(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict,
                                             tfc_status failed, bool cancelled);
 // answer.c

@@ -89,6 +89,7 @@ tfc_status tfc_elsewhere_read(struct tfc_elsewhere *r, const uint32_t *list, uin
   struct tfc_result *results = calloc(count + 1u, sizeof *results);
   struct tfc_solution *candidates = calloc(count + 1u, sizeof *candidates);
   struct tfc_solution reference = {0};
+  const uint32_t former = r->best;
   if (!results || !candidates) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++) candidates[i] = r->known.data[list[i]].solution;
   r->batch = list;
@@ -106,6 +107,7 @@ tfc_status tfc_elsewhere_read(struct tfc_elsewhere *r, const uint32_t *list, uin
         (r->best == UINT32_MAX || k->log_us < r->known.data[r->best].log_us))
       r->best = i;
   }
+  if (r->best != former && !r->known.data[r->best].baseline) r->known.data[r->best].won = true;
   if (r->reference == UINT32_MAX) r->reference = r->best;
   TFC_TRY(s, tfc_elsewhere_keep(r));
 out:

@@ -159,6 +159,8 @@ static tfc_status add_placement(struct tfc_elsewhere *r, struct tfc_elsewhere_kn
                                     .transfer_bytes = v.transfer_bytes,
                                     .message = k->note};
   TFC_TRY(s, tfc_store_add_placement(r->store, r->run, &row, k->solution.device, p->unit_count, &k->key));
+  const struct tfc_store_policy_search policy = tfc_search_account_row(&k->policy);
+  if (policy.samples) TFC_TRY(s, tfc_store_add_policy_search(r->store, k->key, &policy));
   TFC_TRY(s, tfc_store_add_prediction(r->store, k->key, k->simulated_us, k->predicted_us, (double)NAN));
   for (uint32_t d = 0; d < p->device_count && timed; d++)
     TFC_TRY(s, tfc_store_add_memory(r->store, k->key, &(struct tfc_store_memory){d, v.memory[d]}, 1));
@@ -255,6 +257,33 @@ tfc_status tfc_elsewhere_store(struct tfc_elsewhere *r, struct tfc_elsewhere_kno
   }
   TFC_TRY(s, tfc_store_commit(r->store));
 out:
+  return s;
+}
+
+// Whether the algorithm is a learned policy: `rl`, or the policy in a search ("auto: policy").
+static bool is_learned(const char *algorithm) {
+  const size_t size = strlen(algorithm);
+  return strcmp(algorithm, "rl") == 0 || (size >= 6 && strcmp(algorithm + size - 6, "policy") == 0);
+}
+
+tfc_status tfc_elsewhere_store_proposers(struct tfc_elsewhere *r) {
+  struct tfc_store_proposer *list = calloc(r->known.count + 1, sizeof *list);
+  uint32_t count = 0;
+  if (!list) return tfc_status_no_memory("recording a run");
+  for (size_t i = 0; i < r->known.count; i++) {
+    const struct tfc_elsewhere_known *k = &r->known.data[i];
+    uint32_t at = 0;
+    if (!k->key || k->baseline || !k->algorithm) continue;
+    while (at < count && strcmp(list[at].name, k->algorithm) != 0) at++;
+    if (at == count)
+      list[count++] =
+          (struct tfc_store_proposer){k->algorithm, is_learned(k->algorithm), 0, 0, (double)INFINITY, (double)INFINITY};
+    list[at].measured++, list[at].won += k->won;
+    list[at].best_simulated_us = fmin(list[at].best_simulated_us, k->simulated_us);
+    list[at].best_measured_us = fmin(list[at].best_measured_us, k->median_us);
+  }
+  tfc_status s = tfc_store_add_proposers(r->store, r->run, list, count);
+  free(list);
   return s;
 }
 

@@ -45,10 +45,11 @@ tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *r) {
     const uint64_t hash = rank_hash(p, k->solution.rank);
     if (!k->key) continue;
     if (hash) TFC_TRY(s, keep_rank(r, k->solution.rank, hash));
-    tfc_text_printf(&text, "%lld %.12g %u %d %.9g %016" PRIx64 "\n", (long long)k->placement_id, k->log_us, k->readings,
-                    k->single, k->predicted_us, hash);
+    tfc_text_printf(&text, "%lld %.12g %u %d %.9g %016" PRIx64 " %d\n", (long long)k->placement_id, k->log_us,
+                    k->readings, k->single, k->predicted_us, hash, k->won);
   }
   if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_elsewhere_store_proposers(r));
   TFC_TRY(s, tfc_store_set_state(r->store, r->run, "elsewhere", (tfc_str){text.data, text.size}));
   if (r->learned) {
     TFC_TRY(s, tfc_learned_save(r->learned, &learned));
@@ -99,7 +100,7 @@ struct level { // of the readings of a placement
   long long placement_id;
   double log_us, predicted_us;
   uint32_t readings;
-  int single;
+  int single, won;
   uint64_t rank;
 };
 struct taking {
@@ -169,6 +170,7 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
             : strcmp(row->state, "no fit") == 0 ? TFC_RESULT_NO_FIT
                                                 : TFC_RESULT_FAILED;
   k.log_us = level->log_us, k.readings = level->readings, k.single = level->single != 0;
+  k.won = level->won != 0;
   k.predicted_us = level->predicted_us;
   k.name = tfc_str_dup(tfc_str_from(row->name));
   if (row->algorithm) k.algorithm = k.owned = tfc_str_dup(tfc_str_from(row->algorithm));
@@ -206,9 +208,9 @@ static tfc_status take_levels(struct taking *t) {
              r->problem->device_count);
   r->evaluations = evaluations, r->begin_s -= before;
   for (const char *at = strchr(text.data, '\n'); at && at[1]; at = strchr(at + 1, '\n')) {
-    struct level l;
-    if (sscanf(at + 1, "%lld %lf %u %d %lf %" SCNx64, &l.placement_id, &l.log_us, &l.readings, &l.single,
-               &l.predicted_us, &l.rank) != 6)
+    struct level l = {.won = 0}; // runs of older versions do not say who won
+    if (sscanf(at + 1, "%lld %lf %u %d %lf %" SCNx64 " %d", &l.placement_id, &l.log_us, &l.readings, &l.single,
+               &l.predicted_us, &l.rank, &l.won) < 6)
       TFC_FAIL(s, TFC_DATA_LOSS, "run %lld: what it had measured cannot be read", (long long)r->run);
     if (!tfc_array_push(&t->levels, l)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }

@@ -77,6 +77,8 @@ static tfc_status search_world(struct round *x, const struct tfc_problem *world,
   TFC_TRY(s, tfc_search(world, &options, &outcome));
   r->evaluations += outcome.evaluations;
   if (tfc_elsewhere_cancelled(r)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
+  tfc_search_account_add(&r->searches, &outcome.learned);
+  const uint32_t begin = x->count;
   if (!outcome.best.device || outcome.value == TFC_TIME_MAX || outcome.excess) goto out;
   const uint32_t wanted = x->wanted;
   if (x->count + most < x->wanted) x->wanted = x->count + most;
@@ -88,6 +90,7 @@ static tfc_status search_world(struct round *x, const struct tfc_problem *world,
       s = offer(x, world, &e->solution, algorithm ? algorithm : e->algorithm);
   }
   x->wanted = wanted;
+  for (uint32_t i = begin; i < x->count; i++) r->known.data[x->list[i]].policy = outcome.learned;
 out:
   tfc_search_outcome_deinit(&outcome);
   return s;

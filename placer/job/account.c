@@ -42,6 +42,7 @@ void tfc_job_account(const struct tfc_job_candidates *c, const struct tfc_job_pr
   char a[32], b[32];
   add_errors(c, out);
   if (c->model->learned) tfc_learned_tell_trust(tfc_learned_trust(c->model->learned), out);
+  tfc_search_account_tell(&p->searches, out);
   if (!learned.measured) return;
   tfc_text_printf(out,
                   "The learned policy proposed %u of %u measured placements, of which %u took the lead (others %u)",

@@ -110,6 +110,11 @@ tfc_status tfc_job_candidates_push(struct tfc_job_candidates *c, struct tfc_job_
   return NULL;
 }
 
+void tfc_job_candidates_searched(struct tfc_job_candidates *c, uint32_t index,
+                                 const struct tfc_search_account *policy) {
+  c->list.data[index].policy = *policy;
+}
+
 tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t index,
                                         const struct tfc_solution *solution, const char *algorithm,
                                         uint32_t *out_index) {

@@ -4,6 +4,7 @@
 #define TFC_PLACER_JOB_CANDIDATES_H
 
 #include "placer/job/model.h"
+#include "placer/search/account.h"
 
 enum { TFC_JOB_CHOOSE_ROUNDS = 4, TFC_JOB_MOST_FINALISTS = 16 };
 
@@ -35,6 +36,7 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // By the profile alone; by all that was learned before it was measured, and how sure (of the logarithm). 0: not
   // known.
   double prior_us, learned_us, learned_sd;
+  struct tfc_search_account policy; // what a learned policy did in the search that proposed it; samples.count 0: none
   // Medians of the final turns that chose the answer, in order. The figures of the final run, below, are of the turns
   // after them, which had no part in the choice.
   double choose_us[TFC_JOB_CHOOSE_ROUNDS];
@@ -83,6 +85,9 @@ TFC_MUST_USE tfc_status tfc_job_candidates_add(struct tfc_job_candidates *candid
 // Takes over a candidate that the caller filled; on an error it still belongs to the caller.
 TFC_MUST_USE tfc_status tfc_job_candidates_push(struct tfc_job_candidates *candidates,
                                                 struct tfc_job_candidate *candidate, uint32_t *out_index);
+// It was proposed by a search in which the learned policy did this.
+void tfc_job_candidates_searched(struct tfc_job_candidates *candidates, uint32_t index,
+                                 const struct tfc_search_account *policy);
 // Adds another measurement of the placement `index`, as an episode of its own.
 TFC_MUST_USE tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *candidates, uint32_t index,
                                                      const struct tfc_solution *solution, const char *algorithm,

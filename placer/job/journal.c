@@ -202,6 +202,8 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
                                     .message = k->note};
   s = tfc_store_add_placement(j->store, j->run, &row, k->whole || k->solution.device ? device : NULL, units, &at->key);
   free(device);
+  const struct tfc_store_policy_search policy = tfc_search_account_row(&k->policy);
+  if (!s && policy.samples) s = tfc_store_add_policy_search(j->store, at->key, &policy);
   if (s || !(k->prior_us > 0)) return s;
   const bool learned = k->learned_us > 0;
   return tfc_store_add_prediction(j->store, at->key, k->prior_us, learned ? k->learned_us : (double)NAN,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "placer/search/account.h"
 #include "runtime/base/array.h"
 #include "runtime/base/random.h"
 #include "runtime/base/status.h"
@@ -22,6 +23,7 @@ struct tfc_job_proposer {
 };
 struct tfc_job_proposers {
   TFC_ARRAY(struct tfc_job_proposer) list;
+  struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
 };
 void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
 // A placement that `name` proposed was measured; NaN: not known. `learned` is used at the first call for a name.

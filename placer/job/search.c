@@ -232,6 +232,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
         TFC_TRY(s, propose(x, &found, &e->solution, e->algorithm));
     }
+    tfc_search_account_add(&t->proposers->searches, &outcome.learned);
     for (struct proposal *k = found.count ? found.list : NULL; k && count < BATCH; k = next_of(x, &found)) {
       k->used = true;
       TFC_TRY(s, offer(t, &k->solution, k->algorithm, INFINITY, list, &count));
@@ -245,6 +246,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
       tfc_solution_deinit(&near);
     }
   }
+  for (uint32_t i = 0; i < count; i++) tfc_job_candidates_searched(t->candidates, list[i], &outcome.learned);
   uint32_t left = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
   if (count > left) count = left;
   const uint32_t former = t->candidates->best;

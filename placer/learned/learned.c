@@ -283,7 +283,9 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
     known->count++, known->log_us += (log_us - known->log_us) / known->count;
     return NULL;
   }
-  TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, solution, log_us));
+  double foretold_us;
+  if (l->fitted && tfc_learned_predict_fully(l, solution, &foretold_us, NULL))
+    TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, solution, foretold_us, log_us));
   struct tfc_learned_reading reading = {.log_us = log_us, .count = 1};
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&reading.solution, solution, p));
   if (tfc_array_push(&l->steps, reading)) return NULL;

@@ -112,9 +112,9 @@ static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t 
 // The world of one parameter vector; `effects` [node * device_count + device] are added to operations (NULL: none).
 TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const struct tfc_problem *like,
                                           const double *theta, const double *effects, struct tfc_learned_world *out);
-// Notes what the model says about a placement that was just measured for the first time and that it has not seen yet.
+// Notes what was foretold, fully trusted (`foretold_us`), of a placement that was just measured for the first time.
 TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, const struct tfc_solution *solution,
-                                               double log_us);
+                                               double foretold_us, double log_us);
 void tfc_learned_fit_trust(struct tfc_learned *learned);
 // Parameters and effects, of which only the trusted share counts; how slow everything is, is not a matter of trust.
 void tfc_learned_apply_trust(const struct tfc_learned *learned, double *theta, double *effects);

@@ -12,13 +12,12 @@
 enum { MOST_TRIALS = 64 };
 static const double believed = 10; // trials that the belief in the learned model is worth before there are any
 
-tfc_status tfc_learned_note_trial(struct tfc_learned *l, const struct tfc_solution *solution, double log_us) {
+tfc_status tfc_learned_note_trial(struct tfc_learned *l, const struct tfc_solution *solution, double foretold_us,
+                                  double log_us) {
   struct tfc_verdict v = {0};
-  double us;
-  if (!l->fitted || !tfc_learned_predict_fully(l, solution, &us, NULL)) return NULL;
   tfc_simulate(l->simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
   if (!v.legal || v.value <= 0) return NULL;
-  const struct tfc_learned_trial trial = {log(1e-6 * (double)v.value), log(us), log_us};
+  const struct tfc_learned_trial trial = {log(1e-6 * (double)v.value), log(foretold_us), log_us};
   return tfc_array_push(&l->trust.trials, trial)
              ? NULL
              : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the learned model");

@@ -228,7 +228,9 @@ struct job_list {
 static void run_job(void *user, uint32_t i) {
   struct job_list *list = user;
   struct tfc_search_job *j = &list->jobs[i];
+  const double begin = tfc_seconds_now();
   j->status = tfc_search_job_run(list->f->p, j);
+  j->seconds = tfc_seconds_now() - begin;
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
@@ -380,6 +382,16 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
   return NULL;
 }
 
+// Counts a job of a round that began with a best placement of the score `before`.
+static void account_for(struct tfc_search_account *a, const struct tfc_search_job *j, struct tfc_score before) {
+  struct tfc_search_turns *turns = j->method == TFC_METHOD_POLICY ? &a->moves : &a->others;
+  turns->count++, turns->evaluations += j->evaluations, turns->seconds += j->seconds;
+  if (!tfc_score_better(j->score, before)) return;
+  turns->wins++;
+  if (before.value != TFC_TIME_MAX && j->score.excess == before.excess)
+    turns->gained += log((double)before.value / (double)j->score.value);
+}
+
 static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program,
                          const struct tfc_guidance *guidance) {
   const struct tfc_problem *p = f->p;
@@ -440,6 +452,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
+      account_for(&f->out->learned, j, before);
       if (!s && j->status) s = j->status, j->status = NULL;
       if (tfc_score_better(j->score, f->best)) {
         earned |= j->method == TFC_METHOD_POLICY;
@@ -534,9 +547,12 @@ static tfc_status ask_policy(struct finder *f, struct tfc_elite *elite, struct t
     budget.found = found, budget.found_user = f;
   }
   f->at_work = "policy";
+  f->out->learned.before = f->best.value;
   uint64_t used = 0;
   tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &a, &used);
   f->out->evaluations += used;
+  f->out->learned.after = f->best.value;
+  f->o->guide->samples(guidance, &f->out->learned.samples);
   tick(f);
   return s;
 }

@@ -5,6 +5,7 @@
 
 #include "placer/algo/algo.h"
 #include "placer/exact/bound.h"
+#include "placer/search/account.h"
 
 struct tfc_search_progress {
   const char *algorithm;         // the running algorithm
@@ -49,7 +50,8 @@ struct tfc_search_outcome {
   bool cancelled, optimal; // optimal: value meets the bound
   struct tfc_bound bound;
   uint32_t entry_count;
-  struct tfc_search_entry *entries; // one for each algorithm that ran, in the order given
+  struct tfc_search_account learned; // what a learned policy did
+  struct tfc_search_entry *entries;  // one for each algorithm that ran, in the order given
 };
 // CANCELLED is not an error here: the outcome says so. INVALID_ARGUMENT: an unknown algorithm.
 TFC_MUST_USE tfc_status tfc_search(const struct tfc_problem *problem, const struct tfc_search_options *options,

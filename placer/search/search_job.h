@@ -29,6 +29,7 @@ struct tfc_search_job {
   struct tfc_solution solution, other; // the placement it improves; a second one to combine with it
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
+  double seconds;                // that it took
   double hot;                    // the temperature that it begins with
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;

@@ -116,6 +116,11 @@ static void a_cost_graph_is_measured(void **state) {
   assert_exit(0, "", "grep -q 'sh count.sh' %s/r/index.html", folder);
   // No more placements than asked for.
   assert_true(query("SELECT COUNT(*) FROM v_result") <= 12);
+  // Who proposed them.
+  assert_true(query("SELECT SUM(measured) FROM v_proposer") == query("SELECT COUNT(*) FROM v_episode"));
+  assert_true(query("SELECT SUM(won) FROM v_proposer") >= 1);
+  assert_true(query("SELECT MIN(best_measured_us) FROM v_proposer") ==
+              query("SELECT MIN(step_median_us) FROM v_episode"));
 }
 
 static void hidden_machine_is_learned(void **state) {
@@ -131,6 +136,12 @@ static void hidden_machine_is_learned(void **state) {
   const double truth = strtod(r->out, NULL);
   if (!(fabs(log(measured / truth)) < 0.2)) fail_msg("measured %g, truth %g", measured, truth);
   json_decref(o);
+  // What the policy did in the searches stands with each candidate, and is told.
+  assert_true(
+      query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND policy_samples > "
+            "0 AND policy_entropy > 0 AND policy_entropy <= 1 AND policy_invalid_share = 0") >= 8);
+  assert_true(query("SELECT learning LIKE '%The learned policy: %' FROM v_run WHERE run_id = (SELECT MAX(run_id) FROM "
+                    "v_run)") == 1);
   // Operations and transfers are there, and a device is never busier than its step is long.
   assert_true(query("SELECT COUNT(*) FROM v_op WHERE run_id = (SELECT MAX(run_id) FROM v_run)") > 33);
   assert_true(query("SELECT COUNT(*) FROM v_transfer WHERE run_id = (SELECT MAX(run_id) FROM v_run)") > 0);

@@ -232,6 +232,10 @@ static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc
   if (!budget->deadline) *out_evaluations += 2 * budget->evaluations;
   return NULL;
 }
+static void samples_of_idle(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
+  (void)g;
+  *out = (struct tfc_guide_samples){.count = 200, .invalid_share = 0.1, .entropy = 0.25};
+}
 static void close_idle(struct tfc_guidance *g) {
   (void)g;
 }
@@ -240,7 +244,7 @@ static void close_idle(struct tfc_guidance *g) {
 // rounds in this time, if nothing else keeps the machine busy, and fewer then).
 static void test_policy_share(void **state) {
   (void)state;
-  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, close_idle};
+  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle};
   struct tfc_random r;
   tfc_random_init(&r, 7);
   struct instance i = random_instance(&r, 300, 4, 0, TFC_OBJECTIVE_STEP);
@@ -252,6 +256,8 @@ static void test_policy_share(void **state) {
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));
   assert_true(guidance.asked >= 3);
+  assert_int_equal(out.learned.moves.count, guidance.asked);
+  assert_int_equal(out.learned.moves.wins, 0);
   tfc_search_outcome_deinit(&out);
   // Once of use, it has every other turn of the next round, and an eighth again when nothing came of those.
   const uint32_t asked = guidance.asked;
@@ -261,6 +267,14 @@ static void test_policy_share(void **state) {
   lucky = false;
   if (guidance.asked < asked || guidance.asked > asked + 3)
     fail_msg("asked %u times, before %u", guidance.asked, asked);
+  // What it did is told: its own samples, and the one turn of its moves that improved the best placement.
+  struct tfc_text text = {0};
+  tfc_search_account_tell(&out.learned, &text);
+  assert_int_equal(out.learned.samples.count, 200);
+  assert_int_equal(out.learned.moves.wins, 1);
+  assert_true(out.learned.others.count > out.learned.moves.count && out.learned.others.evaluations > 0);
+  assert_non_null(strstr(text.data, "(entropy 0.25, 10 % invalid); its moves gained 0.0 % in 1 of "));
+  tfc_text_deinit(&text);
   tfc_search_outcome_deinit(&out);
   instance_free(&i);
 }

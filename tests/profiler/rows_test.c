@@ -437,7 +437,8 @@ static void older_versions(void **state) {
       "ALTER TABLE device DROP COLUMN memory_space;",
       "ALTER TABLE device DROP COLUMN math;",
       "",
-      "DROP TABLE prediction; DROP TABLE proposer;"};
+      "DROP TABLE prediction; DROP TABLE proposer;",
+      "DROP TABLE policy_search;"};
   _Static_assert(sizeof without / sizeof *without == TFC_SCHEMA_VERSION, "an entry for each version");
   static const char all[] =
       "SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE"

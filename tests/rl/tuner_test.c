@@ -198,8 +198,36 @@ static void parts_are_placed_anew(void **state) {
   instance_free(&i);
 }
 
+// Equal placements have no entropy; if each device is as often chosen as any other it is 1; what cannot run, and what
+// does not fit, is counted.
+static void says_how_its_samples_differ(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 3);
+  struct instance i = random_instance(&r, 20, 4, 0, TFC_OBJECTIVE_STEP);
+  struct tfc_policy *policy = NULL;
+  struct tfc_tuner *t = NULL;
+  assert_ok(tfc_policy_untrained(1, &policy));
+  assert_ok(tfc_tuner_create(i.problem, policy, 1, 1, &t));
+  assert_true(tfc_tuner_entropy(t) == 0);
+  for (uint32_t round = 0; round < 4; round++) {
+    assert_ok(tfc_tuner_ask(t, 4));
+    for (uint32_t k = 0; k < 4; k++)
+      for (uint32_t u = 0; u < i.problem->unit_count; u++) t->trial[k].device[u] = (tfc_device_id)round;
+    if (round == 1) t->trial[0].score = TFC_SCORE_NONE, t->trial[1].score.excess = 5;
+    tfc_tuner_tell(t);
+    const double expected = log(round + 1) / log(4);
+    if (fabs(tfc_tuner_entropy(t) - expected) > 1e-9) fail_msg("%g, not %g", tfc_tuner_entropy(t), expected);
+  }
+  assert_int_equal(t->invalid, 2);
+  tfc_tuner_free(t);
+  tfc_policy_free(policy);
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_what_it_is_told),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(says_how_its_samples_differ),
+                                     cmocka_unit_test(learns_from_what_it_is_told),
                                      cmocka_unit_test(keeps_what_was_best), cmocka_unit_test(the_best_is_returned),
                                      cmocka_unit_test(parts_are_placed_anew)};
   return cmocka_run_group_tests(tests, NULL, NULL);
