@@ -301,6 +301,9 @@ struct tfc_device_driver {
   // Whether the driver has a kernel of its own for this op, with this type for the first type attribute (or for the
   // first input, if there is none). Needs no device. NULL: every kernel of the runtime runs here.
   bool (*has_kernel)(const struct tfc_op_def *def, tfc_dtype type);
+  // Whether a chain of element-wise float32 operations that the driver runs by itself (runtime/host/chain, an operation
+  // that a rewrite prepared) may have a step of this op. NULL: only drivers with the host's kernels run chains.
+  bool (*chains)(const struct tfc_op_def *def);
 };
 
 // For environments: parallel_for for devices that run operations on one thread, and `cancelled` for those whose `owner`

@@ -29,10 +29,16 @@ struct record { // of an event: who was told to wait for it does, whatever the e
   bool reached;
   int64_t when;
 };
+enum { LIVE = 0x11fe, DEAD = 0xdead };
 struct CUevent_st {
   int device;
-  struct record *last; // NULL: never recorded
-  bool timing;
+  struct record *last;   // NULL: never recorded
+  bool timing, captured; // the second: last recorded in a stream that captures
+  uint32_t life;
+  struct CUevent_st *grave;
+};
+struct cudnnContext {
+  uint64_t green; // of the context that was current when it was made, 0: the primary one
 };
 struct CUgraph_st {
   int unused;
@@ -41,6 +47,7 @@ struct CUgraphExec_st {
   struct work *first, **end;
   size_t count;
   uint64_t first_node;
+  bool invalid; // something was done that may not be captured
 };
 struct CUstream_st {
   pthread_t thread;
@@ -49,9 +56,10 @@ struct CUstream_st {
   struct CUgraphExec_st *capture;
   pthread_t capturer; // where there is one
   uint64_t green;     // of the partition, 0: none
-  uint32_t id;
+  uint32_t id, life;
   int device;
-  struct CUstream_st *next;
+  bool orphan; // its green context was destroyed
+  struct CUstream_st *next, *grave;
 };
 struct block {
   void *memory;
@@ -66,7 +74,11 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tfc_cuda_fake_options options;
 static struct CUstream_st *streams;
 static struct block *blocks;
+static struct CUstream_st *stream_graves; // what was destroyed stays, so that its use is seen
+static struct CUevent_st *event_graves;
+static bool peers[64][64];
 static _Thread_local int current_device;
+static _Thread_local uint64_t current_green; // pushed, 0: none
 static uint64_t violations, bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
 static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
@@ -94,6 +106,9 @@ void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *o) {
   work_fails = 0;
   delay_ns = 0;
   shuffled = false;
+  memset(peers, 0, sizeof peers);
+  for (struct CUstream_st *s; (s = stream_graves);) stream_graves = s->grave, free(s);
+  for (struct CUevent_st *e; (e = event_graves);) event_graves = e->grave, free(e);
   pthread_mutex_unlock(&lock);
   tfc_cuda_api = &tfc_cuda_fake_api;
 }
@@ -139,6 +154,12 @@ uint64_t tfc_cuda_fake_violations(void) {
   pthread_mutex_unlock(&lock);
   return n;
 }
+uint64_t tfc_cuda_fake_works(void) {
+  pthread_mutex_lock(&lock);
+  uint64_t n = work_number;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
 uint64_t tfc_cuda_fake_bytes(void) {
   pthread_mutex_lock(&lock);
   uint64_t n = bytes_out;
@@ -164,6 +185,47 @@ static int count(enum tfc_cuda_fake_call call) { // under the lock; what the cal
     return fail_error[c];
   }
   return 0;
+}
+
+// --- What CUDA refuses: each of these is counted, and the call returns the error -----------------------------------
+enum {
+  INVALID_VALUE = 1,
+  INVALID_HANDLE = 400, // of something that was destroyed, or of another device
+  PEER_ALREADY = 704,
+  CONTEXT_DESTROYED = 709,
+  CAPTURE_UNSUPPORTED = 900, // and the capture is lost
+  CAPTURE_INVALIDATED = 901,
+  CAPTURE_ISOLATION = 905, // a captured stream waits for what was not captured
+  CAPTURED_EVENT = 907
+};
+static int violation(int error) { // under the lock
+  violations++;
+  return error;
+}
+static int use_stream(const struct CUstream_st *s) {
+  if (s->life != LIVE) return violation(INVALID_HANDLE);
+  return s->orphan ? violation(CONTEXT_DESTROYED) : 0;
+}
+static int use_event(const struct CUevent_st *e) {
+  return e->life == LIVE ? 0 : violation(INVALID_HANDLE);
+}
+// A kernel or a graph goes to a stream of the thread's current device.
+static int use_for_launch(const struct CUstream_st *s) {
+  int error = use_stream(s);
+  return error || s->device == current_device ? error : violation(INVALID_HANDLE);
+}
+static int refuse_capture(struct CUstream_st *s, int error) {
+  s->capture->invalid = true;
+  return violation(error);
+}
+// Device memory has to be within a block that was not given back.
+static int use_memory(const void *p, size_t bytes) {
+  for (const struct block *b = blocks; b && bytes; b = b->next) {
+    const char *at = b->pinned || options.readable ? p : tfc_to_host(p), *memory = b->memory;
+    if ((b->pinned || options.readable || tfc_is_foreign(p)) && at >= memory && at < memory + b->bytes)
+      return at + bytes <= memory + b->bytes ? 0 : violation(INVALID_VALUE);
+  }
+  return bytes && tfc_is_foreign(p) ? violation(INVALID_VALUE) : 0; // the rest is the host's
 }
 
 static int counted(enum tfc_cuda_fake_call call) {
@@ -234,6 +296,7 @@ static int free_block(void *p) {
   if (b) {
     *at = b->next;
     if (!b->pinned) bytes_out -= b->bytes;
+    memset(b->memory, 0xdd, b->bytes); // whoever still reads it computes nonsense
     free(b->memory);
   }
   free(b);
@@ -362,6 +425,7 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   s->end = &s->first;
   s->green = partition ? partition->id : 0;
   s->device = current_device;
+  s->life = LIVE;
   if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
   pthread_mutex_lock(&lock);
   s->id = 13 + stream_count++;
@@ -373,6 +437,11 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
 }
 static int stream_destroy(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
+  if (s->life != LIVE) {
+    int error = violation(INVALID_HANDLE);
+    pthread_mutex_unlock(&lock);
+    return error;
+  }
   struct CUstream_st **at = &streams;
   while (*at != s) at = &(*at)->next;
   *at = s->next;
@@ -381,7 +450,11 @@ static int stream_destroy(tfc_cuda_stream s) {
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
-  free(s);
+  pthread_mutex_lock(&lock);
+  s->life = DEAD;
+  s->grave = stream_graves;
+  stream_graves = s;
+  pthread_mutex_unlock(&lock);
   return 0;
 }
 static void wait_idle(struct CUstream_st *s) { // under the lock
@@ -399,7 +472,8 @@ void tfc_cuda_fake_idle(void) {
 static int stream_synchronize(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_STREAM_SYNCHRONIZE);
-  violations += s->capture != NULL;
+  if (!error) error = use_stream(s);
+  if (!error && s->capture) error = refuse_capture(s, CAPTURE_UNSUPPORTED);
   if (!error) wait_idle(s);
   if (!error) error = sticky;
   pthread_mutex_unlock(&lock);
@@ -434,7 +508,8 @@ static int push(struct CUstream_st *s, const struct work *work) { // under the l
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size) {
   const struct work w = {.kind = WORK, .fn = fn, .argument = (void *)(uintptr_t)argument, .size = size};
   pthread_mutex_lock(&lock);
-  int error = sticky ? sticky : push(stream, &w);
+  int error = sticky ? sticky : use_for_launch(stream);
+  if (!error) error = push(stream, &w);
   pthread_mutex_unlock(&lock);
   return error;
 }
@@ -444,7 +519,10 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   struct work w = {.kind = COPY, .to = to, .from = from, .bytes = bytes};
   bool pageable = is_pageable(to) || is_pageable(from);
   counts[TFC_CUDA_FAKE_PAGEABLE] += pageable;
-  if (!error && pageable && s->capture) error = 900;
+  if (!error) error = use_stream(s);
+  if (!error) error = use_memory(to, bytes);
+  if (!error) error = use_memory(from, bytes);
+  if (!error && pageable && s->capture) error = refuse_capture(s, CAPTURE_UNSUPPORTED);
   if (!error && pageable) {
     wait_idle(s);
     if (watcher) w.correlation = watcher->launched();
@@ -462,6 +540,8 @@ static int copy_peer(void *to, int to_device, const void *from, int from_device,
 static int set(void *memory, int value, size_t bytes, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_SET);
+  if (!error) error = use_stream(s);
+  if (!error) error = use_memory(memory, bytes);
   if (!error) error = push(s, &(struct work){.kind = SET, .to = memory, .value = value, .bytes = bytes});
   pthread_mutex_unlock(&lock);
   return error;
@@ -471,8 +551,16 @@ static int can_access_peer(int device, int peer, bool *out) {
   return 0;
 }
 static int enable_peer(int peer) {
-  (void)peer;
-  return counted(TFC_CUDA_FAKE_PEER);
+  pthread_mutex_lock(&lock);
+  int error = count(TFC_CUDA_FAKE_PEER);
+  if (!error && (peer == current_device || peer < 0 || peer >= options.devices || peer >= 64))
+    error = violation(101); // no such device, or the same one
+  else if (!error && peers[current_device][peer])
+    error = PEER_ALREADY; // which a program may find out so
+  else if (!error)
+    peers[current_device][peer] = true;
+  pthread_mutex_unlock(&lock);
+  return error;
 }
 static int last_error(void) {
   return sticky;
@@ -485,19 +573,34 @@ static int event_create(bool timing, tfc_cuda_event *out) {
   if (!(*out = calloc(1, sizeof **out))) return 2;
   (*out)->timing = timing;
   (*out)->device = current_device;
+  (*out)->life = LIVE;
   return 0;
 }
 static int event_destroy(tfc_cuda_event e) {
   pthread_mutex_lock(&lock);
-  release_record(e->last);
+  int error = use_event(e);
+  if (!error) {
+    release_record(e->last);
+    e->last = NULL;
+    e->life = DEAD;
+    e->grave = event_graves;
+    event_graves = e;
+  }
   pthread_mutex_unlock(&lock);
-  free(e);
-  return 0;
+  return error;
 }
 static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_RECORD);
-  violations += e->device != s->device;
+  if (!error) error = use_event(e);
+  if (!error) error = use_stream(s);
+  if (!error && e->device != s->device) error = violation(INVALID_HANDLE);
+  if (!error && s->capture) { // no place in the stream: a place in the graph
+    e->captured = true;
+    pthread_mutex_unlock(&lock);
+    return 0;
+  }
+  e->captured = false;
   struct record *r = error ? NULL : calloc(1, sizeof *r);
   if (!error && !r) error = 2;
   if (!error && !(error = push(s, &(struct work){.kind = RECORD, .record = r}))) {
@@ -513,6 +616,8 @@ static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
 static int event_query(tfc_cuda_event e) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_QUERY);
+  if (!error) error = use_event(e);
+  if (!error && e->captured) error = violation(CAPTURED_EVENT);
   if (!error && e->last && !e->last->reached) error = TFC_CUDA_NOT_READY;
   pthread_mutex_unlock(&lock);
   return error;
@@ -531,7 +636,12 @@ static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms
 static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_STREAM_WAIT);
-  if (!error && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last) e->last->references++;
+  if (!error) error = use_event(e);
+  if (!error) error = use_stream(s);
+  if (!error && s->capture && !e->captured) error = refuse_capture(s, CAPTURE_ISOLATION);
+  if (!error && !s->capture && e->captured) error = violation(CAPTURED_EVENT); // it would be captured, too
+  if (!error && !s->capture && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last)
+    e->last->references++;
   pthread_mutex_unlock(&lock);
   return error;
 }
@@ -552,6 +662,8 @@ static void expect_no_capture(void) {
 static int capture_begin(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_CAPTURE);
+  if (!error) error = use_stream(s);
+  if (!error && s->capture) error = refuse_capture(s, CAPTURE_UNSUPPORTED);
   if (!error) {
     s->capture = calloc(1, sizeof *s->capture);
     s->capture->end = &s->capture->first;
@@ -563,7 +675,7 @@ static int capture_begin(tfc_cuda_stream s) {
 }
 static int capture_count(tfc_cuda_stream s, size_t *out) {
   *out = s->capture->count;
-  return 0;
+  return s->capture->invalid ? CAPTURE_INVALIDATED : 0;
 }
 static int capture_end(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
                        tfc_cuda_graph *out) {
@@ -571,6 +683,7 @@ static int capture_end(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, siz
   int error = count(TFC_CUDA_FAKE_CAPTURE);
   struct CUgraphExec_st *g = s->capture;
   s->capture = NULL;
+  if (!error && g->invalid) error = CAPTURE_INVALIDATED;
   pthread_mutex_unlock(&lock);
   if (error) {
     (void)graph_destroy(g);
@@ -593,6 +706,8 @@ static void capture_abort(tfc_cuda_stream s) {
 static int graph_launch(tfc_cuda_graph g, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_GRAPH_LAUNCH);
+  if (!error) error = use_for_launch(s);
+  if (!error && s->capture) error = refuse_capture(s, CAPTURE_UNSUPPORTED);
   const uint32_t correlation = watcher ? watcher->launched() : 0;
   for (struct work *w = g->first; w && !error; w = w->next) {
     w->correlation = correlation;
@@ -616,9 +731,50 @@ static int split(int device, uint32_t n, struct tfc_cuda_partition *out, int *ou
 }
 static int unsplit(struct tfc_cuda_partition *p) {
   pthread_mutex_lock(&lock);
-  for (const struct CUstream_st *s = streams; s; s = s->next) violations += s->green == p->id;
+  for (struct CUstream_st *s = streams; s; s = s->next)
+    if (s->green == p->id) s->orphan = true, violations++;
   pthread_mutex_unlock(&lock);
   return 0;
+}
+
+static int push_context(const struct tfc_cuda_partition *p) {
+  current_green = p->id;
+  return 0;
+}
+static int pop_context(void) {
+  current_green = 0;
+  return 0;
+}
+
+// --- cuDNN's handle ----------------------------------------------------------------------------------------------
+static int take_stream(const struct cudnnContext *handle, const struct CUstream_st *s) {
+  return options.strict_cudnn && (handle->green != s->green || current_green != handle->green) ? 2000 : 0;
+}
+static int cudnn_create(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error) {
+  struct cudnnContext *handle = calloc(1, sizeof *handle);
+  if (!handle) abort();
+  handle->green = current_green;
+  int error = take_stream(handle, stream);
+  if (error) {
+    *out_error = "the stream is of another context";
+    free(handle);
+  } else {
+    *out = handle;
+  }
+  return error;
+}
+static int cudnn_destroy(struct cudnnContext *handle) {
+  pthread_mutex_lock(&lock);
+  if (options.strict_cudnn) violations += handle->green != current_green;
+  pthread_mutex_unlock(&lock);
+  free(handle);
+  return 0;
+}
+static int cudnn_stream(struct cudnnContext *handle, tfc_cuda_stream stream) {
+  return take_stream(handle, stream);
+}
+uint64_t tfc_cuda_fake_green(void) {
+  return current_green;
 }
 
 const struct tfc_cuda_api tfc_cuda_fake_api = {
@@ -655,4 +811,9 @@ const struct tfc_cuda_api tfc_cuda_fake_api = {
     .graph_destroy = graph_destroy,
     .split = split,
     .unsplit = unsplit,
+    .push = push_context,
+    .pop = pop_context,
+    .cudnn_create = cudnn_create,
+    .cudnn_destroy = cudnn_destroy,
+    .cudnn_stream = cudnn_stream,
 };

@@ -28,8 +28,9 @@ enum tfc_cuda_fake_call {
 extern const struct tfc_cuda_api tfc_cuda_fake_api;
 struct tfc_cuda_fake_options {
   int devices, sm_count, granularity;
-  uint64_t memory; // bytes of each device
-  bool readable;   // device memory is at addresses that host code can read
+  uint64_t memory;   // bytes of each device
+  bool readable;     // device memory is at addresses that host code can read
+  bool strict_cudnn; // it takes a stream only with the stream's own context current
 };
 // Installs the fake as tfc_cuda_api, and forgets failures and counts.
 void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);
@@ -41,12 +42,15 @@ void tfc_cuda_fake_hang(uint64_t n);       // the n-th piece of work from now ne
 void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the stream's thread
 void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
+uint64_t tfc_cuda_fake_works(void); // kernels, copies and fills that streams have done so far
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
 // Calls against CUDA's rules so far: asking for memory or giving some back while another thread captures; waiting for,
 // asking or destroying a stream that captures; destroying a green context whose streams are there; events of one device
-// recorded on another's streams, or dated without timing.
+// recorded on another's streams, or dated without timing; and what CUDA refuses is refused (see violation in
+// cuda_fake.c) and counted.
 uint64_t tfc_cuda_fake_violations(void);
-void tfc_cuda_fake_reset(void); // after a sticky error: a new process
+uint64_t tfc_cuda_fake_green(void); // the green context that is current on this thread, 0: none
+void tfc_cuda_fake_reset(void);     // after a sticky error: a new process
 
 // What a profiler sees: a correlation for each launch, asked for on the launching thread (a captured graph's launch has
 // one for all its nodes), and each piece of work when its stream has done it.

@@ -25,7 +25,23 @@ static tfc_status convolution_launch(struct tfc_cuda_launch *l) {
   break_device(l->library, l->stream);
   return tfc_status_make(TFC_INTERNAL, "cuDNN: CUDNN_STATUS_EXECUTION_FAILED");
 }
-static const struct tfc_cuda_kernel rows[] = {{"TestProduct", 0, product_prepare, convolution_launch, 0},
+// A row that uses cuDNN, which has to find its own context current; what it found.
+static uint64_t green_in[2];
+static tfc_status handle_prepare(struct tfc_cuda_prepare *p) {
+  struct cudnnContext *handle = NULL;
+  TFC_RETURN_IF_ERROR(p->library->cudnn(p->library, &handle));
+  green_in[0] = tfc_cuda_fake_green();
+  return NULL;
+}
+static tfc_status handle_launch(struct tfc_cuda_launch *l) {
+  struct cudnnContext *handle = NULL;
+  struct tfc_tensor *y = NULL;
+  TFC_RETURN_IF_ERROR(l->library->cudnn(l->library, &handle));
+  green_in[1] = tfc_cuda_fake_green();
+  return tfc_kernel_output_like(l->ctx, 0, l->ctx->inputs[0], &y);
+}
+static const struct tfc_cuda_kernel rows[] = {{"TestHandle", 0, handle_prepare, handle_launch, 0},
+                                              {"TestProduct", 0, product_prepare, convolution_launch, 0},
                                               {"TestConvolution", 0, NULL, convolution_launch, 0}};
 TFC_CUDA_KERNELS(rows);
 
@@ -52,11 +68,12 @@ static struct tfc_tensor *out = &slot;
 static struct tfc_segment_op op;
 static struct tfc_segment segment;
 
-static tfc_status prepare(struct subject *s, const char *name) {
-  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1});
+static bool strict;
+static tfc_status prepare_on(struct subject *s, const char *devices, const char *name) {
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1, .strict_cudnn = strict});
   tfc_cuda_fake_reset();
   *s = (struct subject){0};
-  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &s->set));
+  assert_ok(tfc_devices_open(devices, NULL, 0, &s->set));
   assert_ok(tfc_semaphore_create(&s->done));
   s->device = s->set.devices[0];
   def.name = name;
@@ -76,6 +93,9 @@ static tfc_status prepare(struct subject *s, const char *name) {
                                .input_dtypes = &type};
   segment = (struct tfc_segment){.graph = &graph, .ops = &op, .op_count = 1};
   return s->device->driver->prepare(s->device, &segment, &s->prepared);
+}
+static tfc_status prepare(struct subject *s, const char *name) {
+  return prepare_on(s, "gpu:0", name);
 }
 static void subject_deinit(struct subject *s) {
   if (s->prepared) s->device->driver->release(s->device, s->prepared);
@@ -130,8 +150,36 @@ static void plans(void **state) {
   subject_deinit(&s);
 }
 
+// Where cuDNN takes no stream of another context than its handle's, the handle is made and used with the virtual
+// device's green context current, which is current nowhere else.
+static void green_handles(void **state) {
+  (void)state;
+  struct subject s;
+  for (int i = 0; i < 3; i++) {
+    strict = i > 0;
+    assert_ok(prepare_on(&s, i < 2 ? "gpu:0" : "vgpu:0-1", "TestHandle"));
+    const bool is_green = i == 2;
+    assert_true((green_in[0] != 0) == is_green);
+    assert_int_equal(tfc_cuda_fake_green(), 0);
+    for (int step = 0; step < 4; step++) {
+      green_in[1] = 77;
+      struct tfc_step one = {.id = 1};
+      assert_ok(s.device->driver->submit(s.device, s.prepared, &one, NULL, 0,
+                                         &(struct tfc_timepoint){s.done, (uint64_t)step + 1}, 1));
+      assert_ok(tfc_semaphore_wait(s.done, (uint64_t)step + 1, 0, -1));
+      assert_ok(one.status);
+      assert_int_equal(green_in[1], green_in[0]);
+    }
+    subject_deinit(&s);
+    assert_int_equal(tfc_cuda_fake_violations(), 0);
+  }
+  strict = false;
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(launches), cmocka_unit_test(plans)};
+  tfc_driver_add(&tfc_driver_vgpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(launches), cmocka_unit_test(plans),
+                                     cmocka_unit_test(green_handles)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,11 @@
 #include "tests/cuda_kernels/host.h"
 
 uint32_t cuda_fake_products, cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_refused;
+uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS];
+
+size_t cublasLtGetVersion(void) {
+  return 130000;
+}
 
 // The opaque records of the real library, as far as they matter here.
 struct layout {
@@ -114,7 +119,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// An algorithm remembers the alignment that it was promised.
+// An algorithm remembers the alignment that it was promised, and its number: the second is the fastest, and the third
+// does not run.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -130,11 +136,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     *count = 0;
     return math == TFC_MATH_TF32 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  memset(results, 0, sizeof *results);
-  results->algo.data[0] = p->alignment[0];
-  results->workspaceSize = 1024;
-  results->state = CUBLAS_STATUS_SUCCESS;
-  *count = 1;
+  for (*count = 0; *count < wanted && *count < CUDA_FAKE_ALGORITHMS; ++*count) {
+    cublasLtMatmulHeuristicResult_t *r = &results[*count];
+    memset(r, 0, sizeof *r);
+    r->algo.data[0] = p->alignment[0];
+    r->algo.data[1] = (uint64_t)*count;
+    r->workspaceSize = 1024;
+    r->state = CUBLAS_STATUS_SUCCESS;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -175,9 +184,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   if (one != 1 || zero != 0 || m != z->rows || n != z->columns || k != (tb ? y->columns : y->rows) ||
       x->batch != z->batch || y->batch != z->batch || workspace_size < 1024 || !workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (algorithm->data[1] == 2) return CUBLAS_STATUS_EXECUTION_FAILED;
+  cuda_fake_products_by[algorithm->data[1]]++;
+  cuda_fake_clock(algorithm->data[1] == 1 ? 1000000 : 5000000000);
   if (!alignment || ((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) % alignment) return CUBLAS_STATUS_NOT_SUPPORTED;
   tfc_host_begin();
-  for (int64_t i = 0; i < z->batch; i++)
+  for (int64_t i = 0; i < z->batch && !cuda_fake_is_timed; i++)
     for (int64_t row = 0; row < (int64_t)m; row++)
       for (int64_t column = 0; column < (int64_t)n; column++) {
         double sum = 0;

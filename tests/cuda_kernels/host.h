@@ -54,6 +54,10 @@ extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measuremen
 // Of float32 operands, by what these were turned into.
 enum { CUDA_FAKE_MATHS = TFC_MATH_BFLOAT16 + 1 };
 extern uint32_t cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_convolutions_in[CUDA_FAKE_MATHS];
+enum { CUDA_FAKE_ALGORITHMS = 3 };
+extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // the algorithms that cuBLASLt names
+void cuda_fake_clock(int64_t ns);                            // that much later for whoever times something
+extern bool cuda_fake_is_timed;                              // nobody looks at what is computed now
 extern uint32_t cuda_fake_refused; // bits of tfc_math: matrix products that cuBLASLt has no algorithm for
 // A float32 operand as that arithmetic takes it.
 float cuda_fake_operand(tfc_math math, float v);

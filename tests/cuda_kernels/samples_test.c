@@ -299,8 +299,9 @@ static void test_what_was_chosen_is_kept(void **state) {
   pid_t child = fork();
   if (child == 0) {
     test_samples(state);
-    char *made = tfc_format("%s%s", tfc_cuda_conv_tuning(), tfc_cuda_dnn_tuning());
+    char *made = tfc_format("%s%s%s", tfc_cuda_conv_tuning(), tfc_cuda_dnn_tuning(), tfc_cuda_product_tuning());
     _exit(cuda_fake_measurements > 10 && cuda_fake_timings > 20 && strstr(made, "\tdnn ") && strstr(made, "\t0\n") &&
+                  strstr(made, "\tproduct ") && strstr(made, "\t1 1\n") && !strstr(made, "\t0 1\n") &&
                   write(fd, made, strlen(made)) == (ssize_t)strlen(made)
               ? 0
               : 1);
@@ -315,7 +316,11 @@ static void test_what_was_chosen_is_kept(void **state) {
   tfc_cuda_dnn_set_tuning("nonsense\nx\tdnn 12\t\n\tdnn zz\t1\ngpu:0\tdnn 0\t9");
   tfc_cuda_conv_set_tuning(lines);
   tfc_cuda_dnn_set_tuning(lines);
+  tfc_cuda_product_set_tuning("nonsense\nx\tproduct 12\t\n\tproduct zz\t1\ngpu:0\tproduct 0\t9 1");
+  tfc_cuda_product_set_tuning(lines);
   test_samples(state);
+  assert_int_equal(cuda_fake_products_by[0], 0); // the slower one
+  assert_int_equal(cuda_fake_products_by[1], cuda_fake_products);
   assert_int_equal(cuda_fake_measurements, 0);
   assert_int_equal(cuda_fake_timings, 0);
   assert_true(cuda_fake_dnn_calls > 50);
@@ -332,7 +337,7 @@ static void test_the_slower_one_does_not_run(void **state) {
       setenv("ONLY", ops[i], 1);
       test_samples(state);
       char *made = tfc_cuda_dnn_tuning();
-      const uint32_t measuring = cuda_fake_timings / 4 * 17; // two events each for both; two runs, and three times five
+      const uint32_t measuring = cuda_fake_timings / 4 * 20; // two events each for both; five runs, four times
       bool good = made && strstr(made, "\t1\n") && !strstr(made, "\t0\n") && cuda_fake_dnn_calls == measuring;
       if (!good)
         print_message("%s: %u calls, %u of them measuring: %s\n", ops[i], cuda_fake_dnn_calls, measuring, made);

@@ -58,8 +58,8 @@ struct tfc_cuda_api {
   const char *(*error_text)(int error);
   int (*device_count)(int *out);
   int (*properties)(int device, struct tfc_cuda_properties *out);
-  // Makes the device's primary context current on the calling thread. Green contexts are never current: a stream
-  // decides which multiprocessors run a launch, and libraries' handles belong to one context.
+  // Makes the device's primary context current on the calling thread. Green contexts are current (push) only for a
+  // library that insists on it: a stream decides which multiprocessors run a launch.
   int (*enter)(int device);
   int (*allocate)(void **out, size_t bytes); // cudaMalloc: on the calling thread's device
   int (*release)(void *memory);
@@ -99,6 +99,11 @@ struct tfc_cuda_api {
   // are impossible.
   int (*split)(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total);
   int (*unsplit)(struct tfc_cuda_partition *partition);
+
+  // Makes the partition's green context current on the calling thread, and the one before it again. A green context is
+  // current on one thread at a time. NULL: there is no such call.
+  int (*push)(const struct tfc_cuda_partition *partition);
+  int (*pop)(void);
 
   // Libraries, on the calling thread's context. The message of a failure goes to out_error (static).
   int (*blaslt_create)(struct cublasLtContext **out, const char **out_error);

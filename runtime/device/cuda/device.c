@@ -109,28 +109,6 @@ static void environment(struct tfc_device *device, struct tfc_kernel_env *env) {
   env->stream = tfc_cuda_device_of(device)->compute;
 }
 
-static tfc_status library_failed(struct tfc_cuda_device *d, const char *library, const char *error) {
-  return tfc_status_make(TFC_UNAVAILABLE, "%s: %s cannot be used: %s", d->base.info.name, library, error);
-}
-
-static tfc_status get_blaslt(struct tfc_cuda_library *library, struct cublasLtContext **out) {
-  struct tfc_cuda_device *d = tfc_cuda_device_of(library->device);
-  const char *error = "it is not there";
-  if (!d->blaslt && (!d->api->blaslt_create || d->api->blaslt_create(&d->blaslt, &error)))
-    return library_failed(d, "cuBLASLt", error);
-  *out = d->blaslt;
-  return NULL;
-}
-
-static tfc_status get_cudnn(struct tfc_cuda_library *library, struct cudnnContext **out) {
-  struct tfc_cuda_device *d = tfc_cuda_device_of(library->device);
-  const char *error = "it is not there";
-  if (!d->cudnn && (!d->api->cudnn_create || d->api->cudnn_create(d->compute, &d->cudnn, &error)))
-    return library_failed(d, "cuDNN", error);
-  *out = d->cudnn;
-  return NULL;
-}
-
 // --- Open and close ----------------------------------------------------------------------------------------------
 static void close_device(struct tfc_device *device) {
   if (!device) return;
@@ -142,7 +120,12 @@ static void close_device(struct tfc_device *device) {
   tfc_queue_deinit(&d->copy_end);
   (void)tfc_cuda_enter(api, d->ordinal);
   if (d->blaslt) (void)api->blaslt_destroy(d->blaslt);
-  if (d->cudnn) (void)api->cudnn_destroy(d->cudnn);
+  if (d->cudnn) {
+    struct cudnnContext *handle = NULL;
+    tfc_status_free(tfc_cuda_cudnn_enter(d, &handle));
+    (void)api->cudnn_destroy(d->cudnn);
+    tfc_cuda_cudnn_leave(d);
+  }
   tfc_buffer_release(d->scratch);
   tfc_cuda_mark_release(d->clock.mark);
   tfc_cuda_staging_free(d);
@@ -205,8 +188,8 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
   }
   if (is_virtual) TFC_TRY(s, tfc_cuda_split_take(d->api, d->ordinal, (uint32_t)index, &d->partition));
   d->library = (struct tfc_cuda_library){.device = &d->base,
-                                         .blaslt = get_blaslt,
-                                         .cudnn = get_cudnn,
+                                         .blaslt = tfc_cuda_blaslt,
+                                         .cudnn = tfc_cuda_cudnn,
                                          .math = TFC_MATH_FLOAT32,
                                          .sm_count = is_virtual ? d->partition->sm_count : d->properties.sm_count,
                                          .capability = d->properties.capability,
@@ -278,17 +261,26 @@ static uint64_t fallbacks(struct tfc_device *device, uint64_t *out_bytes) {
 }
 
 static char *tuning(void) {
-  char *conv = tfc_cuda_conv_tuning ? tfc_cuda_conv_tuning() : NULL;
-  char *dnn = tfc_cuda_dnn_tuning ? tfc_cuda_dnn_tuning() : NULL;
-  char *both = conv && dnn ? tfc_format("%s%s", conv, dnn) : NULL; // each ends with a newline
-  if (!both) return conv ? (free(dnn), conv) : dnn;
-  free(conv);
-  free(dnn);
-  return both;
+  char *(*const tell[])(void) = {tfc_cuda_conv_tuning, tfc_cuda_dnn_tuning, tfc_cuda_product_tuning};
+  char *all = NULL;
+  for (size_t i = 0; i < sizeof tell / sizeof *tell; i++) {
+    char *lines = tell[i] ? tell[i]() : NULL; // each ends with a newline
+    char *both = all && lines ? tfc_format("%s%s", all, lines) : NULL;
+    if (both || !all)
+      free(all), all = both ? (free(lines), both) : lines;
+    else
+      free(lines);
+  }
+  return all;
 }
 static void set_tuning(const char *lines) {
   if (tfc_cuda_conv_set_tuning) tfc_cuda_conv_set_tuning(lines);
   if (tfc_cuda_dnn_set_tuning) tfc_cuda_dnn_set_tuning(lines);
+  if (tfc_cuda_product_set_tuning) tfc_cuda_product_set_tuning(lines);
+}
+
+static bool chains(const struct tfc_op_def *def) {
+  return tfc_cuda_chains && tfc_cuda_chains(def);
 }
 
 #define VTABLE                                                                                                         \
@@ -298,7 +290,7 @@ static void set_tuning(const char *lines) {
   .launch_timed = tfc_cuda_launch_timed, .await = tfc_cuda_await, .read = tfc_cuda_read_tensor,                        \
   .write = tfc_cuda_write_tensor, .synchronize = synchronize, .supports = tfc_cuda_supports, .fallbacks = fallbacks,   \
   .fallback = tfc_cuda_fallback, .has_kernel = tfc_cuda_has_kernel, .launches = tfc_cuda_launches, .tuning = tuning,   \
-  .set_tuning = set_tuning, .configure = configure
+  .set_tuning = set_tuning, .configure = configure, .chains = chains
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};

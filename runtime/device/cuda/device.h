@@ -2,6 +2,7 @@
 //
 //   device.c    discover, open, close, environment, synchronous reads and writes, the vtables
 //   failure.c   errors of CUDA calls as statuses; a device that is lost
+//   libraries.c handles of cuBLASLt and cuDNN
 //   split.c     one GPU as several: green contexts
 //   segment.c   choosing kernels, preparing, running a segment, single launches
 //   host.c      operations without a kernel here: run on the host between copies
@@ -69,6 +70,8 @@ struct tfc_cuda_device {
   struct tfc_cuda_library library;
   struct cublasLtContext *blaslt;
   struct cudnnContext *cudnn;
+  bool cudnn_green,
+      pushed; // its handle belongs to the green context; that is current on the thread that holds launch_lock
   pthread_mutex_t staging_lock;
   struct tfc_cuda_staging *staging;
   uint64_t peers_asked;                          // copy thread: bit i: direct copies from GPU i were asked for
@@ -104,6 +107,15 @@ TFC_MUST_USE tfc_status tfc_cuda_library_error(struct tfc_cuda_device *d, tfc_st
 // A copy as part of an operation, counted among its launches; returns CUDA's error.
 int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream);
 
+// --- Libraries (libraries.c) -------------------------------------------------------------------------------------
+// For struct tfc_cuda_library. Under launch_lock.
+TFC_MUST_USE tfc_status tfc_cuda_blaslt(struct tfc_cuda_library *library, struct cublasLtContext **out);
+TFC_MUST_USE tfc_status tfc_cuda_cudnn(struct tfc_cuda_library *library, struct cudnnContext **out);
+// cuDNN's handle with the context that it wants current; give it back with tfc_cuda_cudnn_leave, also after a failure
+// and where no handle was asked for.
+TFC_MUST_USE tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext **out);
+void tfc_cuda_cudnn_leave(struct tfc_cuda_device *d);
+
 // --- Partitions (split.c) ----------------------------------------------------------------------------------------
 // What `count` virtual devices on this GPU would be like. INVALID_ARGUMENT: they cannot be equal.
 TFC_MUST_USE tfc_status tfc_cuda_split_plan(const struct tfc_cuda_api *api, int ordinal, uint32_t count, int *out_size);
@@ -122,6 +134,7 @@ struct tfc_cuda_call {
   const struct tfc_segment_op *op;
   void (*release)(void *state);
   uint32_t first_node, node_count; // of the captured graph
+  uint32_t together;               // this one and those after it that go in the same launches; at least 1
 };
 struct tfc_cuda_capture;
 struct tfc_prepared {
@@ -149,8 +162,11 @@ bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 // Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
-// The same in a segment's run, on its own slots: inputs are there, and slots are released after their last reader.
-TFC_MUST_USE tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream);
+// In a segment's run, on its own slots (inputs are there, and slots are released after their last reader): call
+// `index`, and those before `end` that go in the same launches. *out_next: the call after them, or on failure the one
+// that failed.
+TFC_MUST_USE tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p, uint32_t index,
+                                            uint32_t end, tfc_cuda_stream stream, uint32_t *out_next);
 // Runs an operation without a kernel on the host: waits for the stream, copies inputs, runs the reference kernel,
 // copies outputs.
 TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_segment_op *op,

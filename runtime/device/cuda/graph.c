@@ -235,13 +235,14 @@ static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct t
 static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_cuda_piece *piece) {
   const struct tfc_graph *g = p->segment->graph;
   size_t before = 0, after = 0;
-  for (uint32_t i = piece->begin; i < piece->end; i++) {
-    struct tfc_cuda_call *c = &p->calls[i];
-    tfc_status s = tfc_cuda_call_next(d, c, d->capture);
-    if (s) return tfc_op_error(s, g, &g->nodes[c->node], &d->base, c->op->inputs, c->op->input_count);
+  for (uint32_t i = piece->begin, next = i; i < piece->end; i = next) {
+    tfc_status s = tfc_cuda_calls_next(d, p, i, piece->end, d->capture, &next);
+    const struct tfc_cuda_call *failed = &p->calls[next];
+    if (s) return tfc_op_error(s, g, &g->nodes[failed->node], &d->base, failed->op->inputs, failed->op->input_count);
     TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
-    c->first_node = (uint32_t)before;
-    c->node_count = (uint32_t)(after - before);
+    for (uint32_t k = i; k < next; k++) // launches of several operations belong to the first of them
+      p->calls[k].first_node = (uint32_t)(k > i ? after : before), p->calls[k].node_count = 0;
+    p->calls[i].node_count = (uint32_t)(after - before);
     before = after;
   }
   return NULL;
@@ -249,8 +250,12 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
 
 // Work that cuDNN launches on another stream than the captured one would be missing in every replay.
 static tfc_status move_cudnn(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
+  struct cudnnContext *handle = NULL;
   if (!d->cudnn || !d->api->cudnn_stream) return NULL;
-  int error = d->api->cudnn_stream(d->cudnn, stream);
+  tfc_status s = tfc_cuda_cudnn_enter(d, &handle);
+  int error = s ? 0 : d->api->cudnn_stream(handle, stream);
+  tfc_cuda_cudnn_leave(d);
+  if (s) return s;
   return error ? tfc_status_make(TFC_UNAVAILABLE, "%s: cuDNN's stream cannot be set (%d)", d->base.info.name, error)
                : NULL;
 }

@@ -104,9 +104,22 @@ const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, c
 // The chosen convolution algorithms as lines of text, for `tuning` of struct tfc_device_driver; if there is a library.
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
+// The same for the algorithms of matrix products.
+char *tfc_cuda_product_tuning(void) __attribute__((weak));
+void tfc_cuda_product_set_tuning(const char *lines) __attribute__((weak));
 // The same for operations that cuDNN does faster than tfc's kernels.
 char *tfc_cuda_dnn_tuning(void) __attribute__((weak));
 void tfc_cuda_dnn_set_tuning(const char *lines) __attribute__((weak));
+
+// Whether an op can be a step of a chain of element-wise float32 operations that one kernel runs; if there are such.
+bool tfc_cuda_chains(const struct tfc_op_def *def) __attribute__((weak));
+
+// Optimizer updates that follow each other in a segment go in few launches. Whether two of one segment may, by their
+// rows and states; and launching `count` of them, each as its own launch function would. *out_at: the one that failed.
+bool tfc_cuda_together(const struct tfc_cuda_kernel *row, const void *state, const struct tfc_cuda_kernel *next,
+                       const void *next_state) __attribute__((weak));
+TFC_MUST_USE tfc_status tfc_cuda_launch_together(struct tfc_cuda_launch *l, struct tfc_kernel_ctx *const *contexts,
+                                                 uint32_t count, uint32_t *out_at) __attribute__((weak));
 
 // A status from what a launcher returned (a cudaError_t: what the launch said, 0: none). Names
 // the error; the driver adds node, op, device and shapes. For cuBLASLt and cuDNN: make a status with their own text.

@@ -9,7 +9,7 @@
 #include "runtime/device/runner.h"
 #include "runtime/ops/host_memory.h"
 
-enum { SPIN_NS = 20000 };
+enum { SPIN_NS = 20000, MOST_TOGETHER = 64 };
 
 // --- Preparing ---------------------------------------------------------------------------------------------------
 static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
@@ -33,9 +33,6 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                          struct tfc_cuda_call *c) {
   const struct tfc_graph *g = p->segment->graph;
   const struct tfc_node *n = &g->nodes[op->node];
-  if (op->prepared) // by a rewrite for the host: its kernel is a host kernel
-    return tfc_status_make(TFC_INTERNAL, "node '%.*s': a rewrite for the host on %s", TFC_STR_ARG(n->name),
-                           d->base.info.name);
   struct tfc_prepare_ctx base = {.graph = g,
                                  .node = n,
                                  .def = op->def,
@@ -46,7 +43,9 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                                  .arena = &p->arena};
   struct tfc_text reasons = {0};
   const struct tfc_cuda_kernel *row = NULL;
-  while (!op->on_host && (row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), main_type(g, n), row))) {
+  // What a rewrite prepared is of float32, whatever its node's first input is.
+  const tfc_dtype type = op->prepared ? TFC_FLOAT : main_type(g, n);
+  while (!op->on_host && (row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), type, row))) {
     struct tfc_prepare_ctx attempt = base;
     struct tfc_cuda_prepare cp = {.base = &attempt,
                                   .op = op->outputs ? op : NULL,
@@ -55,6 +54,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                                   .host_outputs = op->host_outputs,
                                   .variant = tfc_cuda_variant(row->flags)};
     tfc_status s = row->prepare ? row->prepare(&cp) : NULL;
+    tfc_cuda_cudnn_leave(d);
     if (!s) s = fit_scratch(d, cp.scratch);
     if (!s) {
       c->row = row;
@@ -74,7 +74,10 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
     tfc_status_free(s);
   }
   tfc_status s = NULL;
-  if (!op->def->kernel)
+  if (op->prepared) // by a rewrite for the host: what it prepared is in the host's memory
+    s = tfc_status_make(TFC_INTERNAL, "node '%.*s': a rewrite for the host on %s: %s", TFC_STR_ARG(n->name),
+                        d->base.info.name, reasons.data ? reasons.data : "it has no such kernel");
+  else if (!op->def->kernel)
     s = tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s", TFC_STR_ARG(n->name),
                         op->def->name, d->base.info.name);
   else if ((s = tfc_kernel_prepare(&base)))
@@ -89,6 +92,25 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
   c->release = base.release;
   tfc_text_deinit(&reasons);
   return s;
+}
+
+// A reshaped read has an address that an update before it may change.
+static bool reads_a_view(const struct tfc_segment_op *op) {
+  bool found = false;
+  for (uint32_t i = 0; i < op->read_count; i++) found |= op->reads[i].view != NULL;
+  return found;
+}
+
+// Which calls go in the same launches as the one before them.
+static void find_together(struct tfc_prepared *p) {
+  for (uint32_t i = p->call_count; i-- > 0;) {
+    struct tfc_cuda_call *c = &p->calls[i], *next = c + 1;
+    c->together = 1;
+    if (!tfc_cuda_together || i + 1 == p->call_count || !c->row || !next->row) continue;
+    if (next->together < MOST_TOGETHER && !reads_a_view(next->op) &&
+        tfc_cuda_together(c->row, c->ctx.state, next->row, next->ctx.state))
+      c->together += next->together;
+  }
 }
 
 tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_segment *segment,
@@ -126,6 +148,7 @@ tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_
                                      .node_state = op->node_state};
     TFC_TRY(s, choose(d, p, op, c));
   }
+  find_together(p);
   *out = p, p = NULL;
 out:
   pthread_mutex_unlock(&d->launch_lock);
@@ -224,6 +247,7 @@ tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_ca
     struct tfc_cuda_launch l = {
         .ctx = ctx, .stream = stream, .library = &d->library, .scratch = d->scratch ? d->scratch->data : NULL};
     tfc_status s = c->row->launch(&l);
+    tfc_cuda_cudnn_leave(d);
     return __builtin_expect(s == NULL, 1) ? NULL : tfc_cuda_library_error(d, s);
   }
   if (c->op->on_host) return run_on_host(c, ctx);
@@ -231,15 +255,38 @@ tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_ca
   return tfc_cuda_host_run(d, c->op, ctx, stream);
 }
 
-tfc_status tfc_cuda_call_next(struct tfc_cuda_device *d, struct tfc_cuda_call *c, tfc_cuda_stream stream) {
-  const struct tfc_segment_op *op = c->op;
+static tfc_status check_reads(const struct tfc_segment_op *op) {
   for (uint32_t i = 0; i < op->read_count; i++) {
     const struct tfc_variable_read *read = &op->reads[i];
     if (!read->variable->initialized) return tfc_variable_check(read->variable);
     if (read->view) read->view->data = read->variable->value.data;
   }
-  tfc_status s = tfc_cuda_call_run(d, c, &c->ctx, stream);
-  for (uint32_t i = 0; i < op->release_count; i++) tfc_tensor_release(op->releases[i]);
+  return NULL;
+}
+
+tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p, uint32_t index, uint32_t end,
+                               tfc_cuda_stream stream, uint32_t *out_next) {
+  struct tfc_cuda_call *c = &p->calls[index];
+  struct tfc_kernel_ctx *contexts[MOST_TOGETHER] = {0};
+  const uint32_t count = c->together < end - index ? c->together : end - index; // at least 1
+  for (uint32_t i = 0; i < count; i++) {
+    *out_next = index + i;
+    contexts[i] = &c[i].ctx;
+    TFC_RETURN_IF_ERROR(check_reads(c[i].op));
+  }
+  tfc_status s = NULL;
+  *out_next = index;
+  if (count == 1) {
+    s = tfc_cuda_call_run(d, c, &c->ctx, stream);
+  } else {
+    struct tfc_cuda_launch l = {.stream = stream, .library = &d->library};
+    uint32_t at = 0;
+    s = tfc_cuda_launch_together(&l, contexts, count, &at);
+    *out_next = index + at;
+  }
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t r = 0; r < c[i].op->release_count; r++) tfc_tensor_release(c[i].op->releases[r]);
+  if (!s) *out_next = index + count;
   return s;
 }
 
@@ -290,17 +337,21 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
     }
     if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
     const uint64_t launched = tfc_cuda_launches();
-    s = tfc_cuda_call_next(d, c, d->compute);
+    // Events time operations one by one.
+    s = tfc_cuda_calls_next(d, p, i, times->timings ? i + 1 : p->call_count, d->compute, &next);
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, index, c->node);
       uint64_t now = tfc_ticks();
       tfc_trace_add(buffer, TFC_TRACE_OP, c->node, index, last, now, tfc_cuda_launches() - launched);
+      for (uint32_t k = i + 1; k < next; k++) tfc_trace_add(buffer, TFC_TRACE_OP, p->calls[k].node, index, now, now, 0);
       last = now;
     }
     if (__builtin_expect(s != NULL, 0)) {
+      c = &p->calls[next];
       s = tfc_op_error(s, g, &g->nodes[c->node], &d->base, c->op->inputs, c->op->input_count);
       break;
     }
+    i = next - 1;
     if (times->timings) s = time_op(d, times, c->op->on_host ? UINT32_MAX : c->node);
   }
   if (s) tfc_step_fail(step, s);

@@ -112,7 +112,7 @@ static bool plain_float(const struct tfc_ir *ir, uint32_t value) {
 static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct candidate *out) {
   if (op->dead || op->joint || op->prepared || !op->def || !op->def->elementwise || op->output_count != 1) return;
   const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-  if (!driver->host_kernels) return;
+  if (!driver->host_kernels && !(driver->chains && driver->chains(op->def))) return;
   if (op->outputs[0] == TFC_NONE32 || op->input_count < 1 || op->input_count > 2) return;
   const struct tfc_ir_value *value = &ir->values.data[op->outputs[0]];
   if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE32) return;
@@ -257,12 +257,6 @@ struct running { // a chain being built
   double cost;
 };
 
-struct state { // of the fused operation
-  struct tfc_chain chain;
-  uint32_t input_count, output_count;
-  struct tfc_shape shapes[]; // of the outputs
-};
-
 struct work {
   const struct tfc_chain *chain;
   void **tensors;
@@ -274,7 +268,7 @@ static void run_blocks(void *arg, int64_t begin, int64_t end) {
 }
 
 static tfc_status run_chain(struct tfc_kernel_ctx *ctx) {
-  const struct state *state = ctx->state;
+  const struct tfc_chain_op *state = ctx->state;
   void *tensors[2 * TFC_CHAIN_OPERANDS];
   for (uint32_t i = 0; i < state->input_count; i++) tensors[i] = ctx->inputs[i]->data;
   for (uint32_t i = 0; i < state->output_count; i++) {
@@ -295,7 +289,7 @@ static const struct tfc_op_def chain_def = {.name = "_Chain",
                                             .kernel = run_chain};
 
 const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op) {
-  return !op->dead && op->def == &chain_def ? &((const struct state *)op->state)->chain : NULL;
+  return !op->dead && op->def == &chain_def ? &((const struct tfc_chain_op *)op->state)->chain : NULL;
 }
 
 // The operand for a value in memory, as a step of the chain reads it; -1: no room.
@@ -357,7 +351,7 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   while (free_register < TFC_CHAIN_REGISTERS && r->register_value[free_register] != TFC_NONE32) free_register++;
   if (!outside && free_register == TFC_CHAIN_REGISTERS) return false;
   const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
-  struct tfc_chain_step step = {.unary = c->unary, .binary = c->binary, .register_size = sizeof(float)};
+  struct tfc_chain_step step = {.unary = c->unary, .binary = c->binary, .register_size = sizeof(float), .def = op->def};
   step.a = source(r, ir, &op->inputs[0], whole);
   step.b = op->input_count > 1 ? source(r, ir, &op->inputs[1], whole) : 0;
   // A register that is read for the last time in a step is not written in the same step, because the loops must not
@@ -396,7 +390,7 @@ static uint32_t inputs_to_overwrite(const struct running *r, uint32_t output) {
 }
 
 static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *members, uint32_t count) {
-  struct state *state = tfc_arena_zalloc(&ir->arena, sizeof *state + r->output_count * sizeof *state->shapes);
+  struct tfc_chain_op *state = tfc_arena_zalloc(&ir->arena, sizeof *state + r->output_count * sizeof *state->shapes);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, r->input_count);
   uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
   uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
@@ -457,9 +451,9 @@ static bool feeds_an_update(const struct fusion *f, uint32_t id) {
   uint32_t v = f->ir->ops.data[id].outputs[0], first = f->readers.begin[v];
   if (f->readers.begin[v + 1] != first + 1 || f->ir->values.data[v].fetched) return false;
   const struct tfc_ir_op *update = &f->ir->ops.data[f->readers.ops[first]];
-  return !update->prepared && update->def && update->def->flags & TFC_OP_UPDATE &&
-         tfc_apply_gradient(update->def) < update->input_count && update->device == f->ir->ops.data[id].device &&
-         update->inputs[tfc_apply_gradient(update->def)].value == v;
+  return f->ir->devices[update->device]->driver->host_kernels && !update->prepared && update->def &&
+         update->def->flags & TFC_OP_UPDATE && tfc_apply_gradient(update->def) < update->input_count &&
+         update->device == f->ir->ops.data[id].device && update->inputs[tfc_apply_gradient(update->def)].value == v;
 }
 
 // Members in topological order; makes as many chains as they need.

@@ -35,7 +35,7 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
     struct tfc_ir_op *op = &ir->ops.data[i];
     if (!broadcasts(op)) continue;
     const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (!driver->host_kernels) continue;
+    if (!driver->host_kernels && !driver->chains) continue;
     const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
     for (uint32_t k = 0; k < 2; k++) {
       const struct tfc_ir_input *from = unrepeated(ir, &op->inputs[k]);

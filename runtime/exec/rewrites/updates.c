@@ -45,6 +45,7 @@ static const struct tfc_op_def update_def = {.name = "_ChainAndUpdate",
 static bool fits(const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct tfc_ir_op *update,
                  uint16_t *out_result) {
   const struct tfc_chain *chain = tfc_rewrites_chain_of(op);
+  if (!ir->devices[update->device]->driver->host_kernels) return false;
   if (!chain || chain->rows != 1 || op->output_count != 1 || op->input_count > TFC_CHAIN_OPERANDS) return false;
   if (op->device != update->device || ir->values.data[op->outputs[0]].fetched) return false;
   uint32_t results = 0;

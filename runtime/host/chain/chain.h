@@ -31,7 +31,8 @@ struct tfc_chain_step {
   tfc_unary_loop *unary; // one of the two
   tfc_binary_loop *binary;
   int16_t a, b, out;
-  uint8_t register_size; // bytes of an element, where `out` is a register
+  uint8_t register_size;        // bytes of an element, where `out` is a register
+  const struct tfc_op_def *def; // the op whose loop it is, for devices with kernels of their own
 };
 
 struct tfc_chain {
@@ -39,6 +40,14 @@ struct tfc_chain {
   uint16_t step_count, operand_count;
   struct tfc_chain_step *steps;
   struct tfc_chain_operand *operands;
+};
+
+// The state of an operation that runs a chain (op "_Chain"): tensors [0, input_count) of the chain are its inputs, then
+// come its outputs.
+struct tfc_chain_op {
+  struct tfc_chain chain;
+  uint32_t input_count, output_count;
+  struct tfc_shape shapes[]; // of the outputs
 };
 
 // Joins rows and columns into one long row where every operand allows it. Call it once, when the chain is complete.

@@ -4,6 +4,7 @@
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 
+#include <initializer_list>
 #include <type_traits>
 
 #define __global__
@@ -54,9 +55,20 @@ template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block
   }
   tfc_host_end();
 }
+// What a GPU refuses: no block, more threads than a block may have (cudaErrorInvalidConfiguration).
+inline int refused(unsigned blocks, int64_t threads) {
+  return blocks == 0 || blocks > 0x7fffffffu || threads < 1 || threads > 1024 ? 9 : 0;
+}
+template <class... P> constexpr bool fits_parameters() { // all of a kernel's
+  size_t sum = 0;
+  for (size_t size : {(size_t)0, sizeof(P)...}) sum += (size + 7) / 8 * 8;
+  return sum <= 4096;
+}
 template <class... P, class... A>
 int launch(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A... args) {
+  static_assert(fits_parameters<P...>(), "a kernel takes at most 4 KiB of parameters");
   unsigned threads = (unsigned)count;
+  if (int error = refused(blocks, count)) return error;
   return counted(host_enqueue(stream, [=] {
     host_grid(blocks, threads, [&] {
       for (unsigned t = 0; t < threads; t++) {
@@ -68,7 +80,9 @@ int launch(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A
 }
 template <class... P, class... A>
 int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t count, void *stream, A... args) {
+  static_assert(fits_parameters<P...>(), "a kernel takes at most 4 KiB of parameters");
   unsigned threads = (unsigned)count;
+  if (int error = refused(blocks, count)) return error;
   return counted(host_enqueue(stream, [=] {
     auto body = [&] { kernel(args...); };
     host_grid(blocks, threads, [&] { tfc_host_fibers(threads, host_call<decltype(body)>, &body); });

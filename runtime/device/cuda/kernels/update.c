@@ -36,6 +36,7 @@ struct apply {
   int rule;
   uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices; // inputs; indices UINT32_MAX: the whole
   uint32_t longs;                                                         // bit i: scalar i is an int64
+  tfc_dtype type;
   bool flag;
 };
 static uint32_t input_named(const struct tfc_op_signature *s, tfc_str name) {
@@ -64,7 +65,7 @@ static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
   }
   if (a->scalar_count != rules[a->rule].scalars || (int)a->slots != rule->slots)
     return tfc_status_make(TFC_INTERNAL, "the rule of %s has other slots or scalars on the host", rule->op);
-  tfc_dtype type = tfc_cuda_type(p, a->grad);
+  const tfc_dtype type = a->type = tfc_cuda_type(p, a->grad);
   if (!tfc_cuda_type_in(type, TFC_CUDA_BITS(TFC_CUDA_FLOATS)))
     TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
   if (a->indices != UINT32_MAX && !is_index(tfc_cuda_type(p, a->indices))) TFC_CUDA_DECLINE("indices of this type");
@@ -73,11 +74,12 @@ static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
   return NULL;
 }
 
-static tfc_status launch_apply(struct tfc_cuda_launch *l) {
-  const struct apply *a = l->ctx->state;
+// What an update reads and writes, checked.
+static tfc_status operands_of(struct tfc_cuda_launch *l, const struct apply *a, struct tfc_cuda_update *u,
+                              struct tfc_variable **out) {
   const struct tfc_tensor *grad = l->ctx->inputs[a->grad];
   struct tfc_variable *v[4] = {0};
-  struct tfc_cuda_update u = {.grad = grad->data, .count = tfc_cuda_count(grad), .longs = a->longs, .flag = a->flag};
+  *u = (struct tfc_cuda_update){.grad = grad->data, .count = tfc_cuda_count(grad), .longs = a->longs, .flag = a->flag};
   for (uint32_t i = 0; i <= a->slots; i++) TFC_RETURN_IF_ERROR(tfc_cuda_writable(l, i, &v[i]));
   const struct tfc_shape *shape = &v[0]->value.shape;
   TFC_KERNEL_CHECK(v[0]->dtype == grad->dtype, "var and grad have different types");
@@ -86,24 +88,45 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
                      "var %s and its slot %.*s %s do not have the same shape and type",
                      tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}), TFC_STR_ARG(v[i]->name),
                      tfc_shape_show(&v[i]->value.shape, (char[TFC_SHAPE_TEXT]){0}));
-    u.slots[i - 1] = v[i]->value.data;
+    u->slots[i - 1] = v[i]->value.data;
   }
-  u.var = v[0]->value.data;
+  u->var = v[0]->value.data;
   for (uint32_t i = 0; i < a->scalar_count; i++) {
     const struct tfc_tensor *t = l->ctx->inputs[a->scalars[i]];
     tfc_dtype want = a->longs >> i & 1 ? TFC_INT64 : grad->dtype;
     TFC_KERNEL_CHECK(tfc_tensor_elements(t) == 1 && t->dtype == want, "input %u is not a scalar of type %s",
                      a->scalars[i], tfc_dtype_name(want));
-    u.scalars[i] = t->data;
+    u->scalars[i] = t->data;
   }
-  if (a->indices == UINT32_MAX) {
+  if (a->indices == UINT32_MAX)
     TFC_KERNEL_CHECK(tfc_shape_equal(&grad->shape, shape), "var %s and grad %s do not have the same shape",
                      tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}),
                      tfc_shape_show(&grad->shape, (char[TFC_SHAPE_TEXT]){0}));
-    if (u.count) TFC_CUDA_LAUNCHED(l, tfc_cuda_apply(a->rule, (int)grad->dtype, &u, l->stream));
+  *out = v[0];
+  return NULL;
+}
+
+static void append(struct tfc_cuda_updates *list, const struct tfc_cuda_update *u) {
+  struct tfc_cuda_dense *item = &list->items[list->count++];
+  *item = (struct tfc_cuda_dense){.var = u->var, .grad = u->grad, .count = u->count};
+  memcpy(item->slots, u->slots, sizeof item->slots);
+  memcpy(item->scalars, u->scalars, sizeof item->scalars);
+  list->longs = u->longs, list->flag = u->flag;
+}
+
+static tfc_status launch_apply(struct tfc_cuda_launch *l) {
+  const struct apply *a = l->ctx->state;
+  struct tfc_cuda_update u;
+  struct tfc_variable *v = NULL;
+  TFC_RETURN_IF_ERROR(operands_of(l, a, &u, &v));
+  if (a->indices == UINT32_MAX) {
+    struct tfc_cuda_updates list = {0};
+    append(&list, &u);
+    if (u.count) TFC_CUDA_LAUNCHED(l, tfc_cuda_apply(a->rule, (int)a->type, &list, l->stream));
     return tfc_cuda_forward_ref(l);
   }
-  const struct tfc_tensor *indices = l->ctx->inputs[a->indices];
+  const struct tfc_tensor *grad = l->ctx->inputs[a->grad], *indices = l->ctx->inputs[a->indices];
+  const struct tfc_shape *shape = &v->value.shape;
   int64_t n = tfc_cuda_count(indices);
   TFC_KERNEL_CHECK(shape->rank >= 1 && indices->shape.rank == 1,
                    "var must be at least 1 dimensional and indices one-dimensional");
@@ -122,6 +145,65 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
     if (failed) return tfc_cuda_status(l, failed);
   }
   return tfc_cuda_forward_ref(l);
+}
+
+// --- Several updates in one launch -------------------------------------------------------------------------------
+bool tfc_cuda_together(const struct tfc_cuda_kernel *row, const void *state, const struct tfc_cuda_kernel *next,
+                       const void *next_state) {
+  if (row->launch != launch_apply || next->launch != launch_apply) return false;
+  const struct apply *a = state, *b = next_state;
+  return a->rule == b->rule && a->type == b->type && a->longs == b->longs && a->flag == b->flag &&
+         a->indices == UINT32_MAX && b->indices == UINT32_MAX;
+}
+
+static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size) {
+  return a && b && (uintptr_t)a < (uintptr_t)b + b_size && (uintptr_t)b < (uintptr_t)a + a_size;
+}
+// Whether `a` writes what `b` reads or writes.
+static bool disturbs(const struct tfc_cuda_dense *a, const struct tfc_cuda_dense *b, size_t size) {
+  const void *const written[] = {a->var, a->slots[0], a->slots[1], a->slots[2]};
+  const void *const used[] = {b->var, b->slots[0], b->slots[1], b->slots[2], b->grad};
+  bool found = false;
+  for (size_t w = 0; w < sizeof written / sizeof *written; w++) {
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+      found |= overlap(written[w], (size_t)a->count * size, used[i], (size_t)b->count * size);
+    for (size_t i = 0; i < sizeof b->scalars / sizeof *b->scalars; i++)
+      found |= overlap(written[w], (size_t)a->count * size, b->scalars[i], sizeof(int64_t));
+  }
+  return found;
+}
+
+static tfc_status launch_list(struct tfc_cuda_launch *l, const struct apply *a, struct tfc_cuda_updates *list) {
+  int error = list->count ? tfc_cuda_apply(a->rule, (int)a->type, list, l->stream) : 0;
+  list->count = 0;
+  return error ? tfc_cuda_status(l, error) : NULL;
+}
+
+tfc_status tfc_cuda_launch_together(struct tfc_cuda_launch *l, struct tfc_kernel_ctx *const *contexts, uint32_t count,
+                                    uint32_t *out_at) {
+  struct tfc_cuda_updates list = {0};
+  const struct apply *a = contexts[0]->state;
+  for (*out_at = 0; *out_at < count; ++*out_at) {
+    struct tfc_cuda_update u;
+    struct tfc_variable *v = NULL;
+    struct tfc_cuda_updates alone = {0};
+    l->ctx = contexts[*out_at];
+    TFC_RETURN_IF_ERROR(operands_of(l, l->ctx->state, &u, &v));
+    append(&alone, &u);
+    bool apart = list.count == TFC_CUDA_UPDATES;
+    for (int32_t i = 0; i < list.count && !apart; i++)
+      apart = disturbs(&list.items[i], &alone.items[0], tfc_dtype_size(a->type)) ||
+              disturbs(&alone.items[0], &list.items[i], tfc_dtype_size(a->type));
+    if (apart) TFC_RETURN_IF_ERROR(launch_list(l, a, &list));
+    if (u.count) append(&list, &u);
+  }
+  --*out_at;
+  TFC_RETURN_IF_ERROR(launch_list(l, a, &list));
+  for (uint32_t i = 0; i < count; i++) { // which may copy the new values
+    l->ctx = contexts[ *out_at = i];
+    TFC_RETURN_IF_ERROR(tfc_cuda_forward_ref(l));
+  }
+  return NULL;
 }
 
 // --- Scatters ----------------------------------------------------------------------------------------------------

@@ -61,7 +61,23 @@ struct tfc_cuda_update {
   // Rows: grad [positions, count], each of which updates its row of var [rows, count].
   struct tfc_cuda_runs runs;
 };
-TFC_CUDA_API int tfc_cuda_apply(int rule, int type, const struct tfc_cuda_update *u, void *stream);
+// Whole variables, several in one launch: passed to the kernel by value. Block b works on the first of them whose
+// `ends` is greater. No memory that one of them writes is read or written by another.
+enum { TFC_CUDA_UPDATES = 32 };
+struct tfc_cuda_dense {
+  void *var, *slots[3];
+  const void *grad;
+  const void *scalars[6];
+  int64_t count;
+};
+struct tfc_cuda_updates {
+  int32_t count;
+  uint32_t longs; // these two as in struct tfc_cuda_update, the same for all
+  bool flag;
+  int32_t ends[TFC_CUDA_UPDATES]; // set by tfc_cuda_apply
+  struct tfc_cuda_dense items[TFC_CUDA_UPDATES];
+};
+TFC_CUDA_API int tfc_cuda_apply(int rule, int type, struct tfc_cuda_updates *list, void *stream);
 TFC_CUDA_API int tfc_cuda_apply_rows(int rule, int type, const struct tfc_cuda_update *u, void *stream);
 
 enum tfc_cuda_combine {

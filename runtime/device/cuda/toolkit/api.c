@@ -56,6 +56,8 @@ static struct {
   CUresult (*green_stream)(CUstream *out, CUgreenCtx context, unsigned int flags, int priority);
   CUresult (*green_context)(CUcontext *out, CUgreenCtx context);
   CUresult (*context_id)(CUcontext context, unsigned long long *out);
+  CUresult (*push)(CUcontext context);
+  CUresult (*pop)(CUcontext *out);
 } driver;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 static bool driver_found;
@@ -72,7 +74,9 @@ static void find_driver(void) {
                {"cuGreenCtxDestroy", &driver.green_destroy},
                {"cuGreenCtxStreamCreate", &driver.green_stream},
                {"cuCtxFromGreenCtx", &driver.green_context},
-               {"cuCtxGetId", &driver.context_id}};
+               {"cuCtxGetId", &driver.context_id},
+               {"cuCtxPushCurrent", &driver.push},
+               {"cuCtxPopCurrent", &driver.pop}};
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     void *found = NULL;
     enum cudaDriverEntryPointQueryResult result;
@@ -143,6 +147,16 @@ static int split(int device, uint32_t count, struct tfc_cuda_partition *out, int
 
 static int unsplit(struct tfc_cuda_partition *partition) {
   return (int)driver.green_destroy(partition->context);
+}
+
+static int push(const struct tfc_cuda_partition *partition) {
+  CUcontext context = NULL;
+  int error = (int)driver.green_context(&context, partition->context);
+  return error ? error : (int)driver.push(context);
+}
+static int pop(void) {
+  CUcontext context = NULL;
+  return (int)driver.pop(&context);
 }
 
 // --- Memory ------------------------------------------------------------------------------------------------------
@@ -355,6 +369,8 @@ static const struct tfc_cuda_api real = {
     .graph_destroy = graph_destroy,
     .split = split,
     .unsplit = unsplit,
+    .push = push,
+    .pop = pop,
     .blaslt_create = blaslt_create,
     .blaslt_destroy = blaslt_destroy,
 #ifdef TFC_HAVE_CUDNN

@@ -4,13 +4,19 @@
 // Algorithms that add with atomics are excluded, so that results are the same in every run. Exact float32 unless the
 // device is configured otherwise; if no algorithm computes a product in the configured arithmetic, a more exact one is
 // used.
+//
+// The library names several algorithms, best first by its own guess. They are timed once per shape and device, and the
+// fastest is kept, like convolutions' algorithms; where there is no memory for that, the first is used.
 #include <cublasLt.h>
 #include <stdlib.h>
 
+#include "runtime/device/cuda/kernels/library/choices.h"
 #include "runtime/device/cuda/kernels/library/plans.h"
+#include "runtime/device/cuda/kernels/library/timing.h"
+#include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/product.h"
 
-enum { WORKSPACE = 32 << 20 };
+enum { WORKSPACE = 32 << 20, MOST = 8, RUNS = 4, ROUNDS = 3, ALIGN = 256 };
 
 struct key { // compared by bytes: no padding may differ
   int64_t m, n, k, batch, stride_a, stride_b, stride_c;
@@ -22,6 +28,9 @@ struct tfc_cuda_product_plan {
   cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them
   cublasLtMatmulAlgo_t algorithm;
   size_t scratch;
+  int choice;     // of the algorithms that the library names
+  bool measured;  // among several
+  char model[64]; // of the device
 };
 
 static tfc_status failed(cublasStatus_t code, const char *what) {
@@ -93,17 +102,100 @@ out:
   return s;
 }
 
+static cublasStatus_t multiply(struct cublasLtContext *handle, const struct tfc_cuda_product_plan *p, const void *a,
+                               const void *b, void *c, void *scratch, void *stream) {
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  const bool wide = p->key.type == TFC_DOUBLE;
+  return cublasLtMatmul(handle, p->operation, wide ? (const void *)&wide_one : &one, b, p->a, a, p->b,
+                        wide ? (const void *)&wide_zero : &zero, c, p->c, c, p->c, &p->algorithm, scratch, p->scratch,
+                        stream);
+}
+
+// --- Measuring -----------------------------------------------------------------------------------------------------
+struct measuring {
+  struct cublasLtContext *handle;
+  const struct tfc_cuda_product_plan *plan;
+  char *a, *b, *c, *scratch;
+  void *stream;
+};
+static tfc_status run_once(void *arg) {
+  const struct measuring *m = arg;
+  cublasStatus_t code = multiply(m->handle, m->plan, m->a, m->b, m->c, m->scratch, m->stream);
+  return code ? failed(code, "cublasLtMatmul") : NULL;
+}
+
+static size_t bytes_of(const struct key *key, int64_t matrix, int64_t stride) { // rounded up
+  const int64_t n = matrix + (key->batch > 1 ? (key->batch - 1) * stride : 0);
+  return ((size_t)n * tfc_dtype_size((tfc_dtype)key->type) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+// Which of the algorithms is the fastest; what fails or cannot be tried is not chosen.
+static void choose(struct tfc_cuda_library *library, struct cublasLtContext *handle, struct tfc_cuda_product_plan *p,
+                   const cublasLtMatmulHeuristicResult_t *found, int count) {
+  const struct key *key = &p->key;
+  const size_t a = bytes_of(key, key->m * key->k, key->stride_a), b = bytes_of(key, key->k * key->n, key->stride_b);
+  const size_t c = bytes_of(key, key->m * key->n, key->stride_c);
+  const struct tfc_device_driver *driver = library->device->driver;
+  struct tfc_kernel_env env = {0};
+  struct tfc_buffer *memory = NULL;
+  tfc_status s = driver->allocate(library->device, a + b + c + WORKSPACE, &memory);
+  if (driver->environment) driver->environment(library->device, &env);
+  char *at = s ? NULL : memory->data;
+  struct measuring m = {handle, p, at, at + a, at + a + b, at + a + b + c, env.stream};
+  // Numbers that are slow to multiply would say nothing.
+  if (!s && tfc_cuda_clear_bytes(at, a + b + c, env.stream)) s = tfc_status_make(TFC_INTERNAL, "clearing");
+  float best = 0;
+  for (int i = 0; i < count && !s; i++) {
+    float ms = 0;
+    p->algorithm = found[i].algo, p->scratch = found[i].workspaceSize;
+    tfc_status failure = found[i].state ? failed(found[i].state, "heuristic") : NULL;
+    if (!failure) failure = tfc_cuda_time(env.stream, run_once, &m, RUNS, ROUNDS, &ms);
+    if (!failure && (!p->measured || ms < best)) p->choice = i, p->measured = true, best = ms;
+    tfc_status_free(failure);
+  }
+  tfc_status_free(s);
+  tfc_buffer_release(memory);
+}
+
+// --- Plans ---------------------------------------------------------------------------------------------------------
+static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
+static struct tfc_cuda_plans plans = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
+
+static void choice_of(const void *plan, const char **out_model, int *out_values) {
+  const struct tfc_cuda_product_plan *p = plan;
+  *out_model = p->model;
+  out_values[0] = p->choice, out_values[1] = p->measured;
+}
+static struct tfc_cuda_choices choices = {.kind = "product", .value_count = 2, .of = choice_of};
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+static void ask_version(void) { // another library may name other algorithms
+  choices.version = cublasLtGetVersion();
+}
+
+char *tfc_cuda_product_tuning(void) {
+  pthread_once(&version_once, ask_version);
+  return tfc_cuda_choices_write(&choices, &plans);
+}
+void tfc_cuda_product_set_tuning(const char *lines) {
+  pthread_once(&version_once, ask_version);
+  tfc_cuda_choices_read(&choices, &plans, lines);
+}
+
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
   tfc_status s = NULL;
   const struct key *key = bytes;
   struct cublasLtContext *handle = NULL;
   cublasLtMatmulPreference_t preference = NULL;
-  cublasLtMatmulHeuristicResult_t found = {0};
+  cublasLtMatmulHeuristicResult_t found[MOST] = {0};
   cublasComputeType_t compute[3];
   int count = 0;
   struct tfc_cuda_product_plan *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->key = *key;
+  pthread_once(&version_once, ask_version);
+  tfc_cuda_choice_model(library, p->model);
   TFC_TRY(s, library->blaslt(library, &handle));
   cudaDataType_t type = data_type(key->type);
   int64_t rows_b = key->transpose_b ? key->k : key->n, columns_b = key->transpose_b ? key->n : key->k;
@@ -133,25 +225,27 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     if (p->operation) cublasLtMatmulDescDestroy(p->operation), p->operation = NULL;
     TFC_TRY(s, describe(library, key, compute[i], &p->operation));
     cublasStatus_t code =
-        cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->a, p->b, p->c, p->c, preference, 1, &found, &count);
+        cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->a, p->b, p->c, p->c, preference, MOST, found, &count);
     if (code != CUBLAS_STATUS_NOT_SUPPORTED) CHECK(code);
-    if (code == CUBLAS_STATUS_SUCCESS && count && found.state == CUBLAS_STATUS_SUCCESS) break;
+    if (code == CUBLAS_STATUS_SUCCESS && count && found[0].state == CUBLAS_STATUS_SUCCESS) break;
     count = 0;
   }
   if (!count)
     TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuBLASLt has no algorithm for %lld x %lld x %lld", (long long)key->m,
              (long long)key->n, (long long)key->k);
-  p->algorithm = found.algo;
-  p->scratch = found.workspaceSize;
+  const int *kept = tfc_cuda_choices_find(&choices, p->model, key, sizeof *key);
+  if (kept && kept[1] && kept[0] >= 0 && kept[0] < count && found[kept[0]].state == CUBLAS_STATUS_SUCCESS)
+    p->choice = kept[0], p->measured = true;
+  else if (count > 1)
+    choose(library, handle, p, found, count);
+  p->algorithm = found[p->choice].algo;
+  p->scratch = found[p->choice].workspaceSize;
   *out = p, p = NULL;
 out:
   if (preference) cublasLtMatmulPreferenceDestroy(preference);
   free_plan(p);
   return s;
 }
-
-static struct tfc_cuda_plans plans = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
 
 tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
                                  const struct tfc_cuda_product_plan **out) {
@@ -179,13 +273,8 @@ size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan) {
 tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
                                 const void *b, void *c, void *scratch) {
   struct cublasLtContext *handle = NULL;
-  const float one = 1, zero = 0;
-  const double wide_one = 1, wide_zero = 0;
-  bool wide = plan->key.type == TFC_DOUBLE;
   TFC_RETURN_IF_ERROR(l->library->blaslt(l->library, &handle));
-  cublasStatus_t code = cublasLtMatmul(handle, plan->operation, wide ? (const void *)&wide_one : &one, b, plan->a, a,
-                                       plan->b, wide ? (const void *)&wide_zero : &zero, c, plan->c, c, plan->c,
-                                       &plan->algorithm, scratch, plan->scratch, l->stream);
+  cublasStatus_t code = multiply(handle, plan, a, b, c, scratch, l->stream);
   if (code != CUBLAS_STATUS_SUCCESS) return failed(code, "cublasLtMatmul");
   tfc_cuda_count_launch();
   return NULL;

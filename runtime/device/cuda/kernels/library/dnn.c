@@ -34,10 +34,11 @@ tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn
 
 #include "runtime/device/cuda/kernels/library/choices.h"
 #include "runtime/device/cuda/kernels/library/cudnn_call.h"
+#include "runtime/device/cuda/kernels/library/timing.h"
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/reduce.h"
 
-enum { WARM = 2, RUNS = 5, REPEATS = 3, ALIGN = 256 };
+enum { RUNS = 5, REPEATS = 3, ALIGN = 256 };
 
 struct key { // compared by bytes
   struct tfc_cuda_dnn dnn;
@@ -221,33 +222,14 @@ struct measuring {
   void *scratch;
   cudaStream_t stream;
 };
-static tfc_status run_once(const struct measuring *m, bool ours) {
-  if (!ours) return run_cudnn(m->handle, m->plan, &m->memory, m->scratch, m->stream);
+static tfc_status run_theirs(void *arg) {
+  const struct measuring *m = arg;
+  return run_cudnn(m->handle, m->plan, &m->memory, m->scratch, m->stream);
+}
+static tfc_status run_own(void *arg) {
+  const struct measuring *m = arg;
   int error = run_ours(&m->plan->key.dnn, &m->memory, m->scratch, m->stream);
   return error ? tfc_status_make(TFC_UNIMPLEMENTED, "CUDA error %d", error) : NULL;
-}
-
-static tfc_status time_runs(const struct measuring *m, bool ours, float *out_ms) {
-  tfc_status s = NULL;
-  cudaEvent_t begin = NULL, end = NULL;
-  int error = (int)cudaEventCreate(&begin);
-  if (!error) error = (int)cudaEventCreate(&end);
-  *out_ms = -1;
-  for (int i = 0; i < WARM && !error; i++) TFC_TRY(s, run_once(m, ours));
-  for (int repeat = 0; repeat < REPEATS && !error; repeat++) {
-    float ms = 0;
-    error = (int)cudaEventRecord(begin, m->stream);
-    for (int i = 0; i < RUNS && !error; i++) TFC_TRY(s, run_once(m, ours));
-    if (!error) error = (int)cudaEventRecord(end, m->stream);
-    if (!error) error = (int)cudaEventSynchronize(end);
-    if (!error) error = (int)cudaEventElapsedTime(&ms, begin, end);
-    if (repeat == 0 || ms < *out_ms) *out_ms = ms;
-  }
-  if (error) s = tfc_status_make(TFC_UNIMPLEMENTED, "timing cuDNN: CUDA error %d", error);
-out:
-  if (begin) (void)cudaEventDestroy(begin);
-  if (end) (void)cudaEventDestroy(end);
-  return s;
 }
 
 static char *cut(char **at, size_t bytes) {
@@ -285,11 +267,11 @@ static tfc_status choose(struct tfc_cuda_library *library, struct cudnnContext *
   n.scale = lines[0], n.offset = lines[1], n.mean = lines[2], n.variance = lines[3];
   n.out_mean = lines[4], n.out_variance = lines[5], n.saved_mean = lines[6], n.saved_variance = lines[7];
   n.dscale = lines[4], n.doffset = lines[5];
-  const struct measuring m = {handle, p, {xs, ys, dys, back ? dxs : ys, &n}, cut(&at, scratch), env.stream};
+  struct measuring m = {handle, p, {xs, ys, dys, back ? dxs : ys, &n}, cut(&at, scratch), env.stream};
   int error = tfc_cuda_clear_bytes(memory->data, all, env.stream); // of numbers that are slow nobody learns anything
   if (error) TFC_FAIL(s, TFC_UNIMPLEMENTED, "CUDA error %d", error);
-  TFC_TRY(s, time_runs(&m, false, &theirs));
-  TFC_TRY(s, time_runs(&m, true, &ours));
+  TFC_TRY(s, tfc_cuda_time(env.stream, run_theirs, &m, RUNS, REPEATS, &theirs));
+  TFC_TRY(s, tfc_cuda_time(env.stream, run_own, &m, RUNS, REPEATS, &ours));
   p->ours = ours <= theirs;
 out:
   tfc_buffer_release(memory);

@@ -1,0 +1,81 @@
+// Chains of element-wise operations of float32 in one kernel: the steps of a chain (runtime/host/chain/chain.h) are
+// read while it runs, so that no plan waits for a compiler. Each step computes what the op's own kernel does
+// (expressions.cuh) and rounds as that does, so a chain has the same bits as its operations one by one.
+#ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_CHAIN_H
+#define TFC_RUNTIME_DEVICE_CUDA_KERNELS_CHAIN_H
+
+#include "runtime/device/cuda/kernels/types.h"
+
+// The ops that can be a step: those whose kernels need few registers and no branches of their own.
+#define TFC_CUDA_CHAIN_UNARY(X)                                                                                        \
+  X(Neg)                                                                                                               \
+  X(Abs)                                                                                                               \
+  X(Square)                                                                                                            \
+  X(Sqrt)                                                                                                              \
+  X(Rsqrt)                                                                                                             \
+  X(Reciprocal)                                                                                                        \
+  X(Sign)                                                                                                              \
+  X(Floor)                                                                                                             \
+  X(Ceil)                                                                                                              \
+  X(Rint)                                                                                                              \
+  X(Round)                                                                                                             \
+  X(Relu)                                                                                                              \
+  X(Relu6)                                                                                                             \
+  X(Exp)                                                                                                               \
+  X(Expm1)                                                                                                             \
+  X(Log)                                                                                                               \
+  X(Log1p)                                                                                                             \
+  X(Tanh)                                                                                                              \
+  X(Sigmoid)                                                                                                           \
+  X(Erf)                                                                                                               \
+  X(Elu)                                                                                                               \
+  X(Selu)                                                                                                              \
+  X(Softplus)                                                                                                          \
+  X(Softsign)
+#define TFC_CUDA_CHAIN_BINARY(X)                                                                                       \
+  X(Add)                                                                                                               \
+  X(Sub)                                                                                                               \
+  X(Mul)                                                                                                               \
+  X(Div)                                                                                                               \
+  X(Maximum)                                                                                                           \
+  X(Minimum)                                                                                                           \
+  X(SquaredDifference)                                                                                                 \
+  X(DivNoNan)                                                                                                          \
+  X(MulNoNan)                                                                                                          \
+  X(ReciprocalGrad)                                                                                                    \
+  X(SqrtGrad)                                                                                                          \
+  X(RsqrtGrad)                                                                                                         \
+  X(TanhGrad)                                                                                                          \
+  X(SigmoidGrad)                                                                                                       \
+  X(ReluGrad)                                                                                                          \
+  X(Relu6Grad)                                                                                                         \
+  X(EluGrad)                                                                                                           \
+  X(SeluGrad)                                                                                                          \
+  X(SoftplusGrad)                                                                                                      \
+  X(SoftsignGrad)
+enum tfc_cuda_chain_expression {
+#define TFC_CUDA_CHAIN_ENUM(name) TFC_CUDA_CHAIN_##name,
+  TFC_CUDA_CHAIN_UNARY(TFC_CUDA_CHAIN_ENUM) TFC_CUDA_CHAIN_FIRST_BINARY,
+  TFC_CUDA_CHAIN_BINARY(TFC_CUDA_CHAIN_ENUM)
+#undef TFC_CUDA_CHAIN_ENUM
+};
+
+enum { TFC_CUDA_CHAIN_STEPS = 64, TFC_CUDA_CHAIN_OPERANDS = 32, TFC_CUDA_CHAIN_REGISTERS = 12 };
+struct tfc_cuda_chain_operand { // in device memory; as struct tfc_chain_operand
+  void *data;                   // the first element
+  int64_t row, each, cycle;
+  int32_t column;
+};
+struct tfc_cuda_chain_step {
+  uint8_t expression;
+  int8_t a, b, out; // an operand, or a register (-1 - r)
+};
+struct tfc_cuda_chain { // passed to the kernel by value
+  int64_t rows, columns;
+  int32_t step_count, operand_count;
+  struct tfc_cuda_chain_step steps[TFC_CUDA_CHAIN_STEPS];
+  struct tfc_cuda_chain_operand operands[TFC_CUDA_CHAIN_OPERANDS];
+};
+TFC_CUDA_API int tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream);
+
+#endif

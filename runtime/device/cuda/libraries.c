@@ -1,0 +1,43 @@
+// The handles of cuBLASLt and cuDNN: made on first use, on their device's context.
+#include "runtime/device/cuda/device.h"
+
+static tfc_status library_failed(struct tfc_cuda_device *d, const char *library, const char *error) {
+  return tfc_status_make(TFC_UNAVAILABLE, "%s: %s cannot be used: %s", d->base.info.name, library, error);
+}
+
+tfc_status tfc_cuda_blaslt(struct tfc_cuda_library *library, struct cublasLtContext **out) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(library->device);
+  const char *error = "it is not there";
+  if (!d->blaslt && (!d->api->blaslt_create || d->api->blaslt_create(&d->blaslt, &error)))
+    return library_failed(d, "cuBLASLt", error);
+  *out = d->blaslt;
+  return NULL;
+}
+
+// A library may want its handle's context to be that of its stream. So where a handle for a green context's stream
+// cannot be made in the primary context, it is made, and from then on used, with the green one current.
+tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext **out) {
+  const struct tfc_cuda_api *api = d->api;
+  const char *error = "it is not there", *green_error = error;
+  if (!d->cudnn && (!api->cudnn_create || api->cudnn_create(d->compute, &d->cudnn, &error))) {
+    if (!api->cudnn_create || !d->partition || !api->push || api->push(d->partition))
+      return library_failed(d, "cuDNN", error);
+    d->pushed = true;
+    if (api->cudnn_create(d->compute, &d->cudnn, &green_error))
+      return tfc_status_make(TFC_UNAVAILABLE, "%s: cuDNN cannot be used: %s; with its green context current: %s",
+                             d->base.info.name, error, green_error);
+    d->cudnn_green = true;
+  } else if (d->cudnn_green && !d->pushed) {
+    TFC_CUDA_TRY(d, api->push(d->partition), "entering its green context");
+    d->pushed = true;
+  }
+  *out = d->cudnn;
+  return NULL;
+}
+void tfc_cuda_cudnn_leave(struct tfc_cuda_device *d) {
+  if (d->pushed) (void)d->api->pop();
+  d->pushed = false;
+}
+tfc_status tfc_cuda_cudnn(struct tfc_cuda_library *library, struct cudnnContext **out) {
+  return tfc_cuda_cudnn_enter(tfc_cuda_device_of(library->device), out);
+}

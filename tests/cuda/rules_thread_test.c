@@ -1,0 +1,210 @@
+// What CUDA refuses, the fake of its calls refuses with the same error, and counts it: the tests of the driver end with
+// no such call, which says something only if each of them is seen. And where a captured stream is asked for what may
+// not be captured, the whole capture is lost, as on a GPU.
+#include "tests/common/test.h"
+
+#include "runtime/device/cuda/device.h"
+#include "tests/common/cuda_fake.h"
+
+static const struct tfc_cuda_api *const api = &tfc_cuda_fake_api;
+static uint64_t seen;
+static void begin(bool readable) {
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2, .readable = readable});
+  tfc_cuda_fake_reset();
+  assert_int_equal(api->enter(0), 0);
+  seen = 0;
+}
+static void refused(int error, int expected) {
+  assert_int_equal(error, expected);
+  assert_int_equal(tfc_cuda_fake_violations(), ++seen);
+}
+static void work(void *argument) {
+  (void)argument;
+}
+static int launch(tfc_cuda_stream stream) {
+  char none = 0;
+  return tfc_cuda_fake_launch(stream, work, &none, 1);
+}
+
+static void streams_and_events_of_another_device(void **state) {
+  (void)state;
+  begin(false);
+  tfc_cuda_stream first, second;
+  tfc_cuda_event event;
+  assert_int_equal(api->stream_create(NULL, &first), 0);
+  assert_int_equal(api->event_create(false, &event), 0);
+  assert_int_equal(api->enter(1), 0);
+  assert_int_equal(api->stream_create(NULL, &second), 0);
+  assert_int_equal(launch(second), 0);
+  refused(launch(first), 400);
+  refused(api->event_record(event, second), 400);
+  assert_int_equal(api->event_record(event, first), 0); // whatever device is current
+  assert_int_equal(api->stream_wait(second, event), 0);
+  assert_int_equal(api->stream_synchronize(second), 0);
+  assert_int_equal(api->event_destroy(event), 0);
+  assert_int_equal(api->stream_destroy(first), 0);
+  assert_int_equal(api->stream_destroy(second), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+}
+
+static void what_was_destroyed(void **state) {
+  (void)state;
+  begin(false);
+  tfc_cuda_stream stream, other;
+  tfc_cuda_event event;
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(api->stream_create(NULL, &other), 0);
+  assert_int_equal(api->event_create(false, &event), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+  refused(launch(stream), 400);
+  refused(api->stream_synchronize(stream), 400);
+  refused(api->event_record(event, stream), 400);
+  refused(api->stream_wait(stream, event), 400);
+  refused(api->stream_destroy(stream), 400);
+  assert_int_equal(api->event_destroy(event), 0);
+  refused(api->event_query(event), 400);
+  refused(api->event_record(event, other), 400);
+  refused(api->stream_wait(other, event), 400);
+  refused(api->event_destroy(event), 400);
+  assert_int_equal(api->stream_destroy(other), 0);
+}
+
+static void streams_of_a_destroyed_context(void **state) {
+  (void)state;
+  begin(false);
+  struct tfc_cuda_partition halves[2];
+  int granularity, total;
+  tfc_cuda_stream stream;
+  assert_int_equal(api->split(0, 2, halves, &granularity, &total), 0);
+  assert_int_equal(api->stream_create(&halves[1], &stream), 0);
+  assert_int_equal(launch(stream), 0);
+  assert_int_equal(api->unsplit(&halves[0]), 0);
+  assert_int_equal(launch(stream), 0);
+  (void)api->unsplit(&halves[1]);
+  seen++; // it had a stream
+  refused(launch(stream), 709);
+  assert_int_equal(api->stream_destroy(stream), 0);
+}
+
+static void memory_that_was_given_back(void **state) {
+  (void)state;
+  char host[64] = {0};
+  tfc_cuda_stream stream;
+  void *block = NULL, *pinned = NULL;
+  begin(false);
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(api->allocate(&block, 64), 0);
+  assert_int_equal(api->allocate_host(&pinned, 64), 0);
+  assert_int_equal(api->copy(block, host, 64, stream), 0);
+  assert_int_equal(api->copy(pinned, block, 64, stream), 0);
+  refused(api->copy(block, pinned, 65, stream), 1);
+  refused(api->copy((char *)block + 32, pinned, 33, stream), 1);
+  refused(api->set(block, 0, 65, stream), 1);
+  assert_int_equal(api->release(block), 0);
+  refused(api->copy(block, pinned, 64, stream), 1);
+  refused(api->copy(pinned, block, 64, stream), 1);
+  refused(api->set(block, 0, 64, stream), 1);
+  assert_int_equal(api->release_host(pinned), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+}
+
+static tfc_cuda_stream capturing;
+static tfc_cuda_event before;
+static void begin_capture(void) {
+  begin(false);
+  assert_int_equal(api->stream_create(NULL, &capturing), 0);
+  assert_int_equal(api->event_create(false, &before), 0);
+  assert_int_equal(api->event_record(before, capturing), 0);
+  assert_int_equal(api->stream_synchronize(capturing), 0);
+  assert_int_equal(api->capture_begin(capturing), 0);
+  assert_int_equal(launch(capturing), 0);
+}
+static void end_capture(bool is_lost) {
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  assert_int_equal(api->capture_count(capturing, &count), is_lost ? 901 : 0);
+  assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), is_lost ? 901 : 0);
+  if (graph) (void)api->graph_destroy(graph);
+  assert_int_equal(launch(capturing), 0); // the stream is as before
+  assert_int_equal(api->stream_synchronize(capturing), 0);
+  assert_int_equal(api->event_destroy(before), 0);
+  assert_int_equal(api->stream_destroy(capturing), 0);
+}
+static void what_may_not_be_captured(void **state) {
+  (void)state;
+  char host[8] = {0};
+  void *block = NULL;
+  begin_capture();
+  end_capture(false);
+  begin_capture();
+  refused(api->stream_synchronize(capturing), 900);
+  end_capture(true);
+  begin_capture();
+  refused(api->stream_wait(capturing, before), 905); // for work that was not captured
+  end_capture(true);
+  begin_capture();
+  assert_int_equal(api->allocate(&block, 8), 0);      // by the thread that captures, in relaxed mode
+  refused(api->copy(block, host, 8, capturing), 900); // pageable memory
+  assert_int_equal(api->release(block), 0);
+  end_capture(true);
+  begin_capture();
+  refused(api->capture_begin(capturing), 900);
+  end_capture(true);
+}
+
+static void events_of_a_capture(void **state) {
+  (void)state;
+  tfc_cuda_stream other;
+  begin_capture();
+  assert_int_equal(api->stream_create(NULL, &other), 0);
+  assert_int_equal(api->event_record(before, capturing), 0);
+  refused(api->event_query(before), 907);
+  refused(api->stream_wait(other, before), 907);
+  assert_int_equal(api->event_record(before, other), 0);
+  assert_int_equal(api->stream_synchronize(other), 0);
+  assert_int_equal(api->event_query(before), 0);
+  assert_int_equal(api->stream_destroy(other), 0);
+  end_capture(false);
+}
+
+static void graphs_of_another_device(void **state) {
+  (void)state;
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  begin_capture();
+  assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), 0);
+  assert_int_equal(count, 1);
+  assert_int_equal(api->enter(1), 0);
+  refused(api->graph_launch(graph, capturing), 400);
+  assert_int_equal(api->enter(0), 0);
+  assert_int_equal(api->graph_launch(graph, capturing), 0);
+  assert_int_equal(api->stream_synchronize(capturing), 0);
+  assert_int_equal(api->graph_destroy(graph), 0);
+  assert_int_equal(api->event_destroy(before), 0);
+  assert_int_equal(api->stream_destroy(capturing), 0);
+}
+
+static void peers_twice(void **state) {
+  (void)state;
+  begin(false);
+  assert_int_equal(api->enable_peer(1), 0);
+  assert_int_equal(api->enable_peer(1), TFC_CUDA_PEER_ALREADY);
+  assert_int_equal(api->enter(1), 0);
+  assert_int_equal(api->enable_peer(0), 0); // the other direction is another one
+  refused(api->enable_peer(1), 101);
+  assert_int_equal(api->enter(0), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(streams_and_events_of_another_device),
+      cmocka_unit_test(what_was_destroyed),
+      cmocka_unit_test(streams_of_a_destroyed_context),
+      cmocka_unit_test(memory_that_was_given_back),
+      cmocka_unit_test(what_may_not_be_captured),
+      cmocka_unit_test(events_of_a_capture),
+      cmocka_unit_test(graphs_of_another_device),
+      cmocka_unit_test(peers_twice),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+// Element-wise operations in one kernel, and optimizer updates in one launch, on the CUDA driver with its kernels: the
+// same bits as operation by operation, and fewer launches.
+#include "tests/common/test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "runtime/device/cuda/device.h"
+#include "runtime/exec/session.h"
+#include "runtime/graph/builder.h"
+#include "tests/common/example.h"
+#include "tests/cuda_kernels/streams.h"
+
+enum { BATCH = 3, TIME = 5, MOST = BATCH * TIME * 64, STEPS = 5 }; // the first steps are not captured
+struct inputs {                                                    // [batch, time, width], and what broadcasts to it
+  struct tfc_output whole, row, column, scalar, each;
+};
+
+static struct tfc_output one(struct tfc_builder *b, const char *op, struct tfc_output x) {
+  return tfc_add1(b, op, x);
+}
+static struct tfc_output two(struct tfc_builder *b, const char *op, struct tfc_output x, struct tfc_output y) {
+  return tfc_add2(b, op, x, y);
+}
+
+// Every op that can be a step, over operands that lie in every way; the values stay small.
+static struct tfc_output all_steps(struct tfc_builder *b, const struct inputs *in) {
+  static const char *const unary[] = {"Neg",     "Abs",   "Square", "Sign",  "Floor",    "Ceil",
+                                      "Rint",    "Round", "Relu",   "Relu6", "Expm1",    "Tanh",
+                                      "Sigmoid", "Erf",   "Elu",    "Selu",  "Softplus", "Softsign"};
+  static const char *const positive[] = {"Sqrt", "Rsqrt", "Reciprocal", "Inv", "Log", "Log1p"};
+  static const char *const binary[] = {"Add",      "AddV2",        "Sub",          "Mul",       "Maximum",
+                                       "Minimum",  "DivNoNan",     "MulNoNan",     "TanhGrad",  "SigmoidGrad",
+                                       "SqrtGrad", "RsqrtGrad",    "ReluGrad",     "Relu6Grad", "EluGrad",
+                                       "SeluGrad", "SoftplusGrad", "SoftsignGrad", "InvGrad",   "ReciprocalGrad"};
+  struct tfc_output x = two(b, "BiasAdd", in->whole, in->row);
+  struct tfc_output y = two(b, "SquaredDifference", two(b, "Mul", in->whole, in->column), in->each);
+  const struct tfc_output size = one(b, "Exp", two(b, "Mul", in->whole, in->scalar));
+  for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
+    y = two(b, "AddV2", one(b, unary[i], y), two(b, "Mul", x, in->scalar));
+  for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+    y = two(b, "Sub", one(b, positive[i], two(b, "AddV2", one(b, "Square", y), size)), in->each);
+  for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
+    y = one(b, "Tanh", two(b, binary[i], y, two(b, "AddV2", size, x)));
+  return two(b, "RealDiv", two(b, "Div", y, size), two(b, "AddV2", size, in->row));
+}
+
+static struct tfc_output placeholder(struct tfc_builder *b, const char *name, struct tfc_shape shape) {
+  return tfc_add_placeholder(b, name, TFC_FLOAT, &shape);
+}
+
+struct outcome {
+  float y[MOST], between[MOST];
+  uint32_t ops;
+  uint64_t works; // of the last step
+};
+
+static void run(const char *devices, bool no_rewrites, int64_t width, struct outcome *out) {
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor values[5] = {{0}};
+  assert_ok(tfc_builder_create(NULL, &b));
+  const struct inputs in = {
+      placeholder(b, "whole", TFC_SHAPE(BATCH, TIME, width)), placeholder(b, "row", TFC_SHAPE(width)),
+      placeholder(b, "column", TFC_SHAPE(BATCH, TIME, 1)), placeholder(b, "scalar", (struct tfc_shape){.rank = 0}),
+      placeholder(b, "each", TFC_SHAPE(BATCH, 1, width))};
+  const struct tfc_output feeds[5] = {in.whole, in.row, in.column, in.scalar, in.each};
+  struct tfc_output fetches[2] = {all_steps(b, &in)};
+  fetches[1] = one(b, "Sigmoid", two(b, "Mul", fetches[0], in.each)); // what is fetched is written, and read by a step
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  const struct tfc_shape shapes[5] = {TFC_SHAPE(BATCH, TIME, width),
+                                      TFC_SHAPE(width),
+                                      TFC_SHAPE(BATCH, TIME, 1),
+                                      {.rank = 0},
+                                      TFC_SHAPE(BATCH, 1, width)};
+  for (int k = 0; k < 5; k++) {
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &shapes[k], &values[k]));
+    for (int64_t i = 0; i < tfc_tensor_elements(&values[k]); i++)
+      ((float *)values[k].data)[i] = (float)((i + k) * 37 % 101 - 50) * 0.019f + 0.31f;
+  }
+  struct tfc_run_spec spec = {
+      .feeds = feeds, .feed_count = 5, .feed_shapes = shapes, .fetches = fetches, .fetch_count = 2};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  out->ops = tfc_plan_info(plan)->op_count;
+  for (int i = 0; i < STEPS; i++) {
+    struct tfc_tensor got[2] = {{0}};
+    const uint64_t before = tfc_cuda_fake_works();
+    assert_ok(tfc_plan_run(plan, values, got, NULL));
+    tfc_cuda_fake_idle();
+    out->works = tfc_cuda_fake_works() - before;
+    memcpy(out->y, got[1].data, got[1].size);
+    memcpy(out->between, got[0].data, got[0].size);
+    for (int k = 0; k < 2; k++) tfc_tensor_release(&got[k]);
+  }
+  for (int k = 0; k < 5; k++) tfc_tensor_release(&values[k]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
+}
+
+static void same_bits_in_fewer_launches(void **state) {
+  (void)state;
+  static struct outcome apart, fused, host;
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  for (int64_t width = 61; width <= 64; width += 3) { // elements one by one, and four at once
+    const size_t n = (size_t)(BATCH * TIME * width);
+    run("gpu:0", true, width, &apart);
+    run("gpu:0", false, width, &fused);
+    run("cpu:0", true, width, &host);
+    print_message("width %d: %u operations and %llu launches, fused %u and %llu\n", (int)width, apart.ops,
+                  (unsigned long long)apart.works, fused.ops, (unsigned long long)fused.works);
+    assert_true(apart.ops > 100 && fused.ops < 30);
+    assert_true(apart.works > 100 && fused.works < 40);
+    assert_memory_equal(apart.y, fused.y, n * sizeof(float));
+    assert_memory_equal(apart.between, fused.between, n * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+      assert_true(isfinite(fused.y[i]));
+      assert_true(fabsf(fused.y[i] - host.y[i]) <= 1e-4f);
+    }
+  }
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+}
+
+// Training: losses beside TensorFlow's whether updates go together or not, and how many launches a step has.
+static uint64_t train(const char *name, bool captures, float *losses) {
+  struct example e = {0};
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_run_spec spec;
+  uint64_t works = 0;
+  assert_ok(example_load(name, &e));
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_session_options with = {.devices = &set};
+  if (!captures) with.execution.captures = TFC_CAPTURES_OFF;
+  assert_ok(tfc_session_create(e.graph, &with, &session));
+  assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
+  example_spec(&e, &spec);
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  for (uint32_t i = 0; i < STEPS; i++) {
+    struct tfc_tensor loss = {0};
+    const uint64_t before = tfc_cuda_fake_works();
+    assert_ok(tfc_plan_run(plan, e.values[i % e.set_count], &loss, NULL));
+    tfc_cuda_fake_idle();
+    works = tfc_cuda_fake_works() - before;
+    losses[i] = *(float *)loss.data;
+    tfc_tensor_release(&loss);
+    assert_true(fabs((double)losses[i] - e.losses[i]) <= 1e-4 * fabs(e.losses[i]));
+  }
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  example_deinit(&e);
+  return works;
+}
+
+static void updates_go_together(void **state) {
+  (void)state;
+  float captured[STEPS], launched[STEPS];
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  const uint64_t works = train("mlp", true, captured);
+  assert_int_equal(train("mlp", false, launched), works);
+  assert_memory_equal(captured, launched, sizeof captured);
+  print_message("mlp: %llu launches a step\n", (unsigned long long)works);
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+}
+
+int main(void) {
+  tfc_driver_add(&tfc_driver_gpu);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_in_fewer_launches),
+                                     cmocka_unit_test(updates_go_together)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
