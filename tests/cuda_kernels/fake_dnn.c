@@ -20,19 +20,21 @@ void cuda_fake_clock(int64_t ns) {
 struct CUevent_st {
   int64_t at;
 };
+bool cuda_fake_is_timed;
+static uint32_t events;
 cudaError_t cudaEventCreate(cudaEvent_t *out) {
   *out = calloc(1, sizeof **out);
+  cuda_fake_is_timed = ++events > 0;
   cuda_fake_timings++;
   return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t e) {
+  cuda_fake_is_timed = --events > 0;
   free(e);
   return cudaSuccess;
 }
-bool cuda_fake_is_timed;
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream) {
   (void)stream;
-  cuda_fake_is_timed = !cuda_fake_is_timed; // from one event to the next
   e->at = tfc_now_ns() + clock_ns;
   return cudaSuccess;
 }
