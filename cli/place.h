@@ -41,11 +41,11 @@ struct tfc_elsewhere_settings;
 const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
 
 // Places a TensorFlow graph on a described machine, as tfc_place_modelled does a cost graph. If the status is OK, the
-// outcome's exit code is set.
+// outcome's exit code is set. `record`: it gets a record for a report.
 struct tfc_search_options;
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
-                                      struct tfc_place_outcome *out);
+                                      bool record, struct tfc_place_outcome *out);
 
 // The problem of a TensorFlow graph on a described machine, passed to a function. `sha256`: of the graph's file, ""
 // where it cannot be read.

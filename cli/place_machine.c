@@ -14,6 +14,7 @@
 #include "cli/program.h"
 #include "cli/step_args.h"
 #include "placer/placer.h"
+#include "placer/record.h"
 #include "placer/search/rivals.h"
 #include "placer/subject/subject.h"
 #include "runtime/base/no_memory.h"
@@ -43,6 +44,7 @@ struct described {
   struct tfc_problem *problem;
   struct tfc_simulator *simulator;
   char digest[65]; // sha256 of the graph's file, "": it could not be read
+  bool record;     // for a report
 };
 
 static double us(int64_t ps) {
@@ -351,6 +353,32 @@ out:
   return s;
 }
 
+// What the record of an answer knows of the graph beside the problem: types of operations, FLOP and bytes.
+static tfc_status record(const struct described *d, struct tfc_record *r, struct tfc_place_outcome *out) {
+  const struct tfc_subject *u = d->subject;
+  tfc_status s = NULL;
+  tfc_str *ops = calloc(u->cost_count + 1u, sizeof *ops);
+  double *flops = calloc(u->cost_count + 1u, sizeof *flops), *bytes = calloc(u->cost_count + 1u, sizeof *bytes);
+  if (!ops || !flops || !bytes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  for (uint32_t i = 0; i < u->cost_count; i++) {
+    const struct tfc_node *node = &d->graph->nodes[u->node_of[i]];
+    struct tfc_op_cost cost;
+    const bool known = u->runs[i] && tfc_node_cost(d->graph, node, &d->shapes, &cost);
+    ops[i] = node->op, flops[i] = known ? cost.flops : (double)NAN, bytes[i] = known ? cost.bytes : (double)NAN;
+  }
+  r->problem = d->problem, r->document = out->placement, r->graph = d->o->graph,
+  r->message =
+      "nothing was run: times follow from each operation's FLOP and bytes at the rates of the machine file; real ones "
+      "are longer";
+  r->ops = ops, r->flops = flops, r->bytes = bytes;
+  TFC_TRY(s, tfc_place_record(r, out));
+out:
+  free(ops);
+  free(flops);
+  free(bytes);
+  return s;
+}
+
 // --- Searching and evaluating ----------------------------------------------------------------------------------------
 static tfc_status check_given_devices(const struct described *d) {
   const char *what = d->o->evaluate;
@@ -393,6 +421,7 @@ static tfc_status evaluate(const struct described *d, struct tfc_place_outcome *
   out->placement->algorithm = TFC_STR("given");
   out->exit_code = out->placement->feasible ? 0 : 5;
   out->over_limits = tfc_place_over_limits(d->problem, out->placement);
+  if (d->record) TFC_TRY(s, record(d, &(struct tfc_record){.answer = &solution}, out));
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -468,6 +497,12 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   summarise(r, best, out);
   out->over_limits = tfc_place_over_limits(d->problem, p);
   out->exit_code = r->cancelled ? 130 : r->excess ? 5 : r->value >= best ? 7 : 0;
+  if (d->record) {
+    struct tfc_record recorded = {.answer = &r->best, .search = r};
+    for (uint32_t i = 0; i < rival_count; i++)
+      if (strcmp(rivals[i].name, "expert") == 0) recorded.expert = &rivals[i].solution;
+    TFC_TRY(s, record(d, &recorded, out));
+  }
 out:
   for (uint32_t i = 0; i < rival_count; i++) tfc_solution_deinit(&rivals[i].solution);
   free(rivals);
@@ -605,9 +640,9 @@ static void described_deinit(struct described *d) {
   tfc_graph_release(d->graph);
 }
 
-tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options,
+tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options, bool recorded,
                          struct tfc_place_outcome *out) {
-  struct described d = {.o = o};
+  struct described d = {.o = o, .record = recorded};
   tfc_status s = NULL;
   TFC_TRY(s, read_machine(&d));
   TFC_TRY(s, read_step(&d));

@@ -50,7 +50,7 @@ static tfc_status write_report(const struct place_options *o, const struct tfc_p
                                const char *dir) {
   tfc_status s = NULL;
   struct tfc_store *store = NULL;
-  if (!outcome->run) return tfc_report_modelled(outcome, dir);
+  if (outcome->record) return tfc_report_page(outcome->record, -1, dir); // a database in memory
   TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
   TFC_TRY(s, tfc_report_page(store, outcome->run, dir));
 out:
@@ -136,6 +136,8 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   };
   struct tfc_place_outcome outcome = {0};
   struct tfc_text text = {0};
+  const bool reports = (o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0);
+  options.record = reports && !o->measure_with;
   char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0)
     options.search.seconds = o->measure_with ? 600 : 60;
@@ -146,7 +148,8 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   options.search.guide = policy ? &policy->guide : NULL;
   if (!o->evaluate && !o->measure_with) tfc_progress_begin("search");
   tfc_program_close_stdout();
-  tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, &outcome);
+  tfc_status s =
+      cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, options.record, &outcome);
   tfc_program_open_stdout();
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
   if (!o->evaluate && !o->measure_with && !s)
@@ -170,7 +173,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     else if (outcome.search.cancelled && o->common.json) // without --json the table ends with it
       tfc_say("Interrupted. The best placement so far is in %s", path);
   }
-  if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
+  if (reports) {
     report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
     s = report ? write_report(o, &outcome, report) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s) code = tfc_program_fail(s);

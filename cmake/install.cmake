@@ -66,7 +66,12 @@ install(FILES ${CMAKE_SOURCE_DIR}/configs/policy.json DESTINATION ${CMAKE_INSTAL
 
 # The Python package finds the library in the tree that it lies in.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tfc_python/tfc DESTINATION lib/python3/dist-packages COMPONENT python3-tfc
-        PATTERN "__pycache__" EXCLUDE)
+        PATTERN "__pycache__" EXCLUDE PATTERN "_programs.py" EXCLUDE)
+# The same as a wheel with everything in it (tfc_python/wheel.py): build/release/wheel/*.whl
+if(NOT TFC_FUZZ)
+  add_custom_target(wheel COMMAND python3 ${CMAKE_SOURCE_DIR}/tfc_python/wheel.py ${CMAKE_BINARY_DIR} ${CMAKE_BINARY_DIR}/wheel
+                    DEPENDS tfc ${programs} VERBATIM)
+endif()
 
 # Packages of Debian: cpack --config build/release/CPackConfig.cmake -G DEB
 set(CPACK_PACKAGE_NAME tfc)

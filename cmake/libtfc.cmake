@@ -3,7 +3,7 @@
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libtfc/*.c)
 add_library(tfc SHARED ${sources})
 target_link_libraries(tfc PRIVATE tfc_options tfc_placer tfc_profiler tfc_runtime)
-target_link_options(tfc PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/libtfc/exports.map)
+target_link_options(tfc PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/libtfc/exports.map ${TFC_PATH_FOR_ALL})
 if(NOT TFC_SANITIZE)
   target_link_options(tfc PRIVATE -Wl,--no-undefined)
 endif()

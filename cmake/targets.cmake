@@ -32,6 +32,8 @@ if(TFC_FUZZ)
   target_compile_definitions(tfc_options INTERFACE TFC_SANITIZED=1)
 endif()
 target_include_directories(tfc_options INTERFACE ${CMAKE_SOURCE_DIR})
+# Where a library lies is also where what it needs is looked for, and what that needs: in a wheel all of it is in one folder.
+set(TFC_PATH_FOR_ALL -Wl,--disable-new-dtags)
 
 # Kernels that are compiled once for each instruction set: NAME_avx2.c, NAME_avx512.c, NAME_generic.c, chosen when they
 # run. There a multiply and an add are contracted into one operation, everywhere else they are not.
@@ -87,7 +89,7 @@ function(tfc_library name)
   endif()
   add_library(tfc_${name} SHARED ${sources})
   target_link_libraries(tfc_${name} PRIVATE tfc_options)
-  target_link_options(tfc_${name} PRIVATE -Wl,-Bsymbolic-functions) # calls inside a library are direct
+  target_link_options(tfc_${name} PRIVATE -Wl,-Bsymbolic-functions ${TFC_PATH_FOR_ALL}) # calls inside a library are direct
   target_link_libraries(tfc_${name} PUBLIC ${TFC_LINK_${name}})
   target_include_directories(tfc_${name} PRIVATE ${TFC_INCLUDE_${name}})
   if(TFC_HAVE_DNNL)
@@ -137,6 +139,7 @@ function(tfc_programs)
     string(REPLACE "_" "-" name ${name})
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE tfc_options tfc_cli)
+    target_link_options(${name} PRIVATE ${TFC_PATH_FOR_ALL})
     list(APPEND TFC_PROGRAMS ${name})
   endforeach()
   # Programs that tfc-place measures with, as examples (target: its name; the tests need it).

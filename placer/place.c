@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "placer/record.h"
 #include "placer/search/local.h"
 #include "placer/search/rivals.h"
 #include "runtime/base/file.h"
@@ -258,6 +259,15 @@ char *tfc_place_over_limits(const struct tfc_problem *p, const struct tfc_placem
   return t.data;
 }
 
+static const char nothing_ran[] =
+    "nothing was run: times are the cost graph's, on the machine that the machine file describes";
+
+tfc_status tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out) {
+  int64_t run;
+  TFC_RETURN_IF_ERROR(tfc_store_open_memory(&out->record));
+  return tfc_record_write(record, out->record, &run);
+}
+
 static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_problem *p,
                            const struct tfc_placement *file, struct tfc_place_outcome *out) {
   tfc_status s = NULL;
@@ -278,6 +288,13 @@ static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_p
   out->placement->algorithm = TFC_STR("given");
   out->exit_code = out->placement->feasible ? 0 : 5;
   out->over_limits = tfc_place_over_limits(p, out->placement);
+  if (o->record)
+    TFC_TRY(s, tfc_place_record(&(struct tfc_record){.problem = p,
+                                                     .answer = &solution,
+                                                     .document = out->placement,
+                                                     .graph = o->graph,
+                                                     .message = nothing_ran},
+                                out));
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -323,7 +340,7 @@ static tfc_status read_rivals(const struct tfc_place_options *o, const struct tf
     const char *equals = strchr(o->baselines[i], '=');
     struct tfc_rival *r = &rivals[*count];
     if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", o->baselines[i]);
-    r->name = "baseline";
+    r->name = strncmp(o->baselines[i], "expert=", 7) == 0 ? "expert" : "baseline";
     TFC_TRY(s, tfc_placement_read(equals + 1, &file));
     TFC_TRY(s, tfc_status_annotate(tfc_placement_resolve(file, p, &r->solution), "%s", equals + 1));
     ++*count;
@@ -362,6 +379,17 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   // Simulated times have no noise: equal to the best single device is not better.
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
+  if (o->record) {
+    struct tfc_record record = {.problem = p,
+                                .answer = &out->search.best,
+                                .document = f,
+                                .search = &out->search,
+                                .graph = o->graph,
+                                .message = nothing_ran};
+    for (uint32_t i = 0; i < rival_count; i++)
+      if (strcmp(rivals[i].name, "expert") == 0) record.expert = &rivals[i].solution;
+    TFC_TRY(s, tfc_place_record(&record, out));
+  }
 out:
   for (uint32_t i = 0; i < rival_count; i++) tfc_solution_deinit(&rivals[i].solution);
   free(rivals);
@@ -487,6 +515,7 @@ void tfc_place_outcome_deinit(struct tfc_place_outcome *o) {
   tfc_placement_free(o->placement);
   tfc_search_outcome_deinit(&o->search);
   free(o->summary), free(o->over_limits);
+  tfc_store_close(o->record);
   *o = (struct tfc_place_outcome){0};
 }
 

@@ -12,6 +12,8 @@
 #include "placer/model/placement.h"
 #include "placer/search/search.h"
 
+struct tfc_store;
+
 struct tfc_place_options {
   const char *graph;   // path of a cost graph
   const char *machine; // path of a machine file
@@ -28,6 +30,7 @@ struct tfc_place_options {
   struct tfc_search_options search; // algorithms, budget, seed, threads, cancel, progress
   // Steps are measured by a command (placer/elsewhere); NULL: nothing is measured.
   const struct tfc_elsewhere_settings *elsewhere;
+  bool record; // the outcome gets a `record`
 };
 
 struct tfc_place_outcome {
@@ -37,6 +40,7 @@ struct tfc_place_outcome {
   char *summary;                    // a few lines for people, with the gap; NULL for none
   int64_t run;                      // in the database, where steps were measured; else 0
   char *over_limits;                // which devices exceed their limits, and by how much; NULL: none
+  struct tfc_store *record; // a database in memory that has the answer as its only run (placer/record.h), or NULL
 };
 // The status says what failed (outcome.exit_code is right in either case). Under --evaluate: 4 for an unknown device
 // or kind of device, checked before 3; 5 above a memory limit, with the document (`feasible: false`).
@@ -55,6 +59,10 @@ TFC_MUST_USE tfc_status tfc_place_describe(const struct tfc_problem *problem, co
 
 // "acc:0 holds 2 kB, 500 B over its limit of 1.5 kB; ..." of the document's devices, for tfc_place_outcome.over_limits.
 char *tfc_place_over_limits(const struct tfc_problem *problem, const struct tfc_placement *placement);
+
+// Fills `record` of an outcome.
+struct tfc_record;
+TFC_MUST_USE tfc_status tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out);
 
 // Moves the outcome of a measured run to its caller's structure; `from` is empty afterwards.
 void tfc_place_take(struct tfc_elsewhere_outcome *from, struct tfc_place_outcome *out);

@@ -234,6 +234,19 @@ out:
   return s;
 }
 
+tfc_status tfc_store_open_memory(struct tfc_store **out) {
+  tfc_status s = NULL;
+  struct tfc_store *store = calloc(1, sizeof *store);
+  if (!store || !(store->path = tfc_str_dup(TFC_STR("")))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (sqlite3_open_v2(":memory:", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a database");
+  TFC_TRY(s, prepare_schema(store, true));
+  *out = store, store = NULL;
+out:
+  tfc_store_close(store);
+  return s;
+}
+
 void tfc_store_close(struct tfc_store *store) {
   if (!store) return;
   for (int i = 0; i < TFC_STORE_STATEMENT_COUNT; i++) sqlite3_finalize(store->statements[i]);
@@ -245,6 +258,7 @@ void tfc_store_close(struct tfc_store *store) {
 }
 
 bool tfc_store_being_written(const struct tfc_store *store) {
+  if (!*store->path) return false; // in memory
   char *lock = tfc_format("%s.lock", store->path);
   bool held = lock && tfc_lock_held(lock);
   free(lock);

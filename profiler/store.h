@@ -30,6 +30,9 @@ struct tfc_store_options {
 // Writing: makes the database if it is not there, takes the lock, and writes a little to find out whether it can.
 TFC_MUST_USE tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options,
                                        struct tfc_store **out);
+// A database in memory, to be written and read, which nobody else sees: for reports of what is not kept. Its path is
+// "".
+TFC_MUST_USE tfc_status tfc_store_open_memory(struct tfc_store **out);
 void tfc_store_close(struct tfc_store *store);             // NULL is fine; rolls back what is open
 const char *tfc_store_path(const struct tfc_store *store); // lives as long as the store
 // Some process has it open to write: runs that say "running" do. Otherwise they were killed; the next writer says so.

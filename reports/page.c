@@ -43,7 +43,7 @@ static void add_results(struct tfc_page *p) {
     tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"wide\">", tfc_html_us(a, us));
     if (us == us && top > 0) tfc_page_add(p, "<span class=\"bar\" style=\"width:%.1f%%\"></span>", 100 * us / top);
     tfc_page_add(p, "</td><td class=\"n\">");
-    if (us == us)
+    if (tfc_table_number(t, r, "step_q1_us") == tfc_table_number(t, r, "step_q1_us"))
       tfc_page_add(p, "%s – %s", tfc_html_us(b, tfc_table_number(t, r, "step_q1_us")),
                    tfc_html_us(c, tfc_table_number(t, r, "step_q3_us")));
     tfc_page_add(p, "</td><td class=\"n\">");
@@ -60,12 +60,12 @@ static void add_results(struct tfc_page *p) {
     }
     tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
     tfc_page_escaped(p, label);
-    tfc_page_add(p, "</span> <span class=\"note\">");
+    tfc_page_add(p, "</span> <span class=\"note why\">");
     tfc_page_escaped(p, message);
     tfc_page_add(p, "</span></td></tr>\n");
   }
   tfc_page_add(p, "</tbody></table></div>\n");
-  tfc_html_query(p->out, "The query behind this table", tfc_report_sql_results);
+  tfc_page_query(p, "The query behind this table", tfc_report_sql_results);
 }
 
 // --- Plots -----------------------------------------------------------------------------------------------------------
@@ -85,12 +85,15 @@ static void add_plot(struct tfc_page *p, const char *name, const struct tfc_plot
     tfc_page_add(p, "</figure>\n");
   } else {
     tfc_page_add(p, "<p class=\"note\">");
-    tfc_page_escaped(p, (tfc_str){plot->note.data, plot->note.size});
+    if (p->kept || !tfc_str_starts((tfc_str){plot->note.data, plot->note.size}, "Nothing was recorded"))
+      tfc_page_escaped(p, (tfc_str){plot->note.data, plot->note.size});
+    else
+      tfc_page_add(p, "It needs what was measured, and nothing was run.");
     tfc_page_add(p, "</p>\n");
   }
   snprintf(summary, sizeof summary, "The queries behind this plot (:run = %lld, :placement = %lld, :step = %lld)",
            (long long)p->args.run, (long long)p->args.placement, (long long)p->args.step);
-  if (plot->queries.data) tfc_html_query(p->out, summary, plot->queries.data);
+  if (plot->queries.data) tfc_page_query(p, summary, plot->queries.data);
   tfc_page_add(p, "</section>\n");
 }
 
@@ -190,7 +193,7 @@ out:
 }
 
 tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
-  struct tfc_page p = {.store = store, .out = out};
+  struct tfc_page p = {.store = store, .kept = *tfc_store_path(store) != 0, .out = out};
   struct tfc_text ending = {0};
   char *title = NULL;
   tfc_status s = NULL;
@@ -200,7 +203,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (!title) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_html_begin(out, tfc_str_from(title), true);
   tfc_page_head(&p);
-  TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
+  if (p.kept) TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
   if (ending.size) {
     tfc_page_add(&p, "<p class=\"note\">");
     tfc_page_escaped(&p, (tfc_str){ending.data, ending.size});
@@ -216,8 +219,10 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   TFC_TRY(s, tfc_page_beside(&p));
   add_reasons(&p, p.document);
   add_about(&p);
-  tfc_page_add(&p, "<footer>Every figure on this page can be computed from the views of the database; the queries are "
-                   "beside them.</footer>\n");
+  if (p.kept)
+    tfc_page_add(&p,
+                 "<footer>Every figure on this page can be computed from the views of the database; the queries are "
+                 "beside them.</footer>\n");
   tfc_html_end(out, true);
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:

@@ -10,6 +10,7 @@
 
 struct tfc_page {
   struct tfc_store *store;
+  bool kept; // the database is a file, of which tfc-report can be asked
   struct tfc_query_args args;
   struct tfc_plot_scale scale;
   struct tfc_table run, results, devices, in_flight; // `devices`: without the undivided machine
@@ -23,6 +24,8 @@ struct tfc_page {
 
 void tfc_page_add(struct tfc_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tfc_page_escaped(struct tfc_page *p, tfc_str text);
+// The queries of a part, where there is a database to ask.
+void tfc_page_query(struct tfc_page *p, const char *summary, const char *sql);
 double tfc_page_number(const struct tfc_page *p, const char *column); // of the run
 tfc_str tfc_page_text(const struct tfc_page *p, const char *column);
 tfc_str tfc_page_base_name(tfc_str path);

@@ -55,11 +55,13 @@ void tfc_page_devices(struct tfc_page *p) {
   const struct tfc_table *t = &p->devices;
   char a[32], b[32], c[32];
   tfc_page_add(
-      p, "<h2>Devices</h2>\n<p>Under the answer, over its traced steps.</p>\n<div "
-         "class=\"scroll\"><table><thead><tr><th>device</th>"
-         "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
-         "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"
-         "<tbody>\n");
+      p,
+      "<h2>Devices</h2>\n<p>Under the answer, over its traced steps%s.</p>\n<div "
+      "class=\"scroll\"><table><thead><tr><th>device</th>"
+      "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
+      "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"
+      "<tbody>\n",
+      tfc_report_simulated(p->store, &p->args));
   for (uint32_t r = 0; r < t->row_count; r++) {
     double busy = tfc_table_number(t, r, "busy_percent"), cores = tfc_table_number(t, r, "cores");
     tfc_str label = tfc_table_text(t, r, "label");
@@ -68,7 +70,7 @@ void tfc_page_devices(struct tfc_page *p) {
     tfc_page_add(p, "</td><td class=\"note\">");
     tfc_page_escaped(p, tfc_table_text(t, r, "model"));
     tfc_page_add(p, "</td><td class=\"n\">");
-    if (cores == cores) tfc_page_add(p, "%.0f", cores);
+    if (cores > 0) tfc_page_add(p, "%.0f", cores);
     tfc_page_add(p, "</td><td class=\"n\">");
     if (busy == busy) tfc_page_add(p, "%.0f %%", busy);
     tfc_page_add(p, "</td><td style=\"width:16%%\">");
@@ -88,9 +90,8 @@ void tfc_page_devices(struct tfc_page *p) {
     tfc_page_escaped(p, label);
     tfc_page_add(p, "</span></td></tr>\n");
   }
-  tfc_page_add(p, "</tbody></table></div>\n<details><summary>The query behind this table</summary><pre>");
-  tfc_page_escaped(p, tfc_str_from(tfc_report_sql_devices));
-  tfc_page_add(p, "</pre></details>\n");
+  tfc_page_add(p, "</tbody></table></div>\n");
+  tfc_page_query(p, "The query behind this table", tfc_report_sql_devices);
   tfc_str how = tfc_report_virtual_transfers(p->store, &p->args);
   if (how.size) tfc_page_add(p, "<p>A tensor from one virtual device to another: %.*s.</p>\n", TFC_STR_ARG(how));
   char math[16];
@@ -175,8 +176,10 @@ tfc_status tfc_page_memory(struct tfc_page *p) {
     tfc_page_escaped(p, tfc_table_text(t, r, "node"));
     tfc_page_add(p, "</td></tr>\n");
   }
-  tfc_page_add(p, "</table></div></div>\n<p class=\"note\">All of them: tfc-report memory %lld --csv.</p></section>\n",
-               (long long)p->args.run);
+  tfc_page_add(p, "</table></div></div>\n");
+  if (p->kept)
+    tfc_page_add(p, "<p class=\"note\">All of them: tfc-report memory %lld --csv.</p>", (long long)p->args.run);
+  tfc_page_add(p, "</section>\n");
 out:
   tfc_report_lists_deinit(&lists);
   return s;

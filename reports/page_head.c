@@ -16,13 +16,21 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
 
 // --- Head ------------------------------------------------------------------------------------------------------------
 
+// Nothing was run: what the page shows is a simulation's.
+static bool is_modelled(const struct tfc_page *p) {
+  return tfc_str_is(tfc_page_text(p, "label"), "modelled") && !tfc_page_text(p, "measured_with").size;
+}
+
 // With the throughput objective, what counts is the load of the busiest device; the steps shown on the page ran one at
 // a time.
 static void add_load_verdict(struct tfc_page *p, double answer) {
   double id = tfc_page_number(p, "placement_id"), speedup = tfc_page_number(p, "speedup"),
          low = tfc_page_number(p, "speedup_low");
+  const bool modelled = is_modelled(p);
   char a[32];
   tfc_page_add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
+  if (modelled && p->document && p->document->value_us == p->document->value_us)
+    tfc_page_add(p, "It is <strong>%s</strong>, as simulated. ", tfc_html_us(a, p->document->value_us));
   for (uint32_t r = 0; r < p->in_flight.row_count; r++) {
     if (tfc_table_number(&p->in_flight, r, "placement_id") != id) continue;
     tfc_page_add(p, "With steps %.*s one ends every <strong>%s</strong>. ",
@@ -33,7 +41,9 @@ static void add_load_verdict(struct tfc_page *p, double answer) {
   if (speedup == speedup) tfc_page_add(p, "Against the best single device: %.2f times", speedup);
   if (speedup == speedup && low == low)
     tfc_page_add(p, " (95&nbsp;%% interval %.2f to %.2f)", low, tfc_page_number(p, "speedup_high"));
-  tfc_page_add(p, "%s The steps below ran one at a time: <strong>%s</strong> each.</p>\n",
+  tfc_page_add(p,
+               modelled ? "%s One step by itself, which is shown below, would take <strong>%s</strong>.</p>\n"
+                        : "%s The steps below ran one at a time: <strong>%s</strong> each.</p>\n",
                speedup == speedup ? "." : "", tfc_html_us(a, answer));
 }
 
@@ -52,7 +62,18 @@ static void add_verdict(struct tfc_page *p) {
     return;
   }
   tfc_page_add(p, "<p class=\"verdict\">");
-  if (single == single && low == low && low > 1)
+  if (single == single && is_modelled(p) && single > answer)
+    tfc_page_add(p,
+                 "In the simulation a step takes <strong>%s</strong> under the placement that was found, %.2f times "
+                 "faster than on the best single device. Nothing was run.",
+                 tfc_html_us(a, answer), single / answer);
+  else if (single == single && is_modelled(p))
+    tfc_page_add(
+        p,
+        "In the simulation nothing beats the best single device: a step takes <strong>%s</strong>. Nothing was "
+        "run.",
+        tfc_html_us(a, answer));
+  else if (single == single && low == low && low > 1)
     tfc_page_add(
         p,
         "A step takes <strong>%s</strong> under the placement that was found: %.2f times faster than on the best "
@@ -65,7 +86,8 @@ static void add_verdict(struct tfc_page *p) {
                  "<strong>%s</strong>%s.",
                  tfc_html_us(a, answer), low == low ? "" : ", and no interval was measured");
   else
-    tfc_page_add(p, "A step takes <strong>%s</strong>.", tfc_html_us(a, answer));
+    tfc_page_add(p, "%s takes <strong>%s</strong>.", is_modelled(p) ? "In the simulation a step" : "A step",
+                 tfc_html_us(a, answer));
   if (whole == whole && whole < answer)
     tfc_page_add(p, " The undivided machine, as one device, is faster still: %s.", tfc_html_us(a, whole));
   tfc_page_add(p, "</p>\n");
@@ -80,21 +102,28 @@ void tfc_page_head(struct tfc_page *p) {
   if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
   tfc_page_add(p, "<header><h1>");
   tfc_page_escaped(p, tfc_page_base_name(tfc_page_text(p, "graph")));
-  tfc_page_add(p, " on %u device%s</h1>\n<p>Run %lld of ", p->devices.row_count, p->devices.row_count == 1 ? "" : "s",
-               (long long)p->args.run);
-  tfc_page_escaped(p, tfc_page_base_name(tfc_str_from(tfc_store_path(p->store))));
-  tfc_page_add(p, ", %s%s", when, wall == wall ? "" : ", not ended");
-  if (wall == wall) tfc_page_add(p, ", took %s", tfc_html_us(a, wall * 1e6));
+  tfc_page_add(p, " on %u device%s</h1>\n<p>", p->devices.row_count, p->devices.row_count == 1 ? "" : "s");
+  if (p->kept) {
+    tfc_page_add(p, "Run %lld of ", (long long)p->args.run);
+    tfc_page_escaped(p, tfc_page_base_name(tfc_str_from(tfc_store_path(p->store))));
+    tfc_page_add(p, ", ");
+  }
+  tfc_page_add(p, "%s%s", when, wall == wall ? "" : ", not ended");
+  if (wall == wall && p->kept) tfc_page_add(p, ", took %s", tfc_html_us(a, wall * 1e6));
   tfc_page_add(p, ". Times are <span class=\"tag%s\">",
                tfc_str_is(tfc_page_text(p, "label"), "measured") ? "" : " odd");
   tfc_page_escaped(p, tfc_page_text(p, "label"));
   tfc_page_add(p, "</span></p></header>\n");
   add_verdict(p);
   tfc_page_add(p, "<div class=\"cards\">\n");
-  snprintf(text, sizeof text, "a step, median of %.0f; quartiles %s", tfc_page_number(p, "step_count"),
-           tfc_html_us(a, tfc_page_number(p, "step_q1_us")));
-  size_t n = strlen(text);
-  snprintf(text + n, sizeof text - n, " to %s", tfc_html_us(a, tfc_page_number(p, "step_q3_us")));
+  if (is_modelled(p)) {
+    snprintf(text, sizeof text, "a step, simulated");
+  } else {
+    snprintf(text, sizeof text, "a step, median of %.0f; quartiles %s", tfc_page_number(p, "step_count"),
+             tfc_html_us(a, tfc_page_number(p, "step_q1_us")));
+    size_t n = strlen(text);
+    snprintf(text + n, sizeof text - n, " to %s", tfc_html_us(a, tfc_page_number(p, "step_q3_us")));
+  }
   if (answer == answer) add_card(p, " main", tfc_html_us(a, answer), text);
   static const struct {
     const char *column, *text;

@@ -315,7 +315,7 @@ static void add_boxes(struct map *m, int which) {
                  100 * b->w / NOMINAL_WIDTH, b->h);
     if (!b->child_count) add_colours(m, index, which, &moved);
     tfc_page_add(p, "\"");
-    if (moved > 0.001 * b->us) tfc_page_add(p, " data-moved=\"%.0f\"", 100 * moved / b->us);
+    if (moved > 0.001 * b->us && b->w >= 4 && b->h >= 4) tfc_page_add(p, " data-moved=\"%.0f\"", 100 * moved / b->us);
     tfc_page_add(p, " title=\"");
     if (!b->gathered) tfc_page_escaped(p, tfc_str_sub(m->members[b->begin].name, 0, b->prefix));
     tfc_page_add(p, " %s\">", tfc_show_us(a, b->us));
@@ -442,7 +442,7 @@ static void add_legend(struct map *m) {
     tfc_page_add(p, "<span><i class=\"key d%u\"></i>", tfc_palette_device(name));
     tfc_page_escaped(p, name);
     tfc_page_add(p, " %s", tfc_show_us(a, us[0]));
-    if (m->has_rival) tfc_page_add(p, " (%s)", tfc_show_us(a, us[1]));
+    if (m->has_rival) tfc_page_add(p, ", expert %s", tfc_show_us(a, us[1]));
     tfc_page_add(p, "</span> ");
   }
   if (m->has_rival) tfc_page_add(p, "<span><i class=\"key moved\"></i>not where the expert has it</span>");
@@ -512,7 +512,7 @@ tfc_status tfc_page_map(struct tfc_page *p) {
            (long long)p->args.run, (long long)p->args.placement, (long long)p->args.other);
   struct tfc_text queries = {0};
   tfc_text_printf(&queries, "%s;\n%s;\n%s;\n", sql_placed, sql_rival, sql_edges);
-  if (queries.data) tfc_html_query(p->out, summary, queries.data);
+  if (queries.data) tfc_page_query(p, summary, queries.data);
   tfc_text_deinit(&queries);
   tfc_page_add(p, "</section>\n");
 out:

@@ -145,11 +145,11 @@ void tfc_page_nodes(struct tfc_page *p) {
       tfc_page_add(p, "–");
     tfc_page_add(p, "</td><td class=\"n\">%s</td></tr>\n", tfc_html_us(b, tfc_table_number(t, r, "slack_us")));
   }
-  tfc_page_add(p,
-               "</tbody></table></div>\n<p class=\"note\" id=\"more\">%u operations%s; all with tfc-report nodes %lld "
-               "--csv.</p>\n",
-               t->row_count, t->row_count > SHOWN ? ", the first 40 of them here" : "", (long long)p->args.run);
-  tfc_html_query(p->out, "The query behind this table", tfc_report_sql_nodes);
+  tfc_page_add(p, "</tbody></table></div>\n<p class=\"note\" id=\"more\">%u operations%s", t->row_count,
+               t->row_count > SHOWN ? ", the first 40 of them here" : "");
+  if (p->kept) tfc_page_add(p, "; all with tfc-report nodes %lld --csv", (long long)p->args.run);
+  tfc_page_add(p, ".</p>\n");
+  tfc_page_query(p, "The query behind this table", tfc_report_sql_nodes);
   tfc_page_add(p, "</section>\n");
   add_data(p);
 }

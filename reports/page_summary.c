@@ -32,11 +32,11 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
     // These two are not types of operations.
     const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers");
     if (other)
-      tfc_page_add(p, "<tr><td><i class=\"key\"></i>");
+      tfc_page_add(p, "<tr><td class=\"keyed\"><i class=\"key\"></i><span>");
     else
-      tfc_page_add(p, "<tr><td><i class=\"key f%u\"></i>", tfc_palette_family(op));
+      tfc_page_add(p, "<tr><td class=\"keyed\"><i class=\"key f%u\"></i><span>", tfc_palette_family(op));
     tfc_page_escaped(p, op.size ? op : TFC_STR("operations"));
-    tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%.1f %%</td></tr>\n",
+    tfc_page_add(p, "</span></td><td class=\"n\">%s</td><td class=\"n\">%.1f %%</td></tr>\n",
                  tfc_show_us(a, tfc_table_number(types, r, "time_us")), tfc_table_number(types, r, "percent"));
   }
   tfc_page_add(p, "</table>\n");
@@ -104,7 +104,7 @@ tfc_status tfc_page_summary(struct tfc_page *p) {
   tfc_text_printf(&queries,
                   "%s;\n%s;\n-- gaps and the path: tfc-report gaps RUN --csv, tfc-report critical RUN --csv\n",
                   tfc_report_sql_pairs, tfc_report_sql_rates);
-  if (queries.data) tfc_html_query(p->out, "The queries behind this", queries.data);
+  if (queries.data) tfc_page_query(p, "The queries behind this", queries.data);
   tfc_page_add(p, "</section>\n");
 out:
   tfc_text_deinit(&queries);

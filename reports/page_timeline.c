@@ -164,6 +164,6 @@ void tfc_page_timeline(struct tfc_page *p) {
   char summary[160];
   snprintf(summary, sizeof summary, "The queries behind this plot (:run = %lld, :placement = %lld, :step = %lld)",
            (long long)p->args.run, (long long)p->args.placement, (long long)p->args.step);
-  tfc_html_query(p->out, summary, queries);
+  tfc_page_query(p, summary, queries);
   tfc_page_add(p, "</section>\n");
 }

@@ -18,12 +18,7 @@ TFC_MUST_USE tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id
 TFC_MUST_USE tfc_status tfc_report_page(struct tfc_store *store, int64_t run_id, const char *dir);
 TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
-// The same for a placement on a described machine. No database has it: everything comes from the answer
-// (placer/place.h).
-struct tfc_place_outcome;
-TFC_MUST_USE tfc_status tfc_report_modelled(const struct tfc_place_outcome *outcome, const char *dir);
-
-// The same for simulated replicas (placer/replicas/sweep.h).
+// The page of simulated replicas (placer/replicas/sweep.h).
 struct tfc_sweep;
 struct tfc_report_replicas_page {
   const char *graph, *machine;

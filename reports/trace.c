@@ -1,6 +1,7 @@
 // Chrome's trace format: a process for each device, with one row for operations and one for what the device receives;
 // flow arrows from producers through transfers to consumers; a counter for each device that is 1 while it is busy. The
 // traced steps follow each other on one time axis, and each is an event of a separate process.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -11,15 +12,40 @@
 #include "runtime/base/file.h"
 
 static void add_escaped(struct tfc_text *out, tfc_str text) {
+  size_t from = 0;
   for (size_t i = 0; i < text.size; i++) {
     unsigned char c = (unsigned char)text.data[i];
-    if (c == '"' || c == '\\')
-      tfc_text_printf(out, "\\%c", c);
-    else if (c < ' ')
-      tfc_text_printf(out, "\\u%04x", c);
-    else
-      tfc_text_add(out, (tfc_str){text.data + i, 1});
+    if (c >= ' ' && c != '"' && c != '\\') continue;
+    tfc_text_add(out, (tfc_str){text.data + from, i - from});
+    tfc_text_printf(out, c < ' ' ? "\\u%04x" : "\\%c", c);
+    from = i + 1;
   }
+  tfc_text_add(out, (tfc_str){text.data + from, text.size - from});
+}
+
+// A trace has millions of numbers: they are written without a format.
+static void add_literal(struct tfc_text *out, const char *text) {
+  tfc_text_add(out, tfc_str_from(text));
+}
+static char *digits_before(char *end, uint64_t value, int least) {
+  do {
+    *--end = (char)('0' + value % 10);
+    value /= 10, least--;
+  } while (value || least > 0);
+  return end;
+}
+static void add_integer(struct tfc_text *out, int64_t value) {
+  char text[24], *at = digits_before(text + sizeof text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
+  if (value < 0) *--at = '-';
+  tfc_text_add(out, (tfc_str){at, (size_t)(text + sizeof text - at)});
+}
+static void add_ns(struct tfc_text *out, int64_t ns) { // in microseconds
+  const uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+  char text[32], *at = digits_before(text + sizeof text, size % 1000, 3);
+  *--at = '.';
+  at = digits_before(at, size / 1000, 1);
+  if (ns < 0) *--at = '-';
+  tfc_text_add(out, (tfc_str){at, (size_t)(text + sizeof text - at)});
 }
 
 static tfc_status gzip_text(const struct tfc_text *text, struct tfc_text *out) {
@@ -48,82 +74,89 @@ struct writer {
 };
 
 // Writes an event up to its name; the caller adds the rest and the closing brace.
-static void begin_event(struct writer *w, const char *phase, int64_t pid, int tid, double us) {
-  tfc_text_printf(&w->text, "%s{\"ph\": \"%s\", \"pid\": %lld, \"tid\": %d, \"ts\": %.3f", w->events++ ? ",\n" : "",
-                  phase, (long long)pid, tid, us);
+static void begin_event(struct writer *w, const char *phase, int64_t pid, int tid, int64_t ns) {
+  struct tfc_text *t = &w->text;
+  add_literal(t, w->events++ ? ",\n{\"ph\": \"" : "{\"ph\": \"");
+  add_literal(t, phase);
+  add_literal(t, "\", \"pid\": "), add_integer(t, pid);
+  add_literal(t, ", \"tid\": "), add_integer(t, tid);
+  add_literal(t, ", \"ts\": "), add_ns(t, ns);
+}
+static void begin_slice(struct writer *w, int64_t pid, int tid, int64_t ns, int64_t took_ns, const char *category) {
+  begin_event(w, "X", pid, tid, ns);
+  add_literal(&w->text, ", \"dur\": "), add_ns(&w->text, took_ns);
+  add_literal(&w->text, ", \"cat\": \""), add_literal(&w->text, category);
+  add_literal(&w->text, "\", \"name\": \"");
 }
 static void add_name(struct writer *w, int64_t pid, int tid, tfc_str name, tfc_str label) {
   begin_event(w, "M", pid, tid, 0);
   tfc_text_printf(&w->text, ", \"name\": \"%s\", \"args\": {\"name\": \"", tid ? "thread_name" : "process_name");
   add_escaped(&w->text, name);
   if (label.size) tfc_text_printf(&w->text, " (%.*s)", TFC_STR_ARG(label));
-  tfc_text_printf(&w->text, "\"}}");
+  add_literal(&w->text, "\"}}");
 }
 // A flow arrow from the end of one slice to the beginning of another: viewers attach it to the slice that contains the
 // time.
-static void add_flow(struct writer *w, int64_t from_pid, int from_tid, double from_us, int64_t to_pid, int to_tid,
-                     double to_us) {
+static void add_flow(struct writer *w, int64_t from_pid, int from_tid, int64_t from_ns, int64_t to_pid, int to_tid,
+                     int64_t to_ns) {
+  static const char tail[] = ", \"cat\": \"tensor\", \"name\": \"tensor\"}";
   w->flows++;
-  begin_event(w, "s", from_pid, from_tid, from_us);
-  tfc_text_printf(&w->text, ", \"id\": %llu, \"cat\": \"tensor\", \"name\": \"tensor\"}", (unsigned long long)w->flows);
-  begin_event(w, "f", to_pid, to_tid, to_us);
-  tfc_text_printf(&w->text, ", \"bp\": \"e\", \"id\": %llu, \"cat\": \"tensor\", \"name\": \"tensor\"}",
-                  (unsigned long long)w->flows);
+  begin_event(w, "s", from_pid, from_tid, from_ns);
+  add_literal(&w->text, ", \"id\": "), add_integer(&w->text, (int64_t)w->flows), add_literal(&w->text, tail);
+  begin_event(w, "f", to_pid, to_tid, to_ns);
+  add_literal(&w->text, ", \"bp\": \"e\", \"id\": "), add_integer(&w->text, (int64_t)w->flows);
+  add_literal(&w->text, tail);
 }
-static void add_memory(struct writer *w, const struct tfc_table *levels, double at) {
+static void add_memory(struct writer *w, const struct tfc_table *levels, int64_t at) {
   for (uint32_t r = 0; r < levels->row_count; r++) {
-    begin_event(w, "C", tfc_table_cell(levels, r, 0)->integer + 1, 0, at + tfc_table_cell(levels, r, 1)->real);
-    tfc_text_printf(&w->text, ", \"name\": \"memory\", \"args\": {\"bytes\": %lld}}",
-                    (long long)tfc_table_cell(levels, r, 2)->integer);
+    begin_event(w, "C", tfc_table_cell(levels, r, 0)->integer + 1, 0,
+                at + llround(1e3 * tfc_table_cell(levels, r, 1)->real));
+    add_literal(&w->text, ", \"name\": \"memory\", \"args\": {\"bytes\": ");
+    add_integer(&w->text, tfc_table_cell(levels, r, 2)->integer), add_literal(&w->text, "}}");
   }
 }
-static void add_busy(struct writer *w, int64_t pid, double us, int busy) {
-  begin_event(w, "C", pid, 0, us);
-  tfc_text_printf(&w->text, ", \"name\": \"busy\", \"args\": {\"busy\": %d}}", busy);
+static void add_busy(struct writer *w, int64_t pid, int64_t ns, bool busy) {
+  begin_event(w, "C", pid, 0, ns);
+  add_literal(&w->text, ", \"name\": \"busy\", \"args\": {\"busy\": ");
+  add_literal(&w->text, busy ? "1}}" : "0}}");
 }
 
 enum { OPERATIONS = 1, ARRIVING = 2 };
 
-static double us_of(int64_t ns) {
-  return (double)ns * 1e-3;
-}
-
-// Writes one step, which began `at` microseconds after the first one. Device d is process d + 1.
-static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step, double at, double step_us,
+// Writes one step, which began `at` nanoseconds after the first one. Device d is process d + 1.
+static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step, int64_t at, int64_t step_ns,
                      int64_t devices) {
-  begin_event(w, "X", 0, OPERATIONS, at);
-  tfc_text_printf(&w->text, ", \"dur\": %.3f, \"cat\": \"step\", \"name\": \"step %lld\"}", step_us, (long long)step);
+  begin_slice(w, 0, OPERATIONS, at, step_ns, "step");
+  add_literal(&w->text, "step "), add_integer(&w->text, step), add_literal(&w->text, "\"}");
   for (uint32_t i = 0; i < t->op_count; i++) {
     const struct tfc_traced_op *o = &t->ops[i];
-    begin_event(w, "X", o->device + 1, OPERATIONS, at + us_of(o->start));
-    tfc_text_printf(&w->text, ", \"dur\": %.3f, \"cat\": \"op\", \"name\": \"", us_of(o->end - o->start));
+    begin_slice(w, o->device + 1, OPERATIONS, at + o->start, o->end - o->start, "op");
     add_escaped(&w->text, tfc_table_text(&t->op_rows, i, "op"));
-    tfc_text_printf(&w->text, "\", \"args\": {\"node\": \"");
+    add_literal(&w->text, "\", \"args\": {\"node\": \"");
     add_escaped(&w->text, tfc_table_text(&t->op_rows, i, "node"));
-    tfc_text_printf(&w->text, "\", \"step\": %lld}}", (long long)step);
+    add_literal(&w->text, "\", \"step\": "), add_integer(&w->text, step), add_literal(&w->text, "}}");
   }
   for (uint32_t i = 0; i < t->transfer_count; i++) {
     const struct tfc_traced_transfer *x = &t->transfers[i];
-    begin_event(w, "X", x->target + 1, ARRIVING, at + us_of(x->start));
-    tfc_text_printf(&w->text, ", \"dur\": %.3f, \"cat\": \"transfer\", \"name\": \"from ", us_of(x->end - x->start));
-    add_escaped(&w->text, tfc_table_text(&t->transfer_rows, i, "source"));
-    tfc_text_printf(&w->text, "\", \"args\": {\"tensor\": \"");
+    begin_slice(w, x->target + 1, ARRIVING, at + x->start, x->end - x->start, "transfer");
+    add_literal(&w->text, "from "), add_escaped(&w->text, tfc_table_text(&t->transfer_rows, i, "source"));
+    add_literal(&w->text, "\", \"args\": {\"tensor\": \"");
     add_escaped(&w->text, tfc_table_text(&t->transfer_rows, i, "node"));
-    tfc_text_printf(&w->text, ":%d\", \"bytes\": %lld, \"step\": %lld}}", x->output, (long long)x->bytes,
-                    (long long)step);
+    add_literal(&w->text, ":"), add_integer(&w->text, x->output);
+    add_literal(&w->text, "\", \"bytes\": "), add_integer(&w->text, x->bytes);
+    add_literal(&w->text, ", \"step\": "), add_integer(&w->text, step), add_literal(&w->text, "}}");
     uint32_t producer = t->op_count; // the producer's last run that began before the transfer
     for (uint32_t k = 0; k < t->op_count && t->ops[k].start <= x->start; k++)
       if (t->ops[k].node == x->node && t->ops[k].device == x->source) producer = k;
     if (producer < t->op_count)
-      add_flow(w, x->source + 1, OPERATIONS, at + us_of(t->ops[producer].start), x->target + 1, ARRIVING,
-               at + us_of(x->start));
+      add_flow(w, x->source + 1, OPERATIONS, at + t->ops[producer].start, x->target + 1, ARRIVING, at + x->start);
   }
   for (uint32_t i = 0; i < t->link_count; i++) {
     const struct tfc_traced_link *l = &t->links[i];
     if (l->transfer < 0) continue;
     const struct tfc_traced_op *o = &t->ops[l->op];
-    add_flow(w, o->device + 1, ARRIVING, at + us_of(t->transfers[l->transfer].start), o->device + 1, OPERATIONS,
-             at + us_of(o->start));
+    add_flow(w, o->device + 1, ARRIVING, at + t->transfers[l->transfer].start, o->device + 1, OPERATIONS,
+             at + o->start);
   }
   for (int64_t d = 0; d < devices; d++) {
     int64_t until = -1;
@@ -131,12 +164,12 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
       const struct tfc_traced_op *o = &t->ops[i];
       if (o->device != d) continue;
       if (o->start > until) {
-        if (until >= 0) add_busy(w, d + 1, at + us_of(until), 0);
-        add_busy(w, d + 1, at + us_of(o->start), 1);
+        if (until >= 0) add_busy(w, d + 1, at + until, false);
+        add_busy(w, d + 1, at + o->start, true);
       }
       if (o->end > until) until = o->end;
     }
-    if (until >= 0) add_busy(w, d + 1, at + us_of(until), 0);
+    if (until >= 0) add_busy(w, d + 1, at + until, false);
   }
 }
 
@@ -206,9 +239,9 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const struc
   for (uint32_t r = 0; r < steps.row_count; r++) {
     args.step = tfc_table_cell(&steps, r, 0)->integer;
     if (args.step < options->first || args.step > options->last) continue;
-    const double at = tfc_table_cell(&steps, r, 1)->real - tfc_table_cell(&steps, 0, 1)->real;
+    const int64_t at = llround(1e3 * (tfc_table_cell(&steps, r, 1)->real - tfc_table_cell(&steps, 0, 1)->real));
     TFC_TRY(s, tfc_traced_load_step(store, &args, &edges, &traced));
-    add_step(&w, &traced, args.step, at, tfc_table_cell(&steps, r, 2)->real, device_count);
+    add_step(&w, &traced, args.step, at, llround(1e3 * tfc_table_cell(&steps, r, 2)->real), device_count);
     tfc_traced_deinit(&traced);
     if (written++ >= MEMORY_STEPS) continue;
     TFC_TRY(s, tfc_report_memory_levels(store, &args, &levels));

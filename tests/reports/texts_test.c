@@ -379,7 +379,7 @@ static void page(void **state) {
             "single:cpu:0|1.200 ms||1.100 ms – 1.300 ms|30|2.00× faster|1.180 ms|–|measured |\n"
             "single:cpu:1|–|||||1.180 ms|–|no fit measured cpu:1: needs 2.0 MB, its limit is 1.0 MB|\n"
             "etf|–|||||640.0 us|–|modelled |\n");
-  html_says(html.data, "<h2>Devices</h2>", "<details>",
+  html_says(html.data, "<h2>Devices</h2>", "<details",
             "Under the answer, over its traced steps.\n"
             "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
             "cpu:0|model|1|75 %||3|2.0 kB|15.0 kB|1.0 MB|measured|\n"
@@ -425,52 +425,63 @@ static void page(void **state) {
   tfc_text_deinit(&html);
 }
 
+// A page of a database in memory: what it says is simulated, nothing asks for a database that nobody has.
 static void modelled_page(void **state) {
   (void)state;
-  char dir[96], file[128], summary[] = "best: 2 < 3", note[] = "no time";
-  struct tfc_search_entry entries[] = {{.algorithm = "etf", .value = 200000000, .evaluations = 7, .seconds = 0.25},
-                                       {.algorithm = "heft", .value = 300000000, .excess = 5, .evaluations = 1},
-                                       {.algorithm = "metis", .value = TFC_TIME_MAX},
-                                       {.algorithm = "dp", .value = TFC_TIME_MAX, .note = note}};
-  struct tfc_place_outcome outcome = {.search = {.entries = entries, .entry_count = 4}, .summary = summary};
+  static const char costs[] =
+      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+      "{\"name\": \"net/a\", \"time_us\": {\"acc\": 100}}, {\"name\": \"net/b\", \"time_us\": {\"acc\": 200}},"
+      "{\"name\": \"net/c\", \"time_us\": {\"acc\": 300}, \"memory\": 1000}, {\"name\": \"d<e>\", \"time_us\": "
+      "{\"acc\": "
+      "50}}], \"edges\": [{\"from\": \"net/a\", \"to\": \"net/b\", \"bytes\": 5000}, {\"from\": \"net/a\", \"to\": "
+      "\"net/c\", \"bytes\": 5000}, {\"from\": \"net/b\", \"to\": \"d<e>\", \"bytes\": 7000}, {\"from\": \"net/c\", "
+      "\"to\": \"d<e>\", \"bytes\": 7000}]}";
+  static const char machine[] =
+      "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, memory: 1MB, "
+      "count: 2}\nlinks:\n  - {from: \"*\", to: \"*\", latency: 10us}\n";
+  char graph_path[128], machine_path[128], dir[96], file[128];
   struct tfc_file html = {0};
+  struct tfc_place_outcome outcome = {0};
+  snprintf(graph_path, sizeof graph_path, "%s/costs.json", folder);
+  snprintf(machine_path, sizeof machine_path, "%s/m.yaml", folder);
   snprintf(dir, sizeof dir, "%s/modelled", folder);
   snprintf(file, sizeof file, "%s/index.html", dir);
-  assert_ok(tfc_placement_parse(tfc_str_from(answer), "answer", &outcome.placement));
-  assert_ok(tfc_report_modelled(&outcome, dir));
+  assert_ok(tfc_file_write(graph_path, tfc_str_from(costs)));
+  assert_ok(tfc_file_write(machine_path, tfc_str_from(machine)));
+  const struct tfc_place_options options = {.graph = graph_path,
+                                            .machine = machine_path,
+                                            .record = true,
+                                            .search = {.algorithms = "heft", .evaluations = 10, .threads = 1}};
+  assert_ok(tfc_place_modelled(&options, &outcome));
+  assert_ok(tfc_report_page(outcome.record, -1, dir));
   assert_ok(tfc_file_map(file, &html));
   char *text = strndup((const char *)html.data, html.size);
   html_check(text);
-  html_says(text, "<body>", "</body>",
-            "a&lt;b&gt;.json\n"
-            "A step of 6 nodes on 2 devices, modelled: nothing was run.\n"
-            "best: 2 &lt; 3\n"
-            "200.0 us; 3 transfers, 7.0 kB.\n"
-            "Algorithms\n"
-            "algorithm|value|evaluations|seconds||\n"
-            "etf|200.0 us|7|0.25||\n"
-            "heft|300.0 us|1|0.00|does not fit in memory|\n"
-            "metis|–|0|0.00|nothing legal|\n"
-            "dp|–|0|0.00|no time|\n"
-            "Rivals\n"
-            "rival|value||\n"
-            "single:cpu:0|400.0 us|one|\n"
-            "expert|–|not there|\n"
-            "Devices\n"
-            "device|nodes|busy|share|memory|\n"
-            "cpu:0|2|150.0 us|75.0 %|2.0 kB|\n"
-            "cpu:1|1|50.0 us|25.0 %|1.0 kB|\n"
-            "What the step waits for\n"
-            "node, or the tensor of|transfer|starts|ends|\n"
-            "net/a|cpu:0 → cpu:0|0.00 us|100.0 us|\n"
-            "net/a|cpu:0 → cpu:1|100.0 us|150.0 us|\n"
-            "net/d||150.0 us|170.0 us|\n"
-            "gone||170.0 us|200.0 us|\n");
-  assert_non_null(strstr(text, "<meter max=\"100\" value=\"75.0\">"));
-  assert_non_null(strstr(text, "<meter max=\"100\" value=\"25.0\">"));
+  html_says(text, "<p class=\"verdict\">", "</p>",
+            "In the simulation a step takes 450.0 us under the placement that was found, 1.44 times faster than on the "
+            "best single device. Nothing was run.");
+  html_says(
+      text, "<div class=\"cards\">", "</div>\n</div>",
+      "450.0 usa step, simulated 1.44×against the best single device (650.0 us) 0 %above the lower bound of 450.0 us "
+      "(critical path)");
+  html_says(text, "<h2>Devices</h2>", "</table>",
+            "Under the answer, over its traced steps (simulated).\n"
+            "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
+            "acc:0|||100 %||3|7.0 kB|1.0 kB|1.0 MB|modelled|\n"
+            "acc:1|||44 %||1|5.0 kB|0 B|1.0 MB|modelled|\n");
+  html_says(text, "<p>Why they stood still", "</table>",
+            ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
+            "done before the step. Shares of the step.\n"
+            "device|launch|transfer|another device|end of step|longest launch|\n"
+            "acc:0|0.0 %|0.0 %|0.0 %|0.0 %|0.0 us|\n"
+            "acc:1|0.0 %|2.2 %|22.2 %|31.1 %|0.0 us|\n");
+  assert_null(strstr(text, "tfc-report"));
+  assert_null(strstr(text, "queries behind"));
+  assert_non_null(strstr(text, "<div class=\"timeline\""));
+  assert_non_null(strstr(text, "d&lt;e&gt;"));
   free(text);
   tfc_file_unmap(&html);
-  tfc_placement_free(outcome.placement);
+  tfc_place_outcome_deinit(&outcome);
 }
 
 int main(void) {

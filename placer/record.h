@@ -1,0 +1,28 @@
+// Record: a modelled answer as a run of a database, so that what shows runs can show it: the graph, the machine, the
+// answer's simulated step operation by operation, rivals, and what each algorithm found.
+//
+//   TFC_TRY(s, tfc_store_open_memory(&store));
+//   TFC_TRY(s, tfc_record_write(&(struct tfc_record){.problem = p, .answer = &best, .document = file}, store, &run));
+//   TFC_TRY(s, tfc_report_page(store, run, "costs.report"));
+#ifndef TFC_PLACER_RECORD_H
+#define TFC_PLACER_RECORD_H
+
+#include "placer/model/placement.h"
+#include "placer/search/search.h"
+#include "profiler/store.h"
+
+struct tfc_record {
+  const struct tfc_problem *problem;
+  const struct tfc_solution *answer, *expert; // expert NULL: there is none
+  const struct tfc_placement *document;       // the answer's
+  const struct tfc_search_outcome *search;    // NULL: nothing was searched
+  const char *graph, *command, *message;      // command and message NULL: none
+  const tfc_str *ops;                         // [node of the problem] type of operation; NULL: not known
+  const double *flops, *bytes;                // [node of the problem] of one run; NULL: not known
+};
+// `store` is open for writing. Steps of graphs with more than TFC_RECORD_MOST nodes are stored without their
+// operations.
+enum { TFC_RECORD_MOST = 25000 };
+TFC_MUST_USE tfc_status tfc_record_write(const struct tfc_record *record, struct tfc_store *store, int64_t *out_run);
+
+#endif
