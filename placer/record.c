@@ -161,7 +161,8 @@ static tfc_status add_others(const struct writer *w) {
     const struct tfc_search_entry *e = &w->r->search->entries[i];
     char note[128];
     const bool legal = e->value != TFC_TIME_MAX;
-    snprintf(note, sizeof note, "%llu evaluations, %.2f s%s%s", (unsigned long long)e->evaluations, e->seconds,
+    snprintf(note, sizeof note, "%llu evaluation%s, %.2f s%s%s", (unsigned long long)e->evaluations,
+             e->evaluations == 1 ? "" : "s", e->seconds,
              e->note ? ": "
              : legal ? ""
                      : ": nothing legal",

@@ -20,11 +20,13 @@ static void add_results(struct tfc_page *p) {
   }
   tfc_page_add(
       p,
-      "<h2>The answer and its rivals</h2>\n<p>Medians of timed steps, first operation's start to last operation's end; "
-      "rows without steps were only simulated.</p>\n<div class=\"scroll\"><table><thead><tr><th>placement</th><th "
+      "<h2>The answer and its rivals</h2>\n<p>%s.</p>\n<div class=\"scroll\"><table><thead><tr><th>placement</th><th "
       "class=\"n\">step</th>"
       "<th></th><th class=\"n\">quartiles</th><th class=\"n\">steps</th><th class=\"n\">answer is</th>"
-      "<th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr></thead><tbody>\n");
+      "<th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr></thead><tbody>\n",
+      p->kept ? "Medians of timed steps, first operation's start to last operation's end; rows without steps were only "
+                "simulated"
+              : "Rows without a step are what each algorithm found by itself");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double us = tfc_table_number(t, r, "step_median_us"), steps = tfc_table_number(t, r, "step_count"),
            moved = tfc_table_number(t, r, "transfer_bytes");
@@ -58,9 +60,12 @@ static void add_results(struct tfc_page *p) {
       tfc_page_escaped(p, state);
       tfc_page_add(p, "</span> ");
     }
-    tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
-    tfc_page_escaped(p, label);
-    tfc_page_add(p, "</span> <span class=\"note why\">");
+    if (p->kept) { // else all of it is modelled
+      tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
+      tfc_page_escaped(p, label);
+      tfc_page_add(p, "</span> ");
+    }
+    tfc_page_add(p, "<span class=\"note why\">");
     tfc_page_escaped(p, message);
     tfc_page_add(p, "</span></td></tr>\n");
   }
