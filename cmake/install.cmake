@@ -71,6 +71,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/tfc_python/tfc DESTINATION lib/python3/dis
 if(NOT TFC_FUZZ)
   add_custom_target(wheel COMMAND python3 ${CMAKE_SOURCE_DIR}/tfc_python/wheel.py ${CMAKE_BINARY_DIR} ${CMAKE_BINARY_DIR}/wheel
                     DEPENDS tfc ${programs} VERBATIM)
+  add_dependencies(wheel manual)
 endif()
 
 # Packages of Debian: cpack --config build/release/CPackConfig.cmake -G DEB

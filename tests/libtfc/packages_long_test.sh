@@ -33,7 +33,6 @@ python3 "$source/tests/libtfc/bare_root.py" "$dir/root" $debs || fail "no bare s
 mkdir "$dir/root/work" && cp "$source/examples/mlp.pb" "$source/libtfc/tfc.h" "$dir/root/work/"
 cat >"$dir/root/work/try.sh" <<'END'
 set -e
-mount -t proc proc /proc
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive
 cd /work
 dpkg --configure -a >configured 2>&1 || { tail -n 20 configured; echo "what the packages need cannot be configured"; exit 1; }
@@ -51,4 +50,6 @@ ls /usr/share/man/man1/tfc-place.1* /usr/include/tfc.h /usr/lib/pkgconfig/tfc.pc
 dpkg --remove python3-tfc tfc libtfc-dev libtfc >removed 2>&1 || { cat removed; exit 1; }
 [ ! -e /usr/bin/tfc-place ] || { echo "tfc-place is still there after the packages were removed"; exit 1; }
 END
-"${apart[@]}" chroot "$dir/root" /bin/sh /work/try.sh || fail "the packages in a bare system"
+# shellcheck disable=SC2016 # the inner shell's
+"${apart[@]}" sh -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" /bin/sh /work/try.sh' "$dir/root" ||
+  fail "the packages in a bare system"
