@@ -21,7 +21,7 @@ static tfc_status to_bool(struct tfc_kernel_ctx *ctx) {
              x->dtype == TFC_UINT64 || tfc_dtype_is_complex(x->dtype))
       return tfc_status_make(TFC_INVALID_ARGUMENT, "%s cannot be converted to a boolean", tfc_dtype_name(x->dtype));
     else
-      TFC_REAL_CASES(x->dtype, { truth = TFC_GET(*(const S *)x->data) != 0; })
+      OPS_SWITCH(OPS_REALS, x->dtype, { truth = OPS_GET(*(const S *)x->data) != 0; })
   }
   *(bool *)y->data = truth;
   return NULL;
@@ -121,7 +121,7 @@ static const struct tfc_op_def array_facts_rows[] = {
      .inputs = "input: T",
      .outputs = "output: bool",
      .attrs = "T: type",
-     .types = TFC_TYPES_REAL | TFC_TYPE_BIT(TFC_BOOL) | TFC_TYPE_BIT(TFC_STRING),
+     .types = OPS_BITS(OPS_REALS) | TFC_TYPE_BIT(TFC_BOOL) | TFC_TYPE_BIT(TFC_STRING),
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .shape = ops_shape_scalar,
      .kernel = to_bool,
@@ -130,7 +130,7 @@ static const struct tfc_op_def array_facts_rows[] = {
      .inputs = "x: T",
      .outputs = "y: uint8",
      .attrs = "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
-     .types = TFC_TYPES_INT,
+     .types = OPS_BITS(OPS_INTS),
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .shape = ops_shape_same,
      .cost = ops_cost_outputs,

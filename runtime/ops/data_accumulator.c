@@ -84,12 +84,12 @@ static tfc_status accumulator_of(struct tfc_kernel_ctx *ctx, struct accumulator 
 // sum[i] /= divisor of its row.
 static void divide(struct accumulator *a) {
   int64_t n = tfc_tensor_elements(&a->sum), row = a->sparse && a->rows ? n / a->rows : n;
-  TFC_FLOAT_CASES(a->dtype, {
+  OPS_SWITCH(OPS_FLOATS, a->dtype, {
     S *x = a->sum.data;
     for (int64_t i = 0; i < n; i++) {
       S divisor;
-      TFC_PUT(divisor, a->sparse ? a->counts[i / row] : a->count);
-      TFC_PUT(x[i], TFC_GET(x[i]) / TFC_GET(divisor));
+      OPS_PUT(divisor, a->sparse ? a->counts[i / row] : a->count);
+      OPS_PUT(x[i], OPS_GET(x[i]) / OPS_GET(divisor));
     }
   })
 }
@@ -207,10 +207,10 @@ static tfc_status add_dense(struct tfc_kernel_ctx *ctx, struct accumulator *a, c
   }
   if (!tfc_shape_equal(&a->sum.shape, &gradient->shape)) return mismatch(&a->sum.shape, &gradient->shape);
   int64_t n = tfc_tensor_elements(gradient);
-  TFC_FLOAT_CASES(a->dtype, {
+  OPS_SWITCH(OPS_FLOATS, a->dtype, {
     const S *x = gradient->data;
     S *sum = a->sum.data;
-    for (int64_t i = 0; i < n; i++) TFC_PUT(sum[i], TFC_GET(sum[i]) + TFC_GET(x[i]));
+    for (int64_t i = 0; i < n; i++) OPS_PUT(sum[i], OPS_GET(sum[i]) + OPS_GET(x[i]));
   })
   return NULL;
 }
@@ -276,7 +276,7 @@ static tfc_status add_sparse(struct accumulator *a, const struct tfc_tensor *ind
     return s;
   }
   int64_t row = at ? tfc_tensor_elements(&sum) / at : 0, to = 0;
-  TFC_FLOAT_CASES(a->dtype, {
+  OPS_SWITCH(OPS_FLOATS, a->dtype, {
     const S *x = values->data;
     const S *had = a->sum.data;
     S *y = sum.data;
@@ -285,7 +285,7 @@ static tfc_status add_sparse(struct accumulator *a, const struct tfc_tensor *ind
       bool new = i < n && (j >= a->rows || index[i] <= a->indices[j]);
       for (int64_t k = 0; k < row; k++) {
         if (old && new)
-          TFC_PUT(y[to + k], TFC_GET(had[j * row + k]) + TFC_GET(x[i * row + k]));
+          OPS_PUT(y[to + k], OPS_GET(had[j * row + k]) + OPS_GET(x[i * row + k]));
         else
           y[to + k] = old ? had[j * row + k] : x[i * row + k];
       }

@@ -258,7 +258,7 @@ static const struct tfc_op_def data_ragged_rows[] = {
      .outputs = "dense_values_grad: Tvalues",
      .attrs = "Tvalues: type, Tsplits: {int32, int64} = int64",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_to_variant_gradient,
      .kernel = to_variant_gradient},
 };

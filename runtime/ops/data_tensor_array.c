@@ -205,14 +205,14 @@ static tfc_status add_to(struct tfc_kernel_ctx *ctx, struct element *e, const st
   if (v->dtype == TFC_VARIANT) {
     TFC_RETURN_IF_ERROR(tfc_variant_add(ctx, &e->value, v, &sum));
   } else {
-    TFC_KERNEL_CHECK(TFC_TYPES_NUMBER & TFC_TYPE_BIT(v->dtype), "TensorArray cannot add values of type %s",
+    TFC_KERNEL_CHECK(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(v->dtype), "TensorArray cannot add values of type %s",
                      tfc_dtype_name(v->dtype));
     TFC_RETURN_IF_ERROR(tfc_state_tensor(ctx, v->dtype, &v->shape, &sum));
     int64_t n = tfc_tensor_elements(v);
-    TFC_NUMBER_CASES(v->dtype, {
+    OPS_SWITCH(OPS_NUMBERS, v->dtype, {
       const S *a = e->value.data, *b = v->data;
       S *y = sum.data;
-      for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], TFC_GET(a[i]) + TFC_GET(b[i]));
+      for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], OPS_GET(a[i]) + OPS_GET(b[i]));
     })
   }
   tfc_tensor_release(&e->value);

@@ -213,16 +213,17 @@ static tfc_status value_add(struct tfc_kernel_ctx *ctx, const struct tfc_tensor 
     return NULL;
   }
   if (a->dtype == TFC_VARIANT && b->dtype == TFC_VARIANT) return tfc_variant_add(ctx, a, b, out);
-  if (a->dtype != b->dtype || !tfc_shape_equal(&a->shape, &b->shape) || !(TFC_TYPES_NUMBER & TFC_TYPE_BIT(a->dtype)))
+  if (a->dtype != b->dtype || !tfc_shape_equal(&a->shape, &b->shape) ||
+      !(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(a->dtype)))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "cannot add %s %s and %s %s", tfc_dtype_name(a->dtype),
                            tfc_shape_show(&a->shape, (char[TFC_SHAPE_TEXT]){0}), tfc_dtype_name(b->dtype),
                            tfc_shape_show(&b->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(tfc_state_tensor(ctx, a->dtype, &a->shape, out));
   int64_t n = tfc_tensor_elements(a);
-  TFC_NUMBER_CASES(a->dtype, {
+  OPS_SWITCH(OPS_NUMBERS, a->dtype, {
     const S *x = a->data, *y = b->data;
     S *z = out->data;
-    for (int64_t i = 0; i < n; i++) TFC_PUT(z[i], TFC_GET(x[i]) + TFC_GET(y[i]));
+    for (int64_t i = 0; i < n; i++) OPS_PUT(z[i], OPS_GET(x[i]) + OPS_GET(y[i]));
   })
   return NULL;
 }

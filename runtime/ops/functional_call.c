@@ -45,7 +45,7 @@ static tfc_status truth(const struct tfc_tensor *t, bool *out) {
     *out = tfc_tensor_get_string(t, 0).size > 0;
   else if (t->dtype == TFC_BOOL)
     *out = *(const bool *)t->data;
-  else if (TFC_TYPES_REAL & TFC_TYPE_BIT(t->dtype))
+  else if (OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(t->dtype))
     *out = tfc_nn_scalar(t) != 0;
   else
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the type %s cannot be converted to a bool", tfc_dtype_name(t->dtype));

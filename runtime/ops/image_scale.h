@@ -2,8 +2,8 @@
 #ifndef TFC_RUNTIME_OPS_IMAGE_SCALE_H
 #define TFC_RUNTIME_OPS_IMAGE_SCALE_H
 
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/kernel.h"
-#include "runtime/ops/math_types.h"
 
 struct ops_scale_state {
   bool align_corners, half_pixel_centers;

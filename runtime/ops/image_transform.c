@@ -72,9 +72,9 @@ struct job {
 static void rows(void *arg, int64_t begin, int64_t end) {
   const struct job *j = arg;
   const int64_t *in = j->images->shape.dims, *out = j->out->shape.dims, height = in[1], width = in[2], channels = in[3];
-  TFC_REAL_CASES(j->out->dtype, {
+  OPS_SWITCH(OPS_REALS, j->out->dtype, {
     S fill;
-    TFC_PUT(fill, j->value);
+    OPS_PUT(fill, j->value);
     for (int64_t row = begin; row < end; row++) {
       int64_t b = row / out[1];
       float y = (float)(row % out[1]);
@@ -94,10 +94,10 @@ static void rows(void *arg, int64_t begin, int64_t end) {
           float top = floorf(from_y), left = floorf(from_x), down = top + 1 - from_y, across = left + 1 - from_x;
           int64_t r = whole(top), c = whole(left);
           for (int64_t d = 0; d < channels; d++) {
-            float above = across * (float)TFC_GET(PIXEL(r, c)) + (from_x - left) * (float)TFC_GET(PIXEL(r, c + 1));
+            float above = across * (float)OPS_GET(PIXEL(r, c)) + (from_x - left) * (float)OPS_GET(PIXEL(r, c + 1));
             float below =
-                across * (float)TFC_GET(PIXEL(r + 1, c)) + (from_x - left) * (float)TFC_GET(PIXEL(r + 1, c + 1));
-            TFC_PUT(to[d], down * above + (from_y - top) * below);
+                across * (float)OPS_GET(PIXEL(r + 1, c)) + (from_x - left) * (float)OPS_GET(PIXEL(r + 1, c + 1));
+            OPS_PUT(to[d], down * above + (from_y - top) * below);
           }
         }
       }
@@ -168,7 +168,7 @@ static tfc_status gradient(struct tfc_grad_ctx *g) {
 #define ROW                                                                                                            \
   .shape = shape_transform, .cost = ops_cost_outputs, .prepare = prepare_transform, .kernel = transform,               \
   .gradient = gradient
-#define TYPES (TFC_TYPE_BIT(TFC_UINT8) | TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64) | TFC_TYPES_FLOAT)
+#define TYPES (TFC_TYPE_BIT(TFC_UINT8) | TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64) | OPS_BITS(OPS_FLOATS))
 #define ATTRS                                                                                                          \
   "dtype: {uint8, int32, int64, half, bfloat16, float, double}, interpolation: string, fill_mode: string = 'CONSTANT'"
 static const struct tfc_op_def image_transform_rows[] = {

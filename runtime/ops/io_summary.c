@@ -21,7 +21,7 @@ static void put_double(struct tfc_text *out, uint32_t number, double value) {
 // Element `i` of a real tensor.
 static double real_at(const struct tfc_tensor *t, int64_t i) {
   if (t->dtype == TFC_BOOL) return ((const bool *)t->data)[i];
-  TFC_REAL_CASES(t->dtype, { return (double)TFC_GET(((const S *)t->data)[i]); })
+  OPS_SWITCH(OPS_REALS, t->dtype, { return (double)OPS_GET(((const S *)t->data)[i]); })
   return 0;
 }
 
@@ -242,31 +242,31 @@ static tfc_status audio_summary_v2(struct tfc_kernel_ctx *ctx) {
 // Pixels that are not finite get the bad colour. float and double compute in their type, half in half.
 static tfc_status image_bytes(const struct tfc_tensor *x, int64_t image, const uint8_t *bad, uint8_t *out) {
   int64_t hw = x->shape.dims[1] * x->shape.dims[2], depth = x->shape.dims[3];
-  TFC_FLOAT_CASES(x->dtype, {
+  OPS_SWITCH(OPS_FLOATS, x->dtype, {
     const S *in = (const S *)x->data + image * hw * depth;
     float least = INFINITY, most = -INFINITY;
     S scale = {0}, offset = {0}, product, sum;
     for (int64_t pass = 0; pass < 2; pass++) {
       for (int64_t i = 0; i < hw; i++) {
         bool finite = true;
-        for (int64_t k = 0; k < depth; k++) finite &= isfinite(TFC_GET(in[i * depth + k])) != 0;
+        for (int64_t k = 0; k < depth; k++) finite &= isfinite(OPS_GET(in[i * depth + k])) != 0;
         for (int64_t k = 0; k < depth; k++) {
-          C v = TFC_GET(in[i * depth + k]);
+          C v = OPS_GET(in[i * depth + k]);
           if (!pass && finite) {
             least = fminf(least, (float)v);
             most = fmaxf(most, (float)v);
           } else if (pass && finite) {
-            TFC_PUT(product, v * TFC_GET(scale));
-            TFC_PUT(sum, TFC_GET(product) + TFC_GET(offset));
-            out[i * depth + k] = (uint8_t)(int32_t)TFC_GET(sum);
+            OPS_PUT(product, v * OPS_GET(scale));
+            OPS_PUT(sum, OPS_GET(product) + OPS_GET(offset));
+            out[i * depth + k] = (uint8_t)(int32_t)OPS_GET(sum);
           } else if (pass) {
             out[i * depth + k] = bad[k];
           }
         }
       }
       float far = fmaxf(fabsf(least), fabsf(most));
-      TFC_PUT(scale, least < 0 ? (far < 1e-6f ? 0 : 127.0f / far) : most < 1e-6f ? 0 : 255.0f / most);
-      TFC_PUT(offset, least < 0 ? 128 : 0);
+      OPS_PUT(scale, least < 0 ? (far < 1e-6f ? 0 : 127.0f / far) : most < 1e-6f ? 0 : 255.0f / most);
+      OPS_PUT(offset, least < 0 ? 128 : 0);
     }
   })
   return NULL;

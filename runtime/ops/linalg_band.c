@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_row.h"
-#include "runtime/ops/math_types.h"
 #include "runtime/ops/nn_common.h"
 
 typedef double _Complex cplx;

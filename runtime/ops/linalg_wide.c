@@ -3,7 +3,7 @@
 #include <complex.h>
 #include <string.h>
 
-#include "runtime/ops/math_types.h"
+#include "runtime/ops/element_types.h"
 
 #define WIDEN(t, wide)                                                                                                 \
   case OPS_DT_##t:                                                                                                     \

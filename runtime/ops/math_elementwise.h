@@ -9,8 +9,8 @@
 #ifndef TFC_RUNTIME_OPS_MATH_ELEMENTWISE_H
 #define TFC_RUNTIME_OPS_MATH_ELEMENTWISE_H
 
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/kernel.h"
-#include "runtime/ops/math_types.h"
 
 // y[i] = f(x[i]), i < n
 typedef tfc_unary_loop ops_unary_fn;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/math_special.h"
-#include "runtime/ops/math_types.h"
 
 double ops_bessel_i0(double x) {
   return exp(fabs(x)) * ops_bessel_i0e(x);

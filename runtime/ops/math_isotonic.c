@@ -20,9 +20,9 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
   struct pool *pools = scratch->data;
   for (int64_t at = 0; at < total; at += n) {
     int64_t count = 0;
-    TFC_REAL_CASES(x->dtype, {
+    OPS_SWITCH(OPS_REALS, x->dtype, {
       for (int64_t i = 0; i < n; i++) {
-        pools[count++] = (struct pool){(double)TFC_GET(((const S *)x->data)[at + i]), 1};
+        pools[count++] = (struct pool){(double)OPS_GET(((const S *)x->data)[at + i]), 1};
         for (; count > 1; count--) {
           const struct pool *a = &pools[count - 2], *b = &pools[count - 1];
           if (!(a->sum / (double)a->count < b->sum / (double)b->count)) break; // also of NaN
@@ -30,11 +30,11 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
         }
       }
     })
-    TFC_FLOAT_CASES(y->dtype, {
+    OPS_SWITCH(OPS_FLOATS, y->dtype, {
       int64_t i = at;
       for (int64_t p = 0; p < count; p++)
         for (int64_t k = 0; k < pools[p].count; k++, i++) {
-          TFC_PUT(((S *)y->data)[i], (C)(pools[p].sum / (double)pools[p].count));
+          OPS_PUT(((S *)y->data)[i], (C)(pools[p].sum / (double)pools[p].count));
           ((int32_t *)segments->data)[i] = (int32_t)p;
         }
     })
@@ -70,7 +70,7 @@ static const struct tfc_op_def math_isotonic_rows[] = {
      .outputs = "output: output_dtype, segments: int32",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, "
               "output_dtype: {half, bfloat16, float, double} = float",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .shape = shape_isotonic,
      .cost = cost_isotonic,
      .kernel = isotonic,

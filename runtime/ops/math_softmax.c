@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "runtime/ops/math_types.h"
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/math_vector.h"
 
 enum { lanes = 16 };

@@ -37,31 +37,31 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
 }
 
 // y = value(v) / dx = value(d, v) for each element; `y` may be the memory of an input.
-#define UNARY(name, CASES, value)                                                                                      \
-  TFC_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
+#define UNARY(name, LIST, value)                                                                                       \
+  OPS_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
     const struct work *w = arg;                                                                                        \
-    CASES(w->dtype, {                                                                                                  \
+    OPS_SWITCH(LIST, w->dtype, {                                                                                       \
       const S *x = w->x;                                                                                               \
       S *y = w->y;                                                                                                     \
       const C alpha = (C)w->alpha, one = 1;                                                                            \
       (void)alpha, (void)one;                                                                                          \
       for (int64_t i = begin; i < end; i++) {                                                                          \
-        const C v = TFC_GET(x[i]);                                                                                     \
-        TFC_PUT(y[i], value);                                                                                          \
+        const C v = OPS_GET(x[i]);                                                                                     \
+        OPS_PUT(y[i], value);                                                                                          \
       }                                                                                                                \
     })                                                                                                                 \
   }
-#define BINARY(name, CASES, value)                                                                                     \
-  TFC_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
+#define BINARY(name, LIST, value)                                                                                      \
+  OPS_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
     const struct work *w = arg;                                                                                        \
-    CASES(w->dtype, {                                                                                                  \
+    OPS_SWITCH(LIST, w->dtype, {                                                                                       \
       const S *x = w->x, *g = w->g;                                                                                    \
       S *y = w->y;                                                                                                     \
       const C alpha = (C)w->alpha, one = 1;                                                                            \
       (void)alpha, (void)one;                                                                                          \
       for (int64_t i = begin; i < end; i++) {                                                                          \
-        const C v = TFC_GET(x[i]), d = TFC_GET(g[i]);                                                                  \
-        TFC_PUT(y[i], value);                                                                                          \
+        const C v = OPS_GET(x[i]), d = OPS_GET(g[i]);                                                                  \
+        OPS_PUT(y[i], value);                                                                                          \
       }                                                                                                                \
     })                                                                                                                 \
   }
@@ -78,7 +78,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
 #define SELU_SCALE ((C)1.0507009873554804934193349852946)
 #define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
 // Where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it.
-#define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, tfc_half * : 0x1p-13, default : 0x1p-7)
+#define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, ops_f16 * : 0x1p-13, default : 0x1p-7)
 
 // A value as memory would give it back.
 static inline float round_float(float v) {
@@ -94,32 +94,32 @@ static inline float round_bf16(float v) {
   return tfc_bfloat16_to_float(tfc_float_to_bfloat16(v));
 }
 #define ROUND(value)                                                                                                   \
-  _Generic((S *)0, float * : round_float, double * : round_double, tfc_half * : round_half, default : round_bf16)(value)
+  _Generic((S *)0, float * : round_float, double * : round_double, ops_f16 * : round_half, default : round_bf16)(value)
 
 // NaN goes through.
 #define RELU (v > (C)0 ? v : v == v ? (C)0 : v)
 #define RELU_GRAD ((C)(d * (C)(v > (C)0)))
 #define RELU6 (v > (C)6 ? (C)6 : v > (C)0 ? v : v == v ? (C)0 : v)
 #define RELU6_GRAD ((C)(d * (C)(v > (C)0 && v < (C)6)))
-UNARY(relu, TFC_REAL_CASES, RELU)
-BINARY(relu_grad, TFC_REAL_CASES, RELU_GRAD)
-UNARY(relu6, TFC_REAL_CASES, RELU6)
-BINARY(relu6_grad, TFC_REAL_CASES, RELU6_GRAD)
-UNARY(leaky_relu, TFC_FLOAT_CASES, v > (C)0 ? v : v * alpha)
-BINARY(leaky_relu_grad, TFC_FLOAT_CASES, v > (C)0 ? d : d * alpha)
+UNARY(relu, OPS_REALS, RELU)
+BINARY(relu_grad, OPS_REALS, RELU_GRAD)
+UNARY(relu6, OPS_REALS, RELU6)
+BINARY(relu6_grad, OPS_REALS, RELU6_GRAD)
+UNARY(leaky_relu, OPS_FLOATS, v > (C)0 ? v : v * alpha)
+BINARY(leaky_relu_grad, OPS_FLOATS, v > (C)0 ? d : d * alpha)
 // exp(v) - 1 and not expm1(v): TensorFlow's, which loses digits near 0. The 16-bit floats round after every operation.
 #define EXP_LESS_ONE ROUND(ROUND(exp(v)) - one)
-UNARY(elu, TFC_FLOAT_CASES, v < (C)0 ? EXP_LESS_ONE : v)
-BINARY(elu_grad, TFC_FLOAT_CASES, v < (C)0 ? ROUND(v + one) * d : d)
-UNARY(selu, TFC_FLOAT_CASES, v < (C)0 ? ROUND(SELU_SCALE_ALPHA) * EXP_LESS_ONE : ROUND(SELU_SCALE) * v)
-BINARY(selu_grad, TFC_FLOAT_CASES, v < (C)0 ? d * ROUND(v + ROUND(SELU_SCALE_ALPHA)) : d * ROUND(SELU_SCALE))
-UNARY(softplus, TFC_FLOAT_CASES,
+UNARY(elu, OPS_FLOATS, v < (C)0 ? EXP_LESS_ONE : v)
+BINARY(elu_grad, OPS_FLOATS, v < (C)0 ? ROUND(v + one) * d : d)
+UNARY(selu, OPS_FLOATS, v < (C)0 ? ROUND(SELU_SCALE_ALPHA) * EXP_LESS_ONE : ROUND(SELU_SCALE) * v)
+BINARY(selu_grad, OPS_FLOATS, v < (C)0 ? d * ROUND(v + ROUND(SELU_SCALE_ALPHA)) : d * ROUND(SELU_SCALE))
+UNARY(softplus, OPS_FLOATS,
       v > -((C)log(SOFTPLUS_EPSILON) + (C)2) ? v
       : v < (C)log(SOFTPLUS_EPSILON) + (C)2  ? exp(v)
                                              : log1p(ROUND(exp(v))))
-BINARY(softplus_grad, TFC_FLOAT_CASES, d / ROUND(ROUND(exp(-v)) + one))
-UNARY(softsign, TFC_FLOAT_CASES, v / ROUND(ROUND(fabs(v)) + one))
-BINARY(softsign_grad, TFC_FLOAT_CASES, d / ROUND(ROUND(fabs(v) + one) * ROUND(fabs(v) + one)))
+BINARY(softplus_grad, OPS_FLOATS, d / ROUND(ROUND(exp(-v)) + one))
+UNARY(softsign, OPS_FLOATS, v / ROUND(ROUND(fabs(v)) + one))
+BINARY(softsign_grad, OPS_FLOATS, d / ROUND(ROUND(fabs(v) + one) * ROUND(fabs(v) + one)))
 
 KERNEL(relu)
 KERNEL(relu_grad)
@@ -138,7 +138,7 @@ KERNEL(softsign_grad)
 
 // --- Loops for fusion --------------------------------------------------------------------------------------------
 #define LOOP_UNARY(name, value)                                                                                        \
-  TFC_CLONES static void loop_##name(const void *xv, void *yv, int64_t n) {                                            \
+  OPS_CLONES static void loop_##name(const void *xv, void *yv, int64_t n) {                                            \
     typedef float C;                                                                                                   \
     const float *x = xv;                                                                                               \
     float *y = yv;                                                                                                     \
@@ -151,7 +151,7 @@ KERNEL(softsign_grad)
   static const struct tfc_elementwise loops_##name = {.unary = unary_##name};
 // Inputs: gradients, features. A step of 0 is one element for all.
 #define LOOP_BINARY(name, value)                                                                                       \
-  TFC_CLONES static void loop_##name(const void *dv, int64_t d_step, const void *xv, int64_t x_step, void *yv,         \
+  OPS_CLONES static void loop_##name(const void *dv, int64_t d_step, const void *xv, int64_t x_step, void *yv,         \
                                      int64_t n) {                                                                      \
     typedef float C;                                                                                                   \
     const float *x = xv, *g = dv;                                                                                      \
@@ -250,89 +250,89 @@ static const struct tfc_op_def nn_activation_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
      .flags = TFC_OP_INPLACE,
      .elementwise = &loops_relu,
-     ROW(cost_one, TFC_TYPES_REAL, relu, grad_of_relu, SAMPLES)},
+     ROW(cost_one, OPS_BITS(OPS_REALS), relu, grad_of_relu, SAMPLES)},
     {.name = "ReluGrad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
      .elementwise = &loops_relu_grad,
-     ROW(cost_one, TFC_TYPES_REAL, relu_grad, grad_of_relu_grad, SAMPLES_GRAD)},
+     ROW(cost_one, OPS_BITS(OPS_REALS), relu_grad, grad_of_relu_grad, SAMPLES_GRAD)},
     {.name = "Relu6",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
      .elementwise = &loops_relu6,
-     ROW(cost_one, TFC_TYPES_REAL, relu6, grad_of_relu6, SAMPLES)},
+     ROW(cost_one, OPS_BITS(OPS_REALS), relu6, grad_of_relu6, SAMPLES)},
     {.name = "Relu6Grad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
      .elementwise = &loops_relu6_grad,
-     ROW(cost_one, TFC_TYPES_REAL, relu6_grad, grad_of_relu6_grad, SAMPLES_GRAD)},
+     ROW(cost_one, OPS_BITS(OPS_REALS), relu6_grad, grad_of_relu6_grad, SAMPLES_GRAD)},
     {.name = "LeakyRelu",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "alpha: float = 0.20000000298023224, T: {half, bfloat16, float, double} = float",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_one, TFC_TYPES_FLOAT, leaky_relu, grad_of_leaky_relu, SAMPLES),
+     ROW(cost_one, OPS_BITS(OPS_FLOATS), leaky_relu, grad_of_leaky_relu, SAMPLES),
      .prepare = alpha_prepare},
     {.name = "LeakyReluGrad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "alpha: float = 0.20000000298023224, T: {half, bfloat16, float, double} = float",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_one, TFC_TYPES_FLOAT, leaky_relu_grad, grad_of_leaky_relu_grad, SAMPLES_GRAD),
+     ROW(cost_one, OPS_BITS(OPS_FLOATS), leaky_relu_grad, grad_of_leaky_relu_grad, SAMPLES_GRAD),
      .prepare = alpha_prepare},
     {.name = "Elu",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, elu, grad_of_elu, SAMPLES)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), elu, grad_of_elu, SAMPLES)},
     {.name = "EluGrad",
      .inputs = "gradients: T, outputs: T",
      .outputs = "backprops: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, elu_grad, grad_of_elu_grad, SAMPLES_GRAD)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), elu_grad, grad_of_elu_grad, SAMPLES_GRAD)},
     {.name = "Selu",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, selu, grad_of_selu, SAMPLES)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), selu, grad_of_selu, SAMPLES)},
     {.name = "SeluGrad",
      .inputs = "gradients: T, outputs: T",
      .outputs = "backprops: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, selu_grad, grad_of_selu_grad, SAMPLES_GRAD)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), selu_grad, grad_of_selu_grad, SAMPLES_GRAD)},
     {.name = "Softplus",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, softplus, grad_of_softplus, SAMPLES)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), softplus, grad_of_softplus, SAMPLES)},
     {.name = "SoftplusGrad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, softplus_grad, grad_of_softplus_grad, SAMPLES_GRAD)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), softplus_grad, grad_of_softplus_grad, SAMPLES_GRAD)},
     {.name = "Softsign",
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, softsign, grad_of_softsign, SAMPLES)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), softsign, grad_of_softsign, SAMPLES)},
     {.name = "SoftsignGrad",
      .inputs = "gradients: T, features: T",
      .outputs = "backprops: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     ROW(cost_few, TFC_TYPES_FLOAT, softsign_grad, NULL, SAMPLES_GRAD)},
+     ROW(cost_few, OPS_BITS(OPS_FLOATS), softsign_grad, NULL, SAMPLES_GRAD)},
 };
 TFC_REGISTER_OPS(nn_activation_rows);

@@ -79,10 +79,10 @@ enum { WIDTH = 32 }; // channels at a time: rows of memory are read in stretches
       }                                                                                                                \
   }
 
-TFC_CLONES static void forward(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void forward(void *arg, int64_t begin, int64_t end) {
   const struct norm *n = arg;
   const int64_t rest = n->outer * n->inner;
-  TFC_FLOAT_CASES(n->dtype, {
+  OPS_SWITCH(OPS_FLOATS, n->dtype, {
     const S *x = n->x;
     S *y = n->y;
     for (int64_t first = begin; first < end; first += WIDTH) {
@@ -90,10 +90,10 @@ TFC_CLONES static void forward(void *arg, int64_t begin, int64_t end) {
       double mean[WIDTH] = {0}, variance[WIDTH] = {0};
       C scale[WIDTH], shift[WIDTH], center[WIDTH];
       if (n->st->training) {
-        EACH_ELEMENT({ mean[k] += (double)TFC_GET(x[at]); })
+        EACH_ELEMENT({ mean[k] += (double)OPS_GET(x[at]); })
         for (int64_t k = 0; k < count; k++) mean[k] /= (double)rest;
         EACH_ELEMENT({
-          const double d = (double)TFC_GET(x[at]) - mean[k];
+          const double d = (double)OPS_GET(x[at]) - mean[k];
           variance[k] += d * d;
         })
         for (int64_t k = 0; k < count; k++) {
@@ -126,7 +126,7 @@ TFC_CLONES static void forward(void *arg, int64_t begin, int64_t end) {
         shift[k] = (C)stat(n, n->offset, first + k);
         center[k] = (C)mean[k];
       }
-      EACH_ELEMENT({ TFC_PUT(y[at], (TFC_GET(x[at]) - center[k]) * scale[k] + shift[k]); })
+      EACH_ELEMENT({ OPS_PUT(y[at], (OPS_GET(x[at]) - center[k]) * scale[k] + shift[k]); })
     }
   })
 }
@@ -134,10 +134,10 @@ TFC_CLONES static void forward(void *arg, int64_t begin, int64_t end) {
 // With r = 1 / sqrt(variance + epsilon) and centered = x - mean:
 //   dscale = sum(dy centered) r, doffset = sum(dy)
 //   training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r
-TFC_CLONES static void backward(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void backward(void *arg, int64_t begin, int64_t end) {
   const struct norm *n = arg;
   const double rest = (double)(n->outer * n->inner);
-  TFC_FLOAT_CASES(n->dtype, {
+  OPS_SWITCH(OPS_FLOATS, n->dtype, {
     const S *x = n->x, *dy = n->dy;
     S *dx = n->y;
     for (int64_t first = begin; first < end; first += WIDTH) {
@@ -148,9 +148,9 @@ TFC_CLONES static void backward(void *arg, int64_t begin, int64_t end) {
         r[k] = 1 / sqrt(stat(n, n->variance, first + k) + n->st->epsilon);
       }
       EACH_ELEMENT({
-        const double g = (double)TFC_GET(dy[at]);
+        const double g = (double)OPS_GET(dy[at]);
         sum[k] += g;
-        product[k] += g * ((double)TFC_GET(x[at]) - mean[k]);
+        product[k] += g * ((double)OPS_GET(x[at]) - mean[k]);
       })
       C factor[WIDTH], less[WIDTH], slope[WIDTH], center[WIDTH];
       for (int64_t k = 0; k < count; k++) {
@@ -163,9 +163,9 @@ TFC_CLONES static void backward(void *arg, int64_t begin, int64_t end) {
       }
       if (n->st->training)
         EACH_ELEMENT(
-            { TFC_PUT(dx[at], factor[k] * (TFC_GET(dy[at]) - less[k] - (TFC_GET(x[at]) - center[k]) * slope[k])); })
+            { OPS_PUT(dx[at], factor[k] * (OPS_GET(dy[at]) - less[k] - (OPS_GET(x[at]) - center[k]) * slope[k])); })
       else
-        EACH_ELEMENT({ TFC_PUT(dx[at], factor[k] * TFC_GET(dy[at])); })
+        EACH_ELEMENT({ OPS_PUT(dx[at], factor[k] * OPS_GET(dy[at])); })
     }
   })
 }
@@ -330,10 +330,10 @@ static void cost_forward(const struct tfc_graph *g, const struct tfc_node *n, co
 }
 
 #define FORWARD                                                                                                        \
-  .flags = TFC_OP_INPLACE, .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm, .gradient = grad_of_batch_norm,        \
+  .flags = TFC_OP_INPLACE, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm, .gradient = grad_of_batch_norm,   \
   .cost = cost_forward, .prepare = norm_prepare, .kernel = batch_norm
 #define BACKWARD                                                                                                       \
-  .flags = TFC_OP_INPLACE, .types = TFC_TYPES_FLOAT, .shape = shape_batch_norm_grad, .cost = cost_forward,             \
+  .flags = TFC_OP_INPLACE, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm_grad, .cost = cost_forward,        \
   .gradient = ops_grad_batch_norm_grad, .prepare = norm_prepare, .kernel = batch_norm_grad
 #define SAMPLES "float[2,3,3,4], float[4], float[4], float[0], float[0]"
 static const struct tfc_op_def nn_batch_norm_rows[] = {

@@ -34,14 +34,14 @@ static tfc_status describe(struct tfc_kernel_ctx *ctx, uint32_t vectors, struct 
 // result = (t - m) / sqrt(v + epsilon) [gamma] + beta; rows [begin, end)
 static void forward(void *arg, int64_t begin, int64_t end) {
   const struct norm *n = arg;
-  TFC_FLOAT_CASES(n->dtype, {
+  OPS_SWITCH(OPS_FLOATS, n->dtype, {
     const S *x = n->in[0]->data, *m = n->in[1]->data, *v = n->in[2]->data, *b = n->in[3]->data, *g = n->in[4]->data;
     S *y = n->out[0]->data;
     for (int64_t k = 0; k < n->depth; k++) {
-      C scale = (C)1 / sqrt(TFC_GET(v[k]) + (C)n->epsilon), mean = TFC_GET(m[k]), shift = TFC_GET(b[k]);
-      if (n->scaled) scale *= TFC_GET(g[k]);
+      C scale = (C)1 / sqrt(OPS_GET(v[k]) + (C)n->epsilon), mean = OPS_GET(m[k]), shift = OPS_GET(b[k]);
+      if (n->scaled) scale *= OPS_GET(g[k]);
       for (int64_t i = begin; i < end; i++)
-        TFC_PUT(y[i * n->depth + k], (TFC_GET(x[i * n->depth + k]) - mean) * scale + shift);
+        OPS_PUT(y[i * n->depth + k], (OPS_GET(x[i * n->depth + k]) - mean) * scale + shift);
     }
   })
 }
@@ -57,23 +57,23 @@ static tfc_status global_norm(struct tfc_kernel_ctx *ctx) { // t, m, v, beta, ga
 // dx = dy scale, dm = -db scale, dv = -s scale / 2 (v + epsilon). Channels [begin, end).
 static void backward(void *arg, int64_t begin, int64_t end) {
   const struct norm *n = arg;
-  TFC_FLOAT_CASES(n->dtype, {
+  OPS_SWITCH(OPS_FLOATS, n->dtype, {
     const S *x = n->in[0]->data, *m = n->in[1]->data, *v = n->in[2]->data, *g = n->in[3]->data, *dy = n->in[4]->data;
     S *dx = n->out[0]->data, *dm = n->out[1]->data, *dv = n->out[2]->data, *db = n->out[3]->data, *dg = n->out[4]->data;
     for (int64_t k = begin; k < end; k++) {
-      const C variance = TFC_GET(v[k]) + (C)n->epsilon, r = (C)1 / sqrt(variance), mean = TFC_GET(m[k]);
-      const C scale = n->scaled ? r * TFC_GET(g[k]) : r;
+      const C variance = OPS_GET(v[k]) + (C)n->epsilon, r = (C)1 / sqrt(variance), mean = OPS_GET(m[k]);
+      const C scale = n->scaled ? r * OPS_GET(g[k]) : r;
       double sum = 0, product = 0;
       for (int64_t i = 0; i < n->rows; i++) {
         const int64_t at = i * n->depth + k;
-        sum += (double)TFC_GET(dy[at]);
-        product += (double)TFC_GET(dy[at]) * (double)(TFC_GET(x[at]) - mean);
-        TFC_PUT(dx[at], TFC_GET(dy[at]) * scale);
+        sum += (double)OPS_GET(dy[at]);
+        product += (double)OPS_GET(dy[at]) * (double)(OPS_GET(x[at]) - mean);
+        OPS_PUT(dx[at], OPS_GET(dy[at]) * scale);
       }
-      TFC_PUT(dm[k], (C)-sum * scale);
-      TFC_PUT(dv[k], (C)product * ((C)-0.5 * scale / variance));
-      TFC_PUT(db[k], (C)sum);
-      TFC_PUT(dg[k], n->scaled ? (C)product * r : 0);
+      OPS_PUT(dm[k], (C)-sum * scale);
+      OPS_PUT(dv[k], (C)product * ((C)-0.5 * scale / variance));
+      OPS_PUT(db[k], (C)sum);
+      OPS_PUT(dg[k], n->scaled ? (C)product * r : 0);
     }
   })
 }

@@ -37,21 +37,21 @@ struct add {
   tfc_dtype dtype;
 };
 
-TFC_CLONES static void add_rows(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void add_rows(void *arg, int64_t begin, int64_t end) {
   const struct add *a = arg;
   const int64_t channels = a->split.channels, inner = a->split.inner;
-  TFC_NUMBER_CASES(a->dtype, {
+  OPS_SWITCH(OPS_NUMBERS, a->dtype, {
     const S *x = a->x, *bias = a->bias;
     S *y = a->y;
     for (int64_t o = begin; o < end; o++) {
       const S *row = x + o * channels * inner;
       S *out = y + o * channels * inner;
       if (inner == 1)
-        for (int64_t c = 0; c < channels; c++) TFC_PUT(out[c], TFC_GET(row[c]) + TFC_GET(bias[c]));
+        for (int64_t c = 0; c < channels; c++) OPS_PUT(out[c], OPS_GET(row[c]) + OPS_GET(bias[c]));
       else
         for (int64_t c = 0; c < channels; c++) {
-          const C b = TFC_GET(bias[c]);
-          for (int64_t i = 0; i < inner; i++) TFC_PUT(out[c * inner + i], TFC_GET(row[c * inner + i]) + b);
+          const C b = OPS_GET(bias[c]);
+          for (int64_t i = 0; i < inner; i++) OPS_PUT(out[c * inner + i], OPS_GET(row[c * inner + i]) + b);
         }
     }
   })
@@ -76,11 +76,11 @@ static tfc_status bias_add(struct tfc_kernel_ctx *ctx) {
 }
 
 // Sums of channels [begin, end): rows are added one after the other, so that the result does not depend on the split.
-TFC_CLONES static void sum_channels(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void sum_channels(void *arg, int64_t begin, int64_t end) {
   const struct add *a = arg;
   const int64_t outer = a->split.outer, channels = a->split.channels, inner = a->split.inner;
   enum { WIDTH = 64 };
-  TFC_NUMBER_CASES(a->dtype, {
+  OPS_SWITCH(OPS_NUMBERS, a->dtype, {
     const S *x = a->x;
     S *y = a->y;
     if (inner == 1) {
@@ -88,18 +88,18 @@ TFC_CLONES static void sum_channels(void *arg, int64_t begin, int64_t end) {
         const int64_t n = end - first < WIDTH ? end - first : WIDTH;
         C sums[WIDTH] = {0};
         for (int64_t o = 0; o < outer; o++)
-          for (int64_t c = 0; c < n; c++) sums[c] = (C)(sums[c] + TFC_GET(x[o * channels + first + c]));
-        for (int64_t c = 0; c < n; c++) TFC_PUT(y[first + c], sums[c]);
+          for (int64_t c = 0; c < n; c++) sums[c] = (C)(sums[c] + OPS_GET(x[o * channels + first + c]));
+        for (int64_t c = 0; c < n; c++) OPS_PUT(y[first + c], sums[c]);
       }
     } else {
       for (int64_t c = begin; c < end; c++) {
         C sum = 0;
         for (int64_t o = 0; o < outer; o++) {
           C part = 0;
-          for (int64_t i = 0; i < inner; i++) part = (C)(part + TFC_GET(x[(o * channels + c) * inner + i]));
+          for (int64_t i = 0; i < inner; i++) part = (C)(part + OPS_GET(x[(o * channels + c) * inner + i]));
           sum = (C)(sum + part);
         }
-        TFC_PUT(y[c], sum);
+        OPS_PUT(y[c], sum);
       }
     }
   })
@@ -169,7 +169,7 @@ static void cost_sum(const struct tfc_graph *g, const struct tfc_node *n, const 
 }
 
 // As one of a chain of element-wise operations, channels last: the bias repeats with each row.
-TFC_CLONES static void add_bias(const void *x, int64_t x_step, const void *bias, int64_t bias_step, void *y,
+OPS_CLONES static void add_bias(const void *x, int64_t x_step, const void *bias, int64_t bias_step, void *y,
                                 int64_t n) {
   const float *a = x, *b = bias;
   float *out = y;
@@ -188,7 +188,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, data_format: {'NHWC', 'NCHW'} = 'NHWC'",
      .flags = TFC_OP_INPLACE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_bias_add,
      .gradient = grad_of_bias_add,
      .cost = cost_add,
@@ -203,7 +203,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}",
      .flags = TFC_OP_INPLACE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_bias_add,
      .gradient = grad_of_bias_add,
      .cost = cost_add,
@@ -216,7 +216,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, data_format: {'NHWC', 'NCHW'} = 'NHWC'",
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_bias_add_grad,
      .gradient = grad_of_bias_add_grad,
      .cost = cost_sum,

@@ -1,16 +1,9 @@
 // Shape functions, costs and gradient helpers that several families share.
 #include "runtime/ops/nn_common.h"
 
-#include <assert.h>
-
-void tfc_nn_bad_dtype(tfc_dtype dtype) {
-  (void)dtype;
-  assert(0 && "a kernel was given a dtype that its row does not list");
-}
-
 double tfc_nn_scalar(const struct tfc_tensor *t) {
   if (t->size == 0) return 0; // an empty one where a scalar should be
-  TFC_REAL_CASES(t->dtype, { return (double)TFC_GET(*(const S *)t->data); })
+  OPS_SWITCH(OPS_REALS, t->dtype, { return (double)OPS_GET(*(const S *)t->data); })
   return 0;
 }
 

@@ -125,9 +125,9 @@ static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, v
         for (int64_t d = 0; d < im->size[2]; d++) {                                                                    \
           S *at = (S *)tensor + n * im->batch_stride + a * im->stride[0] + b * im->stride[1] + d * im->stride[2];      \
           if (into)                                                                                                    \
-            for (int64_t c = 0; c < im->channels; c++) ((R *)plain)[i++] = (R)TFC_GET(at[c * im->channel_stride]);     \
+            for (int64_t c = 0; c < im->channels; c++) ((R *)plain)[i++] = (R)OPS_GET(at[c * im->channel_stride]);     \
           else                                                                                                         \
-            for (int64_t c = 0; c < im->channels; c++) TFC_PUT(at[c * im->channel_stride], ((R *)plain)[i++]);         \
+            for (int64_t c = 0; c < im->channels; c++) OPS_PUT(at[c * im->channel_stride], ((R *)plain)[i++]);         \
         }
   if (dtype == TFC_INT32) {
     typedef int32_t S, C;
@@ -143,7 +143,7 @@ static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, v
                               c * im->channel_stride] = (int32_t)(int64_t)((double *)plain)[i++];
     return;
   }
-  TFC_FLOAT_CASES(dtype, {
+  OPS_SWITCH(OPS_FLOATS, dtype, {
     if (sizeof(C) == sizeof(float))
       CONVERT(float)
     else
@@ -344,7 +344,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
   out->flops = 2.0 * (double)tfc_shape_elements(y) * (double)(tfc_shape_elements(w) / w->dims[w->rank - 1]);
 }
 
-#define CONV_TYPES (TFC_TYPES_FLOAT | TFC_TYPE_BIT(TFC_INT32))
+#define CONV_TYPES (OPS_BITS(OPS_FLOATS) | TFC_TYPE_BIT(TFC_INT32))
 static const struct tfc_op_def nn_conv_rows[] = {
     {.name = "Conv2D",
      .inputs = "input: T, filter: T",
@@ -392,7 +392,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
               "{'NDHWC', 'NCDHW'} = 'NDHWC', dilations: list(int) = [1, 1, 1, 1, 1]",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_conv,
      .gradient = grad_of_conv3d,
      .cost = cost_conv,
@@ -404,7 +404,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
               "{'NDHWC', 'NCDHW'} = 'NDHWC', dilations: list(int) = [1, 1, 1, 1, 1], Tshape: {int32, int64} = int32",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 1,
      .shape = shape_backward_input,
      .gradient = grad_of_conv3d_input,
@@ -416,7 +416,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
               "{'NDHWC', 'NCDHW'} = 'NDHWC', dilations: list(int) = [1, 1, 1, 1, 1]",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 2,
      .shape = shape_backward_filter,
      .gradient = grad_of_conv3d_filter,

@@ -67,19 +67,19 @@ static tfc_status greedy(struct tfc_kernel_ctx *ctx) {
   if (!(d.ends = calloc((size_t)batch + 1, sizeof *d.ends))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int64_t b = 0; b < batch; b++) {
     int64_t previous = -1;
-    TFC_FLOAT_CASES(x->dtype, {
+    OPS_SWITCH(OPS_FLOATS, x->dtype, {
       C sum = 0;
       for (int64_t t = 0; t < tfc_tensor_int(lengths, b); t++) {
         const S *row = (const S *)x->data + (t * batch + b) * classes;
         int64_t best = 0;
         for (int64_t c = 1; c < classes; c++)
-          if (TFC_GET(row[c]) > TFC_GET(row[best])) best = c;
-        sum -= TFC_GET(row[best]);
+          if (OPS_GET(row[c]) > OPS_GET(row[best])) best = c;
+        sum -= OPS_GET(row[best]);
         if (best != blank && !(merge && best == previous) && !tfc_array_push(&d.labels, best))
           TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
         previous = best;
       }
-      TFC_PUT(((S *)score->data)[b], sum);
+      OPS_PUT(((S *)score->data)[b], sum);
     })
     d.ends[b] = (int64_t)d.labels.count;
   }
@@ -269,9 +269,9 @@ static tfc_status beam_search(struct tfc_kernel_ctx *ctx) {
     search.leaves[0] = &root;
     search.leaf_count = 1;
     for (int64_t t = 0; t < tfc_tensor_int(lengths, b); t++) {
-      TFC_FLOAT_CASES(x->dtype, {
+      OPS_SWITCH(OPS_FLOATS, x->dtype, {
         const S *from = (const S *)x->data + (t * batch + b) * classes;
-        for (int64_t c = 0; c < classes; c++) row[c] = (double)TFC_GET(from[c]);
+        for (int64_t c = 0; c < classes; c++) row[c] = (double)OPS_GET(from[c]);
       })
       TFC_TRY(s, step(&search, row, (int32_t)classes));
     }
@@ -283,7 +283,7 @@ static tfc_status beam_search(struct tfc_kernel_ctx *ctx) {
     for (uint32_t p = 0; p < top; p++) {
       TFC_TRY(s, push_path(&paths[p], search.leaves[p], merge));
       paths[p].ends[b] = (int64_t)paths[p].labels.count;
-      TFC_FLOAT_CASES(x->dtype, { TFC_PUT(((S *)score->data)[b * top + p], search.leaves[p]->new.total); })
+      OPS_SWITCH(OPS_FLOATS, x->dtype, { OPS_PUT(((S *)score->data)[b * top + p], search.leaves[p]->new.total); })
     }
     for (size_t i = 0; i < search.blocks.count; i++) free(search.blocks.data[i]);
     search.blocks.count = 0;
@@ -327,9 +327,8 @@ static bool same(const struct tfc_tensor *a, int64_t i, const struct tfc_tensor 
     return memcmp((const char *)a->data + (size_t)i * size, (const char *)b->data + (size_t)j * size, size) == 0;
   }
   bool equal = false;
-  TFC_SWITCH_(a->dtype, TFC_FLOAT_CASES_({
-                equal = TFC_GET(((const S *)a->data)[i]) == TFC_GET(((const S *)b->data)[j]);
-              }) TFC_COMPLEX_CASES_({ equal = ((const S *)a->data)[i] == ((const S *)b->data)[j]; }))
+  OPS_SWITCH(OPS_FLOATS_COMPLEX, a->dtype,
+             { equal = OPS_GET(((const S *)a->data)[i]) == OPS_GET(((const S *)b->data)[j]); })
   return equal;
 }
 // Of a's elements [ai, ai + n) and b's [bj, bj + m); `row` holds m + 1 numbers.

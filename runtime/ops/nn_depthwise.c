@@ -59,7 +59,7 @@ enum { CHANNELS = 64 }; // at a time, in a buffer of sums
 static void forward(void *arg, int64_t begin, int64_t end) {
   const struct depthwise *d = arg;
   const int64_t m = d->multiplier, total = d->y.channels;
-  TFC_FLOAT_CASES(d->dtype, {
+  OPS_SWITCH(OPS_FLOATS, d->dtype, {
     const S *x = d->image, *filter = d->filter;
     S *y = d->out;
     for (int64_t row = begin; row < end; row++) {
@@ -70,10 +70,10 @@ static void forward(void *arg, int64_t begin, int64_t end) {
           C sums[CHANNELS] = {0};
           EACH_CELL(n, oh, ow, {
             for (int64_t o = 0; o < count; o++)
-              sums[o] += TFC_GET(x[xi + (first + o) / m * d->x.channel_stride]) * TFC_GET(filter[wi * m + first + o]);
+              sums[o] += OPS_GET(x[xi + (first + o) / m * d->x.channel_stride]) * OPS_GET(filter[wi * m + first + o]);
           })
           S *to = y + n * d->y.batch_stride + oh * d->y.stride[1] + ow * d->y.stride[2];
-          for (int64_t o = 0; o < count; o++) TFC_PUT(to[(first + o) * d->y.channel_stride], sums[o]);
+          for (int64_t o = 0; o < count; o++) OPS_PUT(to[(first + o) * d->y.channel_stride], sums[o]);
         }
     }
   })
@@ -84,7 +84,7 @@ static void backward_input(void *arg, int64_t begin, int64_t end) {
   const struct depthwise *d = arg;
   const int64_t m = d->multiplier;
   const int64_t image = d->x.channels * d->x.size[1] * d->x.size[2];
-  TFC_FLOAT_CASES(d->dtype, {
+  OPS_SWITCH(OPS_FLOATS, d->dtype, {
     S *x = d->image;
     const S *filter = d->filter, *y = d->out;
     for (int64_t n = begin; n < end; n++) {
@@ -103,10 +103,10 @@ static void backward_input(void *arg, int64_t begin, int64_t end) {
                 const S *from =
                     y + n * d->y.batch_stride + ph / d->stride[1] * d->y.stride[1] + pw / d->stride[2] * d->y.stride[2];
                 const S *f = filter + ((i * d->size[2] + j) * d->x.channels + c) * m;
-                for (int64_t o = 0; o < m; o++) sum += TFC_GET(from[(c * m + o) * d->y.channel_stride]) * TFC_GET(f[o]);
+                for (int64_t o = 0; o < m; o++) sum += OPS_GET(from[(c * m + o) * d->y.channel_stride]) * OPS_GET(f[o]);
               }
             }
-            TFC_PUT(x[n * d->x.batch_stride + h * d->x.stride[1] + w * d->x.stride[2] + c * d->x.channel_stride], sum);
+            OPS_PUT(x[n * d->x.batch_stride + h * d->x.stride[1] + w * d->x.stride[2] + c * d->x.channel_stride], sum);
           }
     }
   })
@@ -116,7 +116,7 @@ static void backward_input(void *arg, int64_t begin, int64_t end) {
 static void backward_filter(void *arg, int64_t begin, int64_t end) {
   const struct depthwise *d = arg;
   const int64_t m = d->multiplier;
-  TFC_FLOAT_CASES(d->dtype, {
+  OPS_SWITCH(OPS_FLOATS, d->dtype, {
     const S *x = d->image, *y = d->out;
     S *filter = d->filter;
     for (int64_t c = begin; c < end; c++)
@@ -131,13 +131,13 @@ static void backward_filter(void *arg, int64_t begin, int64_t end) {
                 for (int64_t ow = 0; ow < d->y.size[2]; ow++) {
                   const int64_t w = ow * d->stride[2] - d->before[2] + j * d->dilation[2];
                   if (w < 0 || w >= d->x.size[2]) continue;
-                  sum += TFC_GET(x[n * d->x.batch_stride + h * d->x.stride[1] + w * d->x.stride[2] +
+                  sum += OPS_GET(x[n * d->x.batch_stride + h * d->x.stride[1] + w * d->x.stride[2] +
                                    c * d->x.channel_stride]) *
-                         TFC_GET(y[n * d->y.batch_stride + oh * d->y.stride[1] + ow * d->y.stride[2] +
+                         OPS_GET(y[n * d->y.batch_stride + oh * d->y.stride[1] + ow * d->y.stride[2] +
                                    (c * m + o) * d->y.channel_stride]);
                 }
               }
-            TFC_PUT(filter[((i * d->size[2] + j) * d->x.channels + c) * m + o], sum);
+            OPS_PUT(filter[((i * d->size[2] + j) * d->x.channels + c) * m + o], sum);
           }
   })
 }
@@ -260,7 +260,7 @@ static const struct tfc_op_def nn_depthwise_rows[] = {
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "
               "explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = 'NHWC', dilations: list(int) = [1, "
               "1, 1, 1]",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_depthwise,
      .gradient = grad_of_depthwise,
      .cost = cost,
@@ -274,7 +274,7 @@ static const struct tfc_op_def nn_depthwise_rows[] = {
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "
               "explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = 'NHWC', dilations: list(int) = [1, "
               "1, 1, 1]",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 1,
      .shape = shape_depthwise_input,
      .gradient = grad_of_depthwise_input,
@@ -287,7 +287,7 @@ static const struct tfc_op_def nn_depthwise_rows[] = {
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "
               "explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = 'NHWC', dilations: list(int) = [1, "
               "1, 1, 1]",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 2,
      .shape = shape_depthwise_filter,
      .gradient = grad_of_depthwise_filter,

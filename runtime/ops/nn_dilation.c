@@ -60,11 +60,11 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
   struct tfc_shape ys = TFC_SHAPE(d.batch, d.out[1], d.out[2], d.depth);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d.dtype, mode ? &ctx->inputs[mode - 1]->shape : &ys, &out));
   if (mode && out->size) memset(out->data, 0, out->size);
-  TFC_REAL_CASES(d.dtype, {
+  OPS_SWITCH(OPS_REALS, d.dtype, {
     const S *x = ctx->inputs[0]->data, *f = ctx->inputs[1]->data;
     const S *dy = mode ? ctx->inputs[2]->data : NULL;
     S *y = out->data;
-    const C lowest = _Generic((S *)0, float *: -FLT_MAX, double *: -DBL_MAX, tfc_half *: -65504.0f, tfc_bf16 *: -0x1.FEp127f,
+    const C lowest = _Generic((S *)0, float *: -FLT_MAX, double *: -DBL_MAX, ops_f16 *: -65504.0f, ops_b16 *: -0x1.FEp127f,
         int8_t *: INT8_MIN, int16_t *: INT16_MIN, int32_t *: INT32_MIN, int64_t *: INT64_MIN, default: 0);
     int64_t at = 0;
     for (int64_t n = 0; n < d.batch; n++)
@@ -83,15 +83,15 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
                 const int64_t xi = ((n * d.in[1] + h) * d.in[2] + w) * d.depth + c;
                 const int64_t fi = (i * d.size[2] + j) * d.depth + c;
                 S sum; // in the tensors' own type: of sums that it rounds to one the first wins
-                TFC_PUT(sum, TFC_GET(x[xi]) + TFC_GET(f[fi]));
-                const C v = TFC_GET(sum);
+                OPS_PUT(sum, OPS_GET(x[xi]) + OPS_GET(f[fi]));
+                const C v = OPS_GET(sum);
                 if (won_x < 0 || v > best) best = v, won_x = xi, won_f = fi;
               }
             if (mode == 0)
-              TFC_PUT(y[at], best);
+              OPS_PUT(y[at], best);
             else if (won_x >= 0) {
               const int64_t to = mode == 1 ? won_x : won_f;
-              TFC_PUT(y[to], TFC_GET(y[to]) + TFC_GET(dy[at]));
+              OPS_PUT(y[to], OPS_GET(y[to]) + OPS_GET(dy[at]));
             }
           }
         }
@@ -136,7 +136,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .shape = shape_dilation,
      .gradient = grad_of_dilation,
      .prepare = dilation_prepare,
@@ -147,7 +147,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .outputs = "in_backprop: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .shape = tfc_nn_shape_first,
      .prepare = dilation_prepare,
      .kernel = dilation_input},
@@ -156,7 +156,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .outputs = "filter_backprop: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .shape = shape_second,
      .prepare = dilation_prepare,
      .kernel = dilation_filter},

@@ -68,12 +68,9 @@ static struct cells cells_at(const struct runs runs[2], int64_t depth, int64_t i
     for (int64_t column_ = (c).left, from = 0; column_ < (c).right; column_++)                                         \
       if (from = (((c).batch * (x).rows + row_) * (x).columns + column_) * (x).depth, true)
 
-#define WIDE_CASES(dtype, ...)                                                                                         \
-  TFC_SWITCH_(dtype,                                                                                                   \
-              TFC_CASE_(TFC_FLOAT, float, float, __VA_ARGS__) TFC_CASE_(TFC_DOUBLE, double, double, __VA_ARGS__)       \
-                  TFC_CASE_(TFC_INT32, int32_t, uint32_t, __VA_ARGS__)                                                 \
-                      TFC_CASE_(TFC_INT64, int64_t, uint64_t, __VA_ARGS__))
-#define TYPES (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE) | TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
+// clang-format off
+#define WIDE(X, ...) X(f32, __VA_ARGS__) X(f64, __VA_ARGS__) X(i32, __VA_ARGS__) X(i64, __VA_ARGS__)
+// clang-format on
 #define LOWEST _Generic((S *)0, float * : -FLT_MAX, double * : -DBL_MAX, int32_t * : INT32_MIN, int64_t * : INT64_MIN)
 
 // --- Pooling -------------------------------------------------------------------------------------------------------
@@ -89,13 +86,13 @@ static void pool_places(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
   for (int64_t i = begin; i < end; i++) {
     const struct cells c = cells_at(p->runs, p->x.depth, i);
-    WIDE_CASES(p->dtype, {
+    OPS_SWITCH(WIDE, p->dtype, {
       const S *x = p->in;
       S *y = (S *)p->out + c.to;
       for (int64_t d = 0; d < p->x.depth; d++) y[d] = p->average ? (S)0 : LOWEST;
       EACH_CELL(c, p->x, from) for (int64_t d = 0; d < p->x.depth; d++) {
         if (p->average)
-          y[d] = (S)((C)y[d] + (C)x[from + d]);
+          y[d] = (S)((U)y[d] + (U)x[from + d]);
         else
           y[d] = y[d] < x[from + d] ? x[from + d] : y[d];
       }
@@ -205,7 +202,7 @@ static tfc_status max_grad(struct tfc_kernel_ctx *ctx) {
   const int64_t places = tfc_tensor_elements(y) / im.depth;
   for (int64_t i = 0; i < places; i++) {
     const struct cells c = cells_at(runs, im.depth, i);
-    WIDE_CASES(x->dtype, {
+    OPS_SWITCH(WIDE, x->dtype, {
       const S *in = x->data;
       for (int64_t d = 0; d < im.depth; d++) {
         int64_t best = -1;
@@ -214,7 +211,7 @@ static tfc_status max_grad(struct tfc_kernel_ctx *ctx) {
         TFC_KERNEL_CHECK(best >= 0, "Invalid input backprop index: a pooling region has no cells");
         TFC_KERNEL_CHECK(max == ((const S *)y->data)[c.to + d], "tensor_out_dup is not the same as tensor_out");
         S *to = (S *)dx->data + best;
-        *to = (S)((C)*to + (C)((const S *)dy->data)[c.to + d]);
+        *to = (S)((U)*to + (U)((const S *)dy->data)[c.to + d]);
       }
     })
   }
@@ -248,7 +245,7 @@ static tfc_status avg_grad(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)n * sizeof(double), &scratch));
   double *sums = scratch->data;
   memset(sums, 0, (size_t)n * sizeof *sums);
-  WIDE_CASES(dy->dtype, {
+  OPS_SWITCH(WIDE, dy->dtype, {
     for (int64_t i = 0; i < places; i++) {
       const struct cells c = cells_at(runs, depth, i);
       const double cells = (double)((c.bottom - c.top) * (c.right - c.left));
@@ -303,7 +300,7 @@ TFC_COST_PER_ELEMENT(cost_pool, 4)
   .inputs = "value: T", .outputs = "output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",              \
   .attrs = "pooling_ratio: list(float) >= 4, pseudo_random: bool = false, overlapping: bool = false, deterministic: "  \
            "bool = false, seed: int = 0, seed2: int = 0, T: {float, double, int32, int64}",                            \
-  .flags = TFC_OP_STATEFUL, .types = TYPES, .node_state = TFC_RANDOM_NODE_STATE, .shape = shape_pool,                  \
+  .flags = TFC_OP_STATEFUL, .types = OPS_BITS(WIDE), .node_state = TFC_RANDOM_NODE_STATE, .shape = shape_pool,         \
   .gradient = gradient_, .cost = cost_pool, .prepare = tfc_random_prepare, .kernel = fractional_pool
 static const struct tfc_op_def nn_fractional_rows[] = {
     {.name = "FractionalMaxPool", POOL(gradient_max)},
@@ -313,7 +310,7 @@ static const struct tfc_op_def nn_fractional_rows[] = {
                "int64",
      .outputs = "output: T",
      .attrs = "overlapping: bool = false, T: {float, double, int32, int64}",
-     .types = TYPES,
+     .types = OPS_BITS(WIDE),
      .host_inputs = 24,
      .shape = shape_max_grad,
      .cost = cost_pool,
@@ -323,7 +320,7 @@ static const struct tfc_op_def nn_fractional_rows[] = {
                "int64",
      .outputs = "output: T",
      .attrs = "overlapping: bool = false, T: {float, double, int32, int64}",
-     .types = TYPES,
+     .types = OPS_BITS(WIDE),
      .host_inputs = 13,
      .shape = shape_avg_grad,
      .cost = cost_pool,

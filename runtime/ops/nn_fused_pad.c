@@ -59,7 +59,7 @@ static tfc_status read_axis(const struct fused *f, const struct tfc_tensor *x, c
 // padded [batch, rows, columns, channels]
 static void pad(const struct tfc_tensor *x, const struct axis *h, const struct axis *w, struct tfc_tensor *padded) {
   const int64_t rows = padded->shape.dims[1], columns = padded->shape.dims[2], channels = padded->shape.dims[3];
-  TFC_FLOAT_CASES(x->dtype, {
+  OPS_SWITCH(OPS_FLOATS, x->dtype, {
     S *y = padded->data;
     for (int64_t b = 0; b < padded->shape.dims[0]; b++)
       for (int64_t i = 0; i < rows; i++) {
@@ -70,12 +70,12 @@ static void pad(const struct tfc_tensor *x, const struct axis *h, const struct a
           const int64_t left = w->taps[j].low * channels, right = w->taps[j].high * channels;
           const C by = (C)w->taps[j].by;
           for (int64_t c = 0; c < channels; c++) {
-            C upper = TFC_GET(top[left + c]), lower = TFC_GET(bottom[left + c]);
+            C upper = OPS_GET(top[left + c]), lower = OPS_GET(bottom[left + c]);
             if (by != 0) { // so that nothing comes of infinities beside
-              upper += (TFC_GET(top[right + c]) - upper) * by;
-              lower += (TFC_GET(bottom[right + c]) - lower) * by;
+              upper += (OPS_GET(top[right + c]) - upper) * by;
+              lower += (OPS_GET(bottom[right + c]) - lower) * by;
             }
-            TFC_PUT(*y++, v.by != 0 ? upper + (lower - upper) * (C)v.by : upper);
+            OPS_PUT(*y++, v.by != 0 ? upper + (lower - upper) * (C)v.by : upper);
           }
         }
       }
@@ -144,7 +144,7 @@ static const struct tfc_op_def nn_fused_pad_rows[] = {
      .inputs = "input: T, paddings: int32, filter: T",
      .attrs = "T: {half, bfloat16, float, double}, mode: {'REFLECT', 'SYMMETRIC'}, strides: list(int), padding: "
               "{'SAME', 'VALID'}",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 2,
      ROW,
      .samples = "float[1,4,5,2], int32[4,2]=[0,0,1,2,2,0,0,0], float[3,2,2,3] {mode='REFLECT', strides=[1,1,1,1], "
@@ -153,7 +153,7 @@ static const struct tfc_op_def nn_fused_pad_rows[] = {
      .inputs = "input: T, size: int32, paddings: int32, filter: T",
      .attrs = "T: {half, float, double}, resize_align_corners: bool = false, mode: {'REFLECT', 'SYMMETRIC'}, strides: "
               "list(int), padding: {'SAME', 'VALID'}",
-     .types = TFC_TYPES_FLOAT & ~TFC_TYPE_BIT(TFC_BFLOAT16),
+     .types = OPS_BITS(OPS_FLOATS) & ~TFC_TYPE_BIT(TFC_BFLOAT16),
      .host_inputs = 6,
      ROW,
      .samples = "float[1,4,5,2], int32[2]=[6,7], int32[4,2]=[0,0,1,2,2,0,0,0], float[3,2,2,3] {mode='SYMMETRIC', "

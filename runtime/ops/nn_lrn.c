@@ -28,7 +28,7 @@ static tfc_status lrn_prepare(struct tfc_prepare_ctx *ctx) {
     const int64_t lo_ = (c) > l->radius ? (c)-l->radius : 0;                                                           \
     const int64_t hi_ = l->channels - (c) > l->radius ? (c) + l->radius + 1 : l->channels;                             \
     C sum_ = 0;                                                                                                        \
-    for (int64_t k_ = lo_; k_ < hi_; k_++) sum_ += TFC_GET(x[k_]) * TFC_GET(x[k_]);                                    \
+    for (int64_t k_ = lo_; k_ < hi_; k_++) sum_ += OPS_GET(x[k_]) * OPS_GET(x[k_]);                                    \
     (C) l->bias + (C)l->alpha *sum_;                                                                                   \
   })
 
@@ -43,21 +43,21 @@ static inline double power_of(const struct lrn *l, double norm) {
 #define SPREAD(x, y)                                                                                                   \
   do {                                                                                                                 \
     C all_ = 0;                                                                                                        \
-    for (int64_t c_ = 0; c_ < l->channels; c_++) all_ += TFC_GET(x[c_]) * TFC_GET(x[c_]) * (C)0;                       \
+    for (int64_t c_ = 0; c_ < l->channels; c_++) all_ += OPS_GET(x[c_]) * OPS_GET(x[c_]) * (C)0;                       \
     if (all_ == (C)0) break;                                                                                           \
     for (int64_t c_ = 0; c_ < l->channels; c_++)                                                                       \
       for (int64_t k_ = 0; k_ < l->channels; k_++)                                                                     \
-        if ((k_ < c_ - l->radius || k_ > c_ + l->radius) && !isfinite(TFC_GET(x[k_]) * TFC_GET(x[k_])))                \
-          TFC_PUT(y[c_], (C)NAN);                                                                                      \
+        if ((k_ < c_ - l->radius || k_ > c_ + l->radius) && !isfinite(OPS_GET(x[k_]) * OPS_GET(x[k_])))                \
+          OPS_PUT(y[c_], (C)NAN);                                                                                      \
   } while (0)
 
 static void forward(void *arg, int64_t begin, int64_t end) {
   const struct lrn *l = arg;
-  TFC_FLOAT_CASES(l->dtype, {
+  OPS_SWITCH(OPS_FLOATS, l->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)l->x + row * l->channels;
       S *y = (S *)l->out + row * l->channels;
-      for (int64_t c = 0; c < l->channels; c++) TFC_PUT(y[c], TFC_GET(x[c]) * (C)power_of(l, NORM(x, c)));
+      for (int64_t c = 0; c < l->channels; c++) OPS_PUT(y[c], OPS_GET(x[c]) * (C)power_of(l, NORM(x, c)));
       SPREAD(x, y);
     }
   })
@@ -66,7 +66,7 @@ static void forward(void *arg, int64_t begin, int64_t end) {
 // dx[k] = sum over c near k of dy[c] * ((c == k) norm[c]^-beta - 2 alpha beta x[k] y[c] / norm[c])
 static void backward(void *arg, int64_t begin, int64_t end) {
   const struct lrn *l = arg;
-  TFC_FLOAT_CASES(l->dtype, {
+  OPS_SWITCH(OPS_FLOATS, l->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)l->x + row * l->channels, *y = (const S *)l->y + row * l->channels;
       const S *dy = (const S *)l->dy + row * l->channels;
@@ -77,11 +77,11 @@ static void backward(void *arg, int64_t begin, int64_t end) {
         C sum = 0;
         for (int64_t c = lo; c < hi; c++) {
           const C norm = NORM(x, c);
-          C d = (C)(-2 * l->alpha * l->beta) * TFC_GET(x[k]) * TFC_GET(y[c]) / norm;
+          C d = (C)(-2 * l->alpha * l->beta) * OPS_GET(x[k]) * OPS_GET(y[c]) / norm;
           if (c == k) d += pow(norm, (C)-l->beta);
-          sum += d * TFC_GET(dy[c]);
+          sum += d * OPS_GET(dy[c]);
         }
-        TFC_PUT(dx[k], sum);
+        OPS_PUT(dx[k], sum);
       }
     }
   })
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void norms(const struct lrn *l, con
       power[c] = norm[c] > 0 && isfinite(norm[c]) ? powf(norm[c], -beta) : (float)power_of(l, norm[c]);
 }
 
-TFC_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {
   const struct lrn *l = arg;
   float squares[WIDEST] = {0}, norm[WIDEST], power[WIDEST];
   for (int64_t row = begin; row < end; row++) {
@@ -133,7 +133,7 @@ TFC_CLONES static void forward_rows(void *arg, int64_t begin, int64_t end) {
 }
 
 // dx = dy norm^-beta - 2 alpha beta x (sum over the window of dy y / norm)
-TFC_CLONES static void backward_rows(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void backward_rows(void *arg, int64_t begin, int64_t end) {
   const struct lrn *l = arg;
   const float factor = (float)(-2 * l->alpha * l->beta);
   float squares[WIDEST] = {0}, shares[WIDEST] = {0}, norm[WIDEST], power[WIDEST], sum[WIDEST];
@@ -204,7 +204,7 @@ static const struct tfc_op_def nn_lrn_rows[] = {
      .outputs = "output: T",
      .attrs = "depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, T: {half, bfloat16, float} "
               "= float",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_lrn,
      .gradient = grad_of_lrn,
      .cost = cost_lrn,
@@ -216,7 +216,7 @@ static const struct tfc_op_def nn_lrn_rows[] = {
      .outputs = "output: T",
      .attrs = "depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, T: {half, bfloat16, float} "
               "= float",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_lrn_grad,
      .cost = cost_lrn,
      .prepare = lrn_prepare,

@@ -96,11 +96,11 @@ static int64_t place(const struct tfc_image *im, int64_t n, const int64_t at[3])
 enum { CHANNELS = 256 };
 
 #define LOWEST                                                                                                         \
-  _Generic((S *)0, float * : -FLT_MAX, double * : -DBL_MAX, tfc_half * : -65504.0f, tfc_bf16 * : -0x1.FEp127f,         \
+  _Generic((S *)0, float * : -FLT_MAX, double * : -DBL_MAX, ops_f16 * : -65504.0f, ops_b16 * : -0x1.FEp127f,         \
            int8_t * : INT8_MIN, int16_t * : INT16_MIN, int32_t * : INT32_MIN, int64_t * : INT64_MIN, default : 0)
 
 // Output positions [begin, end), all channels.
-TFC_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
   const int64_t xs = p->x.channel_stride, ys = p->y.channel_stride;
   for (int64_t row = begin; row < end; row++) {
@@ -109,7 +109,7 @@ TFC_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
     window_at(p, at, lo, hi);
     const int64_t to = place(&p->y, n, at), deep = p->w.channel_size;
     const int64_t cells = (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
-    TFC_REAL_CASES(p->dtype, {
+    OPS_SWITCH(OPS_REALS, p->dtype, {
       const S *x = p->in;
       S *y = p->out;
       const C lowest = LOWEST;
@@ -121,18 +121,18 @@ TFC_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
           const S *from = x + place(&p->x, n, cell);
           for (int64_t d = 0; d < deep; d++) {
             if (p->average)
-              for (int64_t c = 0; c < count; c++) best[c] = (C)(best[c] + TFC_GET(from[(first + c) * xs]));
+              for (int64_t c = 0; c < count; c++) best[c] = (C)(best[c] + OPS_GET(from[(first + c) * xs]));
             else
               for (int64_t c = 0; c < count; c++) {
-                const C v = TFC_GET(from[((first + c) * deep + d) * xs]);
+                const C v = OPS_GET(from[((first + c) * deep + d) * xs]);
                 best[c] = v > best[c] ? v : best[c];
               }
           }
         }
         if (p->average)
-          for (int64_t c = 0; c < count; c++) TFC_PUT(y[to + (first + c) * ys], best[c] / (C)cells);
+          for (int64_t c = 0; c < count; c++) OPS_PUT(y[to + (first + c) * ys], best[c] / (C)cells);
         else
-          for (int64_t c = 0; c < count; c++) TFC_PUT(y[to + (first + c) * ys], best[c]);
+          for (int64_t c = 0; c < count; c++) OPS_PUT(y[to + (first + c) * ys], best[c]);
       }
     })
   }
@@ -165,7 +165,7 @@ static void argmax_images(void *arg, int64_t begin, int64_t end) {
     position(p, row, &n, at);
     window_at(p, at, lo, hi);
     const int64_t to = place(&p->y, n, at);
-    TFC_REAL_CASES(p->dtype, {
+    OPS_SWITCH(OPS_REALS, p->dtype, {
       const S *x = p->in;
       for (int64_t c = 0; c < p->y.channels; c++) {
         const int64_t deep = p->w.channel_size;
@@ -173,11 +173,11 @@ static void argmax_images(void *arg, int64_t begin, int64_t end) {
         C max = 0;
         EACH_CELL(cell, lo, hi) for (int64_t d = 0; d < deep; d++) {
           const int64_t i = place(&p->x, n, cell) + (c * deep + d) * p->x.channel_stride;
-          const C v = TFC_GET(x[i]);
+          const C v = OPS_GET(x[i]);
           if (best < 0 || v > max) best = i, max = v;
         }
         p->argmax[to + c * p->y.channel_stride] = best;
-        if (p->out) TFC_PUT(((S *)p->out)[to + c * p->y.channel_stride], max);
+        if (p->out) OPS_PUT(((S *)p->out)[to + c * p->y.channel_stride], max);
       }
     })
   }
@@ -227,13 +227,13 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;
   const int64_t per_image = p->y.size[0] * p->y.size[1] * p->y.size[2], deep = p->w.channel_size;
-  TFC_REAL_CASES(p->dtype, {
+  OPS_SWITCH(OPS_REALS, p->dtype, {
     const S *x = p->in, *y = m->y, *dy = m->dy;
     S *dx = m->dx;
     const int64_t size = m->inverse ? p->y.batch_stride : p->x.batch_stride;
     S step;
-    TFC_PUT(step, (C)1e-5f);
-    const double near = (double)TFC_GET(step);
+    OPS_PUT(step, (C)1e-5f);
+    const double near = (double)OPS_GET(step);
     memset(dx + begin * size, 0, (size_t)((end - begin) * size) * sizeof(S));
     for (int64_t row = begin * per_image; row < end * per_image; row++) {
       int64_t n, at[3], lo[3], hi[3];
@@ -241,17 +241,17 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
       window_at(p, at, lo, hi);
       for (int64_t c = 0; c < p->y.channels; c++) {
         const int64_t to = place(&p->y, n, at) + c * p->y.channel_stride;
-        const C value = TFC_GET(y[to]);
+        const C value = OPS_GET(y[to]);
         bool found = false;
         EACH_CELL(cell, lo, hi) for (int64_t d = 0; d < deep; d++) {
           const int64_t i = place(&p->x, n, cell) + (c * deep + d) * p->x.channel_stride;
           if (m->inverse) {
-            if (!found && TFC_GET(x[i]) == value) dx[to] = dy[i], found = true;
+            if (!found && OPS_GET(x[i]) == value) dx[to] = dy[i], found = true;
             continue;
           }
           S apart;
-          TFC_PUT(apart, TFC_GET(x[i]) - value);
-          if (fabs((double)TFC_GET(apart)) < near) TFC_PUT(dx[i], TFC_GET(dx[i]) + TFC_GET(dy[to]));
+          OPS_PUT(apart, OPS_GET(x[i]) - value);
+          if (fabs((double)OPS_GET(apart)) < near) OPS_PUT(dx[i], OPS_GET(dx[i]) + OPS_GET(dy[to]));
         }
       }
     }
@@ -263,22 +263,22 @@ static void route_images(void *arg, int64_t begin, int64_t end) {
   struct pool *p = &m->pool;
   argmax_images(p, begin, end);
   const int64_t out_image = p->y.batch_stride, in_image = p->x.batch_stride;
-  TFC_REAL_CASES(p->dtype, {
+  OPS_SWITCH(OPS_REALS, p->dtype, {
     const S *dy = m->dy;
     S *dx = m->dx;
     memset(dx + begin * in_image, 0, (size_t)((end - begin) * in_image) * sizeof(S));
     for (int64_t i = begin * out_image; i < end * out_image; i++)
-      if (p->argmax[i] >= 0) TFC_PUT(dx[p->argmax[i]], TFC_GET(dx[p->argmax[i]]) + TFC_GET(dy[i]));
+      if (p->argmax[i] >= 0) OPS_PUT(dx[p->argmax[i]], OPS_GET(dx[p->argmax[i]]) + OPS_GET(dy[i]));
   })
 }
 
 // Channels last: all channels of a window at once. Finds each maximum's cell in the window; then every cell adds its
 // gradients, in the order of route_images, so that the sums are the same to the bit.
-TFC_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;
   const int64_t rows = p->y.size[0] * p->y.size[1] * p->y.size[2];
-  TFC_FLOAT_CASES(p->dtype, {
+  OPS_SWITCH(OPS_FLOATS, p->dtype, {
     memset((S *)m->dx + begin * p->x.batch_stride, 0, (size_t)((end - begin) * p->x.batch_stride) * sizeof(S));
     for (int64_t row = begin * rows; row < end * rows; row++) {
       int64_t n, at[3], lo[3], hi[3];
@@ -293,10 +293,10 @@ TFC_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
         EACH_CELL(cell, lo, hi) {
           const S *x = (const S *)p->in + place(&p->x, n, cell) + first;
           if (k == 0)
-            for (int64_t c = 0; c < count; c++) best[c] = TFC_GET(x[c]), where[c] = 0;
+            for (int64_t c = 0; c < count; c++) best[c] = OPS_GET(x[c]), where[c] = 0;
           else
             for (int64_t c = 0; c < count; c++) {
-              const C v = TFC_GET(x[c]);
+              const C v = OPS_GET(x[c]);
               where[c] = v > best[c] ? k : where[c];
               best[c] = v > best[c] ? v : best[c];
             }
@@ -306,8 +306,8 @@ TFC_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
         EACH_CELL(cell, lo, hi) {
           S *dx = (S *)m->dx + place(&p->x, n, cell) + first;
           for (int64_t c = 0; c < count; c++) {
-            const C old = TFC_GET(dx[c]), sum = old + TFC_GET(dy[c]);
-            TFC_PUT(dx[c], where[c] == k ? sum : old);
+            const C old = OPS_GET(dx[c]), sum = old + OPS_GET(dy[c]);
+            OPS_PUT(dx[c], where[c] == k ? sum : old);
           }
           k++;
         }
@@ -375,9 +375,9 @@ static tfc_status max_pool_grad_with_argmax(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < n; i++) {
     int64_t at = tfc_tensor_int(index, i) + (batch ? 0 : i / per_out * per_in);
     TFC_KERNEL_CHECK(at >= 0 && at < total, "argmax %lld is outside of the input", (long long)at);
-    TFC_REAL_CASES(x->dtype, {
+    OPS_SWITCH(OPS_REALS, x->dtype, {
       S *to = (S *)dx->data + at;
-      TFC_PUT(*to, TFC_GET(*to) + TFC_GET(((const S *)g->data)[i]));
+      OPS_PUT(*to, OPS_GET(*to) + OPS_GET(((const S *)g->data)[i]));
     })
   }
   return NULL;
@@ -387,7 +387,7 @@ static tfc_status max_pool_grad_with_argmax(struct tfc_kernel_ctx *ctx) {
 static void average_grad_images(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
   for (int64_t n = begin; n < end; n++) {
-    TFC_FLOAT_CASES(p->dtype, {
+    OPS_SWITCH(OPS_FLOATS, p->dtype, {
       const S *dy = p->grad;
       S *dx = p->out;
       for (int64_t cell[3] = {0, 0, 0}; cell[0] < p->x.size[0]; cell[0]++)
@@ -407,10 +407,10 @@ static void average_grad_images(void *arg, int64_t begin, int64_t end) {
                 window_at(p, at, low, high);
                 const C share = (C)1 / (C)((high[0] - low[0]) * (high[1] - low[1]) * (high[2] - low[2]));
                 const S *from = dy + place(&p->y, n, at);
-                for (int64_t c = 0; c < count; c++) sums[c] += TFC_GET(from[(first + c) * p->y.channel_stride]) * share;
+                for (int64_t c = 0; c < count; c++) sums[c] += OPS_GET(from[(first + c) * p->y.channel_stride]) * share;
               }
               S *to = dx + place(&p->x, n, cell);
-              for (int64_t c = 0; c < count; c++) TFC_PUT(to[(first + c) * p->x.channel_stride], sums[c]);
+              for (int64_t c = 0; c < count; c++) OPS_PUT(to[(first + c) * p->x.channel_stride], sums[c]);
             }
           }
     })
@@ -564,28 +564,28 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .attrs = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float, ksize: "
               "list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID', 'EXPLICIT'}, explicit_paddings: "
               "list(int) = [], data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
-     POOL(TFC_TYPES_REAL, grad_of_max_pool),
+     POOL(OPS_BITS(OPS_REALS), grad_of_max_pool),
      .samples = SAMPLES},
     {.name = "AvgPool",
      .inputs = "value: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', "
               "'NCHW'} = 'NHWC', T: {half, bfloat16, float, double}",
-     POOL(TFC_TYPES_FLOAT, grad_of_avg_pool),
+     POOL(OPS_BITS(OPS_FLOATS), grad_of_avg_pool),
      .samples = SAMPLES},
     {.name = "MaxPool3D",
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
               "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float}",
-     POOL(TFC_TYPES_FLOAT, grad_of_max_pool3d),
+     POOL(OPS_BITS(OPS_FLOATS), grad_of_max_pool3d),
      .samples = SAMPLES_3D},
     {.name = "AvgPool3D",
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
               "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float, double}",
-     POOL(TFC_TYPES_FLOAT, grad_of_avg_pool3d),
+     POOL(OPS_BITS(OPS_FLOATS), grad_of_avg_pool3d),
      .samples = SAMPLES_3D},
     {.name = "MaxPoolWithArgmax",
      .inputs = "input: T",
@@ -604,7 +604,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float, padding: "
               "{'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .host_inputs = 6,
      .shape = shape_pool,
      .gradient = grad_of_max_pool_given,
@@ -617,7 +617,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .outputs = "output: T",
      .attrs = "padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, uint8, "
               "int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .host_inputs = 24,
      .shape = shape_max_grad,
      .gradient = grad_of_max_pool_grad_given,
@@ -631,7 +631,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .outputs = "output: T",
      .attrs = "padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, uint8, "
               "int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .host_inputs = 24,
      .shape = shape_max_grad_grad_given,
      .cost = cost_pool_given,
@@ -645,7 +645,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID', 'EXPLICIT'}, "
               "explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, "
               "uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .shape = shape_max_grad,
      .gradient = grad_of_max_pool_grad,
      .cost = cost_pool,
@@ -656,7 +656,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
               "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float} = float, TInput: {half, bfloat16, float} = float",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_max_grad,
      .gradient = grad_of_max_pool3d_grad,
      .cost = cost_pool,
@@ -668,7 +668,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .attrs =
          "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = "
          "'NHWC', T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .shape = shape_max_grad_grad,
      .gradient = grad_of_max_pool_grad_grad,
      .cost = cost_pool,
@@ -680,7 +680,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .attrs =
          "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', 'NCDHW'} "
          "= 'NDHWC', T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_max_grad_grad,
      .gradient = grad_of_max_pool3d_grad_grad,
      .cost = cost_pool,
@@ -701,7 +701,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', "
               "'NCHW'} = 'NHWC', T: {half, bfloat16, float, double}",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 1,
      .shape = shape_average_grad,
      .gradient = grad_of_avg_pool_grad,
@@ -713,7 +713,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
               "'NCDHW'} = 'NDHWC', T: {half, bfloat16, float, double}",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .host_inputs = 1,
      .shape = shape_average_grad,
      .gradient = grad_of_avg_pool3d_grad,

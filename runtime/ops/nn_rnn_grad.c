@@ -14,7 +14,7 @@ static tfc_status check(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc
   return NULL;
 }
 
-#define AT(input, place) TFC_GET(((const S *)ctx->inputs[input]->data)[place])
+#define AT(input, place) OPS_GET(((const S *)ctx->inputs[input]->data)[place])
 // Inputs x, cs_prev, h_prev, w, wci, wcf, wco, b, i, cs, f, o, ci, co, cs_grad, h_grad; outputs cs_prev_grad, the
 // gates' gradients [batch, 4 cell] in the order input, cell, forget, output, and those of the peephole weights.
 static tfc_status lstm_cell_grad(struct tfc_kernel_ctx *ctx) {
@@ -37,7 +37,7 @@ static tfc_status lstm_cell_grad(struct tfc_kernel_ctx *ctx) {
   for (uint32_t k = 0; k < 3; k++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 2 + k, x->dtype, &row, &peep[k]));
   float *sums = calloc((size_t)(3 * n + 1), sizeof *sums);
   if (!sums) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_FLOAT_CASES(x->dtype, {
+  OPS_SWITCH(OPS_FLOATS, x->dtype, {
     for (int64_t r = 0; r < batch; r++)
       for (int64_t k = 0; k < n; k++) {
         const int64_t at = r * n + k;
@@ -55,13 +55,13 @@ static tfc_status lstm_cell_grad(struct tfc_kernel_ctx *ctx) {
           sums[2 * n + k] += (float)(d_o * AT(IN_CS, at));
         }
         S *g = (S *)gates->data + r * 4 * n;
-        TFC_PUT(g[k], d_i);
-        TFC_PUT(g[n + k], d_c);
-        TFC_PUT(g[2 * n + k], d_f);
-        TFC_PUT(g[3 * n + k], d_o);
-        TFC_PUT(((S *)cs_prev_grad->data)[at], d_before);
+        OPS_PUT(g[k], d_i);
+        OPS_PUT(g[n + k], d_c);
+        OPS_PUT(g[2 * n + k], d_f);
+        OPS_PUT(g[3 * n + k], d_o);
+        OPS_PUT(((S *)cs_prev_grad->data)[at], d_before);
       }
-    for (int64_t k = 0; k < 3 * n; k++) TFC_PUT(((S *)peep[k / n]->data)[k % n], sums[k]);
+    for (int64_t k = 0; k < 3 * n; k++) OPS_PUT(((S *)peep[k / n]->data)[k % n], sums[k]);
   })
   free(sums);
   return NULL;

@@ -39,29 +39,29 @@ static void softmax_rows(void *arg, int64_t begin, int64_t end) {
     float_softmax_rows(r, begin, end);
     return;
   }
-  TFC_FLOAT_CASES(r->dtype, {
+  OPS_SWITCH(OPS_FLOATS, r->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)r->logits + row * n;
       S *y = (S *)r->out + row * n;
       C max = (C)-INFINITY;
-      for (int64_t i = 0; i < n; i++) max = TFC_GET(x[i]) > max || isnan(TFC_GET(x[i])) ? TFC_GET(x[i]) : max;
+      for (int64_t i = 0; i < n; i++) max = OPS_GET(x[i]) > max || isnan(OPS_GET(x[i])) ? OPS_GET(x[i]) : max;
       double sum = 0;
       if (r->log) {
-        for (int64_t i = 0; i < n; i++) sum += (double)exp(TFC_GET(x[i]) - max);
+        for (int64_t i = 0; i < n; i++) sum += (double)exp(OPS_GET(x[i]) - max);
         const C log_sum = (C)log(sum);
-        for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], TFC_GET(x[i]) - max - log_sum);
+        for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], OPS_GET(x[i]) - max - log_sum);
       } else if (sizeof(S) == sizeof(C)) {
         for (int64_t i = 0; i < n; i++) {
-          const C e = exp(TFC_GET(x[i]) - max);
-          TFC_PUT(y[i], e);
+          const C e = exp(OPS_GET(x[i]) - max);
+          OPS_PUT(y[i], e);
           sum += (double)e;
         }
         const C scale = (C)(1 / sum);
-        for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], TFC_GET(y[i]) * scale);
+        for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], OPS_GET(y[i]) * scale);
       } else { // a 16-bit output is no place for what is not yet divided
-        for (int64_t i = 0; i < n; i++) sum += (double)exp(TFC_GET(x[i]) - max);
+        for (int64_t i = 0; i < n; i++) sum += (double)exp(OPS_GET(x[i]) - max);
         const C scale = (C)(1 / sum);
-        for (int64_t i = 0; i < n; i++) TFC_PUT(y[i], exp(TFC_GET(x[i]) - max) * scale);
+        for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], exp(OPS_GET(x[i]) - max) * scale);
       }
     }
   })
@@ -91,15 +91,15 @@ static tfc_status log_softmax(struct tfc_kernel_ctx *ctx) {
   C max = (C)-INFINITY;                                                                                                \
   double sum = 0;                                                                                                      \
   for (int64_t i = 0; i < n; i++) {                                                                                    \
-    const C v = TFC_GET(x[i * column]);                                                                                \
+    const C v = OPS_GET(x[i * column]);                                                                                \
     max = v > max || isnan(v) ? v : max;                                                                               \
   }                                                                                                                    \
-  for (int64_t i = 0; i < n; i++) sum += (double)exp(TFC_GET(x[i * column]) - max);
+  for (int64_t i = 0; i < n; i++) sum += (double)exp(OPS_GET(x[i * column]) - max);
 
 static void dense_rows(void *arg, int64_t begin, int64_t end) {
   const struct rows *r = arg;
   const int64_t n = r->classes, xc = r->logits_column, lc = r->labels_column;
-  TFC_FLOAT_CASES(r->dtype, {
+  OPS_SWITCH(OPS_FLOATS, r->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)r->logits + row * r->logits_row;
       const S *label = (const S *)r->labels + row * r->labels_row;
@@ -109,11 +109,11 @@ static void dense_rows(void *arg, int64_t begin, int64_t end) {
       const C scale = (C)(1 / sum);
       double loss = 0;
       for (int64_t i = 0; i < n; i++) {
-        const C v = TFC_GET(x[i * xc]) - max, p = TFC_GET(label[i * lc]);
+        const C v = OPS_GET(x[i * xc]) - max, p = OPS_GET(label[i * lc]);
         if (p != (C)0 || isnan(v)) loss += (double)(p * (log_sum - v));
-        TFC_PUT(back[i], exp(v) * scale - p);
+        OPS_PUT(back[i], exp(v) * scale - p);
       }
-      TFC_PUT(((S *)r->loss)[row], loss);
+      OPS_PUT(((S *)r->loss)[row], loss);
     }
   })
 }
@@ -173,15 +173,15 @@ static void sparse_rows(void *arg, int64_t begin, int64_t end) {
     float_sparse_rows(r, begin, end);
     return;
   }
-  TFC_FLOAT_CASES(r->dtype, {
+  OPS_SWITCH(OPS_FLOATS, r->dtype, {
     for (int64_t row = begin; row < end; row++) {
       const S *x = (const S *)r->logits + row * n;
       S *back = (S *)r->out + row * n;
       const int64_t label = label_of(r, row);
       EXPONENTIALS(x, 1, back, max, sum)
       const C scale = (C)(1 / sum);
-      for (int64_t i = 0; i < n; i++) TFC_PUT(back[i], exp(TFC_GET(x[i]) - max) * scale - (C)(i == label));
-      TFC_PUT(((S *)r->loss)[row], (C)log(sum) - (TFC_GET(x[label]) - max));
+      for (int64_t i = 0; i < n; i++) OPS_PUT(back[i], exp(OPS_GET(x[i]) - max) * scale - (C)(i == label));
+      OPS_PUT(((S *)r->loss)[row], (C)log(sum) - (OPS_GET(x[label]) - max));
     }
   })
 }
@@ -321,7 +321,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .outputs = "softmax: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_softmax,
      .gradient = grad_of_softmax,
      .cost = cost_rows,
@@ -332,7 +332,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .outputs = "logsoftmax: T",
      .attrs = "T: {half, bfloat16, float, double}",
      .flags = TFC_OP_INPLACE,
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_softmax,
      .gradient = grad_of_log_softmax,
      .cost = cost_rows,
@@ -342,7 +342,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .inputs = "features: T, labels: T",
      .outputs = "loss: T, backprop: T",
      .attrs = "T: {half, bfloat16, float, double}",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_cross_entropy,
      .gradient = grad_of_cross_entropy,
      .cost = cost_rows,
@@ -353,7 +353,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .inputs = "features: T, labels: Tlabels",
      .outputs = "loss: T, backprop: T",
      .attrs = "T: {half, bfloat16, float, double}, Tlabels: {int32, int64} = int64",
-     .types = TFC_TYPES_FLOAT,
+     .types = OPS_BITS(OPS_FLOATS),
      .shape = shape_sparse_cross_entropy,
      .gradient = grad_of_sparse_cross_entropy,
      .cost = cost_rows,

@@ -74,18 +74,18 @@ static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
   if (tfc_tensor_elements(x) == 0) return NULL;
   const int64_t most = r->is_signed ? ((int64_t)1 << (bits - 1)) - 1 : ((int64_t)1 << bits) - 1;
   const int64_t least = !r->is_signed ? 0 : -most - (r->narrow ? 0 : 1);
-  TFC_FLOAT_CASES(x->dtype, {
+  OPS_SWITCH(OPS_FLOATS, x->dtype, {
     const S *in = x->data;
     S *out = y->data;
     for (int64_t c = 0; c < s.count; c++) {
-      C low = TFC_GET(in[c * s.inner]), high = low, scale, back;
+      C low = OPS_GET(in[c * s.inner]), high = low, scale, back;
       if (r->given) {
-        low = TFC_GET(((const S *)ctx->inputs[1]->data)[c]), high = TFC_GET(((const S *)ctx->inputs[2]->data)[c]);
+        low = OPS_GET(((const S *)ctx->inputs[1]->data)[c]), high = OPS_GET(((const S *)ctx->inputs[2]->data)[c]);
         TFC_KERNEL_CHECK(low <= high, "Invalid range: input_min %g > input_max %g", (double)low, (double)high);
       }
       for (int64_t o = 0; !r->given && o < s.outer; o++)
         for (int64_t i = 0; i < s.inner; i++) {
-          const C v = TFC_GET(in[(o * s.count + c) * s.inner + i]);
+          const C v = OPS_GET(in[(o * s.count + c) * s.inner + i]);
           low = v < low ? v : low, high = v > high ? v : high;
         }
       const C none = sizeof(C) == 8 ? (C)DBL_MAX : (C)FLT_MAX;
@@ -98,10 +98,10 @@ static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
       for (int64_t o = 0; o < s.outer; o++)
         for (int64_t i = 0; i < s.inner; i++) {
           const int64_t at = (o * s.count + c) * s.inner + i;
-          C v = TFC_GET(in[at]);
+          C v = OPS_GET(in[at]);
           if (r->given) v = v < low ? low : v > high ? high : v;
           v *= scale;
-          TFC_PUT(out[at], (r->up ? floor(v + (C)0.5) : rint(v)) * back);
+          OPS_PUT(out[at], (r->up ? floor(v + (C)0.5) : rint(v)) * back);
         }
     }
   })
@@ -121,12 +121,12 @@ static tfc_status quantize_grad(struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < 3; i++) TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, i, ctx->inputs[i + 1], &y[i]));
   for (int i = 1; i < 3; i++)
     if (y[i]->size) memset(y[i]->data, 0, y[i]->size);
-  TFC_FLOAT_CASES(x->dtype, {
+  OPS_SWITCH(OPS_FLOATS, x->dtype, {
     for (int64_t at = 0; at < tfc_tensor_elements(x); at++) {
       const int64_t c = axis < 0 ? 0 : at / s.inner % s.count;
-      const C v = TFC_GET(((const S *)x->data)[at]), low = TFC_GET(((const S *)ctx->inputs[2]->data)[c]);
-      const C high = TFC_GET(((const S *)ctx->inputs[3]->data)[c]), g = TFC_GET(((const S *)grad->data)[at]);
-      TFC_PUT(((S *)y[0]->data)[at], v < low || v > high ? 0 : g);
+      const C v = OPS_GET(((const S *)x->data)[at]), low = OPS_GET(((const S *)ctx->inputs[2]->data)[c]);
+      const C high = OPS_GET(((const S *)ctx->inputs[3]->data)[c]), g = OPS_GET(((const S *)grad->data)[at]);
+      OPS_PUT(((S *)y[0]->data)[at], v < low || v > high ? 0 : g);
     }
   })
   return NULL;

@@ -28,15 +28,15 @@ static tfc_status sample_classes(struct tfc_kernel_ctx *ctx, const struct tfc_ph
   struct tfc_philox_words words = tfc_philox_words(&p);
   for (int64_t b = 0; b < batch; b++) {
     double total = 0;
-    TFC_REAL_CASES(x->dtype, {
+    OPS_SWITCH(OPS_REALS, x->dtype, {
       const S *row = (const S *)x->data + b * classes;
       double max = -DBL_MAX;
       for (int64_t j = 0; j < classes; j++) {
-        const double v = (double)TFC_GET(row[j]);
+        const double v = (double)OPS_GET(row[j]);
         if (isfinite(v) && v > max) max = v;
       }
       for (int64_t j = 0; j < classes; j++) {
-        const double v = (double)TFC_GET(row[j]);
+        const double v = (double)OPS_GET(row[j]);
         if (isfinite(v)) total += exp(v - max);
         sums[j] = total;
       }
@@ -127,7 +127,7 @@ static const struct tfc_op_def random_discrete_rows[] = {
      .attrs = "seed: int = 0, seed2: int = 0, T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
               "half, uint32, uint64}, output_dtype: {int32, int64} = int64",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .host_inputs = 2,
      .node_state = TFC_RANDOM_NODE_STATE,
      .shape = shape_multinomial,
@@ -139,7 +139,7 @@ static const struct tfc_op_def random_discrete_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, Tseed: "
               "{int32, int64} = int64, output_dtype: {int32, int64} = int64",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_REAL,
+     .types = OPS_BITS(OPS_REALS),
      .host_inputs = 6,
      .shape = shape_multinomial,
      .kernel = stateless_multinomial,

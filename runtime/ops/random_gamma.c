@@ -76,7 +76,8 @@ static void sample(void *arg, int64_t begin, int64_t end) {
     tfc_philox_skip(&p, (uint64_t)i * RESERVED);
     int64_t which = i / s->per_parameter, at = i % s->per_parameter * s->parameter_count + which;
     double parameter = 0, value;
-    TFC_REAL_CASES(s->parameters->dtype, { parameter = (double)TFC_GET(((const S *)s->parameters->data)[which]); })
+    OPS_SWITCH(OPS_REALS, s->parameters->dtype,
+               { parameter = (double)OPS_GET(((const S *)s->parameters->data)[which]); })
     if (s->poisson && isinf(parameter) && parameter > 0)
       value = INFINITY;
     else if (isnan(parameter))
@@ -86,7 +87,7 @@ static void sample(void *arg, int64_t begin, int64_t end) {
     switch ((int)s->out->dtype) {
     case TFC_INT32: ((int32_t *)s->out->data)[at] = isfinite(value) ? (int32_t)value : INT32_MAX; break;
     case TFC_INT64: ((int64_t *)s->out->data)[at] = isfinite(value) ? (int64_t)value : INT64_MAX; break;
-    default: TFC_FLOAT_CASES(s->out->dtype, { TFC_PUT(((S *)s->out->data)[at], value); })
+    default: OPS_SWITCH(OPS_FLOATS, s->out->dtype, { OPS_PUT(((S *)s->out->data)[at], value); })
     }
   }
 }

@@ -134,7 +134,7 @@ static tfc_status sample(struct sampler *s, struct bounds b, int64_t count) {
 
 static double number(const struct tfc_tensor *t, int64_t i) {
   double value = 0;
-  TFC_FLOAT_CASES(t->dtype, { value = (double)TFC_GET(((const S *)t->data)[i]); })
+  OPS_SWITCH(OPS_FLOATS, t->dtype, { value = (double)OPS_GET(((const S *)t->data)[i]); })
   return value;
 }
 struct place {
@@ -143,7 +143,7 @@ struct place {
 };
 static void store(void *arg, double value) {
   struct place *p = arg;
-  TFC_FLOAT_CASES(p->out->dtype, { TFC_PUT(((S *)p->out->data)[p->at], value); })
+  OPS_SWITCH(OPS_FLOATS, p->out->dtype, { OPS_PUT(((S *)p->out->data)[p->at], value); })
   p->at += p->step;
 }
 

@@ -192,9 +192,8 @@ enum pairing { ADD, MAXIMUM, MINIMUM };
 // v: the combined value; false where it is below the threshold (which TensorFlow asks of sums of two only).
 #define COMBINE(t, ...)                                                                                                \
   case OPS_DT_##t: {                                                                                                   \
-    ops_##t zero = 0;                                                                                                  \
-    ops_##t##_c p = OPS_GET_##t(i < 0 ? zero : ((const ops_##t *)a->data)[i]);                                         \
-    ops_##t##_c q = OPS_GET_##t(j < 0 ? zero : ((const ops_##t *)b->data)[j]), v;                                      \
+    ops_##t##_c p = i < 0 ? 0 : OPS_GET_##t(((const ops_##t *)a->data)[i]);                                            \
+    ops_##t##_c q = j < 0 ? 0 : OPS_GET_##t(((const ops_##t *)b->data)[j]), v;                                         \
     COMBINED_##t;                                                                                                      \
     ((ops_##t *)out)[n] = OPS_PUT_##t(v);                                                                              \
     if (pairing != ADD) return true;                                                                                   \

@@ -20,7 +20,7 @@ static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const vo
     memcpy(to, from, (size_t)n * tfc_dtype_size(dtype));
     return NULL;
   }
-  if (dtype == TFC_BOOL || !(TFC_TYPES_NUMBER & TFC_TYPE_BIT(dtype))) { // a repeated element of any plain type
+  if (dtype == TFC_BOOL || !(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(dtype))) { // a repeated element of any plain type
     size_t size = tfc_dtype_size(dtype);
     for (int64_t i = 0; i < n; i++) memcpy((char *)to + (size_t)i * size, from, size);
     return NULL;
@@ -32,12 +32,12 @@ static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const vo
     }
 #define LOOP(expression)                                                                                               \
   for (int64_t i = 0; i < n; i++) {                                                                                    \
-    const C a = TFC_GET(t[i]), b = TFC_GET(f[i * step]);                                                               \
+    const C a = OPS_GET(t[i]), b = OPS_GET(f[i * step]);                                                               \
     (void)a, (void)b;                                                                                                  \
-    TFC_PUT(t[i], expression);                                                                                         \
+    OPS_PUT(t[i], expression);                                                                                         \
   }
   if (op < MIN) {
-    TFC_NUMBER_CASES(dtype, {
+    OPS_SWITCH(OPS_NUMBERS, dtype, {
       S *t = to;
       const S *f = from;
       switch ((int)op) {
@@ -49,7 +49,7 @@ static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const vo
       }
     })
   } else {
-    TFC_REAL_CASES(dtype, {
+    OPS_SWITCH(OPS_REALS, dtype, {
       S *t = to;
       const S *f = from;
       if (op == MIN)
@@ -353,13 +353,13 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 0)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 0)},
     {.name = "ResourceScatterAdd",
      .inputs = "resource: resource, indices: Tindices, updates: dtype",
      .attrs = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 1)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 1)},
     {.name = "ScatterSub",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -367,13 +367,13 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 0)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 0)},
     {.name = "ResourceScatterSub",
      .inputs = "resource: resource, indices: Tindices, updates: dtype",
      .attrs = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 1)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 1)},
     {.name = "ScatterMul",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -381,13 +381,13 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 0)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 0)},
     {.name = "ResourceScatterMul",
      .inputs = "resource: resource, indices: Tindices, updates: dtype",
      .attrs = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 1)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 1)},
     {.name = "ScatterDiv",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -395,37 +395,37 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 0)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 0)},
     {.name = "ResourceScatterDiv",
      .inputs = "resource: resource, indices: Tindices, updates: dtype",
      .attrs = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_NUMBER, 1)},
+     SCATTER(OPS_BITS(OPS_NUMBERS), 1)},
     {.name = "ScatterMin",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
      .attrs = "T: {half, bfloat16, float, double, int32, int64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_REAL, 0)},
+     SCATTER(OPS_BITS(OPS_REALS), 0)},
     {.name = "ResourceScatterMin",
      .inputs = "resource: resource, indices: Tindices, updates: dtype",
      .attrs = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_REAL, 1)},
+     SCATTER(OPS_BITS(OPS_REALS), 1)},
     {.name = "ScatterMax",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
      .attrs = "T: {half, bfloat16, float, double, int32, int64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_REAL, 0)},
+     SCATTER(OPS_BITS(OPS_REALS), 0)},
     {.name = "ResourceScatterMax",
      .inputs = "resource: resource, indices: Tindices, updates: dtype",
      .attrs = "dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER(TFC_TYPES_REAL, 1)},
+     SCATTER(OPS_BITS(OPS_REALS), 1)},
     {.name = "ScatterNdUpdate",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -444,12 +444,12 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_NUMBER, 0)},
+     SCATTER_ND(OPS_BITS(OPS_NUMBERS), 0)},
     {.name = "ResourceScatterNdAdd",
      .inputs = "ref: resource, indices: Tindices, updates: T",
      .attrs = "T: type, Tindices: {int32, int64}, use_locking: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_NUMBER, 1)},
+     SCATTER_ND(OPS_BITS(OPS_NUMBERS), 1)},
     {.name = "ScatterNdSub",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -457,12 +457,12 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_NUMBER, 0)},
+     SCATTER_ND(OPS_BITS(OPS_NUMBERS), 0)},
     {.name = "ResourceScatterNdSub",
      .inputs = "ref: resource, indices: Tindices, updates: T",
      .attrs = "T: type, Tindices: {int32, int64}, use_locking: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_NUMBER, 1)},
+     SCATTER_ND(OPS_BITS(OPS_NUMBERS), 1)},
     {.name = "ScatterNdMin",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -470,12 +470,12 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_REAL, 0)},
+     SCATTER_ND(OPS_BITS(OPS_REALS), 0)},
     {.name = "ResourceScatterNdMin",
      .inputs = "ref: resource, indices: Tindices, updates: T",
      .attrs = "T: type, Tindices: {int32, int64}, use_locking: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_REAL, 1)},
+     SCATTER_ND(OPS_BITS(OPS_REALS), 1)},
     {.name = "ScatterNdMax",
      .inputs = "ref: Ref(T), indices: Tindices, updates: T",
      .outputs = "output_ref: Ref(T)",
@@ -483,12 +483,12 @@ static const struct tfc_op_def state_scatter_rows[] = {
          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
          "quint16, uint16, complex128, half, uint32, uint64}, Tindices: {int32, int64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_REAL, 0)},
+     SCATTER_ND(OPS_BITS(OPS_REALS), 0)},
     {.name = "ResourceScatterNdMax",
      .inputs = "ref: resource, indices: Tindices, updates: T",
      .attrs = "T: type, Tindices: {int32, int64}, use_locking: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     SCATTER_ND(TFC_TYPES_REAL, 1)},
+     SCATTER_ND(OPS_BITS(OPS_REALS), 1)},
     {.name = "ResourceGather",
      .inputs = "resource: resource, indices: Tindices",
      .outputs = "output: dtype",

@@ -173,15 +173,15 @@ struct update {
   tfc_dtype dtype;
   bool subtract;
 };
-TFC_CLONES static void update_piece(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void update_piece(void *arg, int64_t begin, int64_t end) {
   const struct update *u = arg;
-  TFC_NUMBER_CASES(u->dtype, {
+  OPS_SWITCH(OPS_NUMBERS, u->dtype, {
     S *to = u->to;
     const S *from = u->from;
     if (u->subtract)
-      for (int64_t i = begin; i < end; i++) TFC_PUT(to[i], TFC_GET(to[i]) - TFC_GET(from[i]));
+      for (int64_t i = begin; i < end; i++) OPS_PUT(to[i], OPS_GET(to[i]) - OPS_GET(from[i]));
     else
-      for (int64_t i = begin; i < end; i++) TFC_PUT(to[i], TFC_GET(to[i]) + TFC_GET(from[i]));
+      for (int64_t i = begin; i < end; i++) OPS_PUT(to[i], OPS_GET(to[i]) + OPS_GET(from[i]));
   })
 }
 
@@ -392,7 +392,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_update,
      .cost = cost_update,
      .prepare = lock_prepare,
@@ -403,7 +403,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, use_locking: bool = false",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .shape = shape_update,
      .cost = cost_update,
      .prepare = lock_prepare,
@@ -421,7 +421,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .inputs = "resource: resource, value: dtype",
      .attrs = "dtype: type",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .host_inputs = 1,
      .shape = shape_assign_variable,
      .cost = cost_update,
@@ -430,7 +430,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .inputs = "resource: resource, value: dtype",
      .attrs = "dtype: type",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
-     .types = TFC_TYPES_NUMBER,
+     .types = OPS_BITS(OPS_NUMBERS),
      .host_inputs = 1,
      .shape = shape_assign_variable,
      .cost = cost_update,

@@ -226,8 +226,8 @@ static void apply_cost(const struct tfc_graph *g, const struct tfc_node *n, cons
   out->bytes = elements * (double)element * (1 + 2 * (roles.rule->slots + 1)); // grad read, the others read and written
 }
 
-#define APPLY .types = TFC_TYPES_FLOAT, APPLY_KERNEL
-#define APPLY_WITH_COMPLEX .types = TFC_TYPES_FLOAT | TFC_TYPES_COMPLEX, APPLY_KERNEL
+#define APPLY .types = OPS_BITS(OPS_FLOATS), APPLY_KERNEL
+#define APPLY_WITH_COMPLEX .types = OPS_BITS(OPS_FLOATS) | OPS_BITS(OPS_COMPLEX), APPLY_KERNEL
 #define APPLY_KERNEL .shape = apply_shape, .cost = apply_cost, .prepare = apply_prepare, .kernel = apply
 static const struct tfc_op_def training_apply_rows[] = {
     {.name = "ApplyAdaMax",

@@ -2,49 +2,47 @@
 #include "runtime/ops/training_rules.h"
 
 // v, a, b, c: the variable and its slots; g: the gradient.
-#define RULE(name, ...) RULE_FOR(name, TFC_FLOAT_CASES_, __VA_ARGS__)
-#define RULE_WITH_COMPLEX(name, ...) RULE_FOR(name, TFC_FLOAT_COMPLEX_CASES_, __VA_ARGS__)
-#define TFC_FLOAT_COMPLEX_CASES_(...) TFC_FLOAT_CASES_(__VA_ARGS__) TFC_COMPLEX_CASES_(__VA_ARGS__)
-#define RULE_FOR(name, CASES, ...)                                                                                     \
-  TFC_CLONES static void name(const struct tfc_rule_span *s) {                                                         \
+#define RULE(name, ...) RULE_FOR(name, OPS_FLOATS, __VA_ARGS__)
+#define RULE_WITH_COMPLEX(name, ...) RULE_FOR(name, OPS_FLOATS_COMPLEX, __VA_ARGS__)
+#define RULE_FOR(name, LIST, ...)                                                                                      \
+  OPS_CLONES static void name(const struct tfc_rule_span *s) {                                                         \
     const double _Complex *h = s->scalars;                                                                             \
-    TFC_SWITCH_(                                                                                                       \
-        s->dtype, CASES({                                                                                              \
-          S *restrict v = s->var, *restrict a = s->slots[0], *restrict b = s->slots[1], *restrict c = s->slots[2];     \
-          const S *g = s->grad;                                                                                        \
-          (void)h, (void)a, (void)b, (void)c;                                                                          \
-          __VA_ARGS__                                                                                                  \
-        }))                                                                                                            \
+    OPS_SWITCH(LIST, s->dtype, {                                                                                       \
+      S *restrict v = s->var, *restrict a = s->slots[0], *restrict b = s->slots[1], *restrict c = s->slots[2];         \
+      const S *g = s->grad;                                                                                            \
+      (void)h, (void)a, (void)b, (void)c;                                                                              \
+      __VA_ARGS__                                                                                                      \
+    })                                                                                                                 \
   }
 #define EACH for (int64_t i = 0; i < s->count; i++)
 #define SIGN(x) ((C)((x) > (C)0) - (C)((x) < (C)0))
 
 RULE_WITH_COMPLEX(gradient_descent, {
   const C alpha = (C)h[0];
-  EACH TFC_PUT(v[i], TFC_GET(v[i]) - TFC_GET(g[i]) * alpha);
+  EACH OPS_PUT(v[i], OPS_GET(v[i]) - OPS_GET(g[i]) * alpha);
 })
 
 RULE_WITH_COMPLEX(momentum, {
   const C lr = (C)h[0], momentum_ = (C)h[1];
   if (s->flag) EACH {
-      C m = TFC_GET(a[i]) * momentum_ + TFC_GET(g[i]);
-      TFC_PUT(a[i], m);
-      TFC_PUT(v[i], TFC_GET(v[i]) - (TFC_GET(g[i]) * lr + m * momentum_ * lr));
+      C m = OPS_GET(a[i]) * momentum_ + OPS_GET(g[i]);
+      OPS_PUT(a[i], m);
+      OPS_PUT(v[i], OPS_GET(v[i]) - (OPS_GET(g[i]) * lr + m * momentum_ * lr));
     }
   else
     EACH {
-      C m = TFC_GET(a[i]) * momentum_ + TFC_GET(g[i]);
-      TFC_PUT(a[i], m);
-      TFC_PUT(v[i], TFC_GET(v[i]) - m * lr);
+      C m = OPS_GET(a[i]) * momentum_ + OPS_GET(g[i]);
+      OPS_PUT(a[i], m);
+      OPS_PUT(v[i], OPS_GET(v[i]) - m * lr);
     }
 })
 
 RULE_WITH_COMPLEX(keras_momentum, {
   const C lr = (C)h[0], momentum_ = (C)h[1];
   EACH {
-    C m = TFC_GET(a[i]) * momentum_ - TFC_GET(g[i]) * lr;
-    TFC_PUT(a[i], m);
-    TFC_PUT(v[i], s->flag ? TFC_GET(v[i]) + (m * momentum_ - TFC_GET(g[i]) * lr) : TFC_GET(v[i]) + m);
+    C m = OPS_GET(a[i]) * momentum_ - OPS_GET(g[i]) * lr;
+    OPS_PUT(a[i], m);
+    OPS_PUT(v[i], s->flag ? OPS_GET(v[i]) + (m * momentum_ - OPS_GET(g[i]) * lr) : OPS_GET(v[i]) + m);
   }
 })
 
@@ -53,21 +51,21 @@ RULE_WITH_COMPLEX(adam, {
   const C one = 1, alpha = lr * sqrt(one - beta2_power) / (one - beta1_power);
   const C keep1 = one - beta1, keep2 = one - beta2;
   if (s->flag) EACH {
-      C x = TFC_GET(g[i]), m = TFC_GET(a[i]), u = TFC_GET(b[i]);
+      C x = OPS_GET(g[i]), m = OPS_GET(a[i]), u = OPS_GET(b[i]);
       m += (x - m) * keep1;
       u += (x * x - u) * keep2;
-      TFC_PUT(a[i], m);
-      TFC_PUT(b[i], u);
-      TFC_PUT(v[i], TFC_GET(v[i]) - ((x * keep1 + beta1 * m) * alpha) / (sqrt(u) + eps));
+      OPS_PUT(a[i], m);
+      OPS_PUT(b[i], u);
+      OPS_PUT(v[i], OPS_GET(v[i]) - ((x * keep1 + beta1 * m) * alpha) / (sqrt(u) + eps));
     }
   else
     EACH {
-      C x = TFC_GET(g[i]), m = TFC_GET(a[i]), u = TFC_GET(b[i]);
+      C x = OPS_GET(g[i]), m = OPS_GET(a[i]), u = OPS_GET(b[i]);
       m += (x - m) * keep1;
       u += (x * x - u) * keep2;
-      TFC_PUT(a[i], m);
-      TFC_PUT(b[i], u);
-      TFC_PUT(v[i], TFC_GET(v[i]) - (m * alpha) / (sqrt(u) + eps));
+      OPS_PUT(a[i], m);
+      OPS_PUT(b[i], u);
+      OPS_PUT(v[i], OPS_GET(v[i]) - (m * alpha) / (sqrt(u) + eps));
     }
 })
 
@@ -75,48 +73,48 @@ RULE(adamax, {
   const C beta1_power = (C)h[0], lr = (C)h[1], beta1 = (C)h[2], beta2 = (C)h[3], eps = (C)h[4];
   const C one = 1, rate = lr / (one - beta1_power);
   EACH {
-    C x = TFC_GET(g[i]), m = TFC_GET(a[i]), u = TFC_GET(b[i]) * beta2, ax = fabs(x);
+    C x = OPS_GET(g[i]), m = OPS_GET(a[i]), u = OPS_GET(b[i]) * beta2, ax = fabs(x);
     m += (x - m) * (one - beta1);
     u = u < ax ? ax : u;
-    TFC_PUT(a[i], m);
-    TFC_PUT(b[i], u);
-    TFC_PUT(v[i], TFC_GET(v[i]) - rate * (m / (u + eps)));
+    OPS_PUT(a[i], m);
+    OPS_PUT(b[i], u);
+    OPS_PUT(v[i], OPS_GET(v[i]) - rate * (m / (u + eps)));
   }
 })
 
 RULE_WITH_COMPLEX(adagrad, {
   const C lr = (C)h[0];
   EACH {
-    C x = TFC_GET(g[i]), acc = TFC_GET(a[i]);
-    if (s->flag) acc += x * x, TFC_PUT(a[i], acc);
-    TFC_PUT(v[i], TFC_GET(v[i]) - x * lr * ((C)1 / sqrt(acc)));
+    C x = OPS_GET(g[i]), acc = OPS_GET(a[i]);
+    if (s->flag) acc += x * x, OPS_PUT(a[i], acc);
+    OPS_PUT(v[i], OPS_GET(v[i]) - x * lr * ((C)1 / sqrt(acc)));
   }
 })
 
 RULE_WITH_COMPLEX(adagrad_v2, {
   const C lr = (C)h[0], eps = (C)h[1];
   EACH {
-    C x = TFC_GET(g[i]), acc = TFC_GET(a[i]);
-    if (s->flag) acc += x * x, TFC_PUT(a[i], acc);
-    TFC_PUT(v[i], TFC_GET(v[i]) - x * lr / (sqrt(acc) + eps));
+    C x = OPS_GET(g[i]), acc = OPS_GET(a[i]);
+    if (s->flag) acc += x * x, OPS_PUT(a[i], acc);
+    OPS_PUT(v[i], OPS_GET(v[i]) - x * lr / (sqrt(acc) + eps));
   }
 })
 
 RULE_WITH_COMPLEX(adadelta, {
   const C lr = (C)h[0], rho = (C)h[1], eps = (C)h[2], one = 1;
   EACH {
-    C x = TFC_GET(g[i]), acc = TFC_GET(a[i]) * rho + x * x * (one - rho), past = TFC_GET(b[i]);
+    C x = OPS_GET(g[i]), acc = OPS_GET(a[i]) * rho + x * x * (one - rho), past = OPS_GET(b[i]);
     C update = sqrt(past + eps) * (one / sqrt(acc + eps)) * x;
-    TFC_PUT(a[i], acc);
-    TFC_PUT(v[i], TFC_GET(v[i]) - update * lr);
-    TFC_PUT(b[i], past * rho + update * update * (one - rho));
+    OPS_PUT(a[i], acc);
+    OPS_PUT(v[i], OPS_GET(v[i]) - update * lr);
+    OPS_PUT(b[i], past * rho + update * update * (one - rho));
   }
 })
 
 RULE_WITH_COMPLEX(rms_prop, {
   const C lr = (C)h[0], rho = (C)h[1], momentum_ = (C)h[2], eps = (C)h[3], one = 1;
   EACH {
-    C x = TFC_GET(g[i]), ms = TFC_GET(a[i]), mom = TFC_GET(b[i]);
+    C x = OPS_GET(g[i]), ms = OPS_GET(a[i]), mom = OPS_GET(b[i]);
     if (s->sparse) {
       ms = ms * rho + x * x * (one - rho);
       mom = mom * momentum_ + (one / sqrt(ms + eps)) * lr * x;
@@ -124,16 +122,16 @@ RULE_WITH_COMPLEX(rms_prop, {
       ms += (x * x - ms) * (one - rho);
       mom = mom * momentum_ + (x * lr) / sqrt(ms + eps);
     }
-    TFC_PUT(a[i], ms);
-    TFC_PUT(b[i], mom);
-    TFC_PUT(v[i], TFC_GET(v[i]) - mom);
+    OPS_PUT(a[i], ms);
+    OPS_PUT(b[i], mom);
+    OPS_PUT(v[i], OPS_GET(v[i]) - mom);
   }
 })
 
 RULE_WITH_COMPLEX(centered_rms_prop, { // slots: mg, ms, mom
   const C lr = (C)h[0], rho = (C)h[1], momentum_ = (C)h[2], eps = (C)h[3], one = 1;
   EACH {
-    C x = TFC_GET(g[i]), mg = TFC_GET(a[i]), ms = TFC_GET(b[i]), mom = TFC_GET(c[i]);
+    C x = OPS_GET(g[i]), mg = OPS_GET(a[i]), ms = OPS_GET(b[i]), mom = OPS_GET(c[i]);
     if (s->sparse) {
       ms = ms * rho + x * x * (one - rho);
       mg = mg * rho + x * (one - rho);
@@ -143,54 +141,54 @@ RULE_WITH_COMPLEX(centered_rms_prop, { // slots: mg, ms, mom
       mg += (x - mg) * (one - rho);
       mom = mom * momentum_ + (x * lr) / sqrt((ms - mg * mg) + eps);
     }
-    TFC_PUT(a[i], mg);
-    TFC_PUT(b[i], ms);
-    TFC_PUT(c[i], mom);
-    TFC_PUT(v[i], TFC_GET(v[i]) - mom);
+    OPS_PUT(a[i], mg);
+    OPS_PUT(b[i], ms);
+    OPS_PUT(c[i], mom);
+    OPS_PUT(v[i], OPS_GET(v[i]) - mom);
   }
 })
 
 RULE(add_sign, {
   const C lr = (C)h[0], alpha = (C)h[1], sign_decay = (C)h[2], beta = (C)h[3], one = 1;
   EACH {
-    C x = TFC_GET(g[i]), m = TFC_GET(a[i]) * beta + x * (one - beta);
-    TFC_PUT(a[i], m);
-    TFC_PUT(v[i], TFC_GET(v[i]) - lr * (alpha + sign_decay * (SIGN(x) * SIGN(m))) * x);
+    C x = OPS_GET(g[i]), m = OPS_GET(a[i]) * beta + x * (one - beta);
+    OPS_PUT(a[i], m);
+    OPS_PUT(v[i], OPS_GET(v[i]) - lr * (alpha + sign_decay * (SIGN(x) * SIGN(m))) * x);
   }
 })
 
 RULE(power_sign, {
   const C lr = (C)h[0], logbase = (C)h[1], sign_decay = (C)h[2], beta = (C)h[3], one = 1;
   EACH {
-    C x = TFC_GET(g[i]), m = TFC_GET(a[i]) * beta + x * (one - beta);
-    TFC_PUT(a[i], m);
-    TFC_PUT(v[i], TFC_GET(v[i]) - lr * exp(logbase * sign_decay * (SIGN(x) * SIGN(m))) * x);
+    C x = OPS_GET(g[i]), m = OPS_GET(a[i]) * beta + x * (one - beta);
+    OPS_PUT(a[i], m);
+    OPS_PUT(v[i], OPS_GET(v[i]) - lr * exp(logbase * sign_decay * (SIGN(x) * SIGN(m))) * x);
   }
 })
 
 RULE(proximal_gradient_descent, {
   const C alpha = (C)h[0], l1 = (C)h[1], l2 = (C)h[2], one = 1;
   EACH {
-    C prox = TFC_GET(v[i]) - TFC_GET(g[i]) * alpha;
+    C prox = OPS_GET(v[i]) - OPS_GET(g[i]) * alpha;
     if (l1 > (C)0) {
       C shrunk = fabs(prox) - alpha * l1;
       prox = SIGN(prox) * (shrunk > (C)0 ? shrunk : (C)0);
     }
-    TFC_PUT(v[i], prox / (one + l2 * alpha));
+    OPS_PUT(v[i], prox / (one + l2 * alpha));
   }
 })
 
 RULE(proximal_adagrad, {
   const C lr = (C)h[0], l1 = (C)h[1], l2 = (C)h[2], one = 1;
   EACH {
-    C x = TFC_GET(g[i]), acc = TFC_GET(a[i]) + x * x, rate = (one / sqrt(acc)) * lr;
-    C prox = TFC_GET(v[i]) - x * rate;
-    TFC_PUT(a[i], acc);
+    C x = OPS_GET(g[i]), acc = OPS_GET(a[i]) + x * x, rate = (one / sqrt(acc)) * lr;
+    C prox = OPS_GET(v[i]) - x * rate;
+    OPS_PUT(a[i], acc);
     if (l1 > (C)0) {
       C shrunk = fabs(prox) - rate * l1;
       prox = SIGN(prox) * (shrunk > (C)0 ? shrunk : (C)0);
     }
-    TFC_PUT(v[i], prox / (one + l2 * rate));
+    OPS_PUT(v[i], prox / (one + l2 * rate));
   }
 })
 
@@ -200,16 +198,16 @@ RULE(proximal_adagrad, {
   const bool root = lr_power == (C)-0.5, scaled = s->flag;                                                             \
   const C bound = scaled ? l1 * lr : l1;                                                                               \
   EACH {                                                                                                               \
-    C x = TFC_GET(g[i]), w = TFC_GET(v[i]), acc = TFC_GET(a[i]), z = TFC_GET(b[i]), next = acc + x * x;                \
+    C x = OPS_GET(g[i]), w = OPS_GET(v[i]), acc = OPS_GET(a[i]), z = OPS_GET(b[i]), next = acc + x * x;                \
     C shrunk = l2_shrinkage != (C)0 ? x + two * l2_shrinkage * w : x;                                                  \
     C p1 = root ? sqrt(next) : pow(next, -lr_power), p0 = root ? sqrt(acc) : pow(acc, -lr_power);                      \
     z += scaled ? shrunk * lr - (p1 - p0) * w : shrunk - (p1 - p0) / lr * w;                                           \
     C y = scaled ? p1 + two * l2 * lr : p1 / lr + two * l2;                                                            \
     C clipped = z < bound ? z : bound;                                                                                 \
     clipped = clipped > -bound ? clipped : -bound;                                                                     \
-    TFC_PUT(a[i], next);                                                                                               \
-    TFC_PUT(b[i], z);                                                                                                  \
-    TFC_PUT(v[i], (clipped - z) / y);                                                                                  \
+    OPS_PUT(a[i], next);                                                                                               \
+    OPS_PUT(b[i], z);                                                                                                  \
+    OPS_PUT(v[i], (clipped - z) / y);                                                                                  \
   }
 RULE(ftrl, {FTRL(0, h[3])})
 RULE(ftrl_v2, {FTRL(h[3], h[4])})
@@ -218,14 +216,14 @@ RULE(ftrl_v2, {FTRL(h[3], h[4])})
 RULE(adagrad_da, {
   const C lr = (C)h[0], l1 = (C)h[1], l2 = (C)h[2], step = (C)h[3];
   EACH {
-    C x = TFC_GET(g[i]), sum = TFC_GET(a[i]) + x, squares = TFC_GET(b[i]) + x * x, shrunk = sum;
-    TFC_PUT(a[i], sum);
-    TFC_PUT(b[i], squares);
+    C x = OPS_GET(g[i]), sum = OPS_GET(a[i]) + x, squares = OPS_GET(b[i]) + x * x, shrunk = sum;
+    OPS_PUT(a[i], sum);
+    OPS_PUT(b[i], squares);
     if (l1 > (C)0) {
       C left = fabs(sum) - l1 * step;
       shrunk = SIGN(sum) * (left > (C)0 ? left : (C)0);
     }
-    TFC_PUT(v[i], (-lr * shrunk) / (l2 * step * lr + sqrt(squares)));
+    OPS_PUT(v[i], (-lr * shrunk) / (l2 * step * lr + sqrt(squares)));
   }
 })
 
@@ -233,14 +231,14 @@ RULE(adam_with_amsgrad, { // slots: m, v, vhat
   const C beta1_power = (C)h[0], beta2_power = (C)h[1], lr = (C)h[2], beta1 = (C)h[3], beta2 = (C)h[4], eps = (C)h[5];
   const C one = 1, alpha = lr * sqrt(one - beta2_power) / (one - beta1_power);
   EACH {
-    C x = TFC_GET(g[i]), m = TFC_GET(a[i]), u = TFC_GET(b[i]), most = TFC_GET(c[i]);
+    C x = OPS_GET(g[i]), m = OPS_GET(a[i]), u = OPS_GET(b[i]), most = OPS_GET(c[i]);
     m += (x - m) * (one - beta1);
     u += (x * x - u) * (one - beta2);
     most = most < u ? u : most;
-    TFC_PUT(a[i], m);
-    TFC_PUT(b[i], u);
-    TFC_PUT(c[i], most);
-    TFC_PUT(v[i], TFC_GET(v[i]) - (m * alpha) / (sqrt(most) + eps));
+    OPS_PUT(a[i], m);
+    OPS_PUT(b[i], u);
+    OPS_PUT(c[i], most);
+    OPS_PUT(v[i], OPS_GET(v[i]) - (m * alpha) / (sqrt(most) + eps));
   }
 })
 

@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) void moments_of(int V, int R, const
 }
 
 // Mean and sum of squared deviations of each block.
-TFC_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
   for (int64_t b = begin; b < end; b++) {
@@ -116,7 +116,7 @@ TFC_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
 }
 
 // y = (x - mean) * scale + shift
-TFC_CLONES static void normalise(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void normalise(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
   const float *restrict mean = p->mean, *restrict scale = p->scale, *restrict shift = p->shift;
@@ -150,7 +150,7 @@ static inline __attribute__((always_inline)) void products_of(int V, int R, cons
 }
 
 // Sums of dy and of dy (x - mean) of each block.
-TFC_CLONES static void products(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void products(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
   const float *mean = p->mean;
@@ -176,7 +176,7 @@ TFC_CLONES static void products(void *arg, int64_t begin, int64_t end) {
 }
 
 // dx = scale (dy - less - (x - mean) slope)
-TFC_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
   const float *restrict mean = p->mean, *restrict scale = p->scale;
@@ -189,7 +189,7 @@ TFC_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
 }
 
 // dx = scale dy
-TFC_CLONES static void scale_only(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void scale_only(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
   const float *restrict scale = p->scale;
@@ -211,7 +211,7 @@ static int64_t channels_at_once(const struct pass *p) {
 }
 
 // Mean and sum of squared deviations of `count` channels from `k` on, from those of the blocks.
-TFC_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t count, double *restrict mean,
+OPS_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t count, double *restrict mean,
                                     double *restrict squares) {
   double rows = 0;
   for (int64_t i = 0; i < count; i++) mean[i] = squares[i] = 0;
@@ -227,7 +227,7 @@ TFC_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t cou
   }
 }
 
-TFC_CLONES static void join_sums(const struct pass *p, int64_t k, int64_t count, double *restrict sum,
+OPS_CLONES static void join_sums(const struct pass *p, int64_t k, int64_t count, double *restrict sum,
                                  double *restrict product) {
   for (int64_t i = 0; i < count; i++) sum[i] = product[i] = 0;
   for (int64_t b = 0; b < p->blocks; b++) {
