@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // Sizes before and after an axis.
 static int64_t product(const struct tfc_shape *s, int from, int to) {
@@ -137,10 +138,10 @@ static tfc_status concat_gradient(struct tfc_grad_ctx *g, uint32_t first, uint32
   return NULL;
 }
 OPS_GRADIENT(Concat) {
-  return concat_gradient(g, 1, tfc_grad_input_count(g) - 1, 0);
+  return concat_gradient(g, 1, grad_in_count(g) - 1, 0);
 }
 OPS_GRADIENT(ConcatV2) {
-  uint32_t n = tfc_grad_input_count(g) - 1;
+  uint32_t n = grad_in_count(g) - 1;
   return concat_gradient(g, 0, n, n);
 }
 
@@ -376,8 +377,8 @@ static tfc_status shape_pack(struct tfc_shape_ctx *ctx) {
   return packed_shape(&all, tfc_node_attr_int(ctx->graph, ctx->node, "axis", 0), n, &axis, &ctx->outputs[0]);
 }
 OPS_GRADIENT(Pack) {
-  uint32_t n = tfc_grad_input_count(g);
-  struct tfc_attr attrs[2] = {tfc_attr_int("num", n), tfc_attr_int("axis", tfc_grad_attr_int(g, "axis", 0))};
+  uint32_t n = grad_in_count(g);
+  struct tfc_attr attrs[2] = {tfc_attr_int("num", n), tfc_attr_int("axis", grad_attr_int(g, "axis", 0))};
   struct tfc_output x = G;
   uint32_t node = tfc_builder_add(g->builder, &(struct tfc_node_spec){.op = "Unpack",
                                                                       .inputs = &x,
@@ -424,7 +425,7 @@ static tfc_status shape_unpack(struct tfc_shape_ctx *ctx) {
 }
 OPS_GRADIENT(Unpack) {
   uint32_t n = tfc_builder_node(g->builder, g->node)->output_count;
-  struct tfc_attr attr = tfc_attr_int("axis", tfc_grad_attr_int(g, "axis", 0));
+  struct tfc_attr attr = tfc_attr_int("axis", grad_attr_int(g, "axis", 0));
   g->grad_inputs[0] = tfc_add(g->builder, "Pack", "", g->grad_outputs, n, &attr, 1);
   return NULL;
 }

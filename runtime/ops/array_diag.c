@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // --- Bands of diagonals ----------------------------------------------------------------------------------------------
 struct band {
@@ -280,7 +281,7 @@ static tfc_status matrix_set_diag(struct tfc_kernel_ctx *ctx) {
 
 // --- Gradients -----------------------------------------------------------------------------------------------------
 static struct tfc_attr align_attr(struct tfc_grad_ctx *g) {
-  const struct tfc_attr *align = tfc_grad_attr(g, "align");
+  const struct tfc_attr *align = grad_attr(g, "align");
   return tfc_attr_string("align", align && align->kind == TFC_ATTR_STRING ? align->s : TFC_STR("LEFT_LEFT"));
 }
 static struct tfc_output diag_part_v3(struct tfc_grad_ctx *g, struct tfc_output x, struct tfc_output k) {
@@ -293,19 +294,19 @@ static struct tfc_output set_diag_v3(struct tfc_grad_ctx *g, struct tfc_output x
   return tfc_add(g->builder, "MatrixSetDiagV3", "", (struct tfc_output[]){x, diag, k}, 3, &align, 1);
 }
 OPS_GRADIENT(MatrixDiag) {
-  bool first = tfc_grad_input_count(g) == 1;
+  bool first = grad_in_count(g) == 1;
   g->grad_inputs[0] = first ? grad_op1(g, "MatrixDiagPart", G) : diag_part_v3(g, G, grad_in(g, 1));
   return NULL;
 }
 OPS_GRADIENT(MatrixDiagPart) {
-  bool first = tfc_grad_input_count(g) == 1;
+  bool first = grad_in_count(g) == 1;
   struct tfc_output zeros = grad_op1(g, "ZerosLike", X);
   g->grad_inputs[0] = first ? grad_op2(g, "MatrixSetDiag", zeros, G) : set_diag_v3(g, zeros, G, grad_in(g, 1));
   return NULL;
 }
 OPS_GRADIENT(MatrixSetDiag) {
   struct tfc_output zeros = grad_op1(g, "ZerosLike", grad_in(g, 1));
-  if (tfc_grad_input_count(g) == 2) {
+  if (grad_in_count(g) == 2) {
     g->grad_inputs[0] = grad_op2(g, "MatrixSetDiag", G, zeros);
     g->grad_inputs[1] = grad_op1(g, "MatrixDiagPart", G);
   } else {

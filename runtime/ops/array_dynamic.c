@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 static int64_t product(const struct tfc_shape *s, int from, int to) {
   int64_t n = 1;
@@ -147,7 +148,7 @@ static tfc_status shape_stitch(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 OPS_GRADIENT(DynamicStitch) {
-  uint32_t n = tfc_grad_input_count(g) / 2;
+  uint32_t n = grad_in_count(g) / 2;
   for (uint32_t k = 0; k < n; k++) {
     struct tfc_output indices = grad_cast(g, grad_in(g, k), TFC_INT32);
     g->grad_inputs[n + k] = grad_op3(g, "GatherV2", G, indices, tfc_add_i32(g->builder, 0));

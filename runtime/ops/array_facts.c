@@ -2,8 +2,8 @@
 #include <time.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/string_hash.h"
 
 // A scalar is true where it is not zero (or empty), another tensor where it has elements: as Python has it.

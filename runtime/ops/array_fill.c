@@ -5,8 +5,9 @@
 
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Fill, ZerosLike, OnesLike -------------------------------------------------------------------------------------
 static tfc_status dims_of(const struct tfc_tensor *t, struct tfc_shape *out) {

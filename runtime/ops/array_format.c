@@ -1,6 +1,6 @@
 // Layouts of images by name: DataFormatDimMap (dimensions by number) and DataFormatVecPermute (numbers by dimension).
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 enum { MOST = 5 };
 struct formats {

@@ -3,8 +3,9 @@
 
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/array_index.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 static int64_t product(const struct tfc_shape *s, int from, int to) {
   int64_t n = 1;
@@ -149,7 +150,7 @@ static void rows_gradient(struct tfc_grad_ctx *g) {
   struct tfc_output size = g_reshape(g, grad_op1(g, "Size", indices), tfc_add_i32_vector(b, (int32_t[]){1}, 1));
   struct tfc_output values_shape[2] = {size, grad_range(g, shape, 1, INT64_MAX)};
   struct tfc_output values = g_reshape(g, G, grad_concat(g, values_shape, 2, zero));
-  tfc_grad_set_indexed(g, 0, values, g_reshape(g, indices, all), shape);
+  grad_set_indexed(g, 0, values, g_reshape(g, indices, all), shape);
 }
 OPS_GRADIENT(Gather) {
   rows_gradient(g);
@@ -166,7 +167,7 @@ static bool constant_int(const struct tfc_grad_ctx *g, struct tfc_output x, int6
 }
 OPS_GRADIENT(GatherV2) {
   struct tfc_builder *b = g->builder;
-  int64_t axis_value = 0, batch = tfc_grad_attr_int(g, "batch_dims", 0);
+  int64_t axis_value = 0, batch = grad_attr_int(g, "batch_dims", 0);
   const struct tfc_shape *ps = g->input_shapes[0], *is = g->input_shapes[1];
   bool known = constant_int(g, grad_in(g, 2), &axis_value);
   if (batch < 0) {
@@ -301,7 +302,7 @@ OPS_GRADIENT(GatherNd) {
   const struct tfc_shape *is = g->input_shapes[1];
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], grad_type(g, indices));
   if (is->rank == 2 && is->dims[1] == 1)
-    tfc_grad_set_indexed(g, 0, G, g_reshape(g, indices, tfc_add_i32_vector(g->builder, (int32_t[]){-1}, 1)), shape);
+    grad_set_indexed(g, 0, G, g_reshape(g, indices, tfc_add_i32_vector(g->builder, (int32_t[]){-1}, 1)), shape);
   else
     g->grad_inputs[0] = grad_op3(g, "ScatterNd", indices, G, shape);
   return NULL;

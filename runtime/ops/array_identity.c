@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Sources -----------------------------------------------------------------------------------------------------
 static tfc_status type_of_const(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_tensor *value) {
@@ -94,7 +95,7 @@ static tfc_status copy(struct tfc_kernel_ctx *ctx) { // a tensor of its own
 
 // PreventGradient: asking for its gradient is an error with the node's own message.
 OPS_GRADIENT(PreventGradient) {
-  const struct tfc_attr *message = tfc_grad_attr(g, "message");
+  const struct tfc_attr *message = grad_attr(g, "message");
   tfc_str text = message && message->kind == TFC_ATTR_STRING ? message->s : (tfc_str){0};
   return tfc_status_make(TFC_INVALID_ARGUMENT, "Gradient explicitly disabled. Reason: %.*s", TFC_STR_ARG(text));
 }
@@ -163,7 +164,7 @@ static tfc_status prepare_message(struct tfc_prepare_ctx *ctx) {
 }
 
 OPS_GRADIENT(CheckNumerics) {
-  const struct tfc_attr *message = tfc_grad_attr(g, "message");
+  const struct tfc_attr *message = grad_attr(g, "message");
   tfc_str own = message && message->kind == TFC_ATTR_STRING ? message->s : (tfc_str){0};
   char text[512];
   int n = snprintf(text, sizeof text, "Not a number (NaN) or infinity (Inf) values detected in gradient. %.*s",

@@ -4,7 +4,7 @@
 
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 static tfc_status empty(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape;

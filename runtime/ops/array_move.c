@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // --- Transpose -----------------------------------------------------------------------------------------------------
 static tfc_status read_permutation(const struct tfc_tensor *perm, int rank, int *out) {
@@ -290,8 +291,8 @@ static tfc_status shape_reverse_sequence(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 OPS_GRADIENT(ReverseSequence) {
-  struct tfc_attr attrs[2] = {tfc_attr_int("seq_dim", tfc_grad_attr_int(g, "seq_dim", 0)),
-                              tfc_attr_int("batch_dim", tfc_grad_attr_int(g, "batch_dim", 0))};
+  struct tfc_attr attrs[2] = {tfc_attr_int("seq_dim", grad_attr_int(g, "seq_dim", 0)),
+                              tfc_attr_int("batch_dim", grad_attr_int(g, "batch_dim", 0))};
   g->grad_inputs[0] = tfc_add(g->builder, "ReverseSequence", "", (struct tfc_output[]){G, grad_in(g, 1)}, 2, attrs, 2);
   return NULL;
 }

@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 static tfc_status read_paddings(const struct tfc_tensor *p, int rank, int64_t before[], int64_t after[]) {
   TFC_KERNEL_CHECK(p->shape.rank == 2 && p->shape.dims[1] == 2 && p->shape.dims[0] == rank,
@@ -168,7 +169,7 @@ static tfc_status mirror_pad_grad(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status mirror_gradient(struct tfc_grad_ctx *g, const char *op) {
-  const struct tfc_attr *mode = tfc_grad_attr(g, "mode");
+  const struct tfc_attr *mode = grad_attr(g, "mode");
   struct tfc_attr attr = tfc_attr_string("mode", mode ? mode->s : TFC_STR("REFLECT"));
   g->grad_inputs[0] = tfc_add(g->builder, op, "", (struct tfc_output[]){G, grad_in(g, 1)}, 2, &attr, 1);
   return NULL;

@@ -2,7 +2,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // --- Shape, ShapeN, Size, Rank -------------------------------------------------------------------------------------
 struct type_state {

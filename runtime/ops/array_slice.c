@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // --- Strided slices ------------------------------------------------------------------------------------------------
 struct ops_slice_masks ops_slice_masks_of(const struct tfc_graph *graph, const struct tfc_node *node) {
@@ -202,7 +203,7 @@ static tfc_status shape_strided_slice(struct tfc_shape_ctx *ctx) {
 
 static void grad_masks(struct tfc_grad_ctx *g, struct tfc_attr attrs[5]) {
   static const char *const names[5] = {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"};
-  for (int i = 0; i < 5; i++) attrs[i] = tfc_attr_int(names[i], tfc_grad_attr_int(g, names[i], 0));
+  for (int i = 0; i < 5; i++) attrs[i] = tfc_attr_int(names[i], grad_attr_int(g, names[i], 0));
 }
 OPS_GRADIENT(StridedSlice) {
   tfc_dtype type = grad_type(g, grad_in(g, 1));

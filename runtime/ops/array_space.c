@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // --- Space and batch -------------------------------------------------------------------------------------------------
 // Spatial dimensions are 1 … count of the space tensor; batch element ((o₁ b₂ + o₂) … ) n + i holds the elements at
@@ -192,7 +193,7 @@ OPS_GRADIENT(BatchToSpaceND) {
   return turn_nd(g, "SpaceToBatchND");
 }
 static tfc_status turn(struct tfc_grad_ctx *g, const char *op) {
-  struct tfc_attr attr = tfc_attr_int("block_size", tfc_grad_attr_int(g, "block_size", 2));
+  struct tfc_attr attr = tfc_attr_int("block_size", grad_attr_int(g, "block_size", 2));
   g->grad_inputs[0] = tfc_add(g->builder, op, "", (struct tfc_output[]){G, grad_in(g, 1)}, 2, &attr, 1);
   return NULL;
 }
@@ -285,8 +286,8 @@ static tfc_status shape_depth_to_space(struct tfc_shape_ctx *ctx) {
   return shape_depth(ctx, false);
 }
 static tfc_status turn_depth(struct tfc_grad_ctx *g, const char *op) {
-  const struct tfc_attr *format = tfc_grad_attr(g, "data_format");
-  struct tfc_attr attrs[2] = {tfc_attr_int("block_size", tfc_grad_attr_int(g, "block_size", 2)),
+  const struct tfc_attr *format = grad_attr(g, "data_format");
+  struct tfc_attr attrs[2] = {tfc_attr_int("block_size", grad_attr_int(g, "block_size", 2)),
                               tfc_attr_string("data_format", format ? format->s : TFC_STR("NHWC"))};
   g->grad_inputs[0] = tfc_add(g->builder, op, "", &G, 1, attrs, 2);
   return NULL;

@@ -4,7 +4,7 @@
 #include "runtime/base/map.h"
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // Values as keys: slices along an axis are equal when all their bytes are (floats: -0 is 0, and NaN is never equal).
 struct index_types {

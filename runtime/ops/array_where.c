@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 #define NOT_ZERO(t, ...)                                                                                               \
   case OPS_DT_##t:                                                                                                     \

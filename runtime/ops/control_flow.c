@@ -1,6 +1,8 @@
 // Control flow of frames: the executor itself runs Switch, Merge, Enter, Exit, NextIteration and LoopCond by their
 // flags; the rows say what they look like.
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // What the handle at input `from` holds, output `to` holds too.
 static void pass_handle(struct tfc_shape_ctx *ctx, uint32_t from, uint32_t to) {
@@ -15,7 +17,7 @@ static void pass_partial(struct tfc_shape_ctx *ctx, uint32_t from, uint32_t to) 
 static tfc_status shape_switch(struct tfc_shape_ctx *ctx) {
   struct tfc_shape scalar;
   uint32_t pred = ctx->node->input_count - 1;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, pred, 0, &scalar));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, pred, 0, &scalar));
   for (uint32_t i = 0; i < ctx->node->output_count; i++) {
     ctx->outputs[i] = *ctx->inputs[0];
     pass_handle(ctx, 0, i);
@@ -50,15 +52,15 @@ static tfc_status shape_enter(struct tfc_shape_ctx *ctx) {
   return shape_pass(ctx);
 }
 static tfc_status shape_loop_cond(struct tfc_shape_ctx *ctx) {
-  return tfc_nn_rank(ctx, 0, 0, &ctx->outputs[0]);
+  return ops_with_rank(ctx, 0, 0, &ctx->outputs[0]);
 }
 static tfc_status shape_assert(struct tfc_shape_ctx *ctx) {
   struct tfc_shape scalar;
-  return tfc_nn_rank(ctx, 0, 0, &scalar);
+  return ops_with_rank(ctx, 0, 0, &scalar);
 }
 static tfc_status shape_ref_select(struct tfc_shape_ctx *ctx) {
   struct tfc_shape scalar, all;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 0, &scalar));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 0, &scalar));
   all = *ctx->inputs[1];
   for (uint32_t i = 2; i < ctx->node->input_count; i++)
     if (!tfc_shape_equal(&all, ctx->inputs[i])) all = TFC_SHAPE_UNKNOWN;
@@ -120,7 +122,7 @@ static tfc_status ref_identity(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status ref_select(struct tfc_kernel_ctx *ctx) {
-  int64_t index = tfc_nn_int(ctx->inputs[0]);
+  int64_t index = ops_scalar_int(ctx->inputs[0]);
   TFC_KERNEL_CHECK(index >= 0 && index < ctx->input_count - 1, "Index must be in the range [0, %u) but got %lld",
                    ctx->input_count - 1, (long long)index);
   ctx->output_variables[0] = ctx->variables[1 + index];
@@ -215,7 +217,7 @@ static const struct tfc_op_def control_flow_rows[] = {
     {.name = "ControlTrigger",
      .role = TFC_ROLE_TRIGGER,
      .flags = TFC_OP_DEAD_INPUTS | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = nothing},
     {.name = "RefIdentity",
      .role = TFC_ROLE_REF_IDENTITY,
@@ -224,7 +226,7 @@ static const struct tfc_op_def control_flow_rows[] = {
      .attrs = "T: type",
      .flags = TFC_OP_VIEW,
      .shape = shape_pass,
-     .gradient = tfc_grad_identity,
+     .gradient = ops_grad_identity,
      .kernel = ref_identity},
     {.name = "RefSelect",
      .inputs = "index: int32, inputs: Ref(N * T)",
@@ -243,7 +245,7 @@ static const struct tfc_op_def control_flow_rows[] = {
     {.name = "Abort",
      .attrs = "error_msg: string = '', exit_without_error: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = abort_},
 };
 TFC_REGISTER_OPS(control_flow_rows);

@@ -166,7 +166,7 @@ static tfc_status take(struct tfc_kernel_ctx *ctx) {
   struct accumulator *a = NULL;
   struct waiter *done = NULL, **end = &done;
   TFC_RETURN_IF_ERROR(accumulator_of(ctx, &a));
-  int64_t wanted = tfc_nn_int(ctx->inputs[1]);
+  int64_t wanted = ops_scalar_int(ctx->inputs[1]);
   struct waiter *w = calloc(1, sizeof *w);
   tfc_status s = NULL;
   if (wanted <= 0)
@@ -310,7 +310,7 @@ static tfc_status apply_under_lock(struct tfc_kernel_ctx *ctx, struct accumulato
   if (a->sparse)
     TFC_RETURN_IF_ERROR(check_sparse(a, ctx->inputs[2], gradient, ctx->inputs[4],
                                      tfc_node_attr_bool(ctx->graph, ctx->node, "has_known_shape", true)));
-  if (tfc_nn_int(ctx->inputs[1]) < a->step) return NULL; // stale
+  if (ops_scalar_int(ctx->inputs[1]) < a->step) return NULL; // stale
   TFC_RETURN_IF_ERROR(a->sparse ? add_sparse(a, ctx->inputs[2], gradient) : add_dense(ctx, a, gradient));
   a->count++;
   return NULL;
@@ -332,7 +332,7 @@ static tfc_status set_step(struct tfc_kernel_ctx *ctx) {
   struct accumulator *a = NULL;
   TFC_RETURN_IF_ERROR(accumulator_of(ctx, &a));
   pthread_mutex_lock(&a->lock);
-  a->step = tfc_nn_int(ctx->inputs[1]);
+  a->step = ops_scalar_int(ctx->inputs[1]);
   pthread_mutex_unlock(&a->lock);
   tfc_object_release(&a->object);
   return NULL;
@@ -377,7 +377,7 @@ static tfc_status shape_take_sparse(struct tfc_shape_ctx *ctx) {
    .inputs = "handle: " handle ", local_step: int64, gradient: dtype",                                                 \
    .attrs = DTYPE,                                                                                                     \
    .flags = FLAGS,                                                                                                     \
-   ON(tfc_nn_shape_none, apply)},                                                                                      \
+   ON(ops_shape_none, apply)},                                                                                         \
       {.name = prefix "AccumulatorTakeGradient",                                                                       \
        .inputs = "handle: " handle ", num_required: int32",                                                            \
        .outputs = "average: dtype",                                                                                    \
@@ -387,10 +387,10 @@ static tfc_status shape_take_sparse(struct tfc_shape_ctx *ctx) {
       {.name = prefix "AccumulatorSetGlobalStep",                                                                      \
        .inputs = "handle: " handle ", new_global_step: int64",                                                         \
        .flags = FLAGS,                                                                                                 \
-       ON(tfc_nn_shape_none, set_step)},                                                                               \
+       ON(ops_shape_none, set_step)},                                                                                  \
   {                                                                                                                    \
     .name = prefix "AccumulatorNumAccumulated", .inputs = "handle: " handle, .outputs = "num_accumulated: int32",      \
-    .flags = FLAGS, ON(tfc_nn_shape_scalar, count)                                                                     \
+    .flags = FLAGS, ON(ops_shape_scalar, count)                                                                        \
   }
 static const struct tfc_op_def data_accumulator_rows[] = {
     {.name = "ConditionalAccumulator",
@@ -415,7 +415,7 @@ static const struct tfc_op_def data_accumulator_rows[] = {
                "gradient_shape: int64",
      .attrs = DTYPE ", has_known_shape: bool",
      .flags = FLAGS,
-     ON(tfc_nn_shape_none, apply)},
+     ON(ops_shape_none, apply)},
     {.name = "SparseAccumulatorTakeGradient",
      .inputs = "handle: Ref(string), num_required: int32",
      .outputs = "indices: int64, values: dtype, shape: int64",

@@ -236,7 +236,7 @@ static tfc_status take_many(struct tfc_kernel_ctx *ctx) {
   struct barrier *b = NULL;
   tfc_status s = NULL;
   TFC_RETURN_IF_ERROR(barrier_of(ctx, &b));
-  int64_t n = tfc_nn_int(ctx->inputs[1]);
+  int64_t n = ops_scalar_int(ctx->inputs[1]);
   bool small = tfc_node_attr_bool(ctx->graph, ctx->node, "allow_small_batch", false);
   pthread_mutex_lock(&b->lock);
   if (b->closed) {
@@ -324,7 +324,7 @@ static const struct tfc_op_def data_barrier_rows[] = {
      .inputs = "handle: Ref(string), keys: string, values: T",
      .attrs = "T: type, component_index: int",
      .flags = FLAGS,
-     ON(tfc_nn_shape_none, insert_many)},
+     ON(ops_shape_none, insert_many)},
     {.name = "BarrierTakeMany",
      .inputs = "handle: Ref(string), num_elements: int32",
      .outputs = "indices: int64, keys: string, values: component_types",
@@ -336,16 +336,16 @@ static const struct tfc_op_def data_barrier_rows[] = {
      .inputs = "handle: Ref(string)",
      .attrs = "cancel_pending_enqueues: bool = false",
      .flags = FLAGS,
-     ON(tfc_nn_shape_none, close_)},
+     ON(ops_shape_none, close_)},
     {.name = "BarrierReadySize",
      .inputs = "handle: Ref(string)",
      .outputs = "size: int32",
      .flags = FLAGS,
-     ON(tfc_nn_shape_scalar, ready_size)},
+     ON(ops_shape_scalar, ready_size)},
     {.name = "BarrierIncompleteSize",
      .inputs = "handle: Ref(string)",
      .outputs = "size: int32",
      .flags = FLAGS,
-     ON(tfc_nn_shape_scalar, incomplete_size)},
+     ON(ops_shape_scalar, incomplete_size)},
 };
 TFC_REGISTER_OPS(data_barrier_rows);

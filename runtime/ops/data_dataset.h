@@ -19,7 +19,11 @@
 #include <pthread.h>
 
 #include "runtime/base/array.h"
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct tfc_dataset_iterator;
 struct tfc_dataset_kind {
@@ -104,8 +108,8 @@ void tfc_dataset_elements_free(struct tfc_dataset_elements *e);
 TFC_MUST_USE tfc_status tfc_dataset_gather(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                                            struct tfc_dataset_elements *e, bool *ended);
 
-// From now on iterators of this process begin again at their end, if they have given an element since they began: whoever
-// measures steps runs more of them than the data may last for.
+// From now on iterators of this process begin again at their end, if they have given an element since they began:
+// whoever measures steps runs more of them than the data may last for.
 void tfc_iterators_repeat(void);
 // Between steps: the iterators of a session begin again.
 void tfc_iterators_restart(struct tfc_resources *r);
@@ -128,8 +132,7 @@ enum { TFC_DATASET_TURNS = 1 }; // node_state of such ops
 #define TFC_DATASET_ROW(op, in, attributes, kernel_)                                                                   \
   {                                                                                                                    \
     .name = op, .inputs = in, .outputs = "handle: variant", .attrs = attributes,                                       \
-    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = tfc_nn_shape_scalar,                  \
-    .kernel = kernel_                                                                                                  \
+    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = ops_shape_scalar, .kernel = kernel_   \
   }
 
 #endif

@@ -164,7 +164,7 @@ static tfc_status fixed(struct tfc_kernel_ctx *ctx) {
 #define FILES(op, in, kernel_)                                                                                         \
   {                                                                                                                    \
     .name = op, .inputs = "filenames: string, " in, .outputs = "handle: variant", .attrs = "metadata: string = ''",    \
-    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_FILES | TFC_OP_NOT_DIFFERENTIABLE, .shape = tfc_nn_shape_scalar,   \
+    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_FILES | TFC_OP_NOT_DIFFERENTIABLE, .shape = ops_shape_scalar,      \
     .kernel = kernel_                                                                                                  \
   }
 static const struct tfc_op_def data_dataset_files_rows[] = {

@@ -213,8 +213,7 @@ static tfc_status shuffle_and_repeat_of_generator(struct tfc_kernel_ctx *ctx) {
 #define STAND_IN(op)                                                                                                   \
   {                                                                                                                    \
     .name = op, .inputs = "", .outputs = "handle: resource", .attrs = "",                                              \
-    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = tfc_nn_shape_scalar,                  \
-    .kernel = stand_in                                                                                                 \
+    .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .shape = ops_shape_scalar, .kernel = stand_in  \
   }
 static const struct tfc_op_def data_dataset_shuffle_rows[] = {
     ROW("ShuffleDataset", "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64",

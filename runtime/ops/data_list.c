@@ -28,14 +28,14 @@ static tfc_status empty(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL;
   TFC_RETURN_IF_ERROR(tfc_data_shape(ctx->inputs[0], &shape));
   tfc_status s = tfc_list_create(element_dtype(ctx), &shape, 0, &list);
-  if (!s) list->most = tfc_nn_int(ctx->inputs[1]);
+  if (!s) list->most = ops_scalar_int(ctx->inputs[1]);
   return give(ctx, s, &list);
 }
 static tfc_status reserve(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape;
   struct tfc_list *list = NULL;
   TFC_RETURN_IF_ERROR(tfc_data_shape(ctx->inputs[0], &shape));
-  int64_t n = tfc_nn_int(ctx->inputs[1]);
+  int64_t n = ops_scalar_int(ctx->inputs[1]);
   TFC_KERNEL_CHECK(n >= 0, "The num_elements to reserve must be a non negative number, but got %lld", (long long)n);
   return give(ctx, tfc_list_create(element_dtype(ctx), &shape, n, &list), &list);
 }
@@ -68,7 +68,8 @@ static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *t = ctx->inputs[0], *indices = ctx->inputs[1];
   TFC_RETURN_IF_ERROR(tfc_data_shape(ctx->inputs[2], &shape));
   TFC_RETURN_IF_ERROR(check_rows(t, &shape, &row));
-  int64_t n = tfc_tensor_elements(indices), count = 0, wanted = ctx->input_count > 3 ? tfc_nn_int(ctx->inputs[3]) : -1;
+  int64_t n = tfc_tensor_elements(indices), count = 0,
+          wanted = ctx->input_count > 3 ? ops_scalar_int(ctx->inputs[3]) : -1;
   TFC_KERNEL_CHECK(n == t->shape.dims[0], "Invalid number of rows in input tensor. Expected: %lld Actual: %lld",
                    (long long)n, (long long)t->shape.dims[0]);
   TFC_KERNEL_CHECK(wanted >= -1, "TensorListScatter expects num_elements >= -1, found: %lld", (long long)wanted);
@@ -215,7 +216,7 @@ static tfc_status set_item(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL, *made = NULL;
   TFC_RETURN_IF_ERROR(list_of(ctx, 0, &list));
   TFC_RETURN_IF_ERROR(check_element(list, ctx->inputs[2]));
-  int64_t index = tfc_nn_int(ctx->inputs[1]), count = list->count;
+  int64_t index = ops_scalar_int(ctx->inputs[1]), count = list->count;
   bool grow = tfc_node_attr_bool(ctx->graph, ctx->node, "resize_if_index_out_of_bounds", false);
   if (grow && index >= count && index < 1 << 30) count = index + 1;
   TFC_KERNEL_CHECK(index >= 0 && index < count, "Trying to modify element %lld in a list with %lld elements.",
@@ -227,7 +228,7 @@ static tfc_status set_item(struct tfc_kernel_ctx *ctx) {
 static tfc_status resize(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL, *made = NULL;
   TFC_RETURN_IF_ERROR(list_of(ctx, 0, &list));
-  int64_t n = tfc_nn_int(ctx->inputs[1]);
+  int64_t n = ops_scalar_int(ctx->inputs[1]);
   TFC_KERNEL_CHECK(n >= 0, "TensorListSlice expects size to be non-negative. Got: %lld", (long long)n);
   return give(ctx, tfc_list_change(list, n, -1, &made), &made);
 }
@@ -256,7 +257,7 @@ static tfc_status get_item(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL;
   TFC_RETURN_IF_ERROR(list_of(ctx, 0, &list));
   TFC_RETURN_IF_ERROR(check_dtype(ctx, list));
-  int64_t index = tfc_nn_int(ctx->inputs[1]);
+  int64_t index = ops_scalar_int(ctx->inputs[1]);
   TFC_KERNEL_CHECK(index >= 0 && index < list->count, "Trying to access element %lld in a list with %lld elements.",
                    (long long)index, (long long)list->count);
   return give_element(ctx, 0, list, index, ctx->inputs[2]);
@@ -452,7 +453,7 @@ static struct tfc_shape asked_shape(struct tfc_shape_ctx *ctx, uint32_t i) {
     if (!s) return shape;
     tfc_status_free(s);
   }
-  if (ctx->inputs[i]->rank == 1) return tfc_nn_shape_input(ctx, i);
+  if (ctx->inputs[i]->rank == 1) return ops_described_shape(ctx, i);
   return TFC_SHAPE_UNKNOWN;
 }
 static struct tfc_handle_info held(const struct tfc_shape_ctx *ctx) {
@@ -473,7 +474,7 @@ static tfc_status shape_new(struct tfc_shape_ctx *ctx) { // element_shape is inp
 static tfc_status shape_from_tensor(struct tfc_shape_ctx *ctx) { // element_shape is input 1
   struct tfc_shape asked = asked_shape(ctx, 1), row = TFC_SHAPE_UNKNOWN, merged;
   const struct tfc_shape *t = ctx->inputs[0];
-  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, 1));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, NULL));
   if (t->rank > 0) {
     row = (struct tfc_shape){.rank = t->rank - 1};
     for (int i = 0; i < row.rank; i++) row.dims[i] = t->dims[i + 1];
@@ -487,7 +488,7 @@ static tfc_status shape_scatter(struct tfc_shape_ctx *ctx) { // element_shape is
   return NULL;
 }
 static tfc_status shape_split(struct tfc_shape_ctx *ctx) {
-  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, 1));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, NULL));
   hold(ctx, attr_dtype(ctx), asked_shape(ctx, 1));
   return NULL;
 }
@@ -498,7 +499,7 @@ static tfc_status shape_keep(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_batch(struct tfc_shape_ctx *ctx) { // as many as there are rows
   struct tfc_shape handles, rows;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 1, &handles));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &handles));
   ctx->outputs[0] = handles;
   if (ctx->inputs[1]->rank < 0) return NULL;
   rows = *ctx->inputs[1];
@@ -572,96 +573,94 @@ static struct tfc_output second(struct tfc_output o) {
 }
 
 static tfc_status grad_of_push(struct tfc_grad_ctx *c) {
-  struct tfc_output in[2] = {c->grad_outputs[0], tfc_grad_shape_of_input(c, 1)};
-  struct tfc_output popped = typed(c, "TensorListPopBack", in, 2, tfc_grad_input_dtype(c, 1));
+  struct tfc_output in[2] = {c->grad_outputs[0], grad_shape_of_input(c, 1)};
+  struct tfc_output popped = typed(c, "TensorListPopBack", in, 2, grad_in_type(c, 1));
   c->grad_inputs[0] = popped;
   c->grad_inputs[1] = second(popped);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_pop(struct tfc_grad_ctx *c) {
   struct tfc_output list = c->grad_outputs[0], item = c->grad_outputs[1];
-  tfc_dtype dtype = tfc_dtype_base(tfc_builder_dtype(c->builder, tfc_grad_output(c, 1)));
-  if (!tfc_output_valid(item)) item = tfc_grad_zeros_like(c, tfc_grad_output(c, 1));
+  tfc_dtype dtype = tfc_dtype_base(tfc_builder_dtype(c->builder, grad_out(c, 1)));
+  if (!tfc_output_valid(item)) item = grad_zeros_like(c, grad_out(c, 1));
   if (!tfc_output_valid(list))
     list = typed(c, "EmptyTensorList",
-                 (struct tfc_output[]){shape_of_list(c, tfc_grad_output(c, 0)), tfc_add_i32(c->builder, -1)}, 2, dtype);
+                 (struct tfc_output[]){shape_of_list(c, grad_out(c, 0)), tfc_add_i32(c->builder, -1)}, 2, dtype);
   c->grad_inputs[0] = typed(c, "TensorListPushBack", (struct tfc_output[]){list, item}, 2, dtype);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_stack(struct tfc_grad_ctx *c) {
   struct tfc_output d = c->grad_outputs[0];
   c->grad_inputs[0] = tfc_add2(c->builder, "TensorListFromTensor", d, rest_of_shape(c, d));
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_from_tensor(struct tfc_grad_ctx *c) {
   const struct tfc_shape *s = c->input_shapes[0];
-  struct tfc_attr attrs[2] = {tfc_attr_type("element_dtype", tfc_grad_input_dtype(c, 0)),
+  struct tfc_attr attrs[2] = {tfc_attr_type("element_dtype", grad_in_type(c, 0)),
                               tfc_attr_int("num_elements", s->rank > 0 && s->dims[0] >= 0 ? s->dims[0] : -1)};
-  struct tfc_output in[2] = {c->grad_outputs[0], rest_of_shape(c, tfc_grad_input(c, 0))};
+  struct tfc_output in[2] = {c->grad_outputs[0], rest_of_shape(c, grad_in(c, 0))};
   c->grad_inputs[0] = tfc_add(c->builder, "TensorListStack", NULL, in, 2, attrs, 2);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_get(struct tfc_grad_ctx *c) {
-  struct tfc_output list = tfc_grad_input(c, 0), size = tfc_add1(c->builder, "TensorListLength", list);
+  struct tfc_output list = grad_in(c, 0), size = tfc_add1(c->builder, "TensorListLength", list);
   tfc_dtype dtype = tfc_dtype_base(tfc_builder_dtype(c->builder, c->grad_outputs[0]));
   struct tfc_output made = typed(c, "TensorListReserve", (struct tfc_output[]){shape_of_list(c, list), size}, 2, dtype);
   c->grad_inputs[0] =
-      typed(c, "TensorListSetItem", (struct tfc_output[]){made, tfc_grad_input(c, 1), c->grad_outputs[0]}, 3, dtype);
-  return tfc_grad_status(c);
+      typed(c, "TensorListSetItem", (struct tfc_output[]){made, grad_in(c, 1), c->grad_outputs[0]}, 3, dtype);
+  return grad_status(c);
 }
 static tfc_status grad_of_set(struct tfc_grad_ctx *c) {
-  struct tfc_output dlist = c->grad_outputs[0], index = tfc_grad_input(c, 1), item = tfc_grad_input(c, 2);
-  tfc_dtype dtype = tfc_grad_input_dtype(c, 2);
+  struct tfc_output dlist = c->grad_outputs[0], index = grad_in(c, 1), item = grad_in(c, 2);
+  tfc_dtype dtype = grad_in_type(c, 2);
   c->grad_inputs[0] =
-      typed(c, "TensorListSetItem", (struct tfc_output[]){dlist, index, tfc_grad_zeros_like(c, item)}, 3, dtype);
-  if (tfc_grad_attr_bool(c, "resize_if_index_out_of_bounds", false)) // it may have grown
+      typed(c, "TensorListSetItem", (struct tfc_output[]){dlist, index, grad_zeros_like(c, item)}, 3, dtype);
+  if (grad_attr_bool(c, "resize_if_index_out_of_bounds", false)) // it may have grown
     c->grad_inputs[0] = tfc_add2(c->builder, "TensorListResize", c->grad_inputs[0],
-                                 tfc_add1(c->builder, "TensorListLength", tfc_grad_input(c, 0)));
+                                 tfc_add1(c->builder, "TensorListLength", grad_in(c, 0)));
   c->grad_inputs[2] =
-      typed(c, "TensorListGetItem", (struct tfc_output[]){dlist, index, tfc_grad_shape_of_input(c, 2)}, 3, dtype);
-  return tfc_grad_status(c);
+      typed(c, "TensorListGetItem", (struct tfc_output[]){dlist, index, grad_shape_of_input(c, 2)}, 3, dtype);
+  return grad_status(c);
 }
 static tfc_status grad_of_resize(struct tfc_grad_ctx *c) {
   c->grad_inputs[0] = tfc_add2(c->builder, "TensorListResize", c->grad_outputs[0],
-                               tfc_add1(c->builder, "TensorListLength", tfc_grad_input(c, 0)));
-  return tfc_grad_status(c);
+                               tfc_add1(c->builder, "TensorListLength", grad_in(c, 0)));
+  return grad_status(c);
 }
 static tfc_status grad_of_gather(struct tfc_grad_ctx *c) {
-  struct tfc_output d = c->grad_outputs[0], list = tfc_grad_input(c, 0);
+  struct tfc_output d = c->grad_outputs[0], list = grad_in(c, 0);
   tfc_dtype dtype = tfc_dtype_base(tfc_builder_dtype(c->builder, d));
   struct tfc_output size = tfc_add1(c->builder, "TensorListLength", list);
   struct tfc_output made = typed(c, "TensorListReserve", (struct tfc_output[]){shape_of_list(c, list), size}, 2, dtype);
-  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListScatterIntoExistingList", made, d, tfc_grad_input(c, 1));
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListScatterIntoExistingList", made, d, grad_in(c, 1));
+  return grad_status(c);
 }
 static tfc_status grad_of_scatter_into(struct tfc_grad_ctx *c) {
-  struct tfc_output dlist = c->grad_outputs[0], t = tfc_grad_input(c, 1), at = tfc_grad_input(c, 2);
+  struct tfc_output dlist = c->grad_outputs[0], t = grad_in(c, 1), at = grad_in(c, 2);
   struct tfc_output in[3] = {dlist, at, rest_of_shape(c, t)};
-  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListScatterIntoExistingList", dlist, tfc_grad_zeros_like(c, t), at);
-  c->grad_inputs[1] = typed(c, "TensorListGather", in, 3, tfc_grad_input_dtype(c, 1));
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListScatterIntoExistingList", dlist, grad_zeros_like(c, t), at);
+  c->grad_inputs[1] = typed(c, "TensorListGather", in, 3, grad_in_type(c, 1));
+  return grad_status(c);
 }
 static tfc_status grad_of_scatter(struct tfc_grad_ctx *c) {
-  struct tfc_output t = tfc_grad_input(c, 0);
+  struct tfc_output t = grad_in(c, 0);
   c->grad_inputs[0] =
-      typed(c, "TensorListGather", (struct tfc_output[]){c->grad_outputs[0], tfc_grad_input(c, 1), rest_of_shape(c, t)},
-            3, tfc_grad_input_dtype(c, 0));
-  return tfc_grad_status(c);
+      typed(c, "TensorListGather", (struct tfc_output[]){c->grad_outputs[0], grad_in(c, 1), rest_of_shape(c, t)}, 3,
+            grad_in_type(c, 0));
+  return grad_status(c);
 }
 static tfc_status grad_of_concat(struct tfc_grad_ctx *c) {
   struct tfc_output d = c->grad_outputs[0];
-  c->grad_inputs[0] =
-      tfc_add3(c->builder, "TensorListSplit", d, shape_of_list(c, tfc_grad_input(c, 0)), tfc_grad_output(c, 1));
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = tfc_add3(c->builder, "TensorListSplit", d, shape_of_list(c, grad_in(c, 0)), grad_out(c, 1));
+  return grad_status(c);
 }
 static tfc_status grad_of_split(struct tfc_grad_ctx *c) {
   struct tfc_builder *b = c->builder;
-  struct tfc_output rest = rest_of_shape(c, tfc_grad_input(c, 0));
+  struct tfc_output rest = rest_of_shape(c, grad_in(c, 0));
   struct tfc_output shape = tfc_add3(b, "ConcatV2", tfc_add_i32_vector(b, (int32_t[]){-1}, 1), rest, tfc_add_i32(b, 0));
-  c->grad_inputs[0] =
-      typed(c, "TensorListConcatV2", (struct tfc_output[]){c->grad_outputs[0], shape, tfc_grad_input(c, 2)}, 3,
-            tfc_grad_input_dtype(c, 0));
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = typed(c, "TensorListConcatV2", (struct tfc_output[]){c->grad_outputs[0], shape, grad_in(c, 2)}, 3,
+                            grad_in_type(c, 0));
+  return grad_status(c);
 }
 
 #define LIST(hosts_in, hosts_out, shape_, grad_, kernel_)                                                              \
@@ -745,7 +744,7 @@ static const struct tfc_op_def data_list_rows[] = {
      .inputs = "input_handle: variant",
      .outputs = "length: int32",
      .flags = TFC_OP_ABOUT_INPUTS | TFC_OP_NOT_DIFFERENTIABLE,
-     LIST(1, 1, tfc_nn_shape_scalar, NULL, length)},
+     LIST(1, 1, ops_shape_scalar, NULL, length)},
     {.name = "TensorListElementShape",
      .inputs = "input_handle: variant",
      .outputs = "element_shape: shape_type",

@@ -316,7 +316,7 @@ static tfc_status shape_any(struct tfc_shape_ctx *ctx) {
    .inputs = "key: int64, indices: int32, values: fake_dtypes",                                                        \
    .attrs = AREA "dtypes: list(type), fake_dtypes: list(type) >= 1" NAMED,                                             \
    .flags = FLAGS | TFC_OP_ASYNC,                                                                                      \
-   .shape = tfc_nn_shape_none,                                                                                         \
+   .shape = ops_shape_none,                                                                                            \
    .kernel = stage},                                                                                                   \
       {.name = prefix "MapUnstage",                                                                                    \
        .inputs = "key: int64, indices: int32",                                                                         \
@@ -343,16 +343,16 @@ static tfc_status shape_any(struct tfc_shape_ctx *ctx) {
        .outputs = "size: int32",                                                                                       \
        .attrs = AREA "dtypes: list(type)" NAMED,                                                                       \
        .flags = FLAGS,                                                                                                 \
-       .shape = tfc_nn_shape_scalar,                                                                                   \
+       .shape = ops_shape_scalar,                                                                                      \
        .kernel = size},                                                                                                \
       {.name = prefix "MapIncompleteSize",                                                                             \
        .outputs = "size: int32",                                                                                       \
        .attrs = AREA "dtypes: list(type)" NAMED,                                                                       \
        .flags = FLAGS,                                                                                                 \
-       .shape = tfc_nn_shape_scalar,                                                                                   \
+       .shape = ops_shape_scalar,                                                                                      \
        .kernel = incomplete_size},                                                                                     \
   {                                                                                                                    \
-    .name = prefix "MapClear", .attrs = AREA "dtypes: list(type)" NAMED, .flags = FLAGS, .shape = tfc_nn_shape_none,   \
+    .name = prefix "MapClear", .attrs = AREA "dtypes: list(type)" NAMED, .flags = FLAGS, .shape = ops_shape_none,      \
     .kernel = clear                                                                                                    \
   }
 static const struct tfc_op_def data_map_rows[] = {OPS(""), OPS("Ordered")};

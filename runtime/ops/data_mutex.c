@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/ops/data_named.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 struct waiter {
   struct waiter *next;
@@ -147,12 +147,12 @@ static const struct tfc_op_def data_mutex_rows[] = {
      .outputs = "resource: resource",
      .attrs = "container: string = '', shared_name: string = ''",
      .flags = FLAGS,
-     IO(tfc_nn_shape_scalar, create)},
+     IO(ops_shape_scalar, create)},
     {.name = "MutexLock",
      .inputs = "mutex: resource",
      .outputs = "mutex_lock: variant",
      .flags = FLAGS | TFC_OP_ASYNC,
-     IO(tfc_nn_shape_scalar, acquire)},
-    {.name = "ConsumeMutexLock", .inputs = "mutex_lock: variant", .flags = FLAGS, IO(tfc_nn_shape_none, consume)},
+     IO(ops_shape_scalar, acquire)},
+    {.name = "ConsumeMutexLock", .inputs = "mutex_lock: variant", .flags = FLAGS, IO(ops_shape_none, consume)},
 };
 TFC_REGISTER_OPS(data_mutex_rows);

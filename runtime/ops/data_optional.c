@@ -56,12 +56,12 @@ static tfc_status shape_get_value(struct tfc_shape_ctx *ctx) {
 }
 
 static tfc_status grad_of_from_value(struct tfc_grad_ctx *c) {
-  uint32_t n = tfc_grad_input_count(c);
+  uint32_t n = grad_in_count(c);
   tfc_dtype types[64];
   struct tfc_shape shapes[64];
   if (n > 64) return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of an optional of %u components", n);
   for (uint32_t i = 0; i < n; i++) {
-    types[i] = tfc_grad_input_dtype(c, i);
+    types[i] = grad_in_type(c, i);
     shapes[i] = *c->input_shapes[i];
     for (int k = 0; k < shapes[i].rank; k++)
       if (shapes[i].dims[k] < 0) shapes[i].dims[k] = TFC_DIM_UNKNOWN; // symbols mean nothing in an attribute
@@ -71,17 +71,16 @@ static tfc_status grad_of_from_value(struct tfc_grad_ctx *c) {
       {.name = TFC_STR("output_shapes"), .kind = TFC_ATTR_LIST_SHAPE, .count = n, .shapes = shapes}};
   struct tfc_output got = tfc_add(c->builder, "OptionalGetValue", NULL, &c->grad_outputs[0], 1, attrs, 2);
   for (uint32_t i = 0; i < n; i++) c->grad_inputs[i] = (struct tfc_output){got.node, (int32_t)i};
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_get_value(struct tfc_grad_ctx *c) {
   uint32_t n = tfc_builder_node(c->builder, c->node)->output_count;
   struct tfc_output grads[64];
   if (n > 64) return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of an optional of %u components", n);
   for (uint32_t i = 0; i < n; i++)
-    grads[i] =
-        tfc_output_valid(c->grad_outputs[i]) ? c->grad_outputs[i] : tfc_grad_zeros_like(c, tfc_grad_output(c, i));
+    grads[i] = tfc_output_valid(c->grad_outputs[i]) ? c->grad_outputs[i] : grad_zeros_like(c, grad_out(c, i));
   c->grad_inputs[0] = tfc_add(c->builder, "OptionalFromValue", NULL, grads, n, NULL, 0);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 
 static const struct tfc_op_def data_optional_rows[] = {
@@ -90,14 +89,14 @@ static const struct tfc_op_def data_optional_rows[] = {
      .outputs = "optional: variant",
      .attrs = "Toutput_types: list(type) >= 1",
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .gradient = grad_of_from_value,
      .kernel = from_value},
     {.name = "OptionalNone",
      .outputs = "optional: variant",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = none},
     {.name = "OptionalHasValue",
      .inputs = "optional: variant",
@@ -105,7 +104,7 @@ static const struct tfc_op_def data_optional_rows[] = {
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = has_value},
     {.name = "OptionalGetValue",
      .inputs = "optional: variant",

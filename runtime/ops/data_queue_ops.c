@@ -27,7 +27,7 @@ static tfc_status dequeue(struct tfc_kernel_ctx *ctx) {
 static tfc_status dequeue_several(struct tfc_kernel_ctx *ctx, bool up_to) {
   struct tfc_queue *q = NULL;
   TFC_RETURN_IF_ERROR(tfc_queue_of_input(ctx, 0, &q));
-  tfc_status s = tfc_queue_take(ctx, q, tfc_nn_int(ctx->inputs[1]), up_to);
+  tfc_status s = tfc_queue_take(ctx, q, ops_scalar_int(ctx->inputs[1]), up_to);
   tfc_queue_release(q);
   return s;
 }
@@ -73,10 +73,10 @@ static tfc_status shape_ref(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_many(struct tfc_shape_ctx *ctx) { // the components' shapes are the queue's, not known here
-  return tfc_nn_shape_unknown(ctx);
+  return ops_shape_nothing(ctx);
 }
 
-#define QUEUE(kernel_) .host_outputs = 1, .shape = tfc_nn_shape_scalar, .kernel = kernel_
+#define QUEUE(kernel_) .host_outputs = 1, .shape = ops_shape_scalar, .kernel = kernel_
 #define REF .host_outputs = 1, .shape = shape_ref, .kernel = tfc_queue_of_node
 #define ON(shape_, kernel_) .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = shape_, .kernel = kernel_
 static const struct tfc_op_def data_queue_rows[] = {
@@ -133,25 +133,25 @@ static const struct tfc_op_def data_queue_rows[] = {
      .inputs = "handle: resource, components: Tcomponents",
      .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue)},
+     ON(ops_shape_none, enqueue)},
     {.name = "QueueEnqueue",
      .role = TFC_ROLE_ENQUEUE,
      .inputs = "handle: Ref(string), components: Tcomponents",
      .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue)},
+     ON(ops_shape_none, enqueue)},
     {.name = "QueueEnqueueManyV2",
      .role = TFC_ROLE_ENQUEUE_MANY,
      .inputs = "handle: resource, components: Tcomponents",
      .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue_many)},
+     ON(ops_shape_none, enqueue_many)},
     {.name = "QueueEnqueueMany",
      .role = TFC_ROLE_ENQUEUE_MANY,
      .inputs = "handle: Ref(string), components: Tcomponents",
      .attrs = "Tcomponents: list(type) >= 1, timeout_ms: int = -1",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE | TFC_OP_ASYNC,
-     ON(tfc_nn_shape_none, enqueue_many)},
+     ON(ops_shape_none, enqueue_many)},
     {.name = "QueueDequeueV2",
      .role = TFC_ROLE_DEQUEUE,
      .inputs = "handle: resource",
@@ -198,31 +198,31 @@ static const struct tfc_op_def data_queue_rows[] = {
      .inputs = "handle: resource",
      .attrs = "cancel_pending_enqueues: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, close_)},
+     ON(ops_shape_none, close_)},
     {.name = "QueueClose",
      .inputs = "handle: Ref(string)",
      .attrs = "cancel_pending_enqueues: bool = false",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_none, close_)},
+     ON(ops_shape_none, close_)},
     {.name = "QueueSizeV2",
      .inputs = "handle: resource",
      .outputs = "size: int32",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, size)},
+     ON(ops_shape_scalar, size)},
     {.name = "QueueSize",
      .inputs = "handle: Ref(string)",
      .outputs = "size: int32",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, size)},
+     ON(ops_shape_scalar, size)},
     {.name = "QueueIsClosedV2",
      .inputs = "handle: resource",
      .outputs = "is_closed: bool",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, is_closed)},
+     ON(ops_shape_scalar, is_closed)},
     {.name = "QueueIsClosed",
      .inputs = "handle: Ref(string)",
      .outputs = "is_closed: bool",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     ON(tfc_nn_shape_scalar, is_closed)},
+     ON(ops_shape_scalar, is_closed)},
 };
 TFC_REGISTER_OPS(data_queue_rows);

@@ -7,7 +7,8 @@
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_records.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 struct record {
   char *key, *value;
@@ -250,7 +251,7 @@ static void wake(struct tfc_object *self) {
 }
 
 static tfc_status start(struct tfc_kernel_ctx *ctx, bool up_to) {
-  int64_t wanted = up_to ? tfc_nn_int(ctx->inputs[2]) : 1;
+  int64_t wanted = up_to ? ops_scalar_int(ctx->inputs[2]) : 1;
   TFC_KERNEL_CHECK(wanted > 0, "num_records must be > 0, not %lld", (long long)wanted);
   struct request *q = calloc(1, sizeof *q);
   if (!q) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -337,7 +338,7 @@ static tfc_status shape_vectors(struct tfc_shape_ctx *ctx) {
   }
 #define READER(op, old_attrs, attrs, uses)                                                                             \
   READER_OF(op, "Ref(string)", old_attrs, shape_pair, uses),                                                           \
-      READER_OF(op "V2", "resource", attrs, tfc_nn_shape_scalar, uses)
+      READER_OF(op "V2", "resource", attrs, ops_shape_scalar, uses)
 #define ON_OF(op, inputs_, outputs_, flags_, shape_, kernel_)                                                          \
   {                                                                                                                    \
     .name = op, .inputs = inputs_, .outputs = outputs_, .flags = FLAGS | (flags_), .host_inputs = UINT32_MAX,          \
@@ -360,8 +361,8 @@ static const struct tfc_op_def data_reader_rows[] = {
     ON("ReaderRead", QUEUE, "", "key: string, value: string", TFC_OP_ASYNC, shape_scalars, read_one),
     ON("ReaderReadUpTo", QUEUE, ", num_records: int64", "keys: string, values: string", TFC_OP_ASYNC, shape_vectors,
        read_up_to),
-    ON("ReaderNumRecordsProduced", ALONE, "", "records_produced: int64", 0, tfc_nn_shape_scalar, num_records),
-    ON("ReaderNumWorkUnitsCompleted", ALONE, "", "units_completed: int64", 0, tfc_nn_shape_scalar, num_work_units),
-    ON("ReaderReset", ALONE, "", NULL, 0, tfc_nn_shape_none, reset),
+    ON("ReaderNumRecordsProduced", ALONE, "", "records_produced: int64", 0, ops_shape_scalar, num_records),
+    ON("ReaderNumWorkUnitsCompleted", ALONE, "", "units_completed: int64", 0, ops_shape_scalar, num_work_units),
+    ON("ReaderReset", ALONE, "", NULL, 0, ops_shape_none, reset),
 };
 TFC_REGISTER_OPS(data_reader_rows);

@@ -30,7 +30,7 @@ static tfc_status stack_make(struct tfc_kernel_ctx *ctx, struct stack **out) {
   s->object = (struct tfc_object){.type = &stack_type, .references = 1};
   pthread_mutex_init(&s->lock, NULL);
   s->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "elem_type", TFC_DTYPE_NONE);
-  s->most = ctx->input_count ? tfc_nn_int(ctx->inputs[0]) : -1;
+  s->most = ctx->input_count ? ops_scalar_int(ctx->inputs[0]) : -1;
   *out = s;
   return NULL;
 }
@@ -186,14 +186,14 @@ static const struct tfc_op_def data_stack_rows[] = {
      .attrs = "elem_type: type",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
-     .shape = tfc_nn_shape_unknown,
+     .shape = ops_shape_nothing,
      .kernel = stack_pop},
     {.name = "StackCloseV2",
      .role = TFC_ROLE_STACK_CLOSE,
      .inputs = "handle: resource",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = stack_close},
     {.name = "Stack",
      .role = TFC_ROLE_STACK,
@@ -216,13 +216,13 @@ static const struct tfc_op_def data_stack_rows[] = {
      .outputs = "elem: elem_type",
      .attrs = "elem_type: type",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_unknown,
+     .shape = ops_shape_nothing,
      .kernel = stack_pop},
     {.name = "StackClose",
      .role = TFC_ROLE_STACK_CLOSE,
      .inputs = "handle: Ref(string)",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = stack_close},
 };
 TFC_REGISTER_OPS(data_stack_rows);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "runtime/ops/data_queue.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 struct area {
   struct tfc_object object;
@@ -55,7 +56,7 @@ static tfc_status on_area(struct tfc_kernel_ctx *ctx, enum what what) {
   switch (what) {
   case PUT: s = tfc_queue_put_inputs(ctx, q, false, 0); break;
   case TAKE: s = tfc_queue_take_one(ctx, q); break;
-  case PEEK: s = tfc_queue_peek(ctx, q, tfc_nn_int(ctx->inputs[0])); break;
+  case PEEK: s = tfc_queue_peek(ctx, q, ops_scalar_int(ctx->inputs[0])); break;
   case CLEAR: tfc_queue_clear(q); break;
   case SIZE:
     s = tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE_SCALAR, &y);
@@ -89,27 +90,27 @@ static const struct tfc_op_def data_stage_rows[] = {
      .inputs = "values: dtypes",
      .attrs = ATTRS(" >= 1"),
      .flags = FLAGS | TFC_OP_ASYNC,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = stage},
     {.name = "Unstage",
      .outputs = "values: dtypes",
      .attrs = ATTRS(" >= 1"),
      .flags = FLAGS | TFC_OP_ASYNC,
-     .shape = tfc_nn_shape_unknown,
+     .shape = ops_shape_nothing,
      .kernel = unstage},
     {.name = "StagePeek",
      .inputs = "index: int32",
      .outputs = "values: dtypes",
      .attrs = ATTRS(" >= 1"),
      .flags = FLAGS | TFC_OP_ASYNC,
-     .shape = tfc_nn_shape_unknown,
+     .shape = ops_shape_nothing,
      .kernel = stage_peek},
     {.name = "StageSize",
      .outputs = "size: int32",
      .attrs = ATTRS(""),
      .flags = FLAGS,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = stage_size},
-    {.name = "StageClear", .attrs = ATTRS(""), .flags = FLAGS, .shape = tfc_nn_shape_none, .kernel = stage_clear},
+    {.name = "StageClear", .attrs = ATTRS(""), .flags = FLAGS, .shape = ops_shape_none, .kernel = stage_clear},
 };
 TFC_REGISTER_OPS(data_stage_rows);

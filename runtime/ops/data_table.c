@@ -521,7 +521,7 @@ static tfc_status shape_table_ref(struct tfc_shape_ctx *ctx) {
   }
 #define FROM_FILE(handle)                                                                                              \
   .inputs = "table_handle: " handle ", filename: string", .attrs = FILE_ATTRS, .flags = FLAGS | TFC_OP_FILES,          \
-  .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = tfc_nn_shape_none, .kernel = initialize_from_file
+  .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = ops_shape_none, .kernel = initialize_from_file
 static const struct tfc_op_def data_table_rows[] = {
     TABLE("HashTable", NAMED),
     TABLE("MutableHashTable", NAMED),
@@ -543,16 +543,15 @@ static const struct tfc_op_def data_table_rows[] = {
      ON(shape_table, table_create)},
     BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type, Tout: type", shape_lookup,
          lookup),
-    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", tfc_nn_shape_none, insert_),
+    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", ops_shape_none, insert_),
     {.name = "LookupTableRemoveV2",
      .inputs = "table_handle: resource, keys: Tin",
      .attrs = "Tin: type",
-     ON(tfc_nn_shape_none, remove_)},
-    BOTH("LookupTableSize", "", "size: int64", NULL, tfc_nn_shape_scalar, size),
+     ON(ops_shape_none, remove_)},
+    BOTH("LookupTableSize", "", "size: int64", NULL, ops_shape_scalar, size),
     BOTH("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type, Tvalues: type", shape_export, export),
-    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", tfc_nn_shape_none, import),
-    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type, Tval: type", tfc_nn_shape_none,
-         initialize),
+    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", ops_shape_none, import),
+    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type, Tval: type", ops_shape_none, initialize),
     {.name = "InitializeTableFromTextFileV2", FROM_FILE("resource")},
     {.name = "InitializeTableFromTextFile", FROM_FILE("Ref(string)")},
 };

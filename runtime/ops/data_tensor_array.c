@@ -116,7 +116,7 @@ static tfc_status create(struct tfc_kernel_ctx *ctx) {
                    tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_RETURN_IF_ERROR(array_new(tfc_node_attr_type(ctx->graph, ctx->node, "dtype", TFC_DTYPE_NONE),
                                 shape && shape->kind == TFC_ATTR_SHAPE ? shape->shape : &TFC_SHAPE_UNKNOWN,
-                                tfc_nn_int(ctx->inputs[0]), &a));
+                                ops_scalar_int(ctx->inputs[0]), &a));
   a->dynamic = tfc_node_attr_bool(ctx->graph, ctx->node, "dynamic_size", false);
   a->clear_after_read = tfc_node_attr_bool(ctx->graph, ctx->node, "clear_after_read", true);
   a->identical = tfc_node_attr_bool(ctx->graph, ctx->node, "identical_element_shapes", false);
@@ -309,7 +309,7 @@ static tfc_status write(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "TensorArray index must be scalar");
   TFC_RETURN_IF_ERROR(tfc_data_keep(ctx, ctx->inputs[2], &v));
   pthread_mutex_lock(&a->lock);
-  tfc_status s = write_at(ctx, a, tfc_nn_int(ctx->inputs[1]), &v);
+  tfc_status s = write_at(ctx, a, ops_scalar_int(ctx->inputs[1]), &v);
   pthread_mutex_unlock(&a->lock);
   return s ? s : pass_flow(ctx, 3);
 }
@@ -322,7 +322,7 @@ static tfc_status read(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(a->dtype == want, "TensorArray dtype is %s but Op requested dtype %s.", tfc_dtype_name(a->dtype),
                    tfc_dtype_name(want));
   pthread_mutex_lock(&a->lock);
-  tfc_status s = read_at(ctx, a, tfc_nn_int(ctx->inputs[1]), &v);
+  tfc_status s = read_at(ctx, a, ops_scalar_int(ctx->inputs[1]), &v);
   pthread_mutex_unlock(&a->lock);
   return s ? s : tfc_data_output(ctx, 0, &v);
 }
@@ -673,14 +673,14 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
        STOPS,                                                                                                          \
        .host_inputs = 3,                                                                                               \
        .host_outputs = 1,                                                                                              \
-       .shape = tfc_nn_shape_scalar,                                                                                   \
+       .shape = ops_shape_scalar,                                                                                      \
        .kernel = size},                                                                                                \
       {.name = "TensorArrayClose" v,                                                                                   \
        .role = TFC_ROLE_TENSOR_ARRAY,                                                                                  \
        .inputs = "handle: " handle_,                                                                                   \
        STOPS,                                                                                                          \
        .host_inputs = 1,                                                                                               \
-       .shape = tfc_nn_shape_none,                                                                                     \
+       .shape = ops_shape_none,                                                                                        \
        .kernel = close_},
 #define CREATE STOPS, .host_inputs = 1, .host_outputs = 3, .shape = shape_create, .kernel = create
 #define GRADIENT(inputs_)                                                                                              \
@@ -737,7 +737,7 @@ static const struct tfc_op_def data_tensor_array_rows[] = {
      .attrs = "dtype: type, element_shape: shape = unknown",
      KEEPS,
      .host_inputs = 3,
-     .shape = tfc_nn_shape_unknown,
+     .shape = ops_shape_nothing,
      .kernel = gather},
     {.name = "TensorArrayUnpack",
      .role = TFC_ROLE_TENSOR_ARRAY,

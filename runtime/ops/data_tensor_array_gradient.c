@@ -28,18 +28,17 @@ static struct tfc_output gradient_array(const struct tfc_grad_ctx *c, struct tfc
     end = slash == SIZE_MAX ? 0 : slash;
   }
   struct tfc_attr attr = tfc_attr_string("source", source);
-  struct tfc_output g = add(c, "TensorArrayGrad", TFC_OUTPUTS(tfc_grad_input(c, 0), *flow), &attr, 1);
-  if (tfc_grad_input_dtype(c, 0) == TFC_RESOURCE) *flow = (struct tfc_output){g.node, 1};
+  struct tfc_output g = add(c, "TensorArrayGrad", TFC_OUTPUTS(grad_in(c, 0), *flow), &attr, 1);
+  if (grad_in_type(c, 0) == TFC_RESOURCE) *flow = (struct tfc_output){g.node, 1};
   return g;
 }
 static struct tfc_output flow_input(const struct tfc_grad_ctx *c) {
-  return tfc_grad_input(c, tfc_grad_input_count(c) - 1);
+  return grad_in(c, grad_in_count(c) - 1);
 }
 tfc_status ops_tensor_array_grad_read(struct tfc_grad_ctx *c) {
   struct tfc_output flow = flow_input(c), g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] =
-      add(c, "TensorArrayWrite", TFC_OUTPUTS(g, tfc_grad_input(c, 1), c->grad_outputs[0], flow), NULL, 0);
-  return tfc_grad_status(c);
+  c->grad_inputs[2] = add(c, "TensorArrayWrite", TFC_OUTPUTS(g, grad_in(c, 1), c->grad_outputs[0], flow), NULL, 0);
+  return grad_status(c);
 }
 static struct tfc_output read_back(const struct tfc_grad_ctx *c, const char *op, struct tfc_output g,
                                    const struct tfc_output *indices, struct tfc_output flow, tfc_dtype dtype) {
@@ -48,34 +47,32 @@ static struct tfc_output read_back(const struct tfc_grad_ctx *c, const char *op,
   return add(c, op, TFC_OUTPUTS(g, flow), &attr, 1);
 }
 tfc_status ops_tensor_array_grad_write(struct tfc_grad_ctx *c) {
-  struct tfc_output flow = c->grad_outputs[0], index = tfc_grad_input(c, 1);
+  struct tfc_output flow = c->grad_outputs[0], index = grad_in(c, 1);
   struct tfc_output g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] = read_back(c, "TensorArrayRead", g, &index, flow, tfc_grad_input_dtype(c, 2));
+  c->grad_inputs[2] = read_back(c, "TensorArrayRead", g, &index, flow, grad_in_type(c, 2));
   c->grad_inputs[3] = c->grad_outputs[0];
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 tfc_status ops_tensor_array_grad_gather(struct tfc_grad_ctx *c) {
   struct tfc_output flow = flow_input(c), g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] =
-      add(c, "TensorArrayScatter", TFC_OUTPUTS(g, tfc_grad_input(c, 1), c->grad_outputs[0], flow), NULL, 0);
-  return tfc_grad_status(c);
+  c->grad_inputs[2] = add(c, "TensorArrayScatter", TFC_OUTPUTS(g, grad_in(c, 1), c->grad_outputs[0], flow), NULL, 0);
+  return grad_status(c);
 }
 tfc_status ops_tensor_array_grad_scatter(struct tfc_grad_ctx *c) {
-  struct tfc_output flow = c->grad_outputs[0], indices = tfc_grad_input(c, 1);
+  struct tfc_output flow = c->grad_outputs[0], indices = grad_in(c, 1);
   struct tfc_output g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[2] = read_back(c, "TensorArrayGather", g, &indices, flow, tfc_grad_input_dtype(c, 2));
+  c->grad_inputs[2] = read_back(c, "TensorArrayGather", g, &indices, flow, grad_in_type(c, 2));
   c->grad_inputs[3] = c->grad_outputs[0];
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 tfc_status ops_tensor_array_grad_concat(struct tfc_grad_ctx *c) {
   struct tfc_output flow = flow_input(c), g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[1] =
-      add(c, "TensorArraySplit", TFC_OUTPUTS(g, c->grad_outputs[0], tfc_grad_output(c, 1), flow), NULL, 0);
-  return tfc_grad_status(c);
+  c->grad_inputs[1] = add(c, "TensorArraySplit", TFC_OUTPUTS(g, c->grad_outputs[0], grad_out(c, 1), flow), NULL, 0);
+  return grad_status(c);
 }
 tfc_status ops_tensor_array_grad_split(struct tfc_grad_ctx *c) {
   struct tfc_output flow = c->grad_outputs[0], g = gradient_array(c, c->grad_outputs[0], &flow);
-  c->grad_inputs[1] = read_back(c, "TensorArrayConcat", g, NULL, flow, tfc_grad_input_dtype(c, 1));
+  c->grad_inputs[1] = read_back(c, "TensorArrayConcat", g, NULL, flow, grad_in_type(c, 1));
   c->grad_inputs[3] = c->grad_outputs[0];
-  return tfc_grad_status(c);
+  return grad_status(c);
 }

@@ -3,7 +3,11 @@
 #ifndef TFC_RUNTIME_OPS_DATA_VARIANT_H
 #define TFC_RUNTIME_OPS_DATA_VARIANT_H
 
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // A tensor that outlives the step's memory plan: shared where it has a buffer, else copied.
 TFC_MUST_USE tfc_status tfc_data_keep(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, struct tfc_tensor *out);

@@ -2,7 +2,8 @@
 // see inside; the others run through env->call.
 #include <stdlib.h>
 
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 // --- Shapes: what the output_shapes attribute says ---------------------------------------------------------------
 static void outputs_from_attr(struct tfc_shape_ctx *ctx, bool *out_found) {
@@ -46,7 +47,7 @@ static tfc_status truth(const struct tfc_tensor *t, bool *out) {
   else if (t->dtype == TFC_BOOL)
     *out = *(const bool *)t->data;
   else if (OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(t->dtype))
-    *out = tfc_nn_scalar(t) != 0;
+    *out = ops_scalar(t) != 0;
   else
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the type %s cannot be converted to a bool", tfc_dtype_name(t->dtype));
   return NULL;
@@ -118,7 +119,7 @@ static tfc_status case_(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(a && a->kind == TFC_ATTR_LIST_FUNC && a->count, "attribute 'branches' is missing");
   TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "branch_index must be a scalar, not %s",
                    tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
-  int64_t i = tfc_nn_int(ctx->inputs[0]);
+  int64_t i = ops_scalar_int(ctx->inputs[0]);
   if (i < 0 || i >= a->count) i = a->count - 1; // out of range: the last branch
   return call(ctx, &a->funcs[i], 1);
 }
@@ -175,7 +176,7 @@ static const struct tfc_op_def functional_call_rows[] = {
      .attrs = "device_names: list(string)",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = device_index},
     {.name = "If",
      .role = TFC_ROLE_IF,

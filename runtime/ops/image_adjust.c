@@ -1,7 +1,7 @@
 // Contrast, hue and saturation of images [..., height, width, channels] in float32.
 #include <math.h>
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct adjust {
   const float *x;

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/image_scale.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- CropAndResize ---------------------------------------------------------------------------------------------------
 // boxes [n, 4] are (y1, x1, y2, x2) as parts of the image's height and width less one.
@@ -231,7 +232,7 @@ OPS_GRADIENT(CropAndResize) {
   struct tfc_output boxes = grad_in(g, 1), which = grad_in(g, 2);
   tfc_dtype type = grad_type(g, X);
   if (type == TFC_FLOAT || type == TFC_DOUBLE || type == TFC_HALF) {
-    const struct tfc_attr *method = tfc_grad_attr(g, "method");
+    const struct tfc_attr *method = grad_attr(g, "method");
     struct tfc_attr attrs[2] = {tfc_attr_type("T", type),
                                 tfc_attr_string("method", method ? method->s : TFC_STR("bilinear"))};
     struct tfc_output in[4] = {G, boxes, which, grad_shape(g, X, g->input_shapes[0], TFC_INT32)};
@@ -324,8 +325,8 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
 // number. Number 0 is outside of the image.
 OPS_GRADIENT(ExtractImagePatches) {
   struct tfc_builder *b = g->builder;
-  struct tfc_attr attrs[4] = {grad_attr(g, "ksizes"), grad_attr(g, "strides"), grad_attr(g, "rates"),
-                              grad_attr(g, "padding")};
+  struct tfc_attr attrs[4] = {grad_copied_attr(g, "ksizes"), grad_copied_attr(g, "strides"),
+                              grad_copied_attr(g, "rates"), grad_copied_attr(g, "padding")};
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32);
   struct tfc_output out_shape = grad_shape(g, Y, g->output_shapes[0], TFC_INT32);
   struct tfc_output batch = grad_item(g, shape, 0), rows = grad_item(g, shape, 1), columns = grad_item(g, shape, 2);

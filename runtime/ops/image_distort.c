@@ -3,9 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/nn_common.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 struct rectangle { // of an object: also with a maximum below its minimum, as TensorFlow takes it
   int64_t x0, y0, x1, y1;
@@ -176,11 +177,11 @@ out:
 
 static tfc_status shape_sample(struct tfc_shape_ctx *ctx) {
   struct tfc_shape s;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 1, &s));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &s));
   if (tfc_dim_known(s.dims[0]) && s.dims[0] != 3)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "image_size must contain 3 elements");
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 3, &s));
-  if (ctx->node->input_count > 2) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, 0, &s));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 3, &s));
+  if (ctx->node->input_count > 2) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 0, &s));
   ctx->outputs[0] = ctx->outputs[1] = TFC_SHAPE(3);
   ctx->outputs[2] = TFC_SHAPE(1, 1, 4);
   return NULL;

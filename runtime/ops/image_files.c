@@ -1,8 +1,9 @@
 // Image files as operations: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage, EncodePng,
 // EncodeJpeg, ExtractJpegShape. The files are image_codec.h's and image_bitmap.h's.
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/image_bitmap.h"
 #include "runtime/ops/image_codec.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 static bool is_png(tfc_str file) {
   return tfc_str_starts(file, "\211PNG\r\n\032\n");
@@ -224,9 +225,9 @@ static const struct tfc_op_def image_files_rows[] = {
      .attrs = "format: string = '', quality: int = 95, progressive: bool = false, optimize_size: bool = false, "
               "chroma_downsampling: bool = true, density_unit: string = 'in', x_density: int = 300, "
               "y_density: int = 300, xmp_metadata: string = ''",
-     ROW("image: uint8", "contents: string", tfc_nn_shape_scalar, encode_jpeg)},
+     ROW("image: uint8", "contents: string", ops_shape_scalar, encode_jpeg)},
     {.name = "EncodeJpegVariableQuality",
-     ROW("images: uint8, quality: int32", "contents: string", tfc_nn_shape_scalar, encode_jpeg_quality)},
+     ROW("images: uint8, quality: int32", "contents: string", ops_shape_scalar, encode_jpeg_quality)},
     {.name = "ExtractJpegShape",
      .attrs = "output_type: {int32, int64} = int32",
      ROW("contents: string", "image_shape: output_type", shape_three, jpeg_shape)},

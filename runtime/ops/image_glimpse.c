@@ -1,8 +1,11 @@
 // ExtractGlimpse: a window out of each image, at an offset of its own; what of it lies outside is noise or zero.
 //
 //   input [batch, height, width, depth]   size [2]   offsets [batch, 2] as (y, x)
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum noise { ZERO, UNIFORM, GAUSSIAN };
 struct glimpse {
@@ -93,11 +96,11 @@ static tfc_status shape_glimpse(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, offsets, size;
   enum noise noise;
   TFC_RETURN_IF_ERROR(noise_of(ctx->graph, ctx->node, &noise));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, 2, &offsets));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 2, &offsets));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[0], offsets.dims[0], &x.dims[0]));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(offsets.dims[1], 2, &offsets.dims[1]));
-  size = tfc_nn_shape_input(ctx, 1);
+  size = ops_described_shape(ctx, 1);
   for (int d = 0; d < 2; d++) x.dims[1 + d] = size.rank == 2 ? size.dims[d] : TFC_DIM_UNKNOWN;
   ctx->outputs[0] = x;
   return NULL;

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/image_scale.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Positions -------------------------------------------------------------------------------------------------------
 static tfc_status prepare_scale(struct tfc_prepare_ctx *ctx) {
@@ -440,8 +441,8 @@ out:
 
 // --- Gradients -----------------------------------------------------------------------------------------------------
 static void scale_attrs(struct tfc_grad_ctx *g, struct tfc_attr attrs[2]) {
-  attrs[0] = tfc_attr_bool("align_corners", tfc_grad_attr_bool(g, "align_corners", false));
-  attrs[1] = tfc_attr_bool("half_pixel_centers", tfc_grad_attr_bool(g, "half_pixel_centers", false));
+  attrs[0] = tfc_attr_bool("align_corners", grad_attr_bool(g, "align_corners", false));
+  attrs[1] = tfc_attr_bool("half_pixel_centers", grad_attr_bool(g, "half_pixel_centers", false));
 }
 static tfc_status resize_gradient(struct tfc_grad_ctx *g, const char *op) {
   struct tfc_attr attrs[2];

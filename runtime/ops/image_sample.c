@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Kernel functions of a distance x >= 0 ---------------------------------------------------------------------------
 static float lanczos(float x, float radius) {
@@ -269,7 +270,7 @@ static tfc_status shape_gradient(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 OPS_GRADIENT(ScaleAndTranslate) {
-  struct tfc_attr attrs[2] = {grad_attr(g, "kernel_type"), grad_attr(g, "antialias")};
+  struct tfc_attr attrs[2] = {grad_copied_attr(g, "kernel_type"), grad_copied_attr(g, "antialias")};
   struct tfc_output x = grad_type(g, X) == TFC_FLOAT ? X : grad_cast(g, X, TFC_FLOAT);
   struct tfc_output in[4] = {G, x, grad_in(g, 2), grad_in(g, 3)};
   g->grad_inputs[0] = grad_cast(g, tfc_add(g->builder, "ScaleAndTranslateGrad", "", in, 4, attrs, 2), grad_type(g, X));

@@ -6,7 +6,7 @@
 
 #include "runtime/ops/image_scale.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct scored {
   float score;

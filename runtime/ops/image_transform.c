@@ -2,9 +2,11 @@
 // transform of an image is (a0, a1, a2, b0, b1, b2, c0, c1): (x, y) comes from
 // ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with k = c0 x + c1 y + 1.
 #include <math.h>
+#include <tgmath.h>
 
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // What lies outside of the image: a value, the image mirrored, repeated, or its border.
 enum fill { FILL_CONSTANT, FILL_REFLECT, FILL_WRAP, FILL_NEAREST };
@@ -158,8 +160,8 @@ static tfc_status gradient(struct tfc_grad_ctx *g) {
                                      tfc_add_i32_vector(b, (int32_t[]){-1, 8}, 2));
   struct tfc_output in[] = {g->grad_outputs[0], eight, grad_range(g, tfc_add1(b, "Shape", grad_in(g, 0)), 1, 3),
                             tfc_add_scalar(b, TFC_FLOAT, 0)};
-  struct tfc_attr attrs[2] = {grad_attr(g, "interpolation"), grad_attr(g, "fill_mode")};
-  bool third = tfc_grad_input_count(g) > 3;
+  struct tfc_attr attrs[2] = {grad_copied_attr(g, "interpolation"), grad_copied_attr(g, "fill_mode")};
+  bool third = grad_in_count(g) > 3;
   g->grad_inputs[0] = tfc_add(b, third ? "ImageProjectiveTransformV3" : "ImageProjectiveTransformV2", NULL, in,
                               third ? 4 : 3, attrs, attrs[1].kind == TFC_ATTR_NONE ? 1 : 2);
   return NULL;

@@ -1,8 +1,9 @@
 // ExtractVolumePatches: the cells under a box that moves over volumes, side by side in the depth.
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 struct patches {
   int64_t size[3], stride[3]; // planes, rows, columns
@@ -59,7 +60,7 @@ static tfc_status extract(struct tfc_kernel_ctx *ctx) {
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   const int64_t batch = x->shape.dims[0], depth = x->shape.dims[4], *size = &x->shape.dims[1];
   for (int d = 0; d < 3; d++) TFC_RETURN_IF_ERROR(positions(p, d, size[d], &count[d], &before[d]));
-  deep = tfc_dim_mul(tfc_dim_mul(p->size[0], p->size[1]), tfc_dim_mul(p->size[2], depth));
+  deep = ops_dim_mul(ops_dim_mul(p->size[0], p->size[1]), ops_dim_mul(p->size[2], depth));
   TFC_KERNEL_CHECK(deep >= 0, "boxes are too large");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &TFC_SHAPE(batch, count[0], count[1], count[2], deep), &y));
   ops_fill_zero(y);
@@ -90,7 +91,7 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
     if (tfc_dim_known(x.dims[1 + d])) TFC_RETURN_IF_ERROR(positions(&p, d, x.dims[1 + d], &count, &before));
     x.dims[1 + d] = count;
   }
-  x.dims[4] = tfc_dim_mul(x.dims[4], tfc_dim_mul(p.size[0], tfc_dim_mul(p.size[1], p.size[2])));
+  x.dims[4] = ops_dim_mul(x.dims[4], ops_dim_mul(p.size[0], ops_dim_mul(p.size[1], p.size[2])));
   ctx->outputs[0] = x;
   return NULL;
 }
@@ -99,7 +100,8 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
 // number. Number 0 is outside of the volume.
 OPS_GRADIENT(ExtractVolumePatches) {
   struct tfc_builder *b = g->builder;
-  struct tfc_attr attrs[3] = {grad_attr(g, "ksizes"), grad_attr(g, "strides"), grad_attr(g, "padding")};
+  struct tfc_attr attrs[3] = {grad_copied_attr(g, "ksizes"), grad_copied_attr(g, "strides"),
+                              grad_copied_attr(g, "padding")};
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32);
   struct tfc_output out_shape = grad_shape(g, Y, g->output_shapes[0], TFC_INT32);
   struct tfc_output batch = grad_item(g, shape, 0), channels = grad_item(g, shape, 4);

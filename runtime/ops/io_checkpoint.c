@@ -4,15 +4,16 @@
 
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/checkpoint_v1.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 static tfc_status sharded_filename(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   for (uint32_t i = 0; i < 3; i++) TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "input %u must be a scalar", i);
   struct tfc_text text = {0};
   tfc_text_add(&text, tfc_tensor_get_string(ctx->inputs[0], 0));
-  tfc_text_printf(&text, "-%05lld-of-%05lld", (long long)tfc_nn_int(ctx->inputs[1]),
-                  (long long)tfc_nn_int(ctx->inputs[2]));
+  tfc_text_printf(&text, "-%05lld-of-%05lld", (long long)ops_scalar_int(ctx->inputs[1]),
+                  (long long)ops_scalar_int(ctx->inputs[2]));
   tfc_status s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
   if (!s && (text.failed || !tfc_tensor_set_string(y, 0, (tfc_str){text.data, text.size})))
     s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -24,7 +25,7 @@ static tfc_status sharded_filespec(struct tfc_kernel_ctx *ctx) {
   struct tfc_text text = {0};
   for (uint32_t i = 0; i < 2; i++) TFC_KERNEL_CHECK(ctx->inputs[i]->shape.rank == 0, "input %u must be a scalar", i);
   tfc_text_add(&text, tfc_tensor_get_string(ctx->inputs[0], 0));
-  tfc_text_printf(&text, "-?\?\?\?\?-of-%05lld", (long long)tfc_nn_int(ctx->inputs[1]));
+  tfc_text_printf(&text, "-?\?\?\?\?-of-%05lld", (long long)ops_scalar_int(ctx->inputs[1]));
   tfc_status s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
   if (!s && (text.failed || !tfc_tensor_set_string(y, 0, (tfc_str){text.data, text.size})))
     s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -294,27 +295,27 @@ static const struct tfc_op_def io_checkpoint_rows[] = {
      .inputs = "basename: string, shard: int32, num_shards: int32",
      .outputs = "filename: string",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, sharded_filename)},
+     IO(ops_shape_scalar, sharded_filename)},
     {.name = "ShardedFilespec",
      .inputs = "basename: string, num_shards: int32",
      .outputs = "filename: string",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, sharded_filespec)},
+     IO(ops_shape_scalar, sharded_filespec)},
     {.name = "SaveV2",
      .inputs = "prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes",
      .attrs = "dtypes: list(type) >= 1",
      .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, save_v2)},
+     IO(ops_shape_none, save_v2)},
     {.name = "Save",
      .inputs = "filename: string, tensor_names: string, data: T",
      .attrs = "T: list(type) >= 1",
      .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, save_v1)},
+     IO(ops_shape_none, save_v1)},
     {.name = "SaveSlices",
      .inputs = "filename: string, tensor_names: string, shapes_and_slices: string, data: T",
      .attrs = "T: list(type) >= 1",
      .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, save_slices)},
+     IO(ops_shape_none, save_slices)},
     {.name = "Restore",
      .inputs = "file_pattern: string, tensor_name: string",
      .outputs = "tensor: dt",
@@ -337,6 +338,6 @@ static const struct tfc_op_def io_checkpoint_rows[] = {
      .inputs = "checkpoint_prefixes: string, destination_prefix: string",
      .attrs = "delete_old_dirs: bool = true, allow_missing_files: bool = false",
      .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, merge_v2)},
+     IO(ops_shape_none, merge_v2)},
 };
 TFC_REGISTER_OPS(io_checkpoint_rows);

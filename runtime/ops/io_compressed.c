@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "runtime/ops/data_records.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 static tfc_status decode_compressed(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -36,7 +37,7 @@ static const struct tfc_op_def io_compressed_rows[] = {
      .outputs = "output: string",
      .attrs = "compression_type: string = ''",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .kernel = decode_compressed},
 };
 TFC_REGISTER_OPS(io_compressed_rows);

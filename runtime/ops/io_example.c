@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/ops/io_feature.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- What is asked for -----------------------------------------------------------------------------------------------
 struct plan {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 static size_t element_size(tfc_dtype t) {
   return t == TFC_FLOAT ? sizeof(float) : t == TFC_INT64 ? sizeof(int64_t) : sizeof(tfc_str);

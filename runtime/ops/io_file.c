@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "runtime/base/file.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 static tfc_status path_of(const struct tfc_kernel_ctx *ctx, char **out) { // malloc'd
   TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Input filename tensor must be scalar, but had shape: %s",
@@ -77,11 +78,11 @@ static const struct tfc_op_def io_file_rows[] = {
      .inputs = "filename: string",
      .outputs = "contents: string",
      .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_scalar, read_file)},
+     IO(ops_shape_scalar, read_file)},
     {.name = "WriteFile",
      .inputs = "filename: string, contents: string",
      .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,
-     IO(tfc_nn_shape_none, write_file)},
+     IO(ops_shape_none, write_file)},
     {.name = "MatchingFiles",
      .inputs = "pattern: string",
      .outputs = "filenames: string",

@@ -8,7 +8,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/ops/io_feature.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/splits.h"
 
 struct rows { // of one key

@@ -357,7 +357,7 @@ static tfc_status merge_summary(struct tfc_kernel_ctx *ctx) {
 #define TYPES "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 #define IO(kernel_)                                                                                                    \
   .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE, .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX,             \
-  .shape = tfc_nn_shape_scalar, .kernel = kernel_
+  .shape = ops_shape_scalar, .kernel = kernel_
 static const struct tfc_op_def io_summary_rows[] = {
     {.name = "ScalarSummary",
      .inputs = "tags: string, values: T",

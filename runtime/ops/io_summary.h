@@ -5,7 +5,11 @@
 
 #include "runtime/base/map.h"
 #include "runtime/graph/wire.h"
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 TFC_MUST_USE tfc_status tfc_summary_scalar(struct tfc_text *out, tfc_str tag, double value);
 // INVALID_ARGUMENT that names `node` for NaN and infinities.

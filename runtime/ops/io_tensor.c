@@ -1,7 +1,7 @@
 // Tensors as messages: SerializeTensor, ParseTensor (TensorProto).
 #include "runtime/graph/export_internal.h"
 #include "runtime/graph/import.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 static tfc_status serialize(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -50,7 +50,7 @@ static const struct tfc_op_def io_tensor_rows[] = {
      .outputs = "serialized: string",
      .attrs = "T: type",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = serialize,
      .samples = "float[2,3]; int32[]; string[2]"},
     {.name = "ParseTensor",
@@ -58,7 +58,7 @@ static const struct tfc_op_def io_tensor_rows[] = {
      .outputs = "output: out_type",
      .attrs = "out_type: type",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_unknown,
+     .shape = ops_shape_nothing,
      .kernel = parse},
 };
 TFC_REGISTER_OPS(io_tensor_rows);

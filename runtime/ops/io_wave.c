@@ -1,6 +1,9 @@
 // WAV files in memory: EncodeWav and DecodeWav, of 16 bits a sample. A file is a header and chunks, each with four
 // letters and a length in front; numbers are little-endian.
-#include "runtime/ops/nn_common.h"
+#include <math.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 enum { PCM = 1, BITS = 16, HEADER = 44, FORMAT = 16 };
 static const float SCALE = 1 << 15;
@@ -112,7 +115,7 @@ static tfc_status shape_decode(struct tfc_shape_ctx *ctx) {
   const int64_t channels = tfc_node_attr_int(ctx->graph, ctx->node, "desired_channels", -1);
   const int64_t samples = tfc_node_attr_int(ctx->graph, ctx->node, "desired_samples", -1);
   struct tfc_shape scalar;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 0, &scalar));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 0, &scalar));
   ctx->outputs[0] = TFC_SHAPE(samples < 0 ? TFC_DIM_UNKNOWN : samples, channels < 0 ? TFC_DIM_UNKNOWN : channels);
   ctx->outputs[1] = TFC_SHAPE_SCALAR;
   return NULL;
@@ -131,7 +134,7 @@ static const struct tfc_op_def io_wave_rows[] = {
      .inputs = "audio: float, sample_rate: int32",
      .outputs = "contents: string",
      ROW,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = encode_wav,
      .samples = "float[5,2], int32[]=8000"},
 };

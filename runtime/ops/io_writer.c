@@ -66,7 +66,7 @@ enum what { SUMMARY, GRAPH, EVENT };
 static tfc_status write_it(struct tfc_kernel_ctx *ctx, enum what what, tfc_str content) {
   struct writer *w = NULL;
   TFC_RETURN_IF_ERROR(writer_of(ctx, &w));
-  int64_t step = what == EVENT ? 0 : tfc_nn_int(ctx->inputs[1]);
+  int64_t step = what == EVENT ? 0 : ops_scalar_int(ctx->inputs[1]);
   pthread_mutex_lock(&w->lock);
   tfc_status s = !w->events ? tfc_status_make(TFC_FAILED_PRECONDITION, "the summary writer has no file: it was not "
                                                                        "created (CreateSummaryFileWriter), or closed")
@@ -89,7 +89,7 @@ static tfc_status write_scalar(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[3]) == 1, "the value must be a scalar");
   return write_summary_text(
       ctx, &summary,
-      tfc_summary_scalar(&summary, tfc_tensor_get_string(ctx->inputs[2], 0), tfc_nn_scalar(ctx->inputs[3])));
+      tfc_summary_scalar(&summary, tfc_tensor_get_string(ctx->inputs[2], 0), ops_scalar(ctx->inputs[3])));
 }
 // (writer, step, tag, values)
 static tfc_status write_histogram(struct tfc_kernel_ctx *ctx) {
@@ -139,14 +139,14 @@ static tfc_status close_(struct tfc_kernel_ctx *ctx) {
 #define TYPES "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 #define SAVES(kernel_)                                                                                                 \
   .flags = TFC_OP_STATEFUL | TFC_OP_FILES | TFC_OP_HOST | TFC_OP_SAVES | TFC_OP_NOT_DIFFERENTIABLE,                    \
-  .host_inputs = UINT32_MAX, .shape = tfc_nn_shape_none, .kernel = kernel_
+  .host_inputs = UINT32_MAX, .shape = ops_shape_none, .kernel = kernel_
 static const struct tfc_op_def io_writer_rows[] = {
     {.name = "SummaryWriter",
      .outputs = "writer: resource",
      .attrs = "shared_name: string = '', container: string = ''",
      .flags = TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = summary_writer},
     {.name = "CreateSummaryFileWriter",
      .inputs = "writer: resource, logdir: string, max_queue: int32, flush_millis: int32, filename_suffix: string",

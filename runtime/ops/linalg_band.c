@@ -2,12 +2,13 @@
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
+#include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_wide.h"
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 typedef double _Complex cplx;
 
@@ -206,7 +207,7 @@ static tfc_status shape_solve(struct tfc_shape_ctx *ctx) {
 // --- Gradients -------------------------------------------------------------------------------------------------------
 // x of the next row (the last has 0), or of the row before; `row` has the shape of a diagonal, [..., 1, m].
 static struct tfc_output next_row(struct tfc_grad_ctx *g, struct tfc_output row, struct tfc_output x, bool before) {
-  struct tfc_output none = tfc_grad_zeros_like(g, row), one = tfc_grad_ones_like(g, row);
+  struct tfc_output none = grad_zeros_like(g, row), one = grad_ones_like(g, row);
   struct tfc_output in[4] = {before ? none : one, none, before ? one : none, x};
   return tfc_add(g->builder, "TridiagonalMatMul", "", in, 4, NULL, 0);
 }
@@ -234,7 +235,7 @@ OPS_GRADIENT(TridiagonalSolve) {
   for (int i = 0; i < 3; i++) rows[i] = grad_op3(g, "GatherV2", X, grad_ints(g, TFC_INT32, (int64_t[]){i}, 1), axis);
   const struct tfc_output transposed[3] = {grad_op3(g, "Roll", rows[2], tfc_add_i32(b, -1), last), rows[1],
                                            grad_op3(g, "Roll", rows[0], tfc_add_i32(b, 1), last)};
-  const struct tfc_attr attrs[2] = {grad_attr(g, "partial_pivoting"), grad_attr(g, "perturb_singular")};
+  const struct tfc_attr attrs[2] = {grad_copied_attr(g, "partial_pivoting"), grad_copied_attr(g, "perturb_singular")};
   const struct tfc_output in[2] = {grad_concat(g, transposed, 3, axis), G};
   const struct tfc_output x = tfc_add(b, "TridiagonalSolve", "", in, 2, attrs, 2);
   const struct tfc_output diagonals[3] = {diagonal_of(g, x, next_row(g, rows[1], Y, false)), diagonal_of(g, x, Y),

@@ -5,7 +5,7 @@
 
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // l, g [n, n]; work [n, n]; the result goes to g.
 static void pull_back(const double *l, double *g, double *work, int64_t n) {

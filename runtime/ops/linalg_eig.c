@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_schur.h"
 #include "runtime/ops/linalg_wide.h"
@@ -145,7 +146,7 @@ static tfc_status shape_eig(struct tfc_shape_ctx *ctx) {
 // v*⁻¹ (diag(ge) + f̄ ∘ (v* gv - v* v diag(Re(v* gv)))) v*, f = 1 / (e_i - e_j) beside the diagonal.
 OPS_GRADIENT(Eig) {
   struct tfc_output v = grad_out(g, 1), inside = grad_op1(g, "MatrixDiag", G);
-  if (tfc_grad_attr_bool(g, "compute_v", true)) {
+  if (grad_attr_bool(g, "compute_v", true)) {
     struct tfc_output e = Y, rows = grad_op2(g, "ExpandDims", e, tfc_add_i32(g->builder, -2));
     struct tfc_output apart = g_sub(g, rows, grad_op2(g, "ExpandDims", e, tfc_add_i32(g->builder, -1)));
     struct tfc_output f = g_add(g, g_mul(g, apart, apart), grad_const(g, apart, 1e-20));

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_matmul.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Equations -------------------------------------------------------------------------------------------------------
 // Labels are letters; the dimensions of an ellipsis are labels of their own, counted from the right: ELLIPSIS + i.
@@ -369,7 +370,7 @@ static void split_reduced(const char *input, const char *a, const char *b, struc
   }
 }
 OPS_GRADIENT(Einsum) {
-  const struct tfc_attr *equation = tfc_grad_attr(g, "equation");
+  const struct tfc_attr *equation = grad_attr(g, "equation");
   struct subscripts in[2] = {{""}, {""}}, out = {""}, reduced, left;
   int part = 0;
   if (!equation || equation->kind != TFC_ATTR_STRING) return tfc_status_make(TFC_INVALID_ARGUMENT, "no equation");
@@ -384,7 +385,7 @@ OPS_GRADIENT(Einsum) {
       add_char(part == 2 ? &out : &in[part], c);
     }
   }
-  uint32_t n = tfc_grad_input_count(g);
+  uint32_t n = grad_in_count(g);
   struct tfc_output shapes[2];
   for (uint32_t i = 0; i < n && i < 2; i++) shapes[i] = grad_shape(g, grad_in(g, i), g->input_shapes[i], TFC_INT32);
   if (n == 1) {

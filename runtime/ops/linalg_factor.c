@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
@@ -329,7 +330,7 @@ static struct tfc_output solve_by_factor(struct tfc_grad_ctx *g, struct tfc_outp
 OPS_GRADIENT(MatrixSolveLs) {
   const struct tfc_shape *s = g->input_shapes[0];
   struct tfc_output a = X, b = grad_in(g, 1), x = Y;
-  if (!tfc_grad_attr_bool(g, "fast", true))
+  if (!grad_attr_bool(g, "fast", true))
     return tfc_status_make(TFC_UNIMPLEMENTED, "MatrixSolveLs has no gradient with fast=false");
   if (s->rank < 2 || s->dims[s->rank - 1] < 0 || s->dims[s->rank - 2] < 0)
     return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of MatrixSolveLs needs the number of rows and columns");

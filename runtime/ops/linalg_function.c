@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_schur.h"
 #include "runtime/ops/linalg_wide.h"

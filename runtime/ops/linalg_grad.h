@@ -3,7 +3,8 @@
 #ifndef TFC_RUNTIME_OPS_LINALG_GRAD_H
 #define TFC_RUNTIME_OPS_LINALG_GRAD_H
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // a b, with the adjoint taken of either
 static inline struct tfc_output grad_matmul(const struct tfc_grad_ctx *g, struct tfc_output a, bool adj_a,

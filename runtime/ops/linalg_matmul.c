@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "runtime/ops/blas.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- One product, or a band of its rows or columns ----------------------------------------------------------------
 struct band {
@@ -411,7 +412,7 @@ static struct tfc_output product(struct tfc_grad_ctx *g, const char *op, const c
 }
 static void product_gradients(struct tfc_grad_ctx *g, const char *op, const char *ta_name, const char *tb_name,
                               struct tfc_output a, struct tfc_output b, struct tfc_output *ga, struct tfc_output *gb) {
-  bool ta = tfc_grad_attr_bool(g, ta_name, false), tb = tfc_grad_attr_bool(g, tb_name, false);
+  bool ta = grad_attr_bool(g, ta_name, false), tb = grad_attr_bool(g, tb_name, false);
 #define P(x, tx, y, ty) product(g, op, ta_name, tb_name, x, tx, y, ty)
   *ga = ta ? P(b, tb, G, true) : P(G, false, b, !tb);
   *gb = tb ? P(G, true, a, ta) : P(a, !ta, G, false);

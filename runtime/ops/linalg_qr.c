@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 #define CONJ_f64(v) (v)
 #define CONJ_c128(v) conj(v)

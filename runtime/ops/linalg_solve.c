@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Algorithms ----------------------------------------------------------------------------------------------------
 #define CONJ_f64(v) (v)
@@ -367,7 +368,7 @@ static struct tfc_output adjoint_of(struct tfc_grad_ctx *g, struct tfc_output x)
   return grad_op2(g, "ConjugateTranspose", x, grad_concat(g, parts, 2, tfc_add_i32(b, 0)));
 }
 OPS_GRADIENT(MatrixInverse) { // -Y' (G Y'), or with the adjoint taken where it is
-  bool adjoint = tfc_grad_attr_bool(g, "adjoint", false);
+  bool adjoint = grad_attr_bool(g, "adjoint", false);
   g->grad_inputs[0] = g_neg(g, product(g, Y, !adjoint, product(g, G, adjoint, Y, !adjoint), false));
   return NULL;
 }
@@ -398,7 +399,7 @@ static struct tfc_output minus_outer(struct tfc_grad_ctx *g, struct tfc_output g
   return g_neg(g, adjoint ? product(g, Y, false, gb, true) : product(g, gb, false, Y, true));
 }
 OPS_GRADIENT(MatrixSolve) {
-  bool adjoint = tfc_grad_attr_bool(g, "adjoint", false);
+  bool adjoint = grad_attr_bool(g, "adjoint", false);
   struct tfc_attr attr = tfc_attr_bool("adjoint", !adjoint);
   struct tfc_output in[2] = {X, G};
   g->grad_inputs[1] = tfc_add(g->builder, "MatrixSolve", "", in, 2, &attr, 1);
@@ -406,7 +407,7 @@ OPS_GRADIENT(MatrixSolve) {
   return NULL;
 }
 OPS_GRADIENT(MatrixTriangularSolve) {
-  bool adjoint = tfc_grad_attr_bool(g, "adjoint", false), lower = tfc_grad_attr_bool(g, "lower", true);
+  bool adjoint = grad_attr_bool(g, "adjoint", false), lower = grad_attr_bool(g, "lower", true);
   struct tfc_attr attrs[2] = {tfc_attr_bool("adjoint", !adjoint), tfc_attr_bool("lower", lower)};
   struct tfc_output in[2] = {X, G};
   struct tfc_output gb = tfc_add(g->builder, "MatrixTriangularSolve", "", in, 2, attrs, 2);
@@ -487,7 +488,7 @@ OPS_GRADIENT(Cross) {
 
 // Of the right side B: the solution for the adjoint; of A's bands: those of -dB X', or of -X dB' of the adjoint.
 OPS_GRADIENT(BandedTriangularSolve) {
-  const bool lower = tfc_grad_attr_bool(g, "lower", true), adjoint = tfc_grad_attr_bool(g, "adjoint", false);
+  const bool lower = grad_attr_bool(g, "lower", true), adjoint = grad_attr_bool(g, "adjoint", false);
   struct tfc_attr attrs[2] = {tfc_attr_bool("lower", lower), tfc_attr_bool("adjoint", !adjoint)};
   struct tfc_output in[2] = {X, G}, gb = tfc_add(g->builder, "BandedTriangularSolve", "", in, 2, attrs, 2);
   struct tfc_output left = adjoint ? Y : gb, right = adjoint ? gb : Y;

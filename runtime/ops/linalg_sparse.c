@@ -2,8 +2,9 @@
 #include <complex.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct sparse_state {
   bool adj_a, adj_b;
@@ -89,7 +90,7 @@ static void cost_multiply(const struct tfc_graph *g, const struct tfc_node *n, c
 // The values' gradient is G (or B) taken at the sparse positions: products of a row each.
 OPS_GRADIENT(SparseTensorDenseMatMul) {
   struct tfc_builder *b = g->builder;
-  bool adj_a = tfc_grad_attr_bool(g, "adjoint_a", false), adj_b = tfc_grad_attr_bool(g, "adjoint_b", false);
+  bool adj_a = grad_attr_bool(g, "adjoint_a", false), adj_b = grad_attr_bool(g, "adjoint_b", false);
   struct tfc_output indices = X, dense = grad_in(g, 3), swap = tfc_add_i32_vector(b, (int32_t[]){1, 0}, 2);
   struct tfc_attr adjoint = tfc_attr_bool("adjoint_a", !adj_a);
   struct tfc_output in[4] = {indices, grad_in(g, 1), grad_in(g, 2), G};

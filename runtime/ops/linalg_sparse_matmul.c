@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "runtime/ops/blas.h"
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // A matrix as floats: itself, or converted into *own (to be freed).
 static const float *floats_of(const struct tfc_tensor *t, float **own) {
@@ -74,8 +75,8 @@ static tfc_status shape_product(struct tfc_shape_ctx *ctx) {
   bool ta = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_a", false);
   bool tb = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_b", false);
   struct tfc_shape a, b;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &a));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 2, &b));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &a));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 2, &b));
   if (a.dims[!ta] >= 0 && b.dims[tb] >= 0 && a.dims[!ta] != b.dims[tb])
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Dimensions must be equal, but are %lld and %lld",
                            (long long)a.dims[!ta], (long long)b.dims[tb]);
@@ -85,7 +86,7 @@ static tfc_status shape_product(struct tfc_shape_ctx *ctx) {
 static void cost_product(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                          const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   bool ta = tfc_node_attr_bool(g, n, "transpose_a", false);
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = 2 * (double)tfc_shape_elements(&outputs[0]) * (double)inputs[0].dims[!ta];
 }
 
@@ -96,19 +97,19 @@ static struct tfc_output times(const struct tfc_grad_ctx *g, struct tfc_output x
   return tfc_add(g->builder, "MatMul", NULL, TFC_OUTPUTS(x, y), attrs, 2);
 }
 static tfc_status gradient(struct tfc_grad_ctx *g) {
-  bool ta = tfc_grad_attr_bool(g, "transpose_a", false), tb = tfc_grad_attr_bool(g, "transpose_b", false);
+  bool ta = grad_attr_bool(g, "transpose_a", false), tb = grad_attr_bool(g, "transpose_b", false);
   struct tfc_output grad = g->grad_outputs[0], in[2], out[2];
   for (uint32_t i = 0; i < 2; i++) {
     in[i] = grad_in(g, i);
-    if (tfc_grad_input_dtype(g, i) != TFC_FLOAT) in[i] = grad_cast(g, in[i], TFC_FLOAT);
+    if (grad_in_type(g, i) != TFC_FLOAT) in[i] = grad_cast(g, in[i], TFC_FLOAT);
   }
   out[0] = ta ? times(g, in[1], tb, grad, true) : times(g, grad, false, in[1], !tb);
   out[1] = tb ? times(g, grad, true, in[0], ta) : times(g, in[0], !ta, grad, false);
   for (uint32_t i = 0; i < 2; i++) {
-    tfc_dtype type = tfc_grad_input_dtype(g, i);
+    tfc_dtype type = grad_in_type(g, i);
     g->grad_inputs[i] = type == TFC_FLOAT ? out[i] : grad_cast(g, out[i], type);
   }
-  return tfc_grad_status(g);
+  return grad_status(g);
 }
 
 static const struct tfc_op_def linalg_sparse_matmul_rows[] = {

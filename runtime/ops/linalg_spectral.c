@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
@@ -292,7 +293,7 @@ static struct tfc_output differences(struct tfc_grad_ctx *g, struct tfc_output x
 }
 OPS_GRADIENT(SelfAdjointEigV2) {
   struct tfc_output e = Y, v = grad_out(g, 1), inside = grad_op1(g, "MatrixDiag", G);
-  if (tfc_grad_attr_bool(g, "compute_v", true)) {
+  if (grad_attr_bool(g, "compute_v", true)) {
     struct tfc_output turned = grad_matmul(g, v, true, g->grad_outputs[1], false);
     inside = g_add(g, inside, g_mul(g, differences(g, e, e), turned));
   } else {
@@ -320,7 +321,7 @@ OPS_GRADIENT(Svd) {
   const struct tfc_shape *shape = g->input_shapes[0];
   tfc_dtype type = grad_type(g, X);
   struct tfc_output gs = grad_op1(g, "MatrixDiag", G);
-  if (!tfc_grad_attr_bool(g, "compute_uv", true)) {
+  if (!grad_attr_bool(g, "compute_uv", true)) {
     struct tfc_attr vectors = tfc_attr_bool("compute_uv", true);
     struct tfc_output full = tfc_add(g->builder, "Svd", "", (struct tfc_output[]){X}, 1, &vectors, 1);
     struct tfc_output u = {full.node, 1}, v = {full.node, 2};
@@ -329,7 +330,7 @@ OPS_GRADIENT(Svd) {
   }
   int rank = shape->rank;
   int64_t m = rank < 2 ? -1 : shape->dims[rank - 2], n = rank < 2 ? -1 : shape->dims[rank - 1];
-  bool all = tfc_grad_attr_bool(g, "full_matrices", false);
+  bool all = grad_attr_bool(g, "full_matrices", false);
   if (m < 0 || n < 0)
     return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of Svd needs the number of rows and columns");
   if (all && (m - n > 1 || n - m > 1))

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 OPS_BINARY(Add, OPS_NUMBERS, (U)a + (U)b)

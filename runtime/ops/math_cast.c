@@ -6,8 +6,9 @@
 #include <math.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 #ifndef CMPLX // the C library's header has it for GCC only
 #define CMPLX(real, imaginary) __builtin_complex((double)(real), (double)(imaginary))

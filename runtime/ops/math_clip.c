@@ -1,8 +1,9 @@
 // ClipByValue: values brought into [min, max]; each bound is a scalar or as large as the values.
 #include <math.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 #define CLIP(t, ...)                                                                                                   \
   case OPS_DT_##t:                                                                                                     \

@@ -3,7 +3,7 @@
 #include <tgmath.h>
 
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 OPS_COMPARE(Less, OPS_REALS, a < b)

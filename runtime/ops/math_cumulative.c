@@ -2,8 +2,9 @@
 #include <math.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct cumulative_state {
   bool exclusive, reverse;
@@ -93,8 +94,8 @@ static tfc_status cumulative_logsumexp(struct tfc_kernel_ctx *ctx) {
 
 // --- Gradients -----------------------------------------------------------------------------------------------------
 static struct tfc_output running(struct tfc_grad_ctx *g, const char *op, struct tfc_output x, bool turned) {
-  bool reverse = tfc_grad_attr_bool(g, "reverse", false);
-  struct tfc_attr attrs[2] = {tfc_attr_bool("exclusive", tfc_grad_attr_bool(g, "exclusive", false)),
+  bool reverse = grad_attr_bool(g, "reverse", false);
+  struct tfc_attr attrs[2] = {tfc_attr_bool("exclusive", grad_attr_bool(g, "exclusive", false)),
                               tfc_attr_bool("reverse", turned ? !reverse : reverse)};
   return tfc_add(g->builder, op, "", (struct tfc_output[]){x, grad_in(g, 1)}, 2, attrs, 2);
 }

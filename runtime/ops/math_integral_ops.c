@@ -1,8 +1,9 @@
 // Ops of Bessel functions and of integrals without a closed form, computed in double precision and rounded once;
 // Betainc; RandomGammaGrad.
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_integrals.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 #define DOUBLE_LOOP(t, name, fn) OPS_UNARY_LOOP(t, name, t, fn((double)x))

@@ -1,7 +1,8 @@
 // IsotonicRegression: of each row x the closest y (least squares) that never rises. Neighbours that would rise are
 // pooled to their mean until none do (Ayer et al. 1955); every pool is a segment.
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct pool {
   double sum;
@@ -53,16 +54,16 @@ OPS_GRADIENT(IsotonicRegression) {
   struct tfc_output ids = g_add(g, g_reshape(g, pools, flat), g_mul(g, grad_op2(g, "FloorDiv", at, row), row));
   struct tfc_output all = g_reshape(g, G, flat);
   struct tfc_output sums = grad_op3(g, "UnsortedSegmentSum", all, ids, size);
-  struct tfc_output counts = grad_op3(g, "UnsortedSegmentSum", tfc_grad_ones_like(g, all), ids, size);
+  struct tfc_output counts = grad_op3(g, "UnsortedSegmentSum", grad_ones_like(g, all), ids, size);
   struct tfc_output means = grad_op3(g, "GatherV2", g_div(g, sums, counts), ids, zero);
-  g->grad_inputs[0] = grad_cast(g, g_reshape(g, means, shape), tfc_grad_input_dtype(g, 0));
+  g->grad_inputs[0] = grad_cast(g, g_reshape(g, means, shape), grad_in_type(g, 0));
   return NULL;
 }
 static tfc_status shape_isotonic(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = ctx->outputs[1] = *ctx->inputs[0];
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_isotonic, 6)
+OPS_COST_PER_ELEMENT(cost_isotonic, 6)
 
 static const struct tfc_op_def math_isotonic_rows[] = {
     {.name = "IsotonicRegression",

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 static void put_int(struct tfc_tensor *t, int64_t i, int64_t v) {
   switch (t->dtype) {

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 enum { LANES = 16, ROW_BLOCK = 1024, ROW_PIECE = 65536, COLUMN_GROUP = 256, COLUMN_CHUNK = 2048, LEAST_CHUNK = 64 };
 
@@ -467,7 +468,7 @@ static struct tfc_output kept_shape(struct tfc_grad_ctx *g, struct tfc_output sh
                  (struct tfc_output[]){all, axes, shape, grad_op1(g, "OnesLike", axes)}, 4, NULL, 0);
 }
 static bool keeps_dims(struct tfc_grad_ctx *g) {
-  return tfc_grad_attr_bool(g, "keep_dims", false);
+  return grad_attr_bool(g, "keep_dims", false);
 }
 static struct tfc_output spread(struct tfc_grad_ctx *g) { // the gradient of Sum
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32), grad = G;

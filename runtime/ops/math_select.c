@@ -3,8 +3,9 @@
 
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Select ------------------------------------------------------------------------------------------------------
 #define SELECT_RUN(size_, type_)                                                                                       \

@@ -3,10 +3,11 @@
 #include <math.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
 #include "runtime/ops/math_special.h"
 #include "runtime/ops/math_vector.h"
+#include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 #undef erf // <tgmath.h>'s

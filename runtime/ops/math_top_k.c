@@ -1,8 +1,9 @@
 // TopK and TopKV2: the largest values of each row and where they are.
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct state {
   tfc_dtype index_type;

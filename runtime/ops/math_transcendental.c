@@ -5,9 +5,10 @@
 #include <math.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
 #include "runtime/ops/math_vector.h"
+#include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 static inline double sigmoid_f64(double x) {

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <tgmath.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 OPS_FLOATS_COMPLEX(OPS_UNARY_SAME_LOOP, Neg, -x)

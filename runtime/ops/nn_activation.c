@@ -1,6 +1,10 @@
 // Activations and their gradients, element by element. The gradient ops take (gradients, features or activations) as
 // TensorFlow's do: of the input where that is cheaper, of the output elsewhere.
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 enum { GRAIN = 32768 };
 
@@ -179,19 +183,19 @@ LOOP_BINARY(relu6_grad, RELU6_GRAD)
 // dx = <Op>Grad(dy, y) or (dy, x); of the gradient op: to its first input the same, to its second what is left.
 #define OF_OUTPUT(name, op, attrs)                                                                                     \
   static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
-    c->grad_inputs[0] = tfc_grad_add(c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_output(c, 0)), attrs);            \
-    return tfc_grad_status(c);                                                                                         \
+    c->grad_inputs[0] = grad_node(c, op, TFC_OUTPUTS(c->grad_outputs[0], grad_out(c, 0)), attrs);                      \
+    return grad_status(c);                                                                                             \
   }
 #define OF_INPUT(name, op, attrs)                                                                                      \
   static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
-    c->grad_inputs[0] = tfc_grad_add(c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 0)), attrs);             \
-    return tfc_grad_status(c);                                                                                         \
+    c->grad_inputs[0] = grad_node(c, op, TFC_OUTPUTS(c->grad_outputs[0], grad_in(c, 0)), attrs);                       \
+    return grad_status(c);                                                                                             \
   }
 #define PIECEWISE_LINEAR(name, op, attrs)                                                                              \
   static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
-    c->grad_inputs[0] = tfc_grad_add(c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 1)), attrs);             \
-    c->grad_inputs[1] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, 1));                                       \
-    return tfc_grad_status(c);                                                                                         \
+    c->grad_inputs[0] = grad_node(c, op, TFC_OUTPUTS(c->grad_outputs[0], grad_in(c, 1)), attrs);                       \
+    c->grad_inputs[1] = tfc_add1(c->builder, "ZerosLike", grad_in(c, 1));                                              \
+    return grad_status(c);                                                                                             \
   }
 OF_OUTPUT(grad_of_relu, "ReluGrad", NULL)
 OF_OUTPUT(grad_of_relu6, "Relu6Grad", NULL)
@@ -205,12 +209,12 @@ PIECEWISE_LINEAR(grad_of_leaky_relu_grad, "LeakyReluGrad", "alpha")
 
 static tfc_status exponential_grad(struct tfc_grad_ctx *c, const char *op) {
   struct tfc_builder *b = c->builder;
-  struct tfc_output dy = c->grad_outputs[0], g = tfc_grad_input(c, 0), y = tfc_grad_input(c, 1);
+  struct tfc_output dy = c->grad_outputs[0], g = grad_in(c, 0), y = grad_in(c, 1);
   struct tfc_output zero = tfc_add_scalar(b, tfc_builder_dtype(b, y), 0);
   c->grad_inputs[0] = tfc_add2(b, op, dy, y);
   c->grad_inputs[1] =
       tfc_add3(b, "SelectV2", tfc_add2(b, "Less", y, zero), tfc_add2(b, "Mul", dy, g), tfc_add1(b, "ZerosLike", y));
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_elu_grad(struct tfc_grad_ctx *c) {
   return exponential_grad(c, "EluGrad");
@@ -220,28 +224,26 @@ static tfc_status grad_of_selu_grad(struct tfc_grad_ctx *c) {
 }
 
 static tfc_status grad_of_softplus(struct tfc_grad_ctx *c) {
-  c->grad_inputs[0] =
-      tfc_add2(c->builder, "Mul", c->grad_outputs[0], tfc_add1(c->builder, "Sigmoid", tfc_grad_input(c, 0)));
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = tfc_add2(c->builder, "Mul", c->grad_outputs[0], tfc_add1(c->builder, "Sigmoid", grad_in(c, 0)));
+  return grad_status(c);
 }
 static tfc_status grad_of_softplus_grad(struct tfc_grad_ctx *c) { // d2x = grad * dy / (exp(-x) + 2 + exp(x))
   struct tfc_builder *b = c->builder;
-  struct tfc_output dd = c->grad_outputs[0], dy = tfc_grad_input(c, 0), x = tfc_grad_input(c, 1);
+  struct tfc_output dd = c->grad_outputs[0], dy = grad_in(c, 0), x = grad_in(c, 1);
   struct tfc_output two = tfc_add_scalar(b, tfc_builder_dtype(b, x), 2);
   c->grad_inputs[0] = tfc_add2(b, "SoftplusGrad", dd, x);
   struct tfc_output below = tfc_add2(b, "AddV2", tfc_add1(b, "Exp", tfc_add1(b, "Neg", x)), two);
   c->grad_inputs[1] =
       tfc_add2(b, "RealDiv", tfc_add2(b, "Mul", dd, dy), tfc_add2(b, "AddV2", below, tfc_add1(b, "Exp", x)));
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 
-TFC_COST_PER_ELEMENT(cost_one, 1)
-TFC_COST_PER_ELEMENT(cost_few, 4)
+OPS_COST_PER_ELEMENT(cost_one, 1)
+OPS_COST_PER_ELEMENT(cost_few, 4)
 #define SAMPLES "float[3,4]; float[0]; float[2,3,5]; double[7]; half[9]; bfloat16[4]"
 #define SAMPLES_GRAD "float[3,4], float[3,4]; float[0], float[0]; double[7], double[7]; half[9], half[9]"
 #define ROW(cost_, types_, kernel_, grad_, samples_)                                                                   \
-  .types = types_, .shape = tfc_nn_shape_merge_all, .gradient = grad_, .cost = cost_, .kernel = kernel_,               \
-  .samples = samples_
+  .types = types_, .shape = ops_shape_merged, .gradient = grad_, .cost = cost_, .kernel = kernel_, .samples = samples_
 
 static const struct tfc_op_def nn_activation_rows[] = {
     {.name = "Relu",

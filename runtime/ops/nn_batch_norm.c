@@ -2,8 +2,13 @@
 //
 // x and y are images of any layout, seen as [outer, channels, inner]; scale, offset, mean, variance [channels]. Sums
 // are in double. Activations may be half or bfloat16 (type T) with statistics in float (type U).
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/nn_batch_norm_second.h"
 #include "runtime/ops/nn_window.h"
+#include "runtime/ops/row.h"
 
 struct norm_state {
   bool training, channels_first;
@@ -250,7 +255,7 @@ static tfc_status image(struct tfc_shape_ctx *ctx, uint32_t i, struct tfc_shape 
   *out = *ctx->inputs[i];
   tfc_str format = tfc_node_attr_string(ctx->graph, ctx->node, "data_format", "NHWC");
   int rank = format.size == 5 ? 5 : 4;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, rank, out));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, rank, out));
   *out_axis = first ? 1 : rank - 1;
   return NULL;
 }
@@ -261,7 +266,7 @@ static tfc_status shape_batch_norm(struct tfc_shape_ctx *ctx) {
   bool training = tfc_node_attr_bool(ctx->graph, ctx->node, "is_training", true) &&
                   tfc_node_attr_float(ctx->graph, ctx->node, "exponential_avg_factor", 1) == 1;
   for (uint32_t i = 1; i < (training ? 3u : 5u); i++) {
-    TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 1, &vector));
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 1, &vector));
     TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[axis], vector.dims[0], &x.dims[axis]));
   }
   ctx->outputs[0] = x;
@@ -277,7 +282,7 @@ static tfc_status shape_batch_norm_grad(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_shape_merge(&x, &dy, &ctx->outputs[0]));
   x = ctx->outputs[0];
   for (uint32_t i = 2; i < 5; i++) {
-    TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 1, &vector));
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 1, &vector));
     TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[axis], vector.dims[0], &x.dims[axis]));
   }
   ctx->outputs[0] = x;
@@ -298,35 +303,35 @@ static tfc_status grad_of_batch_norm(struct tfc_grad_ctx *c) {
   const char *grad_op = tfc_str_ends(op, "V3")   ? "FusedBatchNormGradV3"
                         : tfc_str_ends(op, "V2") ? "FusedBatchNormGradV2"
                                                  : "FusedBatchNormGrad";
-  bool v3 = tfc_str_ends(op, "V3"), training = tfc_grad_attr_bool(c, "is_training", true);
-  const struct tfc_attr *format = tfc_grad_attr(c, "data_format");
+  bool v3 = tfc_str_ends(op, "V3"), training = grad_attr_bool(c, "is_training", true);
+  const struct tfc_attr *format = grad_attr(c, "data_format");
   tfc_str layout = format && format->kind == TFC_ATTR_STRING ? format->s : TFC_STR("NHWC");
-  struct tfc_output x = tfc_grad_input(c, 0), dy = c->grad_outputs[0], dx;
+  struct tfc_output x = grad_in(c, 0), dy = c->grad_outputs[0], dx;
   uint32_t rank = layout.size == 5 ? 5 : 4;
   bool turned = !training && tfc_str_starts(layout, "NC"); // frozen statistics: TensorFlow computes with channels last
   if (turned) {
     x = transpose(c, x, rank == 5 ? last5 : last4, rank);
     dy = transpose(c, dy, rank == 5 ? last5 : last4, rank);
   }
-  struct tfc_output inputs[6] = {dy, x, tfc_grad_input(c, 1), training ? tfc_grad_output(c, 3) : tfc_grad_input(c, 3),
-                                 training ? tfc_grad_output(c, 4) : tfc_grad_input(c, 4)};
-  if (v3) inputs[5] = tfc_grad_output(c, 5);
+  struct tfc_output inputs[6] = {dy, x, grad_in(c, 1), training ? grad_out(c, 3) : grad_in(c, 3),
+                                 training ? grad_out(c, 4) : grad_in(c, 4)};
+  if (v3) inputs[5] = grad_out(c, 5);
   struct tfc_attr attrs[3] = {
-      tfc_attr_float("epsilon", tfc_grad_attr_float(c, "epsilon", 0.0001)), tfc_attr_bool("is_training", training),
+      tfc_attr_float("epsilon", grad_attr_float(c, "epsilon", 0.0001)), tfc_attr_bool("is_training", training),
       tfc_attr_string("data_format", turned ? (rank == 5 ? TFC_STR("NDHWC") : TFC_STR("NHWC")) : layout)};
   dx = tfc_add(c->builder, grad_op, NULL, inputs, v3 ? 6 : 5, attrs, 3);
   c->grad_inputs[1] = (struct tfc_output){dx.node, 1};
   c->grad_inputs[2] = (struct tfc_output){dx.node, 2};
   if (turned) dx = transpose(c, dx, rank == 5 ? first5 : first4, rank);
   c->grad_inputs[0] = dx;
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 
 static void cost_forward(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                          const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   int64_t count = tfc_shape_elements(&outputs[0]);
   out->flops = count > 0 ? 7 * (double)count : 0;
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
 }
 
 #define FORWARD                                                                                                        \

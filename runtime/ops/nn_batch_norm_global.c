@@ -2,7 +2,11 @@
 // scale is a flag, the epsilon has no default; channels come last.
 //
 //   t, result [batch, height, width, depth]   m, v, beta, gamma [depth]
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct norm {
   int64_t rows, depth; // t is seen as [rows, depth]
@@ -91,9 +95,9 @@ static tfc_status global_norm_grad(struct tfc_kernel_ctx *ctx) { // t, m, v, gam
 
 static tfc_status depth_of(struct tfc_shape_ctx *ctx, uint32_t vectors, struct tfc_shape *x) {
   struct tfc_shape vector;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, x));
   for (uint32_t i = 1; i <= vectors; i++) {
-    TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 1, &vector));
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 1, &vector));
     TFC_RETURN_IF_ERROR(tfc_dim_merge(x->dims[3], vector.dims[0], &x->dims[3]));
   }
   return NULL;
@@ -104,22 +108,22 @@ static tfc_status shape_forward(struct tfc_shape_ctx *ctx) {
 static tfc_status shape_backward(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, dy;
   TFC_RETURN_IF_ERROR(depth_of(ctx, 3, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 4, 4, &dy));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 4, 4, &dy));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[3], dy.dims[3], &x.dims[3]));
   TFC_RETURN_IF_ERROR(tfc_shape_merge(&x, &dy, &ctx->outputs[0]));
   for (uint32_t i = 1; i < 5; i++) ctx->outputs[i] = TFC_SHAPE(x.dims[3]);
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_forward, 3)
-TFC_COST_PER_ELEMENT(cost_backward, 5)
+OPS_COST_PER_ELEMENT(cost_forward, 3)
+OPS_COST_PER_ELEMENT(cost_backward, 5)
 
 static tfc_status grad_of_norm(struct tfc_grad_ctx *c) {
-  struct tfc_output g = tfc_grad_add(c, "BatchNormWithGlobalNormalizationGrad",
-                                     TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_input(c, 1), tfc_grad_input(c, 2),
-                                                 tfc_grad_input(c, 4), c->grad_outputs[0]),
-                                     "variance_epsilon scale_after_normalization");
+  struct tfc_output g =
+      grad_node(c, "BatchNormWithGlobalNormalizationGrad",
+                TFC_OUTPUTS(grad_in(c, 0), grad_in(c, 1), grad_in(c, 2), grad_in(c, 4), c->grad_outputs[0]),
+                "variance_epsilon scale_after_normalization");
   for (int i = 0; i < 5; i++) c->grad_inputs[i] = (struct tfc_output){g.node, i};
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 
 #define ATTRS                                                                                                          \

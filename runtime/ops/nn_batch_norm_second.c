@@ -3,8 +3,11 @@
 // With x' = x - mean, r = (variance + epsilon)^-1/2 and means over all but the channels, training has
 //   dx = scale r (dy - mean(dy) - x' r^2 mean(dy x')), dscale = N r mean(dy x'), doffset = N mean(dy);
 // a, b and c are the gradients of these three. Without training mean and variance are given, and dx = scale r dy.
+#include "runtime/ops/nn_batch_norm_second.h"
+
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 struct second {
   struct tfc_builder *b;
@@ -36,9 +39,9 @@ static struct tfc_output channels(const struct second *w, struct tfc_output x) {
 }
 
 tfc_status ops_grad_batch_norm_grad(struct tfc_grad_ctx *ctx) {
-  const struct tfc_attr *layout = tfc_grad_attr(ctx, "data_format");
+  const struct tfc_attr *layout = grad_attr(ctx, "data_format");
   tfc_str format = layout && layout->kind == TFC_ATTR_STRING ? layout->s : TFC_STR("NHWC");
-  bool first = tfc_str_starts(format, "NC"), training = tfc_grad_attr_bool(ctx, "is_training", true);
+  bool first = tfc_str_starts(format, "NC"), training = grad_attr_bool(ctx, "is_training", true);
   int32_t rank = (int32_t)format.size, axes[5], dims[5];
   uint32_t n = 0;
   if (rank != 4 && rank != 5) return tfc_status_make(TFC_UNIMPLEMENTED, "data format '%.*s'", TFC_STR_ARG(format));
@@ -49,14 +52,14 @@ tfc_status ops_grad_batch_norm_grad(struct tfc_grad_ctx *ctx) {
   }
   struct tfc_builder *b = ctx->builder;
   struct second w = {b, tfc_add_i32_vector(b, axes, n), tfc_add_i32_vector(b, dims, (uint32_t)rank)};
-  tfc_dtype type = tfc_grad_input_dtype(ctx, 1);
-  struct tfc_output gy = as(&w, tfc_grad_input(ctx, 0), TFC_FLOAT), x = as(&w, tfc_grad_input(ctx, 1), TFC_FLOAT);
-  struct tfc_output scale = channels(&w, tfc_grad_input(ctx, 2)), a = as(&w, ctx->grad_outputs[0], TFC_FLOAT);
+  tfc_dtype type = grad_in_type(ctx, 1);
+  struct tfc_output gy = as(&w, grad_in(ctx, 0), TFC_FLOAT), x = as(&w, grad_in(ctx, 1), TFC_FLOAT);
+  struct tfc_output scale = channels(&w, grad_in(ctx, 2)), a = as(&w, ctx->grad_outputs[0], TFC_FLOAT);
   struct tfc_output to_scale = channels(&w, ctx->grad_outputs[1]), to_offset = channels(&w, ctx->grad_outputs[2]);
-  struct tfc_output centre = training ? mean(&w, x) : channels(&w, tfc_grad_input(ctx, 3));
+  struct tfc_output centre = training ? mean(&w, x) : channels(&w, grad_in(ctx, 3));
   struct tfc_output xm = sub(&w, x, centre), u = a, v = gy;
-  struct tfc_output variance = training ? mean(&w, tfc_add1(b, "Square", xm)) : channels(&w, tfc_grad_input(ctx, 4));
-  double epsilon = tfc_grad_attr_float(ctx, "epsilon", 0.0001);
+  struct tfc_output variance = training ? mean(&w, tfc_add1(b, "Square", xm)) : channels(&w, grad_in(ctx, 4));
+  double epsilon = grad_attr_float(ctx, "epsilon", 0.0001);
   struct tfc_output r = tfc_add1(b, "Rsqrt", add(&w, variance, tfc_add_scalar(b, TFC_FLOAT, epsilon)));
   struct tfc_output gain = mul(&w, scale, r), dscale = mul(&w, r, mul(&w, a, gy));
   struct tfc_output dy = mul(&w, to_scale, mul(&w, r, xm)), dx = mul(&w, mul(&w, to_scale, r), gy);

@@ -2,7 +2,9 @@
 // second.
 //
 // value [outer, channels, inner], bias [channels]; inner is 1 unless NCHW.
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct split {
   int64_t outer, channels, inner;
@@ -120,7 +122,7 @@ static tfc_status bias_add_grad(struct tfc_kernel_ctx *ctx) {
 static tfc_status channel_axis(struct tfc_shape_ctx *ctx, int *out) {
   tfc_str format = tfc_node_attr_string(ctx->graph, ctx->node, "data_format", "NHWC");
   bool first = tfc_str_starts(format, "NC");
-  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, first ? 3 : 2));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, first ? 3 : 2, NULL));
   *out = ctx->inputs[0]->rank < 0 ? -1 : first ? 1 : ctx->inputs[0]->rank - 1;
   return NULL;
 }
@@ -128,7 +130,7 @@ static tfc_status shape_bias_add(struct tfc_shape_ctx *ctx) {
   struct tfc_shape bias;
   int axis;
   TFC_RETURN_IF_ERROR(channel_axis(ctx, &axis));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &bias));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &bias));
   ctx->outputs[0] = *ctx->inputs[0];
   return axis < 0 ? NULL : tfc_dim_merge(ctx->inputs[0]->dims[axis], bias.dims[0], &ctx->outputs[0].dims[axis]);
 }
@@ -142,13 +144,13 @@ static tfc_status shape_bias_add_grad(struct tfc_shape_ctx *ctx) {
 // --- Gradients ---------------------------------------------------------------------------------------------------
 static tfc_status grad_of_bias_add(struct tfc_grad_ctx *c) {
   c->grad_inputs[0] = c->grad_outputs[0];
-  c->grad_inputs[1] = tfc_grad_add(c, "BiasAddGrad", TFC_OUTPUTS(c->grad_outputs[0]), "data_format");
-  return tfc_grad_status(c);
+  c->grad_inputs[1] = grad_node(c, "BiasAddGrad", TFC_OUTPUTS(c->grad_outputs[0]), "data_format");
+  return grad_status(c);
 }
 static tfc_status grad_of_bias_add_grad(struct tfc_grad_ctx *c) { // repeats the bias over the other dimensions
   struct tfc_builder *b = c->builder;
-  struct tfc_output g = c->grad_outputs[0], shape = tfc_add1(b, "Shape", tfc_grad_input(c, 0));
-  const struct tfc_attr *format = tfc_grad_attr(c, "data_format");
+  struct tfc_output g = c->grad_outputs[0], shape = tfc_add1(b, "Shape", grad_in(c, 0));
+  const struct tfc_attr *format = grad_attr(c, "data_format");
   int rank = c->input_shapes[0]->rank;
   if (format && format->kind == TFC_ATTR_STRING && tfc_str_starts(format->s, "NC")) {
     if (rank < 0)
@@ -158,14 +160,14 @@ static tfc_status grad_of_bias_add_grad(struct tfc_grad_ctx *c) { // repeats the
     g = tfc_add2(b, "Reshape", g, tfc_add_i32_vector(b, dims, (uint32_t)(rank - 1)));
   }
   c->grad_inputs[0] = tfc_add2(b, "BroadcastTo", g, shape);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
-TFC_COST_PER_ELEMENT(cost_add, 1)
+OPS_COST_PER_ELEMENT(cost_add, 1)
 static void cost_sum(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                      const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   int64_t count = tfc_shape_elements(&inputs[0]);
   out->flops = count > 0 ? (double)count : 0;
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
 }
 
 // As one of a chain of element-wise operations, channels last: the bias repeats with each row.

@@ -260,7 +260,7 @@ tfc_status tfc_conv_infer(struct tfc_shape_ctx *ctx, const struct tfc_window *w,
                           uint32_t filter) {
   struct tfc_shape f;
   int rank = x->rank;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, filter, rank, &f));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, filter, rank, &f));
   int64_t out[3] = {1, 1, 1}, depth = f.dims[rank - 2], channels = x->dims[tfc_window_channel_axis(w)];
   if (depth > 0 && channels >= 0 && channels % depth)
     return tfc_status_make(TFC_INVALID_ARGUMENT,
@@ -277,16 +277,16 @@ static tfc_status shape_conv(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x;
   int rank = rank_of(ctx->node);
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, rank, &x));
   return tfc_conv_infer(ctx, &w, &x, 1);
 }
 static tfc_status shape_backward_input(struct tfc_shape_ctx *ctx) {
   int rank = rank_of(ctx->node);
-  struct tfc_shape dy, f, sizes = tfc_nn_shape_input(ctx, 0);
+  struct tfc_shape dy, f, sizes = ops_described_shape(ctx, 0);
   struct tfc_window w;
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, rank, &f));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, rank, &dy));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, rank, &f));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, rank, &dy));
   if (sizes.rank == w.spatial) {
     int64_t spatial[3] = {1, 1, 1};
     for (int k = 0; k < w.spatial; k++) spatial[3 - w.spatial + k] = sizes.dims[k];
@@ -300,7 +300,7 @@ static tfc_status shape_backward_input(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_backward_filter(struct tfc_shape_ctx *ctx) {
   int rank = rank_of(ctx->node);
-  struct tfc_shape sizes = tfc_nn_shape_input(ctx, 1);
+  struct tfc_shape sizes = ops_described_shape(ctx, 1);
   if (sizes.rank < 0) sizes = tfc_shape_unknown_of_rank(rank);
   if (sizes.rank != rank)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "filter_sizes must describe %d dimensions", rank);
@@ -312,22 +312,22 @@ static tfc_status shape_backward_filter(struct tfc_shape_ctx *ctx) {
 #define COPIED "strides padding explicit_paddings data_format dilations use_cudnn_on_gpu"
 #define GRADIENTS(name, op, input_op, filter_op)                                                                       \
   static tfc_status grad_of_##name(struct tfc_grad_ctx *c) {                                                           \
-    struct tfc_output dy = c->grad_outputs[0], x = tfc_grad_input(c, 0), w = tfc_grad_input(c, 1);                     \
-    c->grad_inputs[0] = tfc_grad_add(c, input_op, TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), w, dy), COPIED);          \
-    c->grad_inputs[1] = tfc_grad_add(c, filter_op, TFC_OUTPUTS(x, tfc_grad_shape_of_input(c, 1), dy), COPIED);         \
-    return tfc_grad_status(c);                                                                                         \
+    struct tfc_output dy = c->grad_outputs[0], x = grad_in(c, 0), w = grad_in(c, 1);                                   \
+    c->grad_inputs[0] = grad_node(c, input_op, TFC_OUTPUTS(grad_shape_of_input(c, 0), w, dy), COPIED);                 \
+    c->grad_inputs[1] = grad_node(c, filter_op, TFC_OUTPUTS(x, grad_shape_of_input(c, 1), dy), COPIED);                \
+    return grad_status(c);                                                                                             \
   }                                                                                                                    \
   static tfc_status grad_of_##name##_input(struct tfc_grad_ctx *c) {                                                   \
-    struct tfc_output g = c->grad_outputs[0], w = tfc_grad_input(c, 1), dy = tfc_grad_input(c, 2);                     \
-    c->grad_inputs[1] = tfc_grad_add(c, filter_op, TFC_OUTPUTS(g, tfc_grad_shape_of_input(c, 1), dy), COPIED);         \
-    c->grad_inputs[2] = tfc_grad_add(c, op, TFC_OUTPUTS(g, w), COPIED);                                                \
-    return tfc_grad_status(c);                                                                                         \
+    struct tfc_output g = c->grad_outputs[0], w = grad_in(c, 1), dy = grad_in(c, 2);                                   \
+    c->grad_inputs[1] = grad_node(c, filter_op, TFC_OUTPUTS(g, grad_shape_of_input(c, 1), dy), COPIED);                \
+    c->grad_inputs[2] = grad_node(c, op, TFC_OUTPUTS(g, w), COPIED);                                                   \
+    return grad_status(c);                                                                                             \
   }                                                                                                                    \
   static tfc_status grad_of_##name##_filter(struct tfc_grad_ctx *c) {                                                  \
-    struct tfc_output g = c->grad_outputs[0], x = tfc_grad_input(c, 0), dy = tfc_grad_input(c, 2);                     \
-    c->grad_inputs[0] = tfc_grad_add(c, input_op, TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), g, dy), COPIED);          \
-    c->grad_inputs[2] = tfc_grad_add(c, op, TFC_OUTPUTS(x, g), COPIED);                                                \
-    return tfc_grad_status(c);                                                                                         \
+    struct tfc_output g = c->grad_outputs[0], x = grad_in(c, 0), dy = grad_in(c, 2);                                   \
+    c->grad_inputs[0] = grad_node(c, input_op, TFC_OUTPUTS(grad_shape_of_input(c, 0), g, dy), COPIED);                 \
+    c->grad_inputs[2] = grad_node(c, op, TFC_OUTPUTS(x, g), COPIED);                                                   \
+    return grad_status(c);                                                                                             \
   }
 GRADIENTS(conv2d, "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 GRADIENTS(conv3d, "Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
@@ -337,7 +337,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
   enum role role = role_of(n);
   const struct tfc_shape *w = role == BACKWARD_FILTER ? &outputs[0] : &inputs[1];
   const struct tfc_shape *y = role == FORWARD ? &outputs[0] : &inputs[2];
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = 0;
   if (!tfc_shape_is_static(w) || !tfc_shape_is_static(y) || w->rank < 1 || w->dims[w->rank - 1] == 0) return;
   // every output element is a sum over one filter

@@ -4,8 +4,11 @@
 // inputs [time, batch, classes] (the last class is the blank), labels_indices [n, 2] of (batch, position),
 // labels_values [n], sequence_length [batch] -> loss [batch], gradient like inputs.
 #include <stdlib.h>
+#include <tgmath.h>
 
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 static double log_add(double a, double b) {
   if (a == -INFINITY) return b;
@@ -175,8 +178,8 @@ out:
 
 static tfc_status shape_ctc(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, lengths;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 3, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 3, 1, &lengths));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 3, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 1, &lengths));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[1], lengths.dims[0], &x.dims[1]));
   ctx->outputs[0] = TFC_SHAPE(x.dims[1]);
   ctx->outputs[1] = x;
@@ -184,13 +187,13 @@ static tfc_status shape_ctc(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status grad_of_ctc(struct tfc_grad_ctx *c) { // no second derivative: PreventGradient says so
   struct tfc_builder *b = c->builder;
-  struct tfc_output kept = tfc_grad_output(c, 1);
+  struct tfc_output kept = grad_out(c, 1);
   struct tfc_attr message =
       tfc_attr_string("message", TFC_STR("Currently there is no way to take the second derivative "
                                          "of ctc_loss"));
   struct tfc_output g = tfc_add(b, "PreventGradient", NULL, &kept, 1, &message, 1);
   c->grad_inputs[0] = tfc_add2(b, "Mul", tfc_add2(b, "ExpandDims", c->grad_outputs[0], tfc_add_i32(b, -1)), g);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static const struct tfc_op_def nn_ctc_rows[] = {
     {.name = "CTCLoss",

@@ -4,9 +4,11 @@
 // inputs [time, batch, classes] -> sparse decoded [batch, longest] and log_probability [batch, paths]
 #include <stdlib.h>
 #include <string.h>
+#include <tgmath.h>
 
 #include "runtime/base/array.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/sparse_common.h"
 
 static tfc_status check_inputs(struct tfc_kernel_ctx *ctx) {
@@ -304,8 +306,8 @@ out:
 
 static tfc_status shape_decoded(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, lengths;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 3, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &lengths));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 3, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &lengths));
   int64_t batch;
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[1], lengths.dims[0], &batch));
   uint32_t paths = ctx->node->output_count / 3;

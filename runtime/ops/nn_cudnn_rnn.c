@@ -2,20 +2,22 @@
 // CPU either.
 //
 // input [time, batch, in] (or batch first), input_h and input_c [layers * directions, batch, units], params [n].
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 static bool text_is(const struct tfc_shape_ctx *ctx, const char *attr, const char *value) {
   return tfc_str_is(tfc_node_attr_string(ctx->graph, ctx->node, attr, ""), value);
 }
 static tfc_status shape_forward(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, h, params;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 3, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 3, &h));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 3, 1, &params));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 3, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 3, &h));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 1, &params));
   int64_t directions = text_is(ctx, "direction", "bidirectional") ? 2 : 1;
   int64_t projected = tfc_node_attr_int(ctx->graph, ctx->node, "num_proj", 0);
   int64_t units = projected > 0 ? projected : h.dims[2];
-  ctx->outputs[0] = TFC_SHAPE(x.dims[0], x.dims[1], tfc_dim_mul(units, directions));
+  ctx->outputs[0] = TFC_SHAPE(x.dims[0], x.dims[1], ops_dim_mul(units, directions));
   ctx->outputs[1] = h;
   ctx->outputs[2] = text_is(ctx, "rnn_mode", "lstm") ? *ctx->inputs[2] : TFC_SHAPE_SCALAR;
   if (ctx->outputs[2].rank < 0) ctx->outputs[2] = tfc_shape_unknown_of_rank(3);
@@ -32,25 +34,25 @@ static tfc_status shape_backward(struct tfc_shape_ctx *ctx) {
 static tfc_status gradient(struct tfc_grad_ctx *c) {
   tfc_str op = tfc_builder_node(c->builder, c->node)->op;
   bool v2 = tfc_str_ends(op, "V2"), v3 = tfc_str_ends(op, "V3");
-  if (!tfc_grad_attr_bool(c, "is_training", true))
+  if (!grad_attr_bool(c, "is_training", true))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "To use CudnnRNN in gradients, is_training must be set to True.");
   struct tfc_output in[16];
   uint32_t n = 0, inputs = v3 ? 5 : 4;
-  for (uint32_t i = 0; i < inputs; i++) in[n++] = tfc_grad_input(c, i);
-  for (uint32_t i = 0; i < 3; i++) in[n++] = tfc_grad_output(c, i);
+  for (uint32_t i = 0; i < inputs; i++) in[n++] = grad_in(c, i);
+  for (uint32_t i = 0; i < 3; i++) in[n++] = grad_out(c, i);
   for (uint32_t i = 0; i < 3; i++)
-    in[n++] = tfc_output_valid(c->grad_outputs[i]) ? c->grad_outputs[i] : tfc_grad_zeros_like(c, tfc_grad_output(c, i));
-  in[n++] = tfc_grad_output(c, 3);
-  if (v2 || v3) in[n++] = tfc_grad_output(c, 4);
-  struct tfc_output g = tfc_grad_add(c,
-                                     v3   ? "CudnnRNNBackpropV3"
-                                     : v2 ? "CudnnRNNBackpropV2"
-                                          : "CudnnRNNBackprop",
-                                     in, n,
-                                     v3 ? "rnn_mode input_mode direction dropout seed seed2 num_proj time_major"
-                                        : "rnn_mode input_mode direction dropout seed seed2");
+    in[n++] = tfc_output_valid(c->grad_outputs[i]) ? c->grad_outputs[i] : grad_zeros_like(c, grad_out(c, i));
+  in[n++] = grad_out(c, 3);
+  if (v2 || v3) in[n++] = grad_out(c, 4);
+  struct tfc_output g = grad_node(c,
+                                  v3   ? "CudnnRNNBackpropV3"
+                                  : v2 ? "CudnnRNNBackpropV2"
+                                       : "CudnnRNNBackprop",
+                                  in, n,
+                                  v3 ? "rnn_mode input_mode direction dropout seed seed2 num_proj time_major"
+                                     : "rnn_mode input_mode direction dropout seed seed2");
   for (int32_t i = 0; i < 4; i++) c->grad_inputs[i] = (struct tfc_output){g.node, i};
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 
 static const struct tfc_op_def nn_cudnn_rnn_rows[] = {

@@ -197,17 +197,17 @@ static tfc_status shape_depthwise(struct tfc_shape_ctx *ctx) {
   struct tfc_window w;
   struct tfc_shape x, f;
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, 4, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 4, &f));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 4, &f));
   int64_t out[3] = {1, 1, 1}, channels;
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[tfc_window_channel_axis(&w)], f.dims[2], &channels));
   for (int k = 1; k < 3; k++)
     TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k, x.dims[tfc_window_axis(&w, k)], f.dims[k - 1], &out[k]));
-  ctx->outputs[0] = tfc_image_shape(&w, x.dims[0], out, tfc_dim_mul(channels, f.dims[3]));
+  ctx->outputs[0] = tfc_image_shape(&w, x.dims[0], out, ops_dim_mul(channels, f.dims[3]));
   return NULL;
 }
 static tfc_status shape_of_sizes(struct tfc_shape_ctx *ctx, uint32_t i) {
-  struct tfc_shape sizes = tfc_nn_shape_input(ctx, i);
+  struct tfc_shape sizes = ops_described_shape(ctx, i);
   if (sizes.rank < 0) sizes = tfc_shape_unknown_of_rank(4);
   if (sizes.rank != 4) return tfc_status_make(TFC_INVALID_ARGUMENT, "input %u must describe 4 dimensions", i);
   ctx->outputs[0] = sizes;
@@ -225,29 +225,29 @@ static tfc_status shape_depthwise_filter(struct tfc_shape_ctx *ctx) {
 #define INPUT_OP "DepthwiseConv2dNativeBackpropInput"
 #define FILTER_OP "DepthwiseConv2dNativeBackpropFilter"
 static tfc_status grad_of_depthwise(struct tfc_grad_ctx *c) {
-  struct tfc_output dy = c->grad_outputs[0], x = tfc_grad_input(c, 0), w = tfc_grad_input(c, 1);
-  c->grad_inputs[0] = tfc_grad_add(c, INPUT_OP, TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), w, dy), COPIED);
-  c->grad_inputs[1] = tfc_grad_add(c, FILTER_OP, TFC_OUTPUTS(x, tfc_grad_shape_of_input(c, 1), dy), COPIED);
-  return tfc_grad_status(c);
+  struct tfc_output dy = c->grad_outputs[0], x = grad_in(c, 0), w = grad_in(c, 1);
+  c->grad_inputs[0] = grad_node(c, INPUT_OP, TFC_OUTPUTS(grad_shape_of_input(c, 0), w, dy), COPIED);
+  c->grad_inputs[1] = grad_node(c, FILTER_OP, TFC_OUTPUTS(x, grad_shape_of_input(c, 1), dy), COPIED);
+  return grad_status(c);
 }
 static tfc_status grad_of_depthwise_input(struct tfc_grad_ctx *c) {
-  struct tfc_output g = c->grad_outputs[0], w = tfc_grad_input(c, 1), dy = tfc_grad_input(c, 2);
-  c->grad_inputs[1] = tfc_grad_add(c, FILTER_OP, TFC_OUTPUTS(g, tfc_grad_shape_of_input(c, 1), dy), COPIED);
-  c->grad_inputs[2] = tfc_grad_add(c, FORWARD_OP, TFC_OUTPUTS(g, w), COPIED);
-  return tfc_grad_status(c);
+  struct tfc_output g = c->grad_outputs[0], w = grad_in(c, 1), dy = grad_in(c, 2);
+  c->grad_inputs[1] = grad_node(c, FILTER_OP, TFC_OUTPUTS(g, grad_shape_of_input(c, 1), dy), COPIED);
+  c->grad_inputs[2] = grad_node(c, FORWARD_OP, TFC_OUTPUTS(g, w), COPIED);
+  return grad_status(c);
 }
 static tfc_status grad_of_depthwise_filter(struct tfc_grad_ctx *c) {
-  struct tfc_output g = c->grad_outputs[0], x = tfc_grad_input(c, 0), dy = tfc_grad_input(c, 2);
-  c->grad_inputs[0] = tfc_grad_add(c, INPUT_OP, TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), g, dy), COPIED);
-  c->grad_inputs[2] = tfc_grad_add(c, FORWARD_OP, TFC_OUTPUTS(x, g), COPIED);
-  return tfc_grad_status(c);
+  struct tfc_output g = c->grad_outputs[0], x = grad_in(c, 0), dy = grad_in(c, 2);
+  c->grad_inputs[0] = grad_node(c, INPUT_OP, TFC_OUTPUTS(grad_shape_of_input(c, 0), g, dy), COPIED);
+  c->grad_inputs[2] = grad_node(c, FORWARD_OP, TFC_OUTPUTS(x, g), COPIED);
+  return grad_status(c);
 }
 static void cost(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                  const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   bool forward_op = tfc_str_is(n->op, FORWARD_OP), filter_op = tfc_str_is(n->op, FILTER_OP);
   const struct tfc_shape *w = filter_op ? &outputs[0] : &inputs[1], *y = forward_op ? &outputs[0] : &inputs[2];
   int64_t count = tfc_shape_elements(y);
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = count > 0 && w->rank == 4 && w->dims[0] > 0 && w->dims[1] > 0
                    ? 2.0 * (double)count * (double)(w->dims[0] * w->dims[1])
                    : 0;

@@ -112,8 +112,8 @@ static tfc_status shape_dilation(struct tfc_shape_ctx *ctx) {
   struct tfc_window w;
   struct tfc_shape x, f;
   TFC_RETURN_IF_ERROR(window_of(ctx->graph, ctx->node, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 3, &f));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 3, &f));
   struct tfc_shape y = x;
   TFC_RETURN_IF_ERROR(tfc_dim_merge(x.dims[3], f.dims[2], &y.dims[3]));
   for (int k = 1; k < 3; k++) TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k, x.dims[k], f.dims[k - 1], &y.dims[k]));
@@ -125,10 +125,10 @@ static tfc_status shape_second(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status grad_of_dilation(struct tfc_grad_ctx *c) {
-  struct tfc_output x = tfc_grad_input(c, 0), f = tfc_grad_input(c, 1), dy = c->grad_outputs[0];
-  c->grad_inputs[0] = tfc_grad_add(c, "Dilation2DBackpropInput", TFC_OUTPUTS(x, f, dy), "strides rates padding");
-  c->grad_inputs[1] = tfc_grad_add(c, "Dilation2DBackpropFilter", TFC_OUTPUTS(x, f, dy), "strides rates padding");
-  return tfc_grad_status(c);
+  struct tfc_output x = grad_in(c, 0), f = grad_in(c, 1), dy = c->grad_outputs[0];
+  c->grad_inputs[0] = grad_node(c, "Dilation2DBackpropInput", TFC_OUTPUTS(x, f, dy), "strides rates padding");
+  c->grad_inputs[1] = grad_node(c, "Dilation2DBackpropFilter", TFC_OUTPUTS(x, f, dy), "strides rates padding");
+  return grad_status(c);
 }
 static const struct tfc_op_def nn_dilation_rows[] = {
     {.name = "Dilation2D",
@@ -148,7 +148,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
      .types = OPS_BITS(OPS_REALS),
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .prepare = dilation_prepare,
      .kernel = dilation_input},
     {.name = "Dilation2DBackpropFilter",

@@ -2,9 +2,12 @@
 // lengths that differ by one, so that the image shrinks by any ratio. A sequence of n + 1 numbers says where the n runs
 // begin; overlapping runs share their ends.
 #include <float.h>
+#include <tgmath.h>
 
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 // --- Where to cut --------------------------------------------------------------------------------------------------
 // `at` [count + 1] gets where the runs begin. Takes its numbers from `p`, as many as TensorFlow would.
@@ -263,38 +266,36 @@ static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
   const double *ratios = NULL;
   struct tfc_shape x;
   TFC_RETURN_IF_ERROR(read_ratios(ctx->graph, ctx->node, &ratios));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
   for (int d = 0; d < 4; d++)
     if (x.dims[d] >= 0) x.dims[d] = shrunk(x.dims[d], ratios[d]);
   ctx->outputs[0] = x;
-  for (int d = 0; d < 2; d++) ctx->outputs[d + 1] = TFC_SHAPE(tfc_dim_add(x.dims[d + 1], 1));
+  for (int d = 0; d < 2; d++) ctx->outputs[d + 1] = TFC_SHAPE(ops_dim_add(x.dims[d + 1], 1));
   return NULL;
 }
 static tfc_status shape_max_grad(struct tfc_shape_ctx *ctx) {
-  return tfc_nn_rank(ctx, 0, 4, &ctx->outputs[0]);
+  return ops_with_rank(ctx, 0, 4, &ctx->outputs[0]);
 }
 static tfc_status shape_avg_grad(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape sizes = tfc_nn_shape_input(ctx, 0);
+  struct tfc_shape sizes = ops_described_shape(ctx, 0);
   ctx->outputs[0] = sizes.rank < 0 ? tfc_shape_unknown_of_rank(4) : sizes;
   return NULL;
 }
 static tfc_status gradient_max(struct tfc_grad_ctx *c) {
-  c->grad_inputs[0] = tfc_grad_add(c, "FractionalMaxPoolGrad",
-                                   TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_output(c, 0), c->grad_outputs[0],
-                                               tfc_grad_output(c, 1), tfc_grad_output(c, 2)),
-                                   "overlapping");
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = grad_node(
+      c, "FractionalMaxPoolGrad",
+      TFC_OUTPUTS(grad_in(c, 0), grad_out(c, 0), c->grad_outputs[0], grad_out(c, 1), grad_out(c, 2)), "overlapping");
+  return grad_status(c);
 }
 static tfc_status gradient_avg(struct tfc_grad_ctx *c) {
   struct tfc_attr wide = tfc_attr_type("DstT", TFC_INT64);
-  struct tfc_output shape = tfc_grad_shape_of_input(c, 0);
+  struct tfc_output shape = grad_shape_of_input(c, 0);
   shape = tfc_add(c->builder, "Cast", NULL, &shape, 1, &wide, 1);
-  c->grad_inputs[0] =
-      tfc_grad_add(c, "FractionalAvgPoolGrad",
-                   TFC_OUTPUTS(shape, c->grad_outputs[0], tfc_grad_output(c, 1), tfc_grad_output(c, 2)), "overlapping");
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = grad_node(c, "FractionalAvgPoolGrad",
+                                TFC_OUTPUTS(shape, c->grad_outputs[0], grad_out(c, 1), grad_out(c, 2)), "overlapping");
+  return grad_status(c);
 }
-TFC_COST_PER_ELEMENT(cost_pool, 4)
+OPS_COST_PER_ELEMENT(cost_pool, 4)
 
 #define POOL(gradient_)                                                                                                \
   .inputs = "value: T", .outputs = "output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",              \

@@ -119,22 +119,22 @@ static tfc_status shape_fused(struct tfc_shape_ctx *ctx) {
   struct tfc_window w;
   struct tfc_shape x, matrix, size = TFC_SHAPE_UNKNOWN;
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, 4, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, n - 2, 2, &matrix));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, n - 2, 2, &matrix));
   if (n == 4) {
-    size = tfc_nn_shape_input(ctx, 1);
+    size = ops_described_shape(ctx, 1);
     for (int d = 0; d < 2; d++) x.dims[1 + d] = size.rank == 2 ? size.dims[d] : TFC_DIM_UNKNOWN;
   }
   for (int d = 0; d < 4; d++)
     x.dims[d] = p && tfc_tensor_elements(p) == 8
-                    ? tfc_dim_add(x.dims[d], tfc_tensor_int(p, 2 * d) + tfc_tensor_int(p, 2 * d + 1))
+                    ? ops_dim_add(x.dims[d], tfc_tensor_int(p, 2 * d) + tfc_tensor_int(p, 2 * d + 1))
                     : TFC_DIM_UNKNOWN;
   return tfc_conv_infer(ctx, &w, &x, n - 1);
 }
 static void cost_fused(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                        const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   const struct tfc_shape *w = &inputs[n->input_count - 1];
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = 2.0 * (double)tfc_shape_elements(&outputs[0]) * (double)(w->dims[0] * w->dims[1] * w->dims[2]);
 }
 

@@ -2,7 +2,11 @@
 //   y = x / (bias + alpha * sum over |c' - c| <= depth_radius of x[c']^2) ^ beta
 // Images are [rows, channels]. In float32 a row's channels are computed by vectors, and for the usual exponents (beta
 // 0.5, 0.75, 1) square roots and quotients stand for pow.
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct lrn {
   int64_t channels, radius;
@@ -182,21 +186,20 @@ static tfc_status lrn_grad(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status shape_lrn(struct tfc_shape_ctx *ctx) {
-  return tfc_nn_rank(ctx, 0, 4, &ctx->outputs[0]);
+  return ops_with_rank(ctx, 0, 4, &ctx->outputs[0]);
 }
 static tfc_status shape_lrn_grad(struct tfc_shape_ctx *ctx) {
   struct tfc_shape shape;
-  TFC_RETURN_IF_ERROR(tfc_nn_merge_inputs(ctx, 0, 3, &shape));
+  TFC_RETURN_IF_ERROR(ops_merge_inputs(ctx, 0, 3, &shape));
   ctx->outputs[0] = shape.rank < 0 ? tfc_shape_unknown_of_rank(4) : shape;
   return NULL;
 }
 static tfc_status grad_of_lrn(struct tfc_grad_ctx *c) {
-  c->grad_inputs[0] =
-      tfc_grad_add(c, "LRNGrad", TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 0), tfc_grad_output(c, 0)),
-                   "depth_radius bias alpha beta");
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = grad_node(c, "LRNGrad", TFC_OUTPUTS(c->grad_outputs[0], grad_in(c, 0), grad_out(c, 0)),
+                                "depth_radius bias alpha beta");
+  return grad_status(c);
 }
-TFC_COST_PER_ELEMENT(cost_lrn, 20)
+OPS_COST_PER_ELEMENT(cost_lrn, 20)
 
 static const struct tfc_op_def nn_lrn_rows[] = {
     {.name = "LRN",

@@ -442,12 +442,12 @@ static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x;
   int rank = rank_of(ctx->node);
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, rank, &w));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, rank, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, rank, &x));
   if (sizes_given(ctx->node)) {
     const uint32_t n = ctx->node->input_count;
     for (uint32_t i = n - 2; i < n; i++) {
       struct tfc_shape s;
-      TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 1, &s));
+      TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 1, &s));
       TFC_RETURN_IF_ERROR(tfc_dim_merge(s.dims[0], rank, &s.dims[0]));
     }
     if (!ctx->input_values || !ctx->input_values[n - 2] || !ctx->input_values[n - 1]) return NULL;
@@ -463,12 +463,12 @@ static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_average_grad(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape sizes = tfc_nn_shape_input(ctx, 0);
+  struct tfc_shape sizes = ops_described_shape(ctx, 0);
   ctx->outputs[0] = sizes.rank < 0 ? tfc_shape_unknown_of_rank(rank_of(ctx->node)) : sizes;
   return NULL;
 }
 static tfc_status shape_max_grad(struct tfc_shape_ctx *ctx) {
-  return tfc_nn_rank(ctx, 0, rank_of(ctx->node), &ctx->outputs[0]);
+  return ops_with_rank(ctx, 0, rank_of(ctx->node), &ctx->outputs[0]);
 }
 // What the pool of the image (input 0) gives is like the pooled one (input 1); its gradient is like the image.
 static tfc_status shape_max_grad_grad_given(struct tfc_shape_ctx *ctx) {
@@ -478,75 +478,73 @@ static tfc_status shape_max_grad_grad_given(struct tfc_shape_ctx *ctx) {
   return tfc_shape_merge(ctx->inputs[1], &ctx->outputs[0], &merged);
 }
 static tfc_status shape_max_grad_grad(struct tfc_shape_ctx *ctx) {
-  return tfc_nn_rank(ctx, 1, rank_of(ctx->node), &ctx->outputs[0]);
+  return ops_with_rank(ctx, 1, rank_of(ctx->node), &ctx->outputs[0]);
 }
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
 #define COPIED "ksize strides padding explicit_paddings data_format"
 #define GRADIENTS(name, D)                                                                                             \
   static tfc_status grad_of_max_pool##name(struct tfc_grad_ctx *c) {                                                   \
-    c->grad_inputs[0] = tfc_grad_add(                                                                                  \
-        c, "MaxPool" D "Grad", TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_output(c, 0), c->grad_outputs[0]), COPIED);  \
-    return tfc_grad_status(c);                                                                                         \
+    c->grad_inputs[0] =                                                                                                \
+        grad_node(c, "MaxPool" D "Grad", TFC_OUTPUTS(grad_in(c, 0), grad_out(c, 0), c->grad_outputs[0]), COPIED);      \
+    return grad_status(c);                                                                                             \
   }                                                                                                                    \
   static tfc_status grad_of_max_pool##name##_grad(struct tfc_grad_ctx *c) {                                            \
-    for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, i));      \
+    for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", grad_in(c, i));             \
     c->grad_inputs[2] =                                                                                                \
-        tfc_grad_add(c, "MaxPool" D "GradGrad",                                                                        \
-                     TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_input(c, 1), c->grad_outputs[0]), COPIED);             \
-    return tfc_grad_status(c);                                                                                         \
+        grad_node(c, "MaxPool" D "GradGrad", TFC_OUTPUTS(grad_in(c, 0), grad_in(c, 1), c->grad_outputs[0]), COPIED);   \
+    return grad_status(c);                                                                                             \
   }                                                                                                                    \
   static tfc_status grad_of_max_pool##name##_grad_grad(struct tfc_grad_ctx *c) {                                       \
-    for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, i));      \
-    c->grad_inputs[2] = tfc_grad_add(                                                                                  \
-        c, "MaxPool" D "Grad", TFC_OUTPUTS(tfc_grad_input(c, 0), tfc_grad_input(c, 1), c->grad_outputs[0]), COPIED);   \
-    return tfc_grad_status(c);                                                                                         \
+    for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", grad_in(c, i));             \
+    c->grad_inputs[2] =                                                                                                \
+        grad_node(c, "MaxPool" D "Grad", TFC_OUTPUTS(grad_in(c, 0), grad_in(c, 1), c->grad_outputs[0]), COPIED);       \
+    return grad_status(c);                                                                                             \
   }                                                                                                                    \
   static tfc_status grad_of_avg_pool##name(struct tfc_grad_ctx *c) {                                                   \
     c->grad_inputs[0] =                                                                                                \
-        tfc_grad_add(c, "AvgPool" D "Grad", TFC_OUTPUTS(tfc_grad_shape_of_input(c, 0), c->grad_outputs[0]), COPIED);   \
-    return tfc_grad_status(c);                                                                                         \
+        grad_node(c, "AvgPool" D "Grad", TFC_OUTPUTS(grad_shape_of_input(c, 0), c->grad_outputs[0]), COPIED);          \
+    return grad_status(c);                                                                                             \
   }                                                                                                                    \
   static tfc_status grad_of_avg_pool##name##_grad(struct tfc_grad_ctx *c) {                                            \
-    c->grad_inputs[1] = tfc_grad_add(c, "AvgPool" D, TFC_OUTPUTS(c->grad_outputs[0]), COPIED);                         \
-    return tfc_grad_status(c);                                                                                         \
+    c->grad_inputs[1] = grad_node(c, "AvgPool" D, TFC_OUTPUTS(c->grad_outputs[0]), COPIED);                            \
+    return grad_status(c);                                                                                             \
   }
 GRADIENTS(, "")
 GRADIENTS(3d, "3D")
 static tfc_status grad_of_with_argmax(struct tfc_grad_ctx *c) {
-  c->grad_inputs[0] = tfc_grad_add(c, "MaxPoolGradWithArgmax",
-                                   TFC_OUTPUTS(tfc_grad_input(c, 0), c->grad_outputs[0], tfc_grad_output(c, 1)),
-                                   "ksize strides padding include_batch_in_index");
-  return tfc_grad_status(c);
+  c->grad_inputs[0] =
+      grad_node(c, "MaxPoolGradWithArgmax", TFC_OUTPUTS(grad_in(c, 0), c->grad_outputs[0], grad_out(c, 1)),
+                "ksize strides padding include_batch_in_index");
+  return grad_status(c);
 }
 // With the window and the strides as inputs `first` and `first + 1`.
 static struct tfc_output add_given(struct tfc_grad_ctx *c, const char *op, struct tfc_output x, struct tfc_output y,
                                    uint32_t first) {
-  return tfc_grad_add(c, op,
-                      TFC_OUTPUTS(x, y, c->grad_outputs[0], tfc_grad_input(c, first), tfc_grad_input(c, first + 1)),
-                      "padding data_format");
+  return grad_node(c, op, TFC_OUTPUTS(x, y, c->grad_outputs[0], grad_in(c, first), grad_in(c, first + 1)),
+                   "padding data_format");
 }
 static tfc_status grad_of_max_pool_given(struct tfc_grad_ctx *c) {
-  c->grad_inputs[0] = add_given(c, "MaxPoolGradV2", tfc_grad_input(c, 0), tfc_grad_output(c, 0), 1);
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = add_given(c, "MaxPoolGradV2", grad_in(c, 0), grad_out(c, 0), 1);
+  return grad_status(c);
 }
 static tfc_status grad_of_max_pool_grad_given(struct tfc_grad_ctx *c) {
-  for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", tfc_grad_input(c, i));
-  c->grad_inputs[2] = add_given(c, "MaxPoolGradGradV2", tfc_grad_input(c, 0), tfc_grad_input(c, 1), 3);
-  return tfc_grad_status(c);
+  for (uint32_t i = 0; i < 2; i++) c->grad_inputs[i] = tfc_add1(c->builder, "ZerosLike", grad_in(c, i));
+  c->grad_inputs[2] = add_given(c, "MaxPoolGradGradV2", grad_in(c, 0), grad_in(c, 1), 3);
+  return grad_status(c);
 }
 // The size of the window is data: each output is taken to come from 4 cells.
 static void cost_pool_given(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   int64_t count = tfc_shape_elements(n->input_count > 3 ? &inputs[1] : &outputs[0]);
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = count > 0 ? 4 * (double)count : 0;
 }
 static void cost_pool(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   const struct tfc_attr *k = tfc_node_attr(g, n, "ksize");
   int64_t count = tfc_shape_elements(n->input_count > 1 ? &inputs[n->input_count - 1] : &outputs[0]);
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = count > 0 ? (double)count : 0;
   for (uint32_t i = 0; k && k->kind == TFC_ATTR_LIST_INT && i < k->count; i++) out->flops *= (double)k->ints[i];
 }

@@ -3,11 +3,14 @@
 // x [batch, in], h_prev and cs_prev [batch, cell], w [in + cell, 4 cell], b [4 cell]; columns of w are the gates in the
 // order input, cell, forget, output (BlockLSTMV2: input, forget, cell, output). Arithmetic is in float.
 #include <stdlib.h>
+#include <tgmath.h>
 
 #include "runtime/base/no_memory.h"
 #include "runtime/ops/blas.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 static float sigmoid(float x) {
   return 1.0f / (1.0f + expf(-x));
@@ -173,7 +176,7 @@ static tfc_status block_describe(struct tfc_kernel_ctx *ctx, struct lstm *l, int
   const struct tfc_tensor *x = ctx->inputs[1], *cs = ctx->inputs[2];
   TFC_KERNEL_CHECK(x->shape.rank == 3 && cs->shape.rank == 2, "x must have 3 dimensions and cs_prev 2");
   *time = x->shape.dims[0];
-  *steps = tfc_nn_int(ctx->inputs[0]);
+  *steps = ops_scalar_int(ctx->inputs[0]);
   TFC_KERNEL_CHECK(*steps >= 0 && *steps <= *time, "seq_len_max %lld is outside of [0, %lld]", (long long)*steps,
                    (long long)*time);
   *l = (struct lstm){.batch = x->shape.dims[1], .in = x->shape.dims[2], .cell = cs->shape.dims[1]};
@@ -307,15 +310,15 @@ static tfc_status gru_cell(struct tfc_kernel_ctx *ctx) {
 // --- Shapes and gradients ----------------------------------------------------------------------------------------
 static tfc_status shape_cell(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, state;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 2, &state));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 2, &state));
   for (uint32_t i = 0; i < ctx->node->output_count; i++) ctx->outputs[i] = TFC_SHAPE(x.dims[0], state.dims[1]);
   return NULL;
 }
 static tfc_status shape_block(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, b;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 3, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 8, 1, &b));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 3, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 8, 1, &b));
   int64_t cell = b.dims[0] < 0 ? TFC_DIM_UNKNOWN : b.dims[0] / 4;
   for (uint32_t i = 0; i < ctx->node->output_count; i++) ctx->outputs[i] = TFC_SHAPE(x.dims[0], x.dims[1], cell);
   return NULL;
@@ -326,22 +329,22 @@ static tfc_status shape_block_grad(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status grad_of_block(struct tfc_grad_ctx *c) {
   struct tfc_output in[18];
-  for (uint32_t i = 0; i < 9; i++) in[i] = tfc_grad_input(c, i);
-  for (uint32_t i = 0; i < 7; i++) in[9 + i] = tfc_grad_output(c, i);
+  for (uint32_t i = 0; i < 9; i++) in[i] = grad_in(c, i);
+  for (uint32_t i = 0; i < 7; i++) in[9 + i] = grad_out(c, i);
   in[16] = c->grad_outputs[OUT_CS];
   in[17] = c->grad_outputs[OUT_H];
   for (int i = 16; i < 18; i++)
-    if (!tfc_output_valid(in[i])) in[i] = tfc_grad_zeros_like(c, tfc_grad_output(c, i == 16 ? OUT_CS : OUT_H));
+    if (!tfc_output_valid(in[i])) in[i] = grad_zeros_like(c, grad_out(c, i == 16 ? OUT_CS : OUT_H));
   bool v2 = tfc_str_ends(tfc_builder_node(c->builder, c->node)->op, "V2");
-  struct tfc_output g = tfc_grad_add(c, v2 ? "BlockLSTMGradV2" : "BlockLSTMGrad", in, 18, "use_peephole");
+  struct tfc_output g = grad_node(c, v2 ? "BlockLSTMGradV2" : "BlockLSTMGrad", in, 18, "use_peephole");
   for (int32_t i = 0; i < 8; i++) c->grad_inputs[i + 1] = (struct tfc_output){g.node, i};
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static void cost_cell(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   bool block = tfc_str_starts(n->op, "Block"), gru = tfc_str_starts(n->op, "GRU");
   const struct tfc_shape *w = &inputs[block ? 4 : gru ? 2 : 3], *x = &inputs[block ? 1 : 0];
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = 0;
   if (!tfc_shape_is_static(w) || !tfc_shape_is_static(x) || x->rank < 2 || x->dims[x->rank - 1] == 0) return;
   double rows = (double)tfc_shape_elements(x) / (double)x->dims[x->rank - 1];

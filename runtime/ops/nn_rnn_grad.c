@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "runtime/ops/blas.h"
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 static tfc_status check(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_shape *want, const char *what) {
   const struct tfc_shape *got = &ctx->inputs[i]->shape;
@@ -122,18 +122,18 @@ static tfc_status gru_cell_grad(struct tfc_kernel_ctx *ctx) {
 
 static tfc_status shape_lstm(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, state;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 2, &state));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 2, &state));
   ctx->outputs[0] = TFC_SHAPE(x.dims[0], state.dims[1]);
-  ctx->outputs[1] = TFC_SHAPE(x.dims[0], tfc_dim_mul(state.dims[1], 4));
+  ctx->outputs[1] = TFC_SHAPE(x.dims[0], ops_dim_mul(state.dims[1], 4));
   for (int i = 2; i < 5; i++) ctx->outputs[i] = TFC_SHAPE(state.dims[1]);
   return NULL;
 }
 static tfc_status shape_gru(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, state, w;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 2, &state));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, 2, &w));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 2, &state));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 2, &w));
   ctx->outputs[0] = x;
   ctx->outputs[1] = ctx->outputs[2] = TFC_SHAPE(x.dims[0], state.dims[1]);
   ctx->outputs[3] = TFC_SHAPE(x.dims[0], w.dims[1]);
@@ -141,11 +141,11 @@ static tfc_status shape_gru(struct tfc_shape_ctx *ctx) {
 }
 static void cost_gru(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                      const struct tfc_shape *outputs, struct tfc_op_cost *out) {
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops =
       2 * (double)inputs[0].dims[0] * (double)(tfc_shape_elements(&inputs[2]) + tfc_shape_elements(&inputs[3]));
 }
-TFC_COST_PER_ELEMENT(cost_lstm, 24)
+OPS_COST_PER_ELEMENT(cost_lstm, 24)
 
 static const struct tfc_op_def nn_rnn_grad_rows[] = {
     {.name = "LSTMBlockCellGrad",

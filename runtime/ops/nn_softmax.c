@@ -1,8 +1,12 @@
 // Softmax and the cross entropies on it, row by row: the largest logit is taken off first, sums are in double.
 //
 // logits [batch, classes]; loss [batch]; backprop [batch, classes] is d loss / d logits.
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_softmax.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/row.h"
 
 struct rows {
   const void *logits, *labels;
@@ -231,8 +235,8 @@ static tfc_status sparse_cross_entropy(struct tfc_kernel_ctx *ctx) {
 
 // --- Shapes ------------------------------------------------------------------------------------------------------
 static tfc_status shape_softmax(struct tfc_shape_ctx *ctx) {
-  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, 1));
-  return tfc_nn_shape_first(ctx);
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 1, NULL));
+  return ops_shape_same(ctx);
 }
 static tfc_status shape_cross_entropy(struct tfc_shape_ctx *ctx) {
   struct tfc_shape shape; // the same, or else broadcast
@@ -251,8 +255,8 @@ static tfc_status shape_cross_entropy(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_sparse_cross_entropy(struct tfc_shape_ctx *ctx) {
   struct tfc_shape logits, labels;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &logits));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &labels));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &logits));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &labels));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(logits.dims[0], labels.dims[0], &logits.dims[0]));
   ctx->outputs[0] = TFC_SHAPE(logits.dims[0]);
   ctx->outputs[1] = logits;
@@ -266,16 +270,16 @@ static struct tfc_output sum_last(struct tfc_builder *b, struct tfc_output x) {
 }
 static tfc_status grad_of_softmax(struct tfc_grad_ctx *c) { // (dy - sum(dy y)) y
   struct tfc_builder *b = c->builder;
-  struct tfc_output dy = c->grad_outputs[0], y = tfc_grad_output(c, 0);
+  struct tfc_output dy = c->grad_outputs[0], y = grad_out(c, 0);
   struct tfc_output sum = sum_last(b, tfc_add2(b, "Mul", dy, y));
   c->grad_inputs[0] = tfc_add2(b, "Mul", tfc_add2(b, "Sub", dy, sum), y);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_log_softmax(struct tfc_grad_ctx *c) { // dy - sum(dy) exp(y)
   struct tfc_builder *b = c->builder;
-  struct tfc_output dy = c->grad_outputs[0], softmax_ = tfc_add1(b, "Exp", tfc_grad_output(c, 0));
+  struct tfc_output dy = c->grad_outputs[0], softmax_ = tfc_add1(b, "Exp", grad_out(c, 0));
   c->grad_inputs[0] = tfc_add2(b, "Sub", dy, tfc_add2(b, "Mul", sum_last(b, dy), softmax_));
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 // [batch] times [batch, classes]
 static struct tfc_output scale_rows(struct tfc_builder *b, struct tfc_output vector, struct tfc_output matrix) {
@@ -283,10 +287,10 @@ static struct tfc_output scale_rows(struct tfc_builder *b, struct tfc_output vec
 }
 static tfc_status cross_entropy_gradient(struct tfc_grad_ctx *c, bool labels) {
   struct tfc_builder *b = c->builder;
-  struct tfc_output dloss = c->grad_outputs[0], dback = c->grad_outputs[1], logits = tfc_grad_input(c, 0);
+  struct tfc_output dloss = c->grad_outputs[0], dback = c->grad_outputs[1], logits = grad_in(c, 0);
   struct tfc_output g = TFC_NO_OUTPUT;
-  if (tfc_output_valid(dloss)) g = scale_rows(b, dloss, tfc_grad_output(c, 1));
-  if (!tfc_grad_is_zero(c, dback)) { // through the softmax in the backprop output
+  if (tfc_output_valid(dloss)) g = scale_rows(b, dloss, grad_out(c, 1));
+  if (!grad_is_zero(c, dback)) { // through the softmax in the backprop output
     struct tfc_output p = tfc_add1(b, "Softmax", logits);
     struct tfc_output product = tfc_add2(b, "BatchMatMulV2", tfc_add2(b, "ExpandDims", dback, tfc_add_i32(b, 1)),
                                          tfc_add2(b, "ExpandDims", p, tfc_add_i32(b, 2)));
@@ -299,7 +303,7 @@ static tfc_status cross_entropy_gradient(struct tfc_grad_ctx *c, bool labels) {
   c->grad_inputs[0] = g;
   if (labels && tfc_output_valid(dloss))
     c->grad_inputs[1] = scale_rows(b, dloss, tfc_add1(b, "Neg", tfc_add1(b, "LogSoftmax", logits)));
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_cross_entropy(struct tfc_grad_ctx *c) {
   return cross_entropy_gradient(c, true);
@@ -312,7 +316,7 @@ static void cost_rows(const struct tfc_graph *g, const struct tfc_node *n, const
                       const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   int64_t count = tfc_shape_elements(&inputs[0]);
   out->flops = count > 0 ? 5 * (double)count : 0;
-  out->bytes = tfc_nn_bytes(g, n, inputs, outputs);
+  out->bytes = ops_cost_bytes(g, n, inputs, outputs);
 }
 
 static const struct tfc_op_def nn_softmax_rows[] = {

@@ -3,7 +3,11 @@
 #ifndef TFC_RUNTIME_OPS_NN_WINDOW_H
 #define TFC_RUNTIME_OPS_NN_WINDOW_H
 
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 enum tfc_padding { TFC_PADDING_VALID, TFC_PADDING_SAME, TFC_PADDING_EXPLICIT };
 

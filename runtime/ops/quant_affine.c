@@ -5,9 +5,10 @@
 // an integer. SCALED: 0 is 0, and the end that is farther away (in integers) is at its integer.
 #include <float.h>
 #include <math.h>
+#include <tgmath.h>
 
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 enum mode { MIN_COMBINED, MIN_FIRST, SCALED };
 struct affine {
@@ -228,7 +229,7 @@ static tfc_status shape_affine(struct tfc_shape_ctx *ctx) {
   const struct tfc_shape *x = ctx->inputs[0];
   struct tfc_shape range = TFC_SHAPE_UNKNOWN;
   if (axis < -1) return tfc_status_make(TFC_INVALID_ARGUMENT, "axis should be at least -1, got %lld", (long long)axis);
-  for (uint32_t i = 1; i < 3; i++) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, axis < 0 ? 0 : 1, &range));
+  for (uint32_t i = 1; i < 3; i++) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, axis < 0 ? 0 : 1, &range));
   if (axis >= 0 && x->rank >= 0) {
     if (axis >= x->rank)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "axis %lld is outside of %d dimensions", (long long)axis, x->rank);

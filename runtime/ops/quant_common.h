@@ -5,7 +5,11 @@
 
 #include <math.h>
 
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct tfc_quant_type {
   int64_t lowest, highest;

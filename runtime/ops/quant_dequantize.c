@@ -3,9 +3,11 @@
 // unmoved.
 #include <float.h>
 #include <math.h>
+#include <tgmath.h>
 
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct rounding {
   bool is_signed, given, narrow, up;
@@ -62,7 +64,7 @@ static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
   int64_t bits = r->bits;
   if (ctx->input_count > 3) {
     TFC_KERNEL_CHECK(ctx->inputs[3]->shape.rank == 0, "num_bits must be a scalar");
-    bits = tfc_nn_int(ctx->inputs[3]);
+    bits = ops_scalar_int(ctx->inputs[3]);
   }
   TFC_KERNEL_CHECK(bits > 0 && bits < (r->is_signed ? 62 : 63), "num_bits is out of range: %lld with signed_input_ %d",
                    (long long)bits, r->is_signed);
@@ -138,10 +140,10 @@ static tfc_status gradient_straight(struct tfc_grad_ctx *g) {
 }
 static tfc_status gradient_within(struct tfc_grad_ctx *g) {
   struct tfc_output made =
-      tfc_grad_add(g, "QuantizeAndDequantizeV4Grad",
-                   TFC_OUTPUTS(g->grad_outputs[0], grad_in(g, 0), grad_in(g, 1), grad_in(g, 2)), "axis");
+      grad_node(g, "QuantizeAndDequantizeV4Grad",
+                TFC_OUTPUTS(g->grad_outputs[0], grad_in(g, 0), grad_in(g, 1), grad_in(g, 2)), "axis");
   for (int i = 0; i < 3; i++) g->grad_inputs[i] = (struct tfc_output){made.node, i};
-  return tfc_grad_status(g);
+  return grad_status(g);
 }
 // Ranges are scalars, or of one number for each slice along `axis`.
 static tfc_status check_ranges(struct tfc_shape_ctx *ctx, uint32_t x, uint32_t from) {
@@ -149,7 +151,7 @@ static tfc_status check_ranges(struct tfc_shape_ctx *ctx, uint32_t x, uint32_t f
   if (axis < -1) return tfc_status_make(TFC_INVALID_ARGUMENT, "axis should be at least -1, got %lld", (long long)axis);
   struct tfc_shape s;
   for (uint32_t i = from; i < from + 2; i++) {
-    TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, axis < 0 ? 0 : 1, &s));
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, axis < 0 ? 0 : 1, &s));
     if (axis < 0 || ctx->inputs[x]->rank < 0) continue;
     if (axis >= ctx->inputs[x]->rank)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "axis %lld is outside of %d dimensions", (long long)axis,

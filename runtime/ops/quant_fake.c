@@ -1,6 +1,10 @@
 // Fake quantisation (Jacob et al. 2018): floats rounded to what `num_bits` can say between min and max, which are moved
 // so that zero is one of them.
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 struct range {
   float low, high, scale, inverse, zero; // zero: the number that stands for 0
@@ -74,10 +78,9 @@ static tfc_status fake_quant_gradient(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 static tfc_status grad_of_fake_quant(struct tfc_grad_ctx *c) {
-  c->grad_inputs[0] =
-      tfc_grad_add(c, "FakeQuantWithMinMaxArgsGradient", TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 0)),
-                   "min max num_bits narrow_range");
-  return tfc_grad_status(c);
+  c->grad_inputs[0] = grad_node(c, "FakeQuantWithMinMaxArgsGradient", TFC_OUTPUTS(c->grad_outputs[0], grad_in(c, 0)),
+                                "min max num_bits narrow_range");
+  return grad_status(c);
 }
 
 // --- Bounds that are inputs, one for all or one for each channel (the last dimension) ------------------------------
@@ -169,18 +172,17 @@ static tfc_status shape_vars_gradient(struct tfc_shape_ctx *ctx) {
 static tfc_status shape_channels_gradient(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_shape_merge(ctx->inputs[0], ctx->inputs[1], &ctx->outputs[0]));
   struct tfc_shape most;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 2, 1, &ctx->outputs[1]));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 3, 1, &most));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 1, &ctx->outputs[1]));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 3, 1, &most));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(ctx->outputs[1].dims[0], most.dims[0], &ctx->outputs[1].dims[0]));
   ctx->outputs[2] = ctx->outputs[1];
   return NULL;
 }
 static tfc_status grad_between(struct tfc_grad_ctx *c, const char *op) {
-  struct tfc_output made = tfc_grad_add(
-      c, op, TFC_OUTPUTS(c->grad_outputs[0], tfc_grad_input(c, 0), tfc_grad_input(c, 1), tfc_grad_input(c, 2)),
-      "num_bits narrow_range");
+  struct tfc_output made = grad_node(
+      c, op, TFC_OUTPUTS(c->grad_outputs[0], grad_in(c, 0), grad_in(c, 1), grad_in(c, 2)), "num_bits narrow_range");
   for (int i = 0; i < 3; i++) c->grad_inputs[i] = (struct tfc_output){made.node, i};
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static tfc_status grad_of_vars(struct tfc_grad_ctx *c) {
   return grad_between(c, "FakeQuantWithMinMaxVarsGradient");
@@ -188,7 +190,7 @@ static tfc_status grad_of_vars(struct tfc_grad_ctx *c) {
 static tfc_status grad_of_channels(struct tfc_grad_ctx *c) {
   return grad_between(c, "FakeQuantWithMinMaxVarsPerChannelGradient");
 }
-TFC_COST_PER_ELEMENT(cost, 6)
+OPS_COST_PER_ELEMENT(cost, 6)
 #define BETWEEN "num_bits: int = 8, narrow_range: bool = false"
 static const struct tfc_op_def quant_fake_rows[] = {
     {.name = "FakeQuantWithMinMaxArgs",
@@ -196,7 +198,7 @@ static const struct tfc_op_def quant_fake_rows[] = {
      .outputs = "outputs: float",
      .attrs = "min: float = -6, max: float = 6, num_bits: int = 8, narrow_range: bool = false",
      .flags = TFC_OP_INPLACE,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .gradient = grad_of_fake_quant,
      .cost = cost,
      .prepare = range_prepare,
@@ -207,7 +209,7 @@ static const struct tfc_op_def quant_fake_rows[] = {
      .outputs = "backprops: float",
      .attrs = "min: float = -6, max: float = 6, num_bits: int = 8, narrow_range: bool = false",
      .flags = TFC_OP_INPLACE,
-     .shape = tfc_nn_shape_merge_all,
+     .shape = ops_shape_merged,
      .cost = cost,
      .prepare = range_prepare,
      .kernel = fake_quant_gradient,
@@ -216,7 +218,7 @@ static const struct tfc_op_def quant_fake_rows[] = {
      .inputs = "inputs: float, min: float, max: float",
      .outputs = "outputs: float",
      .attrs = BETWEEN,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .gradient = grad_of_vars,
      .cost = cost,
      .prepare = prepare,
@@ -235,7 +237,7 @@ static const struct tfc_op_def quant_fake_rows[] = {
      .inputs = "inputs: float, min: float, max: float",
      .outputs = "outputs: float",
      .attrs = BETWEEN,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .gradient = grad_of_channels,
      .cost = cost,
      .prepare = prepare,

@@ -1,8 +1,8 @@
 // Arithmetic on quantized tensors: products and convolutions of bytes into sums of 32 bits (with the integers that
 // stand for 0 taken off first, so that padding is 0), additions of biases, pools.
-#include "runtime/ops/math_row.h"
 #include "runtime/ops/nn_window.h"
 #include "runtime/ops/quant_common.h"
+#include "runtime/ops/row.h"
 
 // The range of sums of products: as many steps of both.
 static struct tfc_range range_of_products(tfc_dtype ta, struct tfc_range a, tfc_dtype tb, struct tfc_range b) {
@@ -207,7 +207,7 @@ static tfc_status max_pool(struct tfc_kernel_ctx *ctx) {
 // --- Shapes --------------------------------------------------------------------------------------------------------
 static tfc_status check_ranges(struct tfc_shape_ctx *ctx, uint32_t from) {
   struct tfc_shape scalar;
-  for (uint32_t i = from; i < ctx->node->input_count; i++) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 0, &scalar));
+  for (uint32_t i = from; i < ctx->node->input_count; i++) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 0, &scalar));
   ctx->outputs[1] = ctx->outputs[2] = TFC_SHAPE_SCALAR;
   return NULL;
 }
@@ -216,8 +216,8 @@ static tfc_status shape_matmul(struct tfc_shape_ctx *ctx) {
   int ta = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_a", false);
   int tb = tfc_node_attr_bool(ctx->graph, ctx->node, "transpose_b", false);
   int64_t depth;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &a));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 2, &b));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &a));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 2, &b));
   TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[!ta], b.dims[tb], &depth));
   ctx->outputs[0] = TFC_SHAPE(a.dims[ta], b.dims[!tb]);
   return check_ranges(ctx, 2);
@@ -225,9 +225,9 @@ static tfc_status shape_matmul(struct tfc_shape_ctx *ctx) {
 static tfc_status shape_window(struct tfc_shape_ctx *ctx, bool pooled) {
   struct tfc_window w;
   struct tfc_shape x, filter = TFC_SHAPE_UNKNOWN;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 4, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 4, &x));
   TFC_RETURN_IF_ERROR(tfc_window_read(ctx->graph, ctx->node, 4, &w));
-  if (!pooled) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 4, &filter));
+  if (!pooled) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 4, &filter));
   ctx->outputs[0] = x;
   for (int k = 0; k < 2; k++)
     TFC_RETURN_IF_ERROR(tfc_window_infer(&w, k + 1, x.dims[k + 1], pooled ? w.size[k + 1] : filter.dims[k],
@@ -246,8 +246,8 @@ static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_bias(struct tfc_shape_ctx *ctx) {
   struct tfc_shape bias;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 0, 2));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &bias));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, NULL));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &bias));
   ctx->outputs[0] = *ctx->inputs[0];
   if (ctx->outputs[0].rank > 0) {
     int64_t *last = &ctx->outputs[0].dims[ctx->outputs[0].rank - 1];

@@ -1,7 +1,7 @@
 // Changing the range of quantized tensors: RequantizationRange, Requantize, QuantizeDownAndShrinkRange, and what leaves
 // the range as it is: QuantizedRelu, QuantizedRelu6, QuantizedReshape; QuantizedConcat, which finds one for all.
-#include "runtime/ops/math_row.h"
 #include "runtime/ops/quant_common.h"
+#include "runtime/ops/row.h"
 
 tfc_status tfc_quant_range(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_range *out) {
   for (uint32_t k = i; k < i + 2; k++)
@@ -193,13 +193,13 @@ static tfc_status shape_scalars(struct tfc_shape_ctx *ctx, uint32_t from) {
 }
 static tfc_status shape_same(struct tfc_shape_ctx *ctx) {
   struct tfc_shape scalar;
-  for (uint32_t i = 1; i < ctx->node->input_count; i++) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 0, &scalar));
+  for (uint32_t i = 1; i < ctx->node->input_count; i++) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 0, &scalar));
   ctx->outputs[0] = *ctx->inputs[0];
   return shape_scalars(ctx, 1);
 }
 static tfc_status shape_range(struct tfc_shape_ctx *ctx) {
   struct tfc_shape scalar;
-  for (uint32_t i = 1; i < 3; i++) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, i, 0, &scalar));
+  for (uint32_t i = 1; i < 3; i++) TFC_RETURN_IF_ERROR(ops_with_rank(ctx, i, 0, &scalar));
   return shape_scalars(ctx, 0);
 }
 static tfc_status shape_reshape(struct tfc_shape_ctx *ctx) {
@@ -223,7 +223,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
   if (y.rank > axis && axis >= 0)
     for (uint32_t i = 1; i < n; i++)
       y.dims[axis] =
-          tfc_dim_add(y.dims[axis], ctx->inputs[1 + i]->rank > axis ? ctx->inputs[1 + i]->dims[axis] : TFC_DIM_UNKNOWN);
+          ops_dim_add(y.dims[axis], ctx->inputs[1 + i]->rank > axis ? ctx->inputs[1 + i]->dims[axis] : TFC_DIM_UNKNOWN);
   ctx->outputs[0] = y;
   return shape_scalars(ctx, 1);
 }

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/state_common.h"
 
 enum { RESERVED_INVERSION = 42, RESERVED_REJECTION = 256, PIECE = 64 };
@@ -131,14 +131,14 @@ static tfc_status stateful_binomial(struct tfc_kernel_ctx *ctx) { // resource, a
   return draw(ctx, &shape, &s);
 }
 static tfc_status shape_stateful(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 2);
+  ctx->outputs[0] = ops_described_shape(ctx, 2);
   return NULL;
 }
 static tfc_status shape_seeded(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_sample, 200)
+OPS_COST_PER_ELEMENT(cost_sample, 200)
 static const struct tfc_op_def random_binomial_rows[] = {
     {.name = "StatelessRandomBinomial",
      .inputs = "shape: S, seed: Tseed, counts: T, probs: T",

@@ -5,11 +5,13 @@
 #include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <tgmath.h>
 
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum { WORDS_PER_SAMPLE = 2048, MOST_TRIES_PER_SAMPLE = 1 << 20 };
 
@@ -304,7 +306,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
 
 static tfc_status shape_candidates(struct tfc_shape_ctx *ctx) {
   struct tfc_shape truth;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &truth));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &truth));
   int64_t n = tfc_node_attr_int(ctx->graph, ctx->node, "num_sampled", TFC_DIM_UNKNOWN);
   ctx->outputs[0] = ctx->outputs[2] = TFC_SHAPE(n);
   ctx->outputs[1] = TFC_SHAPE(truth.dims[0], tfc_node_attr_int(ctx->graph, ctx->node, "num_true", TFC_DIM_UNKNOWN));
@@ -347,8 +349,8 @@ out:
 }
 static tfc_status shape_hits(struct tfc_shape_ctx *ctx) {
   struct tfc_shape s;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &s));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &s));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &s));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &s));
   for (int i = 0; i < 3; i++) ctx->outputs[i] = TFC_SHAPE(TFC_DIM_UNKNOWN);
   return NULL;
 }

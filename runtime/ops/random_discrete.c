@@ -12,7 +12,7 @@ static tfc_status sample_classes(struct tfc_kernel_ctx *ctx, const struct tfc_ph
   TFC_KERNEL_CHECK(x->shape.rank == 2, "logits should be a matrix, got shape %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_KERNEL_CHECK(wanted->shape.rank == 0, "num_samples should be a scalar");
-  int64_t n = tfc_nn_int(wanted), batch = x->shape.dims[0], classes = x->shape.dims[1];
+  int64_t n = ops_scalar_int(wanted), batch = x->shape.dims[0], classes = x->shape.dims[1];
   TFC_KERNEL_CHECK(n >= 0, "num_samples should be nonnegative, got %lld", (long long)n);
   TFC_KERNEL_CHECK(classes > 0, "num_classes should be positive, got %lld", (long long)classes);
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];
@@ -114,10 +114,10 @@ static tfc_status stateless_shuffle(struct tfc_kernel_ctx *ctx) {
 
 static tfc_status shape_multinomial(struct tfc_shape_ctx *ctx) {
   struct tfc_shape logits, scalar;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &logits));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 0, &scalar));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &logits));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 0, &scalar));
   const struct tfc_tensor *n = ctx->input_values ? ctx->input_values[1] : NULL;
-  ctx->outputs[0] = TFC_SHAPE(logits.dims[0], n ? tfc_nn_int(n) : TFC_DIM_UNKNOWN);
+  ctx->outputs[0] = TFC_SHAPE(logits.dims[0], n ? ops_scalar_int(n) : TFC_DIM_UNKNOWN);
   return NULL;
 }
 static const struct tfc_op_def random_discrete_rows[] = {
@@ -150,7 +150,7 @@ static const struct tfc_op_def random_discrete_rows[] = {
      .attrs = "seed: int = 0, seed2: int = 0, T: type",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .node_state = TFC_RANDOM_NODE_STATE,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .prepare = tfc_random_prepare,
      .kernel = shuffle},
     {.name = "StatelessShuffle",
@@ -159,7 +159,7 @@ static const struct tfc_op_def random_discrete_rows[] = {
      .attrs = "T: type",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 14,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .kernel = stateless_shuffle},
 };
 TFC_REGISTER_OPS(random_discrete_rows);

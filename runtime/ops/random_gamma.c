@@ -3,9 +3,12 @@
 //
 // Gamma: Marsaglia and Tsang 2000, "A simple method for generating gamma variables". Poisson: multiplication of
 // uniforms (Knuth) below a rate of 10, else transformed rejection (Hörmann 1993).
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum { RESERVED = 256, PIECE = 64 };
 
@@ -170,15 +173,15 @@ static void grad_of_alpha(struct tfc_grad_ctx *g, uint32_t input, bool shape_is_
 }
 static tfc_status gradient_gamma(struct tfc_grad_ctx *g) {
   grad_of_alpha(g, 1, false);
-  return tfc_grad_status(g);
+  return grad_status(g);
 }
 static tfc_status gradient_stateless_gamma(struct tfc_grad_ctx *g) {
-  grad_of_alpha(g, tfc_grad_input_count(g) - 1, true);
-  return tfc_grad_status(g);
+  grad_of_alpha(g, grad_in_count(g) - 1, true);
+  return grad_status(g);
 }
 
 static tfc_status shape_samples(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape shape = tfc_nn_shape_input(ctx, 0);
+  struct tfc_shape shape = ops_described_shape(ctx, 0);
   const struct tfc_shape *p = ctx->inputs[1];
   ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
   if (shape.rank < 0 || p->rank < 0) return NULL;
@@ -188,10 +191,10 @@ static tfc_status shape_samples(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 static tfc_status shape_seeded(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_sample, 200)
+OPS_COST_PER_ELEMENT(cost_sample, 200)
 #define SEEDED(kernel_) .host_inputs = UINT32_MAX, .shape = shape_seeded, .cost = cost_sample, .kernel = kernel_
 static const struct tfc_op_def random_gamma_rows[] = {
     {.name = "RandomGamma",

@@ -1,7 +1,7 @@
 // Generators whose state is a variable (tf.random.Generator): RngReadAndSkip, RngSkip, and the older ops that draw from
 // it themselves. The state of Philox is the counter in two words of 64 bits and the key.
-#include "runtime/ops/math_row.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/state_common.h"
 
 enum { STATE_WORDS = 3, DRAWS_PER_NUMBER = 256, PHILOX = 1, AUTO = 3 }; // AUTO: on a CPU that is Philox
@@ -72,8 +72,8 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx, enum tfc_random_kind kind) {
     const struct tfc_tensor *low = ctx->inputs[3], *high = ctx->inputs[4];
     TFC_KERNEL_CHECK(low->shape.rank == 0 && high->shape.rank == 0, "minval and maxval must be 0-D");
     const bool big = low->dtype == TFC_UINT64;
-    const uint64_t a = big ? *(const uint64_t *)low->data : (uint64_t)tfc_nn_int(low);
-    const uint64_t b = big ? *(const uint64_t *)high->data : (uint64_t)tfc_nn_int(high);
+    const uint64_t a = big ? *(const uint64_t *)low->data : (uint64_t)ops_scalar_int(low);
+    const uint64_t b = big ? *(const uint64_t *)high->data : (uint64_t)ops_scalar_int(high);
     TFC_KERNEL_CHECK(big ? a < b : (int64_t)a < (int64_t)b, "Need minval < maxval, got %lld >= %lld", (long long)a,
                      (long long)b);
     request.low = (int64_t)a, request.range = b - a;
@@ -116,7 +116,7 @@ static tfc_status any_ints(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status shape_numbers(struct tfc_shape_ctx *ctx) {
   const uint32_t n = ctx->node->input_count;
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, n == 5 ? 2 : n - 1);
+  ctx->outputs[0] = ops_described_shape(ctx, n == 5 ? 2 : n - 1);
   return NULL;
 }
 

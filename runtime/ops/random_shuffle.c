@@ -1,7 +1,8 @@
 // RandomIndexShuffle: where an index goes in a random permutation of 0 .. max_index. The permutation is the block
 // cipher Simon (Beaulieu et al. 2013) on the smallest even number of bits that holds max_index, at least 16, applied
 // again and again until the result is no more than max_index.
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 enum { MOST_ROUNDS = 1024 };
 struct cipher {

@@ -1,6 +1,7 @@
 // Random ops without state: the stream follows from a seed that is an input (V1), or from a key and a counter (V2).
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum { ALGORITHM_PHILOX = 1, ALGORITHM_AUTO = 3 };
 
@@ -33,7 +34,7 @@ tfc_status tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *o
   TFC_KERNEL_CHECK(counter->shape.rank == 1 && counter->shape.dims[0] >= 2, "counter must have shape [2], not %s",
                    tfc_shape_show(&counter->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_KERNEL_CHECK(alg->shape.rank == 0, "alg must be a scalar");
-  int64_t algorithm = tfc_nn_int(alg);
+  int64_t algorithm = ops_scalar_int(alg);
   if (algorithm != ALGORITHM_PHILOX && algorithm != ALGORITHM_AUTO)
     return tfc_status_make(TFC_UNIMPLEMENTED, "random algorithm %lld (only Philox, 1)", (long long)algorithm);
   const uint64_t *c = counter->data, k = *(const uint64_t *)key->data;
@@ -55,8 +56,8 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, enum tfc_random_kind kind) {
     const struct tfc_tensor *low = ctx->inputs[rest], *high = ctx->inputs[rest + 1];
     TFC_KERNEL_CHECK(low->shape.rank == 0 && high->shape.rank == 0, "minval and maxval must be scalars");
     bool big = low->dtype == TFC_UINT64;
-    uint64_t a = big ? *(const uint64_t *)low->data : (uint64_t)tfc_nn_int(low);
-    uint64_t b = big ? *(const uint64_t *)high->data : (uint64_t)tfc_nn_int(high);
+    uint64_t a = big ? *(const uint64_t *)low->data : (uint64_t)ops_scalar_int(low);
+    uint64_t b = big ? *(const uint64_t *)high->data : (uint64_t)ops_scalar_int(high);
     TFC_KERNEL_CHECK(big ? a < b : (int64_t)a < (int64_t)b, "Need minval < maxval, got %lld >= %lld", (long long)a,
                      (long long)b);
     request.low = (int64_t)a;
@@ -108,7 +109,7 @@ static tfc_status get_alg(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status shape_from_input(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
 static tfc_status shape_key_counter(struct tfc_shape_ctx *ctx) {
@@ -116,8 +117,8 @@ static tfc_status shape_key_counter(struct tfc_shape_ctx *ctx) {
   for (uint32_t i = 0; i < ctx->node->output_count && i < 3; i++) ctx->outputs[i] = shapes[i];
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_uniform, 20)
-TFC_COST_PER_ELEMENT(cost_normal, 60)
+OPS_COST_PER_ELEMENT(cost_uniform, 20)
+OPS_COST_PER_ELEMENT(cost_normal, 60)
 
 #define STATELESS(kernel_, cost_) .host_inputs = UINT32_MAX, .shape = shape_from_input, .cost = cost_, .kernel = kernel_
 static const struct tfc_op_def random_stateless_rows[] = {
@@ -207,7 +208,7 @@ static const struct tfc_op_def random_stateless_rows[] = {
      .outputs = "alg: int32",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = get_alg},
 };
 TFC_REGISTER_OPS(random_stateless_rows);

@@ -2,8 +2,11 @@
 //
 // A group is what one draw of 128 bits gives: four 32-bit numbers or two 64-bit ones. Rejection sampling (truncated
 // normal) reserves 256 words for each output and starts each group at its own reservation.
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum { RESERVED_WORDS_PER_OUTPUT = 256, WORDS_PER_DRAW = 4, GROUPS_PER_PIECE = 1024 };
 

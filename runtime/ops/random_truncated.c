@@ -5,8 +5,11 @@
 // (With several threads, TensorFlow starts anew at each piece of a large tensor; these are the numbers that it gives
 // with one thread, and for tensors that are too small to be divided.) Arithmetic is rounded to the element type after
 // each operation.
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum { MAX_ITERATIONS = 1000, SAMPLES_PER_PIECE = 100 };
 
@@ -239,18 +242,18 @@ static tfc_status shape_parameterized(struct tfc_shape_ctx *ctx) {
   for (uint32_t i = 1; i < 5; i++)
     if (ctx->inputs[i]->rank > 1)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "Shape must be at most rank 1 but is rank %d", ctx->inputs[i]->rank);
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 1, &unused));
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &unused));
+  ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
 static tfc_status shape_stateless(struct tfc_shape_ctx *ctx) {
   struct tfc_shape unused;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 1, &unused));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 1, &unused));
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &unused));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 1, &unused));
+  ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_sample, 200)
+OPS_COST_PER_ELEMENT(cost_sample, 200)
 static const struct tfc_op_def random_truncated_rows[] = {
     {.name = "ParameterizedTruncatedNormal",
      .inputs = "shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype",

@@ -1,7 +1,8 @@
 // Random ops that keep a stream from run to run: uniform, normal, truncated normal, uniform integers.
 // Each run reserves 256 draws for each output, whatever it uses, as TensorFlow does.
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 enum { RESERVED_DRAWS_PER_OUTPUT = 256 };
 
@@ -40,7 +41,7 @@ static tfc_status random_uniform_int(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(output_of_shape(ctx, output_dtype(ctx), &y));
   int64_t count = tfc_tensor_elements(y);
   if (count == 0) return NULL;
-  int64_t low = tfc_nn_int(ctx->inputs[1]), high = tfc_nn_int(ctx->inputs[2]);
+  int64_t low = ops_scalar_int(ctx->inputs[1]), high = ops_scalar_int(ctx->inputs[2]);
   TFC_KERNEL_CHECK(low < high, "Need minval < maxval, got %lld >= %lld", (long long)low, (long long)high);
   struct tfc_random_request request = {
       .kind = TFC_RANDOM_UNIFORM_INT,
@@ -53,11 +54,11 @@ static tfc_status random_uniform_int(struct tfc_kernel_ctx *ctx) {
 }
 
 static tfc_status shape_from_input(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = tfc_nn_shape_input(ctx, 0);
+  ctx->outputs[0] = ops_described_shape(ctx, 0);
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_uniform, 20)
-TFC_COST_PER_ELEMENT(cost_normal, 60)
+OPS_COST_PER_ELEMENT(cost_uniform, 20)
+OPS_COST_PER_ELEMENT(cost_normal, 60)
 
 static const struct tfc_op_def random_uniform_rows[] = {
     {.name = "RandomUniform",

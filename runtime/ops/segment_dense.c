@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/segment_rows.h"
 
 // --- UnsortedSegment* ----------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/segment_rows.h"
 
 enum norm { NORM_NONE, NORM_MEAN, NORM_ROOT };
@@ -220,12 +221,12 @@ static tfc_status shape_spread(struct tfc_shape_ctx *ctx) {
 
 // --- Gradients -----------------------------------------------------------------------------------------------------
 static tfc_status sparse_gradient(struct tfc_grad_ctx *g, const char *op, const char *op_v2) {
-  bool rows = tfc_grad_attr_bool(g, "sparse_gradient", false);
+  bool rows = grad_attr_bool(g, "sparse_gradient", false);
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32);
   struct tfc_output in[4] = {G, grad_in(g, 1), grad_in(g, 2), grad_item(g, shape, 0)};
   struct tfc_output out = tfc_add(g->builder, rows ? op_v2 : op, "", in, 4, NULL, 0);
   if (rows)
-    tfc_grad_set_indexed(g, 0, out, (struct tfc_output){out.node, 1}, shape);
+    grad_set_indexed(g, 0, out, (struct tfc_output){out.node, 1}, shape);
   else
     g->grad_inputs[0] = out;
   return NULL;

@@ -1,7 +1,9 @@
 // Sound as speech models take it: AudioSpectrogram and Mfcc. Both compute in double and round once.
 #include <stdlib.h>
+#include <tgmath.h>
 
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 static int64_t next_power(int64_t n) {
   int64_t p = 1;
@@ -98,7 +100,7 @@ static tfc_status shape_spectrogram(struct tfc_shape_ctx *ctx) {
   struct spectrogram s;
   struct tfc_shape x;
   TFC_RETURN_IF_ERROR(spectrogram_read(ctx->graph, ctx->node, &s));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 2, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 2, &x));
   const int64_t slices = x.dims[0] < 0          ? TFC_DIM_UNKNOWN
                          : x.dims[0] < s.window ? 0
                                                 : 1 + (x.dims[0] - s.window) / s.stride;
@@ -186,13 +188,13 @@ static tfc_status mfcc(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status shape_mfcc(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, scalar;
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 0, 3, &x));
-  TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, 1, 0, &scalar));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 3, &x));
+  TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 0, &scalar));
   x.dims[2] = tfc_node_attr_int(ctx->graph, ctx->node, "dct_coefficient_count", 13);
   ctx->outputs[0] = x;
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_spectrogram, 40)
+OPS_COST_PER_ELEMENT(cost_spectrogram, 40)
 
 static const struct tfc_op_def signal_audio_rows[] = {
     {.name = "AudioSpectrogram",

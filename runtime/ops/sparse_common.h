@@ -3,7 +3,7 @@
 #ifndef TFC_RUNTIME_OPS_SPARSE_COMMON_H
 #define TFC_RUNTIME_OPS_SPARSE_COMMON_H
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct ops_sparse {
   const int64_t *at; // [count, rank]

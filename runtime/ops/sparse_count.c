@@ -5,7 +5,7 @@
 
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/sparse_common.h"
 
 struct count {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/sparse_common.h"
 #include "runtime/ops/string_hash.h"
 

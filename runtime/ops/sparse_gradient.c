@@ -2,6 +2,7 @@
 // gathered at these indices. Along a dimension in which the dense side repeats, indices are divided by the number of
 // repetitions.
 #include "runtime/ops/sparse_gradient.h"
+#include "runtime/ops/gradient.h"
 
 static struct tfc_output int64_of(const struct tfc_grad_ctx *g, struct tfc_output x) {
   return grad_cast(g, x, TFC_INT64);
@@ -73,8 +74,8 @@ static struct tfc_output rows_where(const struct tfc_grad_ctx *g, struct tfc_out
 // The same conversion of row numbers tells where each element came from: -1 is the default value.
 tfc_status ops_grad_ragged_to_tensor(struct tfc_grad_ctx *g) {
   struct tfc_builder *b = g->builder;
-  uint32_t count = tfc_grad_input_count(g);
-  struct tfc_attr types = grad_attr(g, "row_partition_types");
+  uint32_t count = grad_in_count(g);
+  struct tfc_attr types = grad_copied_attr(g, "row_partition_types");
   struct tfc_output values = grad_in(g, 1), otherwise = grad_in(g, 2), in[TFC_MAX_RANK + 8];
   if (count > sizeof in / sizeof *in) return tfc_status_make(TFC_UNIMPLEMENTED, "too many row partitions");
   int64_t ragged = 0;
@@ -85,7 +86,7 @@ tfc_status ops_grad_ragged_to_tensor(struct tfc_grad_ctx *g) {
   for (uint32_t i = 3; i < count; i++) in[i] = grad_in(g, i);
   struct tfc_output from = tfc_add(b, "RaggedTensorToTensor", "", in, count, &types, 1);
   struct tfc_output mask = grad_op2(g, "NotEqual", from, tfc_add_i32(b, -1));
-  tfc_grad_set_indexed(g, 1, rows_where(g, G, mask), rows_where(g, from, mask), grad_op1(g, "Shape", values));
+  grad_set_indexed(g, 1, rows_where(g, G, mask), rows_where(g, from, mask), grad_op1(g, "Shape", values));
   // The rest goes to the default value, summed over what it was repeated along.
   struct tfc_output rest = rows_where(g, G, grad_op1(g, "LogicalNot", mask)), shape = grad_op1(g, "Shape", otherwise);
   struct tfc_output ones = grad_cast(g, grad_op2(g, "Equal", shape, tfc_add_i32(b, 1)), TFC_INT32);
@@ -98,20 +99,20 @@ tfc_status ops_grad_ragged_to_tensor(struct tfc_grad_ctx *g) {
 }
 
 tfc_status ops_grad_ragged_gather(struct tfc_grad_ctx *g) {
-  uint32_t count = tfc_grad_input_count(g);
+  uint32_t count = grad_in_count(g);
   struct tfc_output values = grad_in(g, count - 2), in[TFC_MAX_RANK + 8];
   if (count > sizeof in / sizeof *in) return tfc_status_make(TFC_UNIMPLEMENTED, "too many row splits");
   for (uint32_t i = 0; i < count; i++) in[i] = i == count - 2 ? row_numbers(g, values) : grad_in(g, i);
-  struct tfc_attr rank = grad_attr(g, "OUTPUT_RAGGED_RANK");
+  struct tfc_attr rank = grad_copied_attr(g, "OUTPUT_RAGGED_RANK");
   struct tfc_output from = tfc_add(g->builder, "RaggedGather", "", in, count, &rank, 1);
   int last = (int)tfc_builder_node(g->builder, g->node)->output_count - 1;
   from.index = last;
-  tfc_grad_set_indexed(g, count - 2, g->grad_outputs[last], from, grad_op1(g, "Shape", values));
+  grad_set_indexed(g, count - 2, g->grad_outputs[last], from, grad_op1(g, "Shape", values));
   return NULL;
 }
 
 tfc_status ops_grad_ragged_to_sparse(struct tfc_grad_ctx *g) {
-  const uint32_t values = tfc_grad_input_count(g) - 1;
+  const uint32_t values = grad_in_count(g) - 1;
   g->grad_inputs[values] = g_reshape(g, g->grad_outputs[1], grad_op1(g, "Shape", grad_in(g, values)));
   return NULL;
 }

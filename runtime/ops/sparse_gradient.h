@@ -3,7 +3,7 @@
 #ifndef TFC_RUNTIME_OPS_SPARSE_GRADIENT_H
 #define TFC_RUNTIME_OPS_SPARSE_GRADIENT_H
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 tfc_status ops_grad_sparse_reduce_sum(struct tfc_grad_ctx *g);
 tfc_status ops_grad_sparse_softmax(struct tfc_grad_ctx *g);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/sparse_common.h"
 

@@ -5,7 +5,8 @@
 
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/sparse_parts.h"
 
 struct kept {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
+#include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/sparse_common.h"
 #include "runtime/ops/sparse_gradient.h"

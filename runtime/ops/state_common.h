@@ -2,7 +2,11 @@
 #ifndef TFC_RUNTIME_OPS_STATE_COMMON_H
 #define TFC_RUNTIME_OPS_STATE_COMMON_H
 
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 // Is input `i` a resource handle (and not a reference)?
 bool tfc_state_is_resource(const struct tfc_kernel_ctx *ctx, uint32_t i);

@@ -278,7 +278,7 @@ static tfc_status shape_gather(struct tfc_shape_ctx *ctx) {
 static tfc_status shape_gather_nd(struct tfc_shape_ctx *ctx) {
   struct tfc_shape params = tfc_state_shape(ctx, 0);
   const struct tfc_shape *indices = ctx->inputs[1];
-  TFC_RETURN_IF_ERROR(tfc_nn_rank_at_least(ctx, 1, 1));
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 1, NULL));
   ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
   if (params.rank < 0 || indices->rank < 1 || !tfc_dim_known(indices->dims[indices->rank - 1])) return NULL;
   int64_t depth = indices->dims[indices->rank - 1];
@@ -293,7 +293,7 @@ static tfc_status shape_gather_nd(struct tfc_shape_ctx *ctx) {
 // Rows of the gradient at the gathered indices.
 static tfc_status grad_of_gather(struct tfc_grad_ctx *c) {
   struct tfc_builder *b = c->builder;
-  struct tfc_output handle = tfc_grad_input(c, 0), indices = tfc_grad_input(c, 1);
+  struct tfc_output handle = grad_in(c, 0), indices = grad_in(c, 1);
   struct tfc_output shape = tfc_add1(b, "VariableShape", handle);
   struct tfc_output size = tfc_add2(b, "ExpandDims", tfc_add1(b, "Size", indices), tfc_add_i32(b, 0));
   struct tfc_attr end = tfc_attr_int("end_mask", 1);
@@ -301,17 +301,17 @@ static tfc_status grad_of_gather(struct tfc_grad_ctx *c) {
   struct tfc_output row =
       tfc_add(b, "StridedSlice", NULL, TFC_OUTPUTS(shape, one, tfc_add_i32_vector(b, (int32_t[]){0}, 1), one), &end, 1);
   struct tfc_output values_shape = tfc_add3(b, "ConcatV2", size, row, tfc_add_i32(b, 0));
-  tfc_grad_set_indexed(c, 0, tfc_add2(b, "Reshape", c->grad_outputs[0], values_shape),
-                       tfc_add2(b, "Reshape", indices, size), shape);
-  return tfc_grad_status(c);
+  grad_set_indexed(c, 0, tfc_add2(b, "Reshape", c->grad_outputs[0], values_shape),
+                   tfc_add2(b, "Reshape", indices, size), shape);
+  return grad_status(c);
 }
 static tfc_status grad_of_gather_nd(struct tfc_grad_ctx *c) {
   struct tfc_builder *b = c->builder;
-  struct tfc_output indices = tfc_grad_input(c, 1), handle = tfc_grad_input(c, 0);
-  struct tfc_attr type = tfc_attr_type("out_type", tfc_grad_input_dtype(c, 1));
+  struct tfc_output indices = grad_in(c, 1), handle = grad_in(c, 0);
+  struct tfc_attr type = tfc_attr_type("out_type", grad_in_type(c, 1));
   struct tfc_output shape = tfc_add(b, "VariableShape", NULL, &handle, 1, &type, 1);
   c->grad_inputs[0] = tfc_add3(b, "ScatterNd", indices, c->grad_outputs[0], shape);
-  return tfc_grad_status(c);
+  return grad_status(c);
 }
 static void cost_scatter(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                          const struct tfc_shape *outputs, struct tfc_op_cost *out) {

@@ -221,7 +221,7 @@ static tfc_status count_up_to(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, v->dtype, &TFC_SHAPE_SCALAR, &y));
   tfc_variable_lock(v);
-  int64_t value = tfc_nn_int(&v->value);
+  int64_t value = ops_scalar_int(&v->value);
   if (value < limit) {
     if (v->dtype == TFC_INT32)
       *(int32_t *)y->data = (int32_t)value, *(int32_t *)v->value.data = (int32_t)(value + 1);
@@ -278,7 +278,7 @@ static tfc_status shape_variable_shape(struct tfc_shape_ctx *ctx) {
   if (ctx->output_as_shape) ctx->output_as_shape[0] = held;
   return NULL;
 }
-TFC_COST_PER_ELEMENT(cost_none, 0)
+OPS_COST_PER_ELEMENT(cost_none, 0)
 static void cost_update(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                         const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   (void)outputs;
@@ -316,7 +316,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .outputs = "value: T",
      .attrs = "T: type, var_name: string",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
-     .shape = tfc_nn_shape_first,
+     .shape = ops_shape_same,
      .kernel = destroy_temporary_variable},
     {.name = "VarHandleOp",
      .role = TFC_ROLE_HANDLE,
@@ -333,7 +333,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .attrs = "ignore_lookup_error: bool = true",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = destroy_resource},
     {.name = "ReadVariableOp",
      .role = TFC_ROLE_READ,
@@ -343,14 +343,14 @@ static const struct tfc_op_def state_variable_rows[] = {
      .flags = TFC_OP_STATEFUL | TFC_OP_VIEW,
      .host_inputs = 1,
      .shape = shape_read,
-     .gradient = tfc_grad_identity,
+     .gradient = ops_grad_identity,
      .cost = cost_none,
      .kernel = read_variable},
     {.name = "DisableCopyOnRead",
      .inputs = "resource: resource",
      .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
-     .shape = tfc_nn_shape_none,
+     .shape = ops_shape_none,
      .kernel = do_nothing},
     {.name = "VarIsInitializedOp",
      .inputs = "resource: resource",
@@ -358,7 +358,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .flags = TFC_OP_NO_ELEMENTS | TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE,
      .host_inputs = 1,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = is_initialized},
     {.name = "IsVariableInitialized",
      .inputs = "ref: Ref(dtype)",
@@ -366,7 +366,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .attrs = "dtype: type",
      .flags = TFC_OP_NO_ELEMENTS | TFC_OP_NOT_DIFFERENTIABLE,
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = is_initialized},
     {.name = "VariableShape",
      .inputs = "input: resource",
@@ -442,7 +442,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
      .types = TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64),
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = count_up_to},
     {.name = "ResourceCountUpTo",
      .inputs = "resource: resource",
@@ -451,7 +451,7 @@ static const struct tfc_op_def state_variable_rows[] = {
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
      .types = TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64),
      .host_outputs = 1,
-     .shape = tfc_nn_shape_scalar,
+     .shape = ops_shape_scalar,
      .kernel = count_up_to},
 };
 TFC_REGISTER_OPS(state_variable_rows);

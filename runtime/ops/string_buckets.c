@@ -1,7 +1,7 @@
 // Strings into buckets by other hashes than FarmHash: StringToHashBucket (MurmurHash64A, Appleby 2008) and
 // StringToHashBucketStrong (SipHash-2-4 with a secret key, Aumasson and Bernstein 2012).
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/string_hash.h"
 
 static uint64_t word_at(const char *p, size_t n) { // up to 8 bytes, the first the lowest

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <tgmath.h>
 
 #include "runtime/base/no_memory.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/string_hash.h"
 #include "runtime/ops/string_number.h"
 
@@ -228,7 +230,7 @@ static tfc_status decode_padded_raw(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];
   TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 0, "fixed_length must be a scalar");
-  int64_t length = tfc_nn_int(ctx->inputs[1]), size = (int64_t)tfc_dtype_size(type);
+  int64_t length = ops_scalar_int(ctx->inputs[1]), size = (int64_t)tfc_dtype_size(type);
   bool swap = !tfc_node_attr_bool(ctx->graph, ctx->node, "little_endian", true);
   TFC_KERNEL_CHECK(length > 0, "fixed_length must be greater than zero, it is %lld", (long long)length);
   TFC_KERNEL_CHECK(length % size == 0, "fixed_length (%lld) must be divisible by %lld, the size of %s",
@@ -264,7 +266,7 @@ static tfc_status shape_decode_padded_raw(struct tfc_shape_ctx *ctx) {
   const struct tfc_tensor *length = ctx->input_values ? ctx->input_values[1] : NULL;
   int64_t size = (int64_t)tfc_dtype_size(ctx->graph->output_dtypes[ctx->node->output_begin]);
   if (!length || length->shape.rank != 0 || ctx->outputs[0].rank < 1) return NULL;
-  int64_t n = tfc_nn_int(length);
+  int64_t n = ops_scalar_int(length);
   if (n <= 0)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "fixed_length must be greater than zero, it is %lld", (long long)n);
   if (n % size)
@@ -290,13 +292,13 @@ static const struct tfc_op_def string_convert_rows[] = {
      .outputs = "output: int64",
      .attrs = "num_buckets: int >= 1",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, hash_bucket)},
+     STRING(ops_shape_same, hash_bucket)},
     {.name = "StringToNumber",
      .inputs = "string_tensor: string",
      .outputs = "output: out_type",
      .attrs = "out_type: {float, double, int32, int64} = float",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, string_to_number)},
+     STRING(ops_shape_same, string_to_number)},
     {.name = "AsString",
      .inputs = "input: T",
      .outputs = "output: string",
@@ -304,18 +306,18 @@ static const struct tfc_op_def string_convert_rows[] = {
               "complex128, bool, variant, string}, precision: int = -1, scientific: bool = false, shortest: bool = "
               "false, width: int = -1, fill: string = ''",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, as_string)},
+     STRING(ops_shape_same, as_string)},
     {.name = "EncodeBase64",
      .inputs = "input: string",
      .outputs = "output: string",
      .attrs = "pad: bool = false",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, encode_base64)},
+     STRING(ops_shape_same, encode_base64)},
     {.name = "DecodeBase64",
      .inputs = "input: string",
      .outputs = "output: string",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, decode_base64)},
+     STRING(ops_shape_same, decode_base64)},
     {.name = "DecodeRaw",
      .inputs = "bytes: string",
      .outputs = "output: out_type",

@@ -1,7 +1,8 @@
 // DecodeCSV: the fields of records (RFC 4180), one tensor for each column.
 #include <stdlib.h>
 
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/string_number.h"
 
 struct csv {

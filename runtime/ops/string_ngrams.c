@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 
 struct rule {
   tfc_str separator, left, right;

@@ -4,7 +4,8 @@
 #include <wctype.h>
 
 #include "runtime/base/no_memory.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/string_utf8.h"
 
 static size_t encode(uint32_t v, char out[4]) {
@@ -390,24 +391,24 @@ static const struct tfc_op_def string_ops_rows[] = {
      .outputs = "output: string",
      .attrs = "encoding: string = ''",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, string_lower)},
+     STRING(ops_shape_same, string_lower)},
     {.name = "StringUpper",
      .inputs = "input: string",
      .outputs = "output: string",
      .attrs = "encoding: string = ''",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, string_upper)},
+     STRING(ops_shape_same, string_upper)},
     {.name = "StringStrip",
      .inputs = "input: string",
      .outputs = "output: string",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, string_strip)},
+     STRING(ops_shape_same, string_strip)},
     {.name = "StringLength",
      .inputs = "input: string",
      .outputs = "output: int32",
      .attrs = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
      .flags = TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE,
-     STRING(tfc_nn_shape_first, string_length)},
+     STRING(ops_shape_same, string_length)},
     {.name = "StringJoin",
      .inputs = "inputs: N * string",
      .outputs = "output: string",

@@ -4,10 +4,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <tgmath.h>
 
 #include "runtime/base/log.h"
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 static void add_escaped(struct tfc_text *out, tfc_str s) { // as in C
   for (size_t i = 0; i < s.size; i++) {
@@ -172,7 +174,7 @@ static tfc_status print_v2(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status shape_print_v2(struct tfc_shape_ctx *ctx) {
   struct tfc_shape s;
-  return tfc_nn_rank(ctx, 0, 0, &s);
+  return ops_with_rank(ctx, 0, 0, &s);
 }
 
 static const struct tfc_op_def string_print_rows[] = {

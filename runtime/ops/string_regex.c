@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "runtime/base/pattern.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 static tfc_status compile(tfc_str pattern, struct tfc_pattern **out) {
   char why[160];
@@ -72,7 +73,7 @@ static tfc_status replace(struct tfc_kernel_ctx *ctx) {
 }
 
 #define STRING(kernel_)                                                                                                \
-  .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = tfc_nn_shape_first, .kernel = kernel_
+  .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = ops_shape_same, .kernel = kernel_
 static const struct tfc_op_def string_regex_rows[] = {
     {.name = "StaticRegexFullMatch",
      .inputs = "input: string",

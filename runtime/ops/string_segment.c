@@ -1,8 +1,8 @@
 // UnsortedSegmentJoin: strings of one segment joined in their order.
 #include <stdlib.h>
 
-#include "runtime/ops/math_row.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 // inputs [ids' shape, inner...], ids, how many segments -> [segments, inner...]
 static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
@@ -11,7 +11,7 @@ static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
   tfc_status s = NULL;
   tfc_str separator = tfc_node_attr_string(ctx->graph, ctx->node, "separator", "");
   TFC_KERNEL_CHECK(ctx->inputs[2]->shape.rank == 0, "Number of segments should be a scalar.");
-  int64_t segments = tfc_nn_int(ctx->inputs[2]), n = tfc_tensor_elements(ids), inner = 1;
+  int64_t segments = ops_scalar_int(ctx->inputs[2]), n = tfc_tensor_elements(ids), inner = 1;
   TFC_KERNEL_CHECK(segments > 0, "Number of segments must be positive");
   TFC_KERNEL_CHECK(ids->shape.rank > 0, "Segment_id cannot have rank 0");
   bool prefix = ids->shape.rank <= x->shape.rank;

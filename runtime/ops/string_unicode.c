@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/ops/math_row.h"
+#include "runtime/ops/row.h"
 #include "runtime/ops/splits.h"
 #include "runtime/ops/string_utf8.h"
 

@@ -153,7 +153,7 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
                tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}));
     p.span.scalars[i] = t->dtype == TFC_COMPLEX64    ? *(const float _Complex *)t->data
                         : t->dtype == TFC_COMPLEX128 ? *(const double _Complex *)t->data
-                                                     : tfc_nn_scalar(t);
+                                                     : ops_scalar(t);
   }
   for (int i = 1; i <= rule->slots; i++) {
     if (!tfc_shape_equal(&v[i]->value.shape, &v[0]->value.shape))
@@ -207,9 +207,10 @@ static tfc_status apply_shape(struct tfc_shape_ctx *ctx) {
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&shape, ctx->inputs[roles.grad], &merged));
     shape = merged;
   } else {
-    TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, roles.indices, 1, &merged));
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, roles.indices, 1, &merged));
   }
-  for (uint32_t i = 0; i < roles.scalar_count; i++) TFC_RETURN_IF_ERROR(tfc_nn_rank(ctx, roles.scalars[i], 0, &merged));
+  for (uint32_t i = 0; i < roles.scalar_count; i++)
+    TFC_RETURN_IF_ERROR(ops_with_rank(ctx, roles.scalars[i], 0, &merged));
   if (ctx->node->output_count) ctx->outputs[0] = shape;
   return NULL;
 }

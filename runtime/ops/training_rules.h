@@ -2,7 +2,11 @@
 #ifndef TFC_RUNTIME_OPS_TRAINING_RULES_H
 #define TFC_RUNTIME_OPS_TRAINING_RULES_H
 
-#include "runtime/ops/nn_common.h"
+#include <tgmath.h>
+
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/gradient.h"
+#include "runtime/ops/row.h"
 
 enum { TFC_RULE_SLOTS = 3, TFC_RULE_SCALARS = 8 };
 

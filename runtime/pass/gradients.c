@@ -130,12 +130,12 @@ static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node 
     return tfc_gradients_no_memory();
   }
   for (uint32_t k = 0; k < n->input_count; k++) {
-    inputs[k] = tfc_grad_input(ctx, k);
-    types[k] = tfc_grad_input_dtype(ctx, k);
+    inputs[k] = grad_in(ctx, k);
+    types[k] = grad_in_type(ctx, k);
   }
   for (uint32_t i = 0; i < n->output_count; i++) {
     struct tfc_output g = ctx->grad_outputs[i];
-    inputs[n->input_count + i] = tfc_output_valid(g) ? g : tfc_add1(ctx->builder, "ZerosLike", tfc_grad_output(ctx, i));
+    inputs[n->input_count + i] = tfc_output_valid(g) ? g : tfc_add1(ctx->builder, "ZerosLike", grad_out(ctx, i));
   }
   struct tfc_func_attr f = {.name = fn->gradient};
   struct tfc_attr attrs[] = {
@@ -295,7 +295,7 @@ static tfc_status start(struct tfc_gradients *e, const struct tfc_output *ys, ui
         return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s': a gradient of %s must be given",
                                TFC_STR_ARG(e->g->nodes[ys[i].node].name), tfc_dtype_name(type));
       struct tfc_output dims =
-          tfc_shape_is_static(shape) ? tfc_grad_const_shape(&ctx, shape) : tfc_add1(e->b, "Shape", ys[i]);
+          tfc_shape_is_static(shape) ? grad_const_shape(&ctx, shape) : tfc_add1(e->b, "Shape", ys[i]);
       given = tfc_add2(e->b, "Fill", dims, tfc_add_scalar(e->b, type, 1));
     } else { // under a name of this computation, by which TensorArrays tell gradient computations apart
       given = tfc_add1(e->b, "Identity", given);

@@ -296,7 +296,7 @@ struct tfc_output tfc_gradients_shape(struct tfc_gradients *e, struct tfc_output
   const struct tfc_shape *shape = known_shape(e, o);
   struct tfc_grad_ctx ctx = {.builder = e->b};
   bool handle = tfc_dtype_base(e->g->output_dtypes[tfc_grad_number(e, o)]) == TFC_RESOURCE;
-  if (shape->rank >= 0 && tfc_shape_is_static(shape)) return tfc_grad_const_shape(&ctx, shape);
+  if (shape->rank >= 0 && tfc_shape_is_static(shape)) return grad_const_shape(&ctx, shape);
   return tfc_add1(e->b, handle ? "VariableShape" : "Shape", o);
 }
 

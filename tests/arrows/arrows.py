@@ -75,7 +75,6 @@ SHARED_HEADERS = [
     "runtime/ops/data_dataset.h",
     "runtime/ops/data_variant.h",
     "runtime/ops/kernel.h",
-    "runtime/ops/nn_common.h",
     "runtime/ops/random_philox.h",
     "runtime/ops/string_hash.h",
     "runtime/pass/functions.h",

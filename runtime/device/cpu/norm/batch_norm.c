@@ -4,9 +4,11 @@
 // block in float32, blocks joined in float64 in order (Chan, Golub, LeVeque 1979), so that memory is read once for them
 // and once more for the result. Blocks depend on the shape alone.
 #include <math.h>
+#include <tgmath.h>
 
 #include "runtime/device/cpu/kernels.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
+#include "runtime/ops/row.h"
 
 enum { BLOCK_FLOATS = 16384, FEWEST_ROWS = 16, PIECE_FLOATS = 32768 };
 

@@ -2,8 +2,9 @@
 #include "runtime/device/cuda/kernels/random.h"
 
 #include "runtime/device/cuda/kernels/common.h"
-#include "runtime/ops/nn_common.h"
+#include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/row.h"
 
 _Static_assert((int)TFC_CUDA_RANDOM_FULL_INT == (int)TFC_RANDOM_FULL_INT, "kinds are numbered alike");
 
@@ -52,7 +53,7 @@ static tfc_status launch_ints(struct tfc_cuda_launch *l) {
   TFC_KERNEL_CHECK(low->shape.rank == 0 && high->shape.rank == 0, "minval and maxval must be scalars");
   TFC_RETURN_IF_ERROR(output_of(l->ctx, &y));
   if (!y->size) return NULL;
-  int64_t a = tfc_nn_int(low), b = tfc_nn_int(high);
+  int64_t a = ops_scalar_int(low), b = ops_scalar_int(high);
   TFC_KERNEL_CHECK(a < b, "Need minval < maxval, got %lld >= %lld", (long long)a, (long long)b);
   struct tfc_philox g = tfc_random_reserve(l->ctx, (uint64_t)tfc_cuda_count(y) * RESERVED_DRAWS_PER_OUTPUT);
   return fill(l, TFC_RANDOM_UNIFORM_INT, &g, a, (uint64_t)b - (uint64_t)a, y);
@@ -83,7 +84,7 @@ static tfc_status generator_of(struct tfc_kernel_ctx *ctx, struct tfc_philox *ou
   TFC_KERNEL_CHECK(key->shape.rank == 1 && key->shape.dims[0] == 1 && counter->shape.rank == 1 &&
                        counter->shape.dims[0] >= 2 && alg->shape.rank == 0,
                    "key must have shape [1], counter [2], alg []");
-  int64_t algorithm = tfc_nn_int(alg);
+  int64_t algorithm = ops_scalar_int(alg);
   if (algorithm != 1 && algorithm != 3)
     return tfc_status_make(TFC_UNIMPLEMENTED, "random algorithm %lld (only Philox, 1)", (long long)algorithm);
   const uint64_t *c = counter->data, k = *(const uint64_t *)key->data;
@@ -101,8 +102,8 @@ static tfc_status run_stateless(struct tfc_cuda_launch *l, enum tfc_random_kind 
     const struct tfc_tensor *low = l->ctx->inputs[rest], *high = l->ctx->inputs[rest + 1];
     TFC_KERNEL_CHECK(low->shape.rank == 0 && high->shape.rank == 0, "minval and maxval must be scalars");
     bool big = low->dtype == TFC_UINT64;
-    a = big ? *(const uint64_t *)low->data : (uint64_t)tfc_nn_int(low);
-    b = big ? *(const uint64_t *)high->data : (uint64_t)tfc_nn_int(high);
+    a = big ? *(const uint64_t *)low->data : (uint64_t)ops_scalar_int(low);
+    b = big ? *(const uint64_t *)high->data : (uint64_t)ops_scalar_int(high);
     TFC_KERNEL_CHECK(big ? a < b : (int64_t)a < (int64_t)b, "Need minval < maxval, got %lld >= %lld", (long long)a,
                      (long long)b);
   }
