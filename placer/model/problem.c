@@ -408,6 +408,18 @@ static tfc_status make_rank(struct tfc_problem *p) {
   return NULL;
 }
 
+// Live bytes do not matter if every device could hold all nodes' memory and all tensors at once.
+static void find_live(struct tfc_problem *p) {
+  uint64_t sum = 0;
+  p->has_live = p->graph->has_live;
+  for (uint32_t u = 0; u < p->unit_count && !p->live_matters; u++)
+    p->live_matters = __builtin_add_overflow(sum, p->unit_memory[u], &sum);
+  for (uint32_t t = 0; p->has_live && t < p->tensor_count && !p->live_matters; t++)
+    p->live_matters = __builtin_add_overflow(sum, p->graph->live[t], &sum);
+  for (uint32_t d = 0; d < p->device_count && !p->live_matters; d++) p->live_matters = p->limit[d] < sum;
+  p->live_matters &= p->has_live;
+}
+
 tfc_status tfc_problem_create(const struct tfc_cost_graph *graph, const struct tfc_machine *machine,
                               tfc_objective objective, struct tfc_problem **out) {
   tfc_status s = NULL;
@@ -415,10 +427,10 @@ tfc_status tfc_problem_create(const struct tfc_cost_graph *graph, const struct t
   NEED(p);
   p->graph = graph, p->machine = machine, p->objective = objective;
   p->node_count = graph->node_count, p->tensor_count = graph->tensor_count, p->device_count = machine->device_count;
-  p->has_live = graph->has_live;
   if (!p->device_count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the machine has no devices");
   TFC_TRY(s, make_units(p));
   TFC_TRY(s, make_classes(p));
+  find_live(p);
   TFC_TRY(s, make_times(p));
   TFC_TRY(s, make_pairs(p));
   TFC_TRY(s, make_twins(p));

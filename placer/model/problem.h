@@ -76,6 +76,7 @@ struct tfc_problem {
   const struct tfc_pair *pair; // [from * device_count + to]
   const int64_t *wire_time;    // [speed * tensor_count + tensor] ps; NULL where that table would be large
   const uint32_t *twin;        // [device] the first device that it could be exchanged with, maybe itself
+  bool live_matters;           // has_live, and the live bytes of some placement may be more than a device has
   bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
   bool is_bounded;       // no slowdown is below 1, so no operation is shorter than its `time`
   double horizon;        // ps; no step of any placement takes longer

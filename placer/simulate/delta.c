@@ -26,7 +26,7 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
   if (!d->device || !d->incumbent || !d->verdict.busy || !d->verdict.memory || !d->memory || !d->load)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
   if (d->step) {
-    TFC_TRY(s, tfc_engine_init(&d->engine, p));
+    TFC_TRY(s, tfc_engine_init(&d->engine, p, p->live_matters));
     d->engine.count_bytes = true;
     TFC_TRY(s, tfc_delta_init_records(d));
     d->tail = calloc(p->node_count, sizeof *d->tail);
@@ -81,7 +81,7 @@ static uint64_t excess_of(const struct tfc_delta *d, bool with_peaks, uint64_t *
   const struct tfc_problem *p = d->problem;
   uint64_t excess = 0;
   for (uint32_t i = 0; i < p->device_count; i++) {
-    uint64_t bytes = d->memory[i] + (with_peaks && p->has_live ? d->engine.peak[i] : 0);
+    uint64_t bytes = d->memory[i] + (with_peaks && d->engine.live ? d->engine.peak[i] : 0);
     if (memory) memory[i] = bytes;
     if (bytes > p->limit[i]) excess += bytes - p->limit[i];
   }
@@ -263,9 +263,11 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
 
 static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v) {
   struct tfc_engine *e = &d->engine;
-  const int64_t leaves = d->leaves = tfc_delta_leaves(d);
+  // The record of an incumbent that is not legal ends where a link was missing: a trial has nothing in common with it.
+  const int64_t leaves = d->leaves = d->verdict.legal ? tfc_delta_leaves(d) : 0;
+  if (!d->verdict.legal) d->silent_count = 0;
   d->from_save = TFC_NONE;
-  for (uint32_t i = d->most_saves; i-- > 0 && d->from_save == TFC_NONE;)
+  for (uint32_t i = d->verdict.legal ? d->most_saves : 0; i-- > 0 && d->from_save == TFC_NONE;)
     if (d->save[i].time < TFC_TIME_MAX && d->save[i].time <= leaves && !tfc_delta_within_silence(d, d->save[i].time))
       d->from_save = i;
   if (d->from_save == TFC_NONE) {

@@ -38,7 +38,7 @@ static void record_deinit(struct record *r, uint32_t lanes) {
 tfc_status tfc_delta_init_records(struct tfc_delta *d) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_engine *e = &d->engine;
-  const bool arrivals = !p->has_live && arrival_count(p) <= MOST_ARRIVALS, rides = arrivals && (e->plain || e->inbox);
+  const bool arrivals = !e->live && arrival_count(p) <= MOST_ARRIVALS, rides = arrivals && (e->plain || e->inbox);
   const bool ends = rides && (e->wired || e->inbox);
   d->lane_count = e->inbox ? p->device_count : p->wire_count;
   d->most_saves = p->node_count > 20000 ? SAVES / 2 : SAVES;
@@ -274,6 +274,10 @@ static int64_t run_differences(struct tfc_delta *d) {
 
 void tfc_delta_record_trial(struct tfc_delta *d, struct tfc_verdict *out) {
   struct tfc_engine *e = &d->engine;
+  if (!d->verdict.legal) { // nothing of its record is of use
+    tfc_delta_record(d, out);
+    return;
+  }
   if (!d->now.ends.node) {
     const uint32_t from = d->from_save;
     record_into(e, &d->now);

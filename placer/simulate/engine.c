@@ -115,7 +115,7 @@ INLINE void start_transfer(struct tfc_engine *e, uint32_t index, const struct tf
   if (plain) return;
   if (pair->occupies & TFC_OCCUPIES_SENDER) set_busy(e, t->from), e->busy[t->from] += time;
   if (pair->occupies & TFC_OCCUPIES_RECEIVER) set_busy(e, t->to), e->busy[t->to] += time;
-  if (e->problem->has_live) hold(e, t->to, e->problem->graph->live[t->tensor]);
+  if (e->live) hold(e, t->to, e->problem->graph->live[t->tensor]);
   if (e->log_transfers) {
     e->log.data[index].start = e->scalars->now, e->log.data[index].end = e->scalars->now + time;
     e->log_sequence.data[index] = e->all_starts++;
@@ -232,7 +232,7 @@ INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched
   if (plain) return;
   if (pair->occupies & TFC_OCCUPIES_SENDER) set_idle(e, t->from);
   if (pair->occupies & TFC_OCCUPIES_RECEIVER) set_idle(e, to);
-  if (e->problem->has_live) {
+  if (e->live) {
     t->holds = here;
     if (--e->holds[tensor] == 0) e->memory[t->from] -= g->live[tensor];
   }
@@ -273,7 +273,7 @@ INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool p
         input_there(e, m, device, comes);
       }
       away &= ~(UINT64_C(1) << device);
-      if (!plain && e->problem->has_live) e->first_transfer[tensor] = e->scalars->transfer_count;
+      if (!plain && e->live) e->first_transfer[tensor] = e->scalars->transfer_count;
       for (; away; away &= away - 1, holds++)
         if (!join(e, tensor, device, (uint32_t)__builtin_ctzll(away), touched, plain)) return false;
     } else {
@@ -285,14 +285,14 @@ INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool p
         else
           away[there >> 6] |= UINT64_C(1) << (there & 63);
       }
-      if (!plain && e->problem->has_live) e->first_transfer[tensor] = e->scalars->transfer_count;
+      if (!plain && e->live) e->first_transfer[tensor] = e->scalars->transfer_count;
       for (uint32_t w = 0; w < e->masks; w++)
         for (; away[w]; away[w] &= away[w] - 1, holds++)
           if (!join(e, tensor, device, w * 64 + (uint32_t)__builtin_ctzll(away[w]), touched, plain)) return false;
     }
-    if (!plain && e->problem->has_live) e->holds[tensor] = holds;
+    if (!plain && e->live) e->holds[tensor] = holds;
   }
-  if (!plain && e->problem->has_live) release_inputs(e, n, device);
+  if (!plain && e->live) release_inputs(e, n, device);
   return true;
 }
 
@@ -319,7 +319,7 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
         time = (int64_t)floor(us * factor * 1e6 + 0.5) + dispatch;
       }
     }
-    if (p->has_live)
+    if (e->live)
       for (uint32_t t = p->graph->first_tensor[n]; t < p->graph->first_tensor[n + 1]; t++)
         hold(e, device, p->graph->live[t]);
     if (e->log_transfers) e->step_sequence[n] = e->all_starts++;

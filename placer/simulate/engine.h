@@ -61,6 +61,7 @@ struct tfc_engine {
   uint32_t *rank;                         // [node]
   uint32_t *by_rank;                      // [node_count]
   const uint32_t *rank_now, *by_rank_now; // what counts: the problem's or its own
+  bool live;                              // live bytes are counted
   bool plain;                             // no live bytes, no occupancy, no slowdown
   bool lean;                              // plain, fewer than 64 devices, every transfer on a wire, every end on a leaf
   bool apart;                             // no transfer takes no time
@@ -136,7 +137,8 @@ struct tfc_engine {
 
 #define TFC_ENGINE_TRANSFER (UINT32_C(1) << 31)
 
-TFC_MUST_USE tfc_status tfc_engine_init(struct tfc_engine *engine, const struct tfc_problem *problem);
+// `live`: count live bytes (`has_live` in problem.h); the times are the same without.
+TFC_MUST_USE tfc_status tfc_engine_init(struct tfc_engine *engine, const struct tfc_problem *problem, bool live);
 void tfc_engine_deinit(struct tfc_engine *engine);
 // Sets devices from units and the rank; false: a unit is where it cannot run.
 bool tfc_engine_place(struct tfc_engine *engine, const tfc_device_id *unit_device, const uint32_t *rank);

@@ -51,11 +51,11 @@ static tfc_status make_pace(struct tfc_engine *e) {
   return NULL;
 }
 
-tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
-  *e = (struct tfc_engine){.problem = p};
+tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p, bool live) {
+  *e = (struct tfc_engine){.problem = p, .live = live};
   const size_t nodes = p->node_count, devices = p->device_count, wires = p->wire_count + 1;
-  const size_t live = p->has_live ? p->tensor_count : 0;
-  e->plain = !p->has_live && !p->has_occupancy && !p->has_slowdown;
+  const size_t held = live ? p->tensor_count : 0;
+  e->plain = !live && !p->has_occupancy && !p->has_slowdown;
   e->masks = (uint32_t)(devices + 63) / 64;
   size_t bits = nodes;
   do { // one level of words for each factor of 64
@@ -63,7 +63,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
     bits = (bits + 63) / 64;
     e->words += (uint32_t)bits;
   } while (bits > 1);
-  e->lean = e->plain && devices <= NOWHERE, e->inbox = !p->has_live && p->has_occupancy && devices <= NOWHERE;
+  e->lean = e->plain && devices <= NOWHERE, e->inbox = !live && p->has_occupancy && devices <= NOWHERE;
   e->apart = e->wired = true;
   for (size_t i = 0; i < devices * devices; i++) {
     if (!p->pair[i].linked) continue;
@@ -85,8 +85,8 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p) {
   size_t tail = carve(&at, wires, sizeof *e->wire_tail), wire_busy = carve(&at, wires, sizeof *e->wire_busy);
   size_t root = carve(&at, devices, sizeof *e->heap_root), class = carve(&at, devices, sizeof *e->class_busy);
   size_t inbox = carve(&at, devices, sizeof *e->inbox_head), inbox_tail = carve(&at, devices, sizeof *e->inbox_tail);
-  size_t holds = carve(&at, live, sizeof *e->holds), memory = carve(&at, devices, sizeof *e->memory);
-  size_t peak = carve(&at, devices, sizeof *e->peak), first_transfer = carve(&at, live, sizeof *e->first_transfer);
+  size_t holds = carve(&at, held, sizeof *e->holds), memory = carve(&at, devices, sizeof *e->memory);
+  size_t peak = carve(&at, devices, sizeof *e->peak), first_transfer = carve(&at, held, sizeof *e->first_transfer);
   e->block_size = (at + 63) & ~(size_t)63;
   e->block = aligned_alloc(64, e->block_size);
   e->device = calloc(nodes + 4, sizeof *e->device);
@@ -176,7 +176,7 @@ void tfc_engine_begin(struct tfc_engine *e) {
 
 bool tfc_engine_save(struct tfc_engine *e, struct tfc_engine_save *save) {
   struct tfc_engine_scalars *s = e->scalars;
-  if (!e->problem->has_live)
+  if (!e->live)
     while (s->transfer_low < s->transfer_count && e->transfers.data[s->transfer_low].next == TFC_ENGINE_OVER)
       s->transfer_low++;
   size_t count = s->transfer_count - s->transfer_low;

@@ -9,9 +9,10 @@
 struct tfc_simulator {
   const struct tfc_problem *problem;
   struct tfc_engine engine;
-  uint64_t *memory; // [device]
-  uint32_t *mark;   // [device] the last net that visited it
-  int64_t *load;    // [device]
+  struct tfc_engine quick; // without live bytes, where they cannot matter and nobody asks for them; block NULL: none
+  uint64_t *memory;        // [device]
+  uint32_t *mark;          // [device] the last net that visited it
+  int64_t *load;           // [device]
 };
 
 tfc_status tfc_simulator_create(const struct tfc_problem *p, struct tfc_simulator **out) {
@@ -23,7 +24,8 @@ tfc_status tfc_simulator_create(const struct tfc_problem *p, struct tfc_simulato
   sim->mark = calloc(p->device_count, sizeof *sim->mark);
   sim->load = calloc(p->device_count, sizeof *sim->load);
   if (!sim->memory || !sim->mark || !sim->load) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
-  TFC_TRY(s, tfc_engine_init(&sim->engine, p));
+  TFC_TRY(s, tfc_engine_init(&sim->engine, p, p->has_live));
+  if (p->has_live && !p->live_matters) TFC_TRY(s, tfc_engine_init(&sim->quick, p, false));
   *out = sim, sim = NULL;
 out:
   tfc_simulator_free(sim);
@@ -33,6 +35,7 @@ out:
 void tfc_simulator_free(struct tfc_simulator *sim) {
   if (!sim) return;
   tfc_engine_deinit(&sim->engine);
+  tfc_engine_deinit(&sim->quick);
   free(sim->memory), free(sim->mark), free(sim->load);
   free(sim);
 }
@@ -95,7 +98,7 @@ static void simulate_throughput(struct tfc_simulator *sim, const tfc_device_id *
 void tfc_simulate(struct tfc_simulator *sim, const tfc_device_id *device, const uint32_t *rank, int64_t cutoff,
                   struct tfc_verdict *out) {
   const struct tfc_problem *p = sim->problem;
-  struct tfc_engine *e = &sim->engine;
+  struct tfc_engine *e = sim->quick.block && !out->memory ? &sim->quick : &sim->engine;
   *out = (struct tfc_verdict){.value = TFC_TIME_MAX, .busy = out->busy, .memory = out->memory};
   if (p->objective == TFC_OBJECTIVE_THROUGHPUT) {
     simulate_throughput(sim, device, cutoff, out);
@@ -106,7 +109,7 @@ void tfc_simulate(struct tfc_simulator *sim, const tfc_device_id *device, const 
   tfc_engine_stop stop = tfc_engine_run(e, cutoff, UINT32_MAX);
   if (stop == TFC_ENGINE_NO_LINK) return;
   static_memory(sim, device);
-  for (uint32_t d = 0; p->has_live && d < p->device_count; d++) sim->memory[d] += e->peak[d];
+  for (uint32_t d = 0; e->live && d < p->device_count; d++) sim->memory[d] += e->peak[d];
   settle_memory(sim, out);
   out->legal = true;
   if (stop == TFC_ENGINE_CUT) {

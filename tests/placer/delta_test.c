@@ -77,6 +77,57 @@ static void test_large(void **state) {
     instance_free(&i);
   }
 }
+// Where every device could hold everything at once, live bytes are not counted while searching: values are those of a
+// machine whose memory is one byte too small for that. Who asks for peaks gets the same from both.
+static void test_live_that_cannot_matter(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 200 / SHARE; number++) {
+    struct tfc_random r;
+    struct tfc_problem *tight = NULL;
+    struct tfc_simulator *sim[2] = {NULL};
+    struct tfc_machine *m = NULL;
+    struct tfc_link link = tfc_link_default();
+    uint64_t memory[8], all = 0;
+    tfc_random_init(&r, 31000 + number);
+    link.latency_us = 1, link.bandwidth = 1e8;
+    struct instance i =
+        random_instance(&r, 5 + (uint32_t)pick(&r, 60), 1 + (uint32_t)pick(&r, 4), RICH_LIVE, TFC_OBJECTIVE_STEP);
+    const uint32_t devices = i.problem->device_count;
+    if (!i.problem->has_live) { // no edges
+      instance_free(&i);
+      continue;
+    }
+    for (uint32_t n = 0; n < i.graph->node_count; n++) all += i.graph->memory[n];
+    for (uint32_t t = 0; t < i.graph->tensor_count; t++) all += i.graph->live[t];
+    for (uint32_t d = 0; d < devices; d++) memory[d] = all;
+    tfc_problem_free(i.problem), tfc_machine_free(i.machine);
+    i.machine = even_machine(devices, memory, &link);
+    memory[devices - 1]--;
+    m = even_machine(devices, memory, &link);
+    MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+    MUST(tfc_problem_create(i.graph, m, TFC_OBJECTIVE_STEP, &tight));
+    assert_true(!i.problem->live_matters && tight->live_matters);
+    const char *differs = walk(&r, &i);
+    if (differs) fail_msg("case %llu: %s", (unsigned long long)number, differs);
+    for (int k = 0; k < 2; k++) MUST(tfc_simulator_create(k ? tight : i.problem, &sim[k]));
+    for (int turn = 0; turn < 10; turn++) {
+      tfc_device_id device[128];
+      uint64_t peak[2][8];
+      random_devices(&r, i.problem, device);
+      struct tfc_verdict quick = {0}, of[2] = {{.memory = peak[0]}, {.memory = peak[1]}};
+      tfc_simulate(sim[0], device, NULL, TFC_TIME_MAX, &quick);
+      for (int k = 0; k < 2; k++) tfc_simulate(sim[k], device, NULL, TFC_TIME_MAX, &of[k]);
+      assert_memory_equal(peak[0], peak[1], devices * sizeof *peak[0]);
+      assert_true(quick.legal && quick.feasible && of[0].feasible);
+      assert_true(quick.value == of[1].value && of[0].value == of[1].value);
+      assert_true(quick.transfers == of[1].transfers && quick.transfer_bytes == of[1].transfer_bytes);
+    }
+    for (int k = 0; k < 2; k++) tfc_simulator_free(sim[k]);
+    tfc_problem_free(tight);
+    tfc_machine_free(m);
+    instance_free(&i);
+  }
+}
 static void test_throughput(void **state) {
   (void)state;
   run_walks(1500, TFC_OBJECTIVE_THROUGHPUT, 12);
@@ -84,6 +135,7 @@ static void test_throughput(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_there_and_back),
-                                     cmocka_unit_test(test_large), cmocka_unit_test(test_throughput)};
+                                     cmocka_unit_test(test_large), cmocka_unit_test(test_live_that_cannot_matter),
+                                     cmocka_unit_test(test_throughput)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
