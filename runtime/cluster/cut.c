@@ -8,6 +8,7 @@
 #include "runtime/graph/import.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/graph/wire.h"
+#include "runtime/ops/reference.h"
 #include "runtime/pass/frames.h"
 
 static bool same(struct tfc_output a, struct tfc_output b) {
@@ -123,19 +124,6 @@ static void name_output(const struct tfc_graph *g, struct tfc_output o, struct t
     tfc_text_add(out, name);
 }
 
-// Is the tensor a variable's own memory? A later operation may write to it while the message is sent.
-static bool may_change(const struct tfc_graph *g, struct tfc_output o) {
-  while (o.index >= 0 && !tfc_dtype_is_ref(tfc_output_dtype(g, o))) {
-    const struct tfc_node *n = &g->nodes[o.node];
-    const tfc_op_role role = tfc_node_role(n);
-    const bool hands_on = n->def && (n->def->flags & (TFC_OP_VIEW | TFC_OP_SWITCH | TFC_OP_ENTER | TFC_OP_EXIT) ||
-                                     role == TFC_ROLE_IDENTITY || role == TFC_ROLE_PASSES);
-    if (!hands_on || !n->input_count) return false;
-    o = tfc_node_inputs(g, n)[0];
-  }
-  return o.index >= 0;
-}
-
 static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends, struct tfc_text *out) {
   const struct tfc_graph *g = cut->graph;
   const struct tfc_cut_edge *e = &cut->edges.data[number];
@@ -167,7 +155,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
       tfc_attr_string("recv_device", tfc_str_from(tfc_cluster_task_name(cut->spec, e->to, to))),
       tfc_attr_int("_edge", number),
       tfc_attr_int("_peer", sends ? e->to : e->from),
-      tfc_attr_bool("_copies", sends && may_change(g, e->source)),
+      tfc_attr_bool("_copies", sends && tfc_output_may_change(g, e->source)),
   };
   if (!sends) receive_name(number, name);
   tfc_graph_put_new_node(&(struct tfc_new_node){.op = sends ? "_Send" : "_Recv",

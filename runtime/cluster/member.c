@@ -207,6 +207,24 @@ static tfc_status take_tensor(struct tfc_member *t, struct tfc_message *m) {
   return s;
 }
 
+// --- Collective operations -------------------------------------------------------------------------------------------
+static tfc_status send_collective(struct tfc_collective_wire *wire, uint32_t to, const struct tfc_collective_head *head,
+                                  tfc_str rest, struct tfc_buffer *body, uint64_t size) {
+  struct tfc_message *m = NULL;
+  if (rest.size > TFC_MESSAGE_MOST_HEAD - sizeof *head)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "a group of collective operations with too many members");
+  TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_COLLECTIVE, head, sizeof *head, rest, &m));
+  if (size) tfc_buffer_retain(m->body = body), m->body_size = size;
+  return tfc_member_send(((struct tfc_member_wire *)(void *)wire)->member, to, m);
+}
+
+static tfc_status connect_collectives(struct tfc_member *t) {
+  TFC_RETURN_IF_ERROR(tfc_collectives_of(t->resources, &t->collectives));
+  t->wire = (struct tfc_member_wire){{.rank = t->rank, .count = t->count, .send = send_collective}, t};
+  tfc_collectives_connect(t->collectives, &t->wire.base);
+  return NULL;
+}
+
 static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
   tfc_str rest;
   switch (m->kind) {
@@ -264,6 +282,11 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
     struct tfc_head_ended h;
     TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
     return take_ended(t, m->peer, &h);
+  }
+  case TFC_KIND_COLLECTIVE: {
+    struct tfc_collective_head h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
+    return tfc_collectives_take(t->collectives, m->peer, &h, rest, m->body, m->body_size);
   }
   default: return tfc_status_make(TFC_INVALID_ARGUMENT, "a message of the unknown kind %u", m->kind);
   }
@@ -399,6 +422,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   TFC_TRY(s, tfc_meeting_create(t->resources, &t->meeting));
   t->meeting->base.send = tfc_serve_send;
   t->meeting->owner = t;
+  TFC_TRY(s, connect_collectives(t));
   describe_self(t);
   tfc_member_note(t, "joined");
   if (pthread_create(&t->progress, NULL, progress, t) != 0)
@@ -422,6 +446,7 @@ void tfc_member_free(struct tfc_member *t) {
   if (t->progress_started) pthread_join(t->progress, NULL);
   tfc_transport_close(t->transport);
   tfc_meeting_free(t->meeting);
+  tfc_collectives_release(t->collectives);
   tfc_resources_free(t->resources);
   for (size_t i = 0; i < t->gatherings.count; i++) free(t->gatherings.data[i].who);
   for (size_t i = 0; i < t->released.count; i++) free(t->released.data[i]);

@@ -9,6 +9,7 @@
 #include "runtime/cluster/member.h"
 #include "runtime/cluster/messages.h"
 #include "runtime/cluster/rendezvous.h"
+#include "runtime/ops/collective.h"
 
 struct tfc_peer { // another task, by rank; after joining, only the progress thread writes the fields marked so
   struct tfc_head_hello hello;
@@ -44,6 +45,10 @@ struct tfc_running { // a step of another client, part of which runs here
 };
 struct tfc_served;
 struct tfc_cluster_queues;
+struct tfc_member_wire { // of collective operations
+  struct tfc_collective_wire base;
+  struct tfc_member *member;
+};
 struct tfc_member {
   const struct tfc_cluster_spec *spec;
   struct tfc_transport *transport;
@@ -52,6 +57,8 @@ struct tfc_member {
   uint32_t rank, count;
   struct tfc_resources *resources;
   struct tfc_meeting *meeting;
+  struct tfc_collectives *collectives;
+  struct tfc_member_wire wire;
   pthread_t progress;
   bool progress_started;
   _Atomic bool stop;

@@ -6,18 +6,19 @@
 #include "runtime/transport/transport.h"
 
 #define TFC_MESSAGE_KINDS(X)                                                                                           \
-  X(HELLO, "hello")     /* to task 0, when a task joins: who it is */                                                  \
-  X(WELCOME, "welcome") /* of task 0, about every task: all are there */                                               \
-  X(PING, "ping")       /* that it lives, and what it did last */                                                      \
-  X(GRAPH, "graph")     /* a client's part of a graph: text of its execution; body: GraphDef */                        \
-  X(PLAN, "plan")       /* what to run of it: names of feeds, fetches and targets */                                   \
-  X(RUN, "run")         /* a step of a plan */                                                                         \
-  X(TENSOR, "tensor")   /* along an edge, fed or fetched; body: elements */                                            \
-  X(DONE, "done")       /* how a task's part of a step ended */                                                        \
-  X(ABORT, "abort")     /* a step that somebody gave up */                                                             \
-  X(BARRIER, "barrier") /* to task 0: a script has come to it */                                                       \
-  X(RELEASE, "release") /* of task 0: all have */                                                                      \
-  X(ENDED, "ended")     /* a task's script has ended */
+  X(HELLO, "hello")           /* to task 0, when a task joins: who it is */                                            \
+  X(WELCOME, "welcome")       /* of task 0, about every task: all are there */                                         \
+  X(PING, "ping")             /* that it lives, and what it did last */                                                \
+  X(GRAPH, "graph")           /* a client's part of a graph: text of its execution; body: GraphDef */                  \
+  X(PLAN, "plan")             /* what to run of it: names of feeds, fetches and targets */                             \
+  X(RUN, "run")               /* a step of a plan */                                                                   \
+  X(TENSOR, "tensor")         /* along an edge, fed or fetched; body: elements */                                      \
+  X(DONE, "done")             /* how a task's part of a step ended */                                                  \
+  X(ABORT, "abort")           /* a step that somebody gave up */                                                       \
+  X(BARRIER, "barrier")       /* to task 0: a script has come to it */                                                 \
+  X(RELEASE, "release")       /* of task 0: all have */                                                                \
+  X(ENDED, "ended")           /* a task's script has ended */                                                          \
+  X(COLLECTIVE, "collective") /* of collective operations (runtime/ops/collective.h) */
 
 enum tfc_message_kind {
 #define KIND(name, text) TFC_KIND_##name,

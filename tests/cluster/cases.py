@@ -457,3 +457,148 @@ def steps_together(job, task, cluster):
     entries = init(task == 0)
     entries += [together(*[run(targets=[add], check=False) for _ in range(4)]) for _ in range(5)]
     return entries + [barrier("all"), run([total])]
+
+
+# --- Collective operations -------------------------------------------------------------------------------------------
+raw = tf.raw_ops
+
+
+def reduced(value, size, instance, group=1, merge_op="Add", final_op="Id"):
+    return raw.CollectiveReduceV2(input=value, group_size=size, group_key=group, instance_key=instance, ordering_token=[],
+                                  merge_op=merge_op, final_op=final_op)
+
+
+def on_worker(task, device=0):
+    return v1.device("/job:worker/replica:0/task:%d/device:CPU:%d" % (task, device))
+
+
+def own_init(task):
+    return [run(targets=[v1.global_variables_initializer()]), barrier("initialised")]
+
+
+@case({"worker": 3})
+def collective_kinds(job, task, cluster):
+    """Every kind, of several types and sizes; larger ones in pieces."""
+    with on_worker(task):
+        small = v1.placeholder(tf.float32, [2, 3], "small")
+        large = v1.placeholder(tf.float32, [7001], "large")
+        whole = tf.cast(large[:5] * 100, tf.int32)
+        fetches = [reduced(small, 3, 1), reduced(small, 3, 2, final_op="Div"), reduced(small, 3, 3, merge_op="Mul"),
+                   reduced(small, 3, 4, merge_op="Min"), reduced(large, 3, 5, merge_op="Max"), reduced(large, 3, 6),
+                   reduced(large, 3, 7, final_op="Div"), reduced(whole, 3, 8), reduced(whole, 3, 9, merge_op="Max"),
+                   reduced(tf.cast(large, tf.float64), 3, 10),
+                   reduced(tf.zeros([0, 4]), 3, 11)]
+        fetches = [f[::97] if f.shape[0] == 7001 else f for f in fetches]
+        gathered = raw.CollectiveGatherV2(input=small, group_size=3, group_key=1, instance_key=20, ordering_token=[])
+        if task == 1:
+            sent = raw.CollectiveBcastSendV2(input=small * 2, group_size=3, group_key=1, instance_key=21)
+            old = raw.CollectiveBcastSend(input=small - 1, group_size=3, group_key=1, instance_key=22, shape=[2, 3])
+        else:
+            sent = raw.CollectiveBcastRecvV2(group_size=3, group_key=1, instance_key=21, shape=[2, 3], T=tf.float32)
+            old = raw.CollectiveBcastRecv(group_size=3, group_key=1, instance_key=22, shape=[2, 3], T=tf.float32)
+        oldest = raw.CollectiveReduce(input=small, group_size=3, group_key=1, instance_key=23, merge_op="Add", final_op="Div",
+                                      subdiv_offsets=[0])
+        older = raw.CollectiveGather(input=small, group_size=3, group_key=1, instance_key=24, shape=[6, 3])
+        fetches += [gathered, sent, old, oldest, older]
+    return [run(fetches, {small: batch(10 * task + i, 2, 3), large: 2 + batch(100 + 10 * task + i, 7001)}) for i in range(2)]
+
+
+@case({"worker": 2})
+def collective_subgroups(job, task, cluster):
+    """Two groups of one pair, and a group of each worker alone."""
+    with on_worker(task):
+        x = v1.placeholder(tf.float32, [4], "x")
+        both = reduced(x, 2, 1, group=1)
+        other = reduced(both * (task + 1.0), 2, 1, group=2, final_op="Div")
+        alone = reduced(x, 1, 1, group=10 + task, final_op="Div")
+    return [run([both, other, alone], {x: batch(10 * task + i, 4)}) for i in range(2)]
+
+
+def mirrored(task, workers, optimizer, steps=5, fused=False, resource=True):
+    """Data parallelism without parameter servers: every worker has all variables, begins with the first one's, and adds the
+    gradients up."""
+    v1.get_variable_scope().set_use_resource(resource)
+    with on_worker(task):
+        x, y = placeholders()
+        loss = network(x, y)
+        variables = v1.trainable_variables()
+        begin = []
+        for k, v in enumerate(variables):
+            value = v.initial_value + float(task)  # other workers' own values are given up
+            if task == 0:
+                value = raw.CollectiveBcastSendV2(input=value, group_size=workers, group_key=1, instance_key=50 + k)
+            else:
+                value = raw.CollectiveBcastRecvV2(group_size=workers, group_key=1, instance_key=50 + k, shape=v.shape.as_list(), T=tf.float32)
+            begin.append(v1.assign(v, value))
+        opt = optimizer()
+        grads = [g for g, _ in opt.compute_gradients(loss)]
+        if fused:
+            flat = reduced(tf.concat([tf.reshape(g, [-1]) for g in grads], 0), workers, 1, final_op="Div")
+            means = [tf.reshape(p, g.shape) for p, g in zip(tf.split(flat, [g.shape.num_elements() for g in grads]), grads)]
+        else:
+            means = [reduced(g, workers, k + 1, final_op="Div") for k, g in enumerate(grads)]
+        train = opt.apply_gradients(zip(means, variables))
+        mean = reduced(loss, workers, 40, final_op="Div")
+    entries = own_init(task) + [run(targets=begin)]
+    for i in range(steps):
+        xs, ys = data(task + 1, i)
+        entries.append(run([loss, mean], {x: xs, y: ys}, [train]))
+    return entries + [run(variables)]
+
+
+def mirrored_case(name, workers, optimizer, **more):
+    def build(job, task, cluster):
+        return mirrored(task, workers, optimizer, **more)
+
+    build.__name__ = name
+    case({"worker": workers})(build)
+
+
+mirrored_case("collective_sgd", 2, lambda: v1.train.GradientDescentOptimizer(0.1), steps=4)  # a fifth brings a weight to nearly 0
+mirrored_case("collective_adam_three_workers", 3, lambda: v1.train.AdamOptimizer(0.01), fused=True)
+mirrored_case("collective_momentum_references", 2, lambda: v1.train.MomentumOptimizer(0.05, 0.9), resource=False)
+
+
+def multi_worker_mirrored(job, task, cluster, workers, optimizer, steps=4, hidden=8):
+    """tf.distribute's own multi-worker mirrored strategy, in graph mode."""
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        cluster, task_type="worker", task_id=task, num_accelerators={"GPU": 0}, rpc_layer="grpc")
+    strategy = v1.distribute.experimental.MultiWorkerMirroredStrategy if hasattr(
+        v1.distribute.experimental, "MultiWorkerMirroredStrategy") else tf.distribute.MultiWorkerMirroredStrategy
+    strategy = strategy(cluster_resolver=resolver)
+    x = v1.placeholder(tf.float32, [4, 3], "x")
+    y = v1.placeholder(tf.float32, [4, 1], "y")
+    with strategy.scope():
+        opt = optimizer()
+        v1.set_random_seed(1)
+        w1 = v1.get_variable("w1", [3, hidden], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=1))
+        b1 = v1.get_variable("b1", [hidden], initializer=v1.zeros_initializer())
+        w2 = v1.get_variable("w2", [hidden, 1], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=2))
+
+        def replica():
+            h = tf.tanh(tf.matmul(x, w1) + b1)
+            loss = tf.reduce_mean(tf.square(tf.matmul(h, w2) - y))
+            train = opt.minimize(loss)
+            with tf.control_dependencies([train]):
+                return tf.identity(loss)
+
+        loss = strategy.experimental_local_results(strategy.run(replica))[0]
+        mean = strategy.reduce(tf.distribute.ReduceOp.MEAN, loss, axis=None)
+        values = [tf.identity(strategy.experimental_local_results(v)[0]) for v in (w1, b1, w2)]
+    entries = own_init(task)
+    for i in range(steps):
+        xs, ys = data(task + 1, i)
+        entries.append(run([loss, mean], {x: xs, y: ys}))
+    return entries + [run(values)]
+
+
+def strategy_case(name, workers, optimizer, **more):
+    def build(job, task, cluster):
+        return multi_worker_mirrored(job, task, cluster, workers, optimizer, **more)
+
+    build.__name__ = name
+    case({"worker": workers})(build)
+
+
+strategy_case("strategy_sgd", 2, lambda: v1.train.GradientDescentOptimizer(0.1))
+strategy_case("strategy_adam_three_workers", 3, lambda: v1.train.AdamOptimizer(0.01))

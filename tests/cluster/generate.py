@@ -21,6 +21,7 @@ import tensorflow as tf
 import cases
 
 v1 = tf.compat.v1
+LEADER = "/job:worker/replica:0/task:0"  # knows who is in a group of collective operations
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -38,6 +39,7 @@ def start_servers(sizes):
     ports = iter(free_ports(sum(sizes.values())))
     spec = {job: ["127.0.0.1:%d" % next(ports) for _ in range(count)] for job, count in sizes.items()}
     config = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=4)
+    config.experimental.collective_group_leader = LEADER
     return {(job, task): v1.train.Server(spec, job_name=job, task_index=task, config=config)
             for job, count in sizes.items() for task in range(count)}
 
@@ -85,6 +87,7 @@ class Task(threading.Thread):
                 config = v1.ConfigProto(intra_op_parallelism_threads=1)
                 config.graph_options.rewrite_options.disable_meta_optimizer = True
                 config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
+                config.experimental.collective_group_leader = LEADER
                 session = v1.Session(self.target, config=config)
                 coordinator = tf.train.Coordinator(clean_stop_exception_types=(Exception,))
                 threads = []
