@@ -81,9 +81,10 @@ int place_check_algorithms(const struct tfc_program *program, const struct place
 int place_check_texts(const struct tfc_program *program, const struct place_options *options);
 int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);
 // The same for flags that need --measure-with, or exclude it.
-// The run that --resume names: 0: none, below 0: the last interrupted one. false: it is no number.
-bool place_resume(const struct place_options *options, int64_t *out);
 int place_check_elsewhere(const struct tfc_program *program, const struct place_options *options);
+// The run that --resume names. 0: there is none; below 0: the run that was interrupted last. false: the text is no
+// number.
+bool place_resume(const struct place_options *options, int64_t *out);
 
 // Whether the file begins like JSON, so that it is a placement and not a graph.
 bool place_is_json(const char *path);

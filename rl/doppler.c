@@ -286,7 +286,8 @@ static uint32_t choose_unit(struct doppler *d, enum mode mode, bool drawn, doubl
   return best;
 }
 
-// Plays one episode: fills the sample, and the weights as if the advantage were 1.
+// Plays one episode. Fills the sample, with the factor of each choice in the loss for an advantage of 1: the real
+// advantage is known only later, when the step time is, and the factors are then multiplied by it.
 static void play(struct doppler *d, enum mode mode, double exploration, const uint32_t *in_order) {
   const struct tfc_problem *p = d->r.problem;
   float log_p[64];

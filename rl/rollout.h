@@ -1,6 +1,6 @@
 // Rollout: a policy places the units of a scene one by one, each on the device with the best score. What is placed is
-// scheduled at once, so that the next unit's features include when devices become free, where tensors are, and how much
-// memory is left.
+// scheduled immediately, so that the next unit's features include when devices become free, where tensors are, and how
+// much memory is left.
 //
 //   tfc_rollout_create(scene, &r);
 //   tfc_rollout_run(r, weights, &(struct tfc_rollout_options){.temperature = 0.1, .random = &random}, device);

@@ -1,5 +1,6 @@
 // Large-neighbourhood search from the best quick heuristic: frees the units of a neighbourhood, puts them back one by
-// one on the device where the whole is best, and keeps the result unless it is worse. See placer/search/lns.c.
+// one, each on the device that makes the complete placement best, and keeps the result unless it is worse. See
+// placer/search/lns.c.
 #include "placer/search/lns.h"
 #include "placer/search/local.h"
 

@@ -75,9 +75,9 @@ uint64_t tfc_elsewhere_digest(const struct tfc_problem *problem, const struct tf
 void tfc_elsewhere_known_deinit(struct tfc_elsewhere_known *known);
 
 // resume.c
-// What the run would need to be gone on with, after each batch.
+// Stores, after each batch, what is needed to resume the run.
 TFC_MUST_USE tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *run);
-// Goes on with the run that the settings name: INVALID_ARGUMENT: it is about something else, or it is done.
+// Goes on with the run that the settings name. INVALID_ARGUMENT: that run placed another problem, or has ended.
 TFC_MUST_USE tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *run);
 // readings.c
 // Reads them in turns with the reference, stores what came, learns from it, and takes the best as the new incumbent.

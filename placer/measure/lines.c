@@ -1,5 +1,6 @@
-// Three pipes and poll. Writing waits like reading does, because a command may answer before it has read everything, or
-// read nothing at all; neither may block this process.
+// The standard input, output and error of the command are non-blocking pipes, which this process watches with poll,
+// also when it writes: a command may answer before it has read everything, or read nothing at all, and neither may
+// block this process.
 #include "placer/measure/lines.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // Devices: one const vtable per kind. The executor hands a driver prepared segments and waits on timeline semaphores;
 // it never launches node by node where shapes are static.
 //
-// Every driver passes tests/device/conformance (shapes, order of waits and signals, limits, errors).
+// Every driver passes tests/device/conformance_thread_test.c (shapes, order of waits and signals, limits, errors).
 #ifndef TFC_RUNTIME_DEVICE_DRIVER_H
 #define TFC_RUNTIME_DEVICE_DRIVER_H
 
@@ -313,7 +313,8 @@ void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain
 bool tfc_env_step_stopped(struct tfc_kernel_env *env);
 
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
-// The driver of a kind ("cpu", "emu", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the reason.
+// The driver of a kind ("cpu", "emu", "plain", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the
+// reason.
 TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);
 // Registers another driver for its kind, or replaces the plug-in's (tests). Before the first look-up.
 void tfc_driver_add(const struct tfc_device_driver *driver);

@@ -1,5 +1,6 @@
 // Execution: how a run computes. One record is passed from the command line through a job and its measuring worker into
-// every session, so that a new option needs a row here and the code that acts on it.
+// every session, so that a new choice needs a row here and the code that acts on it. (A number, like the seed, needs a
+// member, its text in execution.c, and a row in the flags of each program.)
 //
 //   struct tfc_execution how = {.rewrites = TFC_REWRITES_ALL, .seed = 1};
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .execution = how}, &session));

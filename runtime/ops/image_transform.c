@@ -107,7 +107,8 @@ static void rows(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// images [batch, height, width, channels], transforms [batch or 1, 8], size [2], the value outside (0)
+// Inputs: images [batch, height, width, channels], transforms [batch or 1, 8], size [2], and optionally a scalar, the
+// value of pixels outside of the image (default 0).
 static tfc_status transform(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *images = ctx->inputs[0], *transforms = ctx->inputs[1], *size = ctx->inputs[2];
   struct job j = {.how = *(const struct transform *)ctx->state, .images = images, .transforms = transforms};

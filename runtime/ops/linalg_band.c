@@ -12,8 +12,8 @@
 
 typedef double _Complex cplx;
 
-// superdiagonal, diagonal, subdiagonal [..., 1, m] (the last of the first and the first of the last unused), x [..., m,
-// n]
+// Inputs: superdiagonal, diagonal, subdiagonal [..., 1, m]; x [..., m, n]. The last element of the superdiagonal and
+// the first of the subdiagonal are not used.
 static tfc_status product(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[3];
   struct tfc_tensor *y = NULL;
@@ -227,8 +227,8 @@ OPS_GRADIENT(TridiagonalMatMul) {
       g_add(g, g_add(g, next_row(g, X, columns[0], true), columns[1]), next_row(g, X, columns[2], false));
   return NULL;
 }
-// The transposed system's diagonals are those of the system, moved by one; what is moved in from the other end is not
-// looked at.
+// In the transposed system the superdiagonal and the subdiagonal change places, each moved by one. The element that the
+// move brings in from the other end is not used.
 OPS_GRADIENT(TridiagonalSolve) {
   struct tfc_builder *b = g->builder;
   struct tfc_output axis = tfc_add_i32(b, -2), last = tfc_add_i32(b, -1), rows[3];

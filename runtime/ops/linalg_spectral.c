@@ -302,7 +302,7 @@ OPS_GRADIENT(SelfAdjointEigV2) {
     v.index = 1;
   }
   struct tfc_output ga = grad_matmul(g, v, false, grad_matmul(g, inside, false, v, true), false);
-  // Only the lower triangle was read.
+  // The operation reads only the lower triangle of its input, so only that has a gradient.
   ga = grad_band(g, g_add(g, ga, grad_adjoint(g, ga)), -1, 0);
   struct tfc_output half = g_mul(g, grad_const(g, ga, 0.5), grad_op1(g, "MatrixDiagPart", ga));
   g->grad_inputs[0] = grad_op2(g, "MatrixSetDiag", ga, half);

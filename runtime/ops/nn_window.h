@@ -28,7 +28,7 @@ TFC_MUST_USE tfc_status tfc_window_read(const struct tfc_graph *g, const struct 
 // Takes the window's size and stride from data: as many int32 numbers as the image has dimensions.
 TFC_MUST_USE tfc_status tfc_window_given(struct tfc_window *w, const struct tfc_tensor *size,
                                          const struct tfc_tensor *stride);
-// Dimension of the image that is spatial dimension `k` of 3 (k >= 3 - spatial), and its channels.
+// The dimension of the image that is spatial dimension `k` of 3 (k >= 3 - spatial), and the dimension of its channels.
 static inline int tfc_window_axis(const struct tfc_window *w, int k) {
   return (w->channels_first ? 2 : 1) + k - (3 - w->spatial);
 }

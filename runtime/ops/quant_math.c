@@ -89,7 +89,8 @@ static void convolve_rows(void *arg, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < df[1]; j++) {
           int64_t h = row * v->stride - v->top + i, w = column * v->stride - v->left + j;
           bool inside = h >= 0 && h < dx[1] && w >= 0 && w < dx[2];
-          // Outside there is the byte of 0, of which only 8 bits are kept where 0 is not in the range.
+          // Padding holds the quantized value of 0, cut to 8 bits as TensorFlow does. It needs more bits if 0 is not in
+          // the range of the input, and then padding minus zero_x is not 0.
           uint32_t outside = (uint32_t)(uint8_t)v->zero_x - (uint32_t)v->zero_x;
           if (!inside && outside == 0) continue;
           for (int64_t k = 0; k < dx[3]; k++) {

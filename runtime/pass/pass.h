@@ -28,8 +28,9 @@ typedef void (*tfc_shape_note)(void *arg, const struct tfc_node *node, tfc_statu
 TFC_MUST_USE tfc_status tfc_infer_shapes_noting(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                                 uint32_t override_count, tfc_shape_note note, void *arg,
                                                 struct tfc_shapes *out);
-// The same for a step in which nothing else is fed. A node that contradicts the feeds may belong to another step, or to
-// a branch that is not taken, so this is no error here: its outputs are unknown, and it fails when it runs.
+// The same for a step in which nothing but the overrides is fed. A node that contradicts the feeds may belong to
+// another step, or to a branch that is not taken, so this is no error here: its outputs are unknown, and it fails when
+// it runs.
 TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                              uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);

@@ -44,10 +44,10 @@ void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
 uint64_t tfc_cuda_fake_works(void); // kernels, copies and fills that streams have done so far
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
-// Calls against CUDA's rules so far: asking for memory or giving some back while another thread captures; waiting for,
-// asking or destroying a stream that captures; destroying a green context whose streams are there; events of one device
-// recorded on another's streams, or dated without timing; and what CUDA refuses is refused (see violation in
-// cuda_fake.c) and counted.
+// How many calls so far were against CUDA's rules: allocating or freeing memory while another thread captures; waiting
+// for, querying or destroying a stream during its capture; destroying a green context that still has streams; recording
+// an event of one device on a stream of another; asking for the time between events that were made without timing.
+// Calls that CUDA refuses are refused here too (see violation in cuda_fake.c) and counted.
 uint64_t tfc_cuda_fake_violations(void);
 uint64_t tfc_cuda_fake_green(void); // the green context that is current on this thread, 0: none
 void tfc_cuda_fake_reset(void);     // after a sticky error: a new process

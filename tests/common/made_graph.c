@@ -577,7 +577,8 @@ static void add_op(struct maker *m, const struct tfc_op_def *def) {
     if (attrs[attr_count].kind == TFC_ATTR_TYPE && first_type == TFC_FLOAT) first_type = attrs[attr_count].type;
     attr_count++;
   }
-  // How many tensors: what a graph of so few nodes can have.
+  // Lengths of lists of inputs (attributes such as N) are mostly cut to 1 to 4: a graph of so few nodes has no more
+  // tensors to give.
   for (uint32_t i = 0; i < sig->input_count; i++)
     for (uint32_t k = 0; k < attr_count && sig->inputs[i].number_attr.size; k++)
       if (tfc_str_equal(attrs[k].name, sig->inputs[i].number_attr) && attrs[k].i > MOST_LIST && !one_in(m, 8))

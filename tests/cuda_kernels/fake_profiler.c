@@ -1,4 +1,5 @@
-// libtfc_cupti.so beside fake_plugin.c's libtfc_cuda.so.
+// Built as a fake libtfc_cupti.so, in the folder of the fake libtfc_cuda.so (fake_plugin.c), so that the profiling of
+// GPUs is tested without a GPU.
 #include "tests/common/fake_watcher.h"
 
 const struct tfc_cuda_fake_watcher tfc_fake_watcher = {fake_launched, fake_ran}; // fake_plugin.c looks for it

@@ -52,7 +52,8 @@ static struct geometry draw(struct tfc_random *r, int round) {
   return g;
 }
 
-// The convolution and its two gradients of x, w and dy. With `holes` a few elements of x and dy are NaN.
+// Builds, from placeholders x, w and dy, the convolution of x with w and its gradients for x and for w. With `holes` a
+// few elements of x and dy are NaN.
 static void build(struct tfc_builder *b, const struct geometry *g, bool holes, struct tfc_output outputs[3]) {
   const int64_t k = g->channels * g->multiplier;
   const struct tfc_shape xs = TFC_SHAPE(g->batch, g->in[0], g->in[1], g->channels);

@@ -246,7 +246,8 @@ static void deadlocks_are_told(const char *devices, bool spread) {
   for (int i = 0; i < 3; i++) assert_ok(run("put", 4, NULL, NULL));
   assert_fails(run("put", 4, NULL, NULL), TFC_ABORTED, "3 elements, capacity 3");
   close_session();
-  // Two callers that wait for each other; one alone may still be helped.
+  // Two callers wait in different queues, and a third puts one element. While any step still runs, it may serve one
+  // that waits, so no deadlock is reported; it is reported when all steps that are left wait.
   open_session(devices, 3, spread);
   struct worker w[] = {{"take:0", .times = 1}, {"small_take:0", .times = 1}, {"put", 9, .times = 1}};
   callers = 3;

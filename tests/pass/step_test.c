@@ -227,7 +227,8 @@ static void test_input_functions(void **state) {
   }
 }
 
-// A queue that an initialiser fills, one that a step fills itself, one that nobody feeds: they are left alone.
+// Queues that no queue runner fills: tfc_step_infer must not say that one does. They are filled by an initialiser, by
+// the step itself, by a feed at the dequeue, or never.
 static void test_filled_queues(void **state) {
   (void)state;
   static const char text[] =

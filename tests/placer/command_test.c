@@ -258,7 +258,7 @@ static void closing_its_stdin_ends_it(void **state) {
   assert_int_equal(access(mark, F_OK), 0);
   tfc_command_stop(c);
   assert_int_equal(access(mark, F_OK), -1);
-  // One that does not care is ended, and what it started too.
+  // A command that goes on when its standard input is closed is killed, with the processes that it started.
   o = options_of(READY "sleep 1000 & echo $! >&2; sleep 1000");
   int ends[2];
   char number[32] = "", path[64];

@@ -107,8 +107,8 @@ static bool is_split(const struct tfc_problem *p, const tfc_device_id *device) {
   return true;
 }
 
-// Links that differ by pair, occupy either end or are missing; kinds, pins, limits: all splits of small graphs, for any
-// seed.
+// Small random problems: links differ by pair, occupy the sender or the receiver, or are missing; there are kinds, pins
+// and limits. Dynamic programming finds the best of all splits, whatever the seed.
 static void test_all_splits(void **state) {
   (void)state;
   uint32_t possible = 0, impossible = 0, uneven = 0;

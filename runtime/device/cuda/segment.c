@@ -296,7 +296,7 @@ struct times { // of a traced segment: marks between the operations
   struct tfc_cuda_mark *last;
 };
 
-// `node` UINT32_MAX: what was since the last mark is nobody's.
+// `node` UINT32_MAX: the time since the last mark is counted for no operation.
 static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;

@@ -8,8 +8,10 @@
 
 #include "runtime/exec/dynamic/run.h"
 
-// Limits on copies under way, because they hold memory: their number, and their share of a device's memory.
-enum { MOST_UNDER_WAY = 64, MOST_PART = 16, SPIN_NS = 20000 };
+// Copies that are under way hold memory: there are at most MOST_UNDER_WAY of them, and together they hold at most
+// 1/MOST_PART of the memory of the smaller of the two devices.
+enum { MOST_UNDER_WAY = 64, MOST_PART = 16 };
+enum { SPIN_NS = 20000 };
 static const int64_t patience_ns = 1000000000;
 
 typedef tfc_status allocate_fn(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out);

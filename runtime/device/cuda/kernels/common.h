@@ -12,7 +12,8 @@
 // A prepare function that says no: the next row is asked, or the host runs the op and reports why.
 #define TFC_CUDA_DECLINE(...) return tfc_status_make(TFC_UNIMPLEMENTED, __VA_ARGS__)
 
-// State of a row in the plan's arena, zeroed.
+// Declares `name`, the state that a row of the kernel table keeps for one operation: zeroed, in the plan's arena.
+// Returns from the prepare function if memory is out.
 #define TFC_CUDA_STATE(p, type, name)                                                                                  \
   type *name = TFC_ARENA_NEW((p)->base->arena, type);                                                                  \
   if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                          \
