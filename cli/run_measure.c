@@ -36,7 +36,12 @@ struct measurement {
   struct tfc_plan *plan;
   double *times_us; // [steps]
   uint32_t taken;
-  int64_t warmup; // steps that are not timed
+  // GPUs: every step is traced, so that their work decides how long it took. Some are not, to see what tracing costs.
+  bool traces;
+  double *host_us, *plain_us; // [steps] by the host's clock: of traced and of untraced steps
+  uint32_t plain;
+  uint32_t untrusted; // steps whose records could not be used: their time is the host's
+  int64_t warmup;     // steps that are not timed
   struct tfc_collector *collector;
   struct tfc_store *store; // with --profile
   bool interrupted;
@@ -172,16 +177,43 @@ static void release_results(struct measurement *m) {
   for (uint32_t i = 0; m->results && i < m->step.fetch_count; i++) tfc_tensor_release(&m->results[i]);
 }
 
-static tfc_status one_step(struct measurement *m, bool warmup) {
-  bool profiled = m->setup->options->profile;
+// The profile of a step that was traced. Its time is that of the devices' work.
+static tfc_status take_profile(struct measurement *m, double *us) {
+  enum { MOST_KEPT = 16 }; // without --profile they only say what fallbacks cost
+  const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
+  const bool stored = m->setup->options->profile, by_profiler = tfc_collector_has_profiler(m->collector);
+  struct tfc_step_profile profile = {0};
+  tfc_status s = tfc_collector_drain(m->collector, &names, NULL, &profile);
+  if (s && !stored && tfc_status_code(s) == TFC_ABORTED) { // nobody asked for records
+    if (!m->untrusted++) tfc_say("a step is timed by the host's clock: %s", tfc_status_message(s));
+    tfc_status_free(s);
+    tfc_step_profile_deinit(&profile);
+    m->traces = tfc_collector_has_profiler(m->collector);
+    return NULL;
+  }
+  if (s) return s;
+  if (by_profiler) *us = 1e-3 * (double)profile.duration_ns;
+  if ((stored || m->profiles.count < MOST_KEPT) && tfc_array_push(&m->profiles, profile)) return NULL;
+  tfc_step_profile_deinit(&profile);
+  return stored ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
+static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
   struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(0)};
   if (profiled) {
     tfc_collector_reset(m->collector);
     options.trace = tfc_collector_sink(m->collector);
+  } else if (m->collector) {
+    TFC_RETURN_IF_ERROR(tfc_collector_rest(m->collector));
   }
   release_results(m);
   TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
-  if (!profiled) return NULL;
+  double us = tfc_plan_last_step_us(m->plan);
+  if (!profiled) {
+    if (warmup) return NULL;
+    *(m->traces ? &m->plain_us[m->plain++] : &m->times_us[m->taken++]) = us;
+    return NULL;
+  }
   const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
   struct tfc_step_profile profile = {0};
   if (warmup) { // shows how large the records are, and whether they are valid
@@ -190,10 +222,10 @@ static tfc_status one_step(struct measurement *m, bool warmup) {
     tfc_step_profile_deinit(&profile);
     return NULL;
   }
-  TFC_RETURN_IF_ERROR(tfc_collector_drain(m->collector, &names, NULL, &profile));
-  if (tfc_array_push(&m->profiles, profile)) return NULL;
-  tfc_step_profile_deinit(&profile);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  m->host_us[m->taken] = us;
+  TFC_RETURN_IF_ERROR(take_profile(m, &us));
+  m->times_us[m->taken++] = us;
+  return NULL;
 }
 
 // Runs the warm-up steps: as many as asked for, and more until every device that captures its segments has captured
@@ -206,24 +238,47 @@ static int64_t warmup_of(const struct measurement *m) {
   return captures && o->warmup <= TFC_RUNS_BEFORE_CAPTURE ? TFC_RUNS_BEFORE_CAPTURE + 1 : o->warmup;
 }
 
+static bool has_own(const struct measurement *m) { // a device that works on its own
+  bool any = false;
+  for (uint32_t d = 0; d < m->setup->devices.count; d++) any |= m->setup->devices.devices[d]->driver->on_its_own;
+  return any;
+}
+
+// With --profile every step is traced. Else, on GPUs, all but some blocks among the first, which show what tracing
+// costs.
+static bool is_traced(const struct measurement *m, int64_t step) {
+  enum { BLOCK = 5, LEAST = 4 * BLOCK, MOST = 8 * BLOCK };
+  const struct run_options *o = m->setup->options;
+  if (!m->traces || o->profile || o->steps < LEAST || step < 0 || step >= MOST) return m->traces;
+  return step / BLOCK % 2 == 0;
+}
+
+// What tracing adds to a step by the host's clock; NaN: not known.
+static double trace_overhead(const struct measurement *m) {
+  if (!m->plain || !m->taken) return NAN;
+  return tfc_quartiles_of(m->host_us, m->taken).median / tfc_quartiles_of(m->plain_us, m->plain).median - 1;
+}
+
 static tfc_status run_steps(struct measurement *m) {
   const struct run_options *o = m->setup->options;
   m->warmup = warmup_of(m);
   int64_t total = m->warmup + o->steps;
   m->times_us = calloc((size_t)o->steps + 1, sizeof *m->times_us);
-  if (!m->times_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (o->profile) {
+  m->host_us = calloc((size_t)o->steps + 1, sizeof *m->host_us);
+  m->plain_us = calloc((size_t)o->steps + 1, sizeof *m->plain_us);
+  if (!m->times_us || !m->host_us || !m->plain_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (o->profile || has_own(m)) {
     TFC_RETURN_IF_ERROR(
         tfc_collector_create(m->setup->devices.count, 4096 + 2 * (size_t)m->setup->graph->node_count, &m->collector));
     TFC_RETURN_IF_ERROR(tfc_collector_watch(m->collector, &m->setup->devices));
+    m->traces = o->profile || tfc_collector_has_profiler(m->collector);
   }
   tfc_progress_begin("run");
   for (int64_t i = 0; i < total; i++) {
     if (atomic_load(tfc_program_cancel()))
       return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
-    TFC_RETURN_IF_ERROR(one_step(m, i < m->warmup));
-    if (i >= m->warmup) m->times_us[m->taken++] = tfc_plan_last_step_us(m->plan);
+    TFC_RETURN_IF_ERROR(one_step(m, i < m->warmup, is_traced(m, i - m->warmup)));
   }
   tfc_progress_end("%lld steps after %lld of warm-up", (long long)o->steps, (long long)m->warmup);
   return NULL;
@@ -258,16 +313,23 @@ static tfc_status list_fallbacks(const struct measurement *m, json_t *document) 
   if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   (void)tfc_plan_fallbacks(m->plan, list, count);
   json_t *rows = json_array();
-  if (count && !document) printf("%u operations ran on the host for want of a kernel:\n", count);
+  uint32_t on_host = 0;
+  for (uint32_t i = 0; i < count; i++) on_host += !list[i].on_device;
+  if (on_host && !document) printf("%u operations ran on the host for want of a kernel:\n", on_host);
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_node *n = &m->setup->graph->nodes[list[i].node];
     const char *device = m->setup->devices.devices[list[i].device]->info.name;
     double us = cost_of(m, &list[i]);
     char text[32];
     if (document)
-      json_array_append_new(rows, json_pack("{s:s%, s:s%, s:s, s:s, s:o}", "node", n->name.data, n->name.size, "op",
-                                            n->op.data, n->op.size, "device", device, "reason", list[i].reason,
+      json_array_append_new(rows, json_pack("{s:s%, s:s%, s:s, s:s, s:s, s:o}", "node", n->name.data, n->name.size,
+                                            "op", n->op.data, n->op.size, "device", device, "runs",
+                                            list[i].on_device ? "plain kernel" : "host", "reason", list[i].reason,
                                             "median_us", cli_json_number(us)));
+    else if (list[i].on_device)
+      printf("%.*s (%.*s) of %s%s%s runs by a plainer kernel, because a library declined: %s\n", TFC_STR_ARG(n->name),
+             TFC_STR_ARG(n->op), device, isfinite(us) ? ", " : "", isfinite(us) ? tfc_show_us(text, us) : "",
+             list[i].reason);
     else
       printf("  %.*s (%.*s) of %s%s%s: %s\n", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), device,
              isfinite(us) ? ", " : "", isfinite(us) ? tfc_show_us(text, us) : "", list[i].reason);
@@ -277,6 +339,36 @@ static tfc_status list_fallbacks(const struct measurement *m, json_t *document) 
     json_object_set_new(document, "fallbacks", rows);
   else
     json_decref(rows);
+  return NULL;
+}
+
+// What timed the steps, and what that costs; where it is over 2 %, the untraced time stands beside it.
+static tfc_status add_timer(const struct measurement *m, json_t *document) { // NULL: as text
+  const double overhead = trace_overhead(m);
+  const char *timer = m->collector ? tfc_collector_timer(m->collector) : NULL,
+             *colon = timer ? strchr(timer, ':') : NULL;
+  if (!timer) return NULL;
+  // Events are used only where records were asked for: they would change the step.
+  const bool by_host = !m->setup->options->profile && !m->traces;
+  char *text = by_host ? tfc_format("the host's clock%s", colon ? colon : "") : tfc_format("%s", timer);
+  if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  const struct tfc_quartiles plain = tfc_quartiles_of(m->plain_us, m->plain);
+  char a[32];
+  if (document) {
+    json_object_set_new(document, "timer", json_string(text));
+    json_object_set_new(document, "trace_overhead", cli_json_number(overhead));
+    if (m->plain)
+      json_object_set_new(document, "untraced",
+                          json_pack("{s:o, s:i}", "median_us", cli_json_number(plain.median), "steps", (int)m->plain));
+    if (m->untrusted) json_object_set_new(document, "untrusted_steps", json_integer(m->untrusted));
+  } else if (by_host || m->plain) {
+    printf("timed by %s", text);
+    if (isfinite(overhead)) printf("; tracing costs %.1f %% of a step", 100 * overhead);
+    if (overhead > 0.02)
+      printf(" (untraced, by the host's clock: median %s of %u)", tfc_show_us(a, plain.median), m->plain);
+    printf("\n");
+  }
+  free(text);
   return NULL;
 }
 
@@ -302,14 +394,13 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       "{s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}, s:i, s:i, s:o, s:o}", "graph", cli_json_string(o->graph),
       "step", "median_us", cli_json_number(q.median), "q1_us", cli_json_number(q.q1), "q3_us", cli_json_number(q.q3),
       "p50_us", cli_json_number(q.median), "p95_us", cli_json_number(quantile(m->times_us, m->taken, 0.95)), "p99_us",
-      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)m->taken, "warmup", (int)m->warmup, "label",
-      label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count, "devices", devices, "fetched",
-      fetched);
+      cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)(m->taken + m->plain), "warmup",
+      (int)m->warmup, "label", label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count,
+      "devices", devices, "fetched", fetched);
   if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (run > 0) json_object_set_new(document, "run", json_integer(run));
   if (run_math(m->setup)) json_object_set_new(document, "gpu_math", json_string(run_math(m->setup)));
-  const char *timer = m->collector ? tfc_collector_timer(m->collector) : NULL;
-  if (timer) json_object_set_new(document, "timer", json_string(timer));
+  TFC_RETURN_IF_ERROR(add_timer(m, document));
   tfc_status listed = list_fallbacks(m, document);
   if (listed) {
     json_decref(document);
@@ -593,6 +684,7 @@ tfc_status run_measure(struct run_setup *setup) {
     TFC_TRY(s, print_json(&m, q, run));
   } else {
     print_text(&m, q);
+    TFC_TRY(s, add_timer(&m, NULL));
     TFC_TRY(s, list_fallbacks(&m, NULL));
   }
 out:
@@ -604,7 +696,8 @@ out:
   tfc_array_free(&m.profiles);
   tfc_collector_free(m.collector);
   tfc_plan_free(m.plan);
-  free(m.values), free(m.results), free(m.feeds), free(m.feed_shapes), free(m.times_us);
+  free(m.values), free(m.results), free(m.feeds), free(m.feed_shapes);
+  free(m.times_us), free(m.host_us), free(m.plain_us);
   free(m.files), free(m.targets), free(m.inits), free(m.given);
   tfc_step_spec_deinit(&m.step);
   return s;

@@ -50,7 +50,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   if (o->placement) TFC_TRY(s, tfc_placed_read(o->placement, setup.graph, &placed));
   const char *devices = o->devices ? o->devices : placed.devices ? placed.devices : "cpu:0";
   TFC_TRY(s, limit_threads(o->execution.threads));
-  if (o->profile) tfc_gpu_profiler_prepare(devices);
+  tfc_gpu_profiler_prepare(devices);
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &setup.devices));
   if (setup.devices.note) tfc_say("%s", setup.devices.note);
   if (o->placement) TFC_TRY(s, tfc_placed_assign(&placed, &setup.devices, &setup.placement, &setup.order));

@@ -26,6 +26,8 @@ struct tfc_device_set;
 TFC_MUST_USE tfc_status tfc_collector_watch(struct tfc_collector *collector, const struct tfc_device_set *set);
 // "CUPTI", or "CUDA events: why"; NULL: no asynchronous device
 const char *tfc_collector_timer(const struct tfc_collector *collector);
+// Whether a GPU profiler times operations now: tracing changes nothing else about a step then, as events do.
+bool tfc_collector_has_profiler(const struct tfc_collector *collector);
 // Before steps that are not traced: a GPU profiler stops recording until the next reset.
 TFC_MUST_USE tfc_status tfc_collector_rest(struct tfc_collector *collector);
 struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);

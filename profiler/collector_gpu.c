@@ -68,6 +68,10 @@ const char *tfc_collector_timer(const struct tfc_collector *c) {
   return c->timer;
 }
 
+bool tfc_collector_has_profiler(const struct tfc_collector *c) {
+  return c->profiler != NULL;
+}
+
 tfc_status tfc_collector_rest(struct tfc_collector *c) {
   c->traced = false;
   return c->profiler ? tfc_gpu_profiler_record(false) : NULL;

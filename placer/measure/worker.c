@@ -116,8 +116,11 @@ static void pack_fallbacks(const struct tfc_plan *plan, struct tfc_pack *p) {
     return;
   }
   (void)tfc_plan_fallbacks(plan, list, count);
-  tfc_pack_u32(p, count);
+  uint32_t on_host = 0;
+  for (uint32_t i = 0; i < count; i++) on_host += !list[i].on_device;
+  tfc_pack_u32(p, on_host);
   for (uint32_t i = 0; i < count; i++) {
+    if (list[i].on_device) continue;
     tfc_pack_u32(p, list[i].node);
     tfc_pack_str(p, tfc_str_from(list[i].reason));
   }

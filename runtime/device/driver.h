@@ -298,6 +298,8 @@ struct tfc_device_driver {
   // Why operation `index` of a prepared segment runs on the host; NULL: it runs on the device. The text lives as long
   // as the handle. The function is NULL if that never happens.
   const char *(*fallback)(const struct tfc_prepared *prepared, uint32_t index);
+  // Why a library did not take operation `index`, which runs on the device by a plainer kernel; as `fallback` else.
+  const char *(*declined)(const struct tfc_prepared *prepared, uint32_t index);
   // Whether the driver has a kernel of its own for this op, with this type for the first type attribute (or for the
   // first input, if there is none). Needs no device. NULL: every kernel of the runtime runs here.
   bool (*has_kernel)(const struct tfc_op_def *def, tfc_dtype type);

@@ -1,5 +1,5 @@
-// Which operations of a plan run on the host because their device has no kernel for them: drivers are asked about what
-// they prepared.
+// Which operations of a plan run on the host because their device has no kernel for them, or on the device without the
+// library that was meant to run them: drivers are asked about what they prepared.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/plan/plan_internal.h"
 
@@ -12,8 +12,11 @@ static void add(struct list *l, const struct tfc_device *d, const struct tfc_seg
                 const struct tfc_prepared *prepared) {
   for (uint32_t i = 0; prepared && d->driver->fallback && i < segment->op_count; i++) {
     const char *reason = d->driver->fallback(prepared, i);
+    const bool on_device = !reason && d->driver->declined;
+    if (on_device) reason = d->driver->declined(prepared, i);
     if (!reason) continue;
-    if (l->count < l->capacity) l->out[l->count] = (struct tfc_plan_fallback){segment->ops[i].node, d->index, reason};
+    if (l->count < l->capacity)
+      l->out[l->count] = (struct tfc_plan_fallback){segment->ops[i].node, d->index, on_device, reason};
     l->count++;
   }
 }

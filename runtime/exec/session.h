@@ -178,11 +178,13 @@ struct tfc_plan_info {
   bool is_static;
 };
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan); // lives as long as the plan
-// Operations that a device runs on the host between copies because it has no kernel for them, with the reason (which
-// lives as long as the plan). Operations of called functions are not among them.
+// Operations that a device runs on the host between copies because it has no kernel for them, and those that a library
+// declined and a plainer kernel of the device runs, with the reason (which lives as long as the plan). Operations of
+// called functions are not among them.
 struct tfc_plan_fallback {
   uint32_t node;
   uint16_t device;
+  bool on_device; // by a plainer kernel
   const char *reason;
 };
 // Returns their number; the first `capacity` of them are written to `out` (NULL with 0).

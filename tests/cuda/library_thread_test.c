@@ -40,7 +40,18 @@ static tfc_status handle_launch(struct tfc_cuda_launch *l) {
   green_in[1] = tfc_cuda_fake_green();
   return tfc_kernel_output_like(l->ctx, 0, l->ctx->inputs[0], &y);
 }
-static const struct tfc_cuda_kernel rows[] = {{"TestHandle", 0, handle_prepare, handle_launch, 0},
+// A library that declines before a row of its own kernels.
+static tfc_status declines(struct tfc_cuda_prepare *p) {
+  p->declined = true;
+  return tfc_status_make(TFC_UNIMPLEMENTED, "cuDNN: CUDNN_STATUS_NOT_SUPPORTED");
+}
+static tfc_status plain_launch(struct tfc_cuda_launch *l) {
+  struct tfc_tensor *y = NULL;
+  return tfc_kernel_output_like(l->ctx, 0, l->ctx->inputs[0], &y);
+}
+static const struct tfc_cuda_kernel rows[] = {{"TestDeclined", 0, declines, plain_launch, 0},
+                                              {"TestDeclined", 0, NULL, plain_launch, 0},
+                                              {"TestHandle", 0, handle_prepare, handle_launch, 0},
                                               {"TestProduct", 0, product_prepare, convolution_launch, 0},
                                               {"TestConvolution", 0, NULL, convolution_launch, 0}};
 TFC_CUDA_KERNELS(rows);
@@ -142,7 +153,13 @@ static void plans(void **state) {
   dies = false; // declined: the host has a kernel, and says why
   assert_ok(prepare(&s, "TestProduct"));
   assert_string_equal(s.device->driver->fallback(s.prepared, 0), "cuBLASLt: CUBLAS_STATUS_INTERNAL_ERROR");
+  assert_null(s.device->driver->declined(s.prepared, 0));
   assert_ok(is_alive(&s));
+  subject_deinit(&s);
+  assert_ok(prepare(&s, "TestDeclined")); // the device has a plainer kernel, and reports say why it is used
+  assert_null(s.device->driver->fallback(s.prepared, 0));
+  assert_string_equal(s.device->driver->declined(s.prepared, 0), "cuDNN: CUDNN_STATUS_NOT_SUPPORTED");
+  assert_ok(run(&s));
   subject_deinit(&s);
   dies = true;
   assert_fails(prepare(&s, "TestProduct"), TFC_UNAVAILABLE, "illegal memory access");

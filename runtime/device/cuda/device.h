@@ -128,7 +128,8 @@ void tfc_cuda_split_give(struct tfc_cuda_partition *partition);
 struct tfc_cuda_call {
   const struct tfc_cuda_kernel *row; // NULL: on the host, or a view
   bool is_view;
-  const char *note; // for reports: why it runs on the host, or which algorithm was chosen
+  const char *note;     // for reports: why it runs on the host, or which algorithm was chosen
+  const char *declined; // why a library did not take it, though it runs on the device; NULL: none was asked, or it did
   struct tfc_kernel_ctx ctx;
   uint32_t node;
   const struct tfc_segment_op *op;
@@ -158,6 +159,7 @@ TFC_MUST_USE tfc_status tfc_cuda_launch_timed(struct tfc_device *device, struct 
 bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type,
                        const char **out_reason);
 const char *tfc_cuda_fallback(const struct tfc_prepared *prepared, uint32_t index);
+const char *tfc_cuda_declined(const struct tfc_prepared *prepared, uint32_t index);
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 // Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,

@@ -57,6 +57,7 @@ struct tfc_cuda_prepare {
   size_t scratch; // out: device bytes that launch gets in l->scratch, 256-byte aligned, shared by all kernels of the
                   // device and undefined at first. Kernels of unknown shapes call tfc_kernel_scratch instead.
   const char *library_note; // out, optional: static text for reports: which algorithm was chosen
+  bool declined;            // out: it is a library that declines, in the words of the returned status; reports say so
 };
 struct tfc_cuda_launch {
   // As for every kernel: inputs, outputs (tfc_kernel_output and the like return planned or allocated device memory),

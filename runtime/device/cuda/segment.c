@@ -42,6 +42,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                                  .input_values = op->input_values,
                                  .arena = &p->arena};
   struct tfc_text reasons = {0};
+  bool declined = false; // by a library
   const struct tfc_cuda_kernel *row = NULL;
   // What a rewrite prepared is of float32, whatever its node's first input is.
   const tfc_dtype type = op->prepared ? TFC_FLOAT : main_type(g, n);
@@ -61,6 +62,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
       c->note = cp.library_note;
       c->ctx.state = attempt.state;
       c->release = attempt.release;
+      if (declined) c->declined = tfc_arena_str(&p->arena, tfc_str_from(reasons.data ? reasons.data : "")).data;
       tfc_text_deinit(&reasons);
       return NULL;
     }
@@ -70,6 +72,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
       tfc_text_deinit(&reasons);
       return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
     }
+    declined |= cp.declined;
     tfc_text_printf(&reasons, "%s%s", reasons.size ? "; " : "", tfc_status_message(s));
     tfc_status_free(s);
   }
@@ -187,6 +190,10 @@ bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, 
 const char *tfc_cuda_fallback(const struct tfc_prepared *p, uint32_t index) {
   const struct tfc_cuda_call *c = &p->calls[index];
   return c->row || c->is_view || c->op->on_host ? NULL : c->note;
+}
+
+const char *tfc_cuda_declined(const struct tfc_prepared *p, uint32_t index) {
+  return p->calls[index].declined;
 }
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {

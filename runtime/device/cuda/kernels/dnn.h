@@ -33,9 +33,9 @@ struct tfc_cuda_dnn_memory {
   const struct tfc_cuda_norm *norm; // everything of batch normalisation
 };
 struct tfc_cuda_dnn_plan;
-// UNIMPLEMENTED: cuDNN does not do this, or not faster.
+// UNIMPLEMENTED: cuDNN does not do this (*out_declined; in its own words), or not faster.
 TFC_MUST_USE tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
-                                          const struct tfc_cuda_dnn_plan **out);
+                                          const struct tfc_cuda_dnn_plan **out, bool *out_declined);
 size_t tfc_cuda_dnn_scratch(const struct tfc_cuda_dnn_plan *plan);
 TFC_MUST_USE tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn_plan *plan,
                                          const struct tfc_cuda_dnn_memory *memory);

@@ -115,7 +115,9 @@ static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool cons
   TFC_RETURN_IF_ERROR(describe(st, &x, &filter, count == 3 ? &base->input_shapes[2] : NULL, type, &conv, &made));
   if (!tfc_shape_elements(&x) || !tfc_shape_elements(&filter) || !tfc_shape_elements(&made))
     TFC_CUDA_DECLINE("nothing to convolve");
+  p->declined = true;
   TFC_RETURN_IF_ERROR(tfc_cuda_conv_find(p->library, &conv, &st->plan));
+  p->declined = false;
   p->scratch = tfc_cuda_conv_scratch(st->plan);
   return NULL;
 }
@@ -171,7 +173,7 @@ static bool shapes_are_static(const struct tfc_cuda_prepare *p) {
 }
 static tfc_status find_plan(struct tfc_cuda_prepare *p, const struct tfc_cuda_dnn *dnn,
                             const struct tfc_cuda_dnn_plan **out) {
-  TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, dnn, out));
+  TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, dnn, out, &p->declined));
   p->scratch = tfc_cuda_dnn_scratch(*out);
   p->library_note = "cuDNN";
   return NULL;

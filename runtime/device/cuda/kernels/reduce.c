@@ -177,7 +177,7 @@ static tfc_status softmax_library(struct tfc_cuda_prepare *p) {
   dnn.flag = p->variant == LOGARITHM;
   dnn.channels = x->dims[x->rank - 1];
   dnn.outer = dnn.channels ? tfc_shape_elements(x) / dnn.channels : 0, dnn.inner = 1;
-  TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, &dnn, &plan));
+  TFC_RETURN_IF_ERROR(tfc_cuda_dnn_find(p->library, &dnn, &plan, &p->declined));
   p->base->state = (void *)(uintptr_t)plan;
   p->library_note = "cuDNN";
   return NULL;

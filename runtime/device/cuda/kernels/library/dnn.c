@@ -11,8 +11,8 @@
 #ifndef TFC_HAVE_CUDNN
 
 tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
-                             const struct tfc_cuda_dnn_plan **out) {
-  (void)library, (void)dnn, (void)out;
+                             const struct tfc_cuda_dnn_plan **out, bool *out_declined) {
+  (void)library, (void)dnn, (void)out, (void)out_declined;
   return tfc_status_make(TFC_UNIMPLEMENTED, "built without cuDNN");
 }
 size_t tfc_cuda_dnn_scratch(const struct tfc_cuda_dnn_plan *plan) {
@@ -29,6 +29,7 @@ tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn
 
 #include <cuda_runtime_api.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ struct tfc_cuda_dnn_plan {
   cudnnTensorDescriptor_t x, y, norm;
   cudnnPoolingDescriptor_t pooling;
   cudnnLRNDescriptor_t lrn;
+  char refusal[160]; // why cuDNN does not do it; "": it is slower
 };
 
 static void free_plan(void *plan) {
@@ -316,7 +318,10 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
       tfc_status_free(refusal);
       goto out;
     }
-    if (refusal) p->ours = true; // what cuDNN does not do it will not do tomorrow either
+    if (refusal) { // what cuDNN does not do it will not do tomorrow either
+      p->ours = true;
+      snprintf(p->refusal, sizeof p->refusal, "%s", tfc_status_message(refusal));
+    }
     tfc_status_free(refusal);
   }
   *out = p, p = NULL;
@@ -326,7 +331,7 @@ out:
 }
 
 tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
-                             const struct tfc_cuda_dnn_plan **out) {
+                             const struct tfc_cuda_dnn_plan **out, bool *out_declined) {
   const void *found = NULL;
   struct key key;
   memset(&key, 0, sizeof key);
@@ -335,9 +340,12 @@ tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_
   const int64_t x = elements(dnn, &dnn->slide.x), y = elements(dnn, &dnn->slide.y);
   if (x <= 0 || y <= 0 || x > INT_MAX || y > INT_MAX)
     return tfc_status_make(TFC_UNIMPLEMENTED, "nothing to compute, or more than cuDNN's indices reach");
+  *out_declined = true;
   TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, library, &key, &found));
   const struct tfc_cuda_dnn_plan *plan = found;
-  if (plan->ours) return tfc_status_make(TFC_UNIMPLEMENTED, "cuDNN is not faster");
+  *out_declined = plan->ours && plan->refusal[0];
+  if (plan->ours)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "%s", plan->refusal[0] ? plan->refusal : "cuDNN is not faster");
   *out = plan;
   return NULL;
 }
