@@ -19,7 +19,8 @@ cp -r "$source/scripts" "$root/"
 mkdir "$root/tests" && cp -r "$source/tests/gpu" "$root/tests/"
 ln -s "$source/tests/conformance" "$root/tests/"
 ln -s "$source/examples" "$root/examples"
-ln -s "$build/bin" "$root/build/gpu/bin"
+mkdir "$root/build/gpu/bin" && cp "$build"/bin/tfc-* "$root/build/gpu/bin/" # they look for libraries beside themselves first
+ln -s "$build/share" "$root/build/gpu/share"
 ln -s "$build/tests" "$root/build/gpu/tests"
 for library in "$build"/lib/libtfc_*.so; do ln -s "$library" "$root/build/gpu/lib/"; done
 for library in "$fake"/lib/libtfc_*.so; do ln -sf "$library" "$root/build/gpu/lib/"; done
@@ -51,7 +52,7 @@ case "\$*" in *part_product*gpu:0*)
   [ -z "\${CUDA_LAUNCH_BLOCKING:-}" ] || echo "launches wait, the libraries say \$CUBLASLT_LOG_LEVEL and \$CUDNN_LOGLEVEL_DBG" >&2
   kill -SEGV \$\$
 esac
-exec "$build/bin/tfc-run" "\$@"
+exec "$root/build/gpu/bin/tfc-run" "\$@"
 END
 chmod +x "$root/unpacked/bin/tfc-run"
 echo 0123456789abcdef >"$root/unpacked/commit"

@@ -15,7 +15,8 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir "$root/lib"
 for library in "$build"/lib/libtfc_*.so "$build"/fake_gpu/lib/libtfc_*.so; do ln -sf "$library" "$root/lib/"; done
-ln -s "$build/bin" "$root/bin"
+mkdir "$root/bin" && cp "$build"/bin/tfc-* "$root/bin/" # they look for libraries beside themselves first
+ln -s "$build/share" "$root/share"
 export LD_LIBRARY_PATH=$root/lib
 for example in "$@"; do
   for rewrites in exact all; do

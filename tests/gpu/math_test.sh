@@ -12,7 +12,8 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir "$root/lib"
 for library in "$build"/lib/libtfc_*.so "$fake"/lib/libtfc_*.so; do ln -sf "$library" "$root/lib/"; done
-ln -s "$build/bin" "$root/bin"
+mkdir "$root/bin" && cp "$build"/bin/tfc-* "$root/bin/" # they look for libraries beside themselves first
+ln -s "$build/share" "$root/share"
 export LD_LIBRARY_PATH=$root/lib
 code=0
 wrong() {
