@@ -39,6 +39,11 @@ static void add_results(struct tfc_page *p) {
       if (algorithm.size) tfc_page_add(p, " <span class=\"note\">by ");
       tfc_page_escaped(p, algorithm);
       if (algorithm.size) tfc_page_add(p, "</span>");
+      if (!algorithm.size && tfc_str_starts(tfc_table_text(t, r, "placement"), "single:")) {
+        tfc_page_add(p, " <span class=\"note\">");
+        tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
+        tfc_page_add(p, "</span>");
+      }
     } else {
       tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
     }

@@ -30,4 +30,4 @@ unset key
 half(v) = 0.3 * sqrt(v / top)
 plot $devices using 1:1:x2tic(2):ytic(2) with points axes x2y1 pt 7 ps 0 lc rgb LINE, \
      $cells using 2:($1 - 0.12):($2 - half($3) / (wide ? 3 : 1)):($2 + half($3) / (wide ? 3 : 1)):($1 - 0.12 - half($3)):($1 - 0.12 + half($3)) with boxxyerror fs solid noborder lc rgb SOFT, \
-     $cells using 2:($1 + 0.34):($4 > 0 && n < (wide ? 10 : 4) ? sprintf("%.3g MB, %d", $3, $4) : $1 == $2 || $4 > 0 ? "" : "–") with labels textcolor rgb INK
+     $cells using 2:($1 + 0.34):($4 > 0 && n < (wide ? 10 : 4) ? held($3).sprintf(", %d", $4) : $1 == $2 || $4 > 0 ? "" : "–") with labels textcolor rgb INK

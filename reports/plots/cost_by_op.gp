@@ -34,5 +34,5 @@ set tics scale 0.5
 if (!wide && 1.7 * top * scale > 0) { set xtics tick_of(1.7 * top * scale) }
 plot $types using (NaN):1:ytic(short(strcol(2), wide ? 36 : 17)) with points notitle, \
      $bars using ($3 * scale):1:($3 * scale):($4 * scale):($1 - 0.36):($1 + 0.36):(device_colour[int($2) + 1]) with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
-     $types using ($4 * scale):1:(sprintf(" %.3g %s, %d", $4 * scale, unit, $3)) with labels left textcolor rgb SOFT notitle, \
+     $types using ($4 * scale):1:(took($4).sprintf(", %d", $3)) with labels left offset 0.4, 0 textcolor rgb SOFT notitle, \
      for [k = 1:n] NaN with boxes fs solid 1.0 noborder lc rgb device_colour[k] title name[k]

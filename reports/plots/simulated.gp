@@ -13,14 +13,15 @@ stats $points using 1 nooutput
 low = STATS_min
 top = STATS_max
 stats $points using 2 nooutput
-if (STATS_min < low) { low = STATS_min }
-if (STATS_max > top) { top = STATS_max }
 span = top > low ? top - low : 0.1 * top
+least = STATS_min
+most = STATS_max
+height = most > least ? most - least : 0.1 * most
 tau = "τ unknown"
 stats $tau using (tau = valid(1) && $2 > 0 ? sprintf("τ %.2f of %d", $1, $2) : tau, 1) nooutput
 eval PICTURE(440, 3)
 set xrange [(low - 0.05 * span) * scale:(top + 0.05 * span) * scale]
-set yrange [(low - 0.05 * span) * scale:(top + 0.05 * span) * scale]
+set yrange [(least - 0.05 * height) * scale:(most + 0.05 * height) * scale]
 set xlabel "simulated [".unit."]"
 set ylabel "measured [".unit."]"
 if (!wide && 1.1 * span * scale > 0) { set xtics tick_of(1.1 * span * scale) }

@@ -25,4 +25,7 @@ if (!wide) { set xtics rangelimited; set format x "%.3g"; set format y "%.3g" }
 # The distance of marks so that at most four of them divide a span: a telephone has room for no more.
 tick_base(span) = 10 ** floor(log10(span / 4.0))
 tick_of(span) = span / tick_base(span) > 20 ? 10 * tick_base(span) : span / tick_base(span) > 8 ? 5 * tick_base(span) : span / tick_base(span) > 4 ? 2 * tick_base(span) : tick_base(span)
+# Times and sizes by themselves, in units of their own.
+took(us) = us >= 1e6 ? sprintf("%.3g s", us * 1e-6) : us >= 1e3 ? sprintf("%.3g ms", us * 1e-3) : sprintf("%.3g µs", us)
+held(mb) = mb >= 1e3 ? sprintf("%.3g GB", mb * 1e-3) : mb >= 1 ? sprintf("%.3g MB", mb) : mb >= 1e-3 ? sprintf("%.3g kB", mb * 1e3) : sprintf("%.3g B", mb * 1e6)
 short(name, n) = strlen(name) > n ? "…".name[strlen(name) - n + 2:*] : name
