@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pages of nine kinds of runs in a headless Chromium, on a desktop, on a telephone and dark: nothing for the console to
+# Pages of eleven kinds of runs in a headless Chromium, on a desktop, on a telephone and dark: nothing for the console to
 # say, no text over another or outside of its picture, nothing wider than the window; a click, a search and a zoom do
 # what they should (browser_check.js).
 #
@@ -44,6 +44,11 @@ page() {
     return
   }
   if awk 'length($0) > 80 { print FILENAME ": wider than 80 columns: " $0; wide = 1 } END { exit wide }' "$work/show.txt"; then :; else failed=1; fi
+  look "$1"
+}
+
+# look NAME: at $work/page/index.html
+look() {
   awk -v script="$here/browser_check.js" '/^<style>/ && !done { print "<script>"; while ((getline line < script) > 0) print line; print "</script>"; done = 1 } { print }' \
     "$work/page/index.html" >"$work/checked.html"
   check "$1" 1400 2400
@@ -68,5 +73,19 @@ sqlite3 "$work/run.db" <"$work/gpu.sql" && sqlite3 "$work/run.db" "
   FROM i, (SELECT DISTINCT placement, step FROM op) s" || exit 1
 page gpu
 grep -q 'id="streams"' "$work/page/index.html" || { echo "gpu: no streams"; failed=1; }
-[ "$tried" -eq 19 ] || { echo "$tried pages were tried, not 19"; failed=1; }
+
+# A run whose candidates say what the learned policy did.
+rm -f "$work/run.db"
+gzip -dc "$here/schemas/9.sql.gz" | sqlite3 "$work/run.db" || exit 1
+page learned
+grep -q 'id="policy"' "$work/page/index.html" || { echo "learned: no plot of the policy"; failed=1; }
+
+# What was only modelled: no database has it.
+rm -rf "$work/page"
+"$build/bin/tfc-place" --graph "$here/../../examples/mlp.pb" --machine "$here/../../configs/4xp100.yaml" --devices 4 --evaluations 50 \
+  --policy none --out "$work/placement.json" --report "$work/page" -q >"$work/said" 2>&1
+[ -e "$work/page/index.html" ] || { echo "described: no page: $(cat "$work/said")"; failed=1; }
+look described
+grep -q 'class="timeline"' "$work/page/index.html" || { echo "described: no timeline"; failed=1; }
+[ "$tried" -eq 23 ] || { echo "$tried pages were tried, not 23"; failed=1; }
 exit $failed

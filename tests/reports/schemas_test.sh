@@ -29,5 +29,10 @@ for dump in "$here"/schemas/*.sql.gz; do
   gone=$(LC_ALL=C comm -23 "$work/old.txt" "$work/now.txt")
   [ -z "$gone" ] || { echo "schema $version: gone from the views: $gone"; failed=1; }
 done
-[ "$tried" -ge 56 ] || { echo "$tried commands were tried, not 56"; failed=1; }
+today=$(sed -nE 's/^#define TFC_SCHEMA_VERSION ([0-9]+)$/\1/p' "$here/../../profiler/schema.h")
+[ -n "$today" ] || { echo "profiler/schema.h does not say which schema is today's"; exit 1; }
+for ((version = 1; version <= today; version++)); do
+  [ -e "$here/schemas/$version.sql.gz" ] || { echo "schema $version: no database of it in tests/reports/schemas"; failed=1; }
+done
+[ "$tried" -ge $((8 * today)) ] || { echo "$tried commands were tried, not 8 of each of $today schemas"; failed=1; }
 exit $failed
