@@ -91,7 +91,7 @@ def one_block(side, us):
 def in_turns(sides, seconds, most):
     """Blocks in turns until each side ran for `seconds`, or `most` steps."""
     times = {k: [] for k in sides}
-    guess = {k: min(side.run(2)) for k, side in sides.items()}
+    guess = {k: min(side.run(1)) for k, side in sides.items()}
     for side in sides.values():
         side.cpu = 0.0
     while any(sum(t) < seconds * 1e6 and len(t) < most for t in times.values()):
@@ -125,9 +125,9 @@ def measure(name, folder, about, cores, options, servers):
             result["difference"] = difference(kept, steps, about["fetches"])
         alone = about["kind"] == "inference" and about["batch"] == 1
         seconds = 1 if options.short else 15 if alone else 5
-        for _ in range(2):  # adapting and caches
+        for _ in range(1 if options.short else 3):  # adapting and caches
             for side in sides.values():
-                side.run(3)
+                side.run(2)
         for k, t in in_turns(sides, seconds, MOST_REQUESTS if alone else 10**9).items():
             q = np.percentile(t, [25, 50, 75, 99])
             result[k] = {"q1": q[0], "median": q[1], "q3": q[2], "p99": q[3], "cpu": sides[k].cpu / len(t), "steps": len(t)}
