@@ -133,6 +133,7 @@ typedef enum tfc_op_role {
   TFC_ROLE_PRODUCT,           // a product of two matrices
   TFC_ROLE_ADD,               // the sum of two tensors
   TFC_ROLE_ADD_N,             // the sum of several tensors
+  TFC_ROLE_BATCH_NORM,        // input 0 normalised by channel: scale, offset, mean, variance; or by its own statistics
   TFC_ROLE_CROSS_ENTROPY,     // loss and gradient of logits, from logits and classes
 } tfc_op_role;
 

@@ -101,9 +101,9 @@ static inline float round_bf16(float v) {
   _Generic((S *)0, float * : round_float, double * : round_double, ops_f16 * : round_half, default : round_bf16)(value)
 
 // NaN goes through.
-#define RELU (v > (C)0 ? v : v == v ? (C)0 : v)
+#define RELU (!(v <= (C)0) ? v : (C)0)
 #define RELU_GRAD ((C)(d * (C)(v > (C)0)))
-#define RELU6 (v > (C)6 ? (C)6 : v > (C)0 ? v : v == v ? (C)0 : v)
+#define RELU6 (v > (C)6 ? (C)6 : RELU)
 #define RELU6_GRAD ((C)(d * (C)(v > (C)0 && v < (C)6)))
 UNARY(relu, OPS_REALS, RELU)
 BINARY(relu_grad, OPS_REALS, RELU_GRAD)

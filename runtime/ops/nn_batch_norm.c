@@ -335,8 +335,8 @@ static void cost_forward(const struct tfc_graph *g, const struct tfc_node *n, co
 }
 
 #define FORWARD                                                                                                        \
-  .flags = TFC_OP_INPLACE, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm, .gradient = grad_of_batch_norm,   \
-  .cost = cost_forward, .prepare = norm_prepare, .kernel = batch_norm
+  .flags = TFC_OP_INPLACE, .role = TFC_ROLE_BATCH_NORM, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm,      \
+  .gradient = grad_of_batch_norm, .cost = cost_forward, .prepare = norm_prepare, .kernel = batch_norm
 #define BACKWARD                                                                                                       \
   .flags = TFC_OP_INPLACE, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm_grad, .cost = cost_forward,        \
   .gradient = ops_grad_batch_norm_grad, .prepare = norm_prepare, .kernel = batch_norm_grad

@@ -99,15 +99,14 @@ enum { CHANNELS = 256 };
   _Generic((S *)0, float * : -FLT_MAX, double * : -DBL_MAX, ops_f16 * : -65504.0f, ops_b16 * : -0x1.FEp127f,         \
            int8_t * : INT8_MIN, int16_t * : INT16_MIN, int32_t * : INT32_MIN, int64_t * : INT64_MIN, default : 0)
 
-// Output positions [begin, end), all channels.
-OPS_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
-  const struct pool *p = arg;
-  const int64_t xs = p->x.channel_stride, ys = p->y.channel_stride;
+// Output positions [begin, end), all channels; with constant strides the loops over channels are vectors.
+static inline __attribute__((always_inline)) void pool_by_strides(const struct pool *p, int64_t begin, int64_t end,
+                                                                  int64_t xs, int64_t ys, int64_t deep) {
   for (int64_t row = begin; row < end; row++) {
     int64_t n, at[3], lo[3], hi[3];
     position(p, row, &n, at);
     window_at(p, at, lo, hi);
-    const int64_t to = place(&p->y, n, at), deep = p->w.channel_size;
+    const int64_t to = place(&p->y, n, at);
     const int64_t cells = (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
     OPS_SWITCH(OPS_REALS, p->dtype, {
       const S *x = p->in;
@@ -136,6 +135,15 @@ OPS_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
       }
     })
   }
+}
+
+OPS_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
+  const struct pool *p = arg;
+  const int64_t xs = p->x.channel_stride, ys = p->y.channel_stride, deep = p->w.channel_size;
+  if (xs == 1 && ys == 1 && deep == 1)
+    pool_by_strides(p, begin, end, 1, 1, 1);
+  else
+    pool_by_strides(p, begin, end, xs, ys, deep);
 }
 
 static tfc_status pool(struct tfc_kernel_ctx *ctx) {
@@ -273,14 +281,12 @@ static void route_images(void *arg, int64_t begin, int64_t end) {
 }
 
 // Channels last: all channels of a window at once. Finds each maximum's cell in the window; then every cell adds its
-// gradients, in the order of route_images, so that the sums are the same to the bit.
-OPS_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
-  const struct max_grad *m = arg;
+// gradients, in the order of route_images, so that the sums are the same to the bit. Output positions [begin, end).
+static inline __attribute__((always_inline)) void route_positions(const struct max_grad *m, int64_t begin,
+                                                                  int64_t end) {
   const struct pool *p = &m->pool;
-  const int64_t rows = p->y.size[0] * p->y.size[1] * p->y.size[2];
   OPS_SWITCH(OPS_FLOATS, p->dtype, {
-    memset((S *)m->dx + begin * p->x.batch_stride, 0, (size_t)((end - begin) * p->x.batch_stride) * sizeof(S));
-    for (int64_t row = begin * rows; row < end * rows; row++) {
+    for (int64_t row = begin; row < end; row++) {
       int64_t n, at[3], lo[3], hi[3];
       position(p, row, &n, at);
       window_at(p, at, lo, hi);
@@ -315,6 +321,31 @@ OPS_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) {
     }
   })
 }
+static void clear_images(const struct max_grad *m, int64_t first, int64_t count) { // elements of dx
+  const size_t size = tfc_dtype_size(m->pool.dtype);
+  memset((char *)m->dx + (size_t)first * size, 0, (size_t)count * size);
+}
+OPS_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) { // images
+  const struct max_grad *m = arg;
+  const struct pool *p = &m->pool;
+  const int64_t rows = p->y.size[1] * p->y.size[2];
+  clear_images(m, begin * p->x.batch_stride, (end - begin) * p->x.batch_stride);
+  route_positions(m, begin * rows, end * rows);
+}
+// Where windows do not overlap, rows of windows are apart: row `i` of them has the lines of the image up to the next.
+OPS_CLONES static void route_lines(void *arg, int64_t begin, int64_t end) {
+  const struct max_grad *m = arg;
+  const struct pool *p = &m->pool;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t n = i / p->y.size[1], y = i % p->y.size[1];
+    int64_t first = y * p->w.stride[1] - p->before[1], last = first + p->w.stride[1];
+    if (first < 0 || y == 0) first = 0;
+    if (last > p->x.size[1] || y + 1 == p->y.size[1]) last = p->x.size[1];
+    if (last < first) last = first; // a window in the padding
+    clear_images(m, n * p->x.batch_stride + first * p->x.stride[1], (last - first) * p->x.stride[1]);
+    route_positions(m, i * p->y.size[2], (i + 1) * p->y.size[2]);
+  }
+}
 
 // (orig_input, orig_output, grad)
 static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
@@ -342,7 +373,10 @@ static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
   }
   bool floats = x->dtype == TFC_FLOAT || x->dtype == TFC_DOUBLE || x->dtype == TFC_HALF || x->dtype == TFC_BFLOAT16;
   if (floats && m.pool.w.channel_size == 1 && m.pool.x.channel_stride == 1 && m.pool.y.channel_stride == 1) {
-    tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, route_channels, &m);
+    if (m.pool.w.stride[1] >= m.pool.w.size[1])
+      tfc_kernel_parallel_for(ctx, m.pool.x.batch * m.pool.y.size[1], 4, route_lines, &m);
+    else
+      tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, route_channels, &m);
     return NULL;
   }
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)tfc_shape_elements(&ys) * sizeof(int64_t) + 1, &scratch));

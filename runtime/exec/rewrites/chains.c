@@ -402,6 +402,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
     if (r->chain.operands[i].tensor >= TFC_CHAIN_OPERANDS)
       r->chain.operands[i].tensor = (uint16_t)(r->chain.operands[i].tensor - TFC_CHAIN_OPERANDS + r->input_count);
   tfc_chain_flatten(&r->chain);
+  if (ir->devices[ir->ops.data[members[0]].device]->driver->host_kernels) tfc_chain_join(&r->chain);
   state->chain = r->chain;
   state->chain.steps = memcpy(steps, r->steps, r->chain.step_count * sizeof *steps);
   state->chain.operands = memcpy(operands, r->operands, r->chain.operand_count * sizeof *operands);

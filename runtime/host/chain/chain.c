@@ -1,18 +1,106 @@
 #include "runtime/host/chain/chain.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-enum { widest = 8 }; // bytes of an element
+#include "runtime/ops/element_types.h"
+
+enum { widest = 8, most_repeated = 8 }; // bytes of an element; operands
 
 static bool continues(const struct tfc_chain_operand *o, int64_t columns) {
   return !o->each && ((o->column == 1 && o->row == columns) || (o->column == 0 && o->row == 0));
 }
 
+// Is an operand not whole: are its rows, or the numbers that stand for rows, used several times?
+static bool repeats(const struct tfc_chain_operand *o, int64_t columns) {
+  return o->size == sizeof(float) && !continues(o, columns);
+}
+
+// --- Normalisations ------------------------------------------------------------------------------------------------
+// Each element is computed in the same operations as by the steps' own loops, so the bits are the same.
+#define NORM_LOOP(name, result)                                                                                        \
+  OPS_CLONES static void name(const float *x, const float *center, const float *factor, const float *shift,            \
+                              float *out, int64_t n) {                                                                 \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* out may be x */                                          \
+      const float v = (x[i] - center[i]) * factor[i] + shift[i];                                                       \
+      out[i] = result;                                                                                                 \
+    }                                                                                                                  \
+  }
+NORM_LOOP(norm, v)
+#define RELU (!(v <= 0) ? v : 0) // NaN goes through
+NORM_LOOP(norm_relu, RELU)
+NORM_LOOP(norm_relu6, v > 6 ? 6 : RELU)
+
+struct loops { // of operations
+  tfc_binary_loop *sub, *mul, *add;
+  tfc_unary_loop *relu, *relu6;
+};
+static struct loops find_loops(void) {
+  return (struct loops){tfc_op_find(TFC_STR("Sub"))->elementwise->binary[TFC_FLOAT],
+                        tfc_op_find(TFC_STR("Mul"))->elementwise->binary[TFC_FLOAT],
+                        tfc_op_find(TFC_STR("AddV2"))->elementwise->binary[TFC_FLOAT],
+                        tfc_op_find(TFC_STR("Relu"))->elementwise->unary[TFC_FLOAT],
+                        tfc_op_find(TFC_STR("Relu6"))->elementwise->unary[TFC_FLOAT]};
+}
+
+// Is a register read by step `from` or later, before it is written again?
+static bool is_read(const struct tfc_chain *chain, uint16_t from, int16_t place) {
+  for (uint16_t i = from; i < chain->step_count; i++) {
+    const struct tfc_chain_step *s = &chain->steps[i];
+    if (s->a == place || (s->binary && s->b == place)) return true;
+    if (s->out == place) return false;
+  }
+  return false;
+}
+
+static bool is_vector(const struct tfc_chain *chain, int16_t place) {
+  return place < 0 || (chain->operands[place].column == 1 && chain->operands[place].size == sizeof(float));
+}
+
+// How many steps from `at` on are one normalisation, which is then *out; else 0.
+static uint16_t norm_at(const struct tfc_chain *chain, const struct loops *l, uint16_t at, struct tfc_chain_step *out) {
+  const struct tfc_chain_step *s = chain->steps + at;
+  if (at + 3 > chain->step_count || s[0].binary != l->sub || s[1].binary != l->mul || s[2].binary != l->add) return 0;
+  if (s[0].out >= 0 || s[1].out >= 0 || s[1].a != s[0].out || s[2].a != s[1].out) return 0;
+  if (s[1].b == s[0].out || s[2].b == s[0].out || s[2].b == s[1].out) return 0;
+  if (!is_vector(chain, s[0].a) || !is_vector(chain, s[0].b) || !is_vector(chain, s[1].b) || !is_vector(chain, s[2].b))
+    return 0;
+  if (s[1].out != s[0].out && s[2].out != s[0].out && is_read(chain, at + 3, s[0].out)) return 0;
+  if (s[2].out != s[1].out && is_read(chain, at + 3, s[1].out)) return 0;
+  *out = s[2];
+  out->binary = NULL, out->norm = norm, out->a = s[0].a, out->b = s[0].b, out->c = s[1].b, out->d = s[2].b;
+  const bool more = at + 3 < chain->step_count && s[2].out < 0 && s[3].a == s[2].out && s[3].unary &&
+                    (s[3].unary == l->relu || s[3].unary == l->relu6);
+  if (!more || (s[3].out != s[2].out && is_read(chain, at + 4, s[2].out))) return 3;
+  out->norm = s[3].unary == l->relu ? norm_relu : norm_relu6;
+  out->out = s[3].out;
+  return 4;
+}
+
+void tfc_chain_join(struct tfc_chain *chain) {
+  const struct loops loops = find_loops();
+  uint16_t kept = 0;
+  for (uint16_t i = 0, taken; i < chain->step_count; i = (uint16_t)(i + taken)) {
+    struct tfc_chain_step joined;
+    taken = norm_at(chain, &loops, i, &joined);
+    chain->steps[kept++] = taken ? joined : chain->steps[i];
+    if (!taken) taken = 1;
+  }
+  chain->step_count = kept;
+}
+
 void tfc_chain_flatten(struct tfc_chain *chain) {
-  for (uint16_t i = 0; i < chain->operand_count; i++)
-    if (!continues(&chain->operands[i], chain->columns)) return;
-  chain->columns *= chain->rows;
-  chain->rows = 1;
+  uint16_t whole = 0, repeated = 0;
+  for (uint16_t i = 0; i < chain->operand_count; i++) {
+    whole = (uint16_t)(whole + continues(&chain->operands[i], chain->columns));
+    repeated = (uint16_t)(repeated + repeats(&chain->operands[i], chain->columns));
+  }
+  if (whole == chain->operand_count) {
+    chain->columns *= chain->rows;
+    chain->rows = 1;
+  } else if (whole + repeated == chain->operand_count && repeated <= most_repeated && chain->columns > 0) {
+    chain->together = TFC_CHAIN_BLOCK / chain->columns;
+  }
 }
 
 static int64_t blocks_of_row(const struct tfc_chain *chain) {
@@ -20,6 +108,7 @@ static int64_t blocks_of_row(const struct tfc_chain *chain) {
 }
 
 int64_t tfc_chain_blocks(const struct tfc_chain *chain) {
+  if (chain->together > 1) return (chain->rows + chain->together - 1) / chain->together;
   return chain->rows * blocks_of_row(chain);
 }
 
@@ -29,14 +118,22 @@ struct place {
 };
 
 enum { NOWHERE = UINT16_MAX };
+// For a block of several rows: operands that are not whole, written out for each of its rows.
+struct repeated {
+  _Alignas(64) float rows[most_repeated][TFC_CHAIN_BLOCK];
+};
+
+// `repeated`: NULL, or the operands that repeat, in their order.
 static void run_block(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t column, int64_t n,
-                      uint16_t turned, void *to) {
+                      uint16_t turned, void *to, struct repeated *repeated) {
   _Alignas(64) char registers[TFC_CHAIN_REGISTERS][TFC_CHAIN_BLOCK * widest];
   struct place places[TFC_CHAIN_OPERANDS];
+  uint16_t next = 0;
   for (uint16_t i = 0; i < chain->operand_count; i++) {
     const struct tfc_chain_operand *o = &chain->operands[i];
     int64_t at = o->offset + (o->each ? row / o->each % o->cycle : row) * o->row + column * o->column;
     places[i] = (struct place){i == turned ? to : (char *)tensors[o->tensor] + at * o->size, o->column};
+    if (repeated && repeats(o, chain->columns)) places[i] = (struct place){repeated->rows[next++], 1};
   }
   for (uint16_t i = 0; i < chain->step_count; i++) {
     const struct tfc_chain_step *s = &chain->steps[i];
@@ -44,6 +141,11 @@ static void run_block(const struct tfc_chain *chain, void *const *tensors, int64
     void *out = s->out >= 0 ? places[s->out].data : registers[-1 - s->out];
     if (s->unary) {
       s->unary(a.data, out, n);
+    } else if (s->norm) {
+      const void *operands[3];
+      const int16_t from[3] = {s->b, s->c, s->d};
+      for (int k = 0; k < 3; k++) operands[k] = from[k] >= 0 ? places[from[k]].data : registers[-1 - from[k]];
+      s->norm(a.data, operands[0], operands[1], operands[2], out, n);
     } else {
       struct place b = s->b >= 0 ? places[s->b] : (struct place){registers[-1 - s->b], 1};
       s->binary(a.data, a.step, b.data, b.step, out, n);
@@ -51,18 +153,59 @@ static void run_block(const struct tfc_chain *chain, void *const *tensors, int64
   }
 }
 
+// The row of an operand that row `row` of the space uses.
+static int64_t row_of(const struct tfc_chain_operand *o, int64_t row) {
+  return o->each ? row / o->each % o->cycle : o->row ? row : 0;
+}
+
+static void write_out(const struct tfc_chain_operand *o, const float *from, int64_t row, int64_t count, int64_t columns,
+                      float *to) {
+  for (int64_t r = 0; r < count; r++, to += columns) {
+    const float *at = from + o->offset + row_of(o, row + r) * o->row;
+    if (o->column == 1)
+      memcpy(to, at, (size_t)columns * sizeof *to);
+    else
+      for (int64_t c = 0; c < columns; c++) to[c] = *at;
+  }
+}
+
+static void run_together(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end) {
+  struct repeated repeated;
+  int64_t written[most_repeated]; // the only row of the operand that is written out, or -1
+  for (int k = 0; k < most_repeated; k++) written[k] = -1;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t row = i * chain->together, left = chain->rows - row;
+    const int64_t count = left < chain->together ? left : chain->together;
+    for (uint16_t k = 0, next = 0; k < chain->operand_count; k++) {
+      const struct tfc_chain_operand *o = &chain->operands[k];
+      if (!repeats(o, chain->columns)) continue;
+      const int64_t first = row_of(o, row), last = row_of(o, row + count - 1);
+      const bool one = first == last && (o->row == 0 || (o->each && row / o->each == (row + count - 1) / o->each));
+      if (!one || written[next] != first)
+        write_out(o, tensors[o->tensor], row, count, chain->columns, repeated.rows[next]);
+      // A shorter block is the last one.
+      written[next++] = one ? first : -1;
+    }
+    run_block(chain, tensors, row, 0, count * chain->columns, NOWHERE, NULL, &repeated);
+  }
+}
+
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end) {
+  if (begin < end && chain->together > 1) {
+    run_together(chain, tensors, begin, end);
+    return;
+  }
   int64_t per_row = blocks_of_row(chain);
   if (begin >= end) return;
   int64_t row = begin / per_row, block = begin % per_row;
   for (int64_t i = begin; i < end; i++) {
     int64_t column = block * TFC_CHAIN_BLOCK, n = chain->columns - column;
-    run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK, NOWHERE, NULL);
+    run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK, NOWHERE, NULL, NULL);
     if (++block == per_row) block = 0, row++;
   }
 }
 
 void tfc_chain_run_into(const struct tfc_chain *chain, void *const *tensors, int64_t first, int64_t count,
                         uint16_t operand, void *out) {
-  run_block(chain, tensors, 0, first, count, operand, out);
+  run_block(chain, tensors, 0, first, count, operand, out, NULL);
 }

@@ -18,7 +18,7 @@
 #include "runtime/host/gemm/panels.h"
 #include "runtime/host/gemm/scratch.h"
 
-enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE };
+enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE, LEAST_POSITIONS = 12, MOST_PARTS = 64 };
 static const float zeros[MOST_ZEROS];
 
 static const int64_t most_cells = TFC_PRODUCTS_MOST;
@@ -26,11 +26,21 @@ static const int64_t most_cells = TFC_PRODUCTS_MOST;
 struct conv {
   struct tfc_conv_sizes sizes;
   bool pointwise; // a window of one cell with stride 1: images are matrices
+  // A constant filter packed once: as one right side, or (backward) one for each part. NULL: it is packed in each step.
+  float **packed;
+  int64_t packed_count;
 };
 
 static tfc_status declined(void) {
   return tfc_status_make(TFC_UNIMPLEMENTED, "not covered");
 }
+
+static void release(void *state) {
+  struct conv *c = state;
+  for (int64_t i = 0; i < c->packed_count; i++) free(c->packed[i]);
+}
+
+static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c);
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_conv_sizes z;
@@ -44,8 +54,10 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return declined();
   struct conv *c = TFC_ARENA_NEW(p->base->arena, struct conv);
   if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *c = (struct conv){z, one};
+  *c = (struct conv){z, one, NULL, 0};
   p->base->state = c;
+  p->base->release = release;
+  pack_constant(p, c);
   return NULL;
 }
 
@@ -110,6 +122,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
     TFC_RETURN_IF_ERROR(
         sum_on_tiles(ctx, &sum, c->sizes.batch * c->sizes.out[0] * c->sizes.out[1], c->sizes.filters, y->data, &done));
   if (done) return NULL;
+  if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
   if (c->pointwise)
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
@@ -198,8 +211,9 @@ static void scatter_lines(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// `packed`: the part's turned filter, NULL: it is packed here.
 static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[2],
-                                const float *w, const float *dy, float *dx) {
+                                const float *w, const float *packed, const float *dy, float *dx) {
   struct tfc_patches patches = {.image = dy, .batch = c->sizes.batch, .channels = c->sizes.filters, .zeros = zeros};
   for (int k = 0; k < 2; k++) {
     patches.in[k] = c->sizes.out[k], patches.out[k] = parts[k].positions, patches.size[k] = parts[k].count;
@@ -216,8 +230,10 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
   struct turning turning = {{turn_panel}, c, {parts[0], parts[1]}, w, NULL};
-  struct tfc_product p = {.source = &patches.base, .k = k};
-  if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true)) {
+  struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
+  if (packed) {
+    // nothing to pack
+  } else if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true)) {
     p.right = &turning.right;
   } else if (!done) {
     p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
@@ -244,6 +260,7 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *
       ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.batch, c->sizes.in[0], c->sizes.in[1], c->sizes.channels), &dx));
   if (c->pointwise) {
     struct tfc_product p = {.a = {dy, c->sizes.filters, 1}, .b = {w, 1, c->sizes.filters}, .k = c->sizes.filters};
+    if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
     return tfc_products_run(ctx, &p, 1, c->sizes.batch * c->sizes.in[0] * c->sizes.in[1], c->sizes.channels, false,
                             dx->data);
   }
@@ -254,9 +271,46 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *
     for (int64_t x = 0; x < c->sizes.stride[1]; x++) {
       struct part parts[2] = {part_of(c, 0, y), part_of(c, 1, x)};
       if (!parts[0].count || !parts[1].count || parts[0].positions <= 0 || parts[1].positions <= 0) continue;
-      TFC_RETURN_IF_ERROR(backward_part(ctx, c, parts, w, dy, dx->data));
+      const float *packed = c->packed_count ? c->packed[y * c->sizes.stride[1] + x] : NULL;
+      TFC_RETURN_IF_ERROR(backward_part(ctx, c, parts, w, packed, dy, dx->data));
     }
   return NULL;
+}
+
+// --- Constant filters --------------------------------------------------------------------------------------------
+static float *packed_memory(int64_t k, int64_t n) {
+  return aligned_alloc(64, (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64);
+}
+
+// Packing takes as long as multiplying by a hundred rows or more. Where memory is limited, or there is none, filters
+// are packed in each step.
+static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c) {
+  const struct tfc_tensor *w = p->base->input_values ? p->base->input_values[1] : NULL;
+  const struct tfc_conv_sizes *z = &c->sizes;
+  if (!w || z->role == TFC_CONV_FILTER || p->device->info.memory != UINT64_MAX) return;
+  const bool forward = z->role == TFC_CONV_FORWARD;
+  const int64_t *positions = forward ? z->out : z->in;
+  if (z->batch * positions[0] * positions[1] < LEAST_POSITIONS) return; // a vector times the filter reads it in place
+  const int64_t parts = forward || c->pointwise ? 1 : z->stride[0] * z->stride[1];
+  if (parts > MOST_PARTS) return;
+  c->packed = tfc_arena_zalloc(p->base->arena, (size_t)parts * sizeof *c->packed);
+  if (!c->packed) return;
+  for (c->packed_count = 0; c->packed_count < parts; c->packed_count++) {
+    float **out = &c->packed[c->packed_count];
+    if (forward || c->pointwise) {
+      const int64_t k = forward ? z->size[0] * z->size[1] * z->channels : z->filters,
+                    n = forward ? z->filters : z->channels;
+      const struct tfc_matrix b = {w->data, forward ? n : 1, forward ? 1 : k};
+      if ((*out = packed_memory(k, n))) tfc_gemm_pack(b, k, n, 0, tfc_gemm_panels(n), *out);
+      continue;
+    }
+    const int64_t y = c->packed_count / z->stride[1], x = c->packed_count % z->stride[1];
+    struct turning turning = {{turn_panel}, c, {part_of(c, 0, y), part_of(c, 1, x)}, w->data, NULL};
+    const int64_t cells = turning.parts[0].count * turning.parts[1].count;
+    if (!cells || !(*out = packed_memory(cells * z->filters, z->channels))) continue;
+    turning.packed = *out;
+    turn_cells(&turning, 0, tfc_gemm_panels(z->channels) * cells);
+  }
 }
 
 // --- Backward, filter --------------------------------------------------------------------------------------------
