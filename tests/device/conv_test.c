@@ -11,8 +11,8 @@ static int64_t between(struct tfc_random *r, int64_t low, int64_t high) {
   return low + (int64_t)tfc_random_below(r, (uint64_t)(high - low + 1));
 }
 
-static struct tfc_attr ints(const char *name, const int64_t *values) {
-  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_LIST_INT, .ints = values, .count = 4};
+static struct tfc_attr ints(const char *name, const int64_t *values, uint32_t count) {
+  return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_LIST_INT, .ints = values, .count = count};
 }
 
 #ifdef TFC_SANITIZED
@@ -57,7 +57,7 @@ static void geometries(void **state) {
     struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &xs), w = tfc_add_placeholder(b, "w", TFC_FLOAT, &ws);
     struct tfc_output dy = tfc_add_placeholder(b, "dy", TFC_FLOAT, &TFC_SHAPE(batch, out[0], out[1], filters));
     int64_t strides[] = {1, stride[0], stride[1], 1}, dilations[] = {1, dilation[0], dilation[1], 1};
-    struct tfc_attr attrs[] = {ints("strides", strides), ints("dilations", dilations),
+    struct tfc_attr attrs[] = {ints("strides", strides, 4), ints("dilations", dilations, 4),
                                tfc_attr_string("padding", same ? TFC_STR("SAME") : TFC_STR("VALID"))};
     int32_t x_sizes[4], w_sizes[4];
     for (int k = 0; k < 4; k++) x_sizes[k] = (int32_t)xs.dims[k], w_sizes[k] = (int32_t)ws.dims[k];
@@ -77,7 +77,81 @@ static void geometries(void **state) {
   }
 }
 
+static void volumes(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 7);
+  for (int round = 0; round < 60; round += STRIDE) {
+    const bool same = tfc_random_below(&r, 2), large = round >= 50; // large: several pieces of positions
+    const int64_t channels = between(&r, 1, large ? 12 : 40), filters = between(&r, 1, large ? 100 : 70);
+    struct tfc_shape xs = TFC_SHAPE(between(&r, 1, 3), 1, 1, 1, channels), ys = xs,
+                     ws = TFC_SHAPE(1, 1, 1, channels, 1);
+    int64_t strides[5] = {1, 1, 1, 1, 1}, dilations[5] = {1, 1, 1, 1, 1};
+    for (int k = 1; k < 4; k++) {
+      const int64_t size = between(&r, 1, 4);
+      strides[k] = between(&r, 1, 3);
+      if (strides[k] == 1 && tfc_random_below(&r, 4) == 0) dilations[k] = between(&r, 1, 3);
+      const int64_t reach = (size - 1) * dilations[k] + 1, in = between(&r, same ? 1 : reach, reach + (large ? 14 : 6));
+      xs.dims[k] = in, ws.dims[k - 1] = size;
+      ys.dims[k] = same ? (in + strides[k] - 1) / strides[k] : (in - reach) / strides[k] + 1;
+    }
+    ws.dims[4] = ys.dims[4] = filters;
+    struct tfc_builder *b = NULL;
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &xs), w = tfc_add_placeholder(b, "w", TFC_FLOAT, &ws);
+    struct tfc_output dy = tfc_add_placeholder(b, "dy", TFC_FLOAT, &ys);
+    struct tfc_attr attrs[] = {ints("strides", strides, 5), ints("dilations", dilations, 5),
+                               tfc_attr_string("padding", same ? TFC_STR("SAME") : TFC_STR("VALID"))};
+    int32_t x_sizes[5], w_sizes[5];
+    for (int k = 0; k < 5; k++) x_sizes[k] = (int32_t)xs.dims[k], w_sizes[k] = (int32_t)ws.dims[k];
+    struct tfc_output outputs[3] = {
+        tfc_add(b, "Conv3D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 3),
+        tfc_add(b, "Conv3DBackpropInputV2", NULL, (struct tfc_output[]){tfc_add_i32_vector(b, x_sizes, 5), w, dy}, 3,
+                attrs, 3),
+        tfc_add(b, "Conv3DBackpropFilterV2", NULL, (struct tfc_output[]){x, tfc_add_i32_vector(b, w_sizes, 5), dy}, 3,
+                attrs, 3)};
+    char what[64];
+    snprintf(what, sizeof what, "volume %d", round);
+    fast_compare(b, outputs, 3, 1e-5, what);
+    tfc_builder_free(b);
+  }
+}
+
+// A filter that is a constant is packed when the plan is made.
+static void constant_filters(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 9);
+  for (int round = 0; round < 40; round += STRIDE) {
+    const int64_t channels = between(&r, 1, 100), filters = between(&r, 1, 100), stride = between(&r, 1, 3);
+    const int64_t size = between(&r, 1, 4), in = between(&r, 4, 12), out = (in + stride - 1) / stride;
+    struct tfc_builder *b = NULL;
+    struct tfc_tensor filter = {0};
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_shape xs = TFC_SHAPE(2, in, in, channels), ws = TFC_SHAPE(size, size, channels, filters);
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &ws, &filter));
+    for (int64_t k = 0; k < tfc_tensor_elements(&filter); k++)
+      ((float *)filter.data)[k] = (float)(2 * tfc_random_unit(&r) - 1);
+    struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &xs), w = tfc_add_const(b, NULL, &filter);
+    struct tfc_output dy = tfc_add_placeholder(b, "dy", TFC_FLOAT, &TFC_SHAPE(2, out, out, filters));
+    int64_t strides[] = {1, stride, stride, 1};
+    struct tfc_attr attrs[] = {ints("strides", strides, 4), tfc_attr_string("padding", TFC_STR("SAME"))};
+    int32_t x_sizes[4];
+    for (int k = 0; k < 4; k++) x_sizes[k] = (int32_t)xs.dims[k];
+    struct tfc_output outputs[2] = {tfc_add(b, "Conv2D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 2),
+                                    tfc_add(b, "Conv2DBackpropInput", NULL,
+                                            (struct tfc_output[]){tfc_add_i32_vector(b, x_sizes, 4), w, dy}, 3, attrs,
+                                            2)};
+    char what[64];
+    snprintf(what, sizeof what, "constant filter %d", round);
+    fast_compare(b, outputs, 2, 1e-5, what);
+    tfc_tensor_release(&filter);
+    tfc_builder_free(b);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(geometries)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(geometries), cmocka_unit_test(volumes),
+                                     cmocka_unit_test(constant_filters)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

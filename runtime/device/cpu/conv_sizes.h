@@ -1,5 +1,5 @@
-// The sizes of a convolution over two dimensions with channels last, or of one of its gradients: what the rows of conv/
-// and depthwise/ look at before they take an operation.
+// The sizes of a convolution over two or three dimensions with channels last, or of one of its gradients: what the rows
+// of conv/ and depthwise/ look at before they take an operation.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_SIZES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_SIZES_H
 
@@ -8,12 +8,13 @@
 // Which of the three is computed; a row's variant.
 enum tfc_conv_role { TFC_CONV_FORWARD, TFC_CONV_INPUT, TFC_CONV_FILTER };
 
-// x [batch, in, in, channels], filter [size, size, depth, filters], y [batch, out, out, made]
+// x [batch, in, in, channels], filter [size, size, depth, filters], y [batch, out, out, made]. Rows are dimension 0 and
+// columns dimension 1; the planes that come before them in a volume are dimension 2, of which a picture has one.
 struct tfc_conv_sizes {
   enum tfc_conv_role role;
   tfc_dtype dtype;
-  int64_t batch, in[2], out[2], channels, depth, filters, made;
-  int64_t size[2], stride[2], dilation[2], before[2]; // before: cells of padding
+  int64_t batch, in[3], out[3], channels, depth, filters, made;
+  int64_t size[3], stride[3], dilation[3], before[3]; // before: cells of padding
 };
 // False: another layout, a shape that is not known, that does not fit, or that has no elements.
 bool tfc_conv_sizes_read(const struct tfc_cpu_prepare *p, struct tfc_conv_sizes *out);

@@ -1,9 +1,10 @@
-// Fast rows of Conv2D and its gradients in float32, channels last, as matrix products over patches (patches.h) that are
-// never written to memory:
+// Fast rows of Conv2D, Conv3D and their gradients in float32, channels last, as matrix products over patches
+// (patches.h) that are never written to memory:
 //
 //   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
-//   dx [positions of x, channels]     = patches of dy · w turned by half a circle; for a stride of s in s * s parts, of
-//                                       the positions of x that meet the same cells of the window each
+//   dx [positions of x, channels]     = patches of dy · w turned by half a circle; for a stride of s in s * s (of
+//   volumes
+//                                       s * s * s) parts, of the positions of x that meet the same cells each
 //   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn
 //                                       (pieces.h: side by side) or, with few filters, over lines (lines.h)
 //
@@ -25,7 +26,8 @@ static const int64_t most_cells = TFC_PRODUCTS_MOST;
 
 struct conv {
   struct tfc_conv_sizes sizes;
-  bool pointwise; // a window of one cell with stride 1: images are matrices
+  struct tfc_shape shape; // of the result
+  bool pointwise;         // a window of one cell with stride 1: images are matrices
   // A constant filter packed once: as one right side, or (backward) one for each part. NULL: it is packed in each step.
   float **packed;
   int64_t packed_count;
@@ -46,7 +48,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_conv_sizes z;
   if (!tfc_conv_sizes_read(p, &z) || z.dtype != TFC_FLOAT) return declined();
   bool one = true;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 3; k++) {
     if (z.stride[k] > 1 && z.dilation[k] > 1) return declined();
     one = one && z.size[k] == 1 && z.stride[k] == 1 && z.before[k] == 0 && z.out[k] == z.in[k];
   }
@@ -54,16 +56,20 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return declined();
   struct conv *c = TFC_ARENA_NEW(p->base->arena, struct conv);
   if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *c = (struct conv){z, one, NULL, 0};
+  *c = (struct conv){z, p->base->output_shapes[0], one, NULL, 0};
   p->base->state = c;
   p->base->release = release;
   pack_constant(p, c);
   return NULL;
 }
 
+static int64_t product_of(int64_t factor, const int64_t sizes[3]) {
+  return factor * sizes[0] * sizes[1] * sizes[2];
+}
+
 static struct tfc_patches patches_of_input(const struct conv *c, const float *x) {
   struct tfc_patches p = {.image = x, .batch = c->sizes.batch, .channels = c->sizes.channels, .zeros = zeros};
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 3; k++) {
     p.in[k] = c->sizes.in[k], p.out[k] = c->sizes.out[k], p.size[k] = c->sizes.size[k],
     p.stride[k] = c->sizes.stride[k];
     p.dilation[k] = c->sizes.dilation[k], p.before[k] = c->sizes.before[k];
@@ -93,7 +99,7 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
   struct tfc_split_product products[TFC_PRODUCTS_MOST];
   struct tfc_patches_cell cell[TFC_PRODUCTS_MOST];
   *out_done = false;
-  if (cells > most_cells ||
+  if (cells > most_cells || !tfc_patches_are_flat(p) ||
       !tfc_products_choose_split(ctx, rows, columns, cells * k, cells * tfc_split_blocks(k), true))
     return NULL;
   for (int64_t q = 0; q < cells; q++) {
@@ -112,23 +118,20 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
 static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *x = ctx->inputs[0]->data, *w = ctx->inputs[1]->data;
   struct tfc_tensor *y = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(
-      ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.batch, c->sizes.out[0], c->sizes.out[1], c->sizes.filters), &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &c->shape, &y));
   struct tfc_patches patches = patches_of_input(c, x);
-  struct tfc_product p = {.b = {w, c->sizes.filters, 1}, .k = c->sizes.size[0] * c->sizes.size[1] * c->sizes.channels};
+  const int64_t positions = product_of(c->sizes.batch, c->sizes.out);
+  struct tfc_product p = {.b = {w, c->sizes.filters, 1}, .k = product_of(c->sizes.channels, c->sizes.size)};
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .step = {1, 1}};
   bool done = false;
-  if (!c->pointwise)
-    TFC_RETURN_IF_ERROR(
-        sum_on_tiles(ctx, &sum, c->sizes.batch * c->sizes.out[0] * c->sizes.out[1], c->sizes.filters, y->data, &done));
+  if (!c->pointwise) TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, positions, c->sizes.filters, y->data, &done));
   if (done) return NULL;
   if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
   if (c->pointwise)
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;
-  return tfc_products_run(ctx, &p, 1, c->sizes.batch * c->sizes.out[0] * c->sizes.out[1], c->sizes.filters, false,
-                          y->data);
+  return tfc_products_run(ctx, &p, 1, positions, c->sizes.filters, false, y->data);
 }
 
 // --- Backward, input ---------------------------------------------------------------------------------------------
@@ -153,22 +156,40 @@ static struct part part_of(const struct conv *c, int k, int64_t remainder) {
   return p;
 }
 
+// Part i of all: of the positions with each remainder.
+static void parts_of(const struct conv *c, int64_t i, struct part out[3]) {
+  out[0] = part_of(c, 0, i / c->sizes.stride[1] % c->sizes.stride[0]);
+  out[1] = part_of(c, 1, i % c->sizes.stride[1]);
+  out[2] = part_of(c, 2, i / c->sizes.stride[1] / c->sizes.stride[0]);
+}
+
 struct turning { // of the filter: B [cells * filters, channels]
   struct tfc_gemm_right right;
   const struct conv *conv;
-  struct part parts[2];
+  struct part parts[3];
   const float *w;
   float *packed;
 };
+
+// Rows and columns of the window's cell q of a part, as the filter counts them.
+static int64_t filter_cell(const struct turning *t, int64_t q) {
+  const struct conv *c = t->conv;
+  const struct part *y = &t->parts[0], *x = &t->parts[1], *z = &t->parts[2];
+  const int64_t j = q % x->count, i = q / x->count % y->count, h = q / x->count / y->count;
+  return ((z->first + h * z->step) * c->sizes.size[0] + y->first + i * y->step) * c->sizes.size[1] + x->first +
+         j * x->step;
+}
+static int64_t cells_of(const struct turning *t) {
+  return t->parts[0].count * t->parts[1].count * t->parts[2].count;
+}
+
 // Pieces: a panel's part of one cell, in the order in which they lie.
 static void turn_cells(void *arg, int64_t begin, int64_t end) {
   const struct turning *t = arg;
   const struct conv *c = t->conv;
-  const struct part *y = &t->parts[0], *x = &t->parts[1];
-  const int64_t width = tfc_gemm_panel(), cells = y->count * x->count;
+  const int64_t width = tfc_gemm_panel(), cells = cells_of(t);
   for (int64_t at = begin; at < end; at++) {
-    const int64_t panel = at / cells, q = cells - 1 - at % cells, i = q / x->count, j = q % x->count;
-    const int64_t cell = (y->first + i * y->step) * c->sizes.size[1] + x->first + j * x->step;
+    const int64_t panel = at / cells, cell = filter_cell(t, cells - 1 - at % cells);
     float *to = t->packed + at * c->sizes.filters * width;
     struct tfc_matrix b = {t->w + cell * c->sizes.channels * c->sizes.filters, 1, c->sizes.filters};
     tfc_gemm_pack(b, c->sizes.filters, c->sizes.channels, panel, panel + 1, to - panel * c->sizes.filters * width);
@@ -179,13 +200,10 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) {
 static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out) {
   const struct turning *t = (const struct turning *)(const void *)right;
   const struct conv *c = t->conv;
-  const struct part *y = &t->parts[0], *x = &t->parts[1];
-  const int64_t width = tfc_gemm_panel(), cells = y->count * x->count;
+  const int64_t width = tfc_gemm_panel(), cells = cells_of(t);
   while (first < last) {
-    const int64_t q = cells - 1 - first / c->sizes.filters, i = q / x->count, j = q % x->count,
-                  filter = first % c->sizes.filters;
+    const int64_t cell = filter_cell(t, cells - 1 - first / c->sizes.filters), filter = first % c->sizes.filters;
     const int64_t n = c->sizes.filters - filter < last - first ? c->sizes.filters - filter : last - first;
-    const int64_t cell = (y->first + i * y->step) * c->sizes.size[1] + x->first + j * x->step;
     struct tfc_matrix b = {t->w + cell * c->sizes.channels * c->sizes.filters + filter, 1, c->sizes.filters};
     tfc_gemm_pack(b, n, c->sizes.channels, panel, panel + 1, out - panel * n * width);
     first += n, out += n * width;
@@ -201,10 +219,12 @@ struct scatter { // rows of a part to their positions in dx
 static void scatter_lines(void *arg, int64_t begin, int64_t end) {
   const struct scatter *s = arg;
   const struct conv *c = s->conv;
-  const struct part *y = &s->parts[0], *x = &s->parts[1];
+  const struct part *y = &s->parts[0], *x = &s->parts[1], *z = &s->parts[2];
   for (int64_t line = begin; line < end; line++) {
-    int64_t n = line / y->positions, at = y->remainder + line % y->positions * c->sizes.stride[0];
-    float *to = s->dx + ((n * c->sizes.in[0] + at) * c->sizes.in[1] + x->remainder) * c->sizes.channels;
+    const int64_t rest = line / y->positions, n = rest / z->positions;
+    const int64_t plane = n * c->sizes.in[2] + z->remainder + rest % z->positions * c->sizes.stride[2];
+    const int64_t at = plane * c->sizes.in[0] + y->remainder + line % y->positions * c->sizes.stride[0];
+    float *to = s->dx + (at * c->sizes.in[1] + x->remainder) * c->sizes.channels;
     const float *from = s->from + line * x->positions * c->sizes.channels;
     for (int64_t q = 0; q < x->positions; q++, from += c->sizes.channels, to += c->sizes.stride[1] * c->sizes.channels)
       memcpy(to, from, (size_t)c->sizes.channels * sizeof *to);
@@ -212,24 +232,24 @@ static void scatter_lines(void *arg, int64_t begin, int64_t end) {
 }
 
 // `packed`: the part's turned filter, NULL: it is packed here.
-static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[2],
+static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[3],
                                 const float *w, const float *packed, const float *dy, float *dx) {
   struct tfc_patches patches = {.image = dy, .batch = c->sizes.batch, .channels = c->sizes.filters, .zeros = zeros};
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 3; k++) {
     patches.in[k] = c->sizes.out[k], patches.out[k] = parts[k].positions, patches.size[k] = parts[k].count;
     patches.stride[k] = 1, patches.dilation[k] = c->sizes.dilation[k], patches.before[k] = parts[k].before;
   }
   tfc_patches_init(&patches);
-  int64_t k = parts[0].count * parts[1].count * c->sizes.filters,
-          rows = c->sizes.batch * parts[0].positions * parts[1].positions;
-  bool direct = c->sizes.stride[0] == 1 && c->sizes.stride[1] == 1;
+  struct turning turning = {{turn_panel}, c, {parts[0], parts[1], parts[2]}, w, NULL};
+  const int64_t k = cells_of(&turning) * c->sizes.filters,
+                rows = c->sizes.batch * parts[0].positions * parts[1].positions * parts[2].positions;
+  const bool direct = product_of(1, c->sizes.stride) == 1;
   float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->sizes.channels) * sizeof *to);
   if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .turned = true};
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
-  struct turning turning = {{turn_panel}, c, {parts[0], parts[1]}, w, NULL};
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
     // nothing to pack
@@ -238,14 +258,15 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   } else if (!done) {
     p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
     if (!turning.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * parts[0].count * parts[1].count;
+    const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * cells_of(&turning);
     tfc_kernel_parallel_for(ctx, pieces, 8192 / c->sizes.filters / tfc_gemm_panel() + 1, turn_cells, &turning);
   }
   if (!done) TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->sizes.channels, false, to));
   if (direct) return NULL;
   struct scatter scatter = {c, parts, to, dx};
   int64_t line = parts[1].positions * c->sizes.channels;
-  tfc_kernel_parallel_for(ctx, c->sizes.batch * parts[0].positions, 16384 / (line + 1) + 1, scatter_lines, &scatter);
+  tfc_kernel_parallel_for(ctx, c->sizes.batch * parts[2].positions * parts[0].positions, 16384 / (line + 1) + 1,
+                          scatter_lines, &scatter);
   return NULL;
 }
 
@@ -256,24 +277,24 @@ static void clear(void *arg, int64_t begin, int64_t end) {
 static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *w = ctx->inputs[1]->data, *dy = ctx->inputs[2]->data;
   struct tfc_tensor *dx = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(
-      ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.batch, c->sizes.in[0], c->sizes.in[1], c->sizes.channels), &dx));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &c->shape, &dx));
   if (c->pointwise) {
     struct tfc_product p = {.a = {dy, c->sizes.filters, 1}, .b = {w, 1, c->sizes.filters}, .k = c->sizes.filters};
     if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
-    return tfc_products_run(ctx, &p, 1, c->sizes.batch * c->sizes.in[0] * c->sizes.in[1], c->sizes.channels, false,
-                            dx->data);
+    return tfc_products_run(ctx, &p, 1, product_of(c->sizes.batch, c->sizes.in), c->sizes.channels, false, dx->data);
   }
   // Where a window is smaller than its stride, some positions of x meet no cell.
-  if (c->sizes.size[0] < c->sizes.stride[0] || c->sizes.size[1] < c->sizes.stride[1])
+  if (c->sizes.size[0] < c->sizes.stride[0] || c->sizes.size[1] < c->sizes.stride[1] ||
+      c->sizes.size[2] < c->sizes.stride[2])
     tfc_kernel_parallel_for(ctx, tfc_tensor_elements(dx), 65536, clear, dx->data);
-  for (int64_t y = 0; y < c->sizes.stride[0]; y++)
-    for (int64_t x = 0; x < c->sizes.stride[1]; x++) {
-      struct part parts[2] = {part_of(c, 0, y), part_of(c, 1, x)};
-      if (!parts[0].count || !parts[1].count || parts[0].positions <= 0 || parts[1].positions <= 0) continue;
-      const float *packed = c->packed_count ? c->packed[y * c->sizes.stride[1] + x] : NULL;
-      TFC_RETURN_IF_ERROR(backward_part(ctx, c, parts, w, packed, dy, dx->data));
-    }
+  for (int64_t i = 0; i < product_of(1, c->sizes.stride); i++) {
+    struct part parts[3];
+    bool any = true;
+    parts_of(c, i, parts);
+    for (int k = 0; k < 3; k++) any = any && parts[k].count && parts[k].positions > 0;
+    const float *packed = c->packed_count ? c->packed[i] : NULL;
+    if (any) TFC_RETURN_IF_ERROR(backward_part(ctx, c, parts, w, packed, dy, dx->data));
+  }
   return NULL;
 }
 
@@ -289,24 +310,23 @@ static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c) {
   const struct tfc_conv_sizes *z = &c->sizes;
   if (!w || z->role == TFC_CONV_FILTER || p->device->info.memory != UINT64_MAX) return;
   const bool forward = z->role == TFC_CONV_FORWARD;
-  const int64_t *positions = forward ? z->out : z->in;
-  if (z->batch * positions[0] * positions[1] < LEAST_POSITIONS) return; // a vector times the filter reads it in place
-  const int64_t parts = forward || c->pointwise ? 1 : z->stride[0] * z->stride[1];
+  if (product_of(z->batch, forward ? z->out : z->in) < LEAST_POSITIONS)
+    return; // a vector times the filter reads it in place
+  const int64_t parts = forward || c->pointwise ? 1 : product_of(1, z->stride);
   if (parts > MOST_PARTS) return;
   c->packed = tfc_arena_zalloc(p->base->arena, (size_t)parts * sizeof *c->packed);
   if (!c->packed) return;
   for (c->packed_count = 0; c->packed_count < parts; c->packed_count++) {
     float **out = &c->packed[c->packed_count];
     if (forward || c->pointwise) {
-      const int64_t k = forward ? z->size[0] * z->size[1] * z->channels : z->filters,
-                    n = forward ? z->filters : z->channels;
+      const int64_t k = forward ? product_of(z->channels, z->size) : z->filters, n = forward ? z->filters : z->channels;
       const struct tfc_matrix b = {w->data, forward ? n : 1, forward ? 1 : k};
       if ((*out = packed_memory(k, n))) tfc_gemm_pack(b, k, n, 0, tfc_gemm_panels(n), *out);
       continue;
     }
-    const int64_t y = c->packed_count / z->stride[1], x = c->packed_count % z->stride[1];
-    struct turning turning = {{turn_panel}, c, {part_of(c, 0, y), part_of(c, 1, x)}, w->data, NULL};
-    const int64_t cells = turning.parts[0].count * turning.parts[1].count;
+    struct turning turning = {.conv = c, .w = w->data};
+    parts_of(c, c->packed_count, turning.parts);
+    const int64_t cells = cells_of(&turning);
     if (!cells || !(*out = packed_memory(cells * z->filters, z->channels))) continue;
     turning.packed = *out;
     turn_cells(&turning, 0, tfc_gemm_panels(z->channels) * cells);
@@ -384,7 +404,8 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
                 cells = c->sizes.size[0] * c->sizes.size[1];
   const int64_t filters = c->sizes.filters, panels = tfc_split_sides(filters);
   *out_done = false;
-  if (!tfc_products_choose_split(ctx, c->sizes.channels, filters, positions, tfc_split_blocks(positions), cells > 1))
+  if (!tfc_patches_are_flat(patches) ||
+      !tfc_products_choose_split(ctx, c->sizes.channels, filters, positions, tfc_split_blocks(positions), cells > 1))
     return NULL;
   if (c->pointwise) return matrix_on_tiles(c, patches->image, dy, dw, out_done);
   int64_t round = MOST_PACKED / (6 * filters) / STRETCH * STRETCH;
@@ -413,8 +434,7 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
 static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const float *x = ctx->inputs[0]->data, *dy = ctx->inputs[2]->data;
   struct tfc_tensor *dw = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(
-      ctx, 0, TFC_FLOAT, &TFC_SHAPE(c->sizes.size[0], c->sizes.size[1], c->sizes.channels, c->sizes.filters), &dw));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &c->shape, &dw));
   struct tfc_patches patches = patches_of_input(c, x);
   bool done = false;
   TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
@@ -422,8 +442,8 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   if (tfc_lines_pay(&patches, c->sizes.filters)) return tfc_lines_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
   if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
-  j.positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1];
-  j.rows = c->sizes.size[0] * c->sizes.size[1] * c->sizes.channels;
+  j.positions = product_of(c->sizes.batch, c->sizes.out);
+  j.rows = product_of(c->sizes.channels, c->sizes.size);
   j.pieces = (j.positions + PIECE - 1) / PIECE;
   j.panels = tfc_gemm_panels(c->sizes.filters);
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->sizes.filters));
@@ -448,5 +468,8 @@ static const struct tfc_cpu_kernel rows[] = {
     {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, TFC_CONV_FORWARD},
     {"Conv2DBackpropInput", 0, prepare, run, TFC_CONV_INPUT},
     {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, TFC_CONV_FILTER},
+    {"Conv3D", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, TFC_CONV_FORWARD},
+    {"Conv3DBackpropInputV2", 0, prepare, run, TFC_CONV_INPUT},
+    {"Conv3DBackpropFilterV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, run, TFC_CONV_FILTER},
 };
 TFC_CPU_KERNELS(rows);

@@ -28,8 +28,8 @@ struct job {
 
 bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters) {
   int64_t columns = p->size[1] * p->channels;
-  return p->dilation[1] == 1 && p->before[1] >= 0 && p->before[1] < p->size[1] && p->out[1] >= 24 &&
-         p->batch * p->out[0] >= parts && filters <= 64 && columns * p->size[0] <= 2048;
+  return tfc_patches_are_flat(p) && p->dilation[1] == 1 && p->before[1] >= 0 && p->before[1] < p->size[1] &&
+         p->out[1] >= 24 && p->batch * p->out[0] >= parts && filters <= 64 && columns * p->size[0] <= 2048;
 }
 
 // Elements of the image from the first window of a line to what is read of the last.

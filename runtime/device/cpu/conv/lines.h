@@ -1,5 +1,5 @@
-// The gradient of a convolution's filter, by lines of positions: for few filters, where patches cost as much to pack as
-// to multiply.
+// The gradient of a convolution's filter over pictures, by lines of positions: for few filters, where patches cost as
+// much to pack as to multiply.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_LINES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_LINES_H
 

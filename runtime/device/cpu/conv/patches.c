@@ -9,13 +9,25 @@ enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE }; // floats of a copied piece 
 
 struct place { // of a window
   const float *image;
-  int64_t y, x; // of its first cell; may be outside
+  int64_t z, y, x; // of its first cell; may be outside
 };
 
 static struct place place_of(const struct tfc_patches *p, int64_t position) {
-  int64_t x = position % p->out[1], rest = position / p->out[1], y = rest % p->out[0], n = rest / p->out[0];
-  return (struct place){p->image + n * p->in[0] * p->in[1] * p->channels, y * p->stride[0] - p->before[0],
-                        x * p->stride[1] - p->before[1]};
+  int64_t x = position % p->out[1], rest = position / p->out[1], y = rest % p->out[0];
+  rest /= p->out[0];
+  int64_t z = rest % p->out[2], n = rest / p->out[2];
+  return (struct place){p->image + n * p->in[2] * p->in[0] * p->in[1] * p->channels, z * p->stride[2] - p->before[2],
+                        y * p->stride[0] - p->before[0], x * p->stride[1] - p->before[1]};
+}
+
+// Row `i` of all rows of a window at that place: whether it is inside; *out_line: which line of the image it is.
+static bool find_line(const struct tfc_patches *p, const struct place *at, int64_t i, int64_t *out_line) {
+  const int64_t z = at->z + i / p->size[0] * p->dilation[2], y = at->y + i % p->size[0] * p->dilation[0];
+  *out_line = z * p->in[0] + y;
+  return z >= 0 && z < p->in[2] && y >= 0 && y < p->in[0];
+}
+static int64_t rows_of(const struct tfc_patches *p) {
+  return p->size[2] * p->size[0];
 }
 
 // Cells [first, last) of a window's row of `size` cells from `x` on that are inside.
@@ -26,7 +38,7 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
 
 // The places of 8 windows in turn; those beyond `rows` are the last one again.
 static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
-  int64_t x = row % p->out[1], y = row / p->out[1] % p->out[0];
+  int64_t x = row % p->out[1], y = row / p->out[1] % p->out[0], z = row / p->out[1] / p->out[0] % p->out[2];
   at[0] = place_of(p, row);
   for (int64_t r = 1; r < STRIPE; r++) {
     at[r] = at[r - 1];
@@ -35,7 +47,9 @@ static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, 
     if (++x < p->out[1]) continue;
     x = 0, at[r].x = -p->before[1], at[r].y += p->stride[0];
     if (++y < p->out[0]) continue;
-    y = 0, at[r].y = -p->before[0], at[r].image += p->in[0] * p->in[1] * p->channels;
+    y = 0, at[r].y = -p->before[0], at[r].z += p->stride[2];
+    if (++z < p->out[2]) continue;
+    z = 0, at[r].z = -p->before[2], at[r].image += p->in[2] * p->in[0] * p->in[1] * p->channels;
   }
 }
 
@@ -44,8 +58,8 @@ static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE]
                       float *edge) {
   const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
   for (int64_t r = 0; r < STRIPE; r++, edge += length) {
-    int64_t y = at[r].y + i * p->dilation[0], first, last;
-    if (y < 0 || y >= p->in[0]) {
+    int64_t y, first, last;
+    if (!find_line(p, &at[r], i, &y)) {
       from[r] = p->zeros;
       continue;
     }
@@ -66,7 +80,7 @@ static void find(const struct tfc_gemm_source *source, int64_t row, const float 
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   struct place at[STRIPE];
   find_places(p, row, STRIPE, at);
-  for (int64_t i = 0; i < p->size[0]; i++)
+  for (int64_t i = 0; i < rows_of(p); i++)
     find_rows(p, at, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
 }
 
@@ -77,7 +91,7 @@ static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows
   find_places(p, row, rows, at);
   const float *from[STRIPE];
   float edge[STRIPE * EDGE];
-  for (int64_t i = 0; i < p->size[0]; i++) {
+  for (int64_t i = 0; i < rows_of(p); i++) {
     if (p->dilation[1] == 1 && length <= EDGE) {
       find_rows(p, at, i, from, edge);
       tfc_gemm_pack_rows(from, length, out);
@@ -86,8 +100,8 @@ static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows
     }
     for (int64_t j = 0; j < p->size[1]; j++, out += c * STRIPE) {
       for (int64_t r = 0; r < STRIPE; r++) {
-        int64_t y = at[r].y + i * p->dilation[0], x = at[r].x + j * p->dilation[1];
-        bool there = y >= 0 && y < p->in[0] && x >= 0 && x < p->in[1];
+        int64_t y, x = at[r].x + j * p->dilation[1];
+        bool there = find_line(p, &at[r], i, &y) && x >= 0 && x < p->in[1];
         from[r] = there ? at[r].image + y * line + x * c : p->zeros;
       }
       tfc_gemm_pack_rows(from, c, out);
@@ -95,10 +109,14 @@ static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows
   }
 }
 
+bool tfc_patches_are_flat(const struct tfc_patches *p) {
+  return p->in[2] == 1 && p->out[2] == 1 && p->size[2] == 1;
+}
+
 void tfc_patches_init(struct tfc_patches *p) {
   p->base = (struct tfc_gemm_source){.pack = pack};
   if (p->dilation[1] != 1) return;
-  p->base.find = find, p->base.pieces = p->size[0], p->base.length = p->size[1] * p->channels;
+  p->base.find = find, p->base.pieces = rows_of(p), p->base.length = p->size[1] * p->channels;
 }
 
 // out[k * 8 + r] for 8 channels of one cell: a line of positions at a time.
@@ -108,9 +126,9 @@ static void pack_cell(const struct tfc_patches *p, int64_t first, int64_t count,
   while (count > 0) {
     int64_t x = first % p->out[1], n = p->out[1] - x < count ? p->out[1] - x : count;
     struct place at = place_of(p, first - x); // of the line's first position
-    int64_t y = at.y + i * p->dilation[0], left = at.x + j * p->dilation[1];
+    int64_t y, left = at.x + j * p->dilation[1];
     first += n, count -= n;
-    if (y < 0 || y >= p->in[0]) {
+    if (!find_line(p, &at, i, &y)) {
       memset(out, 0, (size_t)n * STRIPE * sizeof *out);
       out += n * STRIPE;
       continue;
@@ -134,19 +152,19 @@ static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, i
     pack_cell(p, t->first, t->count, cell / p->size[1], cell % p->size[1], channel, out);
     return;
   }
-  int64_t offset[STRIPE], dy[STRIPE], dx[STRIPE]; // of each row's cell
+  int64_t offset[STRIPE], line[STRIPE], dx[STRIPE]; // of each row's cell; line: of the window
   for (int64_t r = 0; r < STRIPE; r++) {
     int64_t at = row + (r < rows ? r : rows - 1);
     cell = at / p->channels;
-    dy[r] = cell / p->size[1] * p->dilation[0], dx[r] = cell % p->size[1] * p->dilation[1];
-    offset[r] = (dy[r] * p->in[1] + dx[r]) * p->channels + at % p->channels;
+    line[r] = cell / p->size[1], dx[r] = cell % p->size[1] * p->dilation[1];
+    offset[r] = dx[r] * p->channels + at % p->channels;
   }
   for (int64_t k = 0; k < t->count; k++, out += STRIPE) {
     struct place at = place_of(p, t->first + k);
-    const float *start = at.image + (at.y * p->in[1] + at.x) * p->channels;
     for (int64_t r = 0; r < STRIPE; r++) {
-      int64_t y = at.y + dy[r], x = at.x + dx[r];
-      out[r] = y >= 0 && y < p->in[0] && x >= 0 && x < p->in[1] ? start[offset[r]] : 0;
+      int64_t y, x = at.x + dx[r];
+      bool there = find_line(p, &at, line[r], &y) && x >= 0 && x < p->in[1];
+      out[r] = there ? at.image[(y * p->in[1] + at.x) * p->channels + offset[r]] : 0;
     }
   }
 }

@@ -6,14 +6,16 @@
 #include "runtime/host/gemm/split.h"
 
 // Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
-// x * stride[1] + j * dilation[1] - before[1], c], or 0 outside.
+// x * stride[1] + j * dilation[1] - before[1], c], or 0 outside. Of a volume there are planes, dimension 2, before
+// rows: row (n, z, y, x) and column (h, i, j, c).
 struct tfc_patches {
   struct tfc_gemm_source base; // by tfc_patches_init
-  const float *image;          // [batch, in[0], in[1], channels]
-  int64_t batch, in[2], out[2], channels, size[2], stride[2], dilation[2], before[2];
+  const float *image;          // [batch, in[2], in[0], in[1], channels]
+  int64_t batch, in[3], out[3], channels, size[3], stride[3], dilation[3], before[3];
   const float *zeros; // at least size[1] * channels of them
 };
-void tfc_patches_init(struct tfc_patches *p); // the other members are set
+void tfc_patches_init(struct tfc_patches *p);           // the other members are set
+bool tfc_patches_are_flat(const struct tfc_patches *p); // of pictures
 
 // The same matrix transposed: row (i, j, c), column: positions from `first` on, `count` of them.
 struct tfc_patches_transposed {
@@ -24,7 +26,7 @@ struct tfc_patches_transposed {
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out);
 
-// What one cell (i, j) of the window meets at each position from `first` on: rows of `channels` elements.
+// Of pictures: what one cell (i, j) of the window meets at each position from `first` on: rows of `channels` elements.
 struct tfc_patches_cell {
   const struct tfc_patches *patches;
   int64_t i, j, first;

@@ -21,10 +21,10 @@ struct job {
 };
 
 static int64_t rows_of(const struct tfc_patches *p) {
-  return p->size[0] * p->size[1] * p->channels;
+  return p->size[0] * p->size[1] * p->size[2] * p->channels;
 }
 static int64_t positions_of(const struct tfc_patches *p) {
-  return p->batch * p->out[0] * p->out[1];
+  return p->batch * p->out[0] * p->out[1] * p->out[2];
 }
 
 // The sums of pieces are stored: that should be a small part of all memory that is read. (With more rows than these,
@@ -104,7 +104,7 @@ tfc_status tfc_pieces_filter(struct tfc_kernel_ctx *ctx, const struct tfc_patche
                              float *dw) {
   struct job j = {.p = p, .dy = dy, .dw = dw, .filters = filters, .positions = positions_of(p), .rows = rows_of(p)};
   j.pointwise = true;
-  for (int k = 0; k < 2; k++)
+  for (int k = 0; k < 3; k++)
     j.pointwise = j.pointwise && p->size[k] == 1 && p->stride[k] == 1 && p->before[k] == 0 && p->out[k] == p->in[k];
   j.pieces = (j.positions + TFC_PIECE - 1) / TFC_PIECE;
   j.panels = tfc_gemm_panels(filters);

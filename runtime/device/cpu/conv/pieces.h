@@ -9,8 +9,8 @@ enum { TFC_PIECE = 512 }; // positions
 
 // Does this way pay?
 bool tfc_pieces_pay(const struct tfc_patches *p);
-// dw [size[0] * size[1] * channels, filters] = patches of x, transposed · dy [positions, filters], summed over pieces
-// of TFC_PIECE positions in turn, on any number of cores. RESOURCE_EXHAUSTED.
+// dw [cells * channels, filters] = patches of x, transposed · dy [positions, filters], summed over pieces of TFC_PIECE
+// positions in turn, on any number of cores. RESOURCE_EXHAUSTED.
 TFC_MUST_USE tfc_status tfc_pieces_filter(struct tfc_kernel_ctx *ctx, const struct tfc_patches *p, const float *dy,
                                           int64_t filters, float *dw);
 
