@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/manual.h"
+#include "cli/paragraph.h"
 #include "cli/program.h"
 #include "cli/settings.h"
 #include "runtime/base/nearest.h"
@@ -83,23 +84,6 @@ int tfc_flags_error(const struct tfc_program *program, const char *format, ...) 
 
 // --- Help ------------------------------------------------------------------------------------------------------------
 
-static void print_wrapped(FILE *out, const char *text, int indent, int width) {
-  int column = indent;
-  while (*text) {
-    size_t word = strcspn(text, " ");
-    if (column > indent && column + 1 + (int)word > width) {
-      fprintf(out, "\n%*s", indent, "");
-      column = indent;
-    }
-    if (column > indent) fputc(' ', out), column++;
-    fwrite(text, 1, word, out);
-    column += (int)word;
-    text += word;
-    text += strspn(text, " ");
-  }
-  fputc('\n', out);
-}
-
 // The terminal's width, or COLUMNS, limited to a range in which text is readable.
 static int help_width(void) {
   const char *columns = getenv("COLUMNS");
@@ -126,7 +110,7 @@ static void print_flag(FILE *out, const struct tfc_flag *flag) {
     fprintf(out, "\n%*s", INDENT, "");
   else
     fprintf(out, "%*s", INDENT - (int)strlen(head), "");
-  print_wrapped(out, flag->help, INDENT, help_width());
+  cli_paragraph(out, flag->help, INDENT, INDENT, help_width());
 }
 
 const char *const tfc_exit_codes[] = {

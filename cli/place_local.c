@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/import_note.h"
+#include "cli/paragraph.h"
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/progress.h"
@@ -85,32 +86,52 @@ static const char *state_text(tfc_result_state state) {
   return "";
 }
 
+// "598.3 .. 698.3 ms", or with both units where they differ.
+static void show_range(char out[64], double low, double high) {
+  char a[32], b[32];
+  tfc_show_us(a, low), tfc_show_us(b, high);
+  const char *unit_a = strchr(a, ' '), *unit_b = strchr(b, ' ');
+  const bool same = unit_a && unit_b && strcmp(unit_a, unit_b) == 0;
+  snprintf(out, 64, "%.*s .. %s", same ? (int)(unit_a - a) : (int)strlen(a), a, b);
+}
+
+// At most 80 columns; what does not fit behind a row stands below it.
 static void print_row(const struct tfc_job_row *r, double answer_us, bool loads) {
-  char a[32], b[32], c[32], quartiles[80] = "", against[48] = "", load[64] = "";
+  char a[32], quartiles[64] = "", against[48] = "", load[64] = "", speedup[64] = "", steps[16] = "", line[400];
   bool answer = strcmp(r->kind, "answer") == 0;
-  if (r->median_us == r->median_us && !r->modelled)
-    snprintf(quartiles, sizeof quartiles, "%s .. %s", tfc_show_us(b, r->q1_us), tfc_show_us(c, r->q3_us));
+  if (r->median_us == r->median_us && !r->modelled) show_range(quartiles, r->q1_us, r->q3_us);
   double us = r->modelled ? r->simulated_us : r->median_us;
   double counts = loads ? r->load_us : us;
   if (counts == counts && answer_us > 0 && !answer) snprintf(against, sizeof against, "%.3f", counts / answer_us);
+  if (!r->modelled && r->steps) snprintf(steps, sizeof steps, "%u", r->steps);
   if (loads && r->load_us == r->load_us)
-    snprintf(load, sizeof load, "%s (%s)", tfc_show_us(b, r->load_us), r->load_steps ? "measured" : "modelled");
-  printf("%s  %-20s %11s  %-24s", answer ? tfc_paint(stdout, "1;32") : "", r->name, us == us ? tfc_show_us(a, us) : "-",
-         r->modelled ? "(simulated)" : quartiles);
-  if (r->modelled || r->steps == 0)
-    printf(" %5s", "");
+    snprintf(load, sizeof load, "%s (%s)", tfc_show_us(a, r->load_us), r->load_steps ? "measured" : "modelled");
+  if (r->low == r->low && strcmp(r->kind, "single") != 0)
+    snprintf(speedup, sizeof speedup, "%.2f (%.2f-%.2f)", r->speedup, r->low, r->high);
+  int n = snprintf(line, sizeof line, "  %-13s %10s  ", r->name, us == us ? tfc_show_us(a, us) : "-");
+  if (loads)
+    n += snprintf(line + n, sizeof line - (size_t)n, "%5s %19s %8s  %s", r->modelled ? "sim." : steps, load, against,
+                  speedup);
   else
-    printf(" %5u", r->steps);
-  if (loads) printf("  %21s", load);
-  printf("  %9s%s", against, answer ? tfc_paint(stdout, "0") : "");
-  if (r->low == r->low && strcmp(r->kind, "single") != 0) printf("  %.3f (%.3f to %.3f)", r->speedup, r->low, r->high);
-  const char *state = state_text(r->state);
-  if (state[0]) printf("  %s", state);
-  if (r->note && r->note[0]) printf("  %s", r->note);
-  putchar('\n');
+    n += snprintf(line + n, sizeof line - (size_t)n, "%-17s %5s %8s  %s", r->modelled ? "(simulated)" : quartiles,
+                  steps, against, speedup);
+  while (n > 0 && line[n - 1] == ' ') line[--n] = 0;
+  printf("%s%s%s", answer ? tfc_paint(stdout, "1;32") : "", line, answer ? tfc_paint(stdout, "0") : "");
+  const char *state = state_text(r->state), *note = r->note ? r->note : "";
+  const int more = (int)(strlen(state) + strlen(note)) + (*state && *note ? 2 : 0);
+  snprintf(line, sizeof line, "%s%s%s", state, *state && *note ? ", " : "", note);
+  if (!more) {
+    putchar('\n');
+  } else if (n + 2 + more <= CLI_COLUMNS) {
+    printf("  %s\n", line);
+  } else {
+    printf("\n%*s", 6, "");
+    cli_paragraph(stdout, line, 6, 6, CLI_COLUMNS);
+  }
 }
 
 static void print_devices(const struct tfc_job_outcome *o) {
+  enum { SENDS = 36 }; // the column
   char a[32], b[32];
   if (!o->placement || o->device_count == 0) return;
   printf("\n  %-10s %8s %12s  %s\n", "device", "busy", "peak memory",
@@ -122,14 +143,17 @@ static void print_devices(const struct tfc_job_outcome *o) {
       printf(" %6.1f %%", 100 * o->busy_share[d]);
     else
       printf(" %8s", "-");
-    printf(" %12s ", o->peak ? tfc_show_bytes(a, (double)o->peak[d]) : "-");
+    printf(" %12s  ", o->peak ? tfc_show_bytes(a, (double)o->peak[d]) : "-");
+    struct tfc_text sends = {0};
     for (uint32_t t = 0; o->crossing && t < o->device_count; t++) {
       uint64_t bytes = o->crossing[(size_t)d * o->device_count + t];
       if (bytes == 0 || t == d) continue;
-      printf("%s %s to %.*s", comma, tfc_show_bytes(b, (double)bytes), TFC_STR_ARG(o->placement->devices[t].name));
-      comma = ",";
+      tfc_text_printf(&sends, "%s%s to %.*s", comma, tfc_show_bytes(b, (double)bytes),
+                      TFC_STR_ARG(o->placement->devices[t].name));
+      comma = ", ";
     }
-    putchar('\n');
+    cli_paragraph(stdout, sends.data ? sends.data : "", SENDS, SENDS, CLI_COLUMNS);
+    tfc_text_deinit(&sends);
   }
 }
 
@@ -137,13 +161,21 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
   double answer_us = NAN;
   const bool loads = o->objective == 1;
   char a[32];
-  if (out->first_line) printf("%s%s%s\n\n", tfc_paint(stdout, "1"), out->first_line, tfc_paint(stdout, "0"));
+  if (out->first_line) {
+    printf("%s", tfc_paint(stdout, "1"));
+    cli_paragraph(stdout, out->first_line, 0, 0, CLI_COLUMNS);
+    printf("%s\n", tfc_paint(stdout, "0"));
+  }
   for (uint32_t i = 0; i < out->row_count; i++)
     if (strcmp(out->rows[i].kind, "answer") == 0) answer_us = loads ? out->rows[i].load_us : out->rows[i].median_us;
   if (out->row_count > 0) {
-    printf("  %-20s %11s  %-24s %5s", "placement", "step", "quartiles", "steps");
-    if (loads) printf("  %21s", "load a step");
-    printf("  %9s  %s\n", "to found", "speed-up to best single (95 %)");
+    // The speed-up is to the best single device.
+    printf("  %-13s %10s  ", "placement", "step");
+    if (loads)
+      printf("%5s %19s", "steps", "load a step");
+    else
+      printf("%-17s %5s", "quartiles", "steps");
+    printf(" %8s  %s\n", "to found", "speed-up (95 %)");
     for (uint32_t i = 0; i < out->row_count; i++) print_row(&out->rows[i], answer_us, loads);
   }
   print_devices(out);
@@ -152,10 +184,13 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     printf("Lower bound %s%s%s%s; the answer is %.1f %% above it.\n", tfc_show_us(a, out->bound_us),
            out->bound_name ? " (" : "", out->bound_name ? out->bound_name : "", out->bound_name ? ")" : "",
            100 * out->gap);
-  if (out->path) printf("Critical path (simulated): %s\n", out->path);
+  if (out->path) {
+    const int n = printf("Critical path (simulated): ");
+    cli_paragraph(stdout, out->path, n, 2, CLI_COLUMNS);
+  }
   if (out->tau == out->tau)
     printf("Simulated against measured: Kendall's tau %.2f over %u placements.\n", out->tau, out->tau_placements);
-  if (out->learning) printf("%s", out->learning);
+  if (out->learning) cli_paragraph(stdout, out->learning, 0, 0, CLI_COLUMNS);
   if (out->trace_overhead == out->trace_overhead)
     printf(out->trace_told ? "Tracing costs %.1f %% of a step.\n"
                            : "Tracing costs no more than steps vary (%.1f %% of one, as measured).\n",

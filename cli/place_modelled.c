@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/paragraph.h"
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/progress.h"
@@ -188,7 +189,8 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     if (text.size == 0 || text.data[text.size - 1] != '\n') putchar('\n');
   } else {
     print_table(&outcome);
-    if (outcome.summary) printf("\n%s", outcome.summary);
+    putchar('\n');
+    if (outcome.summary) cli_paragraph(stdout, outcome.summary, 0, 0, CLI_COLUMNS);
     if (path) printf("Written: %s\n", path);
     if (report) printf("Written: %s/index.html\n", report);
   }

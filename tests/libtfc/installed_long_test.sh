@@ -27,10 +27,17 @@ for program in tfc-place tfc-run tfc-report tfc-export; do
   bash -n "$dir/moved/share/bash-completion/completions/$program" || fail "bash cannot read $program's completions"
   [ -s "$dir/moved/share/zsh/site-functions/_$program" ] || fail "no completions of $program for zsh"
   [ -s "$dir/moved/share/fish/vendor_completions.d/$program.fish" ] || fail "no completions of $program for fish"
+  ! command -v zsh >/dev/null || zsh -n "$dir/moved/share/zsh/site-functions/_$program" || fail "zsh cannot read $program's completions"
+  ! command -v fish >/dev/null || fish -n "$dir/moved/share/fish/vendor_completions.d/$program.fish" || fail "fish cannot read $program's completions"
 done
 completed=$(bash -c "source '$dir/moved/share/bash-completion/completions/tfc-export'
   COMP_WORDS=(tfc-export --format '') COMP_CWORD=2; _tfc_export; echo \"\${COMPREPLY[*]}\"")
 case " $completed " in *" clusterspec "*) ;; *) fail "--format is completed as '$completed'" ;; esac
+
+if command -v fish >/dev/null; then
+  completed=$(fish -c "source '$dir/moved/share/fish/vendor_completions.d/tfc-export.fish'; complete -C 'tfc-export --format '" | cut -f1 | tr '\n' ' ')
+  case " $completed " in *" clusterspec "*) ;; *) fail "fish completes --format as '$completed'" ;; esac
+fi
 
 # One public header, and no symbol that is not listed.
 [ "$(find "$dir/moved/include" -type f | wc -l)" = 1 ] || fail "more than one header is installed"
