@@ -21,6 +21,7 @@ static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_
 
 static void close_guidance(struct tfc_guidance *g) {
   if (!g) return;
+  if (g->tuner) tfc_status_free(tfc_policy_learn(g->policy, g->tuner)); // without memory it is not kept
   tfc_tuner_free(g->tuner);
   free(g);
 }
@@ -37,7 +38,7 @@ static tfc_status propose(struct tfc_guidance *g, const struct tfc_budget *budge
     if (g->tuner->elite[i].score.value == TFC_TIME_MAX) break;
     TFC_RETURN_IF_ERROR(found(user, &solution, g->tuner->elite[i].score));
   }
-  return tfc_policy_learn(g->policy, g->tuner);
+  return NULL;
 }
 
 static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *solution,

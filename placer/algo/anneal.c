@@ -10,7 +10,7 @@
 
 #include "placer/search/local.h"
 
-enum { SAMPLES = 48, ROUNDS = 6 };
+enum { ROUNDS = 6 };
 #define INITIAL_CHANCE 0.01
 #define COLDEST 0.01 // last temperature of a round, as a fraction of the first
 #define REHEAT 0.5   // first temperature of a round, as a fraction of the previous round's
@@ -70,38 +70,6 @@ out:
   return s;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-// Samples moves of one unit, and returns the median increase of the value, relative to it, over the moves that increase
-// it.
-static tfc_status sample(const struct tfc_problem *p, const struct tfc_budget *budget, struct tfc_random *random,
-                         const struct tfc_solution *from, double *out_median, uint64_t *used) {
-  struct tfc_delta *delta = NULL;
-  struct tfc_verdict v = {0};
-  double worse[SAMPLES];
-  uint32_t count = 0;
-  TFC_RETURN_IF_ERROR(tfc_delta_create(p, &delta));
-  tfc_delta_reset(delta, from->device, from->rank, &v);
-  const double value = (double)v.value;
-  const uint64_t most = budget->evaluations && budget->evaluations / 20 < SAMPLES ? budget->evaluations / 20 : SAMPLES;
-  for (uint32_t i = 0; i < most && v.legal && !is_spent(budget, *used); i++) {
-    struct tfc_move move = {(uint32_t)tfc_random_below(random, p->unit_count),
-                            (tfc_device_id)tfc_random_below(random, p->device_count)};
-    struct tfc_verdict then = {0};
-    if (from->device[move.unit] == move.device || !tfc_problem_allows(p, move.unit, move.device)) continue;
-    tfc_delta_try(delta, &move, 1, NULL, 0, TFC_TIME_MAX, &then);
-    ++*used;
-    if (then.legal && (double)then.value > value) worse[count++] = (double)then.value / value - 1;
-  }
-  qsort(worse, count, sizeof *worse, ascending);
-  *out_median = count ? worse[count / 2] : 0.001;
-  tfc_delta_free(delta);
-  return NULL;
-}
-
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {
   tfc_status s = NULL;
@@ -109,17 +77,14 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   struct tfc_random random;
   struct tfc_score score;
   struct tfc_budget own = *budget;
-  double median = 0;
+  double hot = -0.01 / log(INITIAL_CHANCE); // for a norm of the loads, which one unit changes by little
   uint64_t used = 0;
   tfc_random_init(&random, budget->seed);
   if (!own.evaluations && own.deadline <= 0) own.evaluations = 100000;
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   TFC_TRY(s, begin(p, evaluator, &own, &random, sim, out, &score, &used));
   if (p->objective == TFC_OBJECTIVE_STEP && score.value != TFC_TIME_MAX)
-    TFC_TRY(s, sample(p, &own, &random, out, &median, &used));
-  else
-    median = 0.01; // for a norm of the loads, which one unit changes by little
-  double hot = median / -log(INITIAL_CHANCE);
+    TFC_TRY(s, tfc_local_temperature(p, &own, out, INITIAL_CHANCE, &random, &hot, &used));
   for (int round = 0; round < ROUNDS && !is_spent(&own, used); round++, hot *= REHEAT) {
     struct tfc_budget part = part_of(&own, used, 1.0 / (ROUNDS - round));
     part.seed = budget->seed + (uint64_t)round;

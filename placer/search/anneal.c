@@ -11,6 +11,7 @@
 #include "runtime/base/array.h"
 
 #define REGION 48
+#define SAMPLES 48 // moves from which a temperature is chosen
 
 struct annealer {
   const struct tfc_problem *p;
@@ -319,4 +320,39 @@ tfc_status tfc_local_anneal(const struct tfc_problem *p, const struct tfc_budget
 out:
   free(a.moves), free(a.mark), free(a.first), free(a.members);
   return s;
+}
+
+// --- temperature -----------------------------------------------------------------------------------------------------
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+tfc_status tfc_local_temperature(const struct tfc_problem *p, const struct tfc_budget *budget,
+                                 const struct tfc_solution *from, double chance, struct tfc_random *random,
+                                 double *out_temperature, uint64_t *evaluations) {
+  struct tfc_delta *delta = NULL;
+  struct tfc_verdict v = {0};
+  double worse[SAMPLES];
+  uint32_t count = 0;
+  uint64_t most = SAMPLES;
+  if (budget->evaluations && budget->evaluations / 20 < most) most = budget->evaluations / 20;
+  TFC_RETURN_IF_ERROR(tfc_delta_create(p, &delta));
+  tfc_delta_reset(delta, from->device, from->rank, &v);
+  const double value = (double)v.value;
+  for (uint64_t i = 0; i < most && v.legal && !tfc_budget_over(budget); i++) {
+    struct tfc_move move = {(uint32_t)tfc_random_below(random, p->unit_count),
+                            (tfc_device_id)tfc_random_below(random, p->device_count)};
+    struct tfc_verdict then = {0};
+    if (budget->evaluations && *evaluations >= budget->evaluations) break;
+    if (from->device[move.unit] == move.device || !tfc_problem_allows(p, move.unit, move.device)) continue;
+    tfc_delta_try(delta, &move, 1, NULL, 0, TFC_TIME_MAX, &then);
+    ++*evaluations;
+    if (then.legal && (double)then.value > value) worse[count++] = (double)then.value / value - 1;
+  }
+  qsort(worse, count, sizeof *worse, ascending);
+  *out_temperature = (count ? worse[count / 2] : 0.001) / -log(chance);
+  tfc_delta_free(delta);
+  return NULL;
 }

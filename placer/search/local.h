@@ -72,6 +72,13 @@ TFC_MUST_USE tfc_status tfc_local_anneal(const struct tfc_problem *problem, cons
                                          const struct tfc_anneal_options *options, struct tfc_solution *solution,
                                          struct tfc_score *score, uint64_t *out_evaluations);
 
+// The temperature (a share of the value) that accepts the median of the changes for the worse with this probability:
+// from a sample of moves of one unit, at most a twentieth of the budget's evaluations (Johnson et al. 1989, section
+// 3.2). Step objective. Counts its evaluations.
+TFC_MUST_USE tfc_status tfc_local_temperature(const struct tfc_problem *problem, const struct tfc_budget *budget,
+                                              const struct tfc_solution *from, double chance, struct tfc_random *random,
+                                              double *out_temperature, uint64_t *evaluations);
+
 // Precedence that fits the placement: longest remaining path with the times of the devices in use and the transfers
 // (the upward rank of Topcuoglu et al. 2002 once everything is placed). Paths of one length go by `tie` [unit] (NULL:
 // by number), ascending. out_rank [node].

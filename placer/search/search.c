@@ -1,9 +1,11 @@
 // `auto` has three phases. First the heuristics run in parallel, each once; for tiny problems every placement is then
 // tried, and the search is over. Then come rounds: each worker takes a placement from the elite and improves it by its
 // method (annealing on units or on clusters, starts from nothing, large neighbourhoods, and packing anew where memory
-// is nearly full). Rounds get longer. What they find goes back to the elite in the order of the workers. At the end the
-// best placements are polished by descent. With a time limit there are as many workers as threads. With a limit on
-// evaluations there are always eight, and nothing looks at the clock: the outcome depends on the seed alone.
+// is nearly full). Every other job's method is drawn by its credit (credit.h). What the jobs find goes back to the
+// elite in the order of the workers. The last part of a search for the shortest step cools down from the best
+// placement, with temperatures that fit it. With a time limit there are as many workers as threads, and rounds get
+// longer. With a limit on evaluations there are always eight, and nothing looks at the clock: the outcome depends on
+// the seed alone.
 #include "placer/search/search.h"
 
 #include <math.h>
@@ -16,6 +18,7 @@
 #include "placer/exact/exhaust.h"
 #include "placer/exact/ilp.h"
 #include "placer/search/communities.h"
+#include "placer/search/credit.h"
 #include "placer/search/elite.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
@@ -25,6 +28,10 @@
 #define POLICY_TURNS 8 // one turn of so many belongs to the policy
 #define FEWEST 64      // evaluations of a job, if there are that many left: with fewer, no method finds anything
 #define ROLLOUTS 200   // by a learned policy, to begin with
+#define TRIED 80       // of them; the others only if one of these is the best so far
+#define ENOUGH 600     // evaluations: with fewer, the search has no part that only cools down
+#define SETTLED 3      // placements of heuristics whose order of operations is chosen anew
+#define CHANCE 0.01    // with which the first temperature accepts the median of the changes for the worse
 
 struct finder {
   const struct tfc_problem *p;
@@ -249,7 +256,7 @@ static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
       uint64_t few = i == 0 ? f->p->device_count : 6;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
-      if (searching) few = f->limit / 20;
+      if (searching) few = f->limit / 60;
       if (i && planned + few > f->limit / 2) continue;
       planned += few;
       t->budget.evaluations = searching ? few : i == 0 ? f->limit : 0;
@@ -353,19 +360,21 @@ out:
 }
 
 // Plans the next job: the method whose turn it is, on a placement of the elite. For the step objective, every other
-// turn goes to the method that improved the best placement last. If memory is nearly full, every third turn packs. The
-// caller sets the budget.
+// turn goes to `drawn`, a method that was drawn by its credit. If memory is nearly full, every third turn packs. The
+// caller sets the budget. `temperature`: where to begin when annealing units, about; 0: not known.
 static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
-                           bool tight, uint64_t turn, enum tfc_search_method favourite, struct tfc_search_job *j) {
+                           bool tight, uint64_t turn, enum tfc_search_method drawn, double temperature,
+                           struct tfc_search_job *j) {
   const uint64_t seed = tfc_random_u64(random);
   // The best placement most of the time, otherwise another one of the elite.
-  const uint32_t pick = seed % 5 < 3 ? 0 : (uint32_t)(seed / 5 % elite->count);
+  const uint32_t pick =
+      seed % 5 < (p->objective == TFC_OBJECTIVE_STEP ? 4 : 3) ? 0 : (uint32_t)(seed / 5 % elite->count);
   *j = (struct tfc_search_job){.score = elite->score[pick], .budget = {.seed = seed, .threads = 1}};
   const bool packs = tight && turn % 3 == 0;
   if (tight) turn = turn / 3 * 2 + turn % 3 - 1;
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[pick], p));
   j->method = p->objective == TFC_OBJECTIVE_STEP
-                  ? turn % 2 ? favourite : step_methods[turn / 2 % (sizeof step_methods / sizeof *step_methods)]
+                  ? turn % 2 ? drawn : step_methods[turn / 2 % (sizeof step_methods / sizeof *step_methods)]
                   : throughput_methods[turn % (sizeof throughput_methods / sizeof *throughput_methods)];
   if (packs) j->method = TFC_METHOD_PACK;
   if (j->method == TFC_METHOD_COMBINE && (elite->count < 2 || p->device_count > 250)) j->method = TFC_METHOD_CLUSTERS;
@@ -379,17 +388,41 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
     j->hot = 0.03 * pow(0.2, u);
   else
     j->hot = (j->method == TFC_METHOD_CLUSTERS || j->method == TFC_METHOD_COMBINE ? 0.02 : 0.004) * pow(0.1, u);
+  j->cold = fmin(j->hot, 0.0001);
+  if (temperature > 0 && (j->method == TFC_METHOD_ANNEAL || j->method == TFC_METHOD_POLICY)) {
+    j->hot = temperature * pow(4, 2 * u - 1);
+    j->cold = fmin(0.01 * j->hot, 0.0001);
+  }
   return NULL;
 }
 
+// Draws the method of a turn that goes by credit. The policy's moves take part once they improved something: before,
+// they have turns of their own.
+static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tfc_random *random) {
+  static const enum tfc_search_method methods[] = {TFC_METHOD_REGROUP, TFC_METHOD_ANNEAL,  TFC_METHOD_CLUSTERS,
+                                                   TFC_METHOD_LNS,     TFC_METHOD_COMBINE, TFC_METHOD_POLICY};
+  const uint32_t count = sizeof methods / sizeof *methods;
+  return tfc_credits_draw(credits, methods, credits->of[TFC_METHOD_POLICY].gain > 0 ? count : count - 1, random);
+}
+
+// Makes a job cool down from the best placement, with the temperatures that fit it.
+static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
+                               struct tfc_search_job *j) {
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[0], p));
+  j->score = elite->score[0], j->method = TFC_METHOD_ANNEAL, j->rounds = 6;
+  return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
+}
+
 // Counts a job of a round that began with a best placement of the score `before`.
-static void account_for(struct tfc_search_account *a, const struct tfc_search_job *j, struct tfc_score before) {
+static void account_for(struct tfc_search_account *a, struct tfc_credits *credits, const struct tfc_search_job *j,
+                        struct tfc_score before, bool fixed) {
   struct tfc_search_turns *turns = j->method == TFC_METHOD_POLICY ? &a->moves : &a->others;
-  turns->count++, turns->evaluations += j->evaluations, turns->seconds += j->seconds;
-  if (!tfc_score_better(j->score, before)) return;
-  turns->wins++;
-  if (before.value != TFC_TIME_MAX && j->score.excess == before.excess)
-    turns->gained += log((double)before.value / (double)j->score.value);
+  const bool gains = tfc_score_better(j->score, before),
+             timed = before.value != TFC_TIME_MAX && j->score.excess == before.excess;
+  const double gain = !gains ? 0 : timed ? log((double)before.value / (double)j->score.value) : 1;
+  turns->count++, turns->wins += gains, turns->evaluations += j->evaluations, turns->seconds += j->seconds;
+  if (timed) turns->gained += gain;
+  tfc_credits_add(credits, j->method, gain, fixed ? (double)j->evaluations : j->seconds);
 }
 
 static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program,
@@ -410,33 +443,47 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
                                           : sizeof throughput_methods / sizeof *throughput_methods) *
       (tight ? 3 : 2) / 2;
-  enum tfc_search_method favourite = TFC_METHOD_REGROUP;
+  struct tfc_credits credits = {0};
+  double temperature = 0;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   tfc_random_init(&random, f->o->seed ^ 0x5eed);
   // The first slice of time is long enough to cool down a placement of this size.
   const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
+  if (p->objective == TFC_OBJECTIVE_STEP && elite->count && p->device_count > 1) {
+    const struct tfc_budget sampling = {.evaluations = f->limit, .deadline = f->deadline, .cancel = &f->stop};
+    TFC_TRY(s, tfc_local_temperature(p, &sampling, &elite->solution[0], CHANCE, &random, &temperature,
+                                     &f->out->evaluations));
+  }
   double slice = 0;
   uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
+  // The last part of a search for the shortest step cools down from the best placement.
+  const uint64_t cooling = temperature > 0 && total_left >= ENOUGH ? (total_left < 16000 ? total_left / 4 : 4000) : 0;
   // Where the first round has few jobs, the policy's is the first of them.
   uint64_t turn = fixed && guidance && total_left / 10 < (uint64_t)workers * FEWEST ? 1 : 0;
   for (uint32_t round = 0; !is_over(f) && elite->count && p->device_count > 0; round++) {
     uint32_t busy = workers;
+    bool cools = false;
     if (f->limit) {
       uint64_t left = f->limit - spent(f);
-      quota = round == 0 ? total_left / 10 : quota + quota / 2;
+      quota = total_left * 7 / 100;
       if (quota < FEWEST) quota = FEWEST;
-      if (quota > left || left - quota < quota / 4) quota = left;
+      cools = cooling && left <= cooling + FEWEST / 2;
+      if (cooling && !cools) left -= cooling;
+      if (cools || quota > left || left - quota < quota / 4) quota = left;
       if (quota < (uint64_t)workers * FEWEST) busy = quota < FEWEST ? 1 : (uint32_t)(quota / FEWEST);
+      if (cools) busy = 1;
     }
     if (!fixed) {
       double now = tfc_seconds_now(), left = f->deadline - now;
       slice = round == 0 ? fmax(0.15, left / 30) : slice * 1.35;
       if (slice > left || left - slice < slice / 3) slice = left;
+      cools = temperature > 0 && slice == left;
     }
     const struct tfc_score before = f->best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, turn++) {
       struct tfc_search_job *j = &jobs[w];
-      TFC_TRY(s, plan_job(p, &random, elite, tight, turn, favourite, j));
+      const enum tfc_search_method drawn = turn % 2 ? draw_method(&credits, &random) : TFC_METHOD_REGROUP;
+      TFC_TRY(s, plan_job(p, &random, elite, tight, turn, drawn, temperature, j));
       j->budget.cancel = &f->stop;
       j->guide = f->o->guide, j->guidance = guidance;
       // One turn in eight goes to the policy, however many workers there are: one job of each round would be half of
@@ -445,20 +492,15 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       if (!fixed) j->budget.found = found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
+      if (cools && w == 0) TFC_TRY(s, plan_cooling(p, &random, elite, j));
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
-    bool earned = false; // whether the policy improved the best in this round
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
-      account_for(&f->out->learned, j, before);
+      account_for(&f->out->learned, &credits, j, before, fixed);
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (tfc_score_better(j->score, f->best)) {
-        earned |= j->method == TFC_METHOD_POLICY;
-        // Starts by name begin from nothing, so regroup instead.
-        favourite = j->method == TFC_METHOD_NAMES ? TFC_METHOD_REGROUP : j->method;
-      }
       if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
@@ -466,8 +508,6 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       tfc_solution_deinit(&j->other);
     }
     if (s) goto out;
-    // A policy keeps every other turn only as long as it improves the best placement.
-    if (favourite == TFC_METHOD_POLICY && !earned) favourite = TFC_METHOD_REGROUP;
     const bool better = tfc_score_better(f->best, before);
     idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
     idle_rounds = better ? 0 : idle_rounds + 1;
@@ -549,11 +589,39 @@ static tfc_status ask_policy(struct finder *f, struct tfc_elite *elite, struct t
   f->at_work = "policy";
   f->out->learned.before = f->best.value;
   uint64_t used = 0;
+  // A few first: where they are no better than what heuristics found, more of them seldom are.
+  const uint64_t all = budget.evaluations;
+  const struct tfc_score before = f->best;
+  if (all > TRIED) budget.evaluations = TRIED;
   tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &a, &used);
+  budget.evaluations = all > used ? all - used : 0;
+  if (!s && budget.evaluations && tfc_score_better(f->best, before))
+    s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &a, &used);
   f->out->evaluations += used;
   f->out->learned.after = f->best.value;
   f->o->guide->samples(guidance, &f->out->learned.samples);
   tick(f);
+  return s;
+}
+
+// Chooses the order of operations anew for the best placements of the elite.
+static tfc_status settle_best(struct finder *f, struct tfc_elite *elite) {
+  tfc_status s = NULL;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_solution best[SETTLED] = {0};
+  const uint32_t count = elite->count < SETTLED ? elite->count : SETTLED;
+  if (f->p->objective != TFC_OBJECTIVE_STEP || (f->limit && f->limit < ENOUGH)) return NULL;
+  TFC_TRY(s, tfc_simulator_create(f->p, &sim));
+  for (uint32_t i = 0; i < count; i++) TFC_TRY(s, tfc_solution_copy(&best[i], &elite->solution[i], f->p));
+  for (uint32_t i = 0; i < count && !is_over(f); i++) {
+    struct tfc_score score;
+    TFC_TRY(s, tfc_local_settle(f->p, sim, &best[i], &score, &f->out->evaluations));
+    TFC_TRY(s, keep(f, &best[i], score, "auto: order"));
+    TFC_TRY(s, tfc_elite_join(elite, f->p, &best[i], score));
+  }
+out:
+  for (uint32_t i = 0; i < count; i++) tfc_solution_deinit(&best[i]);
+  tfc_simulator_free(sim);
   return s;
 }
 
@@ -583,6 +651,7 @@ static tfc_status run_auto(struct finder *f) {
   }
   TFC_TRY(s, heuristics(f, &elite));
   TFC_TRY(s, try_all(f, &elite, &complete));
+  if (!complete) TFC_TRY(s, settle_best(f, &elite));
   // Policies are trained on the step objective; on one device there is nothing to choose.
   if (!complete && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &guidance));

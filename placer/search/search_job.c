@@ -383,9 +383,22 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
   struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5, tfc_random_u64(random));
   TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &part, &j->solution, &j->score, &j->evaluations));
   if (job_over(j)) return NULL;
-  const struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = true};
+  const struct tfc_anneal_options options = {.hot = j->hot, .cold = j->cold, .orders = true};
   part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
   return tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations);
+}
+
+// As `anneal` does (placer/algo/anneal.c): rounds that begin at the best placement so far, each half as hot as the
+// last, and cool down to a hundredth.
+static tfc_status anneal_rounds(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
+  double hot = j->hot;
+  for (uint32_t round = 0; round < j->rounds && !job_over(j); round++, hot *= 0.5) {
+    const struct tfc_anneal_options options = {.hot = hot, .cold = 0.01 * hot, .orders = true};
+    const struct tfc_budget part =
+        part_of(&j->budget, j->evaluations, 1.0 / (j->rounds - round), tfc_random_u64(random));
+    TFC_RETURN_IF_ERROR(tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations));
+  }
+  return NULL;
 }
 
 tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job *j) {
@@ -397,8 +410,10 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   if (j->method == TFC_METHOD_LNS) {
     TFC_TRY(s, tfc_local_lns(p, &j->budget, &j->solution, &j->score, &j->evaluations));
+  } else if (j->rounds) {
+    TFC_TRY(s, anneal_rounds(p, j, &random));
   } else if (j->method == TFC_METHOD_ANNEAL || j->method == TFC_METHOD_HOT) {
-    struct tfc_anneal_options options = {.hot = j->hot, .cold = fmin(j->hot, 0.0001), .orders = orders};
+    struct tfc_anneal_options options = {.hot = j->hot, .cold = j->cold, .orders = orders};
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
   } else if (j->method == TFC_METHOD_FRESH) {
     TFC_TRY(s, anneal_fresh(p, j, &random));

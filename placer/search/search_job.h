@@ -19,7 +19,8 @@ enum tfc_search_method {
   TFC_METHOD_NAMES,
   TFC_METHOD_REGROUP,
   TFC_METHOD_PACK,
-  TFC_METHOD_POLICY // needs a guide
+  TFC_METHOD_POLICY, // needs a guide
+  TFC_METHOD_COUNT
 };
 extern const char *const tfc_search_method_names[];
 
@@ -29,8 +30,9 @@ struct tfc_search_job {
   struct tfc_solution solution, other; // the placement it improves; a second one to combine with it
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
-  double seconds;                // that it took
-  double hot;                    // the temperature that it begins with
+  double seconds;   // that it took
+  double hot, cold; // temperatures of the beginning and the end
+  uint32_t rounds;  // annealing: so many times, each half as hot as the last, from the best so far; 0: once
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;
   tfc_status status;

@@ -259,7 +259,7 @@ static void test_policy_share(void **state) {
   assert_int_equal(out.learned.moves.count, guidance.asked);
   assert_int_equal(out.learned.moves.wins, 0);
   tfc_search_outcome_deinit(&out);
-  // Once of use, it has every other turn of the next round, and an eighth again when nothing came of those.
+  // Once of use, it takes part in the turns that go by credit, until nothing came of some of those.
   const uint32_t asked = guidance.asked;
   lucky = true;
   assert_ok(tfc_search(
