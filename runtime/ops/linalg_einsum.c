@@ -3,6 +3,8 @@
 //
 // Every operand is a strided view over its labels. Labels that only it has are summed away; the rest are ordered
 // [batch, free, contracted], made dense, and multiplied as matrices.
+#include "runtime/ops/linalg_einsum.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +267,98 @@ out:
   tfc_buffer_release(b);
   tfc_buffer_release(product);
   return s;
+}
+
+// --- As products where the operands lie ------------------------------------------------------------------------------
+struct axis {              // of the product: labels that lie at one distance in all that have them, as one
+  int64_t size, stride[3]; // in the first operand, the second and the result
+};
+// Labels [first, last) of `labels`, joined from the end while they lie at one distance; returns where that ended.
+static int join_axis(const int *labels, int first, int last, const int64_t *sizes, const int64_t (*strides)[3],
+                     struct axis *out) {
+  *out = (struct axis){.size = 1};
+  int at = last;
+  for (; at > first; at--) {
+    const int label = labels[at - 1];
+    const int64_t *stride = strides[label];
+    if (sizes[label] == 1) continue;
+    if (out->size == 1) {
+      memcpy(out->stride, stride, sizeof out->stride);
+    } else {
+      bool joins = true;
+      for (int t = 0; t < 3; t++) joins = joins && stride[t] == out->stride[t] * out->size;
+      if (!joins) break;
+    }
+    out->size *= sizes[label];
+  }
+  return at;
+}
+
+tfc_status ops_einsum_as_products(const struct tfc_graph *g, const struct tfc_node *node,
+                                  const struct tfc_shape *const shapes[2], struct ops_einsum_products *out) {
+  struct equation e;
+  int64_t sizes[ELLIPSIS + 32], strides[ELLIPSIS + 32][3] = {{0}};
+  TFC_RETURN_IF_ERROR(parse_equation(tfc_node_attr_string(g, node, "equation", ""), &e));
+  if (e.inputs != 2 || node->input_count != 2) return tfc_status_make(TFC_UNIMPLEMENTED, "one operand");
+  TFC_RETURN_IF_ERROR(resolve(&e, shapes, sizes));
+  if (e.out.count > TFC_MAX_RANK) return tfc_status_make(TFC_UNIMPLEMENTED, "the result has too many dimensions");
+  struct ops_einsum_products p = {0};
+  for (int d = 0; d < e.out.count; d++) p.out.dims[p.out.rank++] = sizes[e.out.labels[d]];
+  for (int t = 0; t < 3; t++) {
+    const struct term *term = t < 2 ? &e.in[t] : &e.out;
+    int64_t step = 1;
+    for (int d = term->count - 1; d >= 0; d--) {
+      const int label = term->labels[d];
+      const int64_t n = t < 2 ? shapes[t]->dims[d] : sizes[label];
+      for (int k = 0; k < d; k++)
+        if (term->labels[k] == label) return tfc_status_make(TFC_UNIMPLEMENTED, "a repeated label");
+      strides[label][t] = n == 1 ? 0 : step;
+      step *= n;
+    }
+  }
+  int batch[MAX_LABELS], left[MAX_LABELS], right[MAX_LABELS], inner[MAX_LABELS], nb = 0, nl = 0, nr = 0, nk = 0;
+  for (int d = 0; d < e.out.count; d++) {
+    const int label = e.out.labels[d];
+    const bool in_a = has(&e.in[0], label), in_b = has(&e.in[1], label);
+    if (in_a && in_b)
+      batch[nb++] = label;
+    else if (in_a)
+      left[nl++] = label;
+    else
+      right[nr++] = label;
+  }
+  for (int t = 0; t < 2; t++)
+    for (int d = 0; d < e.in[t].count; d++) {
+      const int label = e.in[t].labels[d];
+      if (has(&e.out, label)) continue;
+      if (!has(&e.in[1 - t], label)) return tfc_status_make(TFC_UNIMPLEMENTED, "a label of one operand alone");
+      if (t == 0) inner[nk++] = label;
+    }
+  struct axis m, n, k;
+  if (join_axis(inner, 0, nk, sizes, strides, &k) != 0)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "contracted dimensions at several distances");
+  if (k.size == 0) return tfc_status_make(TFC_UNIMPLEMENTED, "an empty sum");
+  // Free dimensions that do not join go with the batch.
+  const int m_first = join_axis(left, 0, nl, sizes, strides, &m), n_first = join_axis(right, 0, nr, sizes, strides, &n);
+  p.turned = n.size > 1 && n.stride[2] != 1;
+  if (p.turned) {
+    const struct axis held = m;
+    m = n, n = held;
+  }
+  if (n.size > 1 && n.stride[2] != 1) return tfc_status_make(TFC_UNIMPLEMENTED, "no contiguous rows in the result");
+  const int a = p.turned ? 1 : 0, b = 1 - a;
+  p.m = m.size, p.n = n.size, p.k = k.size;
+  p.a_row = m.stride[a], p.a_column = k.stride[a], p.b_row = k.stride[b], p.b_column = n.stride[b];
+  p.c_row = m.size > 1 ? m.stride[2] : n.size;
+  for (int i = 0; i < nb + m_first + n_first; i++) {
+    const int label = i < nb ? batch[i] : i < nb + m_first ? left[i - nb] : right[i - nb - m_first];
+    if (sizes[label] == 1) continue;
+    if (p.rank == OPS_EINSUM_BATCH) return tfc_status_make(TFC_UNIMPLEMENTED, "so many labels");
+    p.dims[p.rank] = sizes[label];
+    p.a[p.rank] = strides[label][a], p.b[p.rank] = strides[label][b], p.c[p.rank++] = strides[label][2];
+  }
+  *out = p;
+  return NULL;
 }
 
 static tfc_status shape_einsum(struct tfc_shape_ctx *ctx) {

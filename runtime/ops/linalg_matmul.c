@@ -11,6 +11,7 @@
 #include "runtime/ops/blas.h"
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
+#include "runtime/ops/math_narrow.h"
 #include "runtime/ops/row.h"
 
 // --- One product, or a band of its rows or columns ----------------------------------------------------------------
@@ -115,8 +116,7 @@ static void batch_piece(void *arg, int64_t begin, int64_t end) {
 static tfc_status widen(struct tfc_kernel_ctx *ctx, tfc_dtype type, const uint16_t *x, int64_t n,
                         struct tfc_buffer **out) {
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)n * 4 + 4, out));
-  float *y = (*out)->data;
-  for (int64_t i = 0; i < n; i++) y[i] = type == TFC_HALF ? tfc_half_to_float(x[i]) : tfc_bfloat16_to_float(x[i]);
+  ops_narrow_to_float(type, x, (*out)->data, n);
   return NULL;
 }
 
@@ -146,10 +146,7 @@ tfc_status ops_matmul_batch(struct tfc_kernel_ctx *ctx, const struct ops_matmul 
     TFC_TRY(s, widen(ctx, mm->a_type, b, matrices(count, b_index) * mm->k * mm->n, &fb));
     TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)total * 4, &fo));
     TFC_TRY(s, ops_matmul_batch(ctx, &wide, fa->data, fb->data, fo->data, count, a_index, b_index));
-    for (int64_t i = 0; i < total; i++) {
-      float v = ((const float *)fo->data)[i];
-      ((uint16_t *)out)[i] = mm->a_type == TFC_HALF ? tfc_float_to_half(v) : tfc_float_to_bfloat16(v);
-    }
+    ops_narrow_from_float(mm->a_type, fo->data, out, total);
   out:
     tfc_buffer_release(fa);
     tfc_buffer_release(fb);

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
+#include "runtime/ops/math_narrow.h"
 #include "runtime/ops/math_softmax.h"
 #include "runtime/ops/row.h"
 
@@ -36,39 +37,62 @@ static void float_softmax_rows(const struct rows *r, int64_t begin, int64_t end)
   }
 }
 
+// Rows of 16-bit floats, a block of them as float32 at a time: a row of one block is widened and exponentiated once. A
+// 16-bit output is no place for what is not yet divided.
+enum { narrow_block = 2048 };
+static void narrow_softmax_rows(const struct rows *r, int64_t begin, int64_t end) {
+  const int64_t n = r->classes;
+  float block[narrow_block];
+  for (int64_t row = begin; row < end; row++) {
+    const uint16_t *x = (const uint16_t *)r->logits + row * n;
+    uint16_t *y = (uint16_t *)r->out + row * n;
+    float max = -INFINITY;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += narrow_block) {
+      const int64_t m = n - i < narrow_block ? n - i : narrow_block;
+      ops_narrow_to_float(r->dtype, x + i, block, m);
+      const float most = ops_softmax_max(block, m);
+      max = most > max || isnan(most) ? most : max;
+    }
+    for (int64_t i = 0; i < n; i += narrow_block) {
+      const int64_t m = n - i < narrow_block ? n - i : narrow_block;
+      if (n > narrow_block) ops_narrow_to_float(r->dtype, x + i, block, m);
+      sum += ops_softmax_sum(block, max, n > narrow_block || r->log ? NULL : block, m);
+    }
+    const float log_sum = (float)log(sum), scale = (float)(1 / sum);
+    for (int64_t i = 0; i < n; i += narrow_block) {
+      const int64_t m = n - i < narrow_block ? n - i : narrow_block;
+      if (n > narrow_block) ops_narrow_to_float(r->dtype, x + i, block, m);
+      if (r->log) {
+        for (int64_t k = 0; k < m; k++) block[k] = block[k] - max - log_sum;
+      } else {
+        if (n > narrow_block) (void)ops_softmax_sum(block, max, block, m);
+        ops_softmax_scale(block, scale, m);
+      }
+      ops_narrow_from_float(r->dtype, block, y + i, m);
+    }
+  }
+}
+
 static void softmax_rows(void *arg, int64_t begin, int64_t end) {
   const struct rows *r = arg;
   const int64_t n = r->classes;
-  if (r->dtype == TFC_FLOAT) {
-    float_softmax_rows(r, begin, end);
+  if (r->dtype != TFC_DOUBLE) {
+    (r->dtype == TFC_FLOAT ? float_softmax_rows : narrow_softmax_rows)(r, begin, end);
     return;
   }
-  OPS_SWITCH(OPS_FLOATS, r->dtype, {
-    for (int64_t row = begin; row < end; row++) {
-      const S *x = (const S *)r->logits + row * n;
-      S *y = (S *)r->out + row * n;
-      C max = (C)-INFINITY;
-      for (int64_t i = 0; i < n; i++) max = OPS_GET(x[i]) > max || isnan(OPS_GET(x[i])) ? OPS_GET(x[i]) : max;
-      double sum = 0;
-      if (r->log) {
-        for (int64_t i = 0; i < n; i++) sum += (double)exp(OPS_GET(x[i]) - max);
-        const C log_sum = (C)log(sum);
-        for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], OPS_GET(x[i]) - max - log_sum);
-      } else if (sizeof(S) == sizeof(C)) {
-        for (int64_t i = 0; i < n; i++) {
-          const C e = exp(OPS_GET(x[i]) - max);
-          OPS_PUT(y[i], e);
-          sum += (double)e;
-        }
-        const C scale = (C)(1 / sum);
-        for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], OPS_GET(y[i]) * scale);
-      } else { // a 16-bit output is no place for what is not yet divided
-        for (int64_t i = 0; i < n; i++) sum += (double)exp(OPS_GET(x[i]) - max);
-        const C scale = (C)(1 / sum);
-        for (int64_t i = 0; i < n; i++) OPS_PUT(y[i], exp(OPS_GET(x[i]) - max) * scale);
-      }
+  for (int64_t row = begin; row < end; row++) {
+    const double *x = (const double *)r->logits + row * n;
+    double *y = (double *)r->out + row * n, max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++) max = x[i] > max || isnan(x[i]) ? x[i] : max;
+    for (int64_t i = 0; i < n; i++) {
+      const double e = exp(x[i] - max);
+      y[i] = r->log ? x[i] - max : e;
+      sum += e;
     }
-  })
+    const double log_sum = log(sum), scale = 1 / sum;
+    for (int64_t i = 0; i < n; i++) y[i] = r->log ? y[i] - log_sum : y[i] * scale;
+  }
 }
 
 static tfc_status softmax_of(struct tfc_kernel_ctx *ctx, bool log) {

@@ -1,5 +1,10 @@
 // Arithmetic on quantized tensors: products and convolutions of bytes into sums of 32 bits (with the integers that
 // stand for 0 taken off first, so that padding is 0), additions of biases, pools.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "runtime/base/instructions.h"
 #include "runtime/ops/nn_window.h"
 #include "runtime/ops/quant_common.h"
 #include "runtime/ops/row.h"
@@ -29,6 +34,134 @@ static void multiply_rows(void *arg, int64_t begin, int64_t end) {
       for (int64_t c = 0; c < p->columns; c++) y[c] += a * ((uint32_t)b[c * p->b_step] - (uint32_t)p->zero_b);
     }
   }
+}
+
+// --- By vectors -----------------------------------------------------------------------------------------------------
+// Bytes less their zero fit 16 bits where the zero is a byte, too. Then a sum is dot products of runs of 16-bit
+// integers that lie side by side in both operands (processors add products of pairs): of a matrix product one run, of a
+// convolution one for each row of the window in an image with padding.
+struct runs {
+  int64_t count, length; // of an output's runs
+  int64_t a_step;        // from run to run in the left operand; in the right one they follow each other
+};
+// Two outputs' left operands by four right ones, which are `depth` apart. From element `from` of each run, added to
+// sums.
+static void add_dots(const struct runs *r, int64_t from, const int16_t *a, const int16_t *c, const int16_t *b,
+                     int64_t depth, int32_t *restrict sums) {
+  for (int64_t i = 0; i < r->count; i++)
+    for (int64_t k = from; k < r->length; k++)
+      for (int q = 0; q < 4; q++) {
+        const int16_t w = b[q * depth + i * r->length + k];
+        sums[q] += a[i * r->a_step + k] * w, sums[4 + q] += c[i * r->a_step + k] * w;
+      }
+}
+static void dots_generic(const struct runs *r, const int16_t *a, const int16_t *c, const int16_t *b, int64_t depth,
+                         int32_t *restrict sums) {
+  memset(sums, 0, 8 * sizeof *sums);
+  add_dots(r, 0, a, c, b, depth, sums);
+}
+#if defined(__x86_64__)
+#define LOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define ADD_PAIRS(sum, x, w) sum = _mm256_add_epi32(sum, _mm256_madd_epi16(x, w))
+__attribute__((target("avx2"))) static void dots_avx2(const struct runs *r, const int16_t *a, const int16_t *c,
+                                                      const int16_t *b, int64_t depth, int32_t *restrict sums) {
+  const int64_t whole = r->length / 16 * 16;
+  __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+  for (int64_t i = 0; i < r->count; i++) {
+    const int16_t *x = a + i * r->a_step, *y = c + i * r->a_step, *p = b + i * r->length;
+    for (int64_t k = 0; k < whole; k += 16) {
+      const __m256i xs = LOAD(x + k), ys = LOAD(y + k);
+      const __m256i p0 = LOAD(p + k), p1 = LOAD(p + depth + k), p2 = LOAD(p + 2 * depth + k);
+      const __m256i p3 = LOAD(p + 3 * depth + k);
+      ADD_PAIRS(s0, xs, p0);
+      ADD_PAIRS(t0, ys, p0);
+      ADD_PAIRS(s1, xs, p1);
+      ADD_PAIRS(t1, ys, p1);
+      ADD_PAIRS(s2, xs, p2);
+      ADD_PAIRS(t2, ys, p2);
+      ADD_PAIRS(s3, xs, p3);
+      ADD_PAIRS(t3, ys, p3);
+    }
+  }
+  const __m256i s = _mm256_hadd_epi32(_mm256_hadd_epi32(s0, s1), _mm256_hadd_epi32(s2, s3));
+  const __m256i t = _mm256_hadd_epi32(_mm256_hadd_epi32(t0, t1), _mm256_hadd_epi32(t2, t3));
+  _mm_storeu_si128((__m128i *)(void *)sums, _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1)));
+  _mm_storeu_si128((__m128i *)(void *)(sums + 4),
+                   _mm_add_epi32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1)));
+  if (whole < r->length) add_dots(r, whole, a, c, b, depth, sums);
+}
+#undef LOAD
+#undef ADD_PAIRS
+#endif
+
+struct dot_job { // y [rows, columns]; row r of y has its left operand at a + r / width * a_line + r % width * a_row
+  struct runs runs;
+  const int16_t *a, *b; // b [columns rounded up to 4, depth]
+  int32_t *y;
+  int64_t width, a_line, a_row, columns, depth;
+  void (*dots)(const struct runs *r, const int16_t *a, const int16_t *c, const int16_t *b, int64_t depth,
+               int32_t *restrict sums);
+};
+static void dot_rows(void *arg, int64_t begin, int64_t end) {
+  const struct dot_job *j = arg;
+  for (int64_t r = begin; r < end; r += 2) {
+    const int64_t next = r + 1 < end ? r + 1 : r;
+    const int16_t *a = j->a + r / j->width * j->a_line + r % j->width * j->a_row;
+    const int16_t *c = j->a + next / j->width * j->a_line + next % j->width * j->a_row;
+    for (int64_t column = 0; column < j->columns; column += 4) {
+      int32_t sums[8];
+      j->dots(&j->runs, a, c, j->b + column * j->depth, j->depth, sums);
+      const int64_t n = j->columns - column < 4 ? j->columns - column : 4;
+      memcpy(j->y + r * j->columns + column, sums, (size_t)n * sizeof *sums);
+      memcpy(j->y + next * j->columns + column, sums + 4, (size_t)n * sizeof *sums);
+    }
+  }
+}
+// Whether both zeros are bytes and no sum overflows.
+static bool may_dot(int32_t zero_a, int32_t zero_b, int64_t depth) {
+  return zero_a >= 0 && zero_a <= UINT8_MAX && zero_b >= 0 && zero_b <= UINT8_MAX && depth > 0 && depth <= 32768;
+}
+// out [columns rounded up to 4, depth] = b (columns at b_step, depths at b_row) less its zero.
+static tfc_status right_of(struct tfc_kernel_ctx *ctx, const uint8_t *b, int32_t zero, int64_t depth, int64_t columns,
+                           int64_t b_row, int64_t b_step, struct tfc_buffer **out) {
+  const int64_t padded = (columns + 3) / 4 * 4;
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(padded * depth) * sizeof(int16_t) + 64, out));
+  int16_t *to = (*out)->data;
+  memset(to + columns * depth, 0, (size_t)((padded - columns) * depth) * sizeof *to);
+  for (int64_t c = 0; c < columns; c++)
+    for (int64_t k = 0; k < depth; k++) to[c * depth + k] = (int16_t)(b[k * b_row + c * b_step] - zero);
+  return NULL;
+}
+static void run_dots(struct tfc_kernel_ctx *ctx, struct dot_job *job, int64_t rows) {
+  job->dots = dots_generic;
+#if defined(__x86_64__)
+  if (tfc_instructions_allowed(TFC_INSTRUCTIONS_AVX2)) job->dots = dots_avx2;
+#endif
+  const int64_t grain = (1 + 131072 / (1 + job->depth * job->columns)) * 2;
+  tfc_kernel_parallel_for(ctx, rows, grain, dot_rows, job);
+}
+
+static tfc_status multiply_by_dots(struct tfc_kernel_ctx *ctx, const struct product *p, int64_t rows) {
+  struct tfc_buffer *a = NULL, *b = NULL;
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(rows * p->depth) * sizeof(int16_t) + 64, &a));
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t k = 0; k < p->depth; k++)
+      ((int16_t *)a->data)[r * p->depth + k] = (int16_t)(p->a[r * p->a_row + k * p->a_step] - p->zero_a);
+  TFC_TRY(s, right_of(ctx, p->b, p->zero_b, p->depth, p->columns, p->b_row, p->b_step, &b));
+  struct dot_job job = {.runs = {1, p->depth, 0},
+                        .a = a->data,
+                        .b = b->data,
+                        .y = p->y,
+                        .width = 1,
+                        .a_line = p->depth,
+                        .columns = p->columns,
+                        .depth = p->depth};
+  run_dots(ctx, &job, rows);
+out:
+  tfc_buffer_release(a);
+  tfc_buffer_release(b);
+  return s;
 }
 
 static tfc_status check_types(const struct tfc_kernel_ctx *ctx, tfc_dtype a, tfc_dtype b) {
@@ -66,7 +199,10 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
                       .a_step = ta ? da[1] : 1,
                       .b_row = tb ? 1 : db[1],
                       .b_step = tb ? db[1] : 1};
-  if (rows && columns) tfc_kernel_parallel_for(ctx, rows, 1 + 65536 / (1 + p.depth * columns), multiply_rows, &p);
+  if (rows && columns && may_dot(p.zero_a, p.zero_b, p.depth))
+    TFC_RETURN_IF_ERROR(multiply_by_dots(ctx, &p, rows));
+  else if (rows && columns)
+    tfc_kernel_parallel_for(ctx, rows, 1 + 65536 / (1 + p.depth * columns), multiply_rows, &p);
   return tfc_quant_put_range(ctx, 1, range_of_products(a->dtype, ra, b->dtype, rb));
 }
 
@@ -89,8 +225,7 @@ static void convolve_rows(void *arg, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < df[1]; j++) {
           int64_t h = row * v->stride - v->top + i, w = column * v->stride - v->left + j;
           bool inside = h >= 0 && h < dx[1] && w >= 0 && w < dx[2];
-          // Padding holds the quantized value of 0, cut to 8 bits as TensorFlow does. It needs more bits if 0 is not in
-          // the range of the input, and then padding minus zero_x is not 0.
+          // Outside there is the byte of 0, of which only 8 bits are kept where 0 is not in the range.
           uint32_t outside = (uint32_t)(uint8_t)v->zero_x - (uint32_t)v->zero_x;
           if (!inside && outside == 0) continue;
           for (int64_t k = 0; k < dx[3]; k++) {
@@ -103,6 +238,58 @@ static void convolve_rows(void *arg, int64_t begin, int64_t end) {
     }
   }
 }
+// The image less its zero with the padding that the windows reach, so that each row of a window is a run.
+struct padding_job {
+  const struct convolution *v;
+  int16_t *to;
+  int64_t height, width; // with padding
+};
+static void pad_rows(void *arg, int64_t begin, int64_t end) {
+  const struct padding_job *j = arg;
+  const int64_t *dx = j->v->x->shape.dims, line = j->width * dx[3];
+  for (int64_t r = begin; r < end; r++) {
+    int16_t *to = j->to + r * line;
+    const int64_t h = r % j->height - j->v->top;
+    memset(to, 0, (size_t)line * sizeof *to);
+    if (h < 0 || h >= dx[1]) continue;
+    const uint8_t *x = (const uint8_t *)j->v->x->data + (r / j->height * dx[1] + h) * dx[2] * dx[3];
+    const int64_t first = j->v->left < 0 ? -j->v->left : 0; // columns that no window reaches
+    const int64_t left = j->v->left > 0 ? j->v->left : 0;
+    const int64_t n = dx[2] - first < j->width - left ? dx[2] - first : j->width - left;
+    for (int64_t i = 0; i < n * dx[3]; i++) to[left * dx[3] + i] = (int16_t)(x[first * dx[3] + i] - j->v->zero_x);
+  }
+}
+static tfc_status convolve_by_dots(struct tfc_kernel_ctx *ctx, const struct convolution *v) {
+  const int64_t *dx = v->x->shape.dims, *df = v->filter->shape.dims, *dy = v->y->shape.dims;
+  struct tfc_buffer *a = NULL, *b = NULL;
+  tfc_status s = NULL;
+  struct padding_job pad = {
+      .v = v, .height = (dy[1] - 1) * v->stride + df[0], .width = (dy[2] - 1) * v->stride + df[1]};
+  const int64_t line = pad.width * dx[3], depth = df[0] * df[1] * df[2];
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(dx[0] * pad.height * line) * sizeof(int16_t) + 64, &a));
+  pad.to = a->data;
+  tfc_kernel_parallel_for(ctx, dx[0] * pad.height, 1 + 32768 / (1 + line), pad_rows, &pad);
+  TFC_TRY(s, right_of(ctx, v->filter->data, v->zero_filter, depth, df[3], df[3], 1, &b));
+  struct dot_job job = {.runs = {df[0], df[1] * df[2], line},
+                        .a = a->data,
+                        .b = b->data,
+                        .y = v->y->data,
+                        .width = dy[2],
+                        .a_row = v->stride * dx[3],
+                        .columns = df[3],
+                        .depth = depth};
+  // Images follow each other with their padding: lines of windows are one distance apart within each.
+  for (int64_t image = 0; image < dy[0]; image++) {
+    job.a = (const int16_t *)a->data + image * pad.height * line, job.a_line = v->stride * line;
+    job.y = (int32_t *)v->y->data + image * dy[1] * dy[2] * dy[3];
+    run_dots(ctx, &job, dy[1] * dy[2]);
+  }
+out:
+  tfc_buffer_release(a);
+  tfc_buffer_release(b);
+  return s;
+}
+
 static tfc_status conv2d(struct tfc_kernel_ctx *ctx) {
   struct tfc_window w;
   struct tfc_range rx, rf;
@@ -130,7 +317,10 @@ static tfc_status conv2d(struct tfc_kernel_ctx *ctx) {
   v.zero_x = (int32_t)tfc_quant_unclamped(v.x->dtype, 0, rx);
   v.zero_filter = (int32_t)tfc_quant_unclamped(v.filter->dtype, 0, rf);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_QINT32, &TFC_SHAPE(dx[0], out[0], out[1], df[3]), &v.y));
-  tfc_kernel_parallel_for(ctx, dx[0] * out[0], 1, convolve_rows, &v);
+  if (may_dot(v.zero_x, v.zero_filter, df[0] * df[1] * df[2]))
+    TFC_RETURN_IF_ERROR(convolve_by_dots(ctx, &v));
+  else
+    tfc_kernel_parallel_for(ctx, dx[0] * out[0], 1, convolve_rows, &v);
   return tfc_quant_put_range(ctx, 1, range_of_products(v.x->dtype, rx, v.filter->dtype, rf));
 }
 

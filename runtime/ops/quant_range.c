@@ -23,13 +23,15 @@ static tfc_dtype output_type(const struct tfc_kernel_ctx *ctx) {
   return ctx->graph->output_dtypes[ctx->node->output_begin];
 }
 
+OPS_CLONES static void extremes(const int32_t *x, int64_t n, int32_t *out_low, int32_t *out_high) {
+  int32_t low = INT32_MAX, high = INT32_MIN;
+  for (int64_t i = 0; i < n; i++) low = x[i] < low ? x[i] : low, high = x[i] > high ? x[i] : high;
+  *out_low = low, *out_high = high;
+}
 // From where the least element is, at most 0, to where the greatest is.
 static struct tfc_range used_range(const struct tfc_tensor *x, struct tfc_range r) {
-  int32_t low = INT32_MAX, high = INT32_MIN;
-  for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
-    int32_t v = ((const int32_t *)x->data)[i];
-    low = v < low ? v : low, high = v > high ? v : high;
-  }
+  int32_t low, high;
+  extremes(x->data, tfc_tensor_elements(x), &low, &high);
   float least = tfc_quant_value(TFC_QINT32, low, r);
   return (struct tfc_range){least < 0 ? least : 0.0f, tfc_quant_value(TFC_QINT32, high, r)};
 }
@@ -40,24 +42,33 @@ static tfc_status requantization_range(struct tfc_kernel_ctx *ctx) {
 }
 
 // Sums of 32 bits to 8: in fixed point with 16 bits behind the point.
-static void narrow(const struct tfc_tensor *x, struct tfc_range from, struct tfc_range to, struct tfc_tensor *y) {
-  const int32_t *in = x->data;
+struct fixed_point {
+  const int32_t *in;
+  uint8_t *out;
+  uint64_t scale, offset;
+};
+static void narrow_range(void *arg, int64_t begin, int64_t end) {
+  const struct fixed_point *f = arg;
+  for (int64_t i = begin; i < end; i++) { // wraps where ranges are absurd
+    int64_t v = (int64_t)((uint64_t)((int64_t)((uint64_t)f->in[i] * f->scale) >> 32) + f->offset) >> 16;
+    f->out[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+  }
+}
+static void narrow(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, struct tfc_range from, struct tfc_range to,
+                   struct tfc_tensor *y) {
   float width = from.high - from.low, wanted = to.high - to.low;
   float per_step = wanted == 0 ? 0.0f : (float)(255.0 / (double)wanted);
   float middle = (float)((double)(from.low + from.high) / 2.0);
   int64_t scale = wanted == 0 ? 0 : tfc_quant_whole(255.0 * 65536 * (double)width / (double)wanted);
   int64_t zero = tfc_quant_whole((double)(middle * per_step * 65536.0f));
   int64_t offset = wanted == 0 ? 0 : tfc_quant_whole(round(65536 * ((double)to.low * 255.0) / (double)wanted));
-  for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
-    int64_t v = (int64_t)((uint64_t)((int64_t)((uint64_t)in[i] * (uint64_t)scale) >> 32) +
-                          ((uint64_t)zero - (uint64_t)offset + 32768)); // wraps where ranges are absurd
-    v >>= 16;
-    ((uint8_t *)y->data)[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-  }
+  struct fixed_point job = {x->data, y->data, (uint64_t)scale, (uint64_t)zero - (uint64_t)offset + 32768};
+  tfc_kernel_parallel_for(ctx, tfc_tensor_elements(x), 32768, narrow_range, &job);
 }
-static void change_range(const struct tfc_tensor *x, struct tfc_range from, struct tfc_range to, struct tfc_tensor *y) {
+static void change_range(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, struct tfc_range from,
+                         struct tfc_range to, struct tfc_tensor *y) {
   if (x->dtype == TFC_QINT32 && y->dtype == TFC_QUINT8) {
-    narrow(x, from, to, y);
+    narrow(ctx, x, from, to, y);
     return;
   }
   struct tfc_quant_from f = tfc_quant_from(x->dtype, from);
@@ -75,7 +86,7 @@ static tfc_status requantize(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(to.high >= to.low, "requested_output_max must be >= requested_output_min, but got %g and %g",
                    (double)to.high, (double)to.low);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, output_type(ctx), &ctx->inputs[0]->shape, &y));
-  change_range(ctx->inputs[0], from, to, y);
+  change_range(ctx, ctx->inputs[0], from, to, y);
   return tfc_quant_put_range(ctx, 1, to);
 }
 static tfc_status shrink_range(struct tfc_kernel_ctx *ctx) {
@@ -84,23 +95,37 @@ static tfc_status shrink_range(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 1, &from));
   struct tfc_range to = used_range(ctx->inputs[0], from);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, output_type(ctx), &ctx->inputs[0]->shape, &y));
-  change_range(ctx->inputs[0], from, to, y);
+  change_range(ctx, ctx->inputs[0], from, to, y);
   return tfc_quant_put_range(ctx, 1, to);
 }
 
+struct clip_job {
+  const struct tfc_tensor *x, *y;
+  int32_t low, high;
+};
+#define CLIP(type)                                                                                                     \
+  for (int64_t i = begin; i < end; i++) {                                                                              \
+    const int32_t v = ((const type *)j->x->data)[i], least = v < low ? low : v;                                        \
+    ((type *)j->y->data)[i] = (type)(least > high ? high : least);                                                     \
+  }
+static void clip(void *arg, int64_t begin, int64_t end) {
+  const struct clip_job *j = arg;
+  const int32_t low = j->low, high = j->high;
+  if (j->x->dtype == TFC_QUINT8)
+    CLIP(uint8_t)
+  else
+    CLIP(int32_t)
+}
+#undef CLIP
 static tfc_status relu_below(struct tfc_kernel_ctx *ctx, float most) {
   struct tfc_range r;
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_quant_range(ctx, 1, &r));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
-  int32_t low = tfc_quant_of(x->dtype, 0, r), high = INT32_MAX;
-  if (isfinite(most)) high = tfc_quant_of(x->dtype, most, r);
-  for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
-    int32_t v = tfc_quant_get(x, i);
-    v = v < low ? low : v;
-    tfc_quant_put(y, i, v > high ? high : v);
-  }
+  struct clip_job job = {x, y, tfc_quant_of(x->dtype, 0, r), INT32_MAX};
+  if (isfinite(most)) job.high = tfc_quant_of(x->dtype, most, r);
+  tfc_kernel_parallel_for(ctx, tfc_tensor_elements(x), 65536, clip, &job);
   return tfc_quant_put_range(ctx, 1, r);
 }
 static tfc_status relu(struct tfc_kernel_ctx *ctx) {

@@ -1,11 +1,12 @@
-// Fast rows of MatMul and BatchMatMul in float32. A right side that is used a second time in a step, unchanged (a
-// weight in a loop: through frames, functions, or a list for the gradient's loop), is packed, and the packed form is
-// kept for the rest of the step.
+// Fast rows of MatMul and BatchMatMul in float32; of 16-bit floats in float32, rounded once, at the end. A right side
+// that is used a second time in a step, unchanged (a weight in a loop: through frames, functions, or a list for the
+// gradient's loop), is packed, and the packed form is kept for the rest of the step.
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "runtime/base/memory_account.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/device/cpu/narrow.h"
 #include "runtime/host/gemm/products.h"
 
 struct kept {         // a packed B
@@ -59,7 +60,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   s->transpose_b = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_y" : "transpose_b", false);
   s->same_shapes = p->variant & SAME_SHAPES;
   base->state = s;
-  if (!batch) {
+  if (!batch && base->input_dtypes[0] == TFC_FLOAT) {
     s->kept = calloc(1, sizeof *s->kept);
     if (!s->kept) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     s->kept->step = -1;
@@ -232,6 +233,19 @@ static void batch_strides(const struct tfc_tensor *t, const struct tfc_shape *ba
   }
 }
 
+static tfc_status run_all(struct tfc_kernel_ctx *ctx, struct batch *batch, int64_t count) {
+  if (count < ctx->env->threads) {
+    for (int64_t i = 0; i < count; i++) {
+      struct tfc_product p = at(batch, i);
+      TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, batch->m, batch->n, false, batch->c + i * batch->m * batch->n));
+    }
+    return NULL;
+  }
+  double flop = 2.0 * (double)batch->m * (double)batch->n * (double)batch->first.k;
+  tfc_kernel_parallel_for(ctx, count, flop < 5e5 ? (int64_t)(5e5 / (flop + 1)) + 1 : 1, run_batch, batch);
+  return batch->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
 static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
   struct batch batch = {0};
@@ -247,28 +261,39 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   shape.dims[shape.rank++] = batch.m;
   shape.dims[shape.rank++] = batch.n;
   struct tfc_tensor *out = NULL;
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &shape, &out));
-  batch.c = out->data, batch.split = tfc_products_may_split(ctx);
+  TFC_KERNEL_CHECK(a->dtype == b->dtype, "a product of %s and %s", tfc_dtype_name(a->dtype), tfc_dtype_name(b->dtype));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, a->dtype, &shape, &out));
+  batch.split = tfc_products_may_split(ctx);
   if (!batch.m || !batch.n || !count) return NULL;
   batch_strides(a, &batch.shape, batch.a_stride);
   batch_strides(b, &batch.shape, batch.b_stride);
-  if (count < ctx->env->threads) {
-    for (int64_t i = 0; i < count; i++) {
-      struct tfc_product p = at(&batch, i);
-      TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, batch.m, batch.n, false, batch.c + i * batch.m * batch.n));
-    }
-    return NULL;
+  if (a->dtype == TFC_FLOAT) {
+    batch.c = out->data;
+    return run_all(ctx, &batch, count);
   }
-  double flop = 2.0 * (double)batch.m * (double)batch.n * (double)batch.first.k;
-  tfc_kernel_parallel_for(ctx, count, flop < 5e5 ? (int64_t)(5e5 / (flop + 1)) + 1 : 1, run_batch, &batch);
-  return batch.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  struct tfc_buffer *held[3] = {NULL};
+  tfc_status s = NULL;
+  const int64_t n = count * batch.m * batch.n;
+  TFC_TRY(s, tfc_cpu_widen(ctx, a, &held[0], &batch.first.a.data));
+  TFC_TRY(s, tfc_cpu_widen(ctx, b, &held[1], &batch.first.b.data));
+  TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)n * sizeof(float), &held[2]));
+  batch.c = held[2]->data;
+  TFC_TRY(s, run_all(ctx, &batch, count));
+  tfc_cpu_narrow(ctx, a->dtype, batch.c, out->data, n);
+out:
+  for (int i = 0; i < 3; i++) tfc_buffer_release(held[i]);
+  return s;
 }
 
+enum { NARROW = TFC_TYPE_BIT(TFC_HALF) | TFC_TYPE_BIT(TFC_BFLOAT16) };
 static const struct tfc_cpu_kernel rows[] = {
     {"MatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, matmul, 0},
     {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, 0},
     {"_AddNProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, SAME_SHAPES},
     {"BatchMatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul, BATCH | SAME_SHAPES},
     {"BatchMatMulV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul, BATCH},
+    {"MatMul", NARROW, prepare, batch_matmul, SAME_SHAPES},
+    {"BatchMatMul", NARROW, prepare, batch_matmul, BATCH | SAME_SHAPES},
+    {"BatchMatMulV2", NARROW, prepare, batch_matmul, BATCH},
 };
 TFC_CPU_KERNELS(rows);

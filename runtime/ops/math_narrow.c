@@ -1,0 +1,58 @@
+#include "runtime/ops/math_narrow.h"
+
+#include "runtime/ops/element_types.h"
+
+// Without branches, so that loops over them become vectors, and without subnormal float32 numbers, which devices'
+// threads flush to zero; otherwise as runtime/graph/dtype.h has them.
+union word {
+  uint32_t u;
+  float f;
+};
+static inline float widen_half(uint16_t h) {
+  const uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;
+  union word small = {.u = magnitude + 0x38800000u}, x; // zero and subnormal: mantissa 2^-24 + 2^-14
+  small.f -= 0x1p-14f;
+  const uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
+  x.u = (magnitude < 0x00800000u ? small.u : normal) | sign;
+  return x.f;
+}
+static inline uint16_t narrow_half(float f) {
+  union word x = {.f = f}, small;
+  const uint32_t sign = x.u >> 16 & 0x8000u, magnitude = x.u & 0x7fffffffu;
+  uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  normal = magnitude >= 0x47800000u ? 0x7c00u : normal; // 65536 and more, infinity
+  small.u = magnitude;
+  small.f += 0.5f; // whose last bit is 2^-24, as of a subnormal result
+  const uint32_t r = magnitude < 0x38800000u ? small.u - 0x3f000000u : normal;
+  return (uint16_t)((magnitude > 0x7f800000u ? 0x7e00u : r) | sign);
+}
+static inline float widen_bfloat16(uint16_t h) {
+  union word x = {.u = (uint32_t)h << 16};
+  return x.f;
+}
+static inline uint16_t narrow_bfloat16(float f) {
+  union word x = {.f = f};
+  const uint32_t nan = x.u >> 16 | 0x40u, r = (x.u + 0x7fffu + (x.u >> 16 & 1u)) >> 16;
+  return (uint16_t)((x.u & 0x7fffffffu) > 0x7f800000u ? nan : r);
+}
+
+OPS_CLONES static void from_half(const uint16_t *restrict x, float *restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = widen_half(x[i]);
+}
+OPS_CLONES static void from_bfloat16(const uint16_t *restrict x, float *restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = widen_bfloat16(x[i]);
+}
+OPS_CLONES static void to_half(const float *restrict x, uint16_t *restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = narrow_half(x[i]);
+}
+OPS_CLONES static void to_bfloat16(const float *restrict x, uint16_t *restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = narrow_bfloat16(x[i]);
+}
+
+void ops_narrow_to_float(tfc_dtype type, const uint16_t *x, float *y, int64_t n) {
+  (type == TFC_HALF ? from_half : from_bfloat16)(x, y, n);
+}
+
+void ops_narrow_from_float(tfc_dtype type, const float *x, uint16_t *y, int64_t n) {
+  (type == TFC_HALF ? to_half : to_bfloat16)(x, y, n);
+}

@@ -1,0 +1,11 @@
+// 16-bit floats as float32 and back, by vectors: kernels that compute in float32 widen blocks that stay in cache.
+#ifndef TFC_RUNTIME_OPS_MATH_NARROW_H
+#define TFC_RUNTIME_OPS_MATH_NARROW_H
+
+#include "runtime/graph/dtype.h"
+
+// type: TFC_HALF or TFC_BFLOAT16. Rounds to nearest even. Any thread.
+void ops_narrow_to_float(tfc_dtype type, const uint16_t *x, float *y, int64_t n);
+void ops_narrow_from_float(tfc_dtype type, const float *x, uint16_t *y, int64_t n);
+
+#endif
