@@ -1,5 +1,5 @@
-// Annealing is an honest rival: it begins from the best heuristic, keeps to its evaluations, and what it finds follows
-// from its seed.
+// Annealing as a rival: it starts from the best heuristic, makes no more evaluations than it was given, and the same
+// seed gives the same answer.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
 
 enum { towers = 8, length = 150 };
 
-// Towers that only meet at their ends: whole towers belong on one device, which few moves from a random start find.
+// Towers (chains) that are connected only at their ends. Each tower belongs on one device as a whole; from a random
+// start it takes many moves to find that.
 static void make_towers(struct tfc_cost_graph **out) {
   struct tfc_cost_builder *b = NULL;
   uint32_t kind, input, joint, ends[towers];
@@ -70,7 +71,7 @@ static void begins_from_the_best(void **state) {
     uint64_t again_used = 0;
     int64_t value = found_by(p, "anneal", 400, seed, &used);
     assert_true(used <= 400);
-    assert_true(value <= best + best / 20); // heuristics that draw do so from other seeds
+    assert_true(value <= best + best / 20); // 5 %: the random heuristics were drawn with other seeds
     assert_int_equal(value, found_by(p, "anneal", 400, seed, &again_used));
     assert_int_equal(used, again_used);
   }

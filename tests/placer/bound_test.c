@@ -4,7 +4,7 @@
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
-// Sanitizers are several times slower, and what they look for does not hide in one case of thousands.
+// Under sanitizers, which are several times slower, fewer cases are drawn: memory errors would show in the first ones.
 #ifdef TFC_SANITIZED
 enum { SHARE = 5 };
 #else
@@ -69,11 +69,12 @@ static void run(uint32_t count, tfc_objective objective, uint32_t most_nodes, bo
     if (best != TFC_TIME_MAX) {
       solved++;
       tight += (double)bound.value >= 0.999 * (double)best;
-      // The search finds the optimum of so small a problem, or very nearly, most of the time.
+      // On a problem this small the search mostly finds the optimum, or nearly.
       struct tfc_search_outcome out = {0};
       assert_ok(
           tfc_search(i.problem, &(struct tfc_search_options){.evaluations = 3000, .seed = 1, .threads = 1}, &out));
-      if (out.value != TFC_TIME_MAX && !out.excess) { // it also searches orders: better is right unless all were tried
+      // The search tries orders too, so it may be better than an enumeration that did not try them all.
+      if (out.value != TFC_TIME_MAX && !out.excess) {
         assert_true(out.value >= bound.value);
         if (orders || objective == TFC_OBJECTIVE_THROUGHPUT) assert_true(out.value >= best);
       }
@@ -105,7 +106,7 @@ static void test_programs(void **state) {
   run(60, TFC_OBJECTIVE_STEP, 7, false, true, 35);
 }
 
-// Four devices on two cores: work counts twice before the largest bound is chosen.
+// Four devices share two cores, so the bound from total work is doubled, before the largest of all bounds is chosen.
 static void test_shared_cores(void **state) {
   (void)state;
   struct tfc_bound bound = {.value = 3100, .kind = TFC_BOUND_PATH};

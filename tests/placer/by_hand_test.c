@@ -1,5 +1,5 @@
 // Small problems whose answers are worked out by hand: each kind of lower bound, placements with an order, patterns of
-// pins; and properties of what searches stand on: clusters, ranks, annealing.
+// pins. Then properties of the parts that searches use: clusters, ranks, annealing.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define US INT64_C(1000000) // of ps
 
-struct drawn { // nodes are "a", "b", ...; times of kinds "acc" and "cpu" in us, < 0: not there
+struct drawn { // nodes are "a", "b", ...; times on devices of kind "acc" and "cpu" in us, < 0: cannot run there
   uint32_t nodes;
   double acc[8], cpu[8];
   uint64_t memory[8];
@@ -62,7 +62,7 @@ static struct tfc_bound bound_of(const struct drawn *x, struct tfc_machine *m, t
   return bound;
 }
 
-// Sums of doubles are kept a little below what they stand for: the last part in a million.
+// The bound is kept a little below the sum of doubles that it comes from, so the last millionth is not compared.
 static void assert_just_below(int64_t bound, int64_t truth) {
   if (bound > truth || bound < truth - truth / 1000000 - 2)
     fail_msg("the bound is %lld, %lld by hand", (long long)bound, (long long)truth);
@@ -75,7 +75,7 @@ static void test_path_and_work(void **state) {
   assert_int_equal(b.each[TFC_BOUND_PATH], 10 * US);
   assert_int_equal(b.each[TFC_BOUND_WORK], 5 * US);
   assert_int_equal(b.value, 10 * US);
-  // Under throughput only loads count: half of the work, or the longest operation.
+  // For throughput only the load of devices counts: the bound is half of the work, or the longest operation.
   b = bound_of(&chain, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
   assert_int_equal(b.each[TFC_BOUND_PATH], 0);
   assert_int_equal(b.value, 5 * US);
@@ -83,7 +83,7 @@ static void test_path_and_work(void **state) {
   const struct drawn uneven = {.nodes = 3, .acc = {1, 7, 2}};
   b = bound_of(&uneven, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
   assert_int_equal(b.value, 7 * US);
-  // Three of 2 us on two devices: 3 us of work each, 4 us where operations are whole.
+  // Three operations of 2 us on two devices: 3 us of work each, but 4 us, since an operation cannot be divided.
   const struct drawn three = {.nodes = 3, .acc = {2, 2, 2}};
   b = bound_of(&three, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_STEP, true);
   assert_int_equal(b.each[TFC_BOUND_PATH], 2 * US);
@@ -93,8 +93,8 @@ static void test_path_and_work(void **state) {
   assert_int_equal(b.kind, TFC_BOUND_ILP);
 }
 
-// Two kinds of devices: of four operations that take 1 us or 3 us, three belong on the fast one. Pinned ones: where
-// they are pinned.
+// Two kinds of devices: four operations take 1 us on one and 3 us on the other, so three belong on the fast one. Pinned
+// operations stay where they are pinned.
 static void test_work_of_unlike_devices(void **state) {
   (void)state;
   struct tfc_machine *m = NULL;
@@ -129,7 +129,8 @@ static void test_window(void **state) {
   assert_int_equal(b.kind, TFC_BOUND_WINDOW);
 }
 
-// What no device can hold is cut where that costs least; what one holds to the last byte is not.
+// A chain that no device can hold is cut where that costs least; a chain that fits a device to the last byte is not
+// cut.
 static void test_memory(void **state) {
   (void)state;
   const struct drawn two = {.nodes = 2, .acc = {5, 5}, .memory = {60, 60}, .edges = 1, .edge = {{0, 1, 0}}};
@@ -149,7 +150,7 @@ static void test_memory(void **state) {
 
 // --- Placement files and pins ----------------------------------------------------------------------------------------
 
-// Five of one length that nothing orders: they run as the file says.
+// Five operations of equal length without edges: they run in the order that the file gives.
 static void test_order_of_a_file(void **state) {
   (void)state;
   static const char text[] =
@@ -203,9 +204,11 @@ static void test_pins_match_whole_names(void **state) {
   }
 }
 
-// --- What searches stand on ------------------------------------------------------------------------------------------
+// --- Parts that searches use
+// ------------------------------------------------------------------------------------------
 
-// Some device may hold everything of a cluster; with devices given, all of it is on one.
+// For each cluster there is a device that all of its units may run on; where devices are given, the units of a cluster
+// have the same one.
 static void test_clusters_keep_constraints(void **state) {
   (void)state;
   uint32_t joined = 0;
@@ -247,10 +250,10 @@ static void test_clusters_keep_constraints(void **state) {
     free(device);
     instance_free(&i);
   }
-  assert_true(joined > 1000); // and it does join
+  assert_true(joined > 1000); // so that clusters of one unit each would not pass
 }
 
-// The longest way from a node's start to the end of the step, walked from the node on.
+// The longest path from the start of a node to the end of the step, found by walking from the node.
 static int64_t tail_of(const struct instance *i, const tfc_device_id *device, uint32_t n) {
   const struct tfc_cost_graph *g = i->graph;
   const uint32_t from = device[i->problem->unit[n]];
@@ -296,7 +299,7 @@ static void test_rerank(void **state) {
   }
 }
 
-// The score that is given back is that of the solution, and no worse than the start's.
+// The score that annealing returns is that of its solution, and not worse than that of its start.
 static void test_anneal_tells_the_truth(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 60; number++) {
@@ -332,7 +335,8 @@ static void test_anneal_tells_the_truth(void **state) {
   }
 }
 
-// Loads that can be equal, by construction: what cools down comes near to that, a walk that stays hot does not.
+// Loads could be equal, by construction. Annealing whose temperature falls comes near to that; a walk at a constant
+// high temperature does not.
 static void test_anneal_cools(void **state) {
   (void)state;
   enum { DEVICES = 4, EACH = 12 };

@@ -1,4 +1,4 @@
-// Clusters that are joined by thin cuts, on devices that are full, or nearly: a search keeps them whole.
+// Clusters with few edges between them, on devices whose memory is full or nearly full: a search must not divide them.
 #include "tests/common/test.h"
 
 #include "placer/search/communities.h"
@@ -22,7 +22,7 @@ static struct instance clusters(struct tfc_random *r, double slack, bool uneven,
     for (uint32_t k = 1 + (uint32_t)pick(r, 3); k; k--, count++) {
       first[count] = nodes, size[count] = 6 + (uint32_t)pick(r, 25);
       for (uint32_t n = 0; n < size[count]; n++, nodes++) {
-        (*home)[nodes] = (tfc_device_id)d; // of its place in this list; node numbers are drawn below
+        (*home)[nodes] = (tfc_device_id)d; // by position in this list; positions get random node numbers below
         work[d] += weight[nodes] = 0.1 + tfc_random_unit(r);
         at[nodes] = nodes;
       }
@@ -54,7 +54,7 @@ static struct instance clusters(struct tfc_random *r, double slack, bool uneven,
                                    at[first[c] + n + (k == 3 ? pick(r, size[c] - n - 1) + 1 : k)], bytes,
                                    TFC_LIVE_ABSENT));
     }
-    if (c + 1 < count) // seldom waited for
+    if (c + 1 < count) // an edge that rarely delays its consumer
       MUST(tfc_cost_builder_edge(b, at[first[c]], 1, at[first[c + 1] + size[c + 1] - 1], uneven ? pick(r, 300000) : 0,
                                  TFC_LIVE_ABSENT));
   }
@@ -106,8 +106,8 @@ static void test_clusters(void **state) {
   assert_true(found >= 12 / STRIDE - 1 && worst < 1.15);
 }
 
-// Three sets of eight units, all joined to all in each, one edge between two sets. With `pinned`, half of the first set
-// may only be on one device and the other half on the other one.
+// Three sets of eight units with an edge between every two of a set, and one edge between two sets. With `pinned`, half
+// of the first set may only be on one device and the other half only on the other.
 static void check_sets(bool pinned) {
   enum { SETS = 3, SIZE = 8, UNITS = SETS * SIZE };
   struct instance i = {0};
@@ -154,7 +154,7 @@ static void check_sets(bool pinned) {
     }
   }
   tfc_device_id device[UNITS];
-  for (uint32_t n = 0; n < UNITS; n++) device[n] = n / SIZE == 1; // the middle one is elsewhere
+  for (uint32_t n = 0; n < UNITS; n++) device[n] = n / SIZE == 1; // the second of the three sets is on the other device
   assert_int_equal(tfc_communities_pieces(i.problem, NULL, of), 1);
   assert_int_equal(tfc_communities_pieces(i.problem, device, of), 3);
   for (uint32_t n = 0; n < UNITS; n++) assert_int_equal(of[n], n / SIZE);

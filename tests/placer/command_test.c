@@ -1,4 +1,4 @@
-// What tfc and a measuring program say to each other: lines that are right, and every way in which they are not.
+// The lines that tfc and a measuring program exchange: correct ones, and every way in which they can be wrong.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -161,7 +161,7 @@ static uint32_t failures(struct tfc_command *c, uint32_t most) {
   return failed;
 }
 
-// A program that goes wrong once costs one reading and is started again where it ended, and only there.
+// A program that fails once costs one measurement. It is started again only if it ended.
 static void what_goes_wrong_costs_one_reading(void **state) {
   (void)state;
   static const struct {
@@ -172,7 +172,7 @@ static void what_goes_wrong_costs_one_reading(void **state) {
                {"echo nonsense", 0},  {"echo '{\"id\": 77, \"step_us\": [1]}'", 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char mark[] = "/tmp/tfc-command-test-XXXXXX", text[512];
-    int fd = mkstemp(mark); // is there: it has not gone wrong yet
+    int fd = mkstemp(mark); // while this file exists, the program has not failed yet
     assert_true(fd >= 0);
     close(fd);
     snprintf(
@@ -222,7 +222,7 @@ static void a_program_that_always_ends_is_given_up(void **state) {
   tfc_command_answer_deinit(&a);
 }
 
-// A request larger than a pipe holds goes to a program that says much before it reads.
+// A request that is larger than a pipe's buffer, to a program that writes a lot before it reads.
 static void nobody_waits_for_the_other(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -252,7 +252,8 @@ static void closing_its_stdin_ends_it(void **state) {
   int fd = mkstemp(mark);
   assert_true(fd >= 0);
   close(fd);
-  snprintf(text, sizeof text, READY "cat > /dev/null; rm %s", mark); // what it does in the end is done
+  snprintf(text, sizeof text, READY "cat > /dev/null; rm %s",
+           mark); // removes the file when its input ends: it has time for that
   struct tfc_command_options o = options_of(text);
   assert_ok(tfc_command_start(&o, &c));
   assert_int_equal(access(mark, F_OK), 0);
@@ -268,7 +269,7 @@ static void closing_its_stdin_ends_it(void **state) {
   tfc_command_stop(c);
   assert_true(read(ends[0], number, sizeof number - 1) > 0);
   close(ends[0]), close(ends[1]);
-  snprintf(path, sizeof path, "/proc/%d/cwd", atoi(number)); // of a zombie nobody reads that
+  snprintf(path, sizeof path, "/proc/%d/cwd", atoi(number)); // cannot be read any more once the process is a zombie
   for (int i = 0; i < 100 && access(path, F_OK) == 0; i++) tfc_sleep_ns(10000000);
   assert_int_not_equal(access(path, F_OK), 0);
 }

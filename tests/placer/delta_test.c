@@ -3,7 +3,7 @@
 
 #include "tests/placer/walks.h"
 
-// Sanitizers are several times slower, and what they look for does not hide in one case of thousands.
+// Under sanitizers, which are several times slower, fewer cases are drawn: memory errors would show in the first ones.
 #ifdef TFC_SANITIZED
 enum { SHARE = 5 };
 #else
@@ -41,7 +41,8 @@ static void test_there_and_back(void **state) {
     instance_free(&i);
   }
 }
-// The loop that records against the one that does not, with more operations than two levels of words hold.
+// The simulator's loop with recording against the one without, with so many operations that the sets of ready
+// operations need three levels of words.
 static void test_large(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 6; number++) {

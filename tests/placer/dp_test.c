@@ -1,4 +1,5 @@
-// Dynamic programming on a way there and back: units of the way back alone belong beside the layers that they serve.
+// Dynamic programming over forward and backward passes: a unit that only the backward pass has belongs on the device of
+// a layer that it serves.
 #include "tests/common/test.h"
 
 #include "tests/placer/instances.h"
@@ -6,7 +7,8 @@
 #define LAYERS 14
 #define DEVICES 3
 
-// Layers of a forward and a backward node in one group; between two backward nodes a sum in no group.
+// Each layer is a group of one forward and one backward node. Between two backward nodes there is a sum without a
+// group.
 static struct instance there_and_back(struct tfc_random *r) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -15,7 +17,8 @@ static struct instance there_and_back(struct tfc_random *r) {
   uint64_t bytes[LAYERS];
   MUST(tfc_cost_builder_create(&b));
   MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
-  for (uint32_t l = 0; l < LAYERS; l++) bytes[l] = pick(r, 4) ? 50000 : 5000; // few places are cheap to cut
+  for (uint32_t l = 0; l < LAYERS; l++)
+    bytes[l] = pick(r, 4) ? 50000 : 5000; // only a quarter of the layers is cheap to cut after
   for (uint32_t n = 0; n < 2 * LAYERS; n++) {
     const uint32_t l = n < LAYERS ? n : 2 * LAYERS - 1 - n;
     snprintf(name, sizeof name, "%s%u", n < LAYERS ? "there" : "back", l);
@@ -91,9 +94,9 @@ static void test_there_and_back(void **state) {
   }
 }
 
-// Whether what is on a device can be one piece: no way leads from a device back to it over others.
+// Whether each device's part can run as one piece: no path leads from a device over others back to it.
 static bool is_split(const struct tfc_problem *p, const tfc_device_id *device) {
-  uint32_t to[8] = {0}; // devices that another one sends to
+  uint32_t to[8] = {0}; // bit set, by device: the devices that it sends to
   for (uint32_t i = 0; i < p->net_count; i++) {
     const uint32_t from = device[p->unit[p->graph->producer[p->net_tensor[i]]]];
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)

@@ -1,5 +1,5 @@
-// The measured evaluator by itself: which batch it asks the measurer for, and what becomes of what was measured, every
-// figure by hand. The measurer is one that only writes down what it was asked.
+// The measured evaluator by itself: which batch it asks the measurer for, and what it makes of the measurements; every
+// figure is worked out by hand. The measurer is a fake that records what it was asked for.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static struct tfc_measure_entry entered[4];
 static uint16_t placed[4][3];
 static uint32_t order[4][2];
 static struct tfc_measure_info machine;
-static uint32_t refused = UINT32_MAX; // entry that is FAILED
+static uint32_t refused = UINT32_MAX; // index of the entry that the fake reports as FAILED
 
 static tfc_status fake_run(struct tfc_measurer *m, const struct tfc_measure_batch *batch, tfc_measured_fn fn,
                            void *user) {
@@ -102,7 +102,7 @@ static void batches(void **state) {
     assert_true(fabs(results[i].ratio - 0.5 * i) < 1e-12);
   }
   tfc_evaluator_free(e);
-  // Settings stand where rules say nothing.
+  // Settings apply where the rules leave a value open.
   settings = (struct tfc_measure_settings){
       .warmup = 3, .block = 7, .blocks = 4, .stop_ratio = 1.5, .trace = TFC_TRACE_MODE_NONE, .deadline_s = 9.5};
   assert_ok(own_evaluator_measured(NULL, &subject, NULL, &settings, observe, &seen, &e));
@@ -113,11 +113,11 @@ static void batches(void **state) {
   assert_int_equal(placed[2][0], 5);
   assert_true(asked.warmup == 3 && asked.block == 7 && asked.blocks == 4 && asked.trace == TFC_TRACE_MODE_NONE);
   assert_true(fabs(asked.stop_ratio - 1.5) < 1e-12 && fabs(asked.deadline_s - 9.5) < 1e-12);
-  assert_int_equal(seen.count, 3); // the reference, which ended first, is shown as nobody's
+  assert_int_equal(seen.count, 3); // the reference ended first and belongs to no candidate
   assert_true(seen.index[0] == UINT32_MAX && seen.candidate[0] == &reference && seen.value[0] == 3000000);
   assert_true(seen.index[1] == 1 && seen.candidate[1] == &candidates[1] && seen.value[1] == 2000000);
   assert_true(seen.index[2] == 0 && seen.candidate[2] == &candidates[0] && seen.value[2] == 1000000);
-  // Rules come first; a cutoff is what an entry is compared with, in microseconds.
+  // Rules have precedence over settings. A cutoff is the step time, in microseconds, that an entry is compared with.
   rules.warmup = 2, rules.steps = 6, rules.stop_ratio = 1.25, rules.cutoff = 44 * 1000000;
   refused = 1;
   assert_ok(tfc_evaluate(e, candidates, 2, &rules, results));
@@ -134,7 +134,7 @@ static void batches(void **state) {
   for (int i = 0; i < 2; i++) tfc_result_deinit(&results[i]);
 }
 
-// Four timed steps of 10, 40, 20 and 30 us beside two to warm up: quartiles 17.5 and 32.5, median 25.
+// Two steps to warm up, then timed steps of 10, 40, 20 and 30 us: quartiles 17.5 and 32.5, median 25.
 static void results(void **state) {
   (void)state;
   const struct tfc_measured_step steps[] = {
@@ -169,12 +169,13 @@ static void results(void **state) {
   assert_null(r.busy);
   assert_ok(own_result_from_measured(&m, 3, TFC_LABEL_MODELLED, true, &r));
   assert_int_equal(r.label, TFC_LABEL_MODELLED);
-  const int64_t ps[] = {200500, 50000, 0}; // the means of 100 and 301 ns, of 40 and 60; nothing is known of the third
+  const int64_t ps[] = {200500, 50000,
+                        0}; // the means of 100 and 301 ns, and of 40 and 60 ns; the third was not measured
   for (int d = 0; d < 3; d++) {
     assert_int_equal(r.busy[d], ps[d]);
     assert_int_equal(r.memory[d], d < 2 ? peak[d] : 0);
   }
-  // Only steps to warm up: it was stopped before it was measured.
+  // The entry was stopped during its warm-up steps, so it has no measurement.
   struct tfc_measured none = m;
   none.step_count = 1, none.profile_count = 0, none.message = "late";
   assert_ok(own_result_from_measured(&none, 3, TFC_LABEL_MEASURED, true, &r));
@@ -188,7 +189,7 @@ static void results(void **state) {
   tfc_result_deinit(&r);
 }
 
-// Numbers are worth what the worst of their devices is.
+// The label of a measurement is that of its least trustworthy device.
 static void labels(void **state) {
   (void)state;
   struct tfc_device_info devices[3] = {{.label = "measured"}, {.label = "measured"}, {.label = "measured"}};

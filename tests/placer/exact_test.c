@@ -1,11 +1,11 @@
-// What is exact is exact: the integer program under throughput against all placements, dynamic programming on chains
-// with pins against all contiguous splits; and what a search says where nothing fits.
+// The exact methods against enumeration: the integer program for throughput against all placements, dynamic programming
+// on chains with pins against all contiguous splits. And what a search reports if nothing fits.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
-// Sanitizers are several times slower, and what they look for does not hide in one case of thousands.
+// Under sanitizers, which are several times slower, fewer cases are drawn: memory errors would show in the first ones.
 #ifdef TFC_SANITIZED
 enum { SHARE = 5 };
 #else
@@ -20,7 +20,7 @@ static struct tfc_verdict verdict_of(const struct tfc_problem *p, struct tfc_sim
   return v;
 }
 
-// The best of all placements; TFC_TIME_MAX: none is legal and fits.
+// The value of the best of all placements; TFC_TIME_MAX: no placement is legal and fits.
 static int64_t best_of_all(const struct tfc_problem *p, struct tfc_simulator *sim) {
   tfc_device_id device[16] = {0};
   int64_t best = TFC_TIME_MAX;
@@ -37,7 +37,8 @@ static int64_t best_of_all(const struct tfc_problem *p, struct tfc_simulator *si
   }
 }
 
-// Links that differ by pair, occupy either end or are missing; kinds, pins, groups, limits.
+// Random problems: links differ by pair, occupy the sender or the receiver, or are missing; there are kinds, pins,
+// groups and limits.
 static void test_program(void **state) {
   (void)state;
   uint32_t solved = 0, uneven = 0;
@@ -78,7 +79,7 @@ static void test_program(void **state) {
   assert_true(solved >= 200 / SHARE && uneven >= 60 / SHARE);
 }
 
-// A chain of nodes, each run of it pinned here and there, on devices that are alike but for pins and limits.
+// A chain in which some runs of nodes are pinned, on devices that differ only in pins and limits.
 static struct instance pinned_chain(struct tfc_random *r, uint32_t nodes, uint32_t devices) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -119,7 +120,7 @@ static struct instance pinned_chain(struct tfc_random *r, uint32_t nodes, uint32
   return i;
 }
 
-// Nodes one after another, each where the last one is or on a device not yet used.
+// Places the nodes in order, each on the device of the node before it or on a device that is not used yet.
 static void best_split(const struct tfc_problem *p, struct tfc_simulator *sim, tfc_device_id *device, uint32_t placed,
                        uint32_t used, int64_t *best) {
   if (placed == p->node_count) {
@@ -171,7 +172,7 @@ static void test_pins(void **state) {
   assert_true(possible > 100 / SHARE);
 }
 
-// Two nodes of 100 bytes, a link, two devices of 50: 100 bytes are missing, whoever is asked.
+// Two nodes of 100 bytes and two devices of 50: every algorithm reports that 100 bytes are missing.
 static void test_nothing_fits(void **state) {
   (void)state;
   for (int objective = 0; objective < 2; objective++) {
@@ -211,7 +212,8 @@ static void test_nothing_fits(void **state) {
   }
 }
 
-// 64 bits of picoseconds hold 106 days: a transfer of 58 is counted exactly, one of 108 is refused with its tensor.
+// 64 bits of picoseconds hold 106 days: a transfer of 58 days is counted exactly, one of 108 days is an error that
+// names its tensor.
 static void test_long_times(void **state) {
   (void)state;
   for (int objective = 0; objective < 2; objective++)

@@ -1,4 +1,5 @@
-// Who takes part in the final run: what must be compared always does, with fewer steps where time is short.
+// Which candidates take part in the final run. Those that must be compared always do, with fewer steps if time is
+// short.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "placer/measure/choice.h"
 #include "runtime/base/random.h"
 
-static tfc_device_id somewhere[1]; // a solution that is there; who takes part goes by digest
+static tfc_device_id somewhere[1]; // any solution: who takes part is decided by digests
 
 static uint32_t add(struct tfc_job_candidates *c, const char *name, const char *role, double median_us,
                     tfc_result_state state) {
@@ -48,7 +49,8 @@ static void make(struct field *f, double expert_us, tfc_result_state expert) {
   f->expert = add(&f->job, "expert", "baseline", expert_us, expert);
   f->own = add(&f->job, "own", "baseline", 900e3, TFC_RESULT_OK);
   f->fastest = add(&f->job, "metis", "heuristic", 250e3, TFC_RESULT_OK);
-  f->incumbent = add(&f->job, "#5", "candidate", 260e3, TFC_RESULT_OK); // faster in turns with the one before
+  f->incumbent =
+      add(&f->job, "#5", "candidate", 260e3, TFC_RESULT_OK); // faster than the candidate before it, measured in turns
   f->more = add(&f->job, "#6", "candidate", 280e3, TFC_RESULT_OK);
   add(&f->job, "#7", "candidate", 200e3, TFC_RESULT_NO_FIT);
   tfc_job_candidates_lead(&f->job, f->incumbent);
@@ -74,7 +76,7 @@ static void test_time_enough(void **state) {
   assert_competitors(&f, list, count);
   assert_true(holds(list, count, f.own));
   assert_true(holds(list, count, f.more));
-  assert_int_equal(count, 7); // each once, and nothing that did not fit
+  assert_int_equal(count, 7); // every candidate once, and none that did not fit in memory
   assert_int_equal(block, 5);
   unmake(&f);
 }
@@ -85,7 +87,7 @@ static void test_short_of_time(void **state) {
   for (double left = 100; left > -10; left -= 5) {
     struct field f;
     uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
-    make(&f, 1100e3, TFC_RESULT_CUT); // stopped by what disturbed it: compared all the same
+    make(&f, 1100e3, TFC_RESULT_CUT); // it was stopped while the machine was disturbed, so it is compared nevertheless
     uint32_t count = tfc_job_finalists(&f.job, left, list, &block);
     assert_competitors(&f, list, count);
     assert_true(block >= 2 && block <= 5);
@@ -94,7 +96,7 @@ static void test_short_of_time(void **state) {
     last = count;
     unmake(&f);
   }
-  assert_int_equal(last, 5); // the user's own goes first
+  assert_int_equal(last, 5); // the user's own placement comes first
 }
 
 static void test_hopeless_expert(void **state) {
@@ -116,7 +118,8 @@ static void test_nothing_measured(void **state) {
   assert_int_equal(tfc_job_finalists(&c, 10, list, &block), 0);
 }
 
-// The machine was fast when one was measured and slow later: what counts is how they stood to what ran beside them.
+// The machine was fast when one candidate was measured and slow later, so candidates are compared by their ratio to the
+// reference that ran in the same turns.
 static void test_drift(void **state) {
   (void)state;
   struct field f;
@@ -127,20 +130,21 @@ static void test_drift(void **state) {
   f.job.list.data[many[3]].level_us = 245e3;
   tfc_job_candidates_consider(&f.job, many[7]);
   assert_int_equal(f.job.best, many[7]);
-  tfc_job_candidates_consider(&f.job, many[3]); // better than the reference of both, and not than the one before it
+  tfc_job_candidates_consider(&f.job,
+                              many[3]); // better than the common reference, but not better than the candidate before it
   assert_int_equal(f.job.best, many[7]);
   uint32_t count = tfc_job_finalists(&f.job, 1000, list, &block);
   assert_competitors(&f, list, count);
   assert_true(holds(list, count, many[7]) && holds(list, count, many[3]));
-  assert_int_equal(count, 4 + 8); // whole, single and two rivals, and the most of the others
+  assert_int_equal(count, 4 + 8); // whole, the best single device, two rivals, and as many others as are allowed
   count = tfc_job_finalists(&f.job, 120, list, &block);
   assert_true(holds(list, count, many[7]) && holds(list, count, many[3]));
-  assert_true(count < 4 + 8); // each one more would have taken rounds from all
+  assert_true(count < 4 + 8); // with more candidates each would get fewer rounds
   assert_int_equal(block, 5);
   unmake(&f);
 }
 
-// What was said to be the best so far competes, however short the time is and whoever leads by then.
+// A candidate that was reported as the best so far competes, however short the time is and whichever leads by then.
 static void test_best_so_far(void **state) {
   (void)state;
   struct field f;
@@ -161,7 +165,7 @@ static void test_best_so_far(void **state) {
   unmake(&f);
 }
 
-// A measurer whose steps take 100 us and the machine's noise: turns that choose, then those of the chosen one.
+// A fake measurer: its steps take 100 us, times noise. It measures the turns that choose, then the turns of the chosen.
 enum { ALIKE = 12, RUNS = 200 };
 static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, struct tfc_random *random) {
   struct tfc_measured_step steps[ALIKE][(TFC_JOB_CHOOSE_ROUNDS + TFC_JOB_FINAL_ROUNDS) * TFC_JOB_FINAL_BLOCK];
@@ -172,7 +176,7 @@ static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, s
       leader = tfc_choice_leader(log_us, ALIKE, TFC_JOB_CHOOSE_ROUNDS, TFC_JOB_CHOOSE_ROUNDS);
     for (uint32_t i = 0; i < ALIKE; i++) {
       double us[TFC_JOB_FINAL_BLOCK];
-      const double slow = exp(0.15 * tfc_random_normal(random)); // of the whole block
+      const double slow = exp(0.15 * tfc_random_normal(random)); // one factor for the whole block
       if (leader != UINT32_MAX && i != leader) continue;
       for (uint32_t k = 0; k < TFC_JOB_FINAL_BLOCK; k++) {
         us[k] = 100 * slow;
@@ -190,7 +194,8 @@ static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, s
   assert_int_equal(c->best, index[leader]);
 }
 
-// Of many that are alike the one chosen was lucky; what is said of it comes from turns that did not choose it.
+// If many candidates are equally fast, the chosen one was lucky in its turns. What is reported comes from later turns,
+// which did not choose it.
 static void test_the_figure_is_not_the_lucky_one(void **state) {
   (void)state;
   const struct tfc_measure_info info = {.device_count = 1};
@@ -217,8 +222,8 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
     }
     tfc_array_free(&c.list);
   }
-  // By which it was chosen it seems 10 % faster than it is; what is told is off by chance only: 0.15 / sqrt(6 * 200),
-  // and four times that.
+  // In the turns that chose it, it seems 10 % faster than it is. The reported figure has only random error: a standard
+  // deviation of 0.15 / sqrt(6 * 200), of which four are allowed.
   assert_true(chosen < -0.08);
   assert_true(fabs(told) < 0.018);
 }
@@ -226,7 +231,7 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
 static void test_surely_slower(void **state) {
   (void)state;
   const double leader[] = {1, 1.1, 0.9, 1}, alike[] = {1.03, 1.1, 0.95, 1.02}, slower[] = {1.2, 1.31, 1.1, 1.2};
-  assert_false(tfc_choice_surely_slower(leader, slower, 1)); // once is no proof
+  assert_false(tfc_choice_surely_slower(leader, slower, 1)); // one reading is not enough to be sure
   assert_true(tfc_choice_surely_slower(leader, slower, 2));
   assert_true(tfc_choice_surely_slower(leader, slower, 4));
   assert_false(tfc_choice_surely_slower(leader, alike, 4));

@@ -75,7 +75,7 @@ static void test_bad_graphs(void **state) {
     assert_int_equal(tfc_status_code(s), TFC_INVALID_ARGUMENT);
     tfc_status_free(s);
   }
-  // Every beginning of a good file is an error, never a crash.
+  // A file that is cut off anywhere is an error, never a crash.
   const char *good = GRAPH(A ", " B, "{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1}");
   for (size_t n = 0; n < strlen(good); n++) {
     struct tfc_cost_graph *g = NULL;
@@ -107,7 +107,7 @@ static void test_graph(void **state) {
   assert_true(g->order[2] == -1.5);
   assert_ok(tfc_cost_graph_format(g, &text));
   assert_true(tfc_cost_graph_sniff((tfc_str){text.data, text.size}));
-  // What is JSON is meant as one, also where it is wrong; a byte order mark is passed over.
+  // A file that begins like JSON is read as JSON, so its errors are JSON's. A byte order mark is skipped.
   assert_true(tfc_cost_graph_sniff(TFC_STR("{}")) && tfc_cost_graph_sniff(TFC_STR(" []")));
   assert_true(tfc_cost_graph_sniff(TFC_STR("\xef\xbb\xbf{\"format\": \"tfc-costgraph\"}")));
   assert_false(tfc_cost_graph_sniff(TFC_STR("\n[\n\010pictures\022\013Placeholder")));
@@ -221,7 +221,7 @@ static void test_machine(void **state) {
   tfc_machine_free(again);
 }
 
-// Steps of hours are written to the picosecond, where a double of microseconds has fewer digits.
+// Step times of hours are written with all picoseconds, although a double of microseconds has fewer digits.
 static void test_long_steps(void **state) {
   (void)state;
   struct instance i = {0};
@@ -248,7 +248,7 @@ static void test_long_steps(void **state) {
   instance_free(&i);
 }
 
-// Documents made from solutions read back as the same placement, order and all, with the same value.
+// A document that was made from a solution reads back as the same placement, with the same order and value.
 static void test_placement(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 200; number++) {
@@ -278,10 +278,10 @@ static void test_placement(void **state) {
     assert_int_equal(v.value, w.value);
     assert_true(fabs(g->value_us * 1e6 - (double)v.value) < 0.5);
     tfc_simulator_free(sim);
-    // Broken in every way that has a message.
+    // Makes every error that has a message of its own.
     tfc_str device = g->nodes[0].device, name = g->nodes[0].name;
     g->nodes[0].device = TFC_STR("gpu:77");
-    g->nodes[0].name = TFC_STR("no such node"); // devices come first
+    g->nodes[0].name = TFC_STR("no such node"); // unknown devices are reported before unknown nodes
     assert_fails(tfc_placement_resolve(g, i.problem, &b), TFC_UNAVAILABLE, "gpu:77");
     g->nodes[0].device = device;
     assert_fails(tfc_placement_resolve(g, i.problem, &b), TFC_INVALID_ARGUMENT, "no such node");
@@ -356,9 +356,10 @@ static void test_exit_codes(void **state) {
   assert_int_equal(exit_code(two, machine, PLACED("\"a\": \"acc:0\", \"b\": \"acc:1\""), ""), 0);
   assert_int_equal(exit_code(two, machine, PLACED("\"a\": \"acc:0\", \"b\": \"acc:0\""), ""), 5);
   assert_int_equal(exit_code(two, machine, "single:acc:0", ""), 5);
-  assert_int_equal(exit_code(two, machine, "single:cpu:0", "'a'"), 3); // a has no time for cpu
+  assert_int_equal(exit_code(two, machine, "single:cpu:0", "'a'"), 3); // node a has no time on cpu devices
   assert_int_equal(exit_code(two, machine, "single:gpu:0", "gpu:0"), 4);
-  assert_int_equal(exit_code(two, machine, PLACED("\"a\": \"acc:7\""), "acc:7"), 4); // before the missing b
+  assert_int_equal(exit_code(two, machine, PLACED("\"a\": \"acc:7\""), "acc:7"),
+                   4); // the unknown device is reported before the missing node b
   assert_int_equal(exit_code(nowhere, machine, PLACED("\"a\": \"acc:7\""), "acc:7"), 4);
   assert_int_equal(exit_code(nowhere, machine, PLACED("\"a\": \"acc:0\""), "'a'"), 3);
   assert_int_equal(exit_code(two, machine, PLACED("\"a\": \"acc:0\""), "'b'"), 3);
@@ -370,7 +371,7 @@ static void test_exit_codes(void **state) {
   assert_int_equal(exit_code(edge, machine, "-", "device strings"), 3);
   assert_int_equal(exit_code(edge, machine, "/nonexistent.json", "/nonexistent.json"), 3);
   assert_int_equal(exit_code("{", machine, NULL, "g.json"), 3);
-  // Searches: better than the best single device, not better, and no room.
+  // Exit codes of searches: better than the best single device, not better, and no placement fits.
   const char *roomy = MACHINE "  - {name: 'acc:0', kind: acc, count: 2}\n",
              *one = MACHINE "  - {name: 'acc:0', kind: acc}\n";
   const char *narrow = MACHINE "  - {name: 'acc:0', kind: acc, memory: 50, count: 2}\n";
@@ -380,7 +381,7 @@ static void test_exit_codes(void **state) {
   assert_int_equal(exit_code(two, narrow, NULL, ""), 5);
 }
 
-// Whatever a file is called, the document that names it is UTF-8.
+// A document that contains a file's name is valid UTF-8, whatever the name is.
 static void test_strings_are_utf8(void **state) {
   (void)state;
   const struct {
@@ -403,7 +404,7 @@ static void test_strings_are_utf8(void **state) {
   }
 }
 
-// Reading them took time that grew with the square of their number.
+// Many of them, because reading once took time that grew with the square of their number.
 static void test_many_brackets_are_refused(void **state) {
   (void)state;
   static char text[100000];

@@ -40,7 +40,7 @@ static inline void instance_free(struct instance *i) {
 #define RICH_CALIBRATION 64u // dispatch, slowdown, curves
 #define RICH_KINDS 128u      // two kinds, some nodes run on one only
 #define RICH_MISSING 256u    // missing links
-#define RICH_LIMITS 512u     // memory limits that bite
+#define RICH_LIMITS 512u     // memory limits that some placements break
 #define RICH_ALL 1023u
 #define RICH_INBOX 1024u // no wires, all transfers occupy their receiver: as between groups of cores
 
@@ -115,7 +115,7 @@ static inline struct tfc_machine *even_machine(uint32_t devices, const uint64_t 
   return m;
 }
 
-// Times are small multiples, so that much happens at one instant.
+// Times are small multiples of one unit, so that many events have the same time.
 static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
                                                   uint64_t *out_memory) {
   struct tfc_cost_builder *b = NULL;
@@ -173,7 +173,7 @@ static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t
   return g;
 }
 
-// Draws until the problem can be made (a group may have no kind in common).
+// Draws again until the problem is valid: the nodes of a group may have no kind of device in common.
 static inline struct instance random_instance(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
                                               tfc_objective objective) {
   for (;;) {

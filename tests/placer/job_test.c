@@ -16,7 +16,7 @@
 #include "runtime/pass/pass.h"
 
 static char lock_path[64], db_path[64];
-static double seconds; // of a job
+static double seconds; // that one job may take
 
 struct watching {
   tfc_job_phase last;
@@ -26,7 +26,7 @@ struct watching {
 };
 static void watch(void *user, const struct tfc_job_event *e) {
   struct watching *w = user;
-  assert_true(e->phase >= w->last); // no way back
+  assert_true(e->phase >= w->last); // phases never go back
   w->phases |= 1u << e->phase, w->last = e->phase;
   assert_true(e->measured >= w->measured);
   w->measured = e->measured;
@@ -73,8 +73,8 @@ static void remove_files(void) {
   }
 }
 
-// A job from the beginning, with as much time as the machine needs to measure candidates: one that is busy with other
-// work has little left of a few seconds when profile and rivals are done.
+// Runs a job from the beginning, with as much time as this machine needs to measure candidates: if it is busy with
+// other work, a few seconds are spent when the profile and the rivals are done.
 static void run_anew(struct watching *w, struct tfc_job_outcome *out) {
   const struct watching given = *w;
   for (seconds = 7; seconds < 100; seconds *= 2) {
@@ -93,7 +93,7 @@ static const struct tfc_job_row *row_of(const struct tfc_job_outcome *out, const
   return NULL;
 }
 
-// Kendall's tau can be computed again from what is stored; what did not run has no transfers.
+// Kendall's tau can be recomputed from the database. A placement that did not run has no transfers there, not 0.
 struct pairs {
   double x[64], y[64], spread[64];
   uint32_t count;
@@ -127,7 +127,7 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 2));
   sqlite3_finalize(q);
-  // Who proposed what was measured, and what it was thought to take.
+  // Who proposed each measured placement, and the step time that was predicted for it.
   assert_int_equal(
       sqlite3_prepare_v2(
           tfc_store_handle(store),
@@ -142,7 +142,7 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   assert_int_equal(sqlite3_column_int(q, 3), 0);
   sqlite3_finalize(q);
   tfc_store_close(store);
-  // What crosses is what the plan that ran sends.
+  // The transfers in the database are those of the plan that ran.
   assert_false(out->crossing_modelled);
   for (uint32_t i = 0; i < out->device_count * out->device_count; i++) crossing += out->crossing[i];
   assert_int_equal(crossing, out->placement->transfer_bytes);
@@ -164,8 +164,8 @@ static void test_run(void **state) {
   assert_true(out.placement->feasible);
   assert_true(tfc_str_is(out.placement->execution, "--seed 1 --threads 1"));
   assert_stored(&out);
-  // Nothing that can be the answer and was measured in the same turns, which did not choose, is faster than the answer
-  // by more than both vary.
+  // In the turns that did not choose, no other candidate that could be the answer is faster than the answer by more
+  // than the spread of both.
   for (uint32_t i = 0; i < out.row_count; i++)
     if (strcmp(out.rows[i].kind, "whole") != 0 && out.rows[i].steps > 5 && out.rows[i].state == TFC_RESULT_OK &&
         out.rows[i].note == NULL)
@@ -201,7 +201,7 @@ static void test_resume(void **state) {
   assert_ok(tfc_store_read_placements(store, id, count_placement, &after));
   tfc_store_close(store);
   assert_true(after >= before && after <= 12);
-  assert_false(again.lost); // what was learned
+  assert_false(again.lost); // the learner's state was found again
   assert_int_equal(out.measured, after);
   tfc_job_outcome_deinit(&out);
 }

@@ -1,4 +1,5 @@
-// Grids whose best placement is known by construction, in files whose order says nothing: a layout finds their rows.
+// Grids whose best placement is known by construction, in files whose order of nodes is random: the layout must find
+// the rows.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -7,7 +8,7 @@
 #define OPERATION_US 3
 #define LATENCY_US 5
 
-// Operation (row, time) waits for (row - 1, time) and (row, time - 1); numbers are drawn.
+// Operation (row, time) waits for (row - 1, time) and (row, time - 1). Node numbers are random.
 static struct instance grid(uint32_t rows, uint32_t times, uint32_t devices, uint64_t seed) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -59,7 +60,8 @@ static void test_grids(void **state) {
       assert_ok(tfc_solution_init(&solution, i.problem));
       assert_ok(tfc_algo_find(TFC_STR("layout"))->propose(i.problem, NULL, &budget, &solution, &evaluations));
       tfc_simulate(sim, solution.device, solution.rank, TFC_TIME_MAX, &v);
-      // A device has `own` rows; it begins when the first operations of those before it have come through.
+      // Each device has `own` rows. It starts when the first column has passed through the rows of the devices before
+      // it.
       const double best_us = (devices - 1) * (own * OPERATION_US + LATENCY_US) + (double)(own * times * OPERATION_US);
       if (!v.legal || 1e-6 * (double)v.value > 1.02 * best_us)
         fail_msg("%u x %u, seed %llu: %g us, the rows take %g us", rows, times, (unsigned long long)seed,

@@ -1,4 +1,5 @@
-// The learned model against a truth that is known: what it is told, it finds, and what it finds foretells.
+// The learned model against a known truth: from readings it finds the true factors, and then it predicts new
+// placements.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 
 enum { DEVICES = 4, CHAINS = 6, LENGTH = 20 };
 
-// Chains of products and sums, each of which reads its neighbour chain now and then.
+// Chains of products and sums. Some operations read a result of the next chain.
 static struct instance make(void) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -51,7 +52,7 @@ static struct instance make(void) {
 
 static void random_placement(const struct tfc_problem *p, struct tfc_random *r, struct tfc_solution *out) {
   MUST(tfc_solution_init(out, p));
-  for (uint32_t u = 0; u < p->unit_count; u++) // chains mostly keep together
+  for (uint32_t u = 0; u < p->unit_count; u++) // most units of a chain are on the same device
     out->device[u] = (tfc_device_id)(tfc_random_unit(r) < 0.85 ? (u % CHAINS) % DEVICES : tfc_random_below(r, DEVICES));
   const tfc_device_id shift = (tfc_device_id)tfc_random_below(r, DEVICES);
   for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)((out->device[u] + shift) % DEVICES);
@@ -73,9 +74,9 @@ static int by_start(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double beside = 1; // what a step takes beside its operations and transfers, as a factor
+static double beside = 1; // factor on the step time that no operation or transfer explains
 
-// A reading of the truth, with noise, whole or in pieces.
+// One noisy reading of the truth: the step time alone, or also the times of operations.
 static void measure(struct tfc_learned *l, const struct tfc_learned_world *w, const struct tfc_solution *solution,
                     struct tfc_random *r, bool pieces, double arrival_us) {
   const struct tfc_problem *p = l->problem;
@@ -126,7 +127,7 @@ static double step_in(const struct tfc_problem *p, const struct tfc_solution *so
   return 1e-6 * (double)v.value;
 }
 
-// The mean error of predictions of new placements, |log|: by the model's world and by the prior.
+// The mean |log(predicted / true)| over new placements: by the learned model and by the prior.
 static void errors(const struct tfc_learned *l, const struct tfc_learned_world *real, double *out_learned,
                    double *out_prior) {
   struct tfc_learned_world w = {0};
@@ -161,7 +162,7 @@ static void nothing_learned_is_the_prior(void **state) {
     tfc_solution_deinit(&s);
   }
   tfc_learned_world_deinit(&w);
-  assert_ok(tfc_learned_world(l, l->problem, &r, &w)); // what is not known is drawn
+  assert_ok(tfc_learned_world(l, l->problem, &r, &w)); // a Thompson sample: unknown factors are drawn at random
   struct tfc_solution s = {0};
   random_placement(i.problem, &r, &s);
   assert_true(fabs(step_in(w.problem, &s) / step_in(i.problem, &s) - 1) > 1e-3);
@@ -218,7 +219,8 @@ static void whole_steps_tell_much(void **state) {
   check(false, 60, 0, 0.15, 0.3);
 }
 
-// Devices that slow each other down: the prior stands at the mean of it, and a slow one is still told apart.
+// Devices that slow each other down. The prior has the mean slowdown, and the model must still find the one slow
+// device.
 static void crowded_devices_are_told_apart(void **state) {
   (void)state;
   struct instance i = make();
@@ -251,7 +253,7 @@ static void crowded_devices_are_told_apart(void **state) {
   instance_free(&i);
 }
 
-// Many devices: the equations stay small, and a reading is learned from.
+// With many devices the system of equations stays small, and the model still learns from a reading.
 static void many_devices_have_few_parameters(void **state) {
   (void)state;
   struct instance i = make();

@@ -1,5 +1,5 @@
-// Memory that is exactly full: parts of a graph that fill the devices to the byte, and many nodes in devices that have
-// just enough room for them.
+// Problems that fill the memory exactly: parts of a graph that fill the devices to the byte, and many nodes on devices
+// with just enough room for them.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -12,8 +12,8 @@ enum { SEEDS = 1, LARGE = 60, BINS = 40, FULL = 4 };
 enum { SEEDS = 2, LARGE = 200, BINS = 120, FULL = 8 };
 #endif
 
-// Parts of `size` nodes each that hang together, in any order; device d has room for exactly part d. `thin`: also edges
-// between one part and the next, few.
+// Connected parts of `size` nodes each, in random order; device d has room for exactly part d. `thin`: also a few edges
+// between each part and the next.
 static struct instance planted(struct tfc_random *r, uint32_t parts, uint32_t size, uint32_t thin,
                                tfc_objective objective, tfc_device_id *home) {
   struct instance i = {0};
@@ -99,7 +99,7 @@ static bool half_of_them(const void *user, uint32_t item, uint32_t bin) {
   return item % 3 || bin % 2 == item / 3 % 2;
 }
 
-// Items of any sizes; the limits are the sums of a division that is then forgotten.
+// Items of random sizes. They are divided at random, the sums become the limits, and the division is forgotten.
 static void test_bins(void **state) {
   (void)state;
   uint32_t packed = 0, count = 0;
@@ -137,13 +137,14 @@ static void test_bins(void **state) {
     assert_true(after <= before);
     count++, packed += excess == 0;
     if (largest == 1000) assert_int_equal(excess, 0);
-    assert_true(excess * 10000 <= total); // else sizes are so different that hardly any other division fits
+    assert_true(excess * 10000 <=
+                total); // at most 1/10,000 too much: the sizes differ so much that hardly any other division fits
   }
   print_message("%u of %u full bins packed\n", packed, count);
   assert_true(packed * 10 >= count * 8);
 }
 
-// One node more than there is room for: what is missing is its size, and nothing loops.
+// One node too many: its size is reported as missing, and the packing ends.
 static void test_too_much(void **state) {
   (void)state;
   const uint64_t size[4] = {5, 5, 5, 5}, limit[2] = {9, 10};
@@ -154,7 +155,7 @@ static void test_too_much(void **state) {
   assert_int_equal(tfc_pack_bins(&pack, &r, 50, bin), 1);
 }
 
-// 60 nodes that are tied to nothing, in four devices that have just enough room.
+// 60 nodes without edges, on four devices that have just enough room.
 static void test_full(void **state) {
   (void)state;
   for (uint64_t number = 0; number < FULL; number++) {

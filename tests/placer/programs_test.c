@@ -1,6 +1,6 @@
-// Exhaustive search and the integer program of the step objective against plain enumeration: how many evaluations there
-// are to make, what they find, where they stop; the value of the relaxation itself; and the bound of the work against
-// the linear program that it stands for.
+// Exhaustive search and the integer program of the step objective against plain enumeration: the number of evaluations,
+// the answers, when they stop, and the value of the relaxation. And the bound from total work against the linear
+// program whose optimum it is.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -38,7 +38,8 @@ static bool allowed(const struct tfc_problem *p, const tfc_device_id *device) {
 
 // --- Exhaustive search -----------------------------------------------------------------------------------------------
 
-// Sequences of nodes by their least form: of those that differ in neighbours of other devices and without an edge.
+// Of sequences that differ only by exchanging neighbours on different devices without an edge between them, only the
+// lexicographically least counts.
 struct orders {
   uint32_t count;
   uint32_t sequence[MOST_ORDERS][NODES];
@@ -51,7 +52,7 @@ static void add_least_form(const struct tfc_problem *p, const tfc_device_id *dev
   for (uint32_t k = 0; k < p->node_count; k++) {
     uint32_t best = UINT32_MAX, where = 0;
     for (uint32_t i = 0; i < count; i++) {
-      bool free = left[i] < best; // nothing before it that it has to follow
+      bool free = left[i] < best; // the least so far, unless one before it has to stay before it
       for (uint32_t j = 0; j < i; j++)
         if (consumes(p, left[i], left[j]) || device[p->unit[left[i]]] == device[p->unit[left[j]]]) free = false;
       if (free) best = left[i], where = i;
@@ -150,7 +151,7 @@ static void exhaustive(void **state) {
       ordered += with && solution.rank;
       tfc_solution_deinit(&solution);
     }
-    // It ends when the budget is spent, and at what is good enough.
+    // It ends when the budget is spent, or when the value is good enough.
     if (placements > 1) {
       const struct tfc_budget few = {.evaluations = placements - 1, .threads = 1}, any = {.threads = 1};
       assert_ok(tfc_solution_init(&solution, p));
@@ -248,7 +249,7 @@ static void relaxation(void **state) {
       none++;
     } else {
       assert_true(answer.optimal && answer.found && !answer.infeasible);
-      // Just below the optimum: what is taken off is for the solver's tolerances.
+      // Just below the optimum, by the solver's tolerances.
       if (best > 1000 && !((double)answer.bound <= best && (double)answer.bound >= best * (1 - 1e-4) - 10))
         fail_msg("problem %d: %.9g, not %.9g", (int)number, (double)answer.bound, best);
       assert_true(allowed(p, placed));
@@ -263,7 +264,7 @@ static void relaxation(void **state) {
 
 // --- The bound of the work -------------------------------------------------------------------------------------------
 
-// Devices unlike each other: the least largest load when units may be cut into shares, by the solver.
+// Unequal devices: the smallest possible maximum load if units may be divided, from the solver.
 static void work(void **state) {
   (void)state;
   uint32_t compared = 0;

@@ -1,4 +1,4 @@
-// Who is given measurements: whoever has won some, and a learned policy no more than a quarter before it has.
+// Which proposer is given measurements: those that have won, and the learned policy at most a quarter until it has won.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -13,12 +13,12 @@ static void test_a_policy_earns_its_measurements(void **state) {
   uint32_t given = 0;
   for (; given < 100 && tfc_job_proposers_draw(&p, given % 2 ? "rl" : "policy", true, 40, &r) >= 0; given++)
     assert_ok(tfc_job_proposers_measured(&p, given % 2 ? "rl" : "policy", true, 10, 12));
-  assert_int_equal(given, 10); // both together
+  assert_int_equal(given, 10); // the two proposers together
   assert_true(tfc_job_proposers_draw(&p, "lns", false, 40, &r) >= 0);
   tfc_job_proposers_won(&p, "rl");
   assert_true(tfc_job_proposers_draw(&p, "rl", true, 40, &r) >= 0);
   assert_int_equal(tfc_job_proposers_find(&p, "rl")->won, 1);
-  assert_true(tfc_job_proposers_draw(&p, "policy", true, 40, &r) >= 0); // with what only it spent, 5 of 10
+  assert_true(tfc_job_proposers_draw(&p, "policy", true, 40, &r) >= 0); // "rl" has won, so only 5 of 10 count, its own
   tfc_job_proposers_deinit(&p);
 }
 
@@ -38,7 +38,7 @@ static void test_the_winner_is_drawn_more_often(void **state) {
   for (int i = 0; i < 1000; i++)
     first += tfc_job_proposers_draw(&p, "wins", false, 100, &r) > tfc_job_proposers_draw(&p, "loses", false, 100, &r);
   assert_true(first > 950);
-  for (int i = first = 0; i < 1000; i++) // nobody knows yet: looked at now and then
+  for (int i = first = 0; i < 1000; i++) // a proposer without results still gets a turn now and then
     first += tfc_job_proposers_draw(&p, "new", false, 100, &r) > tfc_job_proposers_draw(&p, "wins", false, 100, &r);
   assert_true(first > 200);
   tfc_job_proposers_deinit(&p);

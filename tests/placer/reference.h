@@ -1,6 +1,6 @@
-// A plain simulator, written from the text of the format's rules and from nothing else: lists that are walked from the
-// front, times that are scanned for the next one. Slow, and obviously right. It reads the cost graph and the machine,
-// not the problem.
+// A second simulator, written from the text of the format's rules alone: it walks lists from the front and scans all
+// times for the next event, so it is slow and easy to check. It reads the cost graph and the machine, not the problem
+// that the product makes of them.
 #ifndef TFC_TESTS_PLACER_REFERENCE_H
 #define TFC_TESTS_PLACER_REFERENCE_H
 
@@ -173,7 +173,8 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
         const struct tfc_link *l = tfc_machine_link(m, list[i].from, list[i].to);
         bool can = true;
         for (uint32_t j = 0; j < list_count; j++) {
-          if (j == i || list[j].ended || (j > i && !list[j].started)) continue; // neither before it nor on a wire
+          if (j == i || list[j].ended || (j > i && !list[j].started))
+            continue; // ended, or behind i in the list and not started: j does not block i
           if (ref_same_wire(l, list[i].from, list[i].to, tfc_machine_link(m, list[j].from, list[j].to), list[j].from,
                             list[j].to))
             can = false;

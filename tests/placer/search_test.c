@@ -1,4 +1,4 @@
-// What a search on one thread must not miss.
+// Answers that a search on one thread must find.
 #include "tests/common/test.h"
 
 #include <time.h>
@@ -8,8 +8,8 @@
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
-// A long operation and a short one, an operation of another device behind each: all is pinned, and the short one has to
-// go first, though less is behind it. No rule of precedence says so, only exchanging two of them does.
+// A long and a short operation on one device, each followed by an operation on another device; all are pinned. The
+// short one has to run first, although its path is shorter. No priority rule finds that, only exchanging the two does.
 static void test_orders(void **state) {
   (void)state;
   struct instance i = {0};
@@ -48,7 +48,7 @@ static void test_orders(void **state) {
   instance_free(&i);
 }
 
-// The best that any precedence at all makes of any placement, found without the code under test: all permutations.
+// The best value of a placement under any priorities, found without the code under test, by trying all permutations.
 static struct tfc_score best_of_all(const struct tfc_problem *p, bool orders) {
   struct tfc_score best = TFC_SCORE_NONE;
   struct tfc_simulator *sim = NULL;
@@ -110,7 +110,7 @@ static void test_everything(void **state) {
     assert_int_equal(used, count);
     if (score.excess != best.excess || score.value != best.value)
       fail_msg("instance %d: %lld ps, not %lld", k, (long long)score.value, (long long)best.value);
-    // What it gives back is what it says.
+    // The value that it reports is that of the solution that it returns.
     if (best.value != TFC_TIME_MAX) {
       struct tfc_simulator *sim = NULL;
       struct tfc_verdict v = {0};
@@ -120,13 +120,13 @@ static void test_everything(void **state) {
       assert_int_equal(v.excess, best.excess);
       tfc_simulator_free(sim);
     }
-    // No lower bound is above the best there is.
+    // The lower bound is not above the optimum.
     if (best.value != TFC_TIME_MAX && !best.excess) {
       struct tfc_bound bound;
       assert_ok(tfc_bound_compute(p, NULL, &bound));
       assert_true(bound.value <= best.value);
     }
-    // A budget that is too small ends it, and is kept to.
+    // A budget that is too small ends the search, and it makes no more evaluations than that.
     if (count > 1) {
       fewer++;
       assert_int_equal(tfc_exhaust_count(p, count - 1, step), UINT64_MAX);
@@ -136,7 +136,7 @@ static void test_everything(void **state) {
       assert_int_equal(used, count - 1);
     }
     tfc_solution_deinit(&solution);
-    // `auto` misses nothing either, on any number of threads.
+    // `auto` finds the optimum too, on any number of threads.
     for (uint32_t threads = 1; threads <= 3 && k % 8 == 0 && best.value != TFC_TIME_MAX && count < 20000;
          threads += 2) {
       struct tfc_search_outcome out = {0};
@@ -226,7 +226,7 @@ static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc
                                   struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations) {
   (void)g, (void)solution;
   if (!__atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED) && lucky) score->value -= 1;
-  // Its part is half of the job's time; then nothing is left for what follows it.
+  // Its share is half of the job's time, which it uses up, so nothing is left of that for local search.
   const double now = tfc_seconds_now(), end = now + 2 * (budget->deadline - now);
   while (budget->deadline > 0 && tfc_seconds_now() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (!budget->deadline) *out_evaluations += 2 * budget->evaluations;
@@ -259,7 +259,7 @@ static void test_policy_share(void **state) {
   assert_int_equal(out.learned.moves.count, guidance.asked);
   assert_int_equal(out.learned.moves.wins, 0);
   tfc_search_outcome_deinit(&out);
-  // Once of use, it takes part in the turns that go by credit, until nothing came of some of those.
+  // After it was useful once, it takes part in the turns that go by credit, until some of those found nothing.
   const uint32_t asked = guidance.asked;
   lucky = true;
   assert_ok(tfc_search(
@@ -267,7 +267,7 @@ static void test_policy_share(void **state) {
   lucky = false;
   if (guidance.asked < asked || guidance.asked > asked + 3)
     fail_msg("asked %u times, before %u", guidance.asked, asked);
-  // What it did is told: its own samples, and the one turn of its moves that improved the best placement.
+  // The statistics say what it did: its own samples, and the one turn in which its moves improved the best placement.
   struct tfc_text text = {0};
   tfc_search_account_tell(&out.learned, &text);
   assert_int_equal(out.learned.samples.count, 200);

@@ -1,4 +1,4 @@
-// Integer programs against brute force; programs whose numbers CBC dies of; time limits and cancellation.
+// Integer programs against brute force, programs whose numbers make CBC abort, time limits and cancellation.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #define ITEMS 8
 #define BINS 3
 
-// Items to bins, the largest load minimised; `decades` between the smallest and the largest size.
+// Items to bins so that the largest load is as small as possible; sizes span `decades` powers of ten.
 static void make(struct tfc_program *p, struct tfc_random *random, int items, double decades, double *size) {
   const int span = tfc_program_variable(p, 1, 0, INFINITY, false);
   for (int i = 0; i < items; i++) {
@@ -60,11 +60,12 @@ static void equals_brute_force(void **state) {
   }
 }
 
-// Sizes over 24 powers of ten, with starts along a chain: CBC's own assertions end about one of twenty.
+// Sizes that span 24 powers of ten, with start times along a chain: about one program in twenty fails an assertion in
+// CBC.
 static void survives_its_numbers(void **state) {
   (void)state;
 #ifdef TFC_SANITIZED
-  skip(); // solved in place there
+  skip(); // under sanitizers programs are solved in this process, which an abort would end
 #endif
   int lost = 0;
   for (uint64_t round = 0; round < 80; round++) {
@@ -100,7 +101,7 @@ static void ends_in_time(void **state) {
   struct tfc_program_answer answer;
   double size[60];
   tfc_random_init(&random, 3);
-  make(&p, &random, 60, 1, size); // not to be proven in a lifetime
+  make(&p, &random, 60, 1, size); // so large that it cannot be solved to optimality
   assert_ok(tfc_program_solve(&p, &(struct tfc_program_limits){.seconds = 0.3}, &answer));
   assert_false(answer.optimal);
   free(answer.x);

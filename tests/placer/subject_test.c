@@ -1,4 +1,5 @@
-// A graph as the subject of placing: what runs, what stays together, what crosses, and the way back.
+// A graph as the subject of placing: which operations run, which stay together, which edges can cross devices, and how
+// a placement of units becomes one of nodes.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -133,13 +134,13 @@ static void test_there_and_back(void **state) {
   assert_ok(tfc_subject_cost_graph(s, costs, false, NULL, &graph));
   assert_ok(tfc_problem_create(graph, f.machine, TFC_OBJECTIVE_STEP, &p));
   assert_int_equal(p->unit_count, 4);
-  // The expert: GPU:5 is mapped to the devices in use, what has no string goes to the first.
+  // The expert placement: GPU:5 is mapped to one of the devices in use, nodes without a device string go to the first.
   assert_ok(tfc_solution_init(&solution, p));
   assert_ok(tfc_subject_strings(s, p, f.graph, &solution, &note));
   assert_string_equal(note, "GPU:5 -> cpu:1");
   assert_int_equal(solution.device[p->unit[s->cost_of[id(&f, "b")]]], 1);
   assert_int_equal(solution.device[p->unit[s->cost_of[id(&f, "a")]]], 0);
-  // What a session needs.
+  // The device index of each node, as a session takes it.
   uint16_t placement[32];
   uint32_t sequence[8], count = 0;
   assert_ok(tfc_subject_assign(s, p, &solution, placement, sequence, &count));
@@ -149,7 +150,7 @@ static void test_there_and_back(void **state) {
   assert_int_equal(placement[id(&f, "b")], 1);
   assert_int_equal(placement[id(&f, "c")], 1);
   assert_int_equal(placement[id(&f, "i")], 0);
-  // The document has every node, and says the same when read again.
+  // The document has every node, and reads back as the same placement.
   struct tfc_placement *d = NULL;
   assert_ok(tfc_placement_create(&d));
   assert_ok(tfc_subject_document(s, p, &solution, d));
@@ -157,7 +158,7 @@ static void test_there_and_back(void **state) {
   assert_ok(tfc_solution_init(&again, p));
   assert_ok(tfc_subject_resolve(s, p, d, &again));
   for (uint32_t u = 0; u < p->unit_count; u++) assert_int_equal(again.device[u], solution.device[u]);
-  // Unknown devices come before all else; then unknown nodes, missing ones, units torn apart.
+  // Unknown devices are reported before everything else; then unknown nodes, missing nodes, divided units.
   d->nodes[id(&f, "a")].name = TFC_STR("nobody");
   assert_fails(tfc_subject_resolve(s, p, d, &again), TFC_INVALID_ARGUMENT, "nobody");
   d->nodes[id(&f, "b")].device = TFC_STR("gpu:7");
@@ -187,7 +188,7 @@ static void test_constraints(void **state) {
   const char *pins[] = {"a|b=cpu:1", "v/read=cpu:0"};
   assert_ok(subject_of(&f, pins, 2, false, &s));
   assert_true(tfc_str_is(s->pin[s->cost_of[id(&f, "a")]], "cpu:1"));
-  assert_true(tfc_str_is(s->pin[s->cost_of[id(&f, "up")]], "cpu:0")); // by what the read stands for
+  assert_true(tfc_str_is(s->pin[s->cost_of[id(&f, "up")]], "cpu:0")); // through the node that the identity forwards
   tfc_subject_free(s);
   const char *torn[] = {"up=cpu:1", "v=cpu:0"};
   assert_fails(subject_of(&f, torn, 2, false, &s), TFC_INVALID_ARGUMENT, "'v'");

@@ -1,6 +1,7 @@
-// The worker's turns: variables are restored before each entry, blocks of steps stand where they should, ratios are
-// those of neighbouring blocks, hopeless entries are stopped, several steps in flight are divided by their number. The
-// graph counts its own steps and fails when it has run too many. The test's own binary is the worker.
+// How the worker measures entries in turns: variables are restored before each entry, blocks of steps are interleaved
+// as they should be, ratios compare neighbouring blocks, hopeless entries are stopped, and the time of several steps in
+// flight is divided by their number. The graph counts its own steps and fails if there are too many. The test's own
+// binary is the worker.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ static const char text[] = NUMBER("zero", "0") NUMBER("axis", "0") CONST("table"
             NODE("row", "GatherV2", IN("table") IN("read") IN("axis"),
                  TYPE("Tparams", "DT_INT32") TYPE("Tindices", "DT_INT32") TYPE("Taxis", "DT_INT32"))
                 NODE("train", "AssignAddVariableOp", IN("count") IN("row"), TYPE("dtype", "DT_INT32"))
-    // Some work without a variable: for steps that are many.
+    // Work without a variable, for runs with many steps.
     NODE("half", "Placeholder", "", TYPE("dtype", "DT_FLOAT") ATTR("shape", "shape { }"))
         CONST("dims", "DT_INT32", VECTOR("2") "96")
             NODE("matrix", "Fill", IN("dims") IN("half"), TYPE("T", "DT_FLOAT") TYPE("index_type", "DT_INT32"))
@@ -96,7 +97,7 @@ static int tear_down(void **state) {
   return unlink(graph_path);
 }
 
-// Steps that count (`counting`), or steps that may be as many as one likes.
+// Steps that are counted (`counting`), or steps without a limit on their number.
 static void measure(bool counting, const struct tfc_memory_limit *limit, const struct tfc_measure_batch *batch) {
   struct tfc_measurer *m = NULL;
   struct tfc_tensor value = {TFC_FLOAT, TFC_SHAPE_SCALAR, &half, sizeof half, NULL};
@@ -125,7 +126,7 @@ static void measure(bool counting, const struct tfc_memory_limit *limit, const s
   qsort(seen.all, seen.total, sizeof *seen.all, by_start);
 }
 
-// No entry runs 20 steps, all together do: the table's end is never passed.
+// Each entry runs fewer than 20 steps, all together more: since variables are restored, the table's end is not passed.
 static void test_variables_are_restored(void **state) {
   (void)state;
   for (int reference = 0; reference < 2; reference++) {
@@ -151,7 +152,7 @@ static void test_variables_are_restored(void **state) {
   }
 }
 
-// Is the graph's count looked at at all? Twenty-one steps of one entry are too many.
+// The count must work: 21 steps of one entry fail.
 static void test_the_graph_counts(void **state) {
   (void)state;
   struct tfc_measure_entry entry = {.placement = first};
@@ -223,7 +224,7 @@ static void test_turns(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(seen.state[i], TFC_RESULT_OK);
 }
 
-// The turns that choose come first; those after them are of the chosen one and of what stays.
+// The turns that choose come first. The turns after them measure the chosen entry and those that must stay.
 static void test_choosing(void **state) {
   (void)state;
   struct tfc_measure_entry entries[] = {{.placement = first, .answers = true},
@@ -241,8 +242,8 @@ static void test_choosing(void **state) {
   measure(false, NULL, &batch);
   assert_turns(block_us(0, 0) < block_us(1, 0) ? "A0 B0 C0 A1 C1 A2 C2" : "A0 B0 C0 B1 C1 B2 C2", 3);
   for (int i = 0; i < 3; i++) assert_int_equal(seen.state[i], TFC_RESULT_OK);
-  batch.choose = 3, batch.choose_until_s = 1e-3; // over: one turn chooses all the same
-  batch.deadline_s = 1e-3;                       // and one says what it takes, in two steps
+  batch.choose = 3, batch.choose_until_s = 1e-3; // the time is over at once: one turn still chooses
+  batch.deadline_s = 1e-3;                       // and one turn, of two steps, measures the chosen entry
   measure(false, NULL, &batch);
   assert_int_equal(seen.timed[2], 4);
   assert_true(seen.timed[0] + seen.timed[1] == 6 && (seen.timed[0] == 4 || seen.timed[1] == 4));
@@ -289,14 +290,14 @@ static void test_hopeless_entries_are_stopped(void **state) {
     assert_int_equal(seen.state[i], TFC_RESULT_CUT);
     assert_int_equal(seen.timed[i], 2);
   }
-  batch.reference = 0; // which is never stopped
+  batch.reference = 0; // a reference is never stopped
   measure(false, NULL, &batch);
   assert_int_equal(seen.state[0], TFC_RESULT_OK);
   assert_int_equal(seen.state[1], TFC_RESULT_CUT);
   assert_int_equal(seen.timed[1], 2);
-  double ratio = block_us(1, 0) / block_us(0, 0); // of what it took until then
+  double ratio = block_us(1, 0) / block_us(0, 0); // from the steps before it was stopped
   assert_true(fabs(seen.ratio[1] - ratio) < 1e-9 * ratio);
-  // Nothing to be slower than, nothing known, or 10,000 times as long as it takes.
+  // If the best time is 1e12 us, or not known, or the limit is 10,000 times the step time, no entry is stopped.
   const double lax[] = {1e12, NAN, block_us(0, 0)};
   batch.reference = UINT32_MAX;
   for (int k = 0; k < 3; k++) {
@@ -332,7 +333,7 @@ static void test_in_flight(void **state) {
   assert_true(all > seen.seconds[0] * 0.3);
 }
 
-// A time that is over: one block of two steps each, and none beside the reference.
+// The deadline has passed, so each entry has only one block, of two steps.
 static void test_late(void **state) {
   (void)state;
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}};

@@ -68,7 +68,7 @@ static inline const char *walk(struct tfc_random *r, const struct instance *i) {
     tfc_delta_try(delta, moves, move_count, swaps, swap_count, cutoff, &v);
     DIFFER_UNLESS(full.legal == v.legal || v.cut || full.cut, "trial's legality", v.legal, full.legal);
     DIFFER_UNLESS(v.value == full.value, "trial's value", v.value, full.value);
-    // A trial is no move yet.
+    // A trial does not change the placement.
     DIFFER_UNLESS(memcmp(tfc_delta_device(delta), device, sizeof *device * p->unit_count) == 0, "devices", step, step);
     if (!full.legal || full.cut) continue;
     DIFFER_UNLESS(v.excess == full.excess, "trial's excess", v.excess, full.excess);
@@ -84,7 +84,7 @@ static inline const char *walk(struct tfc_random *r, const struct instance *i) {
                   full.transfer_bytes);
     DIFFER_UNLESS(now->excess == full.excess, "excess", now->excess, full.excess);
     DIFFER_UNLESS(memcmp(tfc_delta_device(delta), device, sizeof *device * p->unit_count) == 0, "devices", step, step);
-    // What is recorded is what would be recorded from the start.
+    // The recording after a commit equals a recording from the start.
     tfc_delta_reset(fresh, device, rank, &v);
     DIFFER_UNLESS(memcmp(now->busy, tfc_delta_verdict(fresh)->busy, sizeof *now->busy * p->device_count) == 0, "busy",
                   step, step);
@@ -141,7 +141,7 @@ static inline struct instance there_and_back(struct tfc_random *r, uint32_t leng
   do {
     tfc_machine_free(i.machine);
     i.machine = random_machine(r, devices, rich, 0);
-  } while (i.machine->links[0].bandwidth < 1e7); // else all that ever happens is a transfer
+  } while (i.machine->links[0].bandwidth < 1e7); // slower links would make transfers hide everything else
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   return i;
 }
