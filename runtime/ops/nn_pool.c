@@ -265,6 +265,33 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
     }
   })
 }
+// The same in float with channels last, all channels of a window at once. Output positions [begin, end).
+static inline __attribute__((always_inline)) void match_positions(const struct max_grad *m, int64_t begin,
+                                                                  int64_t end) {
+  const struct pool *p = &m->pool;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t n, at[3], lo[3], hi[3];
+    position(p, row, &n, at);
+    window_at(p, at, lo, hi);
+    const float *y = (const float *)m->y + place(&p->y, n, at), *dy = (const float *)m->dy + place(&p->y, n, at);
+    EACH_CELL(cell, lo, hi) {
+      const float *x = (const float *)p->in + place(&p->x, n, cell);
+      float *dx = (float *)m->dx + place(&p->x, n, cell);
+      for (int64_t c = 0; c < p->y.channels; c++) {
+        const float old = dx[c], sum = old + dy[c];
+        dx[c] = fabsf(x[c] - y[c]) < 1e-5f ? sum : old;
+      }
+    }
+  }
+}
+OPS_CLONES static void match_channels(void *arg, int64_t begin, int64_t end) { // images
+  const struct max_grad *m = arg;
+  const struct pool *p = &m->pool;
+  const int64_t rows = p->y.size[0] * p->y.size[1] * p->y.size[2];
+  memset((float *)m->dx + begin * p->x.batch_stride, 0, (size_t)((end - begin) * p->x.batch_stride) * sizeof(float));
+  match_positions(m, begin * rows, end * rows);
+}
+
 // Images [begin, end): each maximum's place gets the output's gradient.
 static void route_images(void *arg, int64_t begin, int64_t end) {
   struct max_grad *m = arg;
@@ -368,7 +395,9 @@ static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
   m.dy = g->data;
   m.dx = out->data;
   if (inverse || m.pool.w.spatial == 3) {
-    tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1, match_images, &m);
+    const bool last = m.pool.w.channel_size == 1 && m.pool.x.channel_stride == 1 && m.pool.y.channel_stride == 1;
+    tfc_kernel_parallel_for(ctx, m.pool.x.batch, 1,
+                            !inverse && last && x->dtype == TFC_FLOAT ? match_channels : match_images, &m);
     return NULL;
   }
   bool floats = x->dtype == TFC_FLOAT || x->dtype == TFC_DOUBLE || x->dtype == TFC_HALF || x->dtype == TFC_BFLOAT16;
