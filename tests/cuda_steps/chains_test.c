@@ -3,6 +3,7 @@
 #include "tests/common/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/device/cuda/device.h"
@@ -130,6 +131,92 @@ static void same_bits_in_fewer_launches(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
+// A cell's step and what comes back from it: gates out of one product with its bias, their gradients side by side, and
+// two slices of what is multiplied by them. Widths that need another stride, and offsets that are no multiple of four.
+enum { ROWS = 6, DEPTH = 7 };
+static uint32_t run_cell(bool no_rewrites, int64_t width, float *out, size_t *out_count) {
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor values[4] = {{0}}, got[3] = {{0}};
+  const struct tfc_shape shapes[4] = {TFC_SHAPE(ROWS, DEPTH), TFC_SHAPE(DEPTH, 4 * width), TFC_SHAPE(4 * width),
+                                      TFC_SHAPE(ROWS, width)};
+  assert_ok(tfc_builder_create(NULL, &b));
+  const struct tfc_output feeds[4] = {placeholder(b, "x", shapes[0]), placeholder(b, "w", shapes[1]),
+                                      placeholder(b, "bias", shapes[2]), placeholder(b, "c", shapes[3])};
+  const struct tfc_output sum = two(b, "BiasAdd", two(b, "MatMul", feeds[0], feeds[1]), feeds[2]);
+  struct tfc_attr parts = tfc_attr_int("num_split", 4);
+  const uint32_t split = tfc_add(b, "Split", NULL, (struct tfc_output[]){tfc_add_i32(b, 1), sum}, 2, &parts, 1).node;
+  struct tfc_output gates[4], back[5];
+  for (int i = 0; i < 4; i++) gates[i] = one(b, i == 1 ? "Tanh" : "Sigmoid", (struct tfc_output){split, i});
+  const struct tfc_output c = two(b, "AddV2", two(b, "Mul", gates[0], gates[1]), two(b, "Mul", gates[2], feeds[3]));
+  const struct tfc_output h = two(b, "Mul", one(b, "Tanh", c), gates[3]);
+  for (int i = 0; i < 4; i++) back[i] = two(b, i == 1 ? "TanhGrad" : "SigmoidGrad", gates[i], two(b, "Mul", h, c));
+  back[4] = tfc_add_i32(b, 1);
+  const struct tfc_output together = tfc_add(b, "ConcatV2", NULL, back, 5, NULL, 0);
+  struct tfc_attr turned = tfc_attr_bool("transpose_b", true);
+  const struct tfc_output dx =
+      tfc_add(b, "MatMul", NULL, (struct tfc_output[]){together, feeds[1]}, 2, &turned, 1); // [rows, depth]
+  struct tfc_output ends[2];
+  for (int i = 0; i < 2; i++)
+    ends[i] = tfc_add(b, "Slice", NULL,
+                      (struct tfc_output[]){dx, tfc_add_i32_vector(b, (int32_t[]){0, i ? 3 : 0}, 2),
+                                            tfc_add_i32_vector(b, (int32_t[]){i ? ROWS : -1, i ? 3 : 3}, 2)},
+                      3, NULL, 0);
+  const struct tfc_output last = one(b, "Tanh", two(b, "Mul", one(b, "Neg", ends[0]), one(b, "Square", ends[1])));
+  const struct tfc_output fetches[3] = {h, dx, last};
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  assert_ok(
+      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
+  for (int k = 0; k < 4; k++) {
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &shapes[k], &values[k]));
+    for (int64_t i = 0; i < tfc_tensor_elements(&values[k]); i++)
+      ((float *)values[k].data)[i] = (float)((i + 3 * k) * 37 % 101 - 50) * 0.013f;
+  }
+  struct tfc_run_spec spec = {
+      .feeds = feeds, .feed_count = 4, .feed_shapes = shapes, .fetches = fetches, .fetch_count = 3};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  const uint32_t ops = tfc_plan_info(plan)->op_count;
+  for (uint32_t i = 0; getenv("VERBOSE") && i < ops; i++)
+    print_message("  %.*s\n", TFC_STR_ARG(g->nodes[tfc_plan_info(plan)->ops[i].node].name));
+  for (int i = 0; i < STEPS; i++) {
+    *out_count = 0;
+    assert_ok(tfc_plan_run(plan, values, got, NULL));
+    for (int k = 0; k < 3; k++) {
+      memcpy(out + *out_count, got[k].data, got[k].size);
+      *out_count += got[k].size / sizeof(float);
+      tfc_tensor_release(&got[k]);
+    }
+  }
+  for (int k = 0; k < 4; k++) tfc_tensor_release(&values[k]);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
+  return ops;
+}
+
+static void columns_are_read_and_written_where_they_are(void **state) {
+  (void)state;
+  static float apart[ROWS * 64], fused[ROWS * 64];
+  size_t count = 0, same = 0;
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  for (int64_t width = 5; width <= 8; width += 3) {
+    const uint32_t many = run_cell(true, width, apart, &count), few = run_cell(false, width, fused, &same);
+    print_message("width %d: %u operations, fused %u\n", (int)width, many, few);
+    assert_int_equal(count, same);
+    assert_memory_equal(apart, fused, count * sizeof(float));
+    assert_true(many > 20);
+    assert_int_equal(few, 4); // two products, the cell there and back, what comes behind the slices
+  }
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+}
+
 // Training: losses beside TensorFlow's whether updates go together or not, and how many launches a step has.
 static uint64_t train(const char *name, bool captures, float *losses) {
   struct example e = {0};
@@ -178,6 +265,7 @@ static void updates_go_together(void **state) {
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_in_fewer_launches),
+                                     cmocka_unit_test(columns_are_read_and_written_where_they_are),
                                      cmocka_unit_test(updates_go_together)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

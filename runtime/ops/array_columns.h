@@ -1,0 +1,20 @@
+// Which columns of a tensor an op takes out or puts side by side: Split, SplitV and Slice along the last dimension, and
+// ConcatV2. What reads or writes columns by itself needs none of them.
+#ifndef TFC_RUNTIME_OPS_ARRAY_COLUMNS_H
+#define TFC_RUNTIME_OPS_ARRAY_COLUMNS_H
+
+#include "runtime/graph/op_def.h"
+
+// The operands of an operation: inputs' shapes as it reads them, and values that are known when planning (else NULL).
+struct tfc_columns_of {
+  const struct tfc_op_def *def;
+  const struct tfc_shape *const *shapes;
+  const struct tfc_tensor *const *values;
+  uint32_t input_count, output_count;
+};
+// Whether output `output` is all rows of input *out_input, and its columns from *out_first on.
+bool tfc_takes_columns(const struct tfc_columns_of *op, uint32_t output, uint32_t *out_input, int64_t *out_first);
+// Whether the output is the first *out_count inputs side by side.
+bool tfc_joins_columns(const struct tfc_columns_of *op, uint32_t *out_count);
+
+#endif
