@@ -11,14 +11,14 @@
 
 struct tfc_test_job {
   const char *cluster;
-  // What a task runs: its status ends the job where it is an error. NULL for a task: it only serves.
+  // What a task runs: its status ends the job where it is an error. A task without a script only serves.
   tfc_status (*script)(struct tfc_member *member, void *arg);
   void *arg;
   const char *serves;              // the job whose tasks only serve, NULL: none
   const struct tfc_faults *faults; // of every task, each with its own seed; NULL: none
-  uint32_t faulty_rank;            // `silent_after` and `garbled_after` hold for this one alone
+  uint32_t faulty_rank;            // the only task to which `silent_after` and `garbled_after` apply
   int64_t silence_ns;
-  // What came out: of each task. Freed by the caller.
+  // The results, one per task. Freed by the caller.
   tfc_status status[16];
 };
 void tfc_test_job_run(struct tfc_test_job *job);

@@ -8,7 +8,7 @@ struct command_result {
   int code; // exit code; 128 + signal where it was killed
   char out[65536], err[65536];
 };
-// `format`'s programs are those of this build: "tfc-run ..." is found in TFC_BINARY_DIR/bin.
+// Runs the programs of this build: "tfc-run ..." is found in TFC_BINARY_DIR/bin.
 const struct command_result *command_run(const char *bin, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 #define command(...) command_run(TFC_BINARY_DIR "/bin", __VA_ARGS__)

@@ -103,7 +103,7 @@ static void check_segment(struct tfc_device_set *set) {
   assert_fails(tfc_semaphore_wait(done, 9, 0, 2000000), TFC_DEADLINE_EXCEEDED, "");
   tfc_semaphore_signal(gate, 6);
   assert_ok(tfc_semaphore_wait(done, 9, 1000, -1));
-  tfc_semaphore_signal(done, 3); // does not go back
+  tfc_semaphore_signal(done, 3); // a timeline never goes back
   assert_true(tfc_semaphore_reached(done, 9));
   assert_ok(d->driver->synchronize(d));
   assert_ok(d->driver->read(d, &c.slots[64], y));
@@ -177,8 +177,9 @@ static void check_copies(struct tfc_device_set *set) { // host → 0 → 1 → h
                   made = {d0, d1, &t[0], &grown, NULL, 2, false}, out = {d1, NULL, &t[1], &back, NULL, 3, false};
   struct tfc_timepoint at[5];
   for (uint64_t i = 0; i < 5; i++) at[i] = (struct tfc_timepoint){s, i + 1};
-  assert_ok(d1->driver->copy(d1, &out, &step, &at[2], 1, &at[3], 1)); // a queue of its own would hold it here: submit
-  assert_ok(d0->driver->copy(d0, &in, &step, NULL, 0, &at[0], 1));    // order is kept per device only
+  assert_ok(d1->driver->copy(d1, &out, &step, &at[2], 1, &at[3],
+                             1)); // submitted first, although it waits for the copy of the next line: submission
+  assert_ok(d0->driver->copy(d0, &in, &step, NULL, 0, &at[0], 1)); // order holds only within a device
   assert_ok(tfc_semaphore_wait(s, 1, 0, -1));
   tfc_semaphore_signal(s, 3);
   assert_ok(tfc_semaphore_wait(s, 4, 0, -1));
@@ -269,7 +270,7 @@ static void fill(void *arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) x[i] = (int32_t)(x[i] * 10 + begin);
 }
 
-static void check_parallel(struct tfc_device_set *set) { // every piece once, whatever the cores
+static void check_parallel(struct tfc_device_set *set) { // every piece runs once, whatever the number of cores
   struct tfc_kernel_env env = {0};
   set->devices[0]->driver->environment(set->devices[0], &env);
   static int32_t x[1003];

@@ -1,4 +1,4 @@
-// What every driver has to do: order of waits and signals, failures, copies, single launches, limits.
+// The tests that every driver has to pass: order of waits and signals, failures, copies, single launches, limits.
 #ifndef TFC_TESTS_COMMON_CONFORMANCE_H
 #define TFC_TESTS_COMMON_CONFORMANCE_H
 
@@ -7,7 +7,8 @@
 // Device lists of two devices each ("cpu:0-1"), NULL at the end. The number of tests that failed.
 int tfc_conformance_run(const char *const *device_lists);
 
-// The op that it runs: y = x + 1 in float32; seven elements are an error. It has a kernel for the host.
+// The op that these tests run, with a kernel for the host: y = x + 1 in float32; a tensor of seven elements is an
+// error.
 extern const struct tfc_op_def tfc_conformance_add_one;
 
 #endif

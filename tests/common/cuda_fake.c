@@ -1,4 +1,4 @@
-// One lock and one condition for everything: it has to be right, not fast.
+// One lock and one condition variable guard everything: the fake has to be correct, not fast.
 #include "tests/common/cuda_fake.h"
 
 #include <pthread.h>
@@ -24,7 +24,8 @@ struct work {
   uint64_t node;         // of a captured graph
   struct work *next;
 };
-struct record { // of an event: who was told to wait for it does, whatever the event is used for afterwards
+struct record { // one recording of an event: a stream that waits for it goes on waiting for it if the event is recorded
+                // again
   uint32_t references;
   bool reached;
   int64_t when;
@@ -54,7 +55,7 @@ struct CUstream_st {
   struct work *first, **end;
   bool busy, stop;
   struct CUgraphExec_st *capture;
-  pthread_t capturer; // where there is one
+  pthread_t capturer; // if there is one
   uint64_t green;     // of the partition, 0: none
   uint32_t id, life;
   int device;
@@ -74,7 +75,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tfc_cuda_fake_options options;
 static struct CUstream_st *streams;
 static struct block *blocks;
-static struct CUstream_st *stream_graves; // what was destroyed stays, so that its use is seen
+static struct CUstream_st *stream_graves; // destroyed streams are kept, so that using one is noticed
 static struct CUevent_st *event_graves;
 static bool peers[64][64];
 static _Thread_local int current_device;
@@ -190,12 +191,12 @@ static int count(enum tfc_cuda_fake_call call) { // under the lock; what the cal
 // --- What CUDA refuses: each of these is counted, and the call returns the error -----------------------------------
 enum {
   INVALID_VALUE = 1,
-  INVALID_HANDLE = 400, // of something that was destroyed, or of another device
+  INVALID_HANDLE = 400, // the handle was destroyed, or belongs to another device
   PEER_ALREADY = 704,
   CONTEXT_DESTROYED = 709,
   CAPTURE_UNSUPPORTED = 900, // and the capture is lost
   CAPTURE_INVALIDATED = 901,
-  CAPTURE_ISOLATION = 905, // a captured stream waits for what was not captured
+  CAPTURE_ISOLATION = 905, // a stream in capture waits for work that was not captured
   CAPTURED_EVENT = 907
 };
 static int violation(int error) { // under the lock
@@ -218,14 +219,14 @@ static int refuse_capture(struct CUstream_st *s, int error) {
   s->capture->invalid = true;
   return violation(error);
 }
-// Device memory has to be within a block that was not given back.
+// An address in device memory must be within a block that is allocated.
 static int use_memory(const void *p, size_t bytes) {
   for (const struct block *b = blocks; b && bytes; b = b->next) {
     const char *at = b->pinned || options.readable ? p : tfc_to_host(p), *memory = b->memory;
     if ((b->pinned || options.readable || tfc_is_foreign(p)) && at >= memory && at < memory + b->bytes)
       return at + bytes <= memory + b->bytes ? 0 : violation(INVALID_VALUE);
   }
-  return bytes && tfc_is_foreign(p) ? violation(INVALID_VALUE) : 0; // the rest is the host's
+  return bytes && tfc_is_foreign(p) ? violation(INVALID_VALUE) : 0; // any other address is host memory
 }
 
 static int counted(enum tfc_cuda_fake_call call) {
@@ -289,21 +290,22 @@ static bool is_running(void) { // under the lock
 static int free_block(void *p) {
   pthread_mutex_lock(&lock);
   expect_no_capture();
-  while (sticky && is_running()) pthread_cond_wait(&changed, &lock); // a sticky error has ended every kernel, here too
+  while (sticky && is_running())
+    pthread_cond_wait(&changed, &lock); // after a sticky error no kernel runs any more, as on a real device
   struct block **at = &blocks;
   while (*at && (*at)->memory != tfc_to_host(p)) at = &(*at)->next;
   struct block *b = *at;
   if (b) {
     *at = b->next;
     if (!b->pinned) bytes_out -= b->bytes;
-    memset(b->memory, 0xdd, b->bytes); // whoever still reads it computes nonsense
+    memset(b->memory, 0xdd, b->bytes); // so that a use after free gives wrong results
     free(b->memory);
   }
   free(b);
   pthread_mutex_unlock(&lock);
   return b ? 0 : 1;
 }
-static int release(void *p) { // as cudaFree: when the device has done what it was given
+static int release(void *p) { // like cudaFree: waits until the device has done its work
   tfc_cuda_fake_idle();
   return free_block(p);
 }
@@ -556,7 +558,7 @@ static int enable_peer(int peer) {
   if (!error && (peer == current_device || peer < 0 || peer >= options.devices || peer >= 64))
     error = violation(101); // no such device, or the same one
   else if (!error && peers[current_device][peer])
-    error = PEER_ALREADY; // which a program may find out so
+    error = PEER_ALREADY; // a program may ask in this way, so it is no violation
   else if (!error)
     peers[current_device][peer] = true;
   pthread_mutex_unlock(&lock);
@@ -595,7 +597,7 @@ static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
   if (!error) error = use_event(e);
   if (!error) error = use_stream(s);
   if (!error && e->device != s->device) error = violation(INVALID_HANDLE);
-  if (!error && s->capture) { // no place in the stream: a place in the graph
+  if (!error && s->capture) { // in capture it becomes a node of the graph, and is not in the stream's queue
     e->captured = true;
     pthread_mutex_unlock(&lock);
     return 0;
@@ -639,7 +641,8 @@ static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
   if (!error) error = use_event(e);
   if (!error) error = use_stream(s);
   if (!error && s->capture && !e->captured) error = refuse_capture(s, CAPTURE_ISOLATION);
-  if (!error && !s->capture && e->captured) error = violation(CAPTURED_EVENT); // it would be captured, too
+  if (!error && !s->capture && e->captured)
+    error = violation(CAPTURED_EVENT); // else waiting for it would pull this stream into the capture
   if (!error && !s->capture && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last)
     e->last->references++;
   pthread_mutex_unlock(&lock);

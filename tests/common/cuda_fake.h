@@ -30,17 +30,18 @@ struct tfc_cuda_fake_options {
   int devices, sm_count, granularity;
   uint64_t memory;   // bytes of each device
   bool readable;     // device memory is at addresses that host code can read
-  bool strict_cudnn; // it takes a stream only with the stream's own context current
+  bool strict_cudnn; // cuDNN handles accept a stream only while the stream's own context is current
 };
 // Installs the fake as tfc_cuda_api, and forgets failures and counts.
 void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);
-// The n-th such call from now fails with `error` (times of them; n 0: none does). Sticky errors stay.
+// The n-th call of this kind from now fails with `error`, and the `times` - 1 after it (n 0: none does). After a sticky
+// error all later calls fail.
 void tfc_cuda_fake_fail(enum tfc_cuda_fake_call call, uint64_t n, uint64_t times, int error);
 // The n-th piece of work from now fails when a stream gets to it: every later call sees `error`.
 void tfc_cuda_fake_fail_work(uint64_t n, int error);
 void tfc_cuda_fake_hang(uint64_t n);       // the n-th piece of work from now never ends
 void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the stream's thread
-void tfc_cuda_fake_shuffle(uint64_t seed); // delays are random parts of it
+void tfc_cuda_fake_shuffle(uint64_t seed); // each delay is a random part of the given one
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
 uint64_t tfc_cuda_fake_works(void); // kernels, copies and fills that streams have done so far
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
@@ -64,9 +65,9 @@ struct tfc_cuda_fake_watcher {
   uint32_t (*launched)(void);
   void (*ran)(const struct tfc_cuda_fake_seen *seen);
 };
-void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: nobody; it stays
+void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: none; it stays installed
 
-// What a kernel launch is here: `fn` with a copy of `argument` (size bytes) on the stream's thread.
+// Stands for a kernel launch: `fn` with a copy of `argument` (size bytes) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
 void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads
 void tfc_cuda_fake_idle(void);                        // returns when every stream has done what it was given

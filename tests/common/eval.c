@@ -29,8 +29,8 @@ static int64_t next_symbol(struct tfc_shape_ctx *ctx) {
   return --last;
 }
 
-// What the shape function says of these inputs: with all values known, and with shapes alone; neither may contradict
-// the tensors that came out.
+// Runs the shape function on these inputs, once with all values known and once with shapes alone. Neither result may
+// contradict the shapes of the computed tensors.
 static tfc_status check_shapes(const struct eval *e, const struct tfc_node *n, const struct tfc_tensor *const *inputs,
                                bool known) {
   struct tfc_shape *outputs = calloc(n->output_count + 1u, sizeof *outputs);

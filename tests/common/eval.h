@@ -10,7 +10,7 @@ struct eval {
   struct tfc_tensor *values; // [graph->output_total]
   uint8_t *done;             // [graph->node_count]
   struct tfc_arena arena;
-  bool check_shapes; // compare what shape functions say with what came out
+  bool check_shapes; // compare the results of shape functions with the computed tensors
 };
 TFC_MUST_USE tfc_status eval_create(const struct tfc_graph *graph, struct eval *out);
 void eval_deinit(struct eval *e);

@@ -1,4 +1,4 @@
-// What profilers that are made up share: the mark of a launching thread, and records with a correlation of their own.
+// Shared by fake profilers: the mark of a launching thread, and records that each have a correlation id.
 #ifndef TFC_TESTS_COMMON_FAKE_PROFILER_H
 #define TFC_TESTS_COMMON_FAKE_PROFILER_H
 

@@ -1,9 +1,9 @@
 // A profiler that sees what the fake of the CUDA calls does: every piece of work is recorded when it ran, under the
-// correlation of its launch, and under its node where it was captured. As from CUPTI, which delivers records when it is
-// asked to: none comes before a flush.
+// correlation of its launch, and under its node where it was captured. As with CUPTI, records are delivered only by a
+// flush.
 //
-// Works of a captured segment follow each other after a microsecond at most: what a thread takes for it here is the
-// machine's. FAKE_GAP_NS=N: before each segment's third work its stream stands still for so long.
+// The recorded works of a captured segment are at most a microsecond apart: the real distance here depends on the load
+// of the machine and not on what is tested. FAKE_GAP_NS=N: before each segment's third work its stream pauses for N ns.
 #ifndef TFC_TESTS_COMMON_FAKE_WATCHER_H
 #define TFC_TESTS_COMMON_FAKE_WATCHER_H
 
@@ -54,7 +54,7 @@ static uint32_t fake_launched(void) {
   return correlation;
 }
 
-// When a work of a segment began, by the end of the one before it on this stream's thread.
+// When a work of a segment began, from the end of the work before it on this stream's thread.
 static int64_t fake_begin(const struct tfc_cuda_fake_seen *seen) {
   enum { GAP_NS = 1000, SLOW = 2 };
   static _Thread_local uint32_t segment, place;

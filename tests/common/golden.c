@@ -11,7 +11,7 @@
 #include "tests/common/test.h"
 
 // --- Comparing -----------------------------------------------------------------------------------------------------
-// A real number at index i: parts of complex numbers count one by one.
+// The real number at index i; the two parts of a complex number have an index each.
 static double number(const struct tfc_tensor *t, int64_t i) {
   switch (t->dtype) {
   case TFC_FLOAT:

@@ -7,7 +7,7 @@
 
 #include "runtime/graph/tensor.h"
 
-// Are they the same by this rule (tests/conformance/README.md)? If not, `why` says where.
+// Whether the two are equal by this rule (tests/conformance/README.md). If not, `why` says where they differ.
 bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want, const char *rule, char *why,
                     size_t room);
 

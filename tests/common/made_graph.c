@@ -1,5 +1,5 @@
-// Bytes are read one after another, each choosing one thing; where they end all further choices are 0, which is always
-// the plain one. So a mutation of one byte changes one thing, unless it changes how many there are.
+// Bytes are read one after another, and each makes one choice. After the last byte all choices are 0, which is always
+// the simplest. So changing one byte changes one thing, unless that byte chooses a number of things.
 #include "tests/common/made_graph.h"
 
 #include <float.h>
@@ -24,7 +24,7 @@ enum {
 struct value {
   char name[24];
   int32_t index;
-  tfc_dtype type; // as the op declares it: references are references
+  tfc_dtype type; // as the op declares it, references included
 };
 struct maker {
   const uint8_t *at, *end;
@@ -32,7 +32,7 @@ struct maker {
   struct tfc_arena arena; // lists of attributes
   struct value values[MOST_VALUES];
   uint32_t value_count, node_count, depth;
-  struct tfc_tensor kept[KEPT]; // that attributes point to
+  struct tfc_tensor kept[KEPT]; // tensors that attributes point to
   uint32_t kept_count;
   bool failed;
 };
@@ -175,7 +175,7 @@ static tfc_str pick_string(struct maker *m) {
     memset(text, 'a' + (char)below(m, 26), 300);
     return (tfc_str){text, 300};
   }
-  size_t size = byte(m), left = (size_t)(m->end - m->at); // as they come
+  size_t size = byte(m), left = (size_t)(m->end - m->at); // the string's bytes are taken as they are
   if (size > left) size = left;
   char *text = space(m, size + 1);
   memcpy(text, m->at, size);
@@ -212,7 +212,8 @@ static void put_number(struct tfc_tensor *t, int64_t i, int64_t v, double f) {
   }
 }
 
-// Numbers: 0 small, 1 rising, 2 odd ones, 3 equal, 4 small with one odd, 5 as the bytes come.
+// How numbers are made: 0 small, 1 rising, 2 extreme, 3 all equal, 4 small with one extreme, 5 from the bytes as they
+// are.
 static void fill(struct maker *m, struct tfc_tensor *t) {
   int64_t n = tfc_tensor_elements(t);
   uint32_t style = below(m, 6);
@@ -404,7 +405,7 @@ static struct value constant(struct maker *m, const struct tfc_tensor *t) {
   struct value v = {.type = t->dtype};
   snprintf(v.name, sizeof v.name, "%s", name);
   if (!one_in(m, 3)) return v;
-  // The same, of which nothing is known before the step.
+  // The same value, through a node that hides it from shape inference.
   struct tfc_shape unknown = TFC_SHAPE_UNKNOWN;
   struct tfc_attr more[2] = {tfc_attr_type("dtype", t->dtype), tfc_attr_shape("shape", &unknown)};
   name_node(m, name, "p");
@@ -417,8 +418,8 @@ static bool eligible(const struct tfc_op_def *def) {
   return !(def->flags & (TFC_OP_FILES | TFC_OP_SAVES)) && !def->file_attr;
 }
 
-// Ops that have an output of this type, whatever their attributes: with bytes, one of them, mostly one whose row is
-// near `by`'s in memory, since families whose ops share handles lie together.
+// Chooses an op that has an output of this type whatever its attributes are. Mostly one whose row is near that of `by`
+// in memory, because families of ops that share handles are next to each other.
 static const struct tfc_op_def *producer(struct maker *m, tfc_dtype type, const struct tfc_op_def *by) {
   size_t rows;
   const struct tfc_op_def *const *list = tfc_op_list(&rows), *found[256];
@@ -435,7 +436,7 @@ static const struct tfc_op_def *producer(struct maker *m, tfc_dtype type, const 
   if (!count) return NULL;
   uint32_t which = byte(m);
   if (which >= 192) return found[which % count];
-  for (which %= 12;; which--) { // the which-th nearest
+  for (which %= 12;; which--) { // finds the which-th nearest one
     uint32_t nearest = 0;
     for (uint32_t i = 1; i < count; i++)
       if (labs((long)((const char *)found[i] - (const char *)by)) <
@@ -490,12 +491,13 @@ static struct value handle_of_variable(struct maker *m, tfc_dtype type) {
   return v;
 }
 
-// A tensor of this type: what an earlier node made, or a new one. `like` (optional): what the sample has there.
+// A tensor of this type: the output of an earlier node, or a new constant. `like` (optional): the op's sample input at
+// this place.
 static struct value input(struct maker *m, tfc_dtype type, const struct tfc_op_def *by, tfc_dtype first_type,
                           const struct tfc_tensor *like) {
   uint32_t how = byte(m);
   bool handle = type == TFC_RESOURCE || type == TFC_VARIANT;
-  if (how % 4 == 3 || (handle && how % 4)) { // one that there is
+  if (how % 4 == 3 || (handle && how % 4)) { // an existing tensor
     uint32_t seen = 0, chosen = 0, want = byte(m) % 8;
     for (uint32_t i = m->value_count; i-- > 0 && seen <= want;)
       if (m->values[i].type == type || (!tfc_dtype_is_ref(type) && tfc_dtype_base(m->values[i].type) == type))
@@ -515,7 +517,7 @@ static struct value input(struct maker *m, tfc_dtype type, const struct tfc_op_d
   struct tfc_tensor t = {0};
   if (like && like->dtype == type && how < 160 && tfc_tensor_elements(like) <= MOST_ELEMENTS) {
     struct tfc_shape shape = like->shape;
-    uint32_t change = how / 4 % 8; // as it is, with other values, with another dimension
+    uint32_t change = how / 4 % 8; // the sample unchanged, with other values, or with another dimension
     if (change >= 6 && shape.rank) shape.dims[byte(m) % shape.rank] = below(m, 5);
     if (change == 7 && shape.rank < TFC_MAX_RANK) shape.dims[shape.rank++] = below(m, 3);
     if (tfc_shape_elements(&shape) > MOST_ELEMENTS) shape = like->shape;
@@ -538,7 +540,7 @@ static struct value input(struct maker *m, tfc_dtype type, const struct tfc_op_d
   return v;
 }
 
-// A node of the op with everything that it needs, as one of its samples or as the bytes say.
+// Makes a node of the op with all its inputs and attributes, from one of its samples or from the bytes.
 static void add_op(struct maker *m, const struct tfc_op_def *def) {
   const struct tfc_op_signature *sig = tfc_op_signature(def);
   struct tfc_attr attrs[48];
@@ -595,7 +597,7 @@ static void add_op(struct maker *m, const struct tfc_op_def *def) {
       }
       inputs[input_count++] = input(m, type, def, first_type, t);
     }
-  if (m->value_count && one_in(m, 6)) { // after another node
+  if (m->value_count && one_in(m, 6)) { // with a control edge from an earlier node
     inputs[input_count] = m->values[byte(m) % m->value_count];
     inputs[input_count++].index = -1;
   }
@@ -629,7 +631,7 @@ static const struct tfc_op_def *pick_op(struct maker *m) {
   }
   uint32_t want = byte(m);
   want = want << 8 | byte(m);
-  size_t low = 0, high = count; // the first that is not below
+  size_t low = 0, high = count; // binary search for the first that is not below
   while (low < high) {
     size_t middle = (low + high) / 2;
     if (hash_of(ops[middle]) < want)

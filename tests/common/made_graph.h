@@ -8,7 +8,7 @@
 // How a graph is run.
 struct try_options {
   bool dynamic;     // in ready order
-  bool no_rewrites; // as it stands
+  bool no_rewrites; // without rewrites
   bool gradient;    // with the gradients of the last floating-point result
   bool one_by_one;  // a step for each node, instead of one for all
 };
@@ -17,8 +17,8 @@ struct try_options {
 bool made_graph(const uint8_t *data, size_t size, struct tfc_text *out, struct try_options *out_options);
 
 // Does what a program would: imports, infers shapes, lowers functions, runs (nodes whose names begin with "init"
-// first), twice. What comes out is the first failure of all that, NULL where there is none; a graph of bytes mostly has
-// one. A step has one second and a device 64 MiB; nothing is written to files.
+// first), twice. Returns the first failure, or NULL; a graph that is made of bytes
+// mostly has one. A step has one second and a device 64 MiB; nothing is written to files.
 TFC_MUST_USE tfc_status try_graph(tfc_str bytes, const char *path, const struct try_options *options);
 
 #endif

@@ -1,5 +1,5 @@
-// Parts of a large graph file: golden graphs hold the nodes of all cases, and passes look at all nodes of a graph, so
-// that each case is tried on its own nodes alone.
+// Parts of a large graph file. A golden graph holds the nodes of all cases, and passes look at all nodes of a graph, so
+// each case is run on a graph of its own nodes alone.
 #ifndef TFC_TESTS_COMMON_PART_H
 #define TFC_TESTS_COMMON_PART_H
 
@@ -15,7 +15,7 @@ struct whole {
 tfc_status whole_load(const char *path, struct whole *out); // a binary GraphDef
 void whole_deinit(struct whole *w);
 
-// The graph of the nodes that these are computed from. Ids are others than in the whole graph, names are not.
+// The graph of these nodes and of all that they are computed from. Names are as in the whole graph, ids are not.
 tfc_status whole_part(const struct whole *w, const struct tfc_output *outputs, uint32_t output_count,
                       const uint32_t *targets, uint32_t target_count, struct tfc_graph **out);
 

@@ -39,13 +39,14 @@ static bool eligible(const struct tfc_op_def *def) {
       "StringSplit", "StringSplitV2", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
       "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "SparseToDense", "TopK",
       "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
-      // rows that TensorFlow does not write; what it has no CPU kernel for; slopes at ties
+      // outputs with rows that TensorFlow leaves uninitialised; ops without a CPU kernel in TensorFlow; gradients at
+      // ties
       "DynamicStitch", "ParallelDynamicStitch", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
       "DebugIdentity", "Print", "PrintV2",
-      // singular matrices are refused, or decomposed in more than one way (repeated rows make them here)
+      // singular matrices, which repeated rows make here, are refused or have several decompositions
       "Qr", "Svd", "Lu", "SelfAdjointEigV2", "LogMatrixDeterminant", "MatrixSolveLs", "MatrixSquareRoot",
       "TridiagonalSolve", "BandedTriangularSolve",
-      // TensorFlow takes the rows of a loop's value for those of the labels, which may be one for all
+      // TensorFlow takes the number of rows from the logits of a loop, and the labels may have one row for all
       "SoftmaxCrossEntropyWithLogits"};
   uint32_t flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                    TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
@@ -59,13 +60,13 @@ static bool eligible(const struct tfc_op_def *def) {
   return true;
 }
 
-// Types that values are handed on in.
+// Types of the values that are passed from op to op.
 static bool carried(tfc_dtype t) {
   return t == TFC_FLOAT || t == TFC_DOUBLE || t == TFC_INT32 || t == TFC_INT64 || t == TFC_BOOL;
 }
 
 // --- Nodes ---------------------------------------------------------------------------------------------------------
-// What comes from outside of a loop enters it first.
+// A value from outside of a loop needs an Enter node.
 static struct tfc_output enter(struct maker *m, struct tfc_output o, bool constant) {
   if (!m->frame[0]) return o;
   struct tfc_attr attrs[3] = {tfc_attr_string("frame_name", tfc_str_from(m->frame)),
@@ -81,8 +82,8 @@ static struct tfc_output ints(struct maker *m, const struct tfc_shape *s) {
   return enter(m, tfc_add_i32_vector(m->b, v, (uint32_t)s->rank), true);
 }
 
-// floor(16 x + 0.2871) / 16 of x in [-4, 4]; 0 for what is not finite. The border between two grid points is at no
-// number that arithmetic on the grid comes upon.
+// floor(16 x + 0.2871) / 16 of x in [-4, 4]; 0 for what is not finite. The offset puts the border between two
+// grid points where no arithmetic on grid points can land.
 static struct tfc_output to_grid(struct maker *m, struct tfc_output x, tfc_dtype t) {
   x = tfc_add3(m->b, "SelectV2", tfc_add1(m->b, "IsFinite", x), x, tfc_add1(m->b, "ZerosLike", x));
   x = tfc_add2(m->b, "Minimum", tfc_add2(m->b, "Maximum", x, scalar(m, t, -4)), scalar(m, t, 4));
@@ -114,7 +115,7 @@ static void put(struct maker *m, struct tfc_output o, tfc_dtype t, const struct 
   m->pool[m->count++] = (struct value){o, t, *shape};
 }
 
-// What the op makes of its sample, for the types and shapes of its outputs.
+// Runs the op on its sample, to know the types and shapes of its outputs.
 static tfc_status outputs_of(const struct tfc_op_def *def, int index, struct value *out, uint32_t *out_count) {
   struct tfc_graph *g = NULL;
   struct eval e = {0};
@@ -154,7 +155,7 @@ static tfc_status add_op(struct maker *m, uint32_t first) {
     bound += v != NULL;
     inputs[i] = v ? reshaped(m, v, &t->shape) : enter(m, tfc_add_const(m->b, "", t), true);
   }
-  // In a branch or a loop an op without an input from there would not belong to it: it would run for ever.
+  // In a branch or loop at least one input must come from inside: else the op would not be part of it.
   if (first && !bound) goto out;
   TFC_TRY(s, outputs_of(def, index, outputs, &output_count));
   struct tfc_node_spec spec = {.op = def->name,
@@ -180,7 +181,7 @@ static struct tfc_output predicate(struct maker *m, const struct value *v) {
   return tfc_add2(m->b, "Less", x, scalar(m, v->dtype, 1));
 }
 
-// Ops behind `x`, brought back to its type and shape.
+// Adds random ops after `x`; the result is brought back to the type and shape of `x`.
 static tfc_status body(struct maker *m, struct value x, struct tfc_output *out) {
   uint32_t kept = m->count;
   tfc_status s = NULL;
@@ -195,7 +196,7 @@ static tfc_status body(struct maker *m, struct value x, struct tfc_output *out) 
   for (uint32_t i = kept; i < m->count; i++)
     if (m->pool[i].dtype == x.dtype) last = &m->pool[i];
   *out = reshaped(m, last, &x.shape);
-  m->count = kept; // nobody outside may look in
+  m->count = kept; // ops outside must not use values of the inside
   return s;
 }
 

@@ -100,7 +100,7 @@ int random_graphs_differ(const char *devices, uint64_t first, int count) {
   return bad;
 }
 
-// Every third graph with rewrites off, so that there is more to run side by side.
+// Rewrites are off for every third graph, which leaves more operations to run side by side.
 static tfc_status run_steps(const struct random_graph *g, uint64_t seed, const struct tfc_device_set *devices,
                             const uint16_t *placement, tfc_adapt adapt, struct results *out, int steps) {
   struct tfc_session *session = NULL;

@@ -1,4 +1,4 @@
-// Runs random graphs and holds the results against each other.
+// Runs random graphs in several ways and compares the results.
 #ifndef TFC_TESTS_COMMON_RANDOM_GRAPH_RUN_H
 #define TFC_TESTS_COMMON_RANDOM_GRAPH_RUN_H
 
@@ -11,7 +11,7 @@ int random_graphs_differ(const char *devices, uint64_t first, int count);
 // The same graphs, a few steps of each: on one device as planned, and adapted on `devices`: in lanes on the cores of
 // one, or in another order on several CPUs, randomly placed.
 int random_graphs_differ_adapted(const char *devices, uint64_t first, int count);
-// Writes N.pb and N.json (the names of the fetches) for others to run. Returns false after saying what failed.
+// Writes N.pb and N.json (the names of the fetches), to be run by TensorFlow. Returns false after saying what failed.
 int random_graphs_write(const char *directory, uint64_t first, int count);
 
 #endif

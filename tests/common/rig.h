@@ -13,10 +13,10 @@ struct rig {
   struct tfc_plan *plan;
   struct tfc_run_spec spec;
   uint16_t placement[512];
-  float loss; // for the test to compare with
+  float loss; // of a good step, for the test to compare with
 };
 void rig_open(struct rig *r, const char *devices, bool dynamic);
 tfc_status rig_step(struct rig *r, float *out_loss);
-void rig_close(struct rig *r); // no device may hold memory then
+void rig_close(struct rig *r); // fails the test if a device still holds memory
 
 #endif

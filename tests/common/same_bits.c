@@ -89,7 +89,7 @@ static bool run(struct tfc_session *session, const struct tfc_snapshot *start, c
     buffers[d].records = malloc(RECORDS * sizeof *buffers[d].records);
     buffers[d].capacity = RECORDS;
   }
-  // Steps' buffer last, copies behind compute.
+  // The sink wants the buffer for spans of steps after those of the devices, and the buffers for copies apart.
   struct tfc_trace_buffer *sorted = calloc(devices + 1, sizeof *sorted), *copies = calloc(devices, sizeof *copies);
   memcpy(sorted, buffers, devices * sizeof *buffers);
   memcpy(copies, buffers + devices, devices * sizeof *buffers);
@@ -121,7 +121,7 @@ static bool run(struct tfc_session *session, const struct tfc_snapshot *start, c
   return overlap;
 }
 
-// float32 throughout: other kernels round otherwise.
+// float32 arithmetic everywhere, because the devices' kernels for other arithmetic round differently.
 static bool rounded_alike(const struct tfc_text *a, const struct tfc_text *b) {
   double largest = 0;
   for (size_t i = 0; i + sizeof(float) <= a->size; i += sizeof(float)) {
@@ -152,7 +152,7 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
     gpus |= gpu;
     others |= !gpu;
   }
-  const bool mixed = gpus && others; // they have kernels of their own
+  const bool mixed = gpus && others; // GPUs have their own kernels, so bits may differ between the two kinds
   for (uint32_t d = 0; d < set.count; d++)
     if (!strcmp(set.devices[d]->info.kind, "emu"))
       tfc_emulated_delay(set.devices[d],

@@ -9,10 +9,10 @@ struct sample_run {
   int64_t run_id;
   double answer_us, whole_us, single_us, expert_us; // medians
   uint64_t transfer_bytes;                          // of a step of the answer
-  double busy_us[4];                                // of the answer's step that stands for all
+  double busy_us[4];                                // of the representative step of the answer
   double matmul_us;                                 // sum of the medians of the answer's MatMuls
 };
-// Adds a run to the database (made where it is not there).
+// Adds a run to the database, which is created if it does not exist.
 TFC_MUST_USE tfc_status sample_run_write(const char *path, uint64_t seed, struct sample_run *out);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef TFC_TESTS_COMMON_SOURCE_H
 #define TFC_TESTS_COMMON_SOURCE_H
 
-// TFC_SOURCE_ROOT of the environment, else the folder that it was built from.
+// The value of TFC_SOURCE_ROOT in the environment, else the folder that the test was built from.
 const char *test_source_dir(void);
 
 #endif

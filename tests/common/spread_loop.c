@@ -16,7 +16,7 @@ static struct tfc_output enter(struct tfc_builder *b, struct tfc_output x, bool 
 
 static struct tfc_output merge(struct tfc_builder *b, struct tfc_output x) {
   struct tfc_output entered = enter(b, x, false);
-  return tfc_add2(b, "Merge", entered, entered); // until the back edge is there
+  return tfc_add2(b, "Merge", entered, entered); // the second input is replaced when the back edge exists
 }
 
 static void back(struct tfc_builder *b, struct tfc_output at, struct tfc_output from) {
@@ -87,10 +87,10 @@ void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const s
     assert_int_equal(t->device, of->target == TFC_PLAN_HOST ? of->source : of->target);
     assert_int_equal(t->bytes, of->bytes);
     if (of->tensor.node == l->sent) {
-      assert_true(of->source == 0 && of->target == 1 && ++sent <= 2 * n); // both readers may have to be sent it
+      assert_true(of->source == 0 && of->target == 1 && ++sent <= 2 * n); // one transfer for each reader at most
     } else if (of->tensor.node == l->back) {
       assert_true(of->source == 1 && of->target == 0);
-      int32_t made = 0; // before it went
+      int32_t made = 0; // made before it was sent
       for (size_t k = 0; k < p->ops.count; k++)
         made += p->ops.data[k].node == l->back && p->ops.data[k].start_ns + p->ops.data[k].duration_ns <= t->start_ns;
       assert_true(made >= ++back || !one_clock);

@@ -1,4 +1,4 @@
-// What every suite includes first: CMocka with the headers that it wants before it, and short checks for statuses.
+// Included first by every suite: CMocka, after the headers that it needs, and short checks for statuses.
 #ifndef TFC_TESTS_COMMON_TEST_H
 #define TFC_TESTS_COMMON_TEST_H
 

@@ -7,8 +7,8 @@
 
 struct train_options {
   const char *devices; // "cpu:0" where NULL
-  uint32_t steps;      // all that there are losses of (20) where 0
-  bool dynamic;        // in ready order, though its shapes are static
+  uint32_t steps;      // 0: as many as there are golden losses (20)
+  bool dynamic;        // in ready order, although its shapes are static
   bool no_rewrites;
   double tolerance; // of a loss, relative; 1e-4 where 0
 };

@@ -5,7 +5,7 @@
 
 #include "runtime/base/clock.h"
 
-// Sizes around those at which a transport may change its ways; now and then a large one.
+// Sizes around those at which a transport may change its protocol, and sometimes a large one.
 static uint64_t body_size(uint32_t i) {
   static const uint64_t sizes[] = {0, 1, 8, 4096, 16383, 16384, 16385, 100000, 0, 300000};
   return sizes[i % (sizeof sizes / sizeof *sizes)];

@@ -1,5 +1,5 @@
-// What every transport has to do: a task's side of an exchange in which every task sends every task (itself too)
-// messages with and without bodies, of all sizes, and checks what it gets.
+// The test that every transport has to pass. Each task calls it: it sends messages with and without bodies, of all
+// sizes, to every task including itself, and checks the messages that it receives.
 #ifndef TFC_TESTS_COMMON_TRANSPORT_H
 #define TFC_TESTS_COMMON_TRANSPORT_H
 

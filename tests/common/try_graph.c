@@ -21,7 +21,7 @@ static struct tfc_device_set *devices(void) {
   return &set;
 }
 
-// Can a program fetch it?
+// Whether a program can fetch this output.
 static bool is_fetchable(tfc_dtype t) {
   t = tfc_dtype_base(t);
   return t != TFC_RESOURCE && t != TFC_VARIANT && t != TFC_DTYPE_NONE;
@@ -99,7 +99,7 @@ tfc_status try_graph(tfc_str bytes, const char *path, const struct try_options *
   TFC_TRY(s, tfc_graph_parse(bytes, path, NULL, &g));
   s = tfc_infer_shapes(g, NULL, 0, &shapes);
   tfc_shapes_deinit(&shapes);
-  note(&t, s); // a session says the same, and may run other parts of the graph
+  note(&t, s); // a session reports it too, and can still run other parts of the graph
   s = NULL;
   TFC_TRY(s, tfc_lower_loaded(&g));
   if (options->gradient) TFC_TRY(s, with_gradients(&g));

@@ -1,4 +1,5 @@
-// Element-wise operations in one pass over memory, and what leads to it: the same bits as operation by operation.
+// Chains: element-wise operations in one pass over memory, and the rewrites that make them longer. The bits are those
+// of operation by operation.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 
 enum { ELEMENTS = 3 * 48 * 5 * 48 };
 
-// y = relu(erf(x + bias) * (x + bias)); how many operations a step has.
+// y = relu(erf(x + bias) * (x + bias)). Returns how many operations a step has.
 static uint32_t run(bool channels_first, bool no_rewrites, float *out) {
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;
@@ -87,7 +88,7 @@ static struct tfc_output normalised(struct tfc_builder *b, struct tfc_output a) 
 }
 
 // The gradient of a sum over rows, as builders of gradients write it: repeated to the full shape, then times what was
-// summed, and times a row. Where the repeated tensor meets no other of the full shape it has to be made.
+// summed, and times a row. If no other operand has the full shape, the repeated tensor has to be computed.
 static struct tfc_output repeated(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output factor = tfc_add1(b, "Exp", mean_of_rows(b, a));
   struct tfc_output times = tfc_add_i32_vector(b, (int32_t[]){1, SIDE}, 2);
@@ -141,7 +142,7 @@ static void multiples_are_computed_again(void **state) {
   assert_int_equal(run_twice(multiples, true, one_by_one, &plain), 10);
   assert_int_equal(run_twice(multiples, false, fused, &peak), 3);
   assert_memory_equal(one_by_one, fused, sizeof fused);
-  // x, what the product reads, and the product, which becomes the result.
+  // Memory holds x, the operand of the product, and the product, whose place the result takes.
   assert_true(peak <= 3 * sizeof fused + 4096);
   assert_int_equal(run_twice(normalised, true, one_by_one, &plain), 11);
   assert_true(run_twice(normalised, false, fused, &peak) <= 7);
@@ -204,7 +205,8 @@ static void rows_may_stand_for_several(void **state) {
     assert_memory_equal(one_by_one, fused, sizeof fused);
   }
   assert_int_equal(run_repeated(&TFC_SHAPE(3, 1, 5, 48), true, one_by_one), 4);
-  assert_int_equal(run_repeated(&TFC_SHAPE(3, 1, 5, 48), false, fused), 3); // rows in a way that two numbers cannot say
+  assert_int_equal(run_repeated(&TFC_SHAPE(3, 1, 5, 48), false, fused),
+                   3); // a broadcast that two strides cannot describe
   assert_memory_equal(one_by_one, fused, sizeof fused);
 }
 

@@ -24,7 +24,7 @@ static void delay(const struct spread_loop *l, uint64_t seed, int64_t ns) {
                        &(struct tfc_emulated_delay){.run_ns = ns, .copy_ns = ns, .jitter = 2 * seed + d});
 }
 
-// More iterations are more copies, and neither reads nor writes by the host but for what is fetched.
+// More iterations mean more copies; the host reads and writes only what is fetched.
 static void nothing_by_the_host(void **state) {
   (void)state;
   struct spread_loop l;
@@ -52,7 +52,7 @@ static void random_delays(void **state) {
   spread_loop_close(&l);
 }
 
-// Fails whatever call, by number: the step says which, and the next one is right.
+// Makes each call fail in turn, by its number: the step's error names the call, and the next step is right.
 static void failures(void **state) {
   (void)state;
   static const tfc_emulated_call kinds[] = {TFC_EMULATED_COPY,  TFC_EMULATED_COPY_RUN, TFC_EMULATED_READ,
@@ -78,8 +78,8 @@ static void failures(void **state) {
   spread_loop_close(&l);
 }
 
-// Copies that are under way hold memory; whoever finds none waits for them. What the loop itself may hold on a device
-// are the values of ten iterations that run ahead, of the next one, and four of the one that is computed.
+// Copies that are under way hold memory; an allocation that finds none waits for them. On a device the loop itself
+// holds at most the values of ten iterations that run ahead, of the next one, and four of the one that is computed.
 static void little_memory(void **state) {
   (void)state;
   struct spread_loop l;

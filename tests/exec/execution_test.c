@@ -1,4 +1,4 @@
-// How a run computes, as a record and as text: whatever is set goes from one to the other and back.
+// The record of how a run computes, and its text: every member survives formatting and parsing.
 #include "tests/common/test.h"
 
 #include "runtime/base/instructions.h"

@@ -1,6 +1,6 @@
-// What a GPU can do to the executor, on emulated devices: every call that a step makes fails once, at every place where
-// it is made, with delays that change who comes first. The step ends with a status that names the device and the call,
-// nothing hangs, no memory is lost, and the next step is right.
+// Failures that a GPU can cause, on emulated devices: every call that a step makes is made to fail once, at every place
+// where it is made, with delays that change the order of devices. The step ends with a status that names the device and
+// the call, nothing hangs, no memory is lost, and the next step is right.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void again(struct rig *r) {
   assert_ok(tfc_session_restore(r->session, r->start));
 }
 
-// Fails call `number` of this kind on each device in turn. Returns how many steps that made fail.
+// Makes call `number` of this kind fail, on each device in turn. Returns how many steps failed.
 static int each_failure(struct rig *r, tfc_emulated_call call, uint64_t most, tfc_code code) {
   int failed = 0;
   for (uint32_t d = 0; d < r->set.count; d++) {
@@ -76,7 +76,7 @@ static void in_ready_order(void **state) {
   rig_close(&r);
 }
 
-// One call takes longer, whichever: the step is right, and as much longer where it waits for that call.
+// One call takes longer: the step is right, and takes longer by as much if it waits for that call.
 static void one_delay(void **state) {
   (void)state;
   static const tfc_emulated_call calls[] = {TFC_EMULATED_SUBMIT, TFC_EMULATED_COPY, TFC_EMULATED_RUN,
@@ -98,7 +98,7 @@ static void one_delay(void **state) {
   rig_close(&r);
 }
 
-static void delayed(void **state) { // others come first, and some of them fail
+static void delayed(void **state) { // delays change the order of devices, and some calls fail
   (void)state;
   static struct rig r;
   rig_open(&r, "emu:0-1,cpu:0", false);
@@ -120,7 +120,8 @@ static void delayed(void **state) { // others come first, and some of them fail
   rig_close(&r);
 }
 
-static void slow_transfers(void **state) { // what a queue took before it refused something ends before the step does
+static void
+slow_transfers(void **state) { // work that a queue accepted before it refused a call ends before the step does
   (void)state;
   static struct rig r;
   rig_open(&r, "emu:0-1", false);
@@ -131,7 +132,7 @@ static void slow_transfers(void **state) { // what a queue took before it refuse
   rig_close(&r);
 }
 
-static void too_late(void **state) { // what ran or waited is named, and the limit
+static void too_late(void **state) { // the error names the operations that ran or waited, and the limit
   (void)state;
   static struct rig r;
   rig_open(&r, "emu:0-1", false);

@@ -57,7 +57,8 @@ static void variable_end(struct tfc_builder *b, struct variable v, struct tfc_ou
   tfc_builder_set_input(b, v.merge.node, 1, tfc_add1(b, "NextIteration", next));
 }
 
-// (i, p, q) = (x, x, 3); while (i < 1000) (i, p, q) = (i + 1, q, p + 2), where 2 is handed on in the loop; p - 7 q.
+// (i, p, q) = (x, x, 3); while (i < 1000) (i, p, q) = (i + 1, q, p + 2), where 2 is a constant of the loop (Enter);
+// the result is p - 7 q.
 static struct tfc_output build_swap(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
   struct tfc_output i = variable_begin(b, "swap", x), p = variable_begin(b, "swap", x);
   struct tfc_output q = variable_begin(b, "swap", tfc_add_i32(b, 3)), most = enter(b, "swap", limit, true);
@@ -78,7 +79,7 @@ static int32_t swap_in_c(int32_t from) {
   return p - 7 * q;
 }
 
-// A variable that enters a loop when another has left it: all iterations are still there.
+// A second loop variable enters when the first has left the loop: the iterations must not have been released.
 static struct tfc_output build_itself(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
   struct tfc_output i = variable_begin(b, "itself", x), most = enter(b, "itself", limit, true);
   struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
@@ -112,7 +113,7 @@ static void build(void) {
   loop_end(b, &dead, tfc_add2(b, "Add", dead.body, enter(b, "dead", ten, true)));
   branch = node(b, "Merge", (struct tfc_output[]){dead.exit, yes}, 2, NULL, 0, 0);
   not_taken = tfc_add2(b, "Add", sw, one);
-  // x < 1000 ? (the loop to 1000, through nodes that hand on) : 42, a constant that waits for one of them
+  // x < 1000 ? (the loop to 1000, through Identity nodes) : 42, a constant with a control edge from one of them
   struct tfc_output first = tfc_add1(b, "Identity", tfc_add1(b, "Identity", (struct tfc_output){sw.node, 1}));
   struct loop passing = loop_begin(b, "passing", first, limit);
   struct tfc_output in_body = tfc_add1(b, "Identity", passing.body);
@@ -127,7 +128,7 @@ static void build(void) {
                                                                 .control_count = 1});
   struct tfc_output ends[] = {{waiting, 0}, tfc_add1(b, "Identity", passing.exit)};
   handed = tfc_add1(b, "Identity", node(b, "Merge", ends, 2, NULL, 0, 0));
-  behind = tfc_add1(b, "Identity", tfc_add1(b, "Identity", sw)); // of a branch
+  behind = tfc_add1(b, "Identity", tfc_add1(b, "Identity", sw)); // two Identity nodes after one output of a Switch
   swapped = build_swap(b, limit, one);
   itself = build_itself(b, limit, one);
   struct loop wrong = loop_begin(b, "wrong", x, limit);

@@ -1,4 +1,4 @@
-// Weights are packed where their device would wait.
+// A weight is packed at a moment when its device would otherwise wait.
 #include "tests/common/test.h"
 
 #include "runtime/exec/session.h"
@@ -46,7 +46,7 @@ static void packed_while_waiting(void **state) {
   for (uint32_t i = 0; i < info->op_count; i++)
     if (info->ops[i].device == 1) order[count++] = info->ops[i].node;
   assert_int_equal(count, 4);
-  assert_int_equal(order[0], d); // the packing, in its first reader's name
+  assert_int_equal(order[0], d); // the packing is counted for the first operation that reads it
   assert_int_equal(order[1], c);
   assert_int_equal(order[2], d);
   tfc_plan_free(plan);

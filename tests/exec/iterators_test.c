@@ -1,4 +1,4 @@
-// Iterators over datasets from step to step: they end, begin again when a session is restored, and, where steps are
+// Iterators over datasets from step to step: they end; they start again when a session is restored and, if steps are
 // measured, at their end.
 #include "tests/common/test.h"
 
@@ -60,7 +60,7 @@ static void at_their_end_where_steps_are_measured(void **state) {
   while (next("some_next") != 2) {
   }
   for (int64_t i = 0; i < 7; i++) assert_int_equal(next("some_next"), i % 3);
-  assert_int_equal(next("no_next"), -1); // what has nothing does not run for ever
+  assert_int_equal(next("no_next"), -1); // repeating an empty dataset does not run for ever
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-// Steps in ready order hold what somebody still reads, and little else: examples train in memory that is hardly larger
-// than their variables and that. What waits for its turn to save memory still reads the values that it would have read.
+// Steps in ready order hold the tensors that are still to be read and little else: examples train in little more memory
+// than that and their variables. An operation that is delayed to save memory still reads the same values.
 #include "tests/common/test.h"
 
 #include <math.h>

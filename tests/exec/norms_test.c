@@ -11,11 +11,11 @@ enum { X, SCALE, OFFSET, MEAN, VARIANCE, FEEDS, MOST = 2 * 7 * 5 * 700 };
 
 struct how {
   int64_t channels;
-  bool constants;  // scale and variance are in the graph
-  bool statistics; // are fetched, too
+  bool constants;  // scale and variance are constants of the graph
+  bool statistics; // the statistics are fetched, too
 };
 
-// relu6(norm(x)) + x, into `out`; how many operations a step has.
+// Computes relu6(norm(x)) + x into `out`. Returns how many operations a step has.
 static uint32_t run(const struct how *how, bool no_rewrites, float *out) {
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;

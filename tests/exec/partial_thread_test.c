@@ -106,7 +106,8 @@ static void on(const char *devices) {
   assert_fails(go(&feeds_x, 4, 1, &got), TFC_INVALID_ARGUMENT, "'x:0' was fed before");
   assert_ok(go(&feeds_y, 1, -1, NULL));
   int64_t patience = tfc_now_ns() + 200000000000;
-  while (fetched("read", 0) == 0 && tfc_now_ns() < patience) tfc_sleep_ns(1000000); // nobody waits for the target
+  while (fetched("read", 0) == 0 && tfc_now_ns() < patience)
+    tfc_sleep_ns(1000000); // no fetch waits for the target, so it is polled
   assert_true(fetched("read", 0) == 10);
   assert_ok(go(NULL, 0, 1, &got));
   assert_true(got == 10);
@@ -115,14 +116,14 @@ static void on(const char *devices) {
   assert_ok(go(&feeds_z, 2, 2, &got));
   assert_true(got == 20);
   tfc_partial_end(partial);
-  assert_true(fetched("read", 0) == 10); // once
+  assert_true(fetched("read", 0) == 10); // the target ran once
   // An error ends it, and only it.
   begin(abc, 4, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
   assert_fails(go(&feeds_z, 1.0f / 0.0f, 3, &got), TFC_INVALID_ARGUMENT, "node 'checked' (CheckNumerics)");
   assert_fails(go(&feeds_y, 1, 1, &got), TFC_FAILED_PRECONDITION, "failed before");
   tfc_partial_end(partial);
-  // A dequeue waits from the first call on; what is not wanted yet does not hold a call up.
+  // A dequeue waits from the first call on. A call does not wait for fetches that it did not ask for.
   begin(abc, 5, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
   fetched("put", 7);

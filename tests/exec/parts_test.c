@@ -1,5 +1,5 @@
-// Parts of partitioned variables become slices of one tensor, whatever comes between them, and what only looks like
-// parts stays as it is.
+// Parts of partitioned variables become slices of one tensor, whatever items are between them. Items that only have
+// names like parts stay as they are.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -38,7 +38,8 @@ static void parts_become_slices(void **state) {
       assert_int_equal(item->offsets[d], wanted[i].offset[d]);
     }
   }
-  for (int i = 1; i < ITEMS; i++) // a variable of its own, the eleventh of three, and two of different ranks
+  for (int i = 1; i < ITEMS;
+       i++) // these stay: a variable of its own, part 11 of three, and two parts of different ranks
     if (i == 1 || i == 5 || i == 6 || i == 7) {
       assert_true(tfc_str_is(items[i].name, names[i]));
       assert_null(items[i].whole);

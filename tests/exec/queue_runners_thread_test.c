@@ -1,5 +1,5 @@
-// Queues that a MetaGraph's queue runners fill: started by the step that would wait for ever, ended by the end of what
-// they read, by an error, or with the session.
+// Queues that a MetaGraph's queue runners fill. The runners are started by a step that would otherwise wait for ever;
+// they end when their input ends, with an error, or with the session.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@
   NODE(name, "VarHandleOp", TYPE("dtype", "DT_INT64") ATTR("shape", "shape {}") ATTR("shared_name", "s: '" name "'"))  \
   NODE(name "/Assign", "AssignVariableOp", IN(name) IN("zero") TYPE("dtype", "DT_INT64"))
 
-// Numbers up to 5 go into `numbers`, their doubles into `doubles`; `broken` would be filled by what fails; `endless`
-// without an end; nobody fills `empty`.
+// Numbers up to 5 go into `numbers`, their doubles into `doubles`; the runner of `broken` fails, that of `endless`
+// never ends; `empty` has none.
 static const char nodes[] = SCALAR("zero", "DT_INT64", "int64_val: 0") SCALAR("one", "DT_INT64", "int64_val: 1")
     COUNTER("count") COUNTER("other") QUEUE("numbers", "DT_INT64", "2") QUEUE("doubles", "DT_INT64", "2")
         QUEUE("broken", "DT_INT64", "2") QUEUE("endless", "DT_INT64", "3") QUEUE("empty", "DT_INT64", "2")
@@ -54,7 +54,7 @@ static const char nodes[] = SCALAR("zero", "DT_INT64", "int64_val: 0") SCALAR("o
                                                             CLOSE("numbers") CLOSE("doubles") CLOSE("broken")
                                                                 CLOSE("endless");
 
-// QueueRunnerDef as text: field, length, name; threads: the same operation again.
+// A QueueRunnerDef in the wire format: field, length, name. The enqueue operation is repeated once per thread.
 static void add_runner(char *out, size_t size, const char *queue, const char *enqueue, int threads) {
   char close[32], cancel[32];
   size_t used = strlen(out);
@@ -130,19 +130,19 @@ static void test_errors(void **state) {
   (void)state;
   int64_t got;
   open_session(true);
-  assert_fails(fetch("take_empty:0", &got), TFC_ABORTED, "deadlock"); // nobody fills it
+  assert_fails(fetch("take_empty:0", &got), TFC_ABORTED, "deadlock"); // it has no runner
   assert_fails(fetch("take_wrong:0", &got), TFC_INVALID_ARGUMENT, "the queue runner of 'broken': node 'wrong'");
   close_session();
   open_session(true); // a variable of the runners that was not initialised
   assert_fails(fetch("take:0", &got), TFC_FAILED_PRECONDITION, "the queue runner of 'numbers'");
   close_session();
-  open_session(false); // nobody asked for threads
+  open_session(false); // without threads for runners
   assert_ok(run("count/Assign"));
   assert_fails(fetch("take:0", &got), TFC_ABORTED, "waits for FIFOQueue 'doubles'");
   close_session();
 }
 
-// Threads that wait in full queues end with the session; until then one that waits for what is empty is told.
+// Threads that wait in full queues end with the session. Until then a step that waits in an empty queue gets an error.
 static void test_endless(void **state) {
   (void)state;
   for (int round = 0; round < 20; round++) {
@@ -157,7 +157,7 @@ static void test_endless(void **state) {
   }
 }
 
-// What runners run is no step; what they need is initialised with it.
+// Runs of queue runners are not counted as steps. Variables that they need are initialised with those of the step.
 static void test_inferred_step(void **state) {
   (void)state;
   struct tfc_step_spec step = {0};

@@ -1,5 +1,5 @@
-// Devices that read each other's memory (",shared" behind their names): nothing is copied between them, the same bits
-// come out, and what another device still reads is not written to.
+// Devices that read each other's memory (",shared" behind their names): nothing is copied between them, the
+// bits are the same, and memory that another device still reads is not overwritten.
 #include "tests/common/test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Steps side by side: copies of a plan, each with memory of its own, on devices that go on with one step while another
-// waits. What comes out is what comes out one by one, to the bit.
+// Steps side by side: copies of a plan, each with memory of its own, on devices that work on one step while another
+// waits. The results have the bits of steps one after the other.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static struct tfc_session *session;
 static uint16_t placement[NODES + 8];
 static struct tfc_output x, last;
 
-// Products, sums and more of what came before, each on another device than most of what it needs.
+// Products, sums and other operations, each on another device than most of its inputs.
 static int set_up(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -141,7 +141,7 @@ static void check_on(const char *devices) {
   }
   assert_memory_not_equal(workers[0].wanted[0].data, workers[1].wanted[0].data, workers[0].wanted[0].size);
   for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(pthread_create(&threads[t], NULL, run_steps, &workers[t]), 0);
-  struct tfc_tensor again = {0}; // one that is not side by side comes between them
+  struct tfc_tensor again = {0}; // a step of an ordinary plan in between
   assert_ok(tfc_plan_run(alone, &workers[0].feed[0], &again, NULL));
   assert_memory_equal(again.data, workers[0].wanted[0].data, again.size);
   tfc_tensor_release(&again);

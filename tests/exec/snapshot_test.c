@@ -1,5 +1,6 @@
-// What a snapshot holds comes back as it was: values of both kinds of variables, on whatever device they are by then,
-// variables that had none, those that came later, and the state of generators. The memory of a static plan, by hand.
+// Restoring a snapshot restores everything that it holds: values of both kinds of variables, on whatever device they
+// are by then, variables that had none, those that came later, and the state of generators. The memory of a static
+// plan, by hand.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ static void comes_back(void **state) {
   static const float one[] = {1, 2, 3}, two[] = {10, 20, 30}, sum[] = {11, 22, 33}, three[] = {-1, -2, -3};
   struct tfc_snapshot *empty = NULL, *snapshot = NULL;
   float got[3], first[3][3], again[3];
-  assert_ok(tfc_session_snapshot(session, &empty)); // before anybody used a variable
+  assert_ok(tfc_session_snapshot(session, &empty)); // before any variable was used
   put("set_a", one, 0);
   put("set_b", two, 0);
   assert_ok(get("noise", first[0])); // the generator is at its second number
@@ -101,7 +102,7 @@ static void comes_back(void **state) {
     }
     assert_ok(tfc_session_restore(session, snapshot));
   }
-  assert_ok(tfc_session_restore(session, empty)); // nothing had a value
+  assert_ok(tfc_session_restore(session, empty)); // no variable had a value then
   assert_fails(get("read_a", got), TFC_FAILED_PRECONDITION, "a");
   assert_fails(get("read_b", got), TFC_FAILED_PRECONDITION, "b");
   assert_ok(get("noise", again));
@@ -113,7 +114,8 @@ static void comes_back(void **state) {
 // --- Places in memory ------------------------------------------------------------------------------------------------
 enum { BLOCK = 4096 }; // bytes of a tensor of 1024 floats
 
-// Which of p = -x and q = exp(x) is read again after s = p + q (0: none, 1: p, 2: q, 3: both)? Sum it all up.
+// Sums s = p + q with p = -x and q = exp(x); `which` says which of p and q is read after that (0: none, 1: p, 2: q,
+// 3: both).
 static struct tfc_output later(struct tfc_builder *b, struct tfc_output x, int which) {
   struct tfc_output p = tfc_add1(b, "Neg", x), q = tfc_add1(b, "Exp", x), s = tfc_add2(b, "AddV2", p, q), y = s;
   if (which & 1) y = tfc_add2(b, "Mul", y, p);
@@ -157,8 +159,8 @@ static uint64_t peak(struct tfc_output (*make)(struct tfc_builder *, struct tfc_
   return bytes;
 }
 
-// An output takes the place of whichever input nobody reads any more; of one that is there twice, too. The sum at the
-// end lies where p or q was.
+// An output takes the place of an input that is not read any more, also of one that the operation reads twice. The last
+// sum is where p or q was.
 static void in_place(void **state) {
   (void)state;
   float got;
@@ -171,7 +173,7 @@ static void in_place(void **state) {
   }
   const uint64_t one = peak(square, 0, &got);
   assert_true(fabs((double)got - squares) < 1e-3 * fabs(squares));
-  assert_int_equal(one, BLOCK + 64); // the sum has the least place that there is
+  assert_int_equal(one, BLOCK + 64); // the sum, a scalar, takes 64 bytes, the smallest block
   for (int k = 0; k < 4; k++) {
     assert_int_equal(peak(later, k, &got), (k == 3 ? 3 : 2) * BLOCK);
     assert_true(fabs((double)got - sums[k]) < 1e-3 * (1 + fabs(sums[k])));

@@ -1,6 +1,6 @@
-// Steps that wait for each other in queues, barriers and accumulators; steps that end for them: by an error elsewhere,
-// a deadline, a cancellation, a deadlock; and steps of several threads that share variables. On one device, on several,
-// on emulated ones.
+// Steps that wait for each other in queues, barriers and accumulators; steps whose waiting is ended by an error
+// elsewhere, a deadline, a cancellation or a deadlock; and steps of several threads that share variables. On one
+// device, on several, on emulated ones.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ static const char text[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape",
     CONST("zero", "DT_INT32", "int_val: 0") CONST("two", "DT_INT32", "int_val: 2")
         CONST("three", "DT_INT32", "int_val: 3") CONST("many", "DT_INT32", "int_val: 4000")
             CONST("one", "DT_FLOAT", "float_val: 1") CONST("step", "DT_INT64", "int64_val: 1000000")
-    // Queue q of three; r of one, fed by x and by what comes out of q.
+    // Queue q holds three elements. Queue r holds one, and is filled with x and with elements of q.
     QUEUE("q", "3") QUEUE("r", "1") NODE("put", "QueueEnqueueV2", IN("q") IN("x") FLOATS("Tcomponents"))
         NODE("take", "QueueDequeueV2", IN("q") FLOATS("component_types")) NODE("after", "Neg", IN("take") FLOAT("T"))
             NODE("take_two", "QueueDequeueManyV2", IN("q") IN("two") FLOATS("component_types"))
@@ -82,7 +82,7 @@ static void open_session(const char *devices, uint32_t callers, bool spread) {
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
   assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .callers = callers}, &session));
   assert_true(graph->node_count < 256);
-  // What shares a resource stays together: the stateless nodes go elsewhere.
+  // Nodes that share a resource stay on one device; stateless nodes go to the others.
   for (uint32_t i = 0; i < graph->node_count; i++)
     on[i] = (uint16_t)(graph->nodes[i].def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_HOST)
                            ? 0
@@ -138,7 +138,7 @@ static void *work(void *arg) {
     w->status = run(w->name, w->value, &got, w->options);
     w->sum += got;
   }
-  // Counted and told in one piece: of two that end at once the last word is the lower one.
+  // Counting and reporting happen under one lock: if two end at once, the lower count is reported last.
   pthread_mutex_lock(&callers_lock);
   if (callers) tfc_session_set_callers(session, --callers);
   pthread_mutex_unlock(&callers_lock);
@@ -168,7 +168,7 @@ static void producers_and_consumers(const char *devices, bool spread) {
     run_workers(v, 7);
     for (int i = 0; i < 7; i++) assert_ok(v[i].status);
     assert_true(v[3].sum == 6);
-    assert_true(v[6].sum == 3 || v[6].sum == 4); // the one that came first
+    assert_true(v[6].sum == 3 || v[6].sum == 4); // of the two keys, the one that came first
   }
   close_session();
 }
@@ -185,7 +185,7 @@ static void closing_ends_waits(const char *devices, bool spread) {
   open_session(devices, 0, spread);
   for (int i = 0; i < 3; i++) assert_ok(run("put", 1, NULL, NULL));
   struct worker v[] = {{"put", 7, .times = 1}, {"put", 8, .times = 1}, {"cancel", .times = 1}};
-  run_workers(v, 3); // the queue is full: both wait until they are cancelled, or come too late
+  run_workers(v, 3); // the queue is full: both wait until they are cancelled, or find it closed
   assert_ok(v[2].status);
   for (int i = 0; i < 2; i++) assert_fails(v[i].status, TFC_CANCELLED, "put");
   float got;
@@ -202,7 +202,7 @@ static void errors_end_the_step(const char *devices, bool spread) {
   for (int i = 0; i < 20; i++)
     assert_fails(run("wrong:0", 0, NULL, NULL), TFC_INVALID_ARGUMENT, "node 'divide' (FloorDiv) on ");
   assert_fails(run("wrong:0", 0, NULL, NULL), TFC_INVALID_ARGUMENT, "inputs (int32[], int32[])");
-  float got; // the dequeues of those steps are gone: nobody takes what comes now
+  float got; // the dequeues of those steps ended with them, so no old one takes the next element
   assert_ok(run("put", 5, NULL, NULL));
   assert_ok(run("take:0", 0, &got, NULL));
   assert_true(got == 5);

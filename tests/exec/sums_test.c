@@ -1,5 +1,5 @@
-// Sums of products in parts and pieces: the same bits as operation by operation, and the plan says what goes on from
-// what.
+// Sums of products that are computed in parts and pieces: the bits are those of operation by operation, and the plan
+// says which operation continues which sum.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static void write_graph(struct tfc_text *text) {
 
 struct outcome {
   float *sum;
-  uint32_t ops, pieces, parts; // pieces and parts but the first ones
+  uint32_t ops, pieces, parts; // pieces and parts, without the first of each sum
 };
 
 static void run(bool no_rewrites, bool in_parts, struct outcome *out) {
@@ -99,7 +99,7 @@ static void parts_and_pieces(void **state) {
   free(apart.sum), free(whole.sum), free(parts.sum);
 }
 
-// In ready order: products are added to a sum one after the other, and somebody else reads the sum on its way.
+// In ready order: products are added to a sum one after the other, and another operation reads an intermediate sum.
 enum { SMALL = 40, DEEP = 7, ADDED = 6, READ = 3 };
 
 static void write_additions(struct tfc_text *text) {
@@ -159,7 +159,7 @@ static uint32_t run_additions(bool no_rewrites, float *sum, float *other) {
   assert_memory_equal(before, feeds[2].data, feeds[2].size); // what was fed stays as it is
   memcpy(sum, values[0].data, values[0].size);
   memcpy(other, values[1].data, values[1].size);
-  for (int i = 0; i < SMALL * SMALL; i++) // read before anybody wrote over it
+  for (int i = 0; i < SMALL * SMALL; i++) // it was read before it was overwritten
     assert_true(fabsf(tanhf(((float *)values[2].data)[i]) - other[i]) < 1e-5f);
   const struct tfc_plan_info *info = tfc_plan_info(plan);
   uint32_t ops = info->op_count;
@@ -188,7 +188,8 @@ static void additions_in_ready_order(void **state) {
   assert_memory_equal(other[0], other[1], sizeof other[0]);
 }
 
-// A product of which the plan does not know how many rows it has, as of what comes off a stack: one row repeats.
+// A product whose number of rows is unknown to the plan, as after a stack: in one case it has one row, which
+// broadcasts.
 static void run_rows(bool no_rewrites, const char *op, int64_t rows, bool first, struct tfc_tensor *out) {
   struct tfc_text text = {0};
   struct tfc_graph *g = NULL;

@@ -11,7 +11,7 @@ static void nmt(void **state) {
   (void)state;
   assert_true(train_example("nmt", &(struct train_options){0}));
 }
-// Frames, and functions with lists.
+// Loops as frames (v1), and as functions with tensor lists (v2).
 static void nmt_while(void **state) {
   (void)state;
   assert_false(train_example("nmt_while", &(struct train_options){0}));
@@ -21,7 +21,7 @@ static void nmt_while_v2(void **state) {
   assert_false(train_example("nmt_while_v2", &(struct train_options){0}));
 }
 
-// On all cores as one device: operations split over them.
+// All cores are one device, and each operation is split over them.
 static void on_all_cores(void **state) {
   static const char *const names[] = {"alexnet", "resnet50", "inception_v3", "transformer"};
   (void)state;

@@ -43,7 +43,7 @@ static const char references[] = COMMON NODE("w", "VariableV2", FLOAT("dtype") S
 
 enum { ELEMENTS = 40 * 33, STEPS = 4 };
 
-// The variable after some steps; how many operations a step has.
+// Sets `out` to the variable after some steps. Returns how many operations a step has.
 static uint32_t train(const char *text, bool no_rewrites, float *out) {
   struct tfc_graph *g = NULL;
   struct tfc_device_set set = {0};
@@ -104,27 +104,28 @@ static void decayed_momentum(void **state) {
   NUMBER("half", "0.5")                                                                                                \
   WHOLE("dims", "96")                                                                                                  \
   NODE("start", "Fill", IN("dims") IN("half") FLOAT("T") ATTR("index_type", "type: DT_INT32"))                         \
-      NODE("w", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"w\""))                                   \
-          NODE("a", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"a\""))                               \
-              NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))                                   \
-                  NODE("init_a", "AssignVariableOp", IN("a") IN("start") FLOAT("dtype"))                               \
-                      NODE("value", "ReadVariableOp", IN("w") FLOAT("dtype"))                                          \
-                          NODE("other", "ReadVariableOp", IN("a") FLOAT("dtype"))
+  NODE("w", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"w\""))                                       \
+  NODE("a", "VarHandleOp", FLOAT("dtype") SMALL ATTR("shared_name", "s: \"a\""))                                       \
+  NODE("init_w", "AssignVariableOp", IN("w") IN("start") FLOAT("dtype"))                                               \
+  NODE("init_a", "AssignVariableOp", IN("a") IN("start") FLOAT("dtype"))                                               \
+  NODE("value", "ReadVariableOp", IN("w") FLOAT("dtype"))                                                              \
+  NODE("other", "ReadVariableOp", IN("a") FLOAT("dtype"))
 
-// The gradient reads one element of the variable everywhere: of the old value, also behind that element.
+// Every element of the gradient reads the same element of the variable: all must read its old value, also those that
+// come after it.
 static const char one_element[] = BASE WHOLE("seven", "7") WHOLE("length", "1")
     NODE("part", "Slice", IN("value") IN("seven") IN("length") FLOAT("T") ATTR("Index", "type: DT_INT32"))
         NODE("decay", "Mul", IN("part") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
             NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") FLOAT("T"));
 
-// The gradient reads another variable, which is updated then; and only then comes this update.
+// The gradient reads another variable before that one is updated, and this update runs after that update.
 static const char in_between[] =
     BASE NODE("decay", "Mul", IN("other") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
         NODE("bump", "AssignAddVariableOp", IN("a") IN("start") IN("^sum") FLOAT("dtype"))
             NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") IN("^bump") FLOAT("T"));
 
-// The same, and the rate is what the other variable says after its update: with its gradient in it, this update would
-// have to come before that one and after it.
+// The same, but the learning rate is the other variable's value after its update: an update that contained its gradient
+// would have to run both before and after that one, so it must not be fused.
 static const char around[] = BASE NUMBER("fifth", "0.2")
     NODE("axis", "Const",
          ATTR("dtype", "type: DT_INT32") ATTR("value", "tensor { dtype: DT_INT32 tensor_shape {} int_val: 0 }"))
