@@ -36,17 +36,20 @@ static inline uint16_t narrow_bfloat16(float f) {
   return (uint16_t)((x.u & 0x7fffffffu) > 0x7f800000u ? nan : r);
 }
 
-OPS_CLONES static void from_half(const uint16_t *restrict x, float *restrict y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = widen_half(x[i]);
-}
-OPS_CLONES static void from_bfloat16(const uint16_t *restrict x, float *restrict y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = widen_bfloat16(x[i]);
-}
-OPS_CLONES static void to_half(const float *restrict x, uint16_t *restrict y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = narrow_half(x[i]);
-}
-OPS_CLONES static void to_bfloat16(const float *restrict x, uint16_t *restrict y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = narrow_bfloat16(x[i]);
+// Blocks of a length that the compiler knows become vectors.
+enum { block = 16 };
+#define CONVERT(f)                                                                                                     \
+  int64_t i = 0;                                                                                                       \
+  for (; i + block <= n; i += block)                                                                                   \
+    for (int l = 0; l < block; l++) y[i + l] = f(x[i + l]);                                                            \
+  for (; i < n; i++) y[i] = f(x[i]);
+
+OPS_CLONES static void from_half(const uint16_t *restrict x, float *restrict y, int64_t n){
+    CONVERT(widen_half)} OPS_CLONES static void from_bfloat16(const uint16_t *restrict x, float *restrict y,
+                                                              int64_t n){CONVERT(widen_bfloat16)} OPS_CLONES
+    static void to_half(const float *restrict x, uint16_t *restrict y, int64_t n){CONVERT(narrow_half)} OPS_CLONES
+    static void to_bfloat16(const float *restrict x, uint16_t *restrict y, int64_t n) {
+  CONVERT(narrow_bfloat16)
 }
 
 void ops_narrow_to_float(tfc_dtype type, const uint16_t *x, float *y, int64_t n) {

@@ -1,7 +1,8 @@
 // Fourier transforms over the last one, two or three dimensions: FFT, IFFT, RFFT, IRFFT and their 2D and 3D forms.
 //
 // A line of n elements is split by n's prime factors (Cooley and Tukey 1965); one with a prime factor over 64 becomes a
-// convolution of a length that is a power of two (Bluestein 1970). Computed in complex128, rounded once.
+// convolution of a length that is a power of two (Bluestein 1970). Computed in complex128, rounded once; lines of
+// float32 whose length is a power of two in float32, several at a time (signal_fft_lines.h).
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
+#include "runtime/ops/signal_fft_lines.h"
 
 typedef double _Complex cplx;
 
@@ -126,14 +128,32 @@ static void run(struct plan *p, cplx *line) {
 struct fft_state {
   int rank;
   bool real, inverse;
+  int64_t length;              // of the lines that `lines` is for
+  struct ops_fft_lines *lines; // NULL: made when it runs, or lines of which several at a time are not computed
 };
+static enum ops_fft kind_of(const struct fft_state *state) {
+  if (state->real) return state->inverse ? OPS_FFT_REAL_INVERSE : OPS_FFT_REAL;
+  return state->inverse ? OPS_FFT_INVERSE : OPS_FFT_FORWARD;
+}
+static void release(void *state) {
+  free(((struct fft_state *)state)->lines);
+}
 static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct fft_state, state);
   const char *name = ctx->def->name;
   state->inverse = strstr(name, "IFFT") || strstr(name, "IRFFT");
   state->real = strstr(name, "RFFT") != NULL;
   state->rank = strstr(name, "2D") ? 2 : strstr(name, "3D") ? 3 : 1;
-  return NULL;
+  const struct tfc_shape *x = &ctx->input_shapes[0];
+  const struct tfc_tensor *given = state->real && ctx->input_values ? ctx->input_values[1] : NULL;
+  int64_t n = -1;
+  if (given && tfc_tensor_elements(given) == 1) n = *(const int32_t *)given->data;
+  if (!state->real && x->rank > 0 && tfc_dim_known(x->dims[x->rank - 1])) n = x->dims[x->rank - 1];
+  if (state->rank != 1 || !ops_fft_lines_suit(n)) return NULL;
+  state->length = n;
+  state->lines = ops_fft_lines_create(kind_of(state), n);
+  ctx->release = release;
+  return state->lines ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
 // x [count, dims...] transformed along dimension d, in place
@@ -232,6 +252,14 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
   if (batches * in_block == 0) {
     ops_fill_zero(y);
     return NULL;
+  }
+  if (rank == 1 && !wide_in && ops_fft_lines_suit(sizes[0])) {
+    const bool kept = state->lines && state->length == sizes[0];
+    struct ops_fft_lines *lines = kept ? state->lines : ops_fft_lines_create(kind_of(state), sizes[0]);
+    if (!lines) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    status = ops_fft_lines_run(ctx, lines, x->data, from[0] * (x->dtype == TFC_FLOAT ? 1 : 2), batches, y->data);
+    if (!kept) free(lines);
+    return status;
   }
   for (int d = 0; d < rank; d++) TFC_TRY(status, plan_make(sizes[d], &plans[d]));
   TFC_TRY(status, tfc_kernel_scratch(ctx, (size_t)(in_block + 2 * full + half_block + longest) * sizeof(cplx), &held));

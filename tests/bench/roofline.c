@@ -125,10 +125,6 @@ struct roofline roofline_measure(int threads) {
 }
 
 // --- A plan ------------------------------------------------------------------------------------------------------
-struct group { // nodes whose work one operation does
-  double flop, bytes;
-  uint32_t members;
-};
 
 static double bytes_of(const struct tfc_graph *g, const struct tfc_shapes *shapes, uint32_t output) {
   int64_t n = tfc_shape_is_static(&shapes->shapes[output]) ? tfc_shape_elements(&shapes->shapes[output]) : 0;
@@ -155,12 +151,12 @@ static void cost_of(const struct tfc_graph *g, const struct tfc_node *n, const s
   if (known && n->def && n->def->cost) n->def->cost(g, n, in, &shapes->shapes[n->output_begin], out);
 }
 
-tfc_status roofline_of_plan(const struct tfc_graph *g, const struct tfc_run_spec *spec, const struct tfc_plan *plan,
-                            const struct roofline *machine, double *out_floor_us, double *out_flop, double *out_bytes) {
+tfc_status roofline_of_nodes(const struct tfc_graph *g, const struct tfc_run_spec *spec, const struct tfc_plan *plan,
+                             const struct roofline *machine, struct roofline_work **out) {
   tfc_status s = NULL;
   struct tfc_shapes shapes = {0};
   struct tfc_shape_override *fed = calloc(spec->feed_count + 1, sizeof *fed);
-  struct group *groups = calloc(g->node_count + 1, sizeof *groups);
+  struct roofline_work *groups = calloc(g->node_count + 1, sizeof *groups);
   uint32_t *last_reader = calloc(g->output_total + 1, sizeof *last_reader);
   bool *leaves = calloc(g->output_total + 1, sizeof *leaves), *runs = calloc(g->node_count + 1, sizeof *runs);
   bool *ops = calloc(g->node_count + 1, sizeof *ops);
@@ -184,7 +180,7 @@ tfc_status roofline_of_plan(const struct tfc_graph *g, const struct tfc_run_spec
     const struct tfc_output *in = tfc_node_inputs(g, n);
     struct tfc_op_cost cost;
     cost_of(g, n, &shapes, &cost);
-    struct group *group = &groups[info->runs_in[i]];
+    struct roofline_work *group = &groups[info->runs_in[i]];
     group->flop += cost.flops;
     if (group->members == 1) {
       group->bytes += cost.bytes;
@@ -212,16 +208,11 @@ tfc_status roofline_of_plan(const struct tfc_graph *g, const struct tfc_run_spec
       if (leaves[g->nodes[i].output_begin + k])
         groups[info->runs_in[i]].bytes += bytes_of(g, &shapes, g->nodes[i].output_begin + k);
   }
-  double floor_s = 0, flop = 0, bytes = 0;
   for (uint32_t i = 0; i < g->node_count; i++) {
     double compute = groups[i].flop / machine->flops, memory = groups[i].bytes / machine->bytes;
-    floor_s += compute > memory ? compute : memory;
-    flop += groups[i].flop;
-    bytes += groups[i].bytes;
+    groups[i].floor_us = 1e6 * (compute > memory ? compute : memory);
   }
-  *out_floor_us = floor_s * 1e6;
-  *out_flop = flop;
-  *out_bytes = bytes;
+  *out = groups, groups = NULL;
 out:
   tfc_shapes_deinit(&shapes);
   free(fed);
@@ -231,4 +222,17 @@ out:
   free(runs);
   free(ops);
   return s;
+}
+
+tfc_status roofline_of_plan(const struct tfc_graph *g, const struct tfc_run_spec *spec, const struct tfc_plan *plan,
+                            const struct roofline *machine, double *out_floor_us, double *out_flop, double *out_bytes) {
+  struct roofline_work *work = NULL, sum = {0};
+  TFC_RETURN_IF_ERROR(roofline_of_nodes(g, spec, plan, machine, &work));
+  for (uint32_t i = 0; i < g->node_count; i++)
+    sum.floor_us += work[i].floor_us, sum.flop += work[i].flop, sum.bytes += work[i].bytes;
+  free(work);
+  *out_floor_us = sum.floor_us;
+  *out_flop = sum.flop;
+  *out_bytes = sum.bytes;
+  return NULL;
 }

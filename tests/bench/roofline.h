@@ -11,8 +11,16 @@ struct roofline {
 };
 // On the first `threads` processors that this thread may use; takes about 0.3 s.
 struct roofline roofline_measure(int threads);
+// What the operations that a static plan runs have to do, by node; nodes that another one's operation does have
+// nothing. What rewrites fused is one operation: its bytes are those of tensors from and to others. Freed with free().
+struct roofline_work {
+  double flop, bytes, floor_us; // the larger of FLOP / peak and bytes / bandwidth
+  uint32_t members;             // nodes that the operation does
+};
+TFC_MUST_USE tfc_status roofline_of_nodes(const struct tfc_graph *graph, const struct tfc_run_spec *spec,
+                                          const struct tfc_plan *plan, const struct roofline *machine,
+                                          struct roofline_work **out);
 // Sum over the operations that a static plan runs of the larger of FLOP / peak and bytes / bandwidth, in microseconds.
-// What rewrites fused is one operation: its bytes are those of tensors from and to others.
 TFC_MUST_USE tfc_status roofline_of_plan(const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                                          const struct tfc_plan *plan, const struct roofline *machine,
                                          double *out_floor_us, double *out_flop, double *out_bytes);
