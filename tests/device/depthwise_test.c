@@ -25,6 +25,7 @@ struct geometry {
   int64_t batch, in[2], size[2], stride[2], dilation[2], paddings[8], channels, multiplier;
   enum padding padding;
   tfc_dtype dtype;
+  bool groups; // as Conv2D with a group for each channel
 };
 
 static int64_t positions(const struct geometry *g, int k) {
@@ -49,6 +50,7 @@ static struct geometry draw(struct tfc_random *r, int round) {
   // TensorFlow has only strides of one length, and neither has it strides with dilations; here all go.
   if (round % 16 == 5) g.batch = 0;
   if (round % 16 == 11) g.channels = 0;
+  g.groups = round % 4 == 1 && round % 16 != 5;
   return g;
 }
 
@@ -57,7 +59,8 @@ static struct geometry draw(struct tfc_random *r, int round) {
 static void build(struct tfc_builder *b, const struct geometry *g, bool holes, struct tfc_output outputs[3]) {
   const int64_t k = g->channels * g->multiplier;
   const struct tfc_shape xs = TFC_SHAPE(g->batch, g->in[0], g->in[1], g->channels);
-  const struct tfc_shape ws = TFC_SHAPE(g->size[0], g->size[1], g->channels, g->multiplier);
+  const struct tfc_shape ws = g->groups ? TFC_SHAPE(g->size[0], g->size[1], 1, k)
+                                        : TFC_SHAPE(g->size[0], g->size[1], g->channels, g->multiplier);
   struct tfc_output x = tfc_add_placeholder(b, "x", g->dtype, &xs), w = tfc_add_placeholder(b, "w", g->dtype, &ws);
   struct tfc_output dy =
       tfc_add_placeholder(b, "dy", g->dtype, &TFC_SHAPE(g->batch, positions(g, 0), positions(g, 1), k));
@@ -78,22 +81,24 @@ static void build(struct tfc_builder *b, const struct geometry *g, bool holes, s
   const uint32_t n = g->padding == EXPLICIT ? 4 : 3;
   int32_t x_sizes[4], w_sizes[4];
   for (int i = 0; i < 4; i++) x_sizes[i] = (int32_t)xs.dims[i], w_sizes[i] = (int32_t)ws.dims[i];
-  outputs[0] = tfc_add(b, "DepthwiseConv2dNative", NULL, (struct tfc_output[]){x, w}, 2, attrs, n);
-  outputs[1] = tfc_add(b, "DepthwiseConv2dNativeBackpropInput", NULL,
+  outputs[0] =
+      tfc_add(b, g->groups ? "Conv2D" : "DepthwiseConv2dNative", NULL, (struct tfc_output[]){x, w}, 2, attrs, n);
+  outputs[1] = tfc_add(b, g->groups ? "Conv2DBackpropInput" : "DepthwiseConv2dNativeBackpropInput", NULL,
                        (struct tfc_output[]){tfc_add_i32_vector(b, x_sizes, 4), w, dy}, 3, attrs, n);
-  outputs[2] = tfc_add(b, "DepthwiseConv2dNativeBackpropFilter", NULL,
+  outputs[2] = tfc_add(b, g->groups ? "Conv2DBackpropFilter" : "DepthwiseConv2dNativeBackpropFilter", NULL,
                        (struct tfc_output[]){x, tfc_add_i32_vector(b, w_sizes, 4), dy}, 3, attrs, n);
 }
 
 static void show(const struct geometry *g, char *out, size_t size) {
-  snprintf(out, size,
-           "%s x %lldx%lldx%lldx%lld w %lldx%lldx%lld strides %lld %lld dilations %lld %lld padding %d (%lld %lld %lld "
-           "%lld)",
-           g->dtype == TFC_FLOAT ? "float" : "double", (long long)g->batch, (long long)g->in[0], (long long)g->in[1],
-           (long long)g->channels, (long long)g->size[0], (long long)g->size[1], (long long)g->multiplier,
-           (long long)g->stride[0], (long long)g->stride[1], (long long)g->dilation[0], (long long)g->dilation[1],
-           (int)g->padding, (long long)g->paddings[2], (long long)g->paddings[3], (long long)g->paddings[4],
-           (long long)g->paddings[5]);
+  snprintf(
+      out, size,
+      "%s %s x %lldx%lldx%lldx%lld w %lldx%lldx%lld strides %lld %lld dilations %lld %lld padding %d (%lld %lld %lld "
+      "%lld)",
+      g->groups ? "groups" : "depthwise", g->dtype == TFC_FLOAT ? "float" : "double", (long long)g->batch,
+      (long long)g->in[0], (long long)g->in[1], (long long)g->channels, (long long)g->size[0], (long long)g->size[1],
+      (long long)g->multiplier, (long long)g->stride[0], (long long)g->stride[1], (long long)g->dilation[0],
+      (long long)g->dilation[1], (int)g->padding, (long long)g->paddings[2], (long long)g->paddings[3],
+      (long long)g->paddings[4], (long long)g->paddings[5]);
 }
 
 static void geometries(void **state) {

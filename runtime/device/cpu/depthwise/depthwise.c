@@ -1,5 +1,6 @@
 // Fast rows of DepthwiseConv2dNative and its gradients in float32 and float64, channels last, computed line by line
-// with vectors over the channels (lines.h):
+// with vectors over the channels (lines.h); and of Conv2D and its gradients where each channel is a group, which is the
+// same with another shape of the filter:
 //
 //   y [batch, out_h, out_w, k]   a line for each row of y; k = channels * multiplier
 //   dx [batch, h, w, k]          for each row of x as many lines as the stride is wide, of the positions that meet the
@@ -19,8 +20,11 @@
 
 enum { MOST_PIECES = 32, PIECE_POSITIONS = 64, ENOUGH = 32768 }; // ENOUGH: multiply-adds, or elements, for a thread
 
+enum { ROLE = 3, GROUPS = 4 }; // a row's variant: its role, and whether it is of Conv2D
+
 struct depthwise {
   struct tfc_conv_sizes sizes;
+  struct tfc_shape shape; // of the result
   const struct tfc_depthwise_lines *lines;
   int64_t multiplier, k, cells;
   // The cells of a row of the window, as a line uses them; those of remainder r are [starts[r], starts[r + 1]). There
@@ -81,12 +85,19 @@ static void meet_columns(struct depthwise *d) {
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
   struct tfc_conv_sizes z;
-  if (!tfc_conv_sizes_read(p, &z) || (z.dtype != TFC_FLOAT && z.dtype != TFC_DOUBLE)) return declined();
-  if (z.depth != z.channels || z.made != z.channels * z.filters) return declined();
+  struct tfc_cpu_prepare of_role = *p;
+  of_role.variant &= ROLE;
+  if (!tfc_conv_sizes_read(&of_role, &z) || (z.dtype != TFC_FLOAT && z.dtype != TFC_DOUBLE)) return declined();
+  if (p->variant & GROUPS) {
+    if (z.depth != 1 || z.channels == 1 || z.filters % z.channels || z.made != z.filters) return declined();
+    z.filters /= z.channels;
+  } else if (z.depth != z.channels || z.made != z.channels * z.filters) {
+    return declined();
+  }
   if (z.size[0] > TFC_DEPTHWISE_MOST_CELLS || z.size[1] > TFC_DEPTHWISE_MOST_CELLS / z.size[0]) return declined();
   struct depthwise *d = TFC_ARENA_NEW(base->arena, struct depthwise);
   if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *d = (struct depthwise){.sizes = z, .multiplier = z.filters, .k = z.made};
+  *d = (struct depthwise){.sizes = z, .shape = base->output_shapes[0], .multiplier = z.filters, .k = z.made};
   d->element = z.dtype == TFC_FLOAT ? sizeof(float) : sizeof(double);
   d->cells = d->sizes.size[0] * d->sizes.size[1];
   d->remainders = z.role != TFC_CONV_INPUT              ? 1
@@ -254,8 +265,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct depthwise *d)
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
   struct pass p = {.d = d, .filter = ctx->inputs[1]->data};
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype,
-                                        &TFC_SHAPE(d->sizes.batch, d->sizes.out[0], d->sizes.out[1], d->k), &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype, &d->shape, &y));
   TFC_TRY(s, repeated(ctx, d, ctx->inputs[0]->data, &scratch, &p.x));
   p.to = y->data;
   tfc_kernel_parallel_for(ctx, d->sizes.batch * d->sizes.out[0], ENOUGH / (d->sizes.out[1] * d->k * d->cells) + 1,
@@ -271,8 +281,7 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct depthw
   tfc_status s = NULL;
   const int64_t n = d->sizes.batch * d->sizes.in[0] * d->sizes.in[1] * d->sizes.channels;
   struct pass p = {.d = d, .filter = ctx->inputs[1]->data, .dy = ctx->inputs[2]->data};
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(
-      ctx, 0, d->sizes.dtype, &TFC_SHAPE(d->sizes.batch, d->sizes.in[0], d->sizes.in[1], d->sizes.channels), &dx));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype, &d->shape, &dx));
   p.to = dx->data;
   if (d->multiplier > 1) {
     TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(n * d->multiplier) * d->element, &scratch));
@@ -295,8 +304,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct depth
   tfc_status s = NULL;
   const int64_t rows = d->sizes.batch * d->sizes.out[0], whole = d->cells * d->k;
   struct pass p = {.d = d, .dy = ctx->inputs[2]->data, .pieces = rows * d->sizes.out[1] / PIECE_POSITIONS};
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(
-      ctx, 0, d->sizes.dtype, &TFC_SHAPE(d->sizes.size[0], d->sizes.size[1], d->sizes.channels, d->multiplier), &dw));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype, &d->shape, &dw));
   TFC_TRY(s, repeated(ctx, d, ctx->inputs[0]->data, &scratch, &p.x));
   if (p.pieces > MOST_PIECES) p.pieces = MOST_PIECES;
   if (p.pieces > rows) p.pieces = rows;
@@ -323,5 +331,9 @@ static const struct tfc_cpu_kernel rows[] = {
     {"DepthwiseConv2dNativeBackpropInput", 0, prepare, run, TFC_CONV_INPUT},
     {"DepthwiseConv2dNativeBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run,
      TFC_CONV_FILTER},
+    {"Conv2D", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run, TFC_CONV_FORWARD | GROUPS},
+    {"Conv2DBackpropInput", 0, prepare, run, TFC_CONV_INPUT | GROUPS},
+    {"Conv2DBackpropFilter", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE), prepare, run,
+     TFC_CONV_FILTER | GROUPS},
 };
 TFC_CPU_KERNELS(rows);
