@@ -181,7 +181,7 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
       tfc_report_fit(where, device, 18);
     tfc_text_printf(out, "  %-10s", us_text(a, tfc_table_number(t, r, "start_us")));
     tfc_text_printf(out, " %-10s %-10s %-18s %s\n", us_text(a, time), us_text(b, wait), where,
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 27));
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
   }
 }
 

@@ -85,7 +85,7 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
                     tfc_show_bytes(c, tfc_table_number(t, r, "output_bytes")),
                     us_text(d, tfc_table_number(t, r, "slack_us")));
     tfc_text_printf(&lists.text, " %-10s %s\n", tfc_report_fit(op, tfc_table_text(t, r, "device"), 10),
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 27));
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
   }
   if (t->row_count > SHOWN)
     tfc_text_printf(&lists.text, "  and %u more: --csv and --json have all\n", t->row_count - SHOWN);
