@@ -1,5 +1,5 @@
-// The whole way on a small graph: place it, look at the database through its views, report, export, and evaluate the
-// placement again.
+// All programs on a small graph: places it, reads the database through its views, makes the report, exports, and
+// evaluates the placement again.
 #include "tests/common/test.h"
 
 #include <sqlite3.h>
@@ -26,7 +26,7 @@ static int tear_down(void **state) {
   return system(line);
 }
 
-// Whether the text has these words, wherever its lines end.
+// Whether the text contains these words, with blanks or ends of lines between them.
 static bool says(const char *text, const char *words) {
   bool found = false;
   char *flat = strdup(text), *to = flat;
@@ -66,7 +66,9 @@ static void test_place(void **state) {
   (void)state;
   const struct command_result *r =
       command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 20s --db t.db", folder, GRAPH);
-  if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err); // whether it is faster is the machine's
+  if (r->code != 0 && r->code != 7)
+    fail_msg("exit %d: %s", r->code,
+             r->err); // either code is right: whether the answer is faster depends on the machine
   assert_non_null(strstr(r->out, "whole"));
   assert_non_null(strstr(r->out, "single:cpu:0"));
   check_columns(r->out);
@@ -95,7 +97,7 @@ static void test_database(void **state) {
     if (number(sql) == 0) fail_msg("%s is empty", views[i]);
   }
   assert_true(number("SELECT blas_core <> '' AND cpu_model <> '' FROM v_run") == 1);
-  // Of each step and device: operations <= busy <= step.
+  // For each step and device: time of operations <= busy time <= step time.
   assert_true(number("SELECT COUNT(*) FROM v_busy WHERE operations_us > busy_us + 1e-6 OR busy_us > step_us + 1e-6") ==
               0);
   // Every operation of the answer ran where it was placed.
@@ -129,11 +131,12 @@ static void test_refusals(void **state) {
   assert_exit(5, "", "cd %s && tfc-place --graph g.pb --devices 2 --time 20s --memory 'cpu:*=100kB'", folder);
 }
 
-// An interrupted run goes on where it was; what is not about the same is refused, and leaves the run as it was.
+// An interrupted run is resumed. --resume with another graph or other settings is refused, and changes nothing in the
+// run.
 static void test_resume(void **state) {
   (void)state;
   assert_exit(
-      130, "--resume 1", // interrupted once the profile is done, whenever that is
+      130, "--resume 1", // interrupted as soon as the profile is done
       "cd %s && cp %s g.pb && rm -f t.db && : >shown && { { n=0; until grep -q '^profile ' shown || [ $n = 900 ]; "
       "do n=$((n + 1)); sleep 0.1; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-place "
       "--graph g.pb --devices 2 --time 30s --db t.db --report none 2>shown'; } ; code=$?; cat shown >&2; "
@@ -147,7 +150,7 @@ static void test_resume(void **state) {
               "--devices 2 --db t.db --resume 1",
               folder);
   assert_true(number("SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
-  // Limits are those of today: what fitted before them does not any more.
+  // Memory limits are those of the resumed call, so a placement that fitted before may not fit now.
   const struct command_result *r = command("cd %s && tfc-place --graph g.pb --devices 2 --time 20s --db t.db --resume "
                                            "--memory 'cpu:*=10MB' --report none",
                                            folder);
@@ -159,7 +162,7 @@ static void test_resume(void **state) {
   assert_exit(0, "", "cd %s && rm t.db g.placement.json", folder);
 }
 
-// Pipelined, the load decides, and the answer says that it is modelled.
+// For throughput the load of devices decides, and the answer says that it is modelled.
 static void test_throughput(void **state) {
   (void)state;
   const struct command_result *r = command("cd %s && cp %s o.pb && tfc-place --graph o.pb --devices 2 --time 8s "
@@ -190,7 +193,7 @@ static void test_in_flight(void **state) {
   double apart = number("SELECT step_us FROM v_step s JOIN v_run r USING (run_id, placement_id) WHERE phase = "
                         "'one by one' ORDER BY step_us LIMIT 1");
   assert_true(apart > 0);
-  // Two placements at least, in turns: as many blocks of each.
+  // At least two placements were measured in turns, with equally many blocks.
   assert_true(number("SELECT COUNT(DISTINCT placement_id) FROM v_step WHERE phase = 'one by one'") >= 2);
   assert_true(number("SELECT COUNT(*) FROM v_step WHERE phase = 'in flight' AND traced") == 0);
   r = command("cd %s && tfc-report --db t.db show --out flight", folder);
@@ -200,11 +203,12 @@ static void test_in_flight(void **state) {
   assert_exit(0, "", "cd %s && grep -q 'smallest load' flight/index.html && rm t.db", folder);
 }
 
-// No single device may hold the step: a placement is found that fits, and it trains with the same losses, to the bit.
+// The step fits on no single device: tfc-place finds a placement that fits, and it trains with the same losses, to the
+// bit.
 static void test_too_large_for_one(void **state) {
   (void)state;
   const struct command_result *r = NULL;
-  static const int seconds[] = {15, 60, 180}; // a machine with other work may find nothing that fits in the first
+  static const int seconds[] = {15, 60, 180}; // a busy machine may find no placement that fits in the first time
   for (size_t i = 0; i < sizeof seconds / sizeof *seconds && (!r || r->code == 5); i++)
     r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time %ds --memory 'cpu:*=7MB' --db l.db "
                 "--report none",
@@ -232,8 +236,8 @@ static void test_too_large_for_one(void **state) {
               "--report none --out n.json --json; ls n.json",
               folder);
   assert_non_null(strstr(r->out, "\"feasible\": false"));
-  assert_null(strstr(r->out, "\nn.json")); // nothing that does not fit is left behind as an answer
-  // What no placement can change is said before anything is profiled.
+  assert_null(strstr(r->out, "\nn.json")); // a placement that does not fit is not written as an answer
+  // If no placement can fit, that is said before anything is profiled.
   static const char *const impossible[][2] = {
       {"305 kB too little already", "--memory 'cpu:*=900kB'"},
       {"variable 'lm/embedding': 768 kB, and cpu:1", "--memory cpu:1=300kB --pin 'lm/embedding=cpu:1'"},
@@ -245,7 +249,7 @@ static void test_too_large_for_one(void **state) {
     assert_non_null(strstr(r->err, impossible[i][0]));
     assert_null(strstr(r->err, "profile"));
   }
-  // Room for the variables to the byte: whether that is enough is for measurements to say.
+  // Exactly enough memory for the variables: whether that is enough for a step, only a measurement shows.
   assert_exit(5, "1 B too little already",
               "cd %s && tfc-place --graph l.pb --devices 1 --time 4s --memory 'cpu:*=3905439' --db n.db --report none",
               folder);

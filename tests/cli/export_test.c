@@ -13,7 +13,8 @@
 static char folder[64];
 static struct tfc_graph *graph;
 
-// Every node on cpu:0 or cpu:1 in turns, but for node `missing`; `extra`: one that the graph does not have.
+// A placement with nodes on cpu:0 and cpu:1 in turn, without node `missing`, and with a node `extra` that the graph
+// does not have.
 static void write_placement(const char *name, uint32_t missing, bool extra) {
   struct tfc_placement *p = NULL;
   char path[128];
@@ -91,7 +92,8 @@ static void test_map_and_strip(void **state) {
   check_devices("b.pb", "/job:ps/task:0/device:CPU:0", "/job:worker/task:1/device:GPU:0");
   assert_exit(0, "", "tfc-export --graph %s/b.pb --strip-devices --out %s/c.pb", folder, folder);
   check_devices("c.pb", "", "");
-  assert_exit(0, "", "cmp %s/c.pb %s", folder, GRAPH); // which has no device strings: byte for byte the same
+  assert_exit(0, "", "cmp %s/c.pb %s", folder,
+              GRAPH); // the original has no device strings either, so the files are equal byte for byte
 }
 
 static void test_tables(void **state) {
@@ -108,7 +110,7 @@ static void test_tables(void **state) {
   tfc_placement_free(p);
 }
 
-// The file is run by Python with classes that have the names and methods of TensorFlow's, which CI does not install.
+// The file is run by Python with stand-ins for TensorFlow's classes, since CI does not install TensorFlow.
 static void test_device_function(void **state) {
   (void)state;
   assert_exit(0, "Written",
@@ -168,7 +170,7 @@ static void test_errors(void **state) {
   assert_exit(2, "did you mean --strip-devices", "tfc-export --strip-device --graph %s --out %s/x.pb", GRAPH, folder);
 }
 
-// Whatever it is called, what is read is never what is written.
+// The output is never the file that is read, by whatever path it is named.
 static void test_input_stays(void **state) {
   (void)state;
   assert_exit(0, "",

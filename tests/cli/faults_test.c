@@ -1,6 +1,5 @@
-// What goes wrong around the programs, as their users meet it: files that are not what they should be, places that
-// cannot be written, interrupts, databases of others. Each has its exit code and a message that names the culprit, and
-// what is on stdout is a result or nothing.
+// Errors as users meet them: wrong files, places that cannot be written, interrupts, databases that belong to others.
+// Each has its exit code and a message that names the cause; stdout has a result or nothing.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -68,7 +67,7 @@ static void test_wrong_graphs(void **state) {
     const struct command_result *r = command("cd %s && tfc-place --graph %s --devices 2", folder, wrong[i][0]);
     assert_string_equal(r->out, "");
   }
-  // A name out of a file does not steer the terminal.
+  // Control characters in a name from a file do not reach the terminal.
   const struct command_result *r = command("cd %s && tfc-run --graph steer.pbtxt", folder);
   assert_int_equal(r->code, 3);
   assert_null(strchr(r->err, '\033'));
@@ -86,7 +85,7 @@ static void test_feeds(void **state) {
   }
 }
 
-// What is wrong with --devices as a text is usage, the same everywhere; what is not there is another code.
+// An error in the text of --devices is a usage error in every program; a device that does not exist is another code.
 static void test_device_lists(void **state) {
   (void)state;
   static const char *const programs[] = {"tfc-run --graph m.pb --steps 1",
@@ -147,7 +146,7 @@ static void test_steps_that_fail(void **state) {
     assert_exit(5, "float32[2000000,2000000] of node 'big'", "cd %s && %s --graph static.pbtxt", folder, programs[i]);
     const struct command_result *r = command("cd %s && %s --graph static.pbtxt --json", folder, programs[i]);
     assert_int_equal(r->code, 5);
-    json_t *d = json_loads(r->out, 0, NULL); // also where nothing was measured
+    json_t *d = json_loads(r->out, 0, NULL); // the document is there also if nothing was measured
     const json_t *error = json_object_get(d, "error");
     assert_string_equal(json_string_value(json_object_get(error, "code")), "out of memory");
     assert_non_null(strstr(json_string_value(json_object_get(error, "message")), "node 'big'"));
@@ -156,7 +155,7 @@ static void test_steps_that_fail(void **state) {
   }
 }
 
-// A node that contradicts its inputs does not keep the shapes of the others, nor a step that does not need it.
+// A node that contradicts its inputs does not stop the inference of other shapes, nor a step that does not need it.
 static void test_a_contradiction(void **state) {
   (void)state;
   PUT("contradiction.pbtxt",
@@ -181,7 +180,7 @@ static void test_a_contradiction(void **state) {
   json_decref(d);
 }
 
-// A step that waits for what nobody brings says so at once.
+// A step that waits for an element that nothing can bring fails at once.
 static void test_a_deadlock(void **state) {
   (void)state;
 #define QUEUE_OF_FLOATS "attr { key: \"component_types\" value { list { type: DT_FLOAT } } }"
@@ -194,7 +193,7 @@ static void test_a_deadlock(void **state) {
               folder);
 }
 
-// A step that hangs takes no longer than the time there is: 3 s, a tenth of it and 3 s more.
+// A step that hangs ends with the time budget: 3 s, plus a tenth of it and 3 s.
 static void test_a_hang(void **state) {
   (void)state;
 #define QUEUE_OF_FLOATS "attr { key: \"component_types\" value { list { type: DT_FLOAT } } }"
@@ -213,7 +212,7 @@ static void test_a_hang(void **state) {
       "cd %s && timeout 200 tfc-place --devices 2 --time 3s --db h.db --report none --graph hang.pbtxt", folder);
   if (r->code != 1 || !strstr(r->err, "could not be profiled: the measuring process gave no sign"))
     fail_msg("exit %d: %s", r->code, r->err);
-  int ms = 0; // on a machine that does something else as well, one of a few
+  int ms = 0; // on a busy machine one of several attempts
   for (int tries = 0; tries < 5 && (!tries || ms > 6300); tries++) {
     r = command("cd %s && date +%%s%%N >begin && tfc-place --devices 2 --time 3s --db h.db --report none --graph "
                 "hang.pbtxt 2>/dev/null; echo $(( ($(date +%%s%%N) - $(cat begin)) / 1000000 ))",
@@ -223,7 +222,7 @@ static void test_a_hang(void **state) {
   if (ms > 6300) fail_msg("%d ms", ms);
 }
 
-// What cannot be written is found out before anything runs: no profile was begun.
+// An output that cannot be written is reported before anything runs, so no profile was begun.
 static void test_outputs_first(void **state) {
   (void)state;
   static const char *const wrong[] = {"--out none/p.json",     "--out dir",      "--report none/r", "--report text.pb",
@@ -250,14 +249,15 @@ static void test_databases(void **state) {
               folder);
   static const char *const wrong[][2] = {
       {"text.pb", "not an SQLite database"}, {"new.db", "newer tfc"}, {"cut.db", "damaged"}};
-  for (size_t i = 0; i < 3; i++) { // bad input for who reads, a place that cannot be written for who writes
+  for (size_t i = 0; i < 3; i++) { // an error of input for programs that read it, of output for those that write it
     assert_exit(3, wrong[i][1], "cd %s && tfc-report --db %s list", folder, wrong[i][0]);
     assert_exit(6, wrong[i][1], "cd %s && tfc-run --graph m.pb --profile --db %s", folder, wrong[i][0]);
     assert_exit(6, wrong[i][1], "cd %s && tfc-place --graph m.pb --devices 2 --db %s", folder, wrong[i][0]);
   }
 }
 
-// One document and nothing else, whatever names hold; partitioners that print do not get there.
+// stdout has one JSON document and nothing else, whatever characters names contain; what partitioners print is kept
+// away.
 static void test_documents(void **state) {
   (void)state;
   static const char *const calls[] = {
@@ -278,7 +278,7 @@ static void test_documents(void **state) {
     if (!d) fail_msg("%s: %s", calls[i], error.text);
     json_decref(d);
   }
-  // A device is written to, not replaced; a link stays one.
+  // A device file is written to and not replaced by a file; a symbolic link remains a link.
   const struct command_result *r =
       command("cd %s && ln -s target.json link.json && : >target.json && "
               "tfc-place --graph two.json --machine m.yaml --time 1s -q --out link.json >shown; "
@@ -288,7 +288,7 @@ static void test_documents(void **state) {
   assert_string_equal(r->out, "1\n");
 }
 
-// Whenever it comes, an interrupt ends with 130.
+// An interrupt ends the program with 130, whenever it comes.
 static void test_interrupts(void **state) {
   (void)state;
   static const char *const after[] = {"0.03", "0.1", "0.4", "1.5"};
@@ -299,7 +299,7 @@ static void test_interrupts(void **state) {
                                              folder, after[i]);
     if (!strstr(r->out, "130")) fail_msg("after %s s: %s%s", after[i], r->out, r->err);
   }
-  // A problem is saved with its times, or not at all: interrupted early, and once the profile is done.
+  // --save-problem writes a problem with its times or none: interrupted before the profile is done, and after.
   static const char *const saved[] = {
       "sleep 0.2", "sleep 0.5",
       "n=0; until grep -q '^profile ' shown || [ $n = 600 ]; do n=$((n + 1)); sleep 0.1; done"};
@@ -314,8 +314,8 @@ static void test_interrupts(void **state) {
     if (written && atoi(strstr(r->out, "machine.yaml") + 12) == 0) fail_msg("after %s: no times", saved[i]);
     if (i == 2 && !written) fail_msg("nothing was saved: %s", r->err);
   }
-  // The steps until then are kept. (They are one transaction, so that nobody sees from outside when it began: after
-  // seconds, which may be too few on a slow machine.)
+  // The steps before the interrupt are kept. (They are one transaction, so it cannot be seen from outside when steps
+  // began; the test waits some seconds, which may be too few on a slow machine.)
   const struct command_result *r =
       command("cd %s && for s in 1 5 25; do rm -f r.db*; { { n=0; until sqlite3 r.db 'SELECT state FROM v_run' "
               ">/dev/null 2>&1 || [ $n = 600 ]; do n=$((n + 1)); sleep 0.1; done; sleep $s; kill -INT $(cat pid); } & "

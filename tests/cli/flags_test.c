@@ -63,7 +63,7 @@ static const struct tfc_program program = {.name = "tfc-test",
                                            .flag_count = sizeof flags / sizeof *flags,
                                            .argument_max = 1};
 
-// Parses a command line written with single blanks; stderr goes to `said`.
+// Parses a command line whose words are separated by single blanks; stderr goes to `said`.
 static char said[4096];
 static char *copies[64]; // the options point into them
 static size_t copy_count;
@@ -160,7 +160,7 @@ static void test_arguments(void **state) {
   assert_int_equal(parse("--graph a one", &o, NULL), 2);
 }
 
-// Both ends of what a number may be are allowed.
+// The minimum and the maximum of a number are allowed themselves.
 static void test_ends_of_a_range(void **state) {
   (void)state;
   struct options o = {0};
@@ -170,7 +170,7 @@ static void test_ends_of_a_range(void **state) {
   assert_int_equal(o.steps, 1000);
 }
 
-// What a file of settings says holds where the command line says nothing, wherever the file is named on it.
+// The command line has precedence over a settings file, wherever on it the file is named.
 static void test_settings(void **state) {
   (void)state;
   char path[64], line[256];

@@ -36,11 +36,11 @@ static int set_up(void **state) {
   strcpy(folder, "/tmp/tfc-machine-XXXXXX");
   if (!mkdtemp(folder)) return -1;
   command_put(folder, "g.pbtxt", products);
-  // 12 MFLOP at 1.2 TFLOPS are 10 us, bytes at 100 TB/s next to nothing.
+  // 12 MFLOP at 1.2 TFLOPS are 10 us; the bytes, at 100 TB/s, take almost no time.
   command_put(folder, "m.yaml",
               MACHINE("  - {name: \"acc:0\", kind: acc, memory: 1GB, count: 2, flops: 1.2e+12, memory_bandwidth: "
                       "100TB/s}\n"));
-  // 440 kB at 44 GB/s are 10 us, FLOP next to nothing; and 3 us of dispatch
+  // 440 kB at 44 GB/s are 10 us, the FLOP take almost no time, and dispatch takes 3 us.
   command_put(folder, "slow.yaml",
               MACHINE("  - {name: \"acc:0\", kind: acc, count: 2, flops: 1.2e+15, memory_bandwidth: 44GB/s, "
                       "dispatch: 3us}\n"));
@@ -99,7 +99,7 @@ static void test_figures(void **state) {
   // One device: both products and the sum, 10 + 10 + 0.025 us (the sum's 30 kFLOP against 360 kB at 100 TB/s).
   json_t *d = document(0, "--graph g.pbtxt --machine m.yaml --out a.json");
   assert_true(fabs(baseline(d, "single:acc:0") - 20.025) < 0.001);
-  // Two: a product each, then 120 kB over the wire (1 us and 1 us), then the sum.
+  // Two devices: one product each, then 120 kB over the wire (1 us and 1 us), then the sum.
   assert_true(fabs(value(d) - 12.025) < 0.001);
   assert_true(fabs(baseline(d, "expert") - 12.025) < 0.001);
   assert_string_equal(json_string_value(json_object_get(json_object_get(d, "step"), "label")), "modelled");
@@ -107,7 +107,7 @@ static void test_figures(void **state) {
   const json_t *device = json_array_get(json_object_get(d, "devices"), 0);
   assert_string_equal(json_string_value(json_object_get(device, "label")), "modelled");
   json_decref(d);
-  // What bytes take, and dispatch: 10 + 10 + 8.18 (360 kB) + 3 * 3.
+  // The time of bytes and of dispatch: 10 + 10 + 8.18 (360 kB) + 3 * 3.
   d = document(7, "--graph g.pbtxt --machine slow.yaml --devices acc:0 --out b.json");
   assert_true(fabs(value(d) - (10 + 10 + 360e3 / 44e3 + 9)) < 0.001);
   json_decref(d);
@@ -140,7 +140,7 @@ static void test_limits(void **state) {
   json_decref(d);
   d = document(5, "--graph g.pbtxt --machine m.yaml --memory 'acc:*=100kB' --out f.json");
   json_decref(d);
-  // Strings are made on hosts only.
+  // Operations on strings run only on hosts.
   d = document(0, "--graph words.pbtxt --machine host.yaml --evaluate single:cpu:0");
   json_decref(d);
   d = document(7, "--graph words.pbtxt --machine host.yaml --out g.json");

@@ -13,7 +13,7 @@
 
 static char folder[64];
 
-// Four chains of eight products that meet in a sum.
+// Four chains of eight products, and a sum of their results.
 static void put_graph(void) {
   struct tfc_text t = {0};
   tfc_text_printf(&t, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
@@ -44,7 +44,8 @@ static int set_up(void **state) {
       folder, "m.yaml",
       "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 4, memory: 1GB, flops: "
       "1.0e+12, memory_bandwidth: 100GB/s}\nlinks:\n  - {from: \"*\", to: \"*\", latency: 2us, bandwidth: 10GB/s}\n");
-  // A step takes as long as the device with the most nodes; $1 tells what goes wrong at the third request.
+  // A script that answers: a step takes as long as the device with the most nodes. $1 says what it does wrong at the
+  // third request.
   command_put(folder, "count.sh",
               "read -r hello\n"
               "echo '{\"ready\": true, \"label\": \"emulated\"}'\n"
@@ -136,20 +137,20 @@ static void hidden_machine_is_learned(void **state) {
   const double truth = strtod(r->out, NULL);
   if (!(fabs(log(measured / truth)) < 0.2)) fail_msg("measured %g, truth %g", measured, truth);
   json_decref(o);
-  // What the policy did in the searches stands with each candidate, and is told.
+  // What the policy did in the searches is stored with each candidate, and printed.
   assert_true(
       query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND policy_samples > "
             "0 AND policy_entropy > 0 AND policy_entropy <= 1 AND policy_invalid_share = 0") >= 8);
   assert_true(query("SELECT learning LIKE '%The learned policy: %' FROM v_run WHERE run_id = (SELECT MAX(run_id) FROM "
                     "v_run)") == 1);
-  // Operations and transfers are there, and a device is never busier than its step is long.
+  // The times of operations and transfers are stored, and no device is busy for longer than the step.
   assert_true(query("SELECT COUNT(*) FROM v_op WHERE run_id = (SELECT MAX(run_id) FROM v_run)") > 33);
   assert_true(query("SELECT COUNT(*) FROM v_transfer WHERE run_id = (SELECT MAX(run_id) FROM v_run)") > 0);
   assert_true(query("SELECT COUNT(*) FROM v_busy WHERE operations_us > busy_us + 1e-6 OR busy_us > step_us + 1e-6") ==
               0);
 }
 
-// Nothing is learned from and the costs stay: the same placements are found, whatever a program answers first.
+// With --model prior costs do not change, so the same placements are found whatever the program answers first.
 static void the_prior_stays_where_it_is_asked_for(void **state) {
   (void)state;
   assert_exit(0, "", PLACE SMALL "--measure-with 'hidden_machine --seed 3' --model prior", folder);
@@ -171,7 +172,7 @@ static void what_goes_wrong_is_said(void **state) {
   assert_exit(2, "--objective throughput", PLACE "--objective throughput --measure-with 'sh count.sh'", folder);
 }
 
-// A program whose readings take long leaves fewer of them, and time for rounds before the final turns.
+// If measurements take long, there are fewer of them, and time is still left for rounds before the final turns.
 static void slow_readings_leave_time_to_search(void **state) {
   (void)state;
   command_put(folder, "slow.sh", "while read -r line; do sleep 0.3; echo \"$line\"; done | sh count.sh\n");
@@ -181,7 +182,7 @@ static void slow_readings_leave_time_to_search(void **state) {
               10);
 }
 
-// An interrupted run is gone on with: what it measured counts, what it learned is known, and nothing is measured twice.
+// An interrupted run is resumed: its measurements count, what it learned is known, and no placement is measured twice.
 static void an_interrupted_run_is_gone_on_with(void **state) {
   (void)state;
   command_put(folder, "some.sh",
@@ -199,12 +200,12 @@ static void an_interrupted_run_is_gone_on_with(void **state) {
       PLACE "--measurements 48 --evaluations 20000 --measure-with 'hidden_machine --seed 2' --resume 2>&1", folder);
   assert_int_equal(r->code, 0);
   assert_non_null(strstr(r->out, "going on with run"));
-  assert_non_null(strstr(r->out, "may take another time")); // it was another command
+  assert_non_null(strstr(r->out, "may take another time")); // the first run had another command
   assert_null(strstr(r->out, "is lost"));
   assert_true(query("SELECT COUNT(*) FROM v_result WHERE run_id = (SELECT MAX(run_id) FROM v_run)") == 48);
   assert_true(query("SELECT COUNT(DISTINCT digest) FROM placement WHERE run_id = (SELECT MAX(run_id) FROM v_run)") ==
               48);
-  // The first round after it is predicted by what was learned before it.
+  // Predictions of the first round after the interrupt use what was learned before it.
   assert_true(query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND predicted_us IS "
                     "NULL") <= 8);
   assert_exit(3, "is done",

@@ -85,7 +85,7 @@ static void damage_is_told(void **state) {
                    0);
   assert_exit(3, "ends before the tensor does", "tfc-run --graph %s/cut --run %s/script.json --out %s/o", folder, model,
               folder);
-  // Values for its variables may come from elsewhere, but not from nowhere.
+  // Values for variables may come from a checkpoint instead; without any values it is an error.
   const char *trained = TFC_SOURCE_DIR "/tests/cli/models/module_that_trains";
   assert_int_equal(
       command("cp -r %s/model %s/bare && mv %s/bare/variables %s/values", trained, folder, folder, folder)->code, 0);

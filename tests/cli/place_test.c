@@ -145,7 +145,7 @@ static void test_exit_codes(void **state) {
   assert_exit(0, "", "tfc-place --version");
 }
 
-// The learned policy: the shipped one, none, another one, and what a run learned on top.
+// --policy: the shipped one, none, another one, and one that a run saved.
 static void test_policy(void **state) {
   (void)state;
   assert_exit(2, "controls", PLACE "--graph large.json --algorithm rl --policy none", folder);
@@ -159,7 +159,8 @@ static void test_policy(void **state) {
   json_t *again = document(0, "--graph large.json --algorithm rl --evaluations 1 --policy p.json");
   json_t *none = document(0, "--graph large.json --algorithm auto --evaluations 300 --policy none");
   assert_int_equal(json_integer_value(json_object_get(first, "evaluations")), 60);
-  assert_true(value(again) == value(first)); // what it learned comes first
+  assert_true(value(again) ==
+              value(first)); // the first rollout of the saved policy is the best of the run that saved it
   assert_true(value(none) > 0);
   json_decref(first), json_decref(again), json_decref(none);
   static const char *const controls[] = {"policy-random", "policy-anneal", "policy-untrained"};
@@ -171,7 +172,8 @@ static void test_policy(void **state) {
   }
 }
 
-// The report of a modelled run: one page, by default beside the graph; what is wrong with its place is said first.
+// The report of a modelled run is one page, by default in the graph's folder. An error of its path is reported before
+// the search.
 static void test_report(void **state) {
   (void)state;
   const struct command_result *r = command(
@@ -198,8 +200,8 @@ static void test_time(void **state) {
   json_t *d = document(0, "--graph g.json --time 1s");
   assert_true(value(d) == 72);
   json_decref(d);
-  // Interrupted: what was found is kept, and said.
-  // (After seconds, which a slow machine may need to find anything.)
+  // Interrupted: the best placement so far is written, and the message says so.
+  // (The interrupt comes after some seconds, because a slow machine needs them to find any placement.)
   assert_exit(130, "",
               "cd %s && for s in 3 20 100; do rm -f large.placement.json; timeout -s INT $s tfc-place --machine m.yaml "
               "--graph large.json --time 300s --algorithm anneal; code=$?; test -e large.placement.json && break; "

@@ -1,4 +1,4 @@
-// tfc-run --placement: what a file must say of a graph, and which fault is named first.
+// tfc-run --placement: faults of placement files, and which of several faults is named first.
 #include "tests/common/test.h"
 
 #include <stdio.h>

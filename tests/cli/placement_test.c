@@ -1,5 +1,5 @@
-// Placement files that do not fit the graph or the machine, given to tfc-place --evaluate and tfc-run --placement: said
-// before anything is profiled, by the exit codes that are promised.
+// Placement files that do not fit the graph or the machine, given to tfc-place --evaluate and tfc-run --placement:
+// they are reported before anything is profiled, with the documented exit codes.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void write_placement(const char *name, const struct tfc_graph *g, int64_t
   tfc_text_deinit(&t);
 }
 
-static char first[128]; // a node that no step runs: of the initialiser
+static char first[128]; // a node of the initialiser, which no step runs
 
 static int set_up(void **state) {
   (void)state;
@@ -69,12 +69,12 @@ static void test_run(void **state) {
   assert_exit(0, "", RUN "--placement good.json", folder);
   assert_exit(3, first, RUN "--placement missing.json", folder);
   assert_exit(3, "'nowhere'", RUN "--placement extra.json", folder);
-  assert_exit(4, "cpu:77", RUN "--placement lost.json", folder); // before all else
+  assert_exit(4, "cpu:77", RUN "--placement lost.json", folder); // an unknown device is reported before everything else
   assert_exit(3, "'function/", "cd %s && tfc-run --graph " FUNCTIONS " --steps 1 --devices 2 --placement without.json",
               folder);
 }
 
-// Nothing is profiled for what cannot be placed.
+// An invalid placement is reported before profiling.
 static void refused(int code, const char *text, const char *flags) {
   assert_exit(code, text, "cd %s && tfc-place --graph " GRAPH " --devices 2 --report none --time 20s %s", folder,
               flags);

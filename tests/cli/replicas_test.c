@@ -49,7 +49,8 @@ static json_t *document(const char *arguments) {
 
 static void test_document(void **state) {
   (void)state;
-  json_t *d = document("--graph c.json --replicas 1,2,4,...,10"); // more hosts than the file has: like them
+  json_t *d =
+      document("--graph c.json --replicas 1,2,4,...,10"); // more hosts than the file has: the others are like those
   const json_t *rows = json_object_get(d, "rows"), *replica = json_object_get(d, "replica");
   static const int counts[] = {1, 2, 4, 8, 10};
   assert_string_equal(json_string_value(json_object_get(d, "label")), "modelled");
@@ -87,7 +88,8 @@ static void test_step_times(void **state) {
   json_t *d = document(line);
   assert_int_equal(json_integer_value(json_object_get(json_object_get(d, "step_times"), "samples")), 40);
   json_decref(d);
-  d = document("--graph c.json --replicas 2 --step-times t.db"); // another graph's, because it was asked for
+  d = document("--graph c.json --replicas 2 --step-times t.db"); // the run of another graph is used, because
+                                                                 // --step-times names it
   assert_int_equal(json_integer_value(json_object_get(json_object_get(d, "step_times"), "samples")), 40);
   json_decref(d);
   d = document("--graph c.json --replicas 2 --db t.db");

@@ -141,13 +141,14 @@ static void references_at_the_end(void **state) {
 static void values_come_first(void **state) {
   (void)state;
   char flags[256];
-  RUN(3, "variable 'v' is not initialized", "{\"fetches\": [\"read:0\"]}", ""); // nothing is inferred
+  RUN(3, "variable 'v' is not initialized", "{\"fetches\": [\"read:0\"]}", ""); // with --run no initialiser is inferred
   snprintf(flags, sizeof flags, "--init init --init count --save-checkpoint %s/c", folder);
   RUN(0, "", "{\"targets\": [\"count\"], \"fetches\": []}", flags);
   snprintf(flags, sizeof flags, "--checkpoint %s/c", folder);
   RUN(0, "1 of 1 variables restored", "{\"fetches\": [\"read:0\"]}", flags);
   assert_true(number("0/read_0", 0) == 2);
-  snprintf(flags, sizeof flags, "--init init --checkpoint %s/c", folder); // the checkpoint has the last word
+  snprintf(flags, sizeof flags, "--init init --checkpoint %s/c",
+           folder); // the checkpoint is restored after the initialiser
   RUN(0, "", "{\"fetches\": [\"read:0\"]}", flags);
   assert_true(number("0/read_0", 0) == 2);
   RUN(3, "nothing.index", "{\"fetches\": [\"read:0\"]}", "--checkpoint nothing");
@@ -205,7 +206,7 @@ static void failures(void **state) {
   RUN(3, "there is no node 'nobody'", "{\"fetches\": [\"nobody:0\"]}", "");
   RUN(3, "'fetches' is not a list", "{\"fetches\": \"y:0\"}", "");
   RUN(3, "is not a list of runs", "{\"together\": 3}", "");
-  // Before anything runs, wherever it is.
+  // Reported before anything runs, in whichever run of the script it is.
   RUN(3, "run 1: unknown key 'fetch' (there are feeds, fetches,", "{\"targets\": [\"no\"]}, {\"fetch\": [\"y:0\"]}",
       "");
   RUN(3, "run 0, together 1: unknown key 'partial'",
@@ -304,7 +305,7 @@ static void near_names(void **state) {
   const struct command_result *r = command(STEP("--target somethingelse"));
   assert_true(r->code == 3 && !strstr(r->err, "did you mean"));
   assert_exit(0, "", STEP("--target count:0 --init init:0"));
-  assert_exit(0, "", STEP("--target close:0 --warmup 0")); // which has no outputs
+  assert_exit(0, "", STEP("--target close:0 --warmup 0")); // an operation without outputs
   assert_exit(3, "node 'odd': op Frobnicate is not known", STEP("--target odd"));
   assert_exit(3, "node 'odd2': op Frobnicate is not known", STEP("--fetch behind:0")); // whose placeholder has no shape
   command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"behind:0\"]}]}");

@@ -1,4 +1,4 @@
-// Hostile graphs under --untrusted: each ends soon, with its exit code and the culprit's name, and leaves no file.
+// Hostile graphs under --untrusted: each ends soon, with its exit code and the name of the node, and writes no file.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static char folder[64];
   "node { name: \"" name "\" op: \"Const\"" TYPE("dtype", type) " attr { key: \"value\" value { tensor { dtype: " type \
                                                                 " tensor_shape { } " value " } } } }\n"
 
-// f0 writes; each of the others calls the one before.
+// Function f0 writes a file; each other function calls the one before it.
 static void put_deep(void) {
   char text[16384], *at = text;
   at += sprintf(at, "%s", SCALAR("x", "DT_FLOAT", "float_val: 1"));
@@ -45,7 +45,7 @@ static void put_deep(void) {
   command_put(folder, "deep.pbtxt", text);
 }
 
-// b0 is a node; each of the others calls the one before twice: 2^40 calls.
+// Function b0 has one node; each other function calls the one before it twice, which makes 2^40 calls.
 static void put_bomb(void) {
   char text[32768], *at = text;
   at += sprintf(at, "%snode { name: \"call\" op: \"b40\" input: \"x\" }\nlibrary {\n",
@@ -163,7 +163,7 @@ static void test_limits(void **state) {
   assert_exit(3, "1048576", "tfc-run --graph %s/bomb.pbtxt --fetch call --untrusted", folder);
   assert_exit(3, "more than 3 nodes", "tfc-run --graph %s/m.pb --untrusted=nodes=3", folder);
   assert_exit(3, "more than 10 nodes", "tfc-run --graph %s/deep.pbtxt --fetch call --untrusted=nodes=10", folder);
-  // Ends as by SIGTERM, and names what ended it.
+  // It ends as after SIGTERM, and names what ended it.
   assert_exit(130, "the time of --untrusted is over",
               "tfc-place --graph %s/m.pb --devices 2 --time 100s --untrusted=time=2s --db %s/p.db", folder, folder);
   const struct command_result *r = command("tfc-run --graph %s/regex.pbtxt --fetch m --untrusted=time=10s", folder);
@@ -178,7 +178,7 @@ static void test_usage(void **state) {
               folder);
 }
 
-// What is named on the command line works as ever.
+// Files that the command line names can be used.
 static void test_works(void **state) {
   (void)state;
   char path[128];

@@ -1,4 +1,4 @@
-// Records of a GPU profiler, made up: what belongs to whom, and every kind of broken record.
+// Made-up records of a GPU profiler: to which operation each belongs, and every kind of broken record.
 #include "tests/common/test.h"
 
 #include "profiler/activity.h"
@@ -34,7 +34,7 @@ static void add(uint32_t correlation, uint32_t stream, int64_t start, int64_t en
 
 static void attributed(void **state) {
   (void)state;
-  // Links and works come in any order, of several streams and devices; nested marks: the inner one counts.
+  // Links and works come in any order, from several streams and devices. Of nested marks the inner one counts.
   add(12, 7, 3000, 4000);
   tfc_activity_correlate(a, 11, tfc_activity_external(5, 0, 42));
   tfc_activity_correlate(a, 12, tfc_activity_external(5, 1, 99));
@@ -55,7 +55,7 @@ static void attributed(void **state) {
   assert_int_equal(r.works.data[3].uid, UINT32_MAX);
   assert_int_equal(r.busy_ns, 1000 + 200 + 1000 + 500);
   assert_int_equal(r.attributed_ns, 2200);
-  assert_ok(tfc_activity_take(a, 6, &r)); // all was taken
+  assert_ok(tfc_activity_take(a, 6, &r)); // nothing is left after a take
   assert_int_equal(r.works.count, 0);
 }
 
@@ -90,7 +90,7 @@ static void graphs(void **state) {
   assert_int_equal(r.attributed_ns, 100);
   tfc_activity_clone(a, 501, 601);
   tfc_activity_clone(a, 601, 701);
-  tfc_activity_clone(a, 999, 702); // of a node that nobody knows
+  tfc_activity_clone(a, 999, 702); // cloned from an unknown node
   tfc_activity_correlate(a, 4, tfc_activity_external(3, 0, 1000));
   for (int i = 0; i < 3; i++) {
     struct tfc_activity_work w = kernel(4, 1, 10 + 10 * i, 15 + 10 * i);
@@ -101,7 +101,7 @@ static void graphs(void **state) {
   assert_int_equal(r.works.data[0].uid, 7);
   assert_int_equal(r.works.data[1].uid, 7);
   assert_int_equal(r.works.data[2].uid, UINT32_MAX);
-  tfc_activity_correlate(a, 9, tfc_activity_external(2, 3, 1000)); // the map stays for later steps
+  tfc_activity_correlate(a, 9, tfc_activity_external(2, 3, 1000)); // the map of nodes is kept for later steps
   struct tfc_activity_work w = kernel(9, 1, 900, 950);
   w.graph_node = 501;
   tfc_activity_add(a, &w);
@@ -123,7 +123,7 @@ static void broken(void **state) {
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
 
   add(1, 1, 10, 9000);
-  add(1, 1, 20, 9900); // two at once on one stream, by more than clocks differ
+  add(1, 1, 20, 9900); // two works overlap on one stream, by more than clocks differ
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
 
@@ -144,12 +144,12 @@ static void broken(void **state) {
   assert_ok(tfc_activity_trust(&r));
 }
 
-// Delivered again as it was: its time counts once, and the step is no measurement.
+// A record that is delivered twice: its time counts once, and the step is not a measurement.
 static void twice(void **state) {
   (void)state;
   tfc_activity_correlate(a, 1, tfc_activity_external(1, 0, 1));
   for (int i = 0; i < 2; i++) {
-    add(1, 1, 1000, 1500); // shorter than what clocks differ by
+    add(1, 1, 1000, 1500); // shorter than the difference of clocks
     add(2, 1, 5000, 9000); // nobody's
   }
   assert_ok(tfc_activity_take(a, 1, &r));
@@ -159,7 +159,7 @@ static void twice(void **state) {
   assert_int_equal(r.busy_ns, 500 + 4000);
   assert_int_equal(r.attributed_ns, 500);
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "2 delivered twice");
-  // Alike in all but one: of two launches, of two nodes of a graph, on two streams.
+  // Records that differ in one member only: the launch, the node of a graph, the stream.
   for (uint32_t i = 0; i < 2; i++) {
     add(5 + i, 1, 1000, 1000);
     struct tfc_activity_work w = kernel(9, 1, 2000, 2000);
@@ -181,10 +181,10 @@ static void twice(void **state) {
   assert_int_equal(r.synchronizations, 2);
   assert_int_equal(r.synchronized_ns, 500);
   assert_int_equal(r.waits_broken, 1);
-  assert_ok(tfc_activity_trust(&r)); // what the host waited for is beside the measurement
+  assert_ok(tfc_activity_trust(&r)); // records of the host's waiting are not part of the measurement
 }
 
-// What ran before the step began is not this one's, also where the link that says whose it was has gone.
+// Work that ran before the step began does not belong to it, even if the link that tells its owner is lost.
 static void of_before(void **state) {
   (void)state;
   enum { BEGIN = 50000000 };

@@ -1,4 +1,4 @@
-// The collector's profile of a step, and what makes it refuse one; costs and slow-down from such profiles.
+// The collector's profile of a step, and the errors that make it refuse a step; costs and slowdowns from such profiles.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static void test_a_step(void **state) {
     assert_true(sum == p.busy.data[d].operations_ns && sum <= p.busy.data[d].busy_ns);
     assert_true(p.busy.data[d].busy_ns <= p.duration_ns);
   }
-  // Operations that wait for the outside hold no device.
+  // Operations that wait for something outside of the step do not occupy a device.
   bool async[8] = {[7] = true};
   assert_ok(tfc_collector_drain(c, NULL, async, &p));
   assert_int_equal(p.ops.count, 2);
@@ -95,7 +95,8 @@ static void test_costs(void **state) {
   for (int i = 1; i <= 5; i++) assert_ok(tfc_cost_table_put(t, 1, 1, i));
   struct tfc_cost cost = tfc_cost_table_get(t, 1, 1);
   assert_true(cost.median_us == 3 && cost.q1_us == 2 && cost.fastest_us == 1 && cost.samples == 5);
-  for (int i = 0; i < 200; i++) assert_ok(tfc_cost_table_put(t, 1, 1, 9)); // old samples go, the fastest stays
+  for (int i = 0; i < 200; i++)
+    assert_ok(tfc_cost_table_put(t, 1, 1, 9)); // old samples are dropped, the fastest one is kept
   cost = tfc_cost_table_get(t, 1, 1);
   assert_true(cost.median_us == 9 && cost.fastest_us == 1 && cost.samples == 64);
   assert_fails(tfc_cost_table_put(t, 1, 1, NAN), TFC_ABORTED, "no measurement");
@@ -115,13 +116,13 @@ static void test_slowdown(void **state) {
   double measured[3] = {0}, alone[3] = {0};
   struct tfc_slowdown_sums sums = {measured, alone, 2};
   tfc_slowdown_add(&sums, t, NULL, &p, kinds, 2, 0);
-  // Node 1 starts alone (node 2 is not there yet), node 2 beside it.
+  // Node 1 starts alone (node 2 has not arrived yet), then node 2 runs at the same time.
   assert_true(measured[1] == 30 && alone[1] == 20);
   assert_true(measured[2] == 20 && alone[2] == 10);
   tfc_cost_table_free(t);
 }
 
-// Node 0 does the work of 1 and 2 as well: its time is shared out by what they take by themselves.
+// Node 0 does the work of 1 and 2 as well: its time is divided in proportion to their own times.
 static void test_fused_operations(void **state) {
   (void)state;
   struct tfc_cost_table *weights = NULL, *t = NULL;
@@ -148,7 +149,7 @@ static void test_fused_operations(void **state) {
   tfc_cost_table_free(t);
 }
 
-// Two groups on devices of two kinds; one of the members runs all the same, as a part of the operation that does it.
+// Two fused groups, on devices of two kinds. One member runs itself too, as a part of the operation that does its work.
 static void test_two_groups(void **state) {
   (void)state;
   struct tfc_cost_table *weights = NULL, *t = NULL;
@@ -163,8 +164,8 @@ static void test_two_groups(void **state) {
   struct tfc_profile_op ops[] = {{0, 12000, 0, 1, -1, -1}, {0, 9000, 3, 0, -1, -1}, {9000, 7000, 5, 0, -1, -1}};
   struct tfc_step_profile p = {.duration_ns = 16000, .ops = {ops, 3, 3}};
   for (int weighted = 1; weighted >= 0; weighted--) {
-    // 12 us by 1, 2 and 3, of which the last stays with the first; 9 us by 8 and 10; without weights all is the
-    // first's.
+    // 12 us are divided in the ratio 1 : 2 : 3, the last part is counted for the first node; 9 us in the ratio 8 : 10.
+    // Without weights everything is counted for the first node.
     static const double expected[2][6] = {{12, 0, 0, 9, 0, 7}, {8, 4, 0, 4, 5, 7}};
     assert_ok(tfc_cost_table_create(6, 2, &t));
     assert_ok(tfc_fusion_init(&fusion, done_by, 6, weighted ? weights : NULL, kept));
@@ -182,7 +183,7 @@ static void test_two_groups(void **state) {
   tfc_cost_table_free(weights);
 }
 
-// What begins at one time: the shorter first, then by number.
+// Of operations that begin at the same time the shorter comes first, then the smaller number.
 static void test_order(void **state) {
   (void)state;
   base = tfc_ticks();

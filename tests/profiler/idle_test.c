@@ -1,4 +1,4 @@
-// Idle time by cause, of steps that are made up.
+// Idle time by cause, of made-up steps.
 #include "tests/common/test.h"
 
 #include "profiler/idle.h"
@@ -23,21 +23,21 @@ static void causes(void **state) {
   assert_int_equal(idle[0]->launch_gaps, 1);
   assert_int_equal(idle[0]->longest_launch_gap_ns, 30);
   assert_int_equal(idle[1]->work_ns, 20);
-  assert_int_equal(idle[1]->transfer_ns, 100); // what overlaps counts once
+  assert_int_equal(idle[1]->transfer_ns, 100); // overlapping transfers count once
   assert_int_equal(idle[1]->dependency_ns, 160);
   assert_int_equal(idle[1]->end_ns, 120);
   for (int d = 0; d < 2; d++)
     assert_int_equal(
         idle[d]->work_ns + idle[d]->launch_ns + idle[d]->transfer_ns + idle[d]->dependency_ns + idle[d]->end_ns, 400);
   ops[2].launched_ns = 1000;
-  assert_ok(tfc_idle_find(&p)); // launched later than it ran: the gap is all there is
+  assert_ok(tfc_idle_find(&p)); // launched after it ran: only the gap counts
   assert_int_equal(idle[0]->launch_ns, 200);
   ops[2].launched_ns = -1;
   assert_ok(tfc_idle_find(&p));
   assert_int_equal(idle[0]->launch_ns, 0);
 }
 
-// One device waits for no other: what is no transfer is the way from the host to the device.
+// A single device waits for no other device, so gaps without a transfer are counted as launching.
 static void alone(void **state) {
   (void)state;
   struct tfc_profile_op ops[] = {{10, 90, 0, 1, 5, 2}, {150, 50, 1, 1, 5, 20}};

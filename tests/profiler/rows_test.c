@@ -1,5 +1,5 @@
-// What is put into the store, table by table: every value of a row is another one, and is found again in its column, by
-// SQL and by the functions that read. Databases of every older version become one of today's.
+// The rows of the store, table by table: all values of a row differ, and each is found in its column, by SQL and by the
+// functions that read. Databases of every older schema are upgraded.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static struct tfc_store *store;
 static int64_t run, key;
 static const struct tfc_store_options writing = {.write = true, .purpose = "test"};
 
-// Rows as "a|b|c;", NULL as "-".
+// The rows of a query as text: "a|b|c;", NULL as "-".
 static char *ask(struct tfc_store *s, const char *sql) {
   struct tfc_text t = {0};
   sqlite3_stmt *q = NULL;
@@ -124,7 +124,7 @@ static void runs(void **state) {
         " speedup_high, bound_us, bound_name, trace_overhead, tau, tau_placements, answer, message FROM run WHERE"
         " run_id = 2",
         "done|1|5|etf|3|2.0|1.5|2.5|1.25|work|0.125|0.75|8|{}|over;");
-  // What is not known is NULL.
+  // Unknown values are NULL.
   assert_ok(tfc_store_finish_run(store, 1,
                                  &(struct tfc_store_answer){.state = "failed",
                                                             .placement_id = -1,
@@ -393,7 +393,7 @@ static void gpu_work(void **state) {
   holds("SELECT (SELECT COUNT(*) FROM work), (SELECT COUNT(*) FROM gpu_call)", "0|0;");
 }
 
-// States, answers, which run is meant, and old runs that go.
+// States of runs, answers, which run a name means, and the removal of old runs.
 static void finding(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -425,7 +425,7 @@ static void finding(void **state) {
   assert_fails(tfc_store_find_run(store, -1, &id), TFC_NOT_FOUND, "holds no runs");
 }
 
-// What each version brought, taken away again.
+// The statements that undo what each schema version added.
 static void older_versions(void **state) {
   (void)state;
   static const char *const without[] = {

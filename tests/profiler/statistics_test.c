@@ -34,7 +34,7 @@ static void test_tau(void **state) {
   assert_true(tfc_kendall_tau(x, mixed, spread, 4, &pairs) == 1 && pairs == 1);
   double flat[] = {5, 5, 5, 5};
   assert_true(isnan(tfc_kendall_tau(x, flat, NULL, 4, &pairs)) && pairs == 0);
-  assert_true(tfc_kendall_tau(flat, x, NULL, 4, NULL) == 0); // a constant prediction tells nothing
+  assert_true(tfc_kendall_tau(flat, x, NULL, 4, NULL) == 0); // a constant prediction orders nothing
 }
 
 // The interval holds the true ratio in at least 95 of 100 experiments, also when blocks drift together (drawing blocks
@@ -78,13 +78,14 @@ static void test_interval_by_hand(void **state) {
   double a[N], b[N], low = 0, high = 0;
   for (int i = 0; i < N; i++) a[i] = i + 1, b[i] = 1;
   for (int k = 1; k <= N; k++) {
-    double most = 0, p = (double)k / N; // that the median is at most k
+    double most = 0, p = (double)k / N; // the probability that the median is at most k
     for (int m = N / 2 + 1; m <= N; m++) {
       double ways = 1;
       for (int i = 0; i < m; i++) ways *= (double)(N - i) / (i + 1);
       most += ways * pow(p, m) * pow(1 - p, N - m);
     }
-    assert_true(fabs(most - 0.025) > 0.005 && fabs(most - 0.975) > 0.005); // 20,000 rounds tell on which side it is
+    assert_true(fabs(most - 0.025) > 0.005 &&
+                fabs(most - 0.975) > 0.005); // far enough from the ends for 20,000 rounds to decide
     if (low == 0 && most > 0.025) low = k;
     if (high == 0 && most > 0.975) high = k;
   }
@@ -94,7 +95,8 @@ static void test_interval_by_hand(void **state) {
   assert_true(r.value == 5 && r.low == low && r.high == high);
   assert_ok(tfc_bootstrap_ratio(&other, 1, 20000, 4, &r));
   assert_true(r.value == 0.2 && r.low == 1 / high && r.high == 1 / low);
-  // Blocks are drawn, too: of two that are 1 and 3, each is drawn alone in a quarter of the rounds.
+  // Blocks are drawn too: of two blocks, of ones and of threes, a quarter of the rounds has only the first, a quarter
+  // only the second.
   double one[] = {1, 1, 1}, three[] = {3, 3, 3}, unit[] = {1, 1, 1};
   struct tfc_block_pair blocks[] = {{one, unit, 3, 3}, {three, unit, 3, 3}};
   assert_ok(tfc_bootstrap_ratio(blocks, 2, 2000, 5, &r));

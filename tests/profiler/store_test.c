@@ -1,4 +1,4 @@
-// The store: what is written can be read through the views; a failing disk loses nothing that was committed.
+// The store: rows that were written are read through the views, and a failing disk loses nothing that was committed.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -216,7 +216,7 @@ static void test_views_have_rows(void **state) {
   assert_true(ask(store, "SELECT COUNT(*) FROM v_busy b WHERE b.operations_us > b.busy_us OR b.busy_us > b.step_us OR"
                          " b.operations_us <> (SELECT SUM(duration_us) FROM v_op o WHERE o.placement_id ="
                          " b.placement_id AND o.step = b.step AND o.device_id = b.device_id)") == 0);
-  // Every cause of idle time under its own name.
+  // Each cause of idle time has its own column.
   static const struct {
     const char *column;
     double us;
@@ -258,7 +258,8 @@ static void test_views_have_rows(void **state) {
   tfc_store_close(store);
 }
 
-// What a transfer is: devices of one memory space hand over, virtual ones of several copy on one GPU.
+// How a transfer happens: devices of one memory space hand tensors over, virtual devices of several spaces copy on one
+// GPU.
 static void test_how(void **state) {
   (void)state;
   static const struct {
@@ -297,10 +298,10 @@ static void test_how(void **state) {
   }
 }
 
-// Works of a captured segment are a chain; between two launches nothing is said.
+// Works of a captured segment depend on each other in order; nothing is said about works of two launches.
 static void test_gaps_of_segments(void **state) {
   (void)state;
-  static const struct { // the second launch's numbers are higher, its works come first: another stream
+  static const struct { // the second launch has higher numbers and its works begin first, on another stream
     uint32_t launch, node;
     int64_t start_ns, end_ns;
   } seen[] = {{9, 2, 500, 900},   {5, 1, 1000, 3000}, {9, 3, 950, 4000},
@@ -381,7 +382,7 @@ static void test_run_ids_ascend(void **state) {
   assert_true(ask(store, "SELECT COUNT(*) FROM op") == 0);
   assert_true(ask(store, "SELECT COUNT(*) FROM assignment") == 0);
   assert_ok(add_run(store, &run));
-  assert_int_equal(run, 4); // never used twice
+  assert_int_equal(run, 4); // the id of a removed run is not used again
   assert_ok(tfc_store_find_interrupted(store, &key));
   assert_int_equal(key, 4);
   assert_ok(add_run(store, &run));
@@ -448,7 +449,8 @@ static void test_what_is_not_a_database(void **state) {
   assert_fails(tfc_store_open(lost, &writing, &store), TFC_DATA_LOSS, "cannot be written");
 }
 
-// What drivers have measured: replaced by device and key, kept over runs; and a database of version 2 gets the rest.
+// Measurements that drivers store: replaced by device and key, kept when runs are removed. A database of schema 2 is
+// upgraded.
 static void test_tuning(void **state) {
   (void)state;
   struct tfc_store *store = NULL;
@@ -474,7 +476,7 @@ static void test_tuning(void **state) {
       NULL, NULL, NULL);
   assert_int_equal(undone, SQLITE_OK);
   tfc_store_close(store);
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store)); // read as it is
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store)); // opened read-only, it is not upgraded
   assert_ok(tfc_store_get_tuning(store, &lines));
   assert_string_equal(lines, "");
   free(lines);
@@ -499,7 +501,7 @@ static void test_tuning(void **state) {
   tfc_store_close(store);
 }
 
-// As somebody who is not root: root may write everywhere.
+// Runs as a user other than root, because root may write everywhere.
 static void test_read_only_folder(void **state) {
   (void)state;
   chmod(folder, 0555);
@@ -516,8 +518,8 @@ static void test_read_only_folder(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-// Fails every write from the n-th on, for every n, and looks what is left: every batch whose commit succeeded is
-// there, whole; nothing is there by halves; the database is sound and can be written again.
+// Makes every write from the n-th on fail, for every n, and checks the database: it has every batch whose commit
+// succeeded, no part of another, is intact, and can be written again.
 static void test_every_write_fails_once(void **state) {
   (void)state;
   install_failing_vfs();
@@ -553,14 +555,14 @@ static void test_every_write_fails_once(void **state) {
     assert_string_equal((const char *)sqlite3_column_text(q, 0), "ok");
     sqlite3_finalize(q);
     double runs = ask(store, "SELECT COUNT(*) FROM v_run"), episodes = ask(store, "SELECT COUNT(*) FROM v_episode");
-    // A commit that reported failure may still have reached the disk (its last sync failed): never fewer, at most the
-    // one more.
+    // A commit that reported failure may still have reached the disk (its last sync failed), so there may be one batch
+    // more.
     if (committed < 0) assert_true(runs <= 1 && episodes == 0);
     if (committed >= 0) assert_true(runs == 1 && episodes >= committed && episodes <= committed + 1);
     assert_true(ask(store, "SELECT COUNT(*) FROM op") == 4 * episodes);
     assert_true(ask(store, "SELECT COUNT(*) FROM assignment") == 2 * episodes);
     if (runs == 1) assert_true(ask(store, "SELECT COUNT(*) FROM node") == 3);
-    assert_ok(add_run(store, &run)); // and it goes on
+    assert_ok(add_run(store, &run)); // and it can be written again
     tfc_store_close(store);
   }
   assert_true(rounds > 20);
@@ -597,7 +599,7 @@ static void test_a_killed_writer(void **state) {
   tfc_store_close(store);
 }
 
-// A writer that is killed when a part of its transaction is in the file already: a reader gets what was committed.
+// A writer is killed when a part of its transaction is already in the file: a reader gets what was committed before.
 static void test_a_reader_after_a_kill(void **state) {
   (void)state;
   for (int locked_out = 0; locked_out < 2; locked_out++) {
@@ -621,7 +623,7 @@ static void test_a_reader_after_a_kill(void **state) {
     assert_true(WIFSIGNALED(status));
     struct tfc_store *store = NULL;
     struct tfc_store_options reading = {0};
-    if (locked_out) { // who may not write is told what to do
+    if (locked_out) { // a user without write permission is told what to do
       chmod(path, 0444), chmod(folder, 0555);
       fflush(NULL);
       child = fork();
@@ -644,7 +646,7 @@ static void test_a_reader_after_a_kill(void **state) {
   }
 }
 
-// What lies where a lock file should is not followed, not cut off, and not waited for.
+// A link, a file or a pipe in the place of the lock file is not followed, not truncated, and not waited for.
 static void test_lock_files(void **state) {
   (void)state;
   char lock_path[160], precious[160], text[64] = "";
@@ -682,7 +684,7 @@ static void test_lock_files(void **state) {
   assert_false(tfc_lock_held(lock_path));
   unlink(lock_path);
   unlink(precious);
-  char *usual = NULL; // in a folder that nobody else can put a link into
+  char *usual = NULL; // in a folder where nobody else can create a link
   assert_ok(tfc_lock_path("tfc-lock-test", &usual));
   *strrchr(usual, '/') = 0;
   assert_int_equal(lstat(usual, &st), 0);
@@ -690,13 +692,13 @@ static void test_lock_files(void **state) {
   free(usual);
 }
 
-// Opening a pipe waits for whoever writes to it, which may be nobody.
+// Opening a pipe for reading would wait for a writer, and there may be none.
 static void test_a_pipe_is_no_database(void **state) {
   (void)state;
   struct tfc_store *store = NULL;
   unlink(path);
   assert_int_equal(mkfifo(path, 0600), 0);
-  alarm(30); // what waits ends the suite
+  alarm(30); // ends the suite if something waits
   assert_fails(tfc_store_open(path, &(struct tfc_store_options){.write = false}, &store), TFC_INVALID_ARGUMENT,
                "not a regular file");
   assert_fails(tfc_store_open(path, &(struct tfc_store_options){.write = true, .purpose = "a test"}, &store),
