@@ -74,7 +74,7 @@ static inline tfc_status write_by_hand(const char *file, const char *label) {
                                                                    .transfers = 3,
                                                                    .transfer_bytes = 7000},
                                      devices, 5, &key));
-  for (uint32_t step = 0; step < 2; step++) { // in the second one e takes 4 us longer
+  for (uint32_t step = 0; step < 2; step++) { // in the second step e takes 4 us longer
     int64_t more = 4 * step;
     struct tfc_store_step timed = {.step = step,
                                    .phase = "final",

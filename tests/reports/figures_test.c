@@ -1,6 +1,6 @@
-// The figures of reports, on the page and on the terminal, against numbers that are known from how the run was made or
-// asked of the views in another way: which of two is faster and by how much, gaps, medians of odd and even numbers of
-// steps, causes of idle time, two runs side by side.
+// The figures of reports, on the page and on the terminal, against numbers that are known from how the run was made, or
+// come from other queries of the views: which of two is faster and by how much, gaps, medians of odd and even numbers
+// of steps, causes of idle time, two runs compared.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static void test_rivals(void **state) {
     char expected[64], line_start[64];
     char *row = part(page.data, rivals[i].row, "</tr>");
     const double ratio = rivals[i].us / sample.answer_us;
-    assert_true(fabs(ratio - 1) > 0.02); // or neither word says anything
+    assert_true(fabs(ratio - 1) > 0.02); // so far apart that the test of "faster" and "slower" means something
     faster |= ratio > 1, slower |= ratio < 1;
     snprintf(expected, sizeof expected, "<td class=\"n\">%.2f× %s</td>", ratio > 1 ? ratio : 1 / ratio,
              ratio > 1 ? "faster" : "slower");

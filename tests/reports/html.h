@@ -1,5 +1,5 @@
-// Pages, looked at as a browser would: tags are closed where they should be, rows of a table have as many cells as its
-// head, and what stands in a table.
+// Reads pages as a browser does: checks that tags are closed correctly and that the rows of a table have as many cells
+// as its head, and finds the text of tables.
 #ifndef TFC_TESTS_REPORTS_HTML_H
 #define TFC_TESTS_REPORTS_HTML_H
 
@@ -53,7 +53,7 @@ static inline void html_check(const char *html) {
   if (depth) fail_msg("<%s> is not closed", open[depth - 1]);
 }
 
-// What stands behind `from` up to `to`, without tags; "|" between cells, a line for each row or paragraph.
+// The text between `from` and `to`, without tags; "|" between cells, a line for each row or paragraph.
 static inline char *html_text(const char *html, const char *from, const char *to) {
   struct tfc_text t = {0};
   const char *p = strstr(html, from);

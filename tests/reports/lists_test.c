@@ -69,7 +69,7 @@ static void test_nodes_by_hand(void **state) {
   static const struct {
     const char *name;
     double median, q1, q3, slack;
-  } expected[] = {{"net/b", 300, 300, 300, 0}, // by time
+  } expected[] = {{"net/b", 300, 300, 300, 0}, // sorted by time
                   {"net/e", 120, 119, 121, 0},
                   {"net/a", 100, 100, 100, 0},
                   {"net/c", 100, 100, 100, 400 - 20 - 255}, // d starts at 400, and its transfer takes 20
@@ -226,7 +226,7 @@ static void test_critical_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// Times of a model are called simulated; where nothing was recorded, that is said.
+// Times of a model are called simulated; missing data is said to be missing.
 static void test_simulated(void **state) {
   (void)state;
   char file[128];
@@ -248,7 +248,7 @@ static void test_simulated(void **state) {
   tfc_store_close(db);
 }
 
-// Without edges an operation waits for what arrived last.
+// Without recorded edges an operation is taken to wait for the tensor that arrived last.
 static void test_without_edges(void **state) {
   (void)state;
   char file[128];
@@ -301,7 +301,7 @@ static void test_gaps_by_hand(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// The devices of this run do one operation at a time: what is not work is a gap.
+// The devices of this run do one operation at a time, so all time without an operation is a gap.
 static void test_gaps_of_a_run(void **state) {
   (void)state;
   struct tfc_report_lists lists;
@@ -392,7 +392,7 @@ static void test_memory_by_hand(void **state) {
   tfc_store_close(db);
 }
 
-// At the moment that is named, counted again; and at no start of an operation is there more.
+// Counts the live bytes again at the moment that is named as the peak; at no start of an operation are there more.
 static void test_memory_of_a_run(void **state) {
   (void)state;
   static const char at[] =
@@ -497,7 +497,7 @@ static void test_compare(void **state) {
   free(tags);
   tfc_file_unmap(&page);
   tfc_report_lists_deinit(&lists);
-  // The same run again: nothing moved, every difference is noise.
+  // A run compared with itself: no node moved, every difference is noise.
   assert_ok(tfc_report_compare(db, (const int64_t[]){1, 3}, 2, &lists));
   assert_true(tfc_str_is(tfc_table_text(&lists.tables[0], 1, "verdict"), "noise"));
   assert_int_equal(lists.tables[2].row_count, 0);
@@ -550,7 +550,7 @@ static void test_summary(void **state) {
   }
   assert_near(5000,
               ask(db, "SELECT SUM(bytes) FROM v_transfer WHERE step = 0 AND source = 'cpu:0' AND target = 'cpu:1'"));
-  assert_said(&text, "66.4 %   400.0 us  MatMul"); // 800 of 1204 us in two steps
+  assert_said(&text, "66.4 %   400.0 us  MatMul"); // 800 of 1204 us, in two steps together
   assert_said(&text, "at the run's best rates");
   assert_said(&text, "100.0 us of   300.0 us  net/b");
   assert_said(&text, "28.0 us of   118.0 us  net/e"); // the fastest time seen: 90
@@ -563,7 +563,7 @@ static void test_summary(void **state) {
   tfc_text_deinit(&text);
 }
 
-// Quotes, commas and lines' ends in cells.
+// Cells that contain quotes, commas and ends of lines.
 static void test_csv(void **state) {
   (void)state;
   struct tfc_table t = {0};

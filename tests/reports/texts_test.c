@@ -1,5 +1,5 @@
-// What is read on a terminal, as a whole: of runs whose every number was chosen by hand, so that each line here was
-// worked out from tests/reports/by_hand.h and the changes below.
+// Complete terminal texts of runs whose every number was chosen by hand: each expected line was worked out from
+// tests/reports/by_hand.h and the changes below.
 #include "tests/common/test.h"
 
 #include <sqlite3.h>
@@ -58,7 +58,7 @@ static int set_up(void **state) {
          " (1, 290), (2, 300)) n");
   change("INSERT INTO step SELECT 1, 20 + n.column1, 'one by one', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 500),"
          " (1, 520), (2, 700), (3, 510)) n");
-  // The third: virtual devices of one GPU; its graph has a long name; it was killed.
+  // The third run: virtual devices of one GPU, a graph with a long name; it was killed.
   change("UPDATE device SET memory_space = 5, math = 'TF32' WHERE run_id = 3");
   change("UPDATE run SET state = 'running', objective = 'throughput', bound_us = 480, bound_name = 'work',"
          " graph = 'models/of/a/house/with_a_name_of_more_than_26.pb' WHERE run_id = 3");
@@ -414,7 +414,7 @@ static void page(void **state) {
             "candidates measured|2\n"
             "cost of tracing|1.25 % of a step\n"
             "seed|1\n");
-  // Bars: of the slowest row (1.2 ms), of a device. Odd is what was not measured, and what is not right.
+  // Bars are relative to the slowest row (1.2 ms), or to a device. Rows without a good measurement are marked odd.
   static const char *const bars[] = {"width:37.5%",  "width:50.0%", "width:75.0%",
                                      "width:100.0%", "width:74.8%", "width:36.5%"};
   for (size_t k = 0; k < sizeof bars / sizeof *bars; k++)

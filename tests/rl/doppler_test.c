@@ -1,11 +1,11 @@
-// DOPPLER's parts against a second, plain implementation: the teacher is a list scheduler, states of devices follow
-// from the schedule so far, derivatives of drawn selections are those of their probability, the network is its
-// formulas.
+// DOPPLER's parts against a second, plain implementation: the teacher is a list scheduler, the states of devices follow
+// from the schedule so far, the derivatives of drawn selections are those of their probability, the network computes
+// the paper's formulas.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
-// The library has them too.
+// Sizes that the library has too.
 #define tfc_algo_doppler own_algo_doppler
 #include "rl/doppler.c"
 #include "tests/placer/instances.h"
@@ -106,7 +106,7 @@ static double start_on(const struct doppler *d, const struct plain_schedule *s, 
   return start;
 }
 
-// Plays the episode in `d` again by the plain rules and compares all that it left behind.
+// Repeats the episode in `d` by the plain rules and compares everything that the episode stored.
 static void replay(const struct rig *r, bool taught) {
   const struct doppler *d = &r->d;
   const struct tfc_problem *p = d->r.problem;
@@ -137,7 +137,8 @@ static void replay(const struct rig *r, bool taught) {
       plain_equal((double)state[3], there[e], 1e-4, "there");
       plain_equal((double)state[4], log1p((s.committed[e] - least) / d->average) / 5, 1e-4, "committed");
     }
-    if (taught) { // the longest path of those whose producers are placed; the first by precedence of equals
+    if (taught) { // of the units whose producers are placed, the one with the longest path; of equals the first in the
+                  // scene's order
       for (uint32_t v = 0; v < d->units; v++) {
         bool ready = !s.placed[v] && v != u;
         for (uint32_t net = 0; net < p->net_count; net++)
@@ -219,7 +220,7 @@ static void episodes(void **state) {
   }
 }
 
-// Drawn selections and devices come as often as their probabilities say.
+// The frequencies of drawn selections and devices agree with their probabilities.
 static void draws(void **state) {
   (void)state;
   struct rig r;
@@ -241,7 +242,7 @@ static void draws(void **state) {
     device[r.d.r.samples[0].device[order[0]]] += 1.0 / rounds;
   }
   for (uint32_t u = 0; u < r.d.units; u++) assert_true(fabs(first[u] - expected[u] / total) < 0.04);
-  // Nothing is placed then: a unit sees the same on each device, and there is one kind.
+  // Nothing is placed at first, so a unit has the same features on each device, and all devices are of one kind.
   describe(&r.d, order[0]);
   log_softmax(&r.d, order[0], log_p);
   double sum = 0;
@@ -274,7 +275,7 @@ static void forward(const struct doppler *d, const struct plain_network *n, doub
         for (uint32_t k = p->net_first[net]; k < p->net_first[net + 1]; k++)
           for (int i = 0; i < 16; i++) {
             if (p->net_unit[k] == u) x[16 + i] += h[producer(p, net)][i] / in;
-            // against the edge: what the reader says to its producer is shared among all that read from there
+            // backwards along the edge: the sum over the readers of a producer is divided by their number
             if (producer(p, net) == u) x[32 + i] += h[p->net_unit[k]][i] / out;
           }
       plain_dense(n, round ? "messages1" : "messages0", round ? "messages1/bias" : "messages0/bias", x, next[u]);
@@ -345,7 +346,7 @@ static void network(void **state) {
       for (uint32_t e = 0; e < r.d.devices; e++)
         if (tfc_problem_allows(r.d.r.problem, u, e)) plain_equal((double)got[e], log_p[e], 1e-3, "log p");
     }
-    // What was good becomes likelier, what was bad less likely.
+    // Choices with a positive advantage become likelier, those with a negative one less likely.
     const double advantage = seed % 2 ? 1.5 : -0.5;
     const size_t cells = (size_t)r.d.units * r.d.devices;
     weight = calloc(cells, sizeof *weight), selection = calloc(r.d.units, sizeof *selection);

@@ -1,5 +1,5 @@
-// What policies see, computed again by a plain implementation: gates, kinds and orders of a scene; and of a rollout,
-// for every choice, where a unit may go, all features of each device, scores, and the schedule that they follow from.
+// The inputs of policies, computed again by a plain implementation. Of a scene: gates, kinds and orders. Of a rollout,
+// for every choice: the devices that a unit may go to, all features of each, scores, and the schedule that gives them.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static bool consumes(const struct tfc_problem *p, uint32_t n, uint32_t producer_
   return false;
 }
 
-// The next problem whose operations all take some time (of those that take none, any order is as good).
+// The next random problem in which every operation takes time (operations of no duration have no determined order).
 static struct instance next_instance(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich) {
   for (;;) {
     struct instance i = random_instance(r, nodes, devices, rich, TFC_OBJECTIVE_STEP);
@@ -84,7 +84,8 @@ static char *looks(const struct tfc_problem *p, uint32_t u) {
   free(devices);
   return text;
 }
-// What a kind is made of: what a unit holds, and the tensors that it reads and makes, with who is at their other ends.
+// What makes units of the same kind: their operations, the tensors that they read and make, and the units at the other
+// ends of those.
 static char *kind_text(const struct tfc_problem *p, uint32_t u) {
   char *in[256], *out[256], *readers[64];
   uint32_t ins = 0, outs = 0;
@@ -185,8 +186,7 @@ static uint32_t check_scene(const struct tfc_problem *p) { // how many pairs are
       if (p->remaining[m] > p->remaining[n] || (p->remaining[m] == p->remaining[n] && level[m] < level[n]))
         assert_true(place[m] < place[n]);
   }
-  for (uint32_t k = 0; k + 1 < p->device_count;
-       k++) { // fast devices first, then those with room, then well linked ones
+  for (uint32_t k = 0; k + 1 < p->device_count; k++) { // devices by speed, then by memory, then by links
     double key[2][4] = {{0}};
     for (int side = 0; side < 2; side++) {
       const uint32_t d = v->device[k + (uint32_t)side];
@@ -250,7 +250,7 @@ static void watch(void *user, const struct tfc_choice *c) {
 struct gap {
   double begin, end;
 };
-struct plain { // what is placed
+struct plain { // the state after the units that are placed
   const struct tfc_problem *p;
   const struct tfc_scene *v;
   uint32_t device[NODES], last, last_of_kind[NODES]; // by unit, by kind; TFC_NONE
@@ -334,7 +334,7 @@ static uint32_t where(const struct plain *x, uint32_t u, bool *may) {
     if ((double)p->limit[d] - (double)x->memory[d] > room)
       room = (double)p->limit[d] - (double)x->memory[d], roomiest = d;
     fine = x->memory[d] + p->unit_memory[u] <= p->limit[d];
-    for (uint32_t j = 0; j < k; j++) // the first of several unused ones that are alike
+    for (uint32_t j = 0; j < k; j++) // of several equal devices that are unused, only the first may be chosen
       if (!x->v->has_pins && !x->units[d] && !x->units[x->v->device[j]] && p->twin[x->v->device[j]] == p->twin[d])
         fine = false;
     for (uint32_t net = 0; net < p->net_count; net++) {
@@ -501,7 +501,7 @@ static void rollouts(void **state) {
       schedule(&x, n, x.device[u]);
     }
     assert_int_equal(next, w.count);
-    bool broken = p->has_missing_links; // and so repaired
+    bool broken = p->has_missing_links; // such placements are repaired at the end
     for (uint32_t d = 0; d < p->device_count; d++) broken = broken || x.memory[d] > p->limit[d];
     for (uint32_t u = 0; u < p->unit_count && !broken; u++) assert_int_equal(device[u], x.device[u]);
     tfc_rollout_free(rollout);
@@ -512,7 +512,7 @@ static void rollouts(void **state) {
   assert_true(choices > 200);
 }
 
-// With a temperature, devices come as often as the softmax of their scores says.
+// With a temperature, the frequencies of devices agree with the softmax of their scores.
 static void draws(void **state) {
   (void)state;
   struct tfc_random r;
@@ -534,7 +534,7 @@ static void draws(void **state) {
     w.count = 0;
     tfc_rollout_run(rollout, weights, &(struct tfc_rollout_options){heat, &r, NULL, watch, &w}, device);
     assert_true(w.count > 0);
-    const struct seen *s = &w.choice[0]; // nothing was drawn before
+    const struct seen *s = &w.choice[0]; // the first choice, so that no earlier draw has influence
     double sum = 0;
     for (uint32_t d = 0; d < p->device_count; d++) sum += s->may[d] ? exp(s->score[d] / heat) : 0;
     for (uint32_t d = 0; d < p->device_count; d++)
@@ -547,7 +547,7 @@ static void draws(void **state) {
     likely += expected[d] > 0.1;
   }
   assert_true(likely > 1);
-  // Without weights, devices are as good as each other.
+  // With all weights 0, all devices have the same score.
   double evenly[DEVICES] = {0};
   uint32_t unit = TFC_NONE;
   for (uint32_t k = 0; k < p->node_count && unit == TFC_NONE; k++) {

@@ -1,10 +1,10 @@
-// HDP's parts against a second, plain implementation: what the placer sees of groups, the sequence-to-sequence network
-// with attention, its draws, and which way an update moves each weight.
+// HDP's parts against a second, plain implementation: the features of groups, the sequence-to-sequence network with
+// attention, its random choices, and the sign of each weight's update.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
-// The library has them too.
+// Sizes that the library has too.
 #define tfc_algo_hdp own_algo_hdp
 #define tfc_algo_hdp_random own_algo_hdp_random
 #include "rl/hdp.c"
@@ -60,7 +60,7 @@ static void lstm(const struct plain_network *n, const char *name, const char *bi
   }
 }
 
-// Of sample i: choices by `noise`, or (forced) those of `choice`; returns the sum of weight * log p.
+// Sample i: makes the choices by `noise`, or takes (forced) those of `choice`. Returns the sum of weight * log p.
 static double decode_plainly(const struct hdp *l, const struct plain_network *n, uint32_t i, const float *noise,
                              uint32_t *choice, const float *weight) {
   double embedded[32][32], encoded[32][32], keys[32][32], h[32] = {0}, c[32] = {0}, before[DEVICES] = {0}, sum = 0;
@@ -152,14 +152,14 @@ static void draws_and_learns(void **state) {
         assert_int_equal(l->choice[i * 32 + g], choice[g]);
         t.choice[i][g] = choice[g];
       }
-      for (uint32_t u = 0; u < l->units; u++) { // the group's device, or the next one that may have it
+      for (uint32_t u = 0; u < l->units; u++) { // the group's device, or the next one on which the unit may run
         const uint32_t wanted = choice[l->groups[i * l->units + u]];
         uint32_t d = wanted;
         while (!tfc_problem_allows(l->r.problem, u, d)) d = d + 1 == l->devices ? 0 : d + 1;
         assert_int_equal(l->r.samples[i].device[u], d);
       }
     }
-    // Three of the samples were evaluated: the advantage of each is what its reward is above the mean before.
+    // Three of the samples were evaluated: the advantage of each is its reward minus the mean of the rewards before it.
     static const double cost[] = {0.25, 1, 0.49};
     memcpy(l->r.cost, cost, sizeof cost);
     l->baseline = -0.6;
@@ -190,8 +190,8 @@ static void draws_and_learns(void **state) {
   }
 }
 
-// Groups come as often as the grouper says; the noise is Gumbel's, whose mean is Euler's constant and whose variance is
-// pi squared over 6.
+// The frequencies of groups agree with the grouper's probabilities. The noise has Gumbel's distribution, with Euler's
+// constant as its mean and a variance of pi squared over 6.
 static void how_often(void **state) {
   (void)state;
   struct rig r;
@@ -215,7 +215,7 @@ static void how_often(void **state) {
   rig_free(&r);
 }
 
-// What the placer sees of groups.
+// The features of groups that the placer gets.
 static void what_it_sees(void **state) {
   (void)state;
   struct rig r;

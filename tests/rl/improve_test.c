@@ -1,5 +1,5 @@
-// The policy inside local search: which units each way frees, how arms are pulled and credited, and that what comes out
-// is no worse than what went in and is what the simulator says.
+// The policy inside local search: which units each kind of move frees, how the bandit's arms are chosen and credited,
+// and that the result is not worse than the start and has the value that the simulator gives.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static bool beside(const struct tfc_problem *p, uint32_t u, uint32_t v) {
     bool a = from == u, b = from == v;
     for (uint32_t k = p->net_first[net]; k < p->net_first[net + 1]; k++)
       a |= p->net_unit[k] == u, b |= p->net_unit[k] == v;
-    if (a && b) return true; // one makes it and the other reads it, or both read it
+    if (a && b) return true; // one unit makes the tensor and the other reads it, or both read it
   }
   return false;
 }
@@ -64,7 +64,7 @@ static void ways(void **state) {
     full[way] += r.m.count == wanted;
     uint32_t free_units = 0;
     for (uint32_t u = 0; u < p->unit_count; u++) free_units += !r.m.kept[u];
-    assert_int_equal(free_units, r.m.count); // what was free before is kept again
+    assert_int_equal(free_units, r.m.count); // units of the move before are not free any more
     const uint32_t first = r.m.freed[0];
     for (uint32_t i = 0; i < r.m.count; i++) {
       const uint32_t u = r.m.freed[i];
@@ -76,7 +76,7 @@ static void ways(void **state) {
       for (uint32_t k = 0; k < i; k++) near = near || beside(p, u, r.m.freed[k]);
       assert_true(near);
     }
-    if (way == 2 && r.m.count > 1) { // the next ones of the order that are there
+    if (way == 2 && r.m.count > 1) { // the next units in the order
       for (uint32_t at = (position[first] + 1) % p->unit_count, i = 1; i < r.m.count; at = (at + 1) % p->unit_count)
         if (device[r.m.by_order[at]] == device[first]) assert_int_equal(r.m.freed[i++], r.m.by_order[at]);
     }
@@ -100,7 +100,7 @@ static void arms(void **state) {
   assert_true(fabs(arm[0].gained - 1.48) < 1e-12 && fabs(arm[0].pulls - 2.96) < 1e-12);
   for (int i = 0; i < WAYS; i++)
     assert_true(fabs(r.m.way[i].gained - 1e-3) < 1e-12 && fabs(r.m.way[i].pulls - 1) < 1e-12);
-  // Weights are drawn around those of a head, by a twentieth to a half of how far the policy spreads.
+  // Weights are drawn around those of a head, with a deviation of a twentieth to a half of the policy's.
   double least = INFINITY, most = 0;
   for (int k = 0; k < 200; k++) {
     float weights[TFC_WEIGHTS];

@@ -1,4 +1,4 @@
-// What `rl` learns where placements are measured: on a machine whose truth differs from its description (one device is
+// `rl` with measured placements: on a machine whose truth differs from its description (one device is
 // slower than it says, and readings are noisy), the answer is better than what the simulator alone leads to.
 #include "tests/rl/shared.h"
 
@@ -33,7 +33,7 @@ static tfc_status evaluate(struct tfc_evaluator *self, const struct tfc_solution
     results[i].value = (int64_t)(true_value(h, candidates[i].device) * noise * drift);
     if (rules->reference)
       results[i].ratio = (double)results[i].value / (true_value(h, rules->reference->device) * drift);
-    if (++h->measured % 11 == 0) { // now and then a worker dies
+    if (++h->measured % 11 == 0) { // every eleventh measurement fails, as if a worker had died
       results[i].state = TFC_RESULT_FAILED, results[i].value = TFC_TIME_MAX, results[i].ratio = NAN;
       h->fails++;
     }

@@ -1,10 +1,10 @@
-// Placeto's parts against a second, plain implementation: what it sees of groups, its network, rewards of a sweep, and
-// which way an update moves each weight.
+// Placeto's parts against a second, plain implementation: the features of groups, its network, the rewards of a sweep,
+// and the sign of each weight's update.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
-// The library has them too.
+// Sizes that the library has too.
 #define tfc_algo_placeto own_algo_placeto
 #define tfc_algo_placeto_random own_algo_placeto_random
 #include "rl/placeto.c"
@@ -136,7 +136,7 @@ static void what_it_sees(void **state) {
   }
 }
 
-// An eighth of the evaluations, but no more than 25 and no less than 8: of a chain, which can be cut anywhere.
+// The number of groups is an eighth of the evaluations, but 8 to 25. (A chain, so that it can be divided anywhere.)
 static void number_of_groups(void **state) {
   (void)state;
   static const uint64_t evaluations[] = {8, 80, 160, 2000}, most[] = {8, 10, 20, 25};
@@ -251,7 +251,8 @@ static double cost_of(struct rig *r, const uint32_t *device) {
   return (double)v.value / (double)p->total_fastest;
 }
 
-// Two sweeps: what each step earned, by the simulator; the first has no baseline, the second has the first's.
+// Two sweeps: the reward of each step, by the simulator. The first sweep has no baseline, the second has the first's
+// rewards.
 static void sweeps(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -276,7 +277,7 @@ static void sweeps(void **state) {
       assert_ok(sweep(&r.l, number, share, &cost));
       uint32_t moves = 0;
       for (uint32_t g = 0; g < n; g++) chosen[g] = r.l.device[g], moves += chosen[g] != before[g];
-      assert_int_equal(r.l.r.used - used, moves); // staying is known
+      assert_int_equal(r.l.r.used - used, moves); // a step that keeps the device needs no evaluation
       moved += moves;
       for (uint32_t step = 0; step < n; step++) {
         const uint32_t v = r.l.order[step];
@@ -309,7 +310,7 @@ static void sweeps(void **state) {
   }
 }
 
-// Choices come as often as the network says.
+// The frequencies of choices agree with the network's probabilities.
 static void choices(void **state) {
   (void)state;
   struct rig r;

@@ -1,5 +1,5 @@
-// Networks of the rivals computed again, in doubles and by the plain formulas: what the runtime says about a state, and
-// which way an update moves each weight (by differences), have to be the same.
+// The rivals' networks computed again, in doubles and by the plain formulas. The runtime's output for a state has to be
+// the same, and so has the sign of each weight's update (by finite differences).
 #ifndef TFC_TESTS_RL_PLAIN_NETWORK_H
 #define TFC_TESTS_RL_PLAIN_NETWORK_H
 
@@ -67,7 +67,7 @@ static inline void plain_equal(double x, double y, double tolerance, const char 
 }
 
 // The first update of Adam moves each weight by `rate` against the sign of its derivative of `loss` (whose size has to
-// be well above Adam's epsilon). `before` as it was, the network after one update.
+// be well above Adam's epsilon). `before` has the weights before the update, the network those after it.
 static inline void plain_first_update(struct plain_network *before, const struct tfc_rival_network *n, double rate,
                                       double (*loss)(const struct plain_network *p, const void *user),
                                       const void *user) {
@@ -86,7 +86,7 @@ static inline void plain_first_update(struct plain_network *before, const struct
       const double down = loss(before, user), slope = (up - down) / (2 * h);
       w->value[k] = x;
       norm += slope * slope;
-      if (fabs(slope) < 3e-4) continue; // lost in floats
+      if (fabs(slope) < 3e-4) continue; // too small to be seen in float32
       const double wanted = x - (slope > 0 ? rate : -rate);
       if (!(fabs(after.weight[i].value[k] - wanted) < 0.02 * rate))
         fail_msg("%s[%d]: slope %g, moved by %g", w->name, (int)k, slope, after.weight[i].value[k] - x);

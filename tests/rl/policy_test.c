@@ -1,4 +1,4 @@
-// Policies as files, what is learned on top, and training.
+// Policies as files, what a run learns in addition, and training.
 #include "tests/rl/shared.h"
 
 #include <unistd.h>
@@ -62,7 +62,7 @@ static void refuses_what_is_wrong(void **state) {
   tfc_text_deinit(&t);
 }
 
-// The shipped policy fits this tfc, and has seen nothing of the family that it is compared on.
+// The shipped policy can be loaded by this version, and was not trained on the family that it is compared on.
 static void shipped_policy(void **state) {
   (void)state;
   struct tfc_policy *p = NULL;
@@ -77,7 +77,7 @@ static void shipped_policy(void **state) {
   tfc_policy_free(p);
 }
 
-// So has the one that is compared on recurrent graphs.
+// The same for the policy that is compared on recurrent graphs.
 static void held_out_policy(void **state) {
   (void)state;
   static const char *const family[] = {"rnnlm", "rnnlm_large", "lstm_grid", "generated:recurrent"};
@@ -105,7 +105,7 @@ static void keeps_what_was_learned(void **state) {
   assert_int_equal(learned->head_count, p->head_count + 4);
   assert_memory_equal(learned->head[0], t->elite[0].weights, sizeof *learned->head);
   assert_memory_equal(learned->head[4], p->head[0], sizeof *p->head);
-  // One rollout of it is as good as all that led there.
+  // One rollout of the saved policy is as good as the run that learned it.
   const int64_t best = t->elite[0].score.value;
   tfc_tuner_free(t);
   assert_ok(tfc_tuner_create(g.problem, learned, 1, 1, &t));
@@ -116,8 +116,8 @@ static void keeps_what_was_learned(void **state) {
   grid_free(&g);
 }
 
-// Tuning on one problem makes its rollouts better, for every seed, and by more than luck: the best of 20 random heads
-// is what it begins with.
+// Tuning on one problem makes its rollouts better, for every seed, also compared with the best of 20 random
+// heads, with which it begins.
 static void tuning_learns(void **state) {
   (void)state;
   struct grid g = {0};
@@ -152,8 +152,8 @@ static void say(void *user, const char *line) {
   if (++s->lines == 2 && s->cancel) atomic_store(s->cancel, true);
 }
 
-// What was trained on grids is better than untrained weights on a grid that it never saw; and training that was
-// interrupted and went on comes to the same.
+// A policy that was trained on grids is better than untrained weights on a new grid. Training that was interrupted and
+// resumed gives the same policy.
 static void training_transfers_and_goes_on(void **state) {
   (void)state;
   struct grid lesson[3] = {0}, unseen = {0};

@@ -1,6 +1,6 @@
-// The rivals of the literature: what they propose is legal on problems with every field of the formats, follows from
-// the seed, keeps to the evaluations, and is better than random placements at equal evaluations where a policy can
-// learn.
+// The policies of the literature: their placements are legal on problems with every field of the formats, the same seed
+// gives the same ones, they make no more evaluations than allowed, and they beat random placements at equal evaluations
+// on problems where a policy can learn.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int64_t run(const struct tfc_problem *p, const struct tfc_algo *algo, uin
   struct tfc_budget budget = {.evaluations = evaluations, .seed = seed, .threads = 1};
   *out_used = 0;
   tfc_status s = algo->propose(p, evaluator, &budget, out, out_used);
-  if (s) { // nothing that could run was found: said, with its name
+  if (s) { // no legal placement was found: the error has the algorithm's name
     assert_int_equal(tfc_status_code(s), TFC_FAILED_PRECONDITION);
     assert_non_null(strstr(tfc_status_message(s), algo->name));
     tfc_status_free(s);
@@ -62,7 +62,7 @@ static void legal_and_repeatable(void **state) {
   }
 }
 
-// Layers of cells over time, a heavy hand-over between neighbours.
+// Layers of cells over time, with large tensors between neighbours.
 static void make_grid(const char *bandwidth, struct instance *out) {
   enum { layers = 4, steps = 12 };
   char text[256];
@@ -89,7 +89,7 @@ static void make_grid(const char *bandwidth, struct instance *out) {
   assert_ok(tfc_problem_create(out->graph, out->machine, TFC_OBJECTIVE_STEP, &out->problem));
 }
 
-// An evaluator that remembers what it said.
+// An evaluator that records its results.
 struct recorder {
   struct tfc_evaluator base;
   struct tfc_evaluator *inner;
@@ -114,14 +114,13 @@ static double mean(const double *values, uint32_t count) {
   return sum;
 }
 
-// What a policy proposes at last is better than what it proposes at first, where what is near each other has to stay
-// together.
+// The last proposals of a policy are better than its first ones, on a problem where neighbours belong on one device.
 static void learn(void **state) {
   (void)state;
   struct instance i = {0};
   for (int k = 0; k < rival_count; k++) {
     double first = 0, last = 0;
-    // DOPPLER imitates its teacher first, which knows as much as that.
+    // DOPPLER first imitates its teacher, which is already that good.
     make_grid(rivals[k] == &tfc_algo_doppler ? "4GB/s" : "500MB/s", &i);
     for (uint64_t seed = 1; seed <= 2; seed++) {
       struct tfc_budget budget = {.evaluations = 800, .seed = seed, .threads = 1};

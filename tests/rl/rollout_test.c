@@ -1,4 +1,5 @@
-// Rollouts: features of small graphs by hand, what must not change them, and that they keep every constraint.
+// Rollouts: features of small graphs by hand; changes of a problem that must not change them; and that they keep every
+// constraint.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -60,7 +61,7 @@ static void features_by_hand(void **state) {
   assert_ok(tfc_rollout_create(scene, &rollout));
   const struct tfc_rollout_options o = {.watch = watch, .user = &seen};
   assert_true(tfc_rollout_run(rollout, weights, &o, device));
-  // a has one place only: the devices are alike and empty. Then b (its path is longer), c and d.
+  // a may only go to device 0, since the devices are equal and empty. Then b (its path is longer), c and d.
   assert_int_equal(seen.count, 3);
   assert_int_equal(seen.unit[0], 1);
   assert_int_equal(seen.unit[1], 2);
@@ -141,7 +142,7 @@ static void names_and_order_change_nothing(void **state) {
   const int64_t best = best_of(&a, 120, 1);
   assert_int_equal(best, best_of(&b, 120, 1));
   assert_int_equal(best, best_of(&c, 120, 1));
-  assert_int_equal(best, best_of(&a, 120, 4)); // nor do threads
+  assert_int_equal(best, best_of(&a, 120, 4)); // the number of threads changes nothing either
   grid_free(&a), grid_free(&b), grid_free(&c);
 }
 
@@ -177,7 +178,7 @@ static void keeps_constraints(void **state) {
       if (!p->has_missing_links || fine) assert_true(v.legal);
       if (fine && !p->has_live) assert_true(v.feasible);
       if (p->has_limits && !p->has_live) limited++, fits += fine;
-      // What is kept stays.
+      // Units that are to be kept stay where they are.
       memcpy(before, device, sizeof *device * p->unit_count);
       for (uint32_t u = 0; u < p->unit_count; u++) kept[u] = u % 3 != 0;
       o.kept = kept;
@@ -219,7 +220,7 @@ static int64_t run_algo(const struct grid *g, const struct tfc_algo *algo, const
   return v.value;
 }
 
-// Every algorithm spends what it is given and no more, and the same seed gives the same answer.
+// Every algorithm makes as many evaluations as it is given, and the same seed gives the same answer.
 static void algorithms(void **state) {
   (void)state;
   struct grid g = {0};
@@ -245,7 +246,7 @@ static void algorithms(void **state) {
   grid_free(&g);
 }
 
-// With a policy `auto` asks it; what it answers does not depend on threads, and a budget is kept.
+// `auto` uses a policy if there is one; the answer does not depend on the number of threads, and budgets are kept.
 static void searches_ask_it(void **state) {
   (void)state;
   struct grid g = {0};

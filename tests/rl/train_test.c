@@ -1,5 +1,5 @@
-// Stages of training by themselves: how it begins, a generation, what is saved and which heads are chosen, against
-// plain implementations.
+// Each stage of training by itself, against plain implementations: the start, a generation, saving, and the choice of
+// heads.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static void rig_make(struct rig *r, uint32_t count) {
   *r = (struct rig){0};
   for (uint32_t i = 0; i < count; i++) {
     grid_make(2 + i % 3, 3 + i, 0, FOUR_ALIKE, "cell", 1, &r->grid[i]);
-    r->lessons[i] = (struct tfc_lesson){r->grid[i].problem, i / 2}; // two and two are of one source
+    r->lessons[i] = (struct tfc_lesson){r->grid[i].problem, i / 2}; // every two lessons are from one source
   }
   r->o = (struct tfc_train_options){.lessons = r->lessons, .lesson_count = count, .seed = 3, .threads = 1};
   r->t.o = &r->o;
@@ -86,7 +86,7 @@ static void generations(void **state) {
     run_generation(&g);
     r.t.generation++;
     assert_int_equal(g.count, LESSONS);
-    assert_memory_equal(g.weights[0], mean, sizeof mean); // the mean itself is one of them
+    assert_memory_equal(g.weights[0], mean, sizeof mean); // one of the samples is the mean itself
     for (uint32_t k = 1; k < POPULATION; k++)
       for (int i = 0; i < TFC_WEIGHTS; i++)
         spread += pow((double)((g.weights[k][i] - mean[i]) / wide[i]), 2) / ((POPULATION - 1.0) * TFC_WEIGHTS);
@@ -119,7 +119,7 @@ static void generations(void **state) {
   rig_free(&r);
 }
 
-// One after the other, the candidate that gains most on lessons of other sources.
+// Chooses one head after the other: each time the candidate that gains most on lessons of other sources.
 static void chosen_heads(void **state) {
   (void)state;
   struct rig r;
@@ -138,7 +138,7 @@ static void chosen_heads(void **state) {
   }
   r.o.heads = HEADS;
   for (uint32_t i = 0; i < LESSONS; i++) {
-    r.t.best[i] = value[0][i]; // the best that was seen, of those that are there
+    r.t.best[i] = value[0][i]; // the best value that was seen
     for (uint32_t k = 1; k < CANDIDATES; k++) r.t.best[i] = fmin(r.t.best[i], value[k][i]);
     reached[i] = r.t.best[i] + 1;
   }
@@ -180,7 +180,7 @@ static void saved_state(void **state) {
   assert_true(file >= 0);
   close(file);
   rig_make(&r, 3), rig_make(&again, 3);
-  assert_ok(save(&r.t)); // nowhere
+  assert_ok(save(&r.t)); // without a file name nothing is saved
   r.o.state = path, again.o.state = path;
   r.t.generation = 7, r.t.pass = 1, r.t.lesson = 2, r.t.heads_of[0] = 4, r.t.heads_of[1] = 6;
   for (int i = 0; i < TFC_WEIGHTS; i++)

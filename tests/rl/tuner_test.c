@@ -1,5 +1,5 @@
-// The tuner with rewards that are known: what it keeps is what was best, sorted; what is ignored is not learned from;
-// weights move to where rewards are better. Algorithms return the best that they found.
+// The tuner with known rewards: it keeps the best samples, sorted; it does not learn from ignored ones; weights move to
+// where rewards are better. And algorithms return the best placement that they found.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ static int64_t far_off(const float *weights, const double *wanted) {
   return (int64_t)(1e9 * sum) + 1;
 }
 
-// Rewarded for being near certain weights, it comes nearer: a search that keeps the worst, or draws around nothing,
-// does not.
+// If rewards are larger near certain weights, the tuner moves towards these. A search that keeps the worst samples, or
+// draws around a fixed point, would not.
 static void learns_from_what_it_is_told(void **state) {
   (void)state;
   struct grid g = {0};
@@ -55,7 +55,7 @@ static void learns_from_what_it_is_told(void **state) {
     assert_int_equal(t->elite_count, TFC_TUNER_ELITE);
     print_message("seed %d: %.3f of the first distance\n", (int)seed, sqrt((double)best / (double)first));
     assert_true((double)best < 0.75 * (double)first); // square distances
-    // What did best is what is noted, and in front of the policy that has learned it.
+    // The best head is noted, and is the first of the learned policy.
     struct tfc_policy *learned = NULL;
     assert_ok(tfc_policy_learn(policy, t));
     assert_ok(tfc_policy_learned(policy, &learned));
@@ -67,7 +67,8 @@ static void learns_from_what_it_is_told(void **state) {
   grid_free(&g);
 }
 
-// Scores are those of the simulator; what the caller ignores is not kept and not counted; memory comes before time.
+// Scores are the simulator's. Samples that the caller ignores are neither kept nor counted. Placements that fit in
+// memory come before faster ones that do not.
 static void keeps_what_was_best(void **state) {
   (void)state;
   struct grid g = {0};
@@ -100,7 +101,8 @@ static void keeps_what_was_best(void **state) {
     assert_int_equal(t->elite[i].score.excess, 0);
     assert_int_equal(t->elite[i].score.value, fits[i]);
   }
-  for (uint32_t i = 0; i < 4; i++) assert_int_equal(t->elite[5 + i].score.excess, 7 + i); // the least above first
+  for (uint32_t i = 0; i < 4; i++)
+    assert_int_equal(t->elite[5 + i].score.excess, 7 + i); // those that exceed the limit least come first
   assert_int_equal(t->elite[9].score.value, TFC_TIME_MAX);
   tfc_simulator_free(sim);
   tfc_tuner_free(t);
@@ -161,8 +163,9 @@ static void the_best_is_returned(void **state) {
   }
 }
 
-// `rl` leaves part of its budget to placing parts of the best placement anew: that is better than the whole rollouts
-// before it, no worse than going on with those, something else than they find, and within the budget.
+// `rl` spends part of its budget on placing parts of the best placement anew. The result is better than that of the
+// complete rollouts before, not worse than that of more complete rollouts, different from theirs, and within the
+// budget.
 static void parts_are_placed_anew(void **state) {
   (void)state;
   struct tfc_random r;
@@ -198,8 +201,8 @@ static void parts_are_placed_anew(void **state) {
   instance_free(&i);
 }
 
-// Equal placements have no entropy; if each device is as often chosen as any other it is 1; what cannot run, and what
-// does not fit, is counted.
+// The entropy of equal placements is 0; if all devices are chosen equally often it is 1. Placements that cannot run, or
+// do not fit, are counted as invalid.
 static void says_how_its_samples_differ(void **state) {
   (void)state;
   struct tfc_random r;
