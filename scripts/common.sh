@@ -37,7 +37,7 @@ sqlite3|tests query the database from outside
 python3|tests check JSON documents from outside
 python3-numpy|arrays of the Python package
 python3-venv|installs the Python package as a user would
-libopenblas0|the name by which tfc's own packages ask for OpenBLAS
+libopenblas0|the name by which the packages of tfc ask for OpenBLAS
 '
 packages_all='
 clang|fuzzing
