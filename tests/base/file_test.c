@@ -1,4 +1,4 @@
-// Files that are not files, and what lies where a temporary file is about to be written.
+// Paths that are not regular files, and files or links in the place of a temporary file.
 #include "tests/common/test.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static void pipes_do_not_block(void **state) {
   struct tfc_file file;
   snprintf(path, sizeof path, "%s/pipe", folder);
   assert_int_equal(mkfifo(path, 0600), 0);
-  alarm(20); // what blocks ends the suite
+  alarm(20); // ends the suite if something blocks
   assert_fails(tfc_file_map(path, &file), TFC_INVALID_ARGUMENT, "not a regular file");
   assert_fails(tfc_file_write(path, TFC_STR("text")), TFC_DATA_LOSS, "nobody reads");
   int reader = open(path, O_RDONLY | O_NONBLOCK);
@@ -48,7 +48,7 @@ static void links_are_not_written_through(void **state) {
   unlink(path), unlink(precious);
 }
 
-// The last of this suite: what is forbidden stays so.
+// The last test of this suite, because what it forbids stays forbidden for the process.
 static void nothing_is_written_where_that_is_forbidden(void **state) {
   (void)state;
   char path[128], parents[160];

@@ -31,7 +31,7 @@ static void strings_are_found(void **state) {
   }
   assert_null(tfc_strmap_get(&map, TFC_STR("20000")));
   assert_null(tfc_strmap_get(&map, TFC_STR("")));
-  assert_non_null(tfc_strmap_put(&map, (tfc_str){0}, 5, &found)); // no text is ""
+  assert_non_null(tfc_strmap_put(&map, (tfc_str){0}, 5, &found)); // a NULL text is the same key as ""
   assert_false(found);
   assert_int_equal(*tfc_strmap_get(&map, TFC_STR("")), 5);
   tfc_strmap_deinit(&map);

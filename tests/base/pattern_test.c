@@ -1,5 +1,5 @@
-// Patterns: what is expected of matches and replacements is what TensorFlow 2.15.1 gave (tf.strings.regex_full_match
-// and regex_replace).
+// Patterns: the expected matches and replacements are TensorFlow 2.15.1's (tf.strings.regex_full_match and
+// regex_replace).
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void matches_are_replaced(void **state) {
   }
 }
 
-// What ended a program or hung it where patterns were compiled by recursion and counts written out.
+// Patterns that end or hang a program whose compiler is recursive or expands counts.
 static void hostile_patterns_end(void **state) {
   (void)state;
   enum { DEEP = 20000 };
@@ -96,7 +96,7 @@ static void hostile_patterns_end(void **state) {
     if (pattern) fail_msg("'%.60s' compiled", bad[i]);
     assert_true(strlen(why) > 0);
   }
-  // Time that grows exponentially where a matcher goes back.
+  // Patterns on which a backtracking matcher takes exponential time.
   char text[5001];
   memset(text, 'a', sizeof text - 1);
   text[sizeof text - 1] = 0;

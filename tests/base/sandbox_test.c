@@ -1,4 +1,4 @@
-// What the kernel denies behind --untrusted, tried in a process of its own: there is no way back out.
+// What the kernel denies under --untrusted, tried in a process of its own, because a process cannot leave the sandbox.
 #include "tests/common/test.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static bool opens(const char *path, int flags) {
   return fd >= 0;
 }
 
-// Bits of what went wrong; 64: cannot be told here, for the kernel or the build lacks it.
+// A bit for each failed check; 64: not supported by this kernel or build.
 static int inside(const char *folder) {
   char input[128], link[128], output[128], secret[128];
   snprintf(input, sizeof input, "%s/input", folder);
@@ -64,7 +64,7 @@ static void test_denied(void **state) {
   if (WEXITSTATUS(status) & 64) skip();
 }
 
-static void test_trusted(void **state) { // nothing is refused unless somebody asks for it
+static void test_trusted(void **state) { // without --untrusted nothing is refused
   (void)state;
   assert_false(tfc_untrusted());
   assert_true(tfc_untrusted_nodes() == UINT64_MAX);

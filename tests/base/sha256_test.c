@@ -1,4 +1,4 @@
-// FIPS 180-4's examples: one block, none, and one whose length falls into a second block.
+// FIPS 180-4's examples: a message of one block, an empty one, and one whose length needs a second block.
 #include "tests/common/test.h"
 
 #include "runtime/base/sha256.h"

@@ -21,12 +21,12 @@ static void the_kept_root_stays(void **state) {
   tfc_union_find_join(parent, 5, 1); // the roots are 7 and 3
   assert_int_equal(tfc_union_find_root(parent, 1), 7);
   assert_int_equal(tfc_union_find_root(parent, 3), 7);
-  tfc_union_find_join(parent, 1, 7); // in one set already
+  tfc_union_find_join(parent, 1, 7); // they are in one set already
   assert_int_equal(tfc_union_find_root(parent, 7), 7);
   assert_int_equal(tfc_union_find_root(parent, 2), 2);
 }
 
-// Against labels that are renamed one by one.
+// Compares with a plain implementation: a label per element, and joining renames labels.
 static void sets_are_as_by_labels(void **state) {
   (void)state;
   struct tfc_random random;

@@ -37,7 +37,7 @@ static uint32_t node(struct maker *m, const char *name, double us, uint64_t memo
   return id;
 }
 static void edge(struct maker *m, uint32_t from, uint32_t to, uint64_t bytes) {
-  // An operation's outputs of different sizes are different outputs.
+  // Edges of different sizes from one operation carry different outputs.
   if (!m->s) m->s = tfc_cost_builder_edge(m->b, from, (int32_t)(bytes % 1000003), to, bytes, TFC_LIVE_ABSENT);
 }
 
@@ -208,8 +208,8 @@ static void make_seq2seq(struct maker *m, uint32_t nodes) {
 
 // A training step of a stack of recurrent layers as a language model has them, unrolled: cells of a few operations,
 // each layer's weight read by all of its cells, shards of an output layer at every step, backward in reverse with a
-// running sum for each weight's gradient, an update for each weight, in one group with it half of the time. Sizes at
-// random.
+// running sum for each weight's gradient, an update for each weight, in one group with it half of the time. Random
+// sizes.
 static void make_recurrent(struct maker *m, uint32_t nodes) {
   enum { LAYERS = 4, CELL = 4, SHARDS = 4 };
   const uint32_t layers = 1 + below(m, LAYERS), cell = 2 + below(m, CELL - 1), shards = below(m, SHARDS + 1);
@@ -296,7 +296,7 @@ static void make_recurrent(struct maker *m, uint32_t nodes) {
 }
 
 // A training step of blocks as a Transformer encoder has them, for several parts of the batch side by side: products
-// with weights, heads of attention, backward in reverse, gradients summed over the parts, updates. Sizes at random.
+// with weights, heads of attention, backward in reverse, gradients summed over the parts, updates. Random sizes.
 static void make_blocks(struct maker *m, uint32_t nodes) {
   enum { HEADS = 8, MOST = 64 };
   const uint32_t parts = 1 + below(m, 4), heads = 1 + below(m, HEADS);

@@ -12,7 +12,8 @@
 #include "placer/place.h"
 #include "runtime/base/random.h"
 
-// As shares of a step: proposals that are longer by this are taken with a chance of 1/e, at first and at last.
+// The first and the last temperature, as shares of the step time: a proposal that is slower by this much is accepted
+// with probability 1/e.
 static const double hot = 0.03, cold = 0.002;
 
 struct walk {
@@ -27,7 +28,7 @@ static tfc_status describe(void *user, const struct tfc_solution *solution, stru
   return tfc_place_describe(user, solution, out);
 }
 
-// Some units that follow one another go to one device; often it is a single one.
+// A move: a run of units in order goes to one device; often the run is a single unit.
 static void move_some(struct walk *w, struct tfc_solution *to) {
   const struct tfc_problem *p = w->problem;
   const uint32_t most = tfc_random_below(&w->random, 2) ? 1 : 2 + p->unit_count / 20;
@@ -101,7 +102,7 @@ static tfc_status run(char **argv) {
   if (!found.best.device) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: no legal placement", argv[1]);
   TFC_TRY(s, tfc_solution_copy(&w.now, &found.best, p));
   TFC_TRY(s, tfc_solution_copy(&w.best, &found.best, p));
-  for (uint32_t i = 1; i < measurements; i++) // the first one is the beginning
+  for (uint32_t i = 1; i < measurements; i++) // the first measurement is that of the start
     TFC_TRY(s, propose(&w, hot * pow(cold / hot, (double)i / measurements)));
   TFC_TRY(s, tfc_place_describe(p, &w.best, &document));
   TFC_TRY(s, tfc_placement_write(document, argv[7]));

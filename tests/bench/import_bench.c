@@ -25,7 +25,7 @@ static double since_ms(int64_t begin) {
   return (double)(tfc_now_ns() - begin) / 1e6;
 }
 
-static void forget(const char *path) { // drops the file from the system's cache
+static void forget(const char *path) { // drops the file from the page cache
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   (void)fdatasync(fd);
@@ -45,7 +45,7 @@ static tfc_status write_wide(long nodes, bool own, const char *path) {
     snprintf(names[k], sizeof names[k], "_attribute_%d", k);
     attrs[k] = tfc_attr_string(names[k], TFC_STR("a value of an attribute"));
   }
-  for (long i = 0; i < nodes; i++) { // and T makes ten
+  for (long i = 0; i < nodes; i++) { // with T these are ten attributes
     char name[64];
     snprintf(name, sizeof name, "model/layer_%ld/cell/addition_%ld", i / 100, i);
     snprintf(text, sizeof text, "its own value: %08ld", i);
@@ -119,7 +119,7 @@ static tfc_status bench_reading(long nodes, bool own, const char *path) {
   return NULL;
 }
 
-// Everything behind the first third on the other device, but for `i` nodes; variables stay.
+// All nodes after the first third go to the other device, except `i` nodes; variables stay.
 static void place(const struct tfc_graph *g, uint32_t i, uint16_t *placement) {
   for (uint32_t n = 0; n < g->node_count; n++)
     placement[n] = n > g->node_count / 3 + i && g->nodes[n].def && !(g->nodes[n].def->flags & TFC_OP_UPDATE);

@@ -1,4 +1,4 @@
-// How near the kernels come to what the processor can do, on one core (bind the process to one): the products of nmt's
+// How near the kernels come to the peak of the processor, on one core (bind the process to one): the products of nmt's
 // cells with packed weights, element-wise passes as plans run them, and a whole training step of nmt. One line each,
 // beside the peak and the bandwidth that are measured before and after.
 //
@@ -27,7 +27,8 @@ static float *floats(int64_t count) {
   return p;
 }
 
-// C [m, n] = A [m, k] B [k, n], B packed before: seconds of one product. Several weights take turns, as in a step.
+// C [m, n] = A [m, k] B [k, n], B packed before. Returns the seconds of one product. Several weights are used in turn,
+// as in a step.
 static double product(int64_t m, int64_t k, int64_t n, bool transposed) {
   enum { WEIGHTS = 4 };
   float *a = floats(m * k), *b = floats(k * n), *c = floats(m * n), *packed[WEIGHTS];

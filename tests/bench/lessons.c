@@ -89,7 +89,7 @@ static tfc_status add(struct lessons *l, struct tfc_cost_graph *owned, const str
   if (!lessons || !parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for lessons");
   parts[l->count] = (struct lesson_parts){.graph = owned, .machine = machine};
   owned = NULL, machine = NULL;
-  l->count++; // what it holds is freed with it
+  l->count++; // counted at once, so that it is freed also after an error
   TFC_TRY(s, tfc_problem_create(graph, parts[l->count - 1].machine, TFC_OBJECTIVE_STEP, &parts[l->count - 1].problem));
   lessons[l->count - 1] = (struct tfc_lesson){parts[l->count - 1].problem, source};
 out:
@@ -153,7 +153,7 @@ static tfc_status add_generated(struct lessons *l, const char *family, struct tf
     tfc_sha256((tfc_str){text.data, text.size}, one);
     tfc_text_printf(&all, "%s\n", one);
     tfc_text_deinit(&text);
-    // Every other one on a machine of the family's own: accelerators of two speeds, memory that is short.
+    // Every other lesson is on a machine of the family: accelerators of two speeds, and little memory.
     if (i % 2)
       s = make_machine(f.graph, r, &m);
     else

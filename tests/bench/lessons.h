@@ -9,7 +9,7 @@
 struct lessons {
   struct tfc_lesson *lessons;
   struct lesson_parts {
-    struct tfc_cost_graph *graph; // NULL: another lesson's
+    struct tfc_cost_graph *graph; // NULL: the graph belongs to another lesson
     struct tfc_machine *machine;
     struct tfc_problem *problem;
   } * parts;

@@ -41,7 +41,7 @@ static tfc_status train(struct peer *p, double *out_us) {
   return NULL;
 }
 
-// Where a plan has no arena: the most that the device holds during a step, looked at every 20 microseconds.
+// For plans without an arena: the largest number of bytes that the device holds during a step, sampled every 20 us.
 struct watch {
   struct tfc_device *device;
   _Atomic bool stop;

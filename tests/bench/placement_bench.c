@@ -45,7 +45,8 @@ static double trials_per_second(const struct tfc_problem *p, struct tfc_random *
   tfc_delta_reset(delta, from->device, from->rank, &v);
   int64_t value = v.value;
   uint64_t count = 0;
-  static struct tfc_move moves[1 << 14]; // drawn beforehand: drawing one takes as long as half a trial
+  static struct tfc_move
+      moves[1 << 14]; // drawn before the clock starts, because drawing one takes as long as half a trial
   for (uint32_t i = 0; i < 1 << 14; i++) do
       moves[i] = (struct tfc_move){(uint32_t)tfc_random_below(r, p->unit_count),
                                    (tfc_device_id)tfc_random_below(r, p->device_count)};

@@ -11,7 +11,8 @@
 enum { STREAM_FLOATS = 8 << 20, STREAM_ROUNDS = 6, MOST_THREADS = 256 };
 
 // --- Peak --------------------------------------------------------------------------------------------------------
-// 24 independent chains: more than latency times ports needs. Of zeros: what registers held before could be subnormal.
+// 24 independent chains, which is more than latency times ports. They start from 0, because old contents of registers
+// could be subnormal and slow.
 #if defined(__x86_64__)
 #define LOW_REGISTERS                                                                                                  \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",  \
@@ -194,7 +195,7 @@ tfc_status roofline_of_nodes(const struct tfc_graph *g, const struct tfc_run_spe
       group->bytes += bytes_of(g, &shapes, o);
     }
   }
-  for (uint32_t i = 0; i < g->node_count; i++) { // what somebody outside reads is written
+  for (uint32_t i = 0; i < g->node_count; i++) { // results that are read outside of the group are written
     if (!runs[i]) continue;
     const struct tfc_node *n = &g->nodes[i];
     const struct tfc_output *in = tfc_node_inputs(g, n);

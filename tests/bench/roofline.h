@@ -1,4 +1,4 @@
-// What the processor can do at best: multiply-adds per second and bytes per second, measured, and how long the
+// The processor's peak: multiply-adds per second and bytes per second, measured, and how long the
 // operations of a plan would take at that.
 #ifndef TFC_TESTS_BENCH_ROOFLINE_H
 #define TFC_TESTS_BENCH_ROOFLINE_H
@@ -11,8 +11,9 @@ struct roofline {
 };
 // On the first `threads` processors that this thread may use; takes about 0.3 s.
 struct roofline roofline_measure(int threads);
-// What the operations that a static plan runs have to do, by node; nodes that another one's operation does have
-// nothing. What rewrites fused is one operation: its bytes are those of tensors from and to others. Freed with free().
+// The work of the operations of a static plan, by node; nodes whose work another operation does have none. Fused nodes
+// are one operation, and its bytes are those of tensors that it reads from others or writes for them. Freed with
+// free().
 struct roofline_work {
   double flop, bytes, floor_us; // the larger of FLOP / peak and bytes / bandwidth
   uint32_t members;             // nodes that the operation does

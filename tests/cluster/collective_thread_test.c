@@ -135,7 +135,7 @@ static bool says(tfc_status s, tfc_code code, const char *text) {
   return false;
 }
 
-// One member has another tensor, or says another size: all get an error, and no one waits.
+// One member has a tensor of another shape or names another group size: all members get an error, none waits.
 static tfc_status contradict(struct tfc_member *member, void *arg) {
   static const char *const fetches[] = {"sum"};
   const uint32_t rank = tfc_member_rank(member);
@@ -148,7 +148,7 @@ static tfc_status contradict(struct tfc_member *member, void *arg) {
   const bool right = says(e, TFC_ABORTED, size ? "its size is" : "different types or shapes");
   tfc_status_free(e);
   WANT(right);
-  e = run(&c, rank, 1, 4, fetches, 1, &got, NULL); // nor later
+  e = run(&c, rank, 1, 4, fetches, 1, &got, NULL); // and the next call neither
   const bool still = says(e, TFC_ABORTED, "have ended");
   tfc_status_free(e);
   WANT(still);
@@ -167,7 +167,7 @@ static void contradictions(void **state) {
   }
 }
 
-// A member whose step ends before the others come: these learn it.
+// The step of one member ends before the others arrive: they get an error.
 static tfc_status gives_up(struct tfc_member *member, void *arg) {
   static const char *const fetches[] = {"sum"};
   const uint32_t rank = tfc_member_rank(member);

@@ -1,5 +1,5 @@
 // Steps of graphs whose nodes are in several tasks: values, state shared by name, errors, cancelling, dead tensors,
-// loops, and tasks that fall silent or talk nonsense.
+// loops, and tasks that stop answering or send broken messages.
 #include "tests/common/cluster.h"
 #include "tests/common/test.h"
 
@@ -114,9 +114,9 @@ static tfc_status all_values(struct tfc_member *member, void *arg) {
     WANT(v == 36);
     TFC_TRY(s, run(&c, "x", -3, "merge", &v, NULL));
     WANT(v == 6);
-    TFC_TRY(s, run(&c, "x", 2, "double", &v, NULL)); // all of it elsewhere
+    TFC_TRY(s, run(&c, "x", 2, "double", &v, NULL)); // every node is in another task
     WANT(v == 4);
-    TFC_TRY(s, run(&c, "v/read", 5, "v/read", &v, NULL)); // fed in another task, and nothing runs
+    TFC_TRY(s, run(&c, "v/read", 5, "v/read", &v, NULL)); // the fed node is in another task, and no operation runs
     WANT(v == 5);
     TFC_TRY(s, run(&c, NULL, 0, "read_after", &v, NULL));
     WANT(v == 1);
@@ -127,7 +127,7 @@ static tfc_status all_values(struct tfc_member *member, void *arg) {
   TFC_TRY(s, tfc_member_barrier(member, "go", NULL));
   TFC_TRY(s, run(&c, NULL, 0, "v/read", &v, NULL));
   WANT(v == 2 * steps); // each update once
-  // What one puts into the queue, the other takes, whoever comes first.
+  // One worker puts into the queue what the other takes, in either order.
   if (chief) {
     for (int i = 0; i < steps; i++) TFC_TRY(s, run(&c, "x", (float)i, "put", NULL, NULL));
   } else {
@@ -176,7 +176,7 @@ static bool says(tfc_status s, tfc_code code, const char *text) {
   return false;
 }
 
-// Errors come to who runs the step, name the task, and leave everything usable.
+// The task that runs the step gets the error, which names the failing task; everything stays usable.
 static tfc_status errors(struct tfc_member *member, void *arg) {
   struct client c;
   float v = 0;
@@ -205,7 +205,7 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   TFC_TRY(s, run(&c, NULL, 0, "init", NULL, NULL));
   TFC_TRY(s, run(&c, "x", 7, "sum", &v, NULL));
   WANT(v == 14);
-  TFC_TRY(s, run(&c, "x", 8, "put", NULL, NULL)); // who waited and was cancelled takes nothing
+  TFC_TRY(s, run(&c, "x", 8, "put", NULL, NULL)); // the cancelled step, which waited, must not take the element
   TFC_TRY(s, run(&c, NULL, 0, "taken", &v, NULL));
   WANT(v == 9);
   e = NULL;
@@ -258,7 +258,7 @@ static tfc_status never_ends(struct tfc_member *member, void *arg) {
   float v = 0;
   (void)arg;
   tfc_status s = open_text(member, graph_text, &c);
-  while (!s) s = run(&c, NULL, 0, "taken", &v, NULL); // nobody fills the queue
+  while (!s) s = run(&c, NULL, 0, "taken", &v, NULL); // no task fills the queue
   close_client(&c);
   return s;
 }

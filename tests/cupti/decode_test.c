@@ -1,4 +1,4 @@
-// CUPTI's records, built in memory as its headers define them, behind each other as in its buffers.
+// CUPTI's records, built in memory as its headers define them, one after another as in its buffers.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void correlate(uint32_t correlation, uint64_t external) {
                                          .externalId = external,
                                          .correlationId = correlation};
   decode(&e);
-  e.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1; // somebody else's
+  e.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1; // a kind that tfc does not use
   e.externalId = 1;
   decode(&e);
 }
@@ -143,7 +143,7 @@ static void copies(void **state) {
 
 static void broken(void **state) {
   (void)state;
-  CUpti_ActivityKernel10 k = kernel(1, 0, 0); // CUPTI could not date it
+  CUpti_ActivityKernel10 k = kernel(1, 0, 0); // CUPTI gave it no times
   decode(&k);
   k = kernel(1, 50, 40);
   decode(&k);
@@ -190,7 +190,7 @@ static void broken(void **state) {
   decode(&memory);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));
-  // Stamps that CUPTI could not get are 0.
+  // Time stamps that CUPTI could not get are 0.
   wait.start = wait.end = 0;
   decode(&wait);
   memory.timestamp = 0;
@@ -199,7 +199,7 @@ static void broken(void **state) {
   assert_int_equal(r.zero_stamped, 1);
   assert_int_equal(r.waits_broken, 1);
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 without time stamps");
-  CUpti_ActivityAPI api; // calls are only there for their correlation
+  CUpti_ActivityAPI api; // records of calls are used only for their correlation
   memset(&api, 0, sizeof api);
   api.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
   decode(&api);
@@ -272,7 +272,7 @@ static void others(void **state) {
   s.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
   s.start = 5, s.end = 8, s.contextId = 2, s.streamId = 7;
   decode(&s);
-  CUpti_ActivitySynchronization2 unfinished = s; // an event was asked for and not there yet
+  CUpti_ActivitySynchronization2 unfinished = s; // a query of an event that had not happened
   unfinished.returnValue = CUDA_ERROR_NOT_READY;
   for (uint32_t i = 0; i < 3; i++) {
     unfinished.correlationId = 100 + i;
@@ -319,7 +319,8 @@ static void buffer(void **state) {
     at += sizeof k;
   }
   CUpti_Activity *record = NULL;
-  if (cuptiActivityGetNextRecord(bytes, at, &record) != CUPTI_SUCCESS) skip(); // it steps only once it was started
+  if (cuptiActivityGetNextRecord(bytes, at, &record) != CUPTI_SUCCESS)
+    skip(); // CUPTI does so only after it was started
   tfc_cupti_decode_buffer(a, bytes, at);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));

@@ -1,5 +1,5 @@
-// The CUPTI session on stubs of CUPTI's calls: what is asked of it and in which order, what is refused and in which
-// words, and what its callbacks do.
+// The CUPTI session on stubs of CUPTI's functions: which calls it makes and in which order, what it does when a call is
+// refused and with which message, and what its callbacks do.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static void refuse(CUptiResult result, CUpti_ActivityKind kind, CUptiResult of_k
   refusing = of_kind;
   call_count = 0;
   assert_fails(tfc_gpu_profiler.start(activity), TFC_UNAVAILABLE, words);
-  assert_int_equal(subscribed, 0); // the next one may try
+  assert_int_equal(subscribed, 0); // the next session may try again
   for (int i = 0; i < CUPTI_ACTIVITY_KIND_COUNT; i++) assert_false(enabled[i]);
   subscribing = CUPTI_SUCCESS;
   refused_kind = CUPTI_ACTIVITY_KIND_INVALID;
@@ -156,7 +156,7 @@ static void refusals(void **state) {
 
 static void starts(void **state) {
   (void)state;
-  refused_kind = CUPTI_ACTIVITY_KIND_MEMORY2; // reports go without
+  refused_kind = CUPTI_ACTIVITY_KIND_MEMORY2; // reports do without memory records
   refusing = CUPTI_ERROR_NOT_SUPPORTED;
   call_count = 0;
   assert_ok(tfc_gpu_profiler.start(activity));
@@ -201,7 +201,8 @@ static void buffers(void **state) {
   wanted(&one, &size, &most);
   wanted(&two, &size, &most);
   assert_true(one && two && one != two && size >= 1 << 20 && most == 0); // most: as many as fit
-  // CUPTI was told that they are cleared, which it would do on the thread that launches: whatever it has written.
+  // CUPTI was told that buffers are already zeroed, since otherwise it clears them on the launching thread. So the part
+  // that it has written must be cleared here.
   assert_true(zeroed);
   enum { USED = 100000 };
   for (size_t i = 0; i < size; i++) assert_int_equal(one[i], 0);
@@ -223,7 +224,7 @@ static void buffers(void **state) {
   free(two);
 }
 
-// Where CUPTI does not leave it to others it clears buffers on the thread that launches: they are small then.
+// A CUPTI without that option clears buffers on the launching thread, so they are small.
 static void not_cleared(void **state) {
   (void)state;
   uint8_t *one = NULL;

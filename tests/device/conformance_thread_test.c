@@ -30,7 +30,7 @@ static void names(void **state) {
   tfc_devices_close(&set);
 }
 
-// Each kind counts its own; together they are told apart, however many there are of one.
+// Each kind of device is numbered from 0, and address spaces differ between kinds, however many devices one kind has.
 static void address_spaces_of_kinds(void **state) {
   (void)state;
   static struct tfc_device_driver other;
@@ -72,7 +72,7 @@ static void address_space(void **state) { // host code that looks inside an emul
 #endif
 }
 
-// Arguments are the device lists to check instead ("gpu:0-1", where there are such).
+// Arguments: device lists to check instead ("gpu:0-1" on a machine that has them).
 int main(int argc, char **argv) {
   if (argc > 1) return tfc_conformance_run((const char *const *)argv + 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(address_spaces_of_kinds),

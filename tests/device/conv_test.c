@@ -28,9 +28,10 @@ static void geometries(void **state) {
   tfc_split_suppose_fast(true);
   for (int round = 0; round < 224; round += STRIDE) {
     bool wide = round >= 120 && round < 212; // long lines, whose filter gradients are made line by line
-    bool deep = round >= 160 && round < 200; // many channels, where tile units pay
-    bool many = round >= 200 && round < 212; // positions for each element of the filter: pieces of them side by side
-    bool late = round >= 212;                // few positions, many channels: a turned filter is packed where it is used
+    bool deep = round >= 160 && round < 200; // many channels, for which tile units are used
+    bool many =
+        round >= 200 && round < 212; // many positions per element of the filter, computed in pieces at the same time
+    bool late = round >= 212;        // few positions, many channels: the transposed filter is packed when it is used
     int64_t size[2], stride[2], dilation[2], in[2], out[2], batch = between(&r, 1, 3);
     int64_t channels = tfc_random_below(&r, 3) ? 8 * between(&r, 1, 4) : between(&r, 1, 19);
     int64_t filters = tfc_random_below(&r, 3) ? 16 * between(&r, 1, 5) : between(&r, 1, 70);

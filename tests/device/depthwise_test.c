@@ -25,7 +25,7 @@ struct geometry {
   int64_t batch, in[2], size[2], stride[2], dilation[2], paddings[8], channels, multiplier;
   enum padding padding;
   tfc_dtype dtype;
-  bool groups; // as Conv2D with a group for each channel
+  bool groups; // as a Conv2D with one group per channel
 };
 
 static int64_t positions(const struct geometry *g, int k) {
@@ -47,7 +47,7 @@ static struct geometry draw(struct tfc_random *r, int round) {
     const int64_t reach = (g.size[k] - 1) * g.dilation[k] + 1;
     g.in[k] = between(r, g.padding == SAME ? 1 : reach, reach + 14);
   }
-  // TensorFlow has only strides of one length, and neither has it strides with dilations; here all go.
+  // TensorFlow allows neither different strides nor strides with dilations; the kernels here allow both.
   if (round % 16 == 5) g.batch = 0;
   if (round % 16 == 11) g.channels = 0;
   g.groups = round % 4 == 1 && round % 16 != 5;
@@ -64,7 +64,7 @@ static void build(struct tfc_builder *b, const struct geometry *g, bool holes, s
   struct tfc_output x = tfc_add_placeholder(b, "x", g->dtype, &xs), w = tfc_add_placeholder(b, "w", g->dtype, &ws);
   struct tfc_output dy =
       tfc_add_placeholder(b, "dy", g->dtype, &TFC_SHAPE(g->batch, positions(g, 0), positions(g, 1), k));
-  if (holes) { // the power 32 keeps the rest near 1, and what is below 0 has no logarithm
+  if (holes) { // log(1 - 2 x^32) is near 0 for most elements, and NaN for those near -1 and 1
     struct tfc_output *of[] = {&x, &dy};
     for (int i = 0; i < 2; i++) {
       struct tfc_output y = tfc_add1(b, "Neg", *of[i]);

@@ -92,7 +92,7 @@ static void products_are_chains(void **state) {
   }
 }
 
-// Whole products, nothing packed before: whatever is packed or turned on the way, the chains are the same.
+// Complete products without packed operands: whatever the product packs or transposes itself, the chains are the same.
 static void operands_may_lie_as_they_like(void **state) {
   (void)state;
   struct tfc_random r;
@@ -116,7 +116,7 @@ static void operands_may_lie_as_they_like(void **state) {
 }
 
 // --- The tile unit -----------------------------------------------------------------------------------------------
-// The sum in double, and the sum of what is added without signs.
+// The sum in double, and the sum of the terms' magnitudes.
 static double in_double(struct tfc_matrix a, struct tfc_matrix b, int64_t i, int64_t j, int64_t k, double *size) {
   double c = 0;
   for (int64_t z = 0; z < k; z++) {
@@ -198,7 +198,8 @@ static void split_products_are_as_accurate(void **state) {
   assert_true(split_error <= 1.5 * chain_error);
 }
 
-// Numbers of very different sizes keep their own accuracy; those that are too large are noticed and computed otherwise.
+// Elements of very different magnitudes each keep their relative accuracy; numbers that are too large are detected and
+// computed in another way.
 static void split_products_know_their_range(void **state) {
   (void)state;
   if (!tfc_split_available()) skip();

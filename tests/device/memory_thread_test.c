@@ -1,5 +1,5 @@
-// Host-backed device memory: a limit holds for what was taken of the system, to the byte; what is kept goes back before
-// anything is refused; without a limit blocks are handed out again without a look.
+// Host-backed device memory: a limit counts every byte that was allocated from the system; cached blocks are freed
+// before an allocation is refused; without a limit cached blocks are reused without further checks.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -19,8 +19,9 @@ static void to_the_byte(void **state) {
     assert_fails(tfc_memory_allocate(&m, 1, &b[3]), TFC_RESOURCE_EXHAUSTED,
                  "emu:0: out of memory: 1 B asked for, 27.0 MB in use, limit 27.0 MB, largest free block 0 B");
     for (int i = 0; i < 3; i++) tfc_buffer_release(b[i]);
-    assert_true(m.account->taken == limit && m.held == 0); // kept
-    assert_true(tfc_account_take(m.account, piece + 1));   // for what is no block: a string, an element of a list
+    assert_true(m.account->taken == limit && m.held == 0); // freed blocks are cached
+    assert_true(tfc_account_take(
+        m.account, piece + 1)); // an allocation that is no block of the device: a string, an element of a list
     assert_true(m.account->taken == limit - piece + 1 && !tfc_account_take(m.account, limit));
     tfc_account_give(m.account, piece + 1);
     assert_ok(tfc_memory_allocate(&m, limit - 64, &b[0]));

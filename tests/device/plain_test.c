@@ -1,4 +1,5 @@
-// The plain device gives the reference kernels' values bit for bit, whatever the executor would make faster elsewhere.
+// The plain device gives the reference kernels' values bit for bit, whatever rewrites the executor makes on other
+// devices.
 #include "tests/common/test.h"
 
 #include "runtime/base/random.h"

@@ -1,4 +1,4 @@
-// Products shared out over the threads of a team have the bits of those computed by one thread.
+// Products that are divided over the threads of a team have the bits of products on one thread.
 #include "tests/common/test.h"
 
 #include <sched.h>
@@ -12,7 +12,7 @@
 enum { THREADS = 4, MOST_PRODUCTS = 3 };
 
 static struct tfc_team team;
-static int calls_taken; // of those that the team's loop takes one after the other, as if nobody came to help
+static int calls_taken; // calls whose parts the team's loop runs one after another, as if no other thread was free
 
 static void on_team(struct tfc_kernel_env *env, int64_t total, int64_t grain,
                     void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
@@ -87,7 +87,7 @@ static void threads_do_not_change_bits(void **state) {
   assert_true(calls_taken > 0);
 }
 
-// Where rounding may change, products whose right sides are packed here are one chain: as one product of all their k.
+// If rounding may change, products that are packed here form one chain, like one product over all their k.
 static void a_sum_may_be_one_chain(void **state) {
   (void)state;
   struct tfc_random r;
@@ -95,7 +95,7 @@ static void a_sum_may_be_one_chain(void **state) {
   struct tfc_kernel_env all = {.parallel_for = on_team, .threads = THREADS};
   for (int round = 0; round < 12; round++) {
     const int64_t m = 513 + (int64_t)tfc_random_below(&r, 200), n = 1 + (int64_t)tfc_random_below(&r, 300);
-    const int64_t most = round % 4 ? 90 : 1200; // long ones go in pieces
+    const int64_t most = round % 4 ? 90 : 1200; // long ones are computed in pieces
     int64_t k[MOST_PRODUCTS], total = 0;
     for (int i = 0; i < MOST_PRODUCTS; i++) total += k[i] = 1 + (int64_t)tfc_random_below(&r, (uint64_t)most);
     const bool turned = tfc_random_below(&r, 2), accumulate = tfc_random_below(&r, 2);
@@ -125,7 +125,7 @@ static int begin_team(void **state) {
   if (sched_getaffinity(0, sizeof allowed, &allowed)) return -1;
   for (int cpu = 0; cpu < CPU_SETSIZE && count < THREADS; cpu++)
     if (CPU_ISSET(cpu, &allowed)) cpus[count++] = cpu;
-  for (int i = count; i < THREADS; i++) cpus[i] = cpus[i % count]; // fewer cores: they share
+  for (int i = count; i < THREADS; i++) cpus[i] = cpus[i % count]; // with fewer cores, threads share them
   return tfc_team_init(&team, THREADS, cpus, 100000) ? -1 : 0;
 }
 

@@ -1,5 +1,5 @@
-// Products and convolutions of bytes against plain sums, over random geometries and zeros, also zeros that are no
-// bytes.
+// Products and convolutions of bytes against plain sums, over random geometries and zero points, also zero
+// points outside of a byte.
 #include "tests/common/test.h"
 
 #include "runtime/base/random.h"
@@ -20,7 +20,7 @@ static struct operand draw(struct tfc_random *r, const struct tfc_shape *shape, 
   return o;
 }
 
-// Runs `op` on two operands; steps of their ranges are 1/16, so that zeros are whole.
+// Runs `op` on two operands. One step of their ranges is 1/16, so that zero points are whole numbers.
 static void run(const char *op, struct operand *in, const struct tfc_attr *attrs, uint32_t count,
                 struct tfc_tensor *out) {
   struct tfc_builder *b = NULL;

@@ -15,7 +15,7 @@ static int by_key(const void *a, const void *b) {
   return tfc_str_compare(((const struct tfc_table_entry *)a)->key, ((const struct tfc_table_entry *)b)->key);
 }
 
-// False when the keys are not unique.
+// False if the keys are not unique.
 static bool table_of(const uint8_t *data, size_t size, struct tfc_text *out) {
   struct tfc_table_entry entries[MOST];
   size_t count = 0;
@@ -44,7 +44,7 @@ static void read_all(const char *path) {
     struct tfc_shape shape = TFC_SHAPE_UNKNOWN;
     tfc_status found = tfc_checkpoint_v1_find(c, tfc_str_from(names[i]), &dtype, &shape);
     int64_t starts[TFC_MAX_RANK] = {0}, lengths[TFC_MAX_RANK] = {0};
-    for (int d = 0; !found && d < shape.rank; d++) { // what lies behind the first row and column
+    for (int d = 0; !found && d < shape.rank; d++) { // a slice without the first row and column
       starts[d] = shape.dims[d] > 1;
       lengths[d] = shape.dims[d] - starts[d];
     }

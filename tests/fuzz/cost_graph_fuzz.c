@@ -1,6 +1,6 @@
 #include "placer/model/cost_graph.h"
 
-// What is read is written and read again: the second text must be the first.
+// A graph that can be read is written, read again and written: both texts must be equal.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct tfc_cost_graph *read = NULL, *again = NULL;

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint32_t rich = bytes[8] | (uint32_t)(bytes[9] & 7) << 8;
   const uint32_t nodes = 2 + bytes[10], devices = (rich & RICH_KINDS ? 2 : 1) + bytes[11] % 8;
   const bool back = bytes[12] & 1, throughput = bytes[12] & 2;
-  // One device has one kind, and many nodes in groups hardly ever have one in common: drawing would not end.
+  // With one device there is one kind, and large groups rarely have it in common, so drawing again would not end.
   if (nodes > 30 && rich & RICH_GROUPS) rich &= ~RICH_KINDS;
   if (back || rich & RICH_INBOX) rich &= ~RICH_LIVE;
   struct instance i =

@@ -1,4 +1,4 @@
-// What the fuzz targets of graph files do with a graph that was read: everything that a program would.
+// Shared by the fuzz targets of graph files: does everything with a graph that a program would do.
 #ifndef TFC_TESTS_FUZZ_FUZZ_GRAPH_H
 #define TFC_TESTS_FUZZ_FUZZ_GRAPH_H
 

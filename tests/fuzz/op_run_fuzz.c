@@ -6,7 +6,8 @@
 #include "runtime/graph/import_internal.h"
 #include "tests/common/made_graph.h"
 
-// More memory than there is gives NULL, as it does without sanitizers; the fuzzer ends at 2 GiB that no limit stopped.
+// Sanitizers return NULL if memory is out, as malloc does. The fuzzer ends at 2 GiB, which tfc's own limits should
+// prevent.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "allocator_may_return_null=1:detect_stack_use_after_return=0";

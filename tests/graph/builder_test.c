@@ -38,7 +38,7 @@ static void builds_a_graph(void **state) {
   assert_int_equal(g->consumers[g->consumer_begin[x.node]].node, r);
   assert_int_equal(g->consumers[g->consumer_begin[again.node]].input, TFC_CONTROL);
 
-  assert_ok(tfc_builder_create(g, &b)); // more of it: ids stay
+  assert_ok(tfc_builder_create(g, &b)); // nodes are added to a finished graph: ids stay
   tfc_graph_release(g);
   uint32_t s = ret(b, "net/x", again);
   assert_ok(tfc_builder_finish(b, &more));
@@ -97,7 +97,7 @@ static void cycles_are_named(void **state) {
   (void)outside;
 }
 
-// Every row of every family has a signature that can be read, and is there once.
+// Every row of every family has a signature that can be parsed, and no op has two rows.
 static void signatures_parse(void **state) {
   (void)state;
   size_t n;

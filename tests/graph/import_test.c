@@ -72,12 +72,12 @@ static struct tfc_text two_attrs(const char *first, uint64_t second) { // of nod
   return all;
 }
 
-// Nodes whose attributes are the same to the byte share them; what follows the attributes counts, too.
+// Nodes with equal bytes of attributes share them; fields after the attributes must be equal, too.
 static void equal_attributes_are_shared(void **state) {
   (void)state;
   struct tfc_text t = {0}, same = two_attrs("a", 7), other = two_attrs("b", 300), named = two_attrs("a", 7);
   struct tfc_graph *g = NULL;
-  tfc_wire_put_bytes(&named, 4, TFC_STR("/cpu:1")); // a device behind the attributes
+  tfc_wire_put_bytes(&named, 4, TFC_STR("/cpu:1")); // a device after the attributes
   put_node(&t, "x", "X", "", NULL, tfc_text_view(&same));
   put_node(&t, "y", "X", "x", NULL, tfc_text_view(&same));
   put_node(&t, "z", "X", "x", NULL, tfc_text_view(&other));
@@ -143,7 +143,7 @@ static void bad_graphs_name_the_culprit(void **state) {
   assert_fails(tfc_graph_load(directory, NULL, &g), TFC_INVALID_ARGUMENT, "without saved_model.pb");
 }
 
-// What TensorFlow's import asks of names, device strings, classes and versions; where it is content, so is ours.
+// TensorFlow's checks of names, device strings, classes and versions; what it accepts is accepted here too.
 static void rules_of_import(void **state) {
   (void)state;
   static const struct {
@@ -264,7 +264,7 @@ static void containers_keep_the_graph(void **state) {
   tfc_graph_release(g);
 }
 
-// Fields that tfc has never heard of stay where they are.
+// Unknown fields are kept in their places.
 static void unknown_fields_survive(void **state) {
   (void)state;
   struct tfc_text t = {0}, extra = {0};
@@ -289,7 +289,7 @@ static void unknown_fields_survive(void **state) {
   tfc_text_deinit(&extra);
 }
 
-// Cut anywhere, or with any bits flipped, a file is a graph or an error, nothing else.
+// A file that is cut off anywhere, or has flipped bits, gives a graph or an error, never a crash.
 static void damaged_files_are_refused(void **state) {
   (void)state;
   struct tfc_file file;
