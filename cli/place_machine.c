@@ -484,7 +484,9 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   struct tfc_rival *rivals = calloc((size_t)d->machine->device_count + d->o->baselines.count + 1, sizeof *rivals);
   if (!rivals) return tfc_status_no_memory("a machine");
   TFC_TRY(s, read_rivals(d, rivals, &rival_count));
-  TFC_TRY(s, tfc_search_beside(d->problem, options, rivals, rival_count, &out->search));
+  struct tfc_search_options searched = *options;
+  if (d->record) searched.seconds = tfc_record_leaves(searched.seconds, d->problem->node_count);
+  TFC_TRY(s, tfc_search_beside(d->problem, &searched, rivals, rival_count, &out->search));
   const struct tfc_search_outcome *r = &out->search;
   if (!r->best.device) {
     if (r->cancelled) TFC_FAIL(s, TFC_CANCELLED, "interrupted before a placement was found");

@@ -1,6 +1,5 @@
 // tfc-place on a described machine. The placer (or place_machine.c for a TensorFlow graph) does the work; this file
 // calls it, shows its progress and prints the answer.
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +142,6 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0)
     options.search.seconds = o->measure_with ? 600 : 60;
-  // The time is that of the whole run, and gnuplot takes about a second.
-  if (options.record && options.search.seconds > 0)
-    options.search.seconds = fmax(0.5 * options.search.seconds, options.search.seconds - 1.5);
   struct tfc_policy *policy = NULL;
   tfc_status wrong = place_check_files(o);
   if (!wrong) wrong = place_read_policy(o, &policy);

@@ -285,6 +285,10 @@ out:
   return s;
 }
 
+double tfc_record_leaves(double seconds, uint32_t node_count) {
+  return seconds > 0 ? fmax(0.5 * seconds, seconds - 1.5 - 4e-5 * node_count) : seconds;
+}
+
 tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store, int64_t *out_run) {
   const struct tfc_problem *p = r->problem;
   struct writer w = {.r = r, .p = p, .store = store, .step = p->objective == TFC_OBJECTIVE_STEP};

@@ -23,6 +23,9 @@ struct tfc_record {
 // `store` is open for writing. Steps of graphs with more than TFC_RECORD_MOST nodes are stored without their
 // operations.
 enum { TFC_RECORD_MOST = 25000 };
+// What is left for a search, of `seconds` for all (0: no limit), if a report is made: gnuplot takes a second, the graph
+// has to be written and read.
+double tfc_record_leaves(double seconds, uint32_t node_count);
 TFC_MUST_USE tfc_status tfc_record_write(const struct tfc_record *record, struct tfc_store *store, int64_t *out_run);
 
 #endif
