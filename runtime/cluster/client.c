@@ -298,6 +298,7 @@ out:
 
 // --- Steps -----------------------------------------------------------------------------------------------------------
 void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step, tfc_status why) {
+  atomic_fetch_add(&step->changes, 1);
   if (!step->status)
     step->status = why;
   else
@@ -325,6 +326,7 @@ tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc
     s = t->failure ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "an answer that nobody asked for");
   } else {
     step->remaining--;
+    atomic_fetch_add(&step->changes, 1);
     if (head->code) {
       const tfc_code code = head->code <= TFC_INTERNAL ? (tfc_code)head->code : TFC_INTERNAL;
       aborts = true;
@@ -433,6 +435,11 @@ out:
 static void wait_for_others(struct tfc_member *t, struct tfc_client_step *step, int64_t until) {
   pthread_mutex_lock(&t->lock);
   while (step->remaining && !t->failure) {
+    const uint32_t seen = atomic_load(&step->changes);
+    pthread_mutex_unlock(&t->lock);
+    tfc_member_attend(t, &step->changes, seen);
+    pthread_mutex_lock(&t->lock);
+    if (atomic_load(&step->changes) != seen || !step->remaining) continue;
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     at.tv_nsec += 20000000;

@@ -17,7 +17,9 @@ enum {
   TICK_NS = 2000000,
   DEFAULT_SILENCE_S = 6,
   ASLEEP_NS = 1500000000,
-  WAITS_NS = 20000000, // after this time a step may be waiting for a queue, so its queue runners are started
+  ATTEND_NS = 200000,        // a thread that waits looks for messages for this long before it sleeps
+  ATTEND_CROWDED_NS = 20000, // ... where the host has more tasks than cores
+  WAITS_NS = 20000000,       // after this time a step may be waiting for a queue, so its queue runners are started
 };
 
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]) {
@@ -78,6 +80,7 @@ void tfc_member_give_up(struct tfc_member *t, tfc_status why) {
     t->failure = why;
   for (struct tfc_client_step *step = t->steps; step; step = step->next) {
     step->remaining = 0;
+    atomic_fetch_add(&step->changes, 1);
     if (!step->status) step->status = tfc_status_clone(t->failure);
     atomic_store(&step->cancel, true);
   }
@@ -331,41 +334,75 @@ static void look_at_steps(struct tfc_member *t, int64_t now) {
   pthread_mutex_unlock(&t->lock);
 }
 
-static void *progress(void *arg) {
-  struct tfc_member *t = arg;
+// At the helm.
+static tfc_status handle_all(struct tfc_member *t, int64_t now) {
   const struct tfc_transport_type *type = t->transport->type;
   tfc_status s = NULL;
-  bool foreign = false; // another task has ended the job
-  int64_t next_ping = 0, begin = tfc_now_ns(), before = begin;
-  for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = begin;
-  while (!s && !atomic_load(&t->stop)) {
-    struct tfc_message *m = NULL;
-    s = type->progress(t->transport, TICK_NS);
-    foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
-    const int64_t now = tfc_now_ns();
-    if (now - before > ASLEEP_NS) // this process itself was stopped: that others were silent says nothing
-      for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = now;
-    before = now;
-    while (!s && !(s = type->receive(t->transport, &m)) && m) {
-      const uint32_t from = m->peer;
-      char name[TFC_TASK_TEXT];
-      t->peers[from].heard = now;
-      s = take(t, m);
-      if (s)
-        s = tfc_status_annotate(s, "%s on %s: message '%s'", tfc_member_name_of(t, from, name),
-                                t->peers[from].joined ? t->peers[from].hello.host : "an unknown host",
-                                tfc_message_kind_name(m->kind));
-      tfc_message_free(m);
-      m = NULL;
-    }
-    if (!s) s = look_after(t, now, &next_ping);
-    look_at_steps(t, now);
+  struct tfc_message *m = NULL;
+  while (!s && !(s = type->receive(t->transport, &m)) && m) {
+    const uint32_t from = m->peer;
+    char name[TFC_TASK_TEXT];
+    t->peers[from].heard = now;
+    s = take(t, m);
+    if (s)
+      s = tfc_status_annotate(s, "%s on %s: message '%s'", tfc_member_name_of(t, from, name),
+                              t->peers[from].joined ? t->peers[from].hello.host : "an unknown host",
+                              tfc_message_kind_name(m->kind));
+    tfc_message_free(m);
+    m = NULL;
   }
-  if (!s) return NULL;
+  return s;
+}
+
+// Messages cannot be moved or handled any more. `foreign`: another task has ended the job.
+static void end_progress(struct tfc_member *t, tfc_status s, bool foreign) {
   if (foreign)
     tfc_member_give_up(t, s);
   else
     end_job(t, 4, s);
+}
+
+void tfc_member_attend(struct tfc_member *t, const _Atomic uint32_t *word, uint32_t seen) {
+  const struct tfc_transport_type *type = t->transport->type;
+  if (!t->attend_ns || atomic_load(word) != seen) return;
+  type->attend(t->transport, true);
+  const int64_t until = tfc_now_ns() + t->attend_ns;
+  for (int64_t now = 0; atomic_load(word) == seen && !atomic_load(&t->stop) && now < until;) {
+    now = tfc_now_ns();
+    if (pthread_mutex_trylock(&t->helm) != 0) continue;
+    tfc_status s = type->progress(t->transport, 0);
+    const bool foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
+    if (!s) s = handle_all(t, now);
+    pthread_mutex_unlock(&t->helm);
+    if (!s) continue;
+    end_progress(t, s, foreign);
+    break;
+  }
+  type->attend(t->transport, false);
+}
+
+static void *progress(void *arg) {
+  struct tfc_member *t = arg;
+  tfc_status s = NULL;
+  bool foreign = false;
+  int64_t next_ping = 0, begin = tfc_now_ns(), before = begin;
+  pthread_mutex_lock(&t->helm);
+  for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = begin;
+  pthread_mutex_unlock(&t->helm);
+  while (!s && !atomic_load(&t->stop)) {
+    s = t->transport->type->progress(t->transport, TICK_NS);
+    foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
+    const int64_t now = tfc_now_ns();
+    pthread_mutex_lock(&t->helm);
+    if (now - before > ASLEEP_NS) // this process itself was stopped: that others were silent says nothing
+      for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = now;
+    before = now;
+    if (!s) s = handle_all(t, now);
+    if (!s) s = look_after(t, now, &next_ping);
+    pthread_mutex_unlock(&t->helm);
+    look_at_steps(t, now);
+  }
+  if (s) end_progress(t, s, foreign);
   return NULL;
 }
 
@@ -377,6 +414,10 @@ static void wait_changed(struct tfc_member *t) {
   until.tv_nsec += 100000000;
   if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
   pthread_cond_timedwait(&t->changed, &t->lock, &until);
+}
+
+static void attend_meeting(struct tfc_rendezvous *r, const _Atomic uint32_t *word, uint32_t seen) {
+  tfc_member_attend(((struct tfc_meeting *)(void *)r)->owner, word, seen);
 }
 
 static void describe_self(struct tfc_member *t) {
@@ -409,6 +450,10 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   t->queue_last = &t->queue;
   t->next_step = 1;
   pthread_mutex_init(&t->lock, NULL);
+  pthread_mutex_init(&t->helm, NULL);
+  pthread_cond_init(&t->work, NULL);
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  t->attend_ns = cores >= (long)t->transport->beside_count ? ATTEND_NS : ATTEND_CROWDED_NS;
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -421,6 +466,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   TFC_TRY(s, tfc_resources_create(&t->resources));
   TFC_TRY(s, tfc_meeting_create(t->resources, &t->meeting));
   t->meeting->base.send = tfc_serve_send;
+  t->meeting->base.attend = attend_meeting;
   t->meeting->owner = t;
   TFC_TRY(s, connect_collectives(t));
   describe_self(t);
@@ -455,6 +501,8 @@ void tfc_member_free(struct tfc_member *t) {
   tfc_status_free(t->failure);
   free(t->peers);
   pthread_cond_destroy(&t->changed);
+  pthread_cond_destroy(&t->work);
+  pthread_mutex_destroy(&t->helm);
   pthread_mutex_destroy(&t->lock);
   free(t);
 }

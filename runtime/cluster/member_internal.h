@@ -1,5 +1,6 @@
-// Private to a member's files. One progress thread receives all messages. It handles quick ones itself and gives steps
-// to other threads, since a step may wait for long.
+// Private to a member's files. Received messages are handled in order, by one thread at a time: the one that is at the
+// helm. This is the progress thread, or a thread that waits for other tasks and meanwhile looks for messages itself,
+// since that is faster than being woken. Steps run on threads of their own, because they may wait for long.
 #ifndef TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
 #define TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
 
@@ -11,11 +12,11 @@
 #include "runtime/cluster/rendezvous.h"
 #include "runtime/ops/collective.h"
 
-struct tfc_peer { // another task, by rank; after joining, only the progress thread writes the fields marked so
+struct tfc_peer { // another task, by rank
   struct tfc_head_hello hello;
   bool joined, ended, leaves;
-  int64_t heard;            // progress thread
-  char last[TFC_LAST_TEXT]; // progress thread
+  int64_t heard;            // at the helm
+  char last[TFC_LAST_TEXT]; // at the helm
 };
 struct tfc_gathering { // a barrier; task 0 counts who has come
   char name[TFC_NAME_TEXT];
@@ -25,8 +26,9 @@ struct tfc_gathering { // a barrier; task 0 counts who has come
 struct tfc_client_step { // a step that this task started as a client; on the stack of the thread that runs it
   struct tfc_client_step *next;
   int64_t number;
-  uint32_t remaining; // tasks that have not answered yet
-  tfc_status status;  // the first error
+  uint32_t remaining;       // tasks that have not answered yet
+  _Atomic uint32_t changes; // how often `remaining` or `status` has changed
+  tfc_status status;        // the first error
   _Atomic bool cancel;
   const _Atomic bool *asked; // the user's flag for cancelling
   int64_t begin;
@@ -62,8 +64,11 @@ struct tfc_member {
   pthread_t progress;
   bool progress_started;
   _Atomic bool stop;
+  pthread_mutex_t helm;      // held while messages are handled
+  int64_t attend_ns;         // how long a thread that waits looks for messages itself
+  _Atomic uint32_t arrivals; // steps that other tasks have started here
   pthread_mutex_t lock;
-  pthread_cond_t changed;
+  pthread_cond_t changed, work; // work: a step waits for a thread
   // Guarded by the lock:
   struct tfc_peer *peers; // [count]
   uint32_t joined_count;
@@ -78,7 +83,7 @@ struct tfc_member {
   TFC_ARRAY(struct tfc_served *) served;
   // Lists of steps: those on threads, and those that wait for a thread.
   struct tfc_running *running, *queue, **queue_last;
-  uint32_t idle_threads;
+  uint32_t idle_threads, attending; // attending: those of the idle threads that look for messages
   TFC_ARRAY(pthread_t) threads;
   char last[TFC_LAST_TEXT];
 };
@@ -89,6 +94,8 @@ TFC_MUST_USE tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struc
 void tfc_member_note(struct tfc_member *t, const char *format, ...) TFC_PRINTF(2, 3);
 // The job has failed: everything that waits in this task returns with an error. Any thread, without the lock.
 void tfc_member_give_up(struct tfc_member *t, tfc_status why);
+// Looks for messages until *word is not `seen`, for a short time. Any thread, without the lock.
+void tfc_member_attend(struct tfc_member *t, const _Atomic uint32_t *word, uint32_t seen);
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]);
 
 // --- serve.c ---

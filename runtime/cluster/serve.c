@@ -228,11 +228,20 @@ static void answer(struct tfc_member *t, const struct tfc_running *r, tfc_status
 static void *work(void *arg) {
   struct tfc_member *t = arg;
   char name[TFC_TASK_TEXT];
+  bool served = false;
   pthread_mutex_lock(&t->lock);
   for (;;) {
+    if (served && !t->queue && !t->attending && !atomic_load(&t->stop)) { // the next step may come soon
+      const uint32_t seen = atomic_load(&t->arrivals);
+      t->idle_threads++, t->attending++;
+      pthread_mutex_unlock(&t->lock);
+      tfc_member_attend(t, &t->arrivals, seen);
+      pthread_mutex_lock(&t->lock);
+      t->idle_threads--, t->attending--;
+    }
     while (!t->queue && !atomic_load(&t->stop)) {
       t->idle_threads++;
-      pthread_cond_wait(&t->changed, &t->lock);
+      pthread_cond_wait(&t->work, &t->lock);
       t->idle_threads--;
     }
     struct tfc_running *r = t->queue;
@@ -254,6 +263,7 @@ static void *work(void *arg) {
         break;
       }
     free(r);
+    served = true;
   }
   pthread_mutex_unlock(&t->lock);
   return NULL;
@@ -271,6 +281,7 @@ tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct t
   for (const struct tfc_running *q = t->queue; q; q = q->next) queued++;
   *t->queue_last = r;
   t->queue_last = &r->next;
+  atomic_fetch_add(&t->arrivals, 1);
   if (queued > t->idle_threads) {
     pthread_t thread;
     if (t->threads.count == MOST_THREADS || !tfc_array_reserve(&t->threads, t->threads.count + 1) ||
@@ -279,7 +290,7 @@ tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct t
     else
       (void)tfc_array_push(&t->threads, thread);
   }
-  pthread_cond_broadcast(&t->changed);
+  if (queued > t->attending) pthread_cond_signal(&t->work);
   pthread_mutex_unlock(&t->lock);
   return s;
 }
@@ -319,6 +330,7 @@ void tfc_serve_end(struct tfc_member *t) {
     for (struct tfc_running *r = list ? t->running : t->queue; r; r = r->next) atomic_store(&r->cancel, true);
   atomic_store(&t->stop, true);
   pthread_cond_broadcast(&t->changed);
+  pthread_cond_broadcast(&t->work);
   pthread_mutex_unlock(&t->lock);
   if (t->resources) tfc_resources_wake(t->resources);
   for (size_t i = 0; i < t->threads.count; i++) pthread_join(t->threads.data[i], NULL);

@@ -22,6 +22,9 @@ struct tfc_rendezvous {
   void (*receive)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                   struct tfc_kernel_ctx *ctx,
                   void (*give)(struct tfc_kernel_ctx *ctx, tfc_status status, const struct tfc_tensor *value));
+  // For a thread that can only wait until *word is not `seen`: moves messages meanwhile, for a short time. NULL:
+  // messages are moved by others.
+  void (*attend)(struct tfc_rendezvous *r, const _Atomic uint32_t *word, uint32_t seen);
 };
 
 #endif

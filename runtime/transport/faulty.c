@@ -96,6 +96,11 @@ static tfc_status receive(struct tfc_transport *t, struct tfc_message **out) {
   return f->inner->type->receive(f->inner, out);
 }
 
+static void attend(struct tfc_transport *t, bool begins) {
+  struct faulty *f = (struct faulty *)t;
+  f->inner->type->attend(f->inner, begins);
+}
+
 static void fail(struct tfc_transport *t, int code, const char *why) {
   struct faulty *f = (struct faulty *)t;
   f->inner->type->fail(f->inner, code, why);
@@ -111,8 +116,13 @@ static void close_(struct tfc_transport *t) {
   free(f);
 }
 
-static const struct tfc_transport_type faulty_type = {
-    .name = "faulty", .send = send, .receive = receive, .progress = progress, .fail = fail, .close = close_};
+static const struct tfc_transport_type faulty_type = {.name = "faulty",
+                                                      .send = send,
+                                                      .receive = receive,
+                                                      .progress = progress,
+                                                      .attend = attend,
+                                                      .fail = fail,
+                                                      .close = close_};
 
 tfc_status tfc_transport_faulty(struct tfc_transport *inner, const struct tfc_faults *faults,
                                 struct tfc_transport **out) {

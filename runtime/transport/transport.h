@@ -9,7 +9,7 @@
 //   TFC_TRY(s, tfc_message_create(KIND, sizeof head, &m));
 //   memcpy(m->head, &head, sizeof head);
 //   TFC_TRY(s, t->type->send(t, to, m));
-//   for (;;) {                                   // one thread of each task
+//   for (;;) {
 //     TFC_TRY(s, t->type->progress(t, 1000000)); // moves messages; sleeps where there is nothing to do
 //     for (TFC_TRY(s, t->type->receive(t, &m)); m; TFC_TRY(s, t->type->receive(t, &m))) tfc_message_free(m);
 //   }
@@ -37,12 +37,15 @@ struct tfc_transport_type {
   const char *name;
   // Takes over the message, also if it fails. Any thread. Never waits for the receiver.
   tfc_status (*send)(struct tfc_transport *t, uint32_t to, struct tfc_message *m);
-  // The next received message, or NULL. One thread only.
+  // The next received message, or NULL. One thread at a time, so that messages are handled in their order.
   tfc_status (*receive)(struct tfc_transport *t, struct tfc_message **out);
-  // Moves messages. Returns when one has come, or after about `wait_ns`. Same thread as `receive`. UNAVAILABLE: the job
+  // Moves messages. Returns when one has come, or after about `wait_ns`. Any thread. UNAVAILABLE: the job
   // has failed; the message says why. INVALID_ARGUMENT: a task sent something that is not a message; the message names
   // the task.
   tfc_status (*progress)(struct tfc_transport *t, int64_t wait_ns);
+  // A thread begins to call `progress` again and again, without waiting; or it ends that. Meanwhile a message need not
+  // wake a thread that sleeps in `progress`, which costs more than the message. Any thread.
+  void (*attend)(struct tfc_transport *t, bool begins);
   // Ends the whole job: tells every task, or kills it. `code`: the exit code of the program. Any thread.
   void (*fail)(struct tfc_transport *t, int code, const char *why);
   // Sends all messages that are still to be sent. Every task calls it after it has received all that it waits for. One

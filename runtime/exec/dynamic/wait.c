@@ -3,6 +3,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/run.h"
 #include "runtime/exec/queue_threads.h"
+#include "runtime/ops/rendezvous.h"
 
 enum { POLL_NS = 5000000 };
 
@@ -126,6 +127,8 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
 void tfc_run_wait(struct tfc_run *r) {
   uint32_t seen = atomic_load(&r->mailbox->signal);
   if (atomic_load(&r->mailbox->arrived)) return;
+  struct tfc_rendezvous *others = r->session->options.rendezvous;
+  if (others && others->attend && tfc_run_at_work(r) == 0) others->attend(others, &r->mailbox->signal, seen);
   for (int i = 0; i < 2000; i++) {
     if (atomic_load_explicit(&r->mailbox->signal, memory_order_relaxed) != seen) return;
     tfc_pause();

@@ -1,12 +1,20 @@
-// The MPI plug-in, libtfc_mpi.so. One thread makes all calls to MPI: a sender puts its message in a list and wakes that
-// thread. A message is one MPI message with sizes, head and body if the body is short. A longer body follows in further
-// MPI messages, sent straight from and received straight into the tensor's memory.
+// The MPI plug-in, libtfc_mpi.so. One thread at a time calls MPI. A sender puts its message in a list, and sends what
+// is in it if no other thread is calling MPI; else that thread does. A message is one MPI message with sizes, head and
+// body if the body is short. A longer body follows in further MPI messages, sent straight from and received straight
+// into the tensor's memory.
+//
+// MPI cannot wait for a message without using its core. So a thread that waits sleeps, and a sender on the same host
+// wakes it over a word in shared memory, the task's bell. Messages from other hosts are found by looking again and
+// again.
+#include <linux/futex.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/transport/transport.h"
@@ -16,9 +24,10 @@ enum {
   TAG_BODY = 2,
   MOST_INLINE = 16384,
   PIECE = 1 << 30,           // most bytes of one MPI message of a body: MPI counts in int
-  SPIN_NS = 20000,           // after a message the thread polls for this long before it sleeps
-  SHORTEST_SLEEP_NS = 20000, // the sleep grows from this value while nothing happens
+  SPIN_NS = 20000,           // with other hosts: after a message a thread polls for this long before it sleeps
+  SHORTEST_SLEEP_NS = 20000, // ... and the sleep grows from this value while nothing happens
   LONGEST_SLEEP_NS = 500000,
+  MOVES_NS = 50000000, // while messages are on their way, threads poll; they sleep if nothing happens for this long
 };
 #define MAGIC 0x7463666du
 
@@ -40,17 +49,24 @@ struct arriving { // a message whose body has not fully come
   bool complete;
   MPI_Request requests[];
 };
+struct bell {
+  _Atomic uint32_t sleeps; // 1: a thread sleeps, or is about to, and looks for messages when it is woken
+  char apart[60];          // the next task's bell is in another cache line
+};
 struct transport {
   struct tfc_transport base;
-  MPI_Comm comm;
-  pthread_mutex_t lock;
-  struct tfc_message *asked, **asked_last; // messages to be sent; under the lock
-  pthread_cond_t wanted;                   // signalled when there is something to send
-  // Used by the MPI thread only:
+  MPI_Comm comm, host;
+  MPI_Win window;                          // of the bells
+  struct bell *own, **bells;               // [task]; NULL: it is on another host
+  bool all_here;                           // there is no other host
+  _Atomic uint32_t attendants;             // threads that poll
+  pthread_mutex_t lock;                    // guards the list
+  struct tfc_message *asked, **asked_last; // messages to be sent
+  _Atomic bool has_asked;
+  pthread_mutex_t mpi; // held while MPI is called; guards the fields below
   struct sending *sendings;
   struct arriving **from, ***from_last; // [task] in order of arrival
   uint32_t next_peer;
-  int64_t last_event, sleep_ns;
   uint32_t incomplete;
   unsigned char *buffer; // as long as the longest message
   bool own_mpi;
@@ -72,22 +88,48 @@ static tfc_status nonsense(int from, const char *what) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "task %d sent what is no message: %s", from, what);
 }
 
-static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_message *m) {
-  struct transport *t = (struct transport *)base;
-  if (to >= base->count) {
-    tfc_message_free(m);
-    return tfc_status_make(TFC_INTERNAL, "there is no task %u", to);
-  }
-  m->peer = to;
-  m->next = NULL;
-  pthread_mutex_lock(&t->lock);
-  *t->asked_last = m;
-  t->asked_last = &m->next;
-  pthread_cond_signal(&t->wanted);
-  pthread_mutex_unlock(&t->lock);
-  return NULL;
+// --- Bells -----------------------------------------------------------------------------------------------------------
+static void ring(struct bell *b) {
+  if (!b) return;
+  atomic_thread_fence(memory_order_seq_cst); // the message was sent before the bell is looked at
+  if (atomic_load(&b->sleeps) && atomic_exchange(&b->sleeps, 0))
+    syscall(SYS_futex, &b->sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+static void wait_for_bell(struct bell *b, uint32_t seen, int64_t ns) {
+  const struct timespec t = {ns / 1000000000, ns % 1000000000};
+  syscall(SYS_futex, &b->sleeps, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
+// Bells are memory that the tasks of a host share. Where that cannot be had, threads look again and again.
+static tfc_status make_bells(struct transport *t) {
+  MPI_Group host, all;
+  struct bell *first = NULL;
+  t->bells = calloc(t->base.count, sizeof(struct bell *));
+  if (!t->bells) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  MPI_Comm_set_errhandler(t->host, MPI_ERRORS_RETURN);
+  if (MPI_Win_allocate_shared(sizeof(struct bell), 1, MPI_INFO_NULL, t->host, &first, &t->window) != MPI_SUCCESS) {
+    t->window = MPI_WIN_NULL;
+    t->own = calloc(1, sizeof(struct bell));
+    return t->own ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  atomic_store(&first->sleeps, 0);
+  t->own = first;
+  t->all_here = t->base.beside_count == t->base.count;
+  MPI_Comm_group(t->host, &host);
+  MPI_Comm_group(t->comm, &all);
+  for (int i = 0; i < (int)t->base.beside_count; i++) {
+    MPI_Aint size = 0;
+    int unit = 0, rank = MPI_UNDEFINED;
+    MPI_Group_translate_ranks(host, 1, &i, all, &rank);
+    if (rank < 0 || rank >= (int)t->base.count) continue;
+    if (MPI_Win_shared_query(t->window, i, &size, &unit, (void *)&t->bells[rank]) != MPI_SUCCESS) t->bells[rank] = NULL;
+  }
+  MPI_Group_free(&host);
+  MPI_Group_free(&all);
+  return check(MPI_Barrier(t->host), "starting"); // all bells are there
+}
+
+// --- Sending ---------------------------------------------------------------------------------------------------------
 static uint32_t pieces_of(uint64_t body_size) {
   return body_size <= MOST_INLINE ? 0 : (uint32_t)((body_size + PIECE - 1) / PIECE);
 }
@@ -122,12 +164,15 @@ static tfc_status start(struct transport *t, struct tfc_message *m) {
     TFC_RETURN_IF_ERROR(check(MPI_Isend((char *)m->body->data + (uint64_t)i * PIECE, piece_size(m->body_size, i),
                                         MPI_BYTE, (int)m->peer, TAG_BODY, t->comm, &s->requests[s->count]),
                               "sending"));
+  ring(t->bells[m->peer]);
   return NULL;
 }
 
 static tfc_status start_asked(struct transport *t, bool *any) {
   tfc_status s = NULL;
+  if (!atomic_load(&t->has_asked)) return NULL;
   pthread_mutex_lock(&t->lock);
+  atomic_store(&t->has_asked, false);
   struct tfc_message *m = t->asked;
   t->asked = NULL;
   t->asked_last = &t->asked;
@@ -160,11 +205,40 @@ static tfc_status finish_sent(struct transport *t, bool *any) {
       continue;
     }
     *at = s->next;
+    ring(t->bells[s->message->peer]); // MPI may have sent it only now
     sending_free(s);
     *any = true;
   }
   return NULL;
 }
+
+static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_message *m) {
+  struct transport *t = (struct transport *)base;
+  tfc_status s = NULL;
+  bool any = false, left = false;
+  if (to >= base->count) {
+    tfc_message_free(m);
+    return tfc_status_make(TFC_INTERNAL, "there is no task %u", to);
+  }
+  m->peer = to;
+  m->next = NULL;
+  pthread_mutex_lock(&t->lock);
+  *t->asked_last = m;
+  t->asked_last = &m->next;
+  atomic_store(&t->has_asked, true);
+  pthread_mutex_unlock(&t->lock);
+  // A thread that calls MPI now looks at the list when it has finished.
+  while (!s && atomic_load(&t->has_asked) && pthread_mutex_trylock(&t->mpi) == 0) {
+    s = start_asked(t, &any);
+    if (!s) s = finish_sent(t, &any);
+    left = t->sendings != NULL;
+    pthread_mutex_unlock(&t->mpi);
+  }
+  if (left) ring(t->own); // somebody has to go on with it
+  return s;
+}
+
+// --- Receiving -------------------------------------------------------------------------------------------------------
 
 // Handles a received MPI message: `size` bytes in t->buffer.
 static tfc_status take(struct transport *t, int from, int size) {
@@ -239,48 +313,80 @@ static bool is_there(const struct transport *t) {
   return false;
 }
 
-static void sleep_unless_asked(struct transport *t, int64_t ns) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  ns += until.tv_nsec;
-  until.tv_sec += ns / 1000000000;
-  until.tv_nsec = ns % 1000000000;
-  pthread_mutex_lock(&t->lock);
-  if (!t->asked) pthread_cond_timedwait(&t->wanted, &t->lock, &until);
-  pthread_mutex_unlock(&t->lock);
+struct view { // of what look() found
+  bool any, there, moves;
+};
+static tfc_status look(struct transport *t, struct view *out) {
+  bool any = false;
+  pthread_mutex_lock(&t->mpi);
+  tfc_status s = start_asked(t, &any);
+  if (!s) s = take_all(t, &any);
+  if (!s) s = finish_bodies(t, &any);
+  if (!s) s = finish_sent(t, &any);
+  *out = (struct view){any, is_there(t), t->incomplete || t->sendings};
+  pthread_mutex_unlock(&t->mpi);
+  return s;
+}
+
+// Sleeps until a message comes, or somebody who polls for messages has ended that and one comes.
+static tfc_status doze(struct transport *t, int64_t ns) {
+  struct view v = {0};
+  const bool attended = atomic_load(&t->attendants) > 0;
+  tfc_status s = NULL;
+  if (!attended) {
+    atomic_store(&t->own->sleeps, 1);
+    s = look(t, &v); // who sent something before that has rung no bell
+  }
+  if (!s && !v.any && !v.there && !atomic_load(&t->has_asked)) wait_for_bell(t->own, !attended, ns);
+  atomic_store(&t->own->sleeps, 0);
+  return s;
+}
+
+static void attend(struct tfc_transport *base, bool begins) {
+  struct transport *t = (struct transport *)base;
+  struct view v = {0};
+  if (begins) {
+    atomic_fetch_add(&t->attendants, 1);
+    atomic_store(&t->own->sleeps, 0);
+  } else if (atomic_fetch_sub(&t->attendants, 1) == 1) {
+    atomic_store(&t->own->sleeps, 1);
+    tfc_status s = look(t, &v);
+    if (s || v.there || v.moves) ring(t->own);
+    tfc_status_free(s); // who is woken meets it, too
+  }
 }
 
 static tfc_status progress(struct tfc_transport *base, int64_t wait_ns) {
   struct transport *t = (struct transport *)base;
-  const int64_t begin = tfc_now_ns();
+  const int64_t begin = wait_ns ? tfc_now_ns() : 0;
+  int64_t last = begin, sleep_ns = SHORTEST_SLEEP_NS;
   for (;;) {
-    bool any = false;
-    TFC_RETURN_IF_ERROR(start_asked(t, &any));
-    TFC_RETURN_IF_ERROR(take_all(t, &any));
-    TFC_RETURN_IF_ERROR(finish_bodies(t, &any));
-    TFC_RETURN_IF_ERROR(finish_sent(t, &any));
-    if (is_there(t)) {
-      t->last_event = tfc_now_ns();
-      t->sleep_ns = SHORTEST_SLEEP_NS;
-      return NULL;
-    }
+    struct view v;
+    TFC_RETURN_IF_ERROR(look(t, &v));
+    if (v.there) return NULL;
+    if (atomic_load(&t->has_asked)) continue;
+    if (!wait_ns) return NULL;
     const int64_t now = tfc_now_ns();
-    if (any) t->last_event = now, t->sleep_ns = SHORTEST_SLEEP_NS;
+    if (v.any) last = now, sleep_ns = SHORTEST_SLEEP_NS;
     if (now - begin >= wait_ns) return NULL;
-    if (any || t->incomplete) continue;
+    if (v.any || (v.moves && now - last < MOVES_NS)) continue;
     // Looks again at once for a short time: who gives up the core waits for a whole time slice of somebody else.
-    if (now - t->last_event < SPIN_NS) continue;
-    int64_t sleep_ns = t->sendings ? SHORTEST_SLEEP_NS : t->sleep_ns;
-    if (sleep_ns > wait_ns - (now - begin)) sleep_ns = wait_ns - (now - begin);
-    sleep_unless_asked(t, sleep_ns);
-    t->sleep_ns += t->sleep_ns / 4;
-    if (t->sleep_ns > LONGEST_SLEEP_NS) t->sleep_ns = LONGEST_SLEEP_NS;
+    if (!t->all_here && now - last < SPIN_NS) continue;
+    int64_t ns = wait_ns - (now - begin);
+    if (v.moves)
+      ns = SHORTEST_SLEEP_NS;
+    else if (!t->all_here && ns > sleep_ns)
+      ns = sleep_ns;
+    TFC_RETURN_IF_ERROR(doze(t, ns));
+    sleep_ns += sleep_ns / 4;
+    if (sleep_ns > LONGEST_SLEEP_NS) sleep_ns = LONGEST_SLEEP_NS;
   }
 }
 
 static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) {
   struct transport *t = (struct transport *)base;
   *out = NULL;
+  pthread_mutex_lock(&t->mpi);
   for (uint32_t i = 0; i < base->count && !*out; i++) { // the tasks take turns
     const uint32_t p = (t->next_peer + i) % base->count;
     struct arriving *a = t->from[p];
@@ -291,6 +397,7 @@ static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) 
     free(a);
     t->next_peer = p + 1;
   }
+  pthread_mutex_unlock(&t->mpi);
   return NULL;
 }
 
@@ -322,7 +429,9 @@ static void transport_free(struct transport *t) {
     t->sendings = s->next;
     sending_free(s);
   }
-  pthread_cond_destroy(&t->wanted);
+  if (t->window == MPI_WIN_NULL) free(t->own);
+  free(t->bells);
+  pthread_mutex_destroy(&t->mpi);
   pthread_mutex_destroy(&t->lock);
   free(t->from);
   free(t->from_last);
@@ -337,14 +446,24 @@ static void close_(struct tfc_transport *base) {
   while (!s && t->sendings) s = finish_sent(t, &any);
   tfc_status_free(s);
   const bool own = t->own_mpi;
-  MPI_Comm comm = t->comm;
-  if (!s) transport_free(t);
-  if (!s) MPI_Comm_free(&comm);
+  MPI_Comm comm = t->comm, host = t->host;
+  MPI_Win window = t->window;
+  if (!s) {
+    if (window != MPI_WIN_NULL) MPI_Win_free(&t->window), t->own = NULL; // a barrier: nobody rings after that
+    transport_free(t);
+    MPI_Comm_free(&host);
+    MPI_Comm_free(&comm);
+  }
   if (own) MPI_Finalize();
 }
 
-static const struct tfc_transport_type mpi_type = {
-    .name = "mpi", .send = send, .receive = receive, .progress = progress, .fail = fail, .close = close_};
+static const struct tfc_transport_type mpi_type = {.name = "mpi",
+                                                   .send = send,
+                                                   .receive = receive,
+                                                   .progress = progress,
+                                                   .attend = attend,
+                                                   .fail = fail,
+                                                   .close = close_};
 
 TFC_MUST_USE tfc_status tfc_transport_mpi_open(struct tfc_transport **out);
 __attribute__((visibility("default"))) tfc_status tfc_transport_mpi_open(struct tfc_transport **out) {
@@ -358,32 +477,27 @@ __attribute__((visibility("default"))) tfc_status tfc_transport_mpi_open(struct 
     return tfc_status_make(TFC_UNAVAILABLE, "this MPI cannot be used by a program with threads");
   struct transport *t = calloc(1, sizeof *t);
   if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&t->wanted, &monotonic);
-  pthread_condattr_destroy(&monotonic);
   pthread_mutex_init(&t->lock, NULL);
+  pthread_mutex_init(&t->mpi, NULL);
+  t->window = MPI_WIN_NULL;
   t->asked_last = &t->asked;
   t->own_mpi = !initialized;
-  t->sleep_ns = SHORTEST_SLEEP_NS;
-  MPI_Comm host;
   tfc_status s = check(MPI_Comm_dup(MPI_COMM_WORLD, &t->comm), "starting");
   if (!s) s = check(MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN), "starting");
   if (!s) s = check(MPI_Comm_rank(t->comm, &rank), "starting");
   if (!s) s = check(MPI_Comm_size(t->comm, &count), "starting");
-  if (!s) s = check(MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host), "starting");
+  if (!s) s = check(MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &t->host), "starting");
   if (!s) {
     int beside = 0, beside_count = 1;
-    MPI_Comm_rank(host, &beside);
-    MPI_Comm_size(host, &beside_count);
-    MPI_Comm_free(&host);
+    MPI_Comm_rank(t->host, &beside);
+    MPI_Comm_size(t->host, &beside_count);
     t->base =
         (struct tfc_transport){&mpi_type, (uint32_t)rank, (uint32_t)count, (uint32_t)beside, (uint32_t)beside_count};
     t->from = calloc((size_t)count, sizeof *t->from);
     t->from_last = calloc((size_t)count, sizeof *t->from_last);
     t->buffer = malloc(longest());
     if (!t->from || !t->from_last || !t->buffer) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!s) s = make_bells(t);
   }
   if (s) {
     transport_free(t);
