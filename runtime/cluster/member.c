@@ -308,7 +308,10 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
   pthread_mutex_unlock(&t->lock);
   for (uint32_t r = 0; joined && r < t->count; r++) {
     if (r == t->rank || (t->rank != 0 && r != 0)) continue;
-    TFC_RETURN_IF_ERROR(tell(t, r, TFC_KIND_PING, &ping, sizeof ping));
+    struct tfc_message *m = NULL;
+    TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_PING, &ping, sizeof ping, (tfc_str){0}, &m));
+    m->overtakes = true; // a large tensor may take longer than the silence after which a task counts as lost
+    TFC_RETURN_IF_ERROR(tfc_member_send(t, r, m));
     const struct tfc_peer *p = &t->peers[r];
     char name[TFC_TASK_TEXT];
     if (now - p->heard > silence)

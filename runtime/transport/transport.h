@@ -1,9 +1,9 @@
 // Transport: messages between the tasks of a job. A task is a process (in tests, a thread) and has a rank.
 //
-// Messages from one sender to one receiver arrive in the order in which they were sent. There is no order between other
-// messages. A transport reads only the sizes of a message, not its contents. There are three kinds: `mpi` (a plug-in),
-// `local` (threads of one process), and `faulty`, which wraps another transport and delays, drops or changes messages
-// as a bad network would.
+// Messages from one sender to one receiver arrive in the order in which they were sent, but those that overtake may
+// come before others. There is no order between other messages. A transport reads only the sizes of a message, not its
+// contents. There are three kinds: `mpi` (a plug-in), `local` (threads of one process), and `faulty`, which wraps
+// another transport and delays, drops or changes messages as a bad network would.
 //
 //   struct tfc_message *m = NULL;
 //   TFC_TRY(s, tfc_message_create(KIND, sizeof head, &m));
@@ -25,6 +25,7 @@ struct tfc_message {
   struct tfc_message *next; // for lists of the message's owner
   uint32_t kind, peer;      // peer: rank of the sender, or of the receiver
   uint32_t head_size;       // bytes, at most TFC_MESSAGE_MOST_HEAD
+  bool overtakes;           // need not wait for messages that were sent before; it has no body
   struct tfc_buffer *body;  // or NULL; one reference; must not be written to before it was sent
   uint64_t body_size;       // bytes
   _Alignas(16) unsigned char head[];

@@ -32,7 +32,7 @@ enum {
 #define MAGIC 0x7463666du
 
 struct header {
-  uint32_t magic, kind, head_size, zero;
+  uint32_t magic, kind, head_size, overtakes;
   uint64_t body_size;
 };
 struct sending {
@@ -149,7 +149,7 @@ static tfc_status start(struct transport *t, struct tfc_message *m) {
     tfc_message_free(m);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: sending a message");
   }
-  const struct header h = {MAGIC, m->kind, m->head_size, 0, m->body_size};
+  const struct header h = {MAGIC, m->kind, m->head_size, m->overtakes, m->body_size};
   memcpy(s->packed, &h, sizeof h);
   memcpy(s->packed + sizeof h, m->head, m->head_size);
   if (inlined) memcpy(s->packed + sizeof h + m->head_size, m->body->data, inlined);
@@ -245,7 +245,7 @@ static tfc_status take(struct transport *t, int from, int size) {
   struct header h;
   if ((size_t)size < sizeof h) return nonsense(from, "it is shorter than a header");
   memcpy(&h, t->buffer, sizeof h);
-  if (h.magic != MAGIC || h.zero) return nonsense(from, "its header has no mark");
+  if (h.magic != MAGIC || h.overtakes > !h.body_size) return nonsense(from, "its header has no mark");
   if (h.head_size > TFC_MESSAGE_MOST_HEAD || h.body_size > TFC_MESSAGE_MOST_BODY)
     return nonsense(from, "it is longer than any message");
   const uint32_t pieces = pieces_of(h.body_size), inlined = pieces ? 0 : (uint32_t)h.body_size;
@@ -265,8 +265,10 @@ static tfc_status take(struct transport *t, int from, int size) {
   if (inlined) memcpy(m->body->data, t->buffer + sizeof h + h.head_size, inlined);
   a->message = m;
   a->complete = pieces == 0;
-  *t->from_last[from] = a;
-  t->from_last[from] = &a->next;
+  struct arriving **at = h.overtakes ? &t->from[from] : t->from_last[from];
+  a->next = *at;
+  *at = a;
+  if (!a->next) t->from_last[from] = &a->next;
   t->incomplete += pieces > 0;
   for (; a->count < pieces; a->count++)
     TFC_RETURN_IF_ERROR(
