@@ -106,6 +106,53 @@ static bool is_wanted(const struct tfc_cut *cut, const struct tfc_run_spec *spec
   return false;
 }
 
+// Which nodes of the graph run. Of a loop that runs, its condition does: other tasks go round by it.
+static tfc_status find_needed(const struct tfc_cut *cut, const struct tfc_run_spec *spec, bool *needed) {
+  const struct tfc_graph *g = cut->graph;
+  tfc_status s = NULL;
+  uint32_t *targets = calloc((size_t)spec->target_count + cut->frames.count + 1, sizeof *targets);
+  bool *runs = calloc(cut->frames.count + 1u, sizeof *runs);
+  uint32_t count = spec->target_count;
+  if (!targets || !runs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  if (count) memcpy(targets, spec->targets, count * sizeof *targets);
+  for (bool more = true; more;) {
+    more = false;
+    TFC_TRY(s, tfc_prune(g, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, targets, count, needed));
+    for (uint32_t i = 0; cut->loops.count && i < g->node_count; i++) {
+      const uint32_t frame = needed[i] ? cut->frames.of_node[i] : 0;
+      if (!frame || runs[frame]) continue;
+      runs[frame] = true;
+      const uint32_t condition = cut->frames.frames[frame].condition;
+      if (condition == TFC_NO_NODE || needed[condition]) continue;
+      targets[count++] = condition;
+      more = true;
+    }
+  }
+out:
+  free(targets);
+  free(runs);
+  return s;
+}
+
+// Adds the edges that bring the conditions of loops to the tasks that go round in them.
+static void want_conditions(const struct tfc_cut *cut, bool *wanted, bool *rounds) {
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t e = 0; e < cut->edges.count; e++) {
+      const struct tfc_cut_edge *edge = &cut->edges.data[e];
+      for (uint32_t f = wanted[e] ? edge->frame : 0; f; f = cut->frames.frames[f].parent) {
+        rounds[tfc_cut_loop_of(cut, f, edge->from)] = true;
+        rounds[tfc_cut_loop_of(cut, f, edge->to)] = true;
+      }
+    }
+    for (uint32_t k = 0; k < cut->loops.count; k++) {
+      const uint32_t edge = cut->loops.data[k].edge;
+      if (!rounds[k] || edge == UINT32_MAX || wanted[edge]) continue;
+      wanted[edge] = more = true;
+    }
+  }
+}
+
 // Fills p->parts [tasks]: one part for each task, also where a task has nothing to run.
 static tfc_status fill_parts(const struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
                              struct plan *p) {
@@ -113,16 +160,23 @@ static tfc_status fill_parts(const struct tfc_cluster_session *session, const st
   const struct tfc_cut *cut = &session->cut;
   tfc_status s = NULL;
   bool *needed = calloc(g->node_count + 1u, sizeof *needed), failed = false;
-  if (!needed) return no_memory();
-  TFC_TRY(s, tfc_prune(g, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
-                       spec->target_count, needed));
+  bool *wanted = calloc(cut->edges.count + 1, sizeof *wanted), *rounds = calloc(cut->loops.count + 1, sizeof *rounds);
+  if (!needed || !wanted || !rounds) {
+    s = no_memory();
+    goto out;
+  }
+  TFC_TRY(s, find_needed(cut, spec, needed));
   if (session->queues) p->wanted = tfc_cluster_queues_wanted(session->queues, needed);
   for (uint32_t e = 0; e < cut->edges.count; e++) {
     const struct tfc_cut_edge *edge = &cut->edges.data[e];
+    wanted[e] =
+        is_wanted(cut, spec, needed, edge) && !(edge->source.index < 0 && is_replaced(g, spec, edge->source.node));
+  }
+  want_conditions(cut, wanted, rounds);
+  for (uint32_t e = 0; e < cut->edges.count; e++) {
     char name[TFC_CUT_NAME];
-    if (!is_wanted(cut, spec, needed, edge)) continue;
-    if (edge->source.index < 0 && is_replaced(g, spec, edge->source.node)) continue;
-    struct part *part = &p->parts[edge->from];
+    if (!wanted[e]) continue;
+    struct part *part = &p->parts[cut->edges.data[e].from];
     tfc_text_add(&part->target_names, tfc_str_from(tfc_cut_send_name(e, name)));
     tfc_text_add(&part->target_names, (tfc_str){"", 1});
     part->target_count++;
@@ -148,6 +202,8 @@ static tfc_status fill_parts(const struct tfc_cluster_session *session, const st
   if (failed) s = no_memory();
 out:
   free(needed);
+  free(wanted);
+  free(rounds);
   return s;
 }
 

@@ -9,7 +9,6 @@
 #include "runtime/graph/op_def.h"
 #include "runtime/graph/wire.h"
 #include "runtime/ops/reference.h"
-#include "runtime/pass/frames.h"
 
 static bool same(struct tfc_output a, struct tfc_output b) {
   return a.node == b.node && a.index == b.index;
@@ -48,7 +47,7 @@ static tfc_status find_edges(struct tfc_cut *cut) {
     const size_t first = cut->edges.count;
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
       const struct tfc_consumer *k = &g->consumers[c];
-      const struct tfc_cut_edge e = {{i, k->output}, cut->ranks[i], cut->ranks[k->node]};
+      const struct tfc_cut_edge e = {{i, k->output}, cut->ranks[i], cut->ranks[k->node], 0};
       bool known = false;
       if (e.from == e.to) continue;
       TFC_RETURN_IF_ERROR(check_type(cut, e.source, k->node));
@@ -61,25 +60,59 @@ static tfc_status find_edges(struct tfc_cut *cut) {
   return NULL;
 }
 
-// A loop has to run in one task: an error if a tensor inside of a loop goes to another task.
-static tfc_status check_loops(const struct tfc_cut *cut) {
+// --- Loops -----------------------------------------------------------------------------------------------------------
+uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank) {
+  for (uint32_t i = 0; i < cut->loops.count; i++)
+    if (cut->loops.data[i].frame == frame && cut->loops.data[i].rank == rank) return i;
+  return UINT32_MAX;
+}
+
+// The task goes round in the loop, and in the loops around it.
+static bool add_loops(struct tfc_cut *cut, uint32_t frame, uint32_t rank) {
+  for (; frame; frame = cut->frames.frames[frame].parent)
+    if (tfc_cut_loop_of(cut, frame, rank) == UINT32_MAX &&
+        !tfc_array_push(&cut->loops, (struct tfc_cut_loop){frame, rank, UINT32_MAX}))
+      return false;
+  return true;
+}
+
+static int by_source(const void *a, const void *b) {
+  const struct tfc_cut_edge *x = a, *y = b;
+  if (x->source.node != y->source.node) return x->source.node < y->source.node ? -1 : 1;
+  if (x->source.index != y->source.index) return x->source.index < y->source.index ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static tfc_status find_loops(struct tfc_cut *cut) {
   const struct tfc_graph *g = cut->graph;
-  struct tfc_frames frames = {0};
-  tfc_status s = NULL;
-  char a[TFC_TASK_TEXT], b[TFC_TASK_TEXT];
+  bool ok = true;
   if (!g->has_frames) return NULL;
-  TFC_TRY(s, tfc_frames_find(g, &frames));
-  for (size_t i = 0; i < cut->edges.count; i++) {
-    const struct tfc_cut_edge *e = &cut->edges.data[i];
-    const uint32_t frame = frames.of_node[e->source.node];
-    if (!frame) continue;
-    TFC_FAIL(s, TFC_UNIMPLEMENTED, "the loop '%.*s' runs in several tasks: '%.*s' of it is on %s, and is read on %s",
-             TFC_STR_ARG(frames.frames[frame].name), TFC_STR_ARG(g->nodes[e->source.node].name),
-             tfc_cluster_task_name(cut->spec, e->from, a), tfc_cluster_task_name(cut->spec, e->to, b));
+  TFC_RETURN_IF_ERROR(tfc_frames_find(g, &cut->frames));
+  for (size_t i = 0; i < cut->edges.count && ok; i++) {
+    struct tfc_cut_edge *e = &cut->edges.data[i];
+    e->frame = cut->frames.of_node[e->source.node];
+    ok = add_loops(cut, e->frame, e->from) && add_loops(cut, e->frame, e->to);
   }
-out:
-  tfc_frames_deinit(&frames);
-  return s;
+  for (size_t i = 0; i < cut->loops.count && ok; i++) { // grows: who sends the condition goes round, too
+    const struct tfc_cut_loop *loop = &cut->loops.data[i];
+    const uint32_t condition = cut->frames.frames[loop->frame].condition, to = loop->rank;
+    if (condition == TFC_NO_NODE)
+      return tfc_status_make(TFC_UNIMPLEMENTED, "the loop '%.*s' runs in several tasks, and has no LoopCond",
+                             TFC_STR_ARG(cut->frames.frames[loop->frame].name));
+    const struct tfc_cut_edge e = {{condition, 0}, cut->ranks[condition], to, loop->frame};
+    bool known = e.from == to;
+    for (size_t k = 0; k < cut->edges.count && !known; k++)
+      known = same(cut->edges.data[k].source, e.source) && cut->edges.data[k].to == to;
+    ok = (known || tfc_array_push(&cut->edges, e)) && add_loops(cut, e.frame, e.from);
+  }
+  if (!ok) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  if (cut->edges.count) qsort(cut->edges.data, cut->edges.count, sizeof *cut->edges.data, by_source);
+  for (size_t i = 0; i < cut->loops.count; i++) {
+    struct tfc_cut_loop *loop = &cut->loops.data[i];
+    const uint32_t condition = cut->frames.frames[loop->frame].condition;
+    if (cut->ranks[condition] != loop->rank) loop->edge = edge_of(cut, (struct tfc_output){condition, 0}, loop->rank);
+  }
+  return NULL;
 }
 
 tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec *spec, uint32_t own,
@@ -90,7 +123,7 @@ tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec
   if (!cut.ranks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
   TFC_TRY(s, tfc_cluster_place(g, spec, own, cut.ranks));
   TFC_TRY(s, find_edges(&cut));
-  TFC_TRY(s, check_loops(&cut));
+  TFC_TRY(s, find_loops(&cut));
   *out = cut, cut = (struct tfc_cut){0};
 out:
   tfc_cut_deinit(&cut);
@@ -100,6 +133,8 @@ out:
 void tfc_cut_deinit(struct tfc_cut *cut) {
   free(cut->ranks);
   tfc_array_free(&cut->edges);
+  tfc_array_free(&cut->loops);
+  tfc_frames_deinit(&cut->frames);
   *cut = (struct tfc_cut){0};
 }
 
@@ -111,6 +146,67 @@ const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]) {
 static const char *receive_name(uint32_t edge, char out[TFC_CUT_NAME]) {
   snprintf(out, TFC_CUT_NAME, "tfc.task/recv_%u", edge);
   return out;
+}
+
+// Nodes of a loop's own loop: Enter, Merge, Switch and NextIteration of a value that is only there or not. `gate` is
+// there in all iterations but the last one, where the loops inside do not begin.
+typedef enum loop_node { BEGIN, ENTER, MERGE, SWITCH, NEXT, GATE } loop_node;
+static tfc_str loop_name(uint32_t loop, loop_node node, const char *before, const char *after, char out[TFC_CUT_NAME]) {
+  static const char *const names[] = {"begin", "enter", "merge", "switch", "next", "gate"};
+  snprintf(out, TFC_CUT_NAME, "%stfc.loop/%s_%u%s", before, names[node], loop, after);
+  return tfc_str_from(out);
+}
+// The condition of a loop, as nodes of the task find it.
+static tfc_str condition_name(const struct tfc_cut *cut, const struct tfc_cut_loop *loop, char out[TFC_CUT_NAME]) {
+  const struct tfc_graph *g = cut->graph;
+  if (loop->edge == UINT32_MAX) return g->nodes[cut->frames.frames[loop->frame].condition].name;
+  snprintf(out, TFC_CUT_NAME, "tfc.loop/condition_%u", loop->edge);
+  return tfc_str_from(out);
+}
+
+static void put(const char *op, tfc_str name, const tfc_str *inputs, uint32_t input_count, const struct tfc_attr *attrs,
+                uint32_t attr_count, struct tfc_text *out) {
+  tfc_graph_put_new_node(&(struct tfc_new_node){.op = op,
+                                                .name = name,
+                                                .inputs = inputs,
+                                                .input_count = input_count,
+                                                .attrs = attrs,
+                                                .attr_count = attr_count},
+                         out);
+}
+
+static void put_loop(const struct tfc_cut *cut, uint32_t k, struct tfc_text *out) {
+  const struct tfc_cut_loop *loop = &cut->loops.data[k];
+  const struct tfc_frame *frame = &cut->frames.frames[loop->frame];
+  char a[TFC_CUT_NAME], b[TFC_CUT_NAME], c[TFC_CUT_NAME], d[TFC_CUT_NAME];
+  bool yes = true;
+  const struct tfc_tensor value = {.dtype = TFC_BOOL, .shape = TFC_SHAPE_SCALAR, .data = &yes, .size = 1};
+  const struct tfc_attr type = tfc_attr_type("T", TFC_BOOL);
+  const struct tfc_attr begins[] = {tfc_attr_type("dtype", TFC_BOOL), tfc_attr_tensor("value", &value)};
+  const struct tfc_attr enters[] = {type, tfc_attr_string("frame_name", frame->name),
+                                    tfc_attr_bool("is_constant", false),
+                                    tfc_attr_int("parallel_iterations", frame->parallel)};
+  const struct tfc_attr merges[] = {type, tfc_attr_int("N", 2)};
+  const tfc_str condition = condition_name(cut, loop, d);
+  tfc_str begin;
+  if (frame->parent) {
+    begin = loop_name(tfc_cut_loop_of(cut, frame->parent, loop->rank), GATE, "", ":1", a);
+  } else {
+    begin = loop_name(k, BEGIN, "", "", a);
+    put("Const", begin, NULL, 0, begins, 2, out);
+  }
+  if (loop->edge != UINT32_MAX) {
+    const tfc_str received = tfc_str_from(receive_name(loop->edge, b));
+    put("LoopCond", condition, &received, 1, NULL, 0, out);
+  }
+  put("Enter", loop_name(k, ENTER, "", "", b), &begin, 1, enters, 4, out);
+  const tfc_str merged[] = {tfc_str_from(b), loop_name(k, NEXT, "", "", c)};
+  put("Merge", loop_name(k, MERGE, "", "", a), merged, 2, merges, 2, out);
+  const tfc_str switched[] = {tfc_str_from(a), condition}, gated[] = {condition, condition};
+  put("Switch", loop_name(k, SWITCH, "", "", b), switched, 2, &type, 1, out);
+  const tfc_str next = loop_name(k, SWITCH, "", ":1", b);
+  put("NextIteration", tfc_str_from(c), &next, 1, &type, 1, out);
+  put("Switch", loop_name(k, GATE, "", "", a), gated, 2, &type, 1, out);
 }
 
 static void name_output(const struct tfc_graph *g, struct tfc_output o, struct tfc_text *out) {
@@ -129,7 +225,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
   const struct tfc_cut_edge *e = &cut->edges.data[number];
   const bool control = e->source.index < 0;
   const tfc_dtype dtype = control ? TFC_BOOL : tfc_dtype_base(tfc_output_dtype(g, e->source));
-  char name[TFC_CUT_NAME], signal[TFC_CUT_NAME], from[TFC_TASK_TEXT], to[TFC_TASK_TEXT];
+  char name[TFC_CUT_NAME], signal[TFC_CUT_NAME], merge[TFC_CUT_NAME], from[TFC_TASK_TEXT], to[TFC_TASK_TEXT];
   struct tfc_text source = {0};
   name_output(g, e->source, &source);
   tfc_str input = tfc_text_view(&source);
@@ -138,13 +234,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
     bool yes = true;
     const struct tfc_tensor value = {.dtype = TFC_BOOL, .shape = TFC_SHAPE_SCALAR, .data = &yes, .size = 1};
     const struct tfc_attr attrs[] = {tfc_attr_type("dtype", TFC_BOOL), tfc_attr_tensor("value", &value)};
-    tfc_graph_put_new_node(&(struct tfc_new_node){.op = "Const",
-                                                  .name = tfc_str_from(signal),
-                                                  .inputs = &input,
-                                                  .input_count = 1,
-                                                  .attrs = attrs,
-                                                  .attr_count = 2},
-                           out);
+    put("Const", tfc_str_from(signal), &input, 1, attrs, 2, out);
     input = tfc_str_from(signal);
   }
   const struct tfc_attr attrs[] = {
@@ -157,14 +247,13 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
       tfc_attr_int("_peer", sends ? e->to : e->from),
       tfc_attr_bool("_copies", sends && tfc_output_may_change(g, e->source)),
   };
-  if (!sends) receive_name(number, name);
-  tfc_graph_put_new_node(&(struct tfc_new_node){.op = sends ? "_Send" : "_Recv",
-                                                .name = tfc_str_from(sends ? tfc_cut_send_name(number, name) : name),
-                                                .inputs = &input,
-                                                .input_count = sends,
-                                                .attrs = attrs,
-                                                .attr_count = sizeof attrs / sizeof *attrs},
-                         out);
+  tfc_str inputs[2];
+  uint32_t count = 0;
+  if (sends) inputs[count++] = input;
+  if (e->frame) // once in each iteration
+    inputs[count++] = loop_name(tfc_cut_loop_of(cut, e->frame, sends ? e->from : e->to), MERGE, "^", "", merge);
+  put(sends ? "_Send" : "_Recv", tfc_str_from(sends ? tfc_cut_send_name(number, name) : receive_name(number, name)),
+      inputs, count, attrs, sizeof attrs / sizeof *attrs, out);
   out->failed |= source.failed;
   tfc_text_deinit(&source);
 }
@@ -179,8 +268,14 @@ static tfc_status put_node(const struct tfc_cut *cut, uint32_t node, struct tfc_
     const struct tfc_output o = tfc_node_inputs(g, n)[k];
     const uint32_t edge = cut->ranks[o.node] == cut->ranks[node] ? UINT32_MAX : edge_of(cut, o, cut->ranks[node]);
     char name[TFC_CUT_NAME];
+    const bool condition = g->nodes[o.node].def && g->nodes[o.node].def->flags & TFC_OP_LOOP_COND;
+    const uint32_t loop = condition && edge != UINT32_MAX && o.index == 0
+                              ? tfc_cut_loop_of(cut, cut->frames.of_node[o.node], cut->ranks[node])
+                              : UINT32_MAX;
     if (edge == UINT32_MAX)
       name_output(g, o, &texts[k]);
+    else if (loop != UINT32_MAX)
+      tfc_text_add(&texts[k], condition_name(cut, &cut->loops.data[loop], name));
     else
       tfc_text_printf(&texts[k], "%s%s", o.index < 0 ? "^" : "", receive_name(edge, name));
     inputs[k] = tfc_text_view(&texts[k]);
@@ -197,6 +292,8 @@ static tfc_status put_node(const struct tfc_cut *cut, uint32_t node, struct tfc_
 tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out) {
   for (uint32_t i = 0; i < cut->graph->node_count; i++)
     if (cut->ranks[i] == rank) TFC_RETURN_IF_ERROR(put_node(cut, i, out));
+  for (uint32_t k = 0; k < cut->loops.count; k++)
+    if (cut->loops.data[k].rank == rank) put_loop(cut, k, out);
   for (uint32_t e = 0; e < cut->edges.count; e++) {
     if (cut->edges.data[e].from == rank) put_crossing(cut, e, true, out);
     if (cut->edges.data[e].to == rank) put_crossing(cut, e, false, out);

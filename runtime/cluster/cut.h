@@ -1,6 +1,8 @@
 // A graph cut into parts, one for each task. A part has the nodes of its task, a _Send node for every tensor that
-// leaves the task, and a _Recv node for every tensor that comes in. Which nodes of a part a step runs is decided later,
-// by the step's fetches and targets.
+// leaves the task, and a _Recv node for every tensor that comes in. Where a loop has nodes in several tasks, each of
+// these tasks has a small loop of its own, which goes round as often: the loop's condition is sent to it in every
+// iteration, and it makes the task's _Send and _Recv nodes run once in each (as in TensorFlow). Which nodes of a part a
+// step runs is decided later, by the step's fetches and targets.
 //
 //   struct tfc_cut cut = {0};
 //   TFC_TRY(s, tfc_cut_make(graph, &spec, own, &cut));
@@ -12,21 +14,32 @@
 
 #include "runtime/cluster/spec.h"
 #include "runtime/graph/graph.h"
+#include "runtime/pass/frames.h"
 
 struct tfc_cut_edge { // one tensor that goes to one task; the edge's index is its key in messages
   struct tfc_output source;
   uint32_t from, to; // ranks of tasks
+  uint32_t frame;    // the loop that the tensor is in; 0: none
+};
+struct tfc_cut_loop { // a loop's own loop in a task
+  uint32_t frame, rank;
+  uint32_t edge; // that brings the condition; UINT32_MAX: the task computes it
 };
 struct tfc_cut {
   const struct tfc_graph *graph; // borrowed
   const struct tfc_cluster_spec *spec;
   uint32_t *ranks; // [node] the task it runs in
   TFC_ARRAY(struct tfc_cut_edge) edges;
+  struct tfc_frames frames; // none: the graph has no loops
+  TFC_ARRAY(struct tfc_cut_loop) loops;
 };
 TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec *spec, uint32_t own,
                                      struct tfc_cut *out);
 void tfc_cut_deinit(struct tfc_cut *cut);
 TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out);
+
+// Index of a loop's own loop in a task; UINT32_MAX: it has none.
+uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank);
 
 enum { TFC_CUT_NAME = 32 };
 const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]); // name of the _Send node of an edge

@@ -602,3 +602,100 @@ def strategy_case(name, workers, optimizer, **more):
 
 strategy_case("strategy_sgd", 2, lambda: v1.train.GradientDescentOptimizer(0.1))
 strategy_case("strategy_adam_three_workers", 3, lambda: v1.train.AdamOptimizer(0.01))
+
+
+# --- Loops over several tasks ----------------------------------------------------------------------------------------
+@case({"ps": 2, "worker": 1})
+def loop_across_tasks(job, task, cluster):
+    """Each iteration goes over three tasks, with weights in two of them; gradients go back through it."""
+    v1.disable_control_flow_v2()
+    with placed(cluster, job, task):
+        w = v1.get_variable("w", [3, 3], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=4))
+        u = v1.get_variable("u", [3, 3], initializer=v1.random_uniform_initializer(-0.5, 0.5, seed=5))
+        x = v1.placeholder(tf.float32, [2, 3], "x")
+        n = v1.placeholder(tf.int32, [], "n")
+
+    def body(i, h):
+        with v1.device("/job:ps/task:0"):
+            h = tf.tanh(tf.matmul(h, w))
+        with v1.device("/job:ps/task:1"):
+            h = tf.matmul(h, u)
+        with v1.device("/job:worker/task:0"):
+            return i + 1, h + x
+
+    with v1.device("/job:worker/task:0"):
+        _, out = v1.while_loop(lambda i, h: i < n, body, [0, x])
+        loss = tf.reduce_sum(tf.square(out))
+    train = v1.train.GradientDescentOptimizer(0.05).minimize(loss)
+    return init(True) + [run([loss, out], {x: batch(i, 2, 3), n: np.int32(i)}, [train]) for i in range(5)]
+
+
+@case({"ps": 1, "worker": 2})
+def nested_loops_across_tasks(job, task, cluster):
+    """A loop in a loop, whose counters, conditions and bodies are in different tasks."""
+    v1.disable_control_flow_v2()
+    if task != 0:
+        return None
+    ps, far = "/job:ps/task:0", "/job:worker/task:1"
+    with v1.device("/job:worker/task:0"):
+        x = v1.placeholder(tf.float32, [4], "x")
+        n = v1.placeholder(tf.int32, [], "n")
+
+    def inner(i, h):
+        def body(j, g):
+            with v1.device(far):
+                g = g * 0.9 + tf.cast(i, tf.float32)
+            with v1.device(ps):
+                return j + 1, tf.sin(g)
+
+        def more(j, g):
+            with v1.device(ps):
+                return j < i
+
+        with v1.device(ps):
+            j, h = v1.while_loop(more, body, [0, h])
+        with v1.device(far):
+            return i + 1, h + tf.cast(j, tf.float32)
+
+    def goes_on(i, h):
+        with v1.device(far):
+            return tf.logical_and(i < n, tf.reduce_sum(h) < 1000.0)
+
+    with v1.device(far):
+        i, out = v1.while_loop(goes_on, inner, [0, x])
+    with v1.device("/job:worker/task:0"):
+        total = out + tf.cast(i, tf.float32)
+    return [run([total, i], {x: batch(k, 4), n: np.int32(k)}) for k in range(5)]
+
+
+@case({"ps": 1, "worker": 1})
+def branch_in_loop_across_tasks(job, task, cluster):
+    """A branch in each iteration, its sides in two tasks; and a loop in a branch that may not be taken."""
+    v1.disable_control_flow_v2()
+    ps, here = "/job:ps/task:0", "/job:worker/task:0"
+    with v1.device(here):
+        x = v1.placeholder(tf.float32, [3], "x")
+
+        def body(i, h):
+            def far():
+                with v1.device(ps):
+                    return h * 2.0 - 1.0
+
+            def near():
+                with v1.device(here):
+                    return h + 0.25
+
+            return i + 1, tf.cond(tf.equal(i % 2, 0), far, near)
+
+        _, out = v1.while_loop(lambda i, h: i < 5, body, [0, x])
+
+        def loop():
+            def step(i, h):
+                with v1.device(ps):
+                    return i + 1, h * 0.5
+
+            return v1.while_loop(lambda i, h: i < 3, step, [0, out])[1]
+
+        last = tf.cond(tf.reduce_sum(x) > 0, loop, lambda: out - 7.0)
+        grad = v1.gradients(tf.reduce_sum(last), x)[0]
+    return [run([out, last, grad], {x: batch(k, 3)}) for k in range(6)]
