@@ -175,6 +175,13 @@ static int by_place(const void *a, const void *b) {
 
 static void advance(struct tfc_collectives *c, struct round *r);
 
+// A round whose members of this task have all called, and which has not begun; NULL: there is none.
+static struct round *round_to_begin(const struct tfc_collectives *c, const struct group *g) {
+  for (struct round *r = c->rounds; r; r = r->next)
+    if (r->group == g->key && !r->begun && !r->busy && r->call_count == g->own_count) return r;
+  return NULL;
+}
+
 static tfc_status take_group(struct tfc_collectives *c, const struct tfc_collective_head *head, tfc_str rest) {
   struct group *g = group_of(&c->groups, head->group, false);
   const uint32_t count = (uint32_t)head->size;
@@ -196,11 +203,7 @@ static tfc_status take_group(struct tfc_collectives *c, const struct tfc_collect
   }
   while (g->own < g->tasks.count && g->tasks.data[g->own] != own_rank(c)) g->own++;
   g->complete = true;
-  for (bool again = true; again;) { // advancing may end rounds, and release the lock meanwhile
-    again = false;
-    for (struct round *r = c->rounds; r && !again; r = r->next)
-      if (r->group == g->key && !r->begun && !r->busy && r->call_count == g->own_count) advance(c, r), again = true;
-  }
+  for (struct round *r; (r = round_to_begin(c, g));) advance(c, r); // which may end rounds, and leave the lock
   return NULL;
 }
 
@@ -723,20 +726,21 @@ tfc_status tfc_collectives_take(struct tfc_collectives *c, uint32_t from, const 
 }
 
 // --- The object ------------------------------------------------------------------------------------------------------
+static const struct round *cancelled_round(struct tfc_collectives *c) {
+  for (const struct round *r = c->rounds; r; r = r->next) {
+    const struct group *g = group_of(&c->groups, r->group, false);
+    for (const struct call *one = g && !g->broken ? r->calls : NULL; one; one = one->next)
+      if (one->ctx->env->cancelled(one->ctx->env)) return r;
+  }
+  return NULL;
+}
+
 // A step was cancelled: its members do not come any more, so nobody of their groups has to wait.
 static void wake(struct tfc_object *object) {
   struct tfc_collectives *c = (struct tfc_collectives *)(void *)object;
   pthread_mutex_lock(&c->lock);
-  for (bool again = true; again;) {
-    again = false;
-    for (struct round *r = c->rounds; r && !again; r = r->next)
-      for (struct call *one = r->calls; one && !again; one = one->next) {
-        const struct group *g = group_of(&c->groups, r->group, false);
-        if (!one->ctx->env->cancelled(one->ctx->env) || !g || g->broken) continue;
-        break_group(c, r->group, "the step of a member was cancelled, or has failed");
-        again = true;
-      }
-  }
+  for (const struct round *r; (r = cancelled_round(c));)
+    break_group(c, r->group, "the step of a member was cancelled, or has failed");
   unlock_and_answer(c);
 }
 
