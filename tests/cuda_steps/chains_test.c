@@ -218,7 +218,7 @@ static void columns_are_read_and_written_where_they_are(void **state) {
 }
 
 // Training: losses beside TensorFlow's whether updates go together or not, and how many launches a step has.
-static uint64_t train(const char *name, bool captures, float *losses) {
+static uint64_t train(const char *name, bool captures, bool all, float *losses) {
   struct example e = {0};
   struct tfc_device_set set = {0};
   struct tfc_session *session = NULL;
@@ -229,6 +229,7 @@ static uint64_t train(const char *name, bool captures, float *losses) {
   assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
   struct tfc_session_options with = {.devices = &set};
   if (!captures) with.execution.captures = TFC_CAPTURES_OFF;
+  if (all) with.execution.rewrites = TFC_REWRITES_ALL, with.execution.gpu_math = TFC_MATH_FLOAT32;
   assert_ok(tfc_session_create(e.graph, &with, &session));
   assert_ok(tfc_session_run(session, &(struct tfc_run_spec){.targets = &e.init, .target_count = 1}, NULL, NULL, NULL));
   example_spec(&e, &spec);
@@ -252,12 +253,18 @@ static uint64_t train(const char *name, bool captures, float *losses) {
 
 static void updates_go_together(void **state) {
   (void)state;
-  float captured[STEPS], launched[STEPS];
+  float exact[STEPS], losses[STEPS];
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
-  const uint64_t works = train("mlp", true, captured);
-  assert_int_equal(train("mlp", false, launched), works);
-  assert_memory_equal(captured, launched, sizeof captured);
-  print_message("mlp: %llu launches a step\n", (unsigned long long)works);
+  const uint64_t works = train("mlp", true, false, exact);
+  assert_int_equal(train("mlp", false, false, losses), works); // captured or not
+  assert_memory_equal(losses, exact, sizeof exact);
+  for (int captures = 0; captures < 2; captures++) { // six updates at once
+    const uint64_t fewer = train("mlp", captures, true, losses);
+    print_message("mlp: %llu launches a step, %llu with all rewrites\n", (unsigned long long)works,
+                  (unsigned long long)fewer);
+    assert_int_equal(fewer, works - 5);
+    assert_memory_equal(losses, exact, sizeof exact);
+  }
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }

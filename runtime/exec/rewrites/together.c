@@ -1,0 +1,120 @@
+// Optimizer updates of one device come together, when all their gradients are there: devices that launch kernels launch
+// updates that follow each other at once. Gradients are in memory until then, so those of large variables are updated
+// as soon as they are known, and all of them unless all rewrites are asked for.
+#include "runtime/base/no_memory.h"
+#include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/ops/training_apply.h"
+
+enum { MOST_BYTES = 16 << 20 };
+
+struct together {
+  struct tfc_ir *ir;
+  struct tfc_arena arena;
+  struct tfc_ir_readers readers;
+  bool *is_update;        // [ops] to come together, on `device`
+  bool *follows;          // [ops] an update has to be done before
+  uint32_t *todo, pushed; // of those
+  uint16_t device;
+};
+
+static bool is_candidate(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint16_t device) {
+  if (op->dead || op->joint || op->prepared || op->device != device || !op->def || !(op->def->flags & TFC_OP_UPDATE))
+    return false;
+  const uint32_t gradient = tfc_apply_gradient(op->def);
+  if (gradient >= op->input_count || op->inputs[gradient].value == TFC_NONE32) return false;
+  const struct tfc_ir_value *v = &ir->values.data[op->inputs[gradient].value];
+  return v->kind == TFC_IR_OP && v->op != TFC_NONE32 && ir->ops.data[v->op].device == device && v->planned &&
+         v->bytes <= MOST_BYTES;
+}
+
+static void follow(struct together *t, uint32_t op) {
+  if (t->follows[op]) return;
+  t->follows[op] = true;
+  t->todo[t->pushed++] = op;
+}
+
+// Everything that comes after one of the updates.
+static void find_followers(struct together *t) {
+  const struct tfc_ir *ir = t->ir;
+  for (uint32_t at = 0, seeded = 0; seeded < ir->ops.count || at < t->pushed;) {
+    const bool seed = at == t->pushed;
+    const uint32_t id = seed ? seeded++ : t->todo[at++];
+    if (seed && !t->is_update[id]) continue;
+    for (size_t v = 0; v < ir->values.count; v++) { // what it made, and the variable as it left it
+      const struct tfc_ir_value *value = &ir->values.data[v];
+      if (value->op != id || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
+      for (uint32_t r = t->readers.begin[v]; r < t->readers.begin[v + 1]; r++) follow(t, t->readers.ops[r]);
+    }
+    for (size_t e = 0; e < ir->edges.count; e++)
+      if (ir->edges.data[e].from == id && !ir->ops.data[ir->edges.data[e].to].dead) follow(t, ir->edges.data[e].to);
+  }
+}
+
+// An operation that the update waits for, by number; TFC_NONE32: there are no more.
+static uint32_t awaited(const struct tfc_ir *ir, uint32_t update, size_t *at) {
+  const struct tfc_ir_op *op = &ir->ops.data[update];
+  for (; *at < op->input_count; ++*at) {
+    const uint32_t value = op->inputs[*at].value;
+    const struct tfc_ir_value *v = value == TFC_NONE32 ? NULL : &ir->values.data[value];
+    if (v && v->op != TFC_NONE32 && (v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE) && v->op != update)
+      return ++*at, v->op;
+  }
+  for (size_t e; (e = *at - op->input_count) < ir->edges.count;) {
+    ++*at;
+    if (ir->edges.data[e].to == update) return ir->edges.data[e].from;
+  }
+  return TFC_NONE32;
+}
+
+static tfc_status bring_together(struct together *t) {
+  struct tfc_ir *ir = t->ir;
+  const uint32_t count = (uint32_t)ir->ops.count;
+  uint32_t first = TFC_NONE32, updates = 0, joint = 0;
+  find_followers(t);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!t->is_update[i]) continue;
+    size_t at = 0;
+    for (uint32_t from; (from = awaited(ir, i, &at)) != TFC_NONE32;)
+      if (t->follows[from] || t->is_update[from]) t->is_update[i] = false;
+    if (t->follows[i]) t->is_update[i] = false;
+    if (t->is_update[i] && first == TFC_NONE32) first = i;
+    updates += t->is_update[i];
+  }
+  if (updates < 2) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(
+      ir, &(struct tfc_ir_op){.node = ir->ops.data[first].node, .device = t->device, .joint = true}, &joint));
+  const size_t edges = ir->edges.count;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!t->is_update[i]) continue;
+    size_t at = 0;
+    const size_t inputs = ir->ops.data[i].input_count;
+    for (uint32_t from; at < inputs + edges && (from = awaited(ir, i, &at)) != TFC_NONE32;)
+      if (ir->ops.data[from].device == t->device || ir->ops.data[from].joint)
+        TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, from, joint));
+    TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, joint, i));
+  }
+  return NULL;
+}
+
+static tfc_status all_together(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  const size_t count = ir->ops.count;
+  for (uint16_t d = 0; d < ir->device_count && !s; d++) {
+    const struct tfc_device_driver *driver = ir->devices[d]->driver;
+    struct together t = {.ir = ir, .device = d};
+    bool any = false;
+    if (!driver->chains || driver->host_kernels) continue;
+    t.is_update = TFC_ARENA_ARRAY(&t.arena, bool, ir->ops.count + 1);
+    t.follows = TFC_ARENA_ARRAY(&t.arena, bool, ir->ops.count + 1);
+    t.todo = TFC_ARENA_ARRAY(&t.arena, uint32_t, ir->ops.count + 1);
+    if (!t.is_update || !t.follows || !t.todo) s = tfc_status_no_memory("planning a step");
+    for (uint32_t i = 0; i < count && !s; i++) any |= t.is_update[i] = is_candidate(ir, &ir->ops.data[i], d);
+    if (!s && any) s = tfc_ir_readers(ir, &t.arena, &t.readers);
+    if (!s && any) s = bring_together(&t);
+    tfc_arena_deinit(&t.arena);
+  }
+  return s;
+}
+
+static const struct tfc_rewrite rows[] = {{"updates together", 65, false, all_together}};
+TFC_REWRITES(rows);
