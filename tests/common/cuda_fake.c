@@ -344,7 +344,9 @@ static bool is_pageable(const void *p) { // under the lock
 // --- Streams -----------------------------------------------------------------------------------------------------
 static void run(struct work *w) { // without the lock
   switch (w->kind) {
-  case WORK: w->fn(w->argument); break;
+  case WORK:
+    if (!options.idle) w->fn(w->argument);
+    break;
   case COPY: memmove(tfc_to_host(w->to), tfc_to_host(w->from), w->bytes); break;
   case SET: memset(tfc_to_host(w->to), w->value, w->bytes); break;
   default: break;

@@ -30,6 +30,7 @@ struct tfc_cuda_fake_options {
   int devices, sm_count, granularity;
   uint64_t memory;   // bytes of each device
   bool readable;     // device memory is at addresses that host code can read
+  bool idle;         // kernels compute nothing, for callers that only count them
   bool strict_cudnn; // cuDNN handles accept a stream only while the stream's own context is current
 };
 // Installs the fake as tfc_cuda_api, and forgets failures and counts.

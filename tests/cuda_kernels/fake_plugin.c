@@ -2,7 +2,8 @@
 // run on the CPU. Whole programs, and scripts/gpu_check with them, run on it as they would on a GPU.
 //
 // Kernels run when their stream gets there, one at a time, and are captured as on a GPU. FAKE_DELAY_NS=N delays each
-// piece of work by a random part of that, so that what only seems to be in order is not.
+// piece of work by a random part of that, so that what only seems to be in order is not. FAKE_IDLE=1: kernels compute
+// nothing.
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
 
 __attribute__((constructor)) static void install(void) {
   const char *delay = getenv("FAKE_DELAY_NS");
-  cuda_streams_install(&(struct tfc_cuda_fake_options){.memory = (uint64_t)16 << 30});
+  cuda_streams_install(
+      &(struct tfc_cuda_fake_options){.memory = (uint64_t)16 << 30, .idle = getenv("FAKE_IDLE") != NULL});
   api = tfc_cuda_fake_api;
   api.stream_create = stream_create;
   tfc_cuda_api = &api;

@@ -136,6 +136,35 @@ static tfc_status drop_unread(struct windows *w) {
 }
 
 // --- What is added to it on the way ----------------------------------------------------------------------------------
+// Whether `to` comes after `from`, by what is read and what is ordered; true as well where that takes long to find out.
+static bool may_lead_to(const struct windows *w, uint32_t from, uint32_t to) {
+  enum { MOST = 64 };
+  const struct tfc_ir *ir = w->ir;
+  uint32_t found[MOST] = {from}, count = 1;
+  for (uint32_t at = 0; at < count; at++) {
+    const uint32_t op = found[at];
+    uint32_t next[2 * MOST], n = 0;
+    if (op == to) return true;
+    for (size_t v = 0; v < ir->values.count && n < 2 * MOST; v++) {
+      const struct tfc_ir_value *value = &ir->values.data[v];
+      if (value->op != op || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
+      for (uint32_t r = w->readers.begin[v]; r < w->readers.begin[v + 1] && n < 2 * MOST; r++)
+        next[n++] = w->readers.ops[r];
+    }
+    for (size_t e = 0; e < ir->edges.count && n < 2 * MOST; e++)
+      if (ir->edges.data[e].from == op) next[n++] = ir->edges.data[e].to;
+    if (n == 2 * MOST) return true;
+    for (uint32_t i = 0; i < n; i++) {
+      bool seen = false;
+      for (uint32_t k = 0; k < count && !seen; k++) seen = found[k] == next[i];
+      if (seen) continue;
+      if (count == MOST) return true;
+      found[count++] = next[i];
+    }
+  }
+  return false;
+}
+
 // An operation on rows and one row for all of them (a bias), whose result only this chain reads, and only columns of
 // it.
 static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32_t *out_bias) {
@@ -167,11 +196,7 @@ static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32
     if (e->to == v->op) return false;
     if (e->from != v->op) continue;
     const struct tfc_ir_op *after = &ir->ops.data[e->to];
-    if (!after->def || !(after->def->flags & TFC_OP_UPDATE)) return false;
-    for (uint32_t k = 0; k < after->output_count; k++)
-      if (after->outputs[k] != TFC_NONE32 && readers_of(w, after->outputs[k])) return false;
-    for (size_t n = 0; n < ir->edges.count; n++)
-      if (ir->edges.data[n].from == e->to && !ir->ops.data[ir->edges.data[n].to].joint) return false;
+    if (!after->def || !(after->def->flags & TFC_OP_UPDATE) || may_lead_to(w, e->to, id)) return false;
   }
   *out_bias = v->op;
   return true;
