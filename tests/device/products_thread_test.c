@@ -80,11 +80,34 @@ static void threads_do_not_change_bits(void **state) {
   }
   // Shapes of each way to share them out: few rows, rows in several blocks, a long k in pieces, a B that stays in
   // cache.
-  static const int64_t shapes[][3] = {
-      {32, 700, 1500}, {500, 600, 500}, {230, 2500, 200}, {700, 64, 100}, {51, 900, 900}};
+  static const int64_t shapes[][3] = {{32, 700, 1500}, {500, 600, 500}, {230, 2500, 200}, {700, 64, 100},
+                                      {51, 900, 900},  {1, 900, 3000},  {2900, 800, 1}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int round = 0; round < 3; round++) compare(&r, shapes[i][0], shapes[i][2], 1, &shapes[i][1]);
   assert_true(calls_taken > 0);
+}
+
+// A product of a vector, alone or added, has the bits of one that reads B packed.
+static void vectors_as_other_rows(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 6);
+  struct tfc_kernel_env all = {.parallel_for = on_team, .threads = THREADS};
+  struct tfc_kernel_ctx ctx = {.env = &all};
+  for (int round = 0; round < 24; round++) {
+    const int64_t k = 1 + (int64_t)tfc_random_below(&r, round % 2 ? 60 : 1500),
+                  n = 1 + (int64_t)tfc_random_below(&r, 2000);
+    float *a = random_floats(&r, k), *b = random_floats(&r, k * n), *c = random_floats(&r, n);
+    float *packed = aligned_alloc(64, (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64), *d = malloc((size_t)n * sizeof *d);
+    struct tfc_product p = {.a = matrix(a, 1, k, false), .b = matrix(b, k, n, round % 4 < 2), .k = k}, q = p;
+    tfc_gemm_pack(p.b, k, n, 0, tfc_gemm_panels(n), packed);
+    q.packed_b = packed;
+    memcpy(d, c, (size_t)n * sizeof *d);
+    assert_null(tfc_products_run(&ctx, &p, 1, 1, n, round % 3 == 0, c));
+    assert_null(tfc_products_run(&ctx, &q, 1, 1, n, round % 3 == 0, d));
+    assert_memory_equal(c, d, (size_t)n * sizeof *c);
+    free(a), free(b), free(c), free(d), free(packed);
+  }
 }
 
 // If rounding may change, products that are packed here form one chain, like one product over all their k.
@@ -137,6 +160,6 @@ static int end_team(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_change_bits),
-                                     cmocka_unit_test(a_sum_may_be_one_chain)};
+                                     cmocka_unit_test(vectors_as_other_rows), cmocka_unit_test(a_sum_may_be_one_chain)};
   return cmocka_run_group_tests(tests, begin_team, end_team);
 }

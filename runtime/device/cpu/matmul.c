@@ -72,6 +72,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
 // Gives `p` its packed B where this step has met it before; true where `kept` has to be let go afterwards.
 static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t m, int64_t n) {
   struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: a place in a static plan, where an operation runs once
+  if (m == 1) return false; // a vector meets every element of B once: nothing to gain from another form
   if (!kept || !buffer || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
   uint64_t stamp = tfc_buffer_stamp(buffer);
   if (kept->step != ctx->env->step_id || kept->stamp != stamp || kept->data != p->b.data || kept->k != p->k ||

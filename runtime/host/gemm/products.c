@@ -378,19 +378,46 @@ static bool is_small(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int
   return !ctx || ctx->env->threads == 1 || 2.0 * (double)m * (double)n * (double)k < 2e6;
 }
 
-// Computed by one thread, with an operand of one row or column.
-static bool run_vector(const struct tfc_product *p, int64_t m, int64_t n, float *c) {
+// A vector times a matrix, whose columns are shared out.
+struct vector_job {
+  const float *x;
+  int64_t x_step, k;
+  struct tfc_matrix b;
+  float *c;
+};
+static void vector_columns(void *arg, int64_t begin, int64_t end) {
+  const struct vector_job *j = arg;
+  const struct tfc_matrix b = {j->b.data + begin * j->b.column, j->b.row, j->b.column};
+  (void)tfc_gemm_vector(j->x, j->x_step, b, j->k, end - begin, j->c + begin);
+}
+
+// An operand has one row or column. ctx NULL: on this thread alone. False: B is not in memory in one of the orders that
+// are read at once.
+static bool run_vector(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n, float *c) {
   if (p->packed_b || p->source || p->right) return false;
-  if (m == 1) return tfc_gemm_vector(p->a.data, p->a.column, p->b, p->k, n, c);
-  struct tfc_matrix turned = {p->a.data, p->a.column, p->a.row};
-  return n == 1 && tfc_gemm_vector(p->b.data, p->b.row, turned, p->k, m, c);
+  struct vector_job job = {p->a.data, p->a.column, p->k, p->b, c};
+  if (m != 1) job = (struct vector_job){p->b.data, p->b.row, p->k, {p->a.data, p->a.column, p->a.row}, c};
+  if (job.b.column != 1 && job.b.row != 1) return false;
+  const int64_t columns = m == 1 ? n : m;
+  if (ctx)
+    tfc_kernel_parallel_for(ctx, columns, (250000 / (p->k + 1) + 64) / 64 * 64, vector_columns, &job);
+  else
+    vector_columns(&job, 0, columns);
+  return true;
 }
 
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
-  if (count == 1 && !accumulate && is_small(ctx, m, n, products->k) && run_vector(products, m, n, c)) return NULL;
+  if (count == 1 && (m == 1 || n == 1)) {
+    float *to = accumulate ? tfc_thread_scratch(TFC_SCRATCH_TURNED, (size_t)(m * n) * sizeof *to) : c;
+    if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (run_vector(is_small(ctx, m, n, products->k) ? NULL : ctx, products, m, n, to)) {
+      for (int64_t i = 0; i < m * n && accumulate; i++) c[i] += to[i];
+      return NULL;
+    }
+  }
   const bool several = ctx && ctx->env->threads > 1;
   if (count == 1 && !accumulate && several && pays_by_panels(ctx, products, m, n))
     return tfc_panels_run(ctx, products, m, n, c);
