@@ -230,7 +230,7 @@ tfc's process / TensorFlow's, which has Python in it (goal 0.80).
 
 def page(kept, names, options):
     known = {"count": len(kept["rows"]), "short": " --short" if options.short else "", "commit": kept["commit"][:7], "processor": processor(),
-             "cores": "one and two cores" if not options.cores else "%d cores" % options.cores,
+             "cores": "one and two cores" if not options.cores else "%d core%s" % (options.cores, "s" * (options.cores > 1)),
              "seconds": "1 s" if options.short else "5 s (inference of one example: 15 s or 1,000 requests)"}
     return PAGE % known + table(kept, names, options)
 

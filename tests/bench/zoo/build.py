@@ -89,6 +89,7 @@ def _vary(model):
 
 def _freeze(model):
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+    keras.backend.clear_session()  # one process makes them all
     keras.utils.set_random_seed(SEED)
     keras.mixed_precision.set_global_policy("float32")
     made = model.maker()

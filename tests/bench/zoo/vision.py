@@ -178,7 +178,7 @@ def resnet20():
             short = conv(y, filters, strides, 1, relu=False) if strides == 2 else y
             y = layers.ReLU()(layers.Add()([short, conv(conv(y, filters, strides), filters, relu=False)]))
     model = keras.Model(given, layers.Dense(10)(layers.GlobalAveragePooling2D()(y)))
-    return cross_entropy(labels, model.output), tf1.train.MomentumOptimizer(0.1, 0.9), model.updates
+    return cross_entropy(labels, model.output), tf1.train.MomentumOptimizer(0.01, 0.9), model.updates
 
 
 @inference(x=reals(1, 16, 112, 112, 3))
