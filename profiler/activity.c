@@ -4,6 +4,7 @@
 #include "profiler/activity.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,6 +267,10 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
     struct tfc_activity_work *y = &out->works.data[i];
     if (x->context != y->context || x->stream != y->stream || y->start_ns >= x->end_ns) continue;
     bool together = (x->graph_node && y->graph_node) || begins_early(x, y);
+    if (!together) {
+      out->overlaps++;
+      if (x->end_ns - y->start_ns > out->longest_overlap_ns) out->longest_overlap_ns = x->end_ns - y->start_ns;
+    }
     if (!together && x->end_ns - y->start_ns > OVERLAP_NS) {
       out->out_of_order++;
       continue;
@@ -306,10 +311,14 @@ tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_a
 
 tfc_status tfc_activity_trust(const struct tfc_activity_result *r) {
   if (!r->dropped && !r->zero_stamped && !r->out_of_order && !r->twice && !r->late) return NULL;
-  return tfc_status_make(TFC_ABORTED,
-                         "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order, %llu delivered "
-                         "twice, %llu of other steps, which lacked them: no measurement",
-                         (unsigned long long)r->dropped, (unsigned long long)r->zero_stamped,
-                         (unsigned long long)r->out_of_order, (unsigned long long)r->twice,
-                         (unsigned long long)r->late);
+  char overlap[96] = ""; // whether the limit is wrong for this machine shows in how far they are over it
+  if (r->overlaps)
+    snprintf(overlap, sizeof overlap, " (%llu overlap in their streams, by up to %.1f us of %.1f us that pass)",
+             (unsigned long long)r->overlaps, 1e-3 * (double)r->longest_overlap_ns, 1e-3 * OVERLAP_NS);
+  return tfc_status_make(
+      TFC_ABORTED,
+      "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order%s, %llu delivered "
+      "twice, %llu of other steps, which lacked them: no measurement",
+      (unsigned long long)r->dropped, (unsigned long long)r->zero_stamped, (unsigned long long)r->out_of_order, overlap,
+      (unsigned long long)r->twice, (unsigned long long)r->late);
 }

@@ -77,6 +77,8 @@ struct tfc_activity_result {
   // Broken records of work and of memory. Twice: delivered a second time unchanged.
   uint64_t dropped, zero_stamped, out_of_order, twice;
   uint64_t late;                             // work of other steps
+  uint64_t overlaps;                         // neighbours in a stream that seem to run at once, by up to
+  int64_t longest_overlap_ns;                // so much: also those that are no error
   int64_t busy_ns, attributed_ns;            // sums over works; of those with a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
   uint64_t synchronizations, allocations, allocated_bytes;

@@ -144,6 +144,24 @@ static void broken(void **state) {
   assert_ok(tfc_activity_trust(&r));
 }
 
+// How far neighbours in a stream overlap is told: what is refused for it, and what passes.
+static void overlaps_are_told(void **state) {
+  (void)state;
+  add(2, 1, 1000, 50000);
+  add(1, 1, 48500, 60000); // less than two clocks may differ
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.overlaps, 1);
+  assert_int_equal(r.longest_overlap_ns, 1500);
+  add(2, 1, 1000, 50000);
+  add(1, 1, 30000, 60000);
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_int_equal(r.overlaps, 1);
+  assert_int_equal(r.longest_overlap_ns, 20000);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED,
+               "(1 overlap in their streams, by up to 20.0 us of 2.0 us that pass)");
+}
+
 // A record that is delivered twice: its time counts once, and the step is not a measurement.
 static void twice(void **state) {
   (void)state;
@@ -244,6 +262,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(other_steps, set_up, tear_down),
       cmocka_unit_test_setup_teardown(graphs, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(overlaps_are_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(twice, set_up, tear_down),
       cmocka_unit_test_setup_teardown(of_before, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_rest, set_up, tear_down),
