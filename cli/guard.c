@@ -14,17 +14,17 @@ static void pass_on(int number) {
   if (child > 0) kill((pid_t)child, number);
 }
 
-static int say(const struct tfc_guard *g, int status) {
+static int say(const char *program, const struct tfc_guard *g, int status) {
   char host[64] = "";
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
-  fprintf(stderr, "tfc-run: %s on %s was ended by signal %d (%s); the last it did: %s\n",
+  fprintf(stderr, "%s: %s on %s was ended by signal %d (%s); the last it did: %s\n", program,
           g->name[0] ? g->name : "a task that had not joined", host[0] ? host : "an unknown host", WTERMSIG(status),
           strsignal(WTERMSIG(status)), g->last[0] ? g->last : "nothing so far");
   return 4;
 }
 
-bool tfc_guard_enter(struct tfc_guard **out, int *out_code) {
+bool tfc_guard_enter(const char *program, struct tfc_guard **out, int *out_code) {
   static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
   *out = NULL;
   struct tfc_guard *g = mmap(NULL, sizeof *g, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -50,6 +50,6 @@ bool tfc_guard_enter(struct tfc_guard **out, int *out_code) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0)
     if (errno != EINTR) break;
-  *out_code = say(g, status);
+  *out_code = say(program, g, status);
   return false;
 }

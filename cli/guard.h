@@ -12,7 +12,8 @@ struct tfc_guard { // shared by both processes; the child writes
   char last[TFC_GUARD_LAST];
 };
 // True in the child, with *out. In the parent it does not return before the child has ended: false, and *out_code is
-// what the program is to end with. Before any thread is started. Where there can be no child, true with *out NULL.
-bool tfc_guard_enter(struct tfc_guard **out, int *out_code);
+// what the program, whose name messages begin with, is to end with. Before any thread is started. Where there can be no
+// child, true with *out NULL.
+bool tfc_guard_enter(const char *program, struct tfc_guard **out, int *out_code);
 
 #endif

@@ -25,6 +25,8 @@ struct place_options {
   int model;              // 1: prior
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   const char *policy, *save_policy; // policy NULL: the one that is installed with the program
+  const char *cluster;
+  struct place_tasks *tasks; // of which this process is one and places; NULL: there is one process
   const char *replicas, *step_times;
   bool sync, async;
   int reduce;         // as in its choices: 0: both, 1: all, 2: ps
@@ -36,9 +38,9 @@ struct place_options {
 int place_modelled(const struct place_options *options, bool cost_graph);
 int place_local(const struct place_options *options);
 
-// The settings of --measure-with; NULL without the flag. They live as long as the options.
+// The settings of --measure-with, or of tasks; NULL without either. They live as long as the options.
 struct tfc_elsewhere_settings;
-const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
+struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
 
 // Places a TensorFlow graph on a described machine, as tfc_place_modelled does a cost graph. If the status is OK, the
 // outcome's exit code is set. `record`: it gets a record for a report.
@@ -52,6 +54,23 @@ TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const
 struct tfc_problem;
 typedef tfc_status (*place_problem_fn)(void *user, const struct tfc_problem *problem, const char *sha256);
 TFC_MUST_USE tfc_status place_machine_problem(const struct place_options *options, place_problem_fn fn, void *user);
+
+// Several tasks (place_tasks.c): this process is one of them. Task 0 places, the others serve. Returns the exit code.
+int place_tasks(const struct place_options *options);
+int place_check_tasks(const struct tfc_program *program, const struct place_options *options);
+// For task 0: the machine that the tasks make, whose devices are in the order of their names; what operations take
+// there, as cli_cost_model; and what measures placements of a problem on them (freed with NULL).
+struct tfc_machine;
+struct tfc_cost_table;
+struct tfc_task_steps;
+struct tfc_task_steps_options;
+TFC_MUST_USE tfc_status place_tasks_machine(const struct place_tasks *tasks, struct tfc_machine **out);
+TFC_MUST_USE tfc_status place_tasks_costs(const struct place_tasks *tasks, const struct tfc_machine *machine,
+                                          const uint32_t *ops, uint32_t op_count, struct tfc_cost_table **out);
+// `options` has the subject, the problem and the machine; the rest is filled in.
+TFC_MUST_USE tfc_status place_tasks_steps(struct place_tasks *tasks, struct tfc_task_steps_options *options,
+                                          struct tfc_task_steps **out);
+const char *place_tasks_text(const struct place_tasks *tasks); // "2 tasks"
 
 // --replicas: simulated replicas of the step. Prints everything; returns the exit code.
 int place_replicas(const struct place_options *options, bool cost_graph);

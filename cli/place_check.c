@@ -5,6 +5,7 @@
 #include "cli/device_list.h"
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/task.h"
 #include "runtime/base/pattern.h"
 #include "runtime/base/units.h"
 
@@ -48,6 +49,8 @@ static int check_sizes(const struct tfc_program *program, const struct tfc_texts
 }
 
 static int check_devices(const struct tfc_program *program, const struct place_options *o) {
+  const bool tasks = o->cluster || cli_task_started();
+  if (o->devices && tasks && strchr(o->devices, '/')) return 0; // TensorFlow's names, looked up among the tasks'
   char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
   int code = error ? tfc_flags_error(program, "--devices %s: %s", o->devices, error) : 0;
   free(error);

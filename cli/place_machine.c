@@ -17,6 +17,7 @@
 #include "placer/record.h"
 #include "placer/search/rivals.h"
 #include "placer/subject/subject.h"
+#include "placer/tasks/steps.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/session.h"
@@ -73,8 +74,9 @@ static tfc_status select_devices(struct tfc_machine *m, const char *list) {
 
 static tfc_status read_machine(struct described *d) {
   const struct place_options *o = d->o;
-  TFC_RETURN_IF_ERROR(tfc_machine_read(o->machine, &d->machine));
-  if (o->devices) {
+  TFC_RETURN_IF_ERROR(o->tasks ? place_tasks_machine(o->tasks, &d->machine)
+                               : tfc_machine_read(o->machine, &d->machine));
+  if (o->devices && !o->tasks) {
     tfc_status s = select_devices(d->machine, o->devices);
     if (s) return tfc_status_annotate(s, "--devices %s", o->devices);
   }
@@ -85,7 +87,8 @@ static tfc_status read_machine(struct described *d) {
     if (!s) s = tfc_machine_limit(d->machine, (tfc_str){text, (size_t)(equals - text)}, bytes);
     if (s) return tfc_status_annotate(s, "--memory %s", text);
   }
-  for (uint32_t i = 0; i < d->machine->device_count; i++) d->machine->devices[i].label = TFC_LABEL_MODELLED;
+  for (uint32_t i = 0; i < d->machine->device_count && !o->tasks; i++)
+    d->machine->devices[i].label = TFC_LABEL_MODELLED;
   return NULL;
 }
 
@@ -192,7 +195,7 @@ static tfc_status make_problem(struct described *d) {
   const struct tfc_step_spec *step = &d->step.spec;
   uint32_t host = host_of(m), kinds = 0, hosted = 0, *order = calloc(m->device_count + 1u, sizeof *order);
   char a[32], b[32];
-  struct cli_cost_total total;
+  struct cli_cost_total total = {0};
   if (!order) return tfc_status_no_memory("a machine");
   for (uint32_t i = 0; i < m->device_count; i++) {
     uint32_t k = 0;
@@ -207,10 +210,11 @@ static tfc_status make_problem(struct described *d) {
       d->supported[(size_t)k * g->node_count + i] = !on_host || host == TFC_NONE || order[k] == host;
     }
   for (uint32_t i = 0; i < d->op_count; i++) hosted += (g->nodes[d->ops[i]].def->flags & TFC_OP_HOST) != 0;
-  if (hosted && host == TFC_NONE)
+  if (hosted && host == TFC_NONE && !d->o->tasks)
     tfc_warn("%u operations run on hosts only, and no device of %s is of kind cpu: they are costed like the others",
              hosted, d->o->machine);
-  TFC_TRY(s, cli_cost_model(g, &d->shapes, d->ops, d->op_count, m, &d->costs, &total));
+  TFC_TRY(s, d->o->tasks ? place_tasks_costs(d->o->tasks, m, d->ops, d->op_count, &d->costs)
+                         : cli_cost_model(g, &d->shapes, d->ops, d->op_count, m, &d->costs, &total));
   TFC_TRY(s, tfc_subject_create(g,
                                 &(struct tfc_subject_options){
                                     .feeds = d->feeds,
@@ -236,6 +240,11 @@ static tfc_status make_problem(struct described *d) {
   TFC_TRY(s, tfc_problem_create(d->cost_graph, m, d->o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
                                 &d->problem));
   TFC_TRY(s, tfc_simulator_create(d->problem, &d->simulator));
+  if (d->o->tasks) {
+    tfc_say("the step: %u operations, %s of variables; %u units", d->op_count,
+            tfc_show_bytes(b, (double)d->subject->variable_bytes), d->problem->unit_count);
+    goto out;
+  }
   tfc_say("the step, modelled: %u operations, %.3g GFLOP and %s read and written; %s of variables; %u units",
           d->op_count, 1e-9 * total.flops, tfc_show_bytes(a, total.bytes),
           tfc_show_bytes(b, (double)d->subject->variable_bytes), d->problem->unit_count);
@@ -592,13 +601,20 @@ static tfc_status measure(struct described *d, const struct tfc_search_options *
   const uint32_t most = d->machine->device_count + d->o->baselines.count + 2;
   r.list = calloc(most, sizeof *r.list), r.names = calloc(most, sizeof *r.names);
   r.solutions = calloc(most, sizeof *r.solutions);
+  struct tfc_elsewhere_settings *settings = place_elsewhere(d->o);
+  struct tfc_task_steps *steps = NULL;
+  struct tfc_task_steps_options of_tasks = {.subject = d->subject, .problem = d->problem, .machine = d->machine};
   if (!r.list || !r.names || !r.solutions) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, cli_graph_digest(d->o->graph, d->digest));
+  if (d->o->tasks) {
+    TFC_TRY(s, place_tasks_steps(d->o->tasks, &of_tasks, &steps));
+    settings->ask = tfc_task_steps_ask, settings->ask_user = steps;
+  }
   if (d->o->evaluate)
     TFC_TRY(s, read_given(d, &given));
   else
     TFC_TRY(s, find_rivals(d, &r));
-  s = tfc_elsewhere_run(&(struct tfc_elsewhere_options){.settings = place_elsewhere(d->o),
+  s = tfc_elsewhere_run(&(struct tfc_elsewhere_options){.settings = settings,
                                                         .problem = d->problem,
                                                         .search = *options,
                                                         .graph = d->o->graph,
@@ -612,6 +628,7 @@ static tfc_status measure(struct described *d, const struct tfc_search_options *
                         &outcome);
   tfc_place_take(&outcome, out);
 out:
+  tfc_task_steps_free(steps);
   for (uint32_t i = 0; i < most && r.solutions; i++) tfc_solution_deinit(&r.solutions[i]);
   for (uint32_t i = 0; i < most && r.names; i++) free(r.names[i]);
   tfc_solution_deinit(&given);
@@ -652,7 +669,7 @@ tfc_status place_machine(const struct place_options *o, const struct tfc_search_
   TFC_TRY(s, plan_step(&d));
   TFC_TRY(s, make_problem(&d));
   if (o->save_problem) TFC_TRY(s, save_problem(&d));
-  if (o->measure_with)
+  if (o->measure_with || o->tasks)
     TFC_TRY(s, measure(&d, options, out));
   else if (o->evaluate)
     TFC_TRY(s, evaluate(&d, out));

@@ -24,17 +24,17 @@ static void on_said(bool warning, const char *text) {
     tfc_say("%s", text);
 }
 
-const struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
+struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
   static struct tfc_elsewhere_settings settings;
   static char command[4096];
-  if (!o->measure_with) return NULL;
+  if (!o->measure_with && !o->tasks) return NULL;
   char *line = place_command_line();
   snprintf(command, sizeof command, "%s", line ? line : "tfc-place");
   free(line);
   const char *temporary = getenv("TMPDIR");
   int64_t resume;
   place_resume(o, &resume); // that it is a number was checked
-  settings = (struct tfc_elsewhere_settings){.measure_with = o->measure_with,
+  settings = (struct tfc_elsewhere_settings){.measure_with = o->tasks ? place_tasks_text(o->tasks) : o->measure_with,
                                              .timeout_s = o->measure_timeout,
                                              .stderr_to = o->common.verbose ? STDERR_FILENO : -1,
                                              .temporary = temporary && temporary[0] ? temporary : NULL,
@@ -112,6 +112,7 @@ static void print_table(const struct tfc_place_outcome *outcome) {
 }
 
 int place_modelled(const struct place_options *o, bool cost_graph) {
+  const bool measures = o->measure_with || o->tasks;
   struct tfc_place_options options = {
       .graph = o->graph,
       .machine = o->machine,
@@ -138,22 +139,22 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   struct tfc_place_outcome outcome = {0};
   struct tfc_text text = {0};
   const bool reports = (o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0);
-  options.record = reports && !o->measure_with;
+  options.record = reports && !measures;
   char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0)
-    options.search.seconds = o->measure_with ? 600 : 60;
+    options.search.seconds = measures ? 600 : 60;
   struct tfc_policy *policy = NULL;
   tfc_status wrong = place_check_files(o);
   if (!wrong) wrong = place_read_policy(o, &policy);
   if (wrong) return place_fail(o, wrong);
   options.search.guide = policy ? &policy->guide : NULL;
-  if (!o->evaluate && !o->measure_with) tfc_progress_begin("search");
+  if (!o->evaluate && !measures) tfc_progress_begin("search");
   tfc_program_close_stdout();
   tfc_status s =
       cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, options.record, &outcome);
   tfc_program_open_stdout();
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
-  if (!o->evaluate && !o->measure_with && !s)
+  if (!o->evaluate && !measures && !s)
     tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
   if (s) {
     if (outcome.placement)

@@ -1,6 +1,5 @@
 // tfc-run --cluster SPEC: this process is one task of a job that mpirun or srun started. A task with a graph and a
 // script runs its script, and at the same time serves the other tasks. A task without a script only serves.
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +7,7 @@
 #include "cli/guard.h"
 #include "cli/program.h"
 #include "cli/run.h"
-#include "runtime/base/file.h"
+#include "cli/task.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
@@ -24,18 +23,6 @@ struct job {
   atomic_bool told;
   bool runs, chief; // steps of its own; it is the first that does
 };
-
-static tfc_status read_spec(const char *text, struct tfc_cluster_spec *out) {
-  struct tfc_file file = {0};
-  if (strchr(text, '=') && access(text, F_OK) != 0) {
-    tfc_status s = tfc_cluster_spec_parse(tfc_str_from(text), out);
-    return s ? tfc_status_annotate(s, "--cluster %s", text) : NULL;
-  }
-  TFC_RETURN_IF_ERROR(tfc_file_map(text, &file));
-  tfc_status s = tfc_cluster_spec_read((tfc_str){(const char *)file.data, file.size}, text, out);
-  tfc_file_unmap(&file);
-  return s;
-}
 
 // Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
 static char *expand(const char *path, const struct tfc_cluster_task *task) {
@@ -62,22 +49,6 @@ static char *script_of(const char *path, const struct tfc_cluster_task *task) {
   if (own && access(own, F_OK) == 0) return own;
   free(own);
   return access(path, F_OK) == 0 ? tfc_format("%s", path) : NULL;
-}
-
-// Tasks on one host share its cores: if there are enough cores, each task gets its own.
-static void share_cores(const struct tfc_transport *t) {
-  cpu_set_t allowed, own;
-  CPU_ZERO(&own);
-  if (t->beside_count < 2 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  const uint32_t cores = (uint32_t)CPU_COUNT(&allowed);
-  const uint32_t each = cores / t->beside_count ? cores / t->beside_count : 1;
-  uint32_t number = 0;
-  for (int c = 0; c < CPU_SETSIZE; c++) {
-    if (!CPU_ISSET(c, &allowed)) continue;
-    if (number >= t->beside * each % cores && number < t->beside * each % cores + each) CPU_SET(c, &own);
-    number++;
-  }
-  if (CPU_COUNT(&own)) sched_setaffinity(0, sizeof own, &own);
 }
 
 static bool has_own_graph(const struct job *job, uint32_t rank) {
@@ -110,30 +81,16 @@ static void say_failure(void *arg, int code, const char *why) {
   fprintf(stderr, "tfc-run: %s: %s\n", job->name, why);
 }
 
-static tfc_status open_transport(struct job *job, struct tfc_transport **out) {
-  const uint32_t tasks = (uint32_t)job->spec.tasks.count;
-  struct tfc_transport *t = NULL;
-  TFC_RETURN_IF_ERROR(tasks == 1 ? tfc_transport_local(1, &t) : tfc_transport_mpi(&t));
-  if (t->count == tasks) {
-    *out = t;
-    return NULL;
-  }
-  const uint32_t count = t->count;
-  tfc_transport_close(t);
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "--cluster %s has %u tasks, and %u processes were started: mpirun -n %u",
-                         job->options->cluster, tasks, count, tasks);
-}
-
 static tfc_status join(struct job *job) {
   tfc_status s = NULL;
   struct tfc_transport *t = NULL;
   const struct run_options *o = job->options;
-  TFC_TRY(s, read_spec(o->cluster, &job->spec));
-  TFC_TRY(s, open_transport(job, &t));
+  TFC_TRY(s, cli_task_spec(o->cluster, &job->spec));
+  TFC_TRY(s, cli_task_connect(&job->spec, o->cluster, &t));
   const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
   tfc_cluster_task_name(&job->spec, t->rank, job->name);
   if (job->guard) snprintf(job->guard->name, sizeof job->guard->name, "%s", job->name);
-  share_cores(t);
+  cli_task_share_cores(t);
   job->own = *o;
   job->graph = expand(o->graph, task);
   if (!job->graph) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -213,12 +170,12 @@ int run_cluster(const struct run_options *o, char **argv) {
   struct job job = {.options = o};
   int code = 0;
   if (o->restarts >= 0) {
-    tfc_status s = read_spec(o->cluster, &job.spec);
+    tfc_status s = cli_task_spec(o->cluster, &job.spec);
     code = s ? tfc_program_fail(s) : run_restarted(o, (uint32_t)job.spec.tasks.count, argv);
     tfc_cluster_spec_deinit(&job.spec);
     return code;
   }
-  if (!tfc_guard_enter(&job.guard, &code)) return code;
+  if (!tfc_guard_enter("tfc-run", &job.guard, &code)) return code;
   tfc_status s = join(&job);
   if (!s) s = run_own(&job);
   if (!s) s = tfc_member_end(job.member, tfc_program_cancel());

@@ -5,6 +5,7 @@
 
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/task.h"
 #include "cli/untrusted.h"
 #include "placer/measure/measure.h"
 #include "placer/placer.h"
@@ -217,6 +218,14 @@ static const struct tfc_flag flags[] = {
      AT(model),
      .choices = "learned|prior",
      .help = "learned (default): measurements correct the costs of the search; prior: they only rank candidates"},
+    {.name = "cluster",
+     .path = TFC_PATH_READ,
+     .kind = TFC_FLAG_TEXT,
+     AT(cluster),
+     .value = "SPEC",
+     .help =
+         "under mpirun or srun, which process is which task: ps=1,worker=2, or a file like TensorFlow's ClusterSpec "
+         "(default: all are workers); --devices then takes TensorFlow's names, with '*'"},
     {.name = "replicas",
      .kind = TFC_FLAG_TEXT,
      AT(replicas),
@@ -273,6 +282,8 @@ static const struct tfc_program program = {
                 "      the same, with steps measured by a program of your own\n"
                 "  tfc-place --graph nmt.pb --machine configs/4xp100.yaml --devices 4 --time 60s\n"
                 "      the same for a TensorFlow graph, whose operations are costed by their FLOP and bytes\n"
+                "  mpirun -n 2 tfc-place --graph nmt.pb --devices '/job:worker/task:*/device:CPU:*'\n"
+                "      over the devices of two tasks\n"
                 "  tfc-place --graph nmt.pb --machine configs/16x8xh100.yaml --replicas 1,2,4,...,1000\n"
                 "      simulated: how many steps a second so many replicas take, and how many backups pay\n",
     .flags = flags,
@@ -291,7 +302,8 @@ int main(int argc, char **argv) {
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
   if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o)) ||
-      (code = place_check_elsewhere(&program, &o)) || (code = place_check_replicas(&program, &o)))
+      (code = place_check_elsewhere(&program, &o)) || (code = place_check_replicas(&program, &o)) ||
+      (code = place_check_tasks(&program, &o)))
     return code;
   if (o.common.untrusted && o.measure_with)
     return tfc_flags_error(&program, "--untrusted cannot hold what --measure-with starts");
@@ -317,6 +329,7 @@ int main(int argc, char **argv) {
   }
   if (cost_graph && (code = place_check_cost_graph(&program, &o))) return code;
   if (o.machine && o.execution.gpu_math) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
+  if (o.cluster || cli_task_started()) return tfc_program_finish(place_tasks(&o));
   if (o.replicas) return tfc_program_finish(place_replicas(&o, cost_graph));
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));
 }

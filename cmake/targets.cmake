@@ -284,7 +284,7 @@ function(tfc_tests)
       list(APPEND labels long)
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels};script" TIMEOUT 600)
-    if(folder STREQUAL "gpu") # runs tfc-place
+    if(folder STREQUAL "gpu" OR name STREQUAL "placing_test") # run tfc-place
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
   endforeach()

@@ -56,8 +56,9 @@ static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdic
   const struct tfc_elsewhere_known *k = &r->known.data[v->answer];
   const char *label = tfc_label_name(tfc_command_label(r->program));
   char a[32];
-  tfc_text_printf(&t, "Measured with '%s' (%s): %zu placements.\n", r->o->settings->measure_with, label,
-                  r->known.count);
+  tfc_text_printf(
+      &t, r->o->settings->ask ? "Measured on %s (%s): %zu placements.\n" : "Measured with '%s' (%s): %zu placements.\n",
+      r->o->settings->measure_with, label, r->known.count);
   if (v->single != UINT32_MAX && isfinite(v->ratio))
     tfc_text_printf(&t, "Best single device (%s): %.3f times as long (95 %%: %.3f to %.3f).\n",
                     r->known.data[v->single].name, v->ratio, v->low, v->high);
@@ -89,15 +90,17 @@ tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *r, const struct tfc_elsewh
     const char *note = r->known.count ? r->known.data[0].note : NULL;
     if (!any_fits)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "no placement that was tried fits, says the program that measures");
-    TFC_FAIL(s, TFC_UNAVAILABLE, "--measure-with '%s' measured none of %zu placements%s%s",
-             r->o->settings->measure_with, r->known.count, note ? ": " : "", note ? note : "");
+    TFC_FAIL(s, r->o->settings->ask ? TFC_ABORTED : TFC_UNAVAILABLE, "%s'%s' measured none of %zu placements%s%s",
+             r->o->settings->ask ? "" : "--measure-with ", r->o->settings->measure_with, r->known.count,
+             note ? ": " : "", note ? note : "");
   }
   const struct tfc_elsewhere_known *k = &r->known.data[v->answer];
   const bool timed = k->state == TFC_RESULT_OK;
   TFC_TRY(s, r->o->describe(r->o->user, &k->solution, &p));
   TFC_TRY(s, quartiles(k, &q, &steps));
   if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL)
-    TFC_FAIL(s, TFC_UNAVAILABLE, "--measure-with '%s': %s", r->o->settings->measure_with,
+    TFC_FAIL(s, r->o->settings->ask ? TFC_ABORTED : TFC_UNAVAILABLE, "%s'%s': %s",
+             r->o->settings->ask ? "" : "--measure-with ", r->o->settings->measure_with,
              k->note ? k->note : "it was not measured");
   if (!timed) p->feasible = false;
   p->run = r->run;

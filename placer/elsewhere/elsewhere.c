@@ -33,6 +33,8 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
   TFC_TRY(s, tfc_simulator_create(p, &r->simulator));
   if (!t->prior) TFC_TRY(s, tfc_learned_create(p, false, &r->learned));
   TFC_TRY(s, tfc_command_start(&(struct tfc_command_options){.command = t->measure_with,
+                                                             .ask = t->ask,
+                                                             .ask_user = t->ask_user,
                                                              .graph = o->graph,
                                                              .machine = o->machine,
                                                              .devices = devices,
@@ -46,7 +48,7 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
                                &r->program));
   TFC_TRY(s, tfc_elsewhere_open(r));
   TFC_TRY(s, tfc_evaluator_command(r->program, p, o->describe, o->user, tfc_elsewhere_observe, r, &r->evaluator));
-  tfc_elsewhere_say(r, false, "steps run in '%s' (%s%s)", t->measure_with,
+  tfc_elsewhere_say(r, false, t->ask ? "steps run on %s (%s%s)" : "steps run in '%s' (%s%s)", t->measure_with,
                     tfc_label_name(tfc_command_label(r->program)),
                     tfc_command_has_operations(r->program) ? ", with times of operations" : "");
 out:

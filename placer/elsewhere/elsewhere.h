@@ -21,7 +21,9 @@ struct tfc_elsewhere_rival {
 
 // What a program asks for, whatever is placed.
 struct tfc_elsewhere_settings {
-  const char *measure_with;               // the command
+  const char *measure_with; // the command; or what else measures, for people
+  tfc_command_fn ask;       // measures in place of a command, NULL: the command does
+  void *ask_user;
   double timeout_s;                       // --measure-timeout, 0: not given
   int stderr_to;                          // as in struct tfc_command_options
   const char *temporary;                  // the same

@@ -95,6 +95,11 @@ tfc_status tfc_command_start(const struct tfc_command_options *options, struct t
   struct tfc_command *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->o = *options, p->next_id = 1;
+  if (options->ask) { // nothing is started
+    p->ready = (struct tfc_command_ready){.label = TFC_LABEL_MEASURED};
+    *out = p;
+    return NULL;
+  }
   p->folder = tfc_format("%s/tfc-measure-XXXXXX", options->temporary ? options->temporary : "/tmp");
   if (!p->folder) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!mkdtemp(p->folder)) {
@@ -149,6 +154,16 @@ static tfc_status write_file(const char *path, const struct tfc_placement *place
   return fine ? NULL : tfc_status_make(TFC_DATA_LOSS, "%s: %s", path, strerror(error));
 }
 
+static tfc_status ask_here(const struct tfc_command *p, const struct tfc_placement *placement, uint32_t warmup,
+                           uint32_t steps, struct tfc_command_answer *answer) {
+  const int64_t begin = tfc_now_ns();
+  free(answer->message);
+  answer->message = NULL;
+  tfc_status s = p->o.ask(p->o.ask_user, placement, warmup, steps, answer);
+  answer->seconds = 1e-9 * (double)(tfc_now_ns() - begin);
+  return s;
+}
+
 tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *placement, uint32_t warmup,
                            uint32_t steps, struct tfc_command_answer *answer) {
   tfc_status s = NULL, lost = NULL;
@@ -158,6 +173,7 @@ tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *pl
   const uint64_t id = p->next_id++;
   if (p->o.cancel && atomic_load(p->o.cancel)) return tfc_status_make(TFC_CANCELLED, "interrupted");
   answer->step_us.count = answer->operations.count = answer->transfers.count = 0;
+  if (p->o.ask) return ask_here(p, placement, warmup, steps, answer);
   if (!p->lines) {
     lost = tfc_status_make(TFC_UNAVAILABLE, "%s", p->last_words ? p->last_words : "the command has ended");
     TFC_TRY(s, start(p, lost));

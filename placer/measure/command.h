@@ -17,8 +17,14 @@
 #include "placer/simulate/evaluator.h"
 #include "runtime/base/array.h"
 
+struct tfc_command_answer;
+// Measures a placement in this process: in place of a command. As tfc_command_ask; `answer` was emptied.
+typedef tfc_status (*tfc_command_fn)(void *user, const struct tfc_placement *placement, uint32_t warmup, uint32_t steps,
+                                     struct tfc_command_answer *answer);
 struct tfc_command_options {
   const char *command;                       // for /bin/sh -c
+  tfc_command_fn ask;                        // instead of the command, NULL: none
+  void *ask_user;                            //
   const char *graph;                         // paths, as the user gave them: the program may read them
   const char *machine;                       // NULL: none
   const tfc_str *devices;                    // [device_count] names of the devices in use

@@ -51,10 +51,29 @@ out:
 }
 
 // --- The expert ------------------------------------------------------------------------------------------------------
+// Where devices are those of several tasks, a string's job and task count, and one without a type means the task's
+// first device. TFC_NONE: no device fits.
+static uint32_t device_of_task(const struct tfc_machine *m, const struct tfc_device_spec *spec) {
+  if (spec->task < 0 && !spec->job.size) return TFC_NONE;
+  for (uint32_t d = 0; d < m->device_count; d++) {
+    struct tfc_device_spec full;
+    tfc_status s = m->devices[d].tensorflow.data ? tfc_device_spec_parse(m->devices[d].tensorflow, &full)
+                                                 : tfc_status_make(TFC_NOT_FOUND, "none");
+    const bool fits =
+        !s && full.job.size && !tfc_str_is(full.job, "localhost") &&
+        (!spec->job.size || tfc_str_equal(spec->job, full.job)) && (spec->task < 0 || spec->task == full.task) &&
+        (!spec->type[0] || strcmp(spec->type, full.type) == 0) && (spec->index < 0 || spec->index == full.index);
+    tfc_status_free(s);
+    if (fits) return d;
+  }
+  return TFC_NONE;
+}
+
 tfc_status tfc_subject_string(const struct tfc_machine *m, tfc_str text, uint32_t *out, struct tfc_text *note) {
   struct tfc_device_spec spec;
   TFC_RETURN_IF_ERROR(tfc_device_spec_parse(text, &spec));
-  *out = TFC_NONE;
+  *out = device_of_task(m, &spec);
+  if (*out != TFC_NONE) return NULL;
   if (!spec.type[0]) return NULL;
   uint32_t index = spec.index > 0 ? (uint32_t)spec.index : 0;
   for (uint32_t d = 0; d < m->device_count; d++) {

@@ -330,6 +330,19 @@ out:
   return s;
 }
 
+// Other clients may still have steps, so tasks free a session's parts when it ends, and not with the job.
+static void tell_forget(struct tfc_cluster_session *session) {
+  struct tfc_member *t = session->task;
+  const struct tfc_head_forget head = {.session = session->number};
+  for (uint32_t r = 0; session->told && r < t->count; r++) {
+    if (!session->told[r]) continue;
+    if (r == t->rank)
+      tfc_serve_forget(t, r, session->number);
+    else // where it fails the job fails, and everything is freed
+      tfc_status_free(send_with_body(t, r, TFC_KIND_FORGET, &head, sizeof head, (tfc_str){0}, NULL, 0));
+  }
+}
+
 static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_run_spec *spec, struct plan **out) {
   tfc_status s = NULL;
   struct plan *p = NULL;
@@ -604,6 +617,7 @@ out:
 void tfc_cluster_session_free(struct tfc_cluster_session *session) {
   if (!session) return;
   tfc_cluster_queues_free(session->queues);
+  tell_forget(session);
   for (size_t i = 0; i < session->plans.count; i++) plan_free(session->plans.data[i]);
   tfc_array_free(&session->plans);
   tfc_cut_deinit(&session->cut);

@@ -72,6 +72,13 @@ static tfc_status failure_of(struct tfc_member *t) {
   return s;
 }
 
+bool tfc_member_has_failed(struct tfc_member *t) {
+  pthread_mutex_lock(&t->lock);
+  const bool failed = t->failure != NULL;
+  pthread_mutex_unlock(&t->lock);
+  return failed;
+}
+
 void tfc_member_give_up(struct tfc_member *t, tfc_status why) {
   pthread_mutex_lock(&t->lock);
   if (t->failure)
@@ -290,6 +297,12 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
     struct tfc_collective_head h;
     TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
     return tfc_collectives_take(t->collectives, m->peer, &h, rest, m->body, m->body_size);
+  }
+  case TFC_KIND_FORGET: {
+    struct tfc_head_forget h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    tfc_serve_forget(t, m->peer, h.session);
+    return NULL;
   }
   default: return tfc_status_make(TFC_INVALID_ARGUMENT, "a message of the unknown kind %u", m->kind);
   }

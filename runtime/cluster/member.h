@@ -43,6 +43,8 @@ uint32_t tfc_member_rank(const struct tfc_member *member);
 const char *tfc_member_host(const struct tfc_member *member, uint32_t rank);
 const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
 
+// Whether the job has failed: nothing can run any more.
+bool tfc_member_has_failed(struct tfc_member *member);
 // Waits until every task with a script has come to the barrier `name`. ABORTED: a task has ended without coming.
 TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char *name, const _Atomic bool *cancel);
 // Call when this task's script has ended. Serves until the scripts of all tasks have ended; queue runners of this

@@ -111,6 +111,8 @@ TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, u
                                        const struct tfc_run_options *options);
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                           const struct tfc_tensor *value);
+// Frees a client's part of a graph; none of its steps runs any more.
+void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session);
 void tfc_serve_end(struct tfc_member *t); // joins the threads and frees what was served
 
 // --- client.c ---

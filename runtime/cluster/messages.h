@@ -18,6 +18,7 @@
   X(BARRIER, "barrier")       /* to task 0: a script has come to it */                                                 \
   X(RELEASE, "release")       /* of task 0: all have */                                                                \
   X(ENDED, "ended")           /* a task's script has ended */                                                          \
+  X(FORGET, "forget")         /* a client's part of a graph that is not needed any more */                             \
   X(COLLECTIVE, "collective") /* of collective operations (runtime/ops/collective.h) */
 
 enum tfc_message_kind {
@@ -65,6 +66,9 @@ struct tfc_head_barrier { // also for RELEASE
 };
 struct tfc_head_ended {
   uint32_t leaves; // 1: it has freed its sessions, too, and needs no other task any more
+};
+struct tfc_head_forget {
+  uint32_t session, zero;
 };
 // Numbers of edges that carry feeds and fetches; a bit sets them apart from the edges of the cut.
 #define TFC_EDGE_FEED 0x80000000u

@@ -324,6 +324,18 @@ static void served_free(struct tfc_served *s) {
   free(s);
 }
 
+void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session) {
+  struct tfc_served *found = NULL;
+  pthread_mutex_lock(&t->lock);
+  for (size_t i = 0; i < t->served.count && !found; i++) {
+    if (t->served.data[i]->client != client || t->served.data[i]->number != session) continue;
+    found = t->served.data[i];
+    t->served.data[i] = t->served.data[--t->served.count];
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (found) served_free(found);
+}
+
 void tfc_serve_end(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   for (int list = 0; list < 2; list++)

@@ -18,8 +18,9 @@ void tfc_graph_put_node(const struct tfc_graph *g, uint32_t node, const tfc_str 
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   while (tfc_wire_next(&w, &f))
-    if (f.number != 3) tfc_text_add(&part, (tfc_str){(const char *)f.start, (size_t)(w.at - f.start)});
+    if (f.number != 3 && f.number != 4) tfc_text_add(&part, (tfc_str){(const char *)f.start, (size_t)(w.at - f.start)});
   put_inputs(&part, inputs, count);
+  if (n->device.size) tfc_wire_put_bytes(&part, 4, n->device);
   tfc_wire_put_bytes(out, 1, tfc_text_view(&part));
   out->failed |= own.failed | part.failed;
   tfc_text_deinit(&own);

@@ -40,11 +40,12 @@ MAY_USE = {
     "placer/measure": SEARCHED + ["placer/subject"],
     "placer/learned": SEARCHED,
     "placer/job": SEARCHED + ["placer/subject", "placer/measure", "placer/learned"],
+    "placer/tasks": PLACED + TASKS,
     "placer": PLACED,
     "rl": PLACED,
     "reports": ["runtime/base", "profiler"] + PLACED[len(PROFILED):],
     "libtfc": PLACED,
-    "cli": PLACED + ["rl", "reports", "runtime/cluster", "runtime/transport"],
+    "cli": PLACED + ["rl", "reports", "placer/tasks"] + TASKS,
 }
 # Within what a folder may use, what it may not: who runs a graph knows devices by their driver's vtable.
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),

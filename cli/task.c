@@ -1,0 +1,64 @@
+#include "cli/task.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/file.h"
+
+static bool is_above_one(const char *variable) {
+  const char *value = getenv(variable);
+  return value && atoi(value) > 1;
+}
+
+bool cli_task_started(void) {
+  return is_above_one("OMPI_COMM_WORLD_SIZE") || (getenv("PMIX_RANK") && is_above_one("SLURM_NTASKS"));
+}
+
+tfc_status cli_task_spec(const char *text, struct tfc_cluster_spec *out) {
+  struct tfc_file file = {0};
+  if (strchr(text, '=') && access(text, F_OK) != 0) {
+    tfc_status s = tfc_cluster_spec_parse(tfc_str_from(text), out);
+    return s ? tfc_status_annotate(s, "--cluster %s", text) : NULL;
+  }
+  TFC_RETURN_IF_ERROR(tfc_file_map(text, &file));
+  tfc_status s = tfc_cluster_spec_read((tfc_str){(const char *)file.data, file.size}, text, out);
+  tfc_file_unmap(&file);
+  return s;
+}
+
+tfc_status cli_task_connect(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out) {
+  tfc_status s = NULL;
+  struct tfc_transport *t = NULL;
+  char workers[32];
+  TFC_TRY(s, spec->tasks.count == 1 ? tfc_transport_local(1, &t) : tfc_transport_mpi(&t));
+  if (!spec->tasks.count) {
+    snprintf(workers, sizeof workers, "worker=%u", t->count);
+    TFC_TRY(s, tfc_cluster_spec_parse(tfc_str_from(workers), spec));
+  }
+  const uint32_t tasks = (uint32_t)spec->tasks.count;
+  if (t->count != tasks)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "--cluster %s has %u tasks, and %u processes were started: mpirun -n %u", text,
+             tasks, t->count, tasks);
+  *out = t, t = NULL;
+out:
+  tfc_transport_close(t);
+  return s;
+}
+
+void cli_task_share_cores(const struct tfc_transport *t) {
+  cpu_set_t allowed, own;
+  CPU_ZERO(&own);
+  if (t->beside_count < 2 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const uint32_t cores = (uint32_t)CPU_COUNT(&allowed);
+  const uint32_t each = cores / t->beside_count ? cores / t->beside_count : 1;
+  uint32_t number = 0;
+  for (int c = 0; c < CPU_SETSIZE; c++) {
+    if (!CPU_ISSET(c, &allowed)) continue;
+    if (number >= t->beside * each % cores && number < t->beside * each % cores + each) CPU_SET(c, &own);
+    number++;
+  }
+  if (CPU_COUNT(&own)) sched_setaffinity(0, sizeof own, &own);
+}

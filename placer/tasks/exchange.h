@@ -1,0 +1,17 @@
+// Exchange: numbers that a task has, for task 0. They travel as the value of a variable of task 0 that the task assigns
+// in a step of its own; so there is no message besides those that graphs have.
+//
+//   TFC_TRY(s, tfc_task_give(member, us, count));            // every task but 0
+//   TFC_TRY(s, tfc_member_barrier(member, "given", cancel)); // all
+//   TFC_TRY(s, tfc_task_take(member, rank, count, us));      // task 0
+#ifndef TFC_PLACER_TASKS_EXCHANGE_H
+#define TFC_PLACER_TASKS_EXCHANGE_H
+
+#include "runtime/cluster/client.h"
+
+TFC_MUST_USE tfc_status tfc_task_give(struct tfc_member *member, const struct tfc_cluster_spec *spec,
+                                      const double *values, uint32_t count);
+TFC_MUST_USE tfc_status tfc_task_take(struct tfc_member *member, const struct tfc_cluster_spec *spec, uint32_t rank,
+                                      uint32_t count, double *out);
+
+#endif

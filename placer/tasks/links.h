@@ -1,0 +1,21 @@
+// Links between tasks, timed by real transfers: a chain of element-wise operations sends a tensor to and fro between
+// two tasks, and the same chain stays in one; the difference of the two steps, divided by the hops, is what a hop
+// takes.
+#ifndef TFC_PLACER_TASKS_LINKS_H
+#define TFC_PLACER_TASKS_LINKS_H
+
+#include "runtime/cluster/client.h"
+
+enum { TFC_TASK_LINK_SIZES = 4, TFC_TASK_LINKS_ALL = 16 }; // tasks up to which every pair is timed
+struct tfc_task_link {
+  uint32_t a, b; // ranks, a < b
+  struct {
+    double bytes, time_us;
+  } point[TFC_TASK_LINK_SIZES]; // ascending in bytes, not falling in time
+};
+// Times every pair of up to TFC_TASK_LINKS_ALL tasks; of more, each task with the next one and with task 0. out [space
+// for count * count]. After `end_s` (on tfc_now_ns's clock) few steps are taken.
+TFC_MUST_USE tfc_status tfc_task_links(struct tfc_member *member, const struct tfc_cluster_spec *spec, double end_s,
+                                       struct tfc_task_link *out, uint32_t *out_count);
+
+#endif

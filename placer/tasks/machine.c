@@ -1,0 +1,146 @@
+// What a task says about itself when it joins is "cpu:0 (model, 2 cores), cpu:1 (model, 2 cores)": that gives names and
+// kinds of its devices.
+#include "placer/tasks/machine.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/array.h"
+
+// The next device of a task's description: its name, and what it is. False: there is none.
+static bool next_device(const char **at, tfc_str *out_name, tfc_str *out_what) {
+  const char *open = strstr(*at, " ("), *close = open ? strstr(open, " cores)") : NULL;
+  if (!close) return false;
+  *out_name = (tfc_str){*at, (size_t)(open - *at)};
+  *out_what = (tfc_str){open + 2, (size_t)(close - open - 2) + strlen(" cores")};
+  *at = close + strlen(" cores)");
+  while (**at == ',' || **at == ' ') ++*at;
+  return true;
+}
+
+// "cpu:0" of a task as "/job:worker/task:1/device:CPU:0".
+static void full_name(const struct tfc_cluster_spec *spec, uint32_t rank, tfc_str device,
+                      char out[TFC_TASK_TEXT + 32]) {
+  char task[TFC_TASK_TEXT];
+  int n = snprintf(out, TFC_TASK_TEXT + 32, "%s/device:", tfc_cluster_task_name(spec, rank, task));
+  for (size_t i = 0; i < device.size && n < TFC_TASK_TEXT + 30; i++)
+    out[n++] = (char)toupper((unsigned char)device.data[i]);
+  out[n] = 0;
+}
+
+static bool is_wanted(const char *patterns, const char *name, bool *matched) {
+  bool wanted = !patterns;
+  uint32_t number = 0;
+  for (const char *at = patterns; at && *at; number++) {
+    const size_t size = strcspn(at, ",");
+    if (tfc_glob_match((tfc_str){at, size}, tfc_str_from(name))) wanted = matched[number] = true;
+    at += size + (at[size] == ',');
+  }
+  return wanted;
+}
+
+static tfc_status add_devices(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
+                              const char *patterns, bool *matched, struct tfc_machine *m) {
+  for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
+    const char *at = tfc_member_devices(member, rank);
+    tfc_str device, what;
+    while (next_device(&at, &device, &what)) {
+      char name[TFC_TASK_TEXT + 32], kind[256];
+      full_name(spec, rank, device, name);
+      if (!is_wanted(patterns, name, matched)) continue;
+      const size_t colon = tfc_str_find(device, ':');
+      snprintf(kind, sizeof kind, "%.*s, %.*s", (int)(colon == SIZE_MAX ? device.size : colon), device.data,
+               TFC_STR_ARG(what));
+      TFC_RETURN_IF_ERROR(
+          tfc_machine_add_device(m, &(struct tfc_machine_device){.name = tfc_str_from(name),
+                                                                 .kind = tfc_str_from(kind),
+                                                                 .tensorflow = tfc_str_from(name),
+                                                                 .host = tfc_str_from(tfc_member_host(member, rank)),
+                                                                 .memory = TFC_NO_LIMIT,
+                                                                 .label = TFC_LABEL_MEASURED}));
+    }
+  }
+  return NULL;
+}
+
+// Pairs that were not timed get the slowest of the links that were.
+static tfc_status add_links(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
+                            const struct tfc_task_link *links, uint32_t count, struct tfc_machine *m) {
+  struct tfc_link l = tfc_link_default();
+  struct tfc_link_point curve[TFC_TASK_LINK_SIZES];
+  char from[TFC_TASK_TEXT + 8], to[TFC_TASK_TEXT + 8];
+  l.curve = curve, l.curve_count = TFC_TASK_LINK_SIZES;
+  for (uint32_t i = 0; i < TFC_TASK_LINK_SIZES; i++) {
+    curve[i] = (struct tfc_link_point){count ? links[0].point[i].bytes : 4.0 * i, 0};
+    for (uint32_t k = 0; k < count; k++)
+      if (links[k].point[i].time_us > curve[i].time_us) curve[i].time_us = links[k].point[i].time_us;
+  }
+  TFC_RETURN_IF_ERROR(tfc_machine_add_link(m, &l));
+  for (uint32_t k = 0; k < count; k++)
+    for (int way = 0; way < 2; way++) {
+      const uint32_t a = way ? links[k].b : links[k].a, b = way ? links[k].a : links[k].b;
+      char task[TFC_TASK_TEXT];
+      snprintf(from, sizeof from, "%s/*", tfc_cluster_task_name(spec, a, task));
+      snprintf(to, sizeof to, "%s/*", tfc_cluster_task_name(spec, b, task));
+      l.from = tfc_str_from(from), l.to = tfc_str_from(to);
+      // What leaves a host for another one shares its network.
+      const bool away = strcmp(tfc_member_host(member, a), tfc_member_host(member, b)) != 0;
+      l.wire = away ? TFC_STR("network of {host}") : (tfc_str){0};
+      for (uint32_t i = 0; i < TFC_TASK_LINK_SIZES; i++)
+        curve[i] = (struct tfc_link_point){links[k].point[i].bytes, links[k].point[i].time_us};
+      TFC_RETURN_IF_ERROR(tfc_machine_add_link(m, &l));
+    }
+  // Within a task tensors are handed over: who reads one first fetches it.
+  for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
+    struct tfc_link own = tfc_link_default();
+    char task[TFC_TASK_TEXT];
+    snprintf(from, sizeof from, "%s/*", tfc_cluster_task_name(spec, rank, task));
+    own.from = own.to = tfc_str_from(from);
+    own.latency_us = 1, own.bandwidth = 1e10, own.wire = TFC_STR("none"), own.occupies = TFC_OCCUPIES_RECEIVER;
+    TFC_RETURN_IF_ERROR(tfc_machine_add_link(m, &own));
+  }
+  return NULL;
+}
+
+tfc_status tfc_task_machine(const struct tfc_member *member, const struct tfc_cluster_spec *spec, const char *patterns,
+                            const struct tfc_task_link *links, uint32_t link_count, struct tfc_machine **out) {
+  tfc_status s = NULL;
+  struct tfc_machine *m = NULL;
+  uint32_t number = 0;
+  bool *matched = calloc(patterns ? strlen(patterns) + 1 : 1, sizeof *matched);
+  if (!matched) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: the devices of all tasks");
+  TFC_TRY(s, tfc_machine_create(&m));
+  TFC_TRY(s, add_devices(member, spec, patterns, matched, m));
+  for (const char *at = patterns; at && *at; number++) {
+    const size_t size = strcspn(at, ",");
+    if (!matched[number]) TFC_FAIL(s, TFC_UNAVAILABLE, "no device of the tasks is called '%.*s'", (int)size, at);
+    at += size + (at[size] == ',');
+  }
+  TFC_TRY(s, add_links(member, spec, links, link_count, m));
+  *out = m, m = NULL;
+out:
+  tfc_machine_free(m);
+  free(matched);
+  return s;
+}
+
+tfc_status tfc_task_devices(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
+                            const struct tfc_machine *machine, struct tfc_task_device *out) {
+  for (uint32_t d = 0; d < machine->device_count; d++) out[d] = (struct tfc_task_device){UINT32_MAX, 0};
+  for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
+    const char *at = tfc_member_devices(member, rank);
+    tfc_str device, what;
+    for (uint32_t number = 0; next_device(&at, &device, &what); number++) {
+      char name[TFC_TASK_TEXT + 32];
+      full_name(spec, rank, device, name);
+      const uint32_t d = tfc_machine_find(machine, tfc_str_from(name));
+      if (d != UINT32_MAX) out[d] = (struct tfc_task_device){rank, number};
+    }
+  }
+  for (uint32_t d = 0; d < machine->device_count; d++)
+    if (out[d].rank == UINT32_MAX)
+      return tfc_status_make(TFC_INTERNAL, "no task has the device %.*s", TFC_STR_ARG(machine->devices[d].name));
+  return NULL;
+}
