@@ -10,7 +10,7 @@
 
 #include "profiler/statistics.h"
 
-enum { TICKS = 250, LEAST_STEPS = 40, MOST_STEPS = 300, MOST_TICKS = 4000000 };
+enum { TICKS = 250, LEAST_STEPS = 40, MOST_STEPS = 300, MOST_TICKS = 4000000, SHORTEST = 16 };
 static const double bucket_bytes = 25e6;
 
 static tfc_status no_memory(void) {
@@ -139,16 +139,21 @@ static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64
   x->began_us = now_us, x->step = step;
 }
 
-static void count_users(struct fleet *f) {
+// Who uses what from now on. Returns how long the tick may be: up to the next end of a wait, for then others begin to
+// ask and to read; but not much shorter than a tick, or one would follow the other.
+static double count_users(struct fleet *f, double tick_us) {
+  double us = tick_us;
   f->pulling = f->pushing = f->asking = 0;
   memset(f->pulls, 0, f->hosts * sizeof *f->pulls);
   memset(f->pushes, 0, f->hosts * sizeof *f->pushes);
   for (uint32_t i = 0; i < f->count; i++) {
     const struct replica *x = &f->replica[i];
     if (x->phase == ASKS) f->asking++;
+    if (x->phase == WAITS && x->wait_us < us) us = x->wait_us;
     if (is_pulling(f, x)) f->pulling++, f->pulls[x->host]++;
     if (is_pushing(x)) f->pushing++, f->pushes[x->host]++;
   }
+  return fmax(us, tick_us / SHORTEST);
 }
 
 static double at_least_one(uint32_t n) {
@@ -278,8 +283,8 @@ static tfc_status serve_sync(struct fleet *f, uint32_t steps, double tick_us, st
   if (!list) return no_memory();
   for (uint32_t i = 0; i < f->count; i++) begin_step(f, &f->replica[i], 0, step);
   for (uint32_t t = 0; t < MOST_TICKS && step < steps; t++) {
-    double end, us = tick_us;
-    count_users(f);
+    double end;
+    const double us = count_users(f, tick_us);
     tick_sync(f, us, step, &arrived, list, &end, &dropped);
     if (end < 0) {
       f->now_us += us;
@@ -314,17 +319,17 @@ static void serve_async(struct fleet *f, uint32_t steps, double tick_us, struct 
     f->replica[i].wait_us += tfc_random_unit(&f->random) * f->r->workload->step_us;
   }
   for (uint32_t t = 0; t < MOST_TICKS && done < all; t++) {
-    count_users(f);
+    const double us = count_users(f, tick_us);
     for (uint32_t i = 0; i < f->count; i++) {
       struct replica *x = &f->replica[i];
-      for (double left = go_on(f, x, tick_us); left >= 0; left = go_on(f, x, left)) {
-        const double now = f->now_us + tick_us - left;
+      for (double left = go_on(f, x, us); left >= 0; left = go_on(f, x, left)) {
+        const double now = f->now_us + us - left;
         if (from >= 0) keep(times, now - x->began_us);
         begin_step(f, x, now, 0);
         done++;
       }
     }
-    f->now_us += tick_us;
+    f->now_us += us;
     if (from < 0 && done >= warm) from = f->now_us, before = done;
   }
   out->batches_per_second = from >= 0 && f->now_us > from ? 1e6 * (double)(done - before) / (f->now_us - from) : 0;

@@ -179,9 +179,6 @@ struct tfc_graph {
   const struct tfc_graph *owner;   // of a function's body: the graph that it lives and dies with, else NULL
 };
 
-// Gives nodes other device strings (device [node_count], copied). Only before anybody else has the graph: graphs do not
-// change otherwise. RESOURCE_EXHAUSTED: out of memory.
-TFC_MUST_USE tfc_status tfc_graph_set_devices(struct tfc_graph *g, const tfc_str *device);
 void tfc_graph_retain(const struct tfc_graph *g);
 void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
 

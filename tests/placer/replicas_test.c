@@ -250,6 +250,11 @@ static void test_times_by_hand(void **state) {
   r.hardware = &slow, r.servers = 16;
   x = run(&r);
   assert_true(near(x.median_us, 10 + 400 + 3000 + 10, 0.01));
+  // Of a hundred that do nothing else: all ask at the same moment.
+  const struct tfc_workload nothing = {.pulled = 1, .pushed = 1, .pull[0] = 1, .push[0] = 1};
+  r.workload = &nothing, r.count = 100;
+  x = run(&r);
+  assert_true(near(x.median_us, 10 + 10000 + 10, 0.01));
 }
 
 // A late step is waited for by all, unless there are backups.

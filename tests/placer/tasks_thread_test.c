@@ -11,6 +11,7 @@
 #include "placer/tasks/exchange.h"
 #include "placer/tasks/machine.h"
 #include "runtime/graph/builder.h"
+#include "runtime/graph/import.h"
 
 #define WRONG(...) return tfc_status_make(TFC_INTERNAL, __VA_ARGS__)
 
