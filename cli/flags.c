@@ -231,7 +231,8 @@ static bool is_flag(const struct tfc_program *program, const char *argument) {
   return argument[0] == '-' && argument[1] && !argument[2] && find_letter(program, argument[1]) != NULL;
 }
 
-// Copies a text of a settings file, which must live to the end of the program like argv.
+// Copies a text that was read from a settings file. The copy is never freed, because options point to it until the
+// program ends, as they do to argv.
 static char *keep_text(const char *text) {
   static char **texts;
   static size_t count;

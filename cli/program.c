@@ -109,7 +109,7 @@ bool tfc_quiet(void) {
 }
 
 int tfc_exit_code(tfc_status status) {
-  // A closed queue also reports CANCELLED: only a signal means the user.
+  // CANCELLED also comes from a closed queue. The user cancelled only if a signal set `cancel`.
   bool closed = tfc_status_code(status) == TFC_CANCELLED && !atomic_load(&cancel);
   return closed ? 1 : tfc_status_exit_code(status);
 }

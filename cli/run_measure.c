@@ -284,7 +284,7 @@ static tfc_status run_steps(struct measurement *m) {
   return NULL;
 }
 
-// --- Answers -------------------------------------------------------------------------------------------------------
+// --- Results -------------------------------------------------------------------------------------------------------
 static double quantile(const double *sorted, uint32_t n, double q) {
   if (!n) return NAN;
   double at = q * (n - 1);

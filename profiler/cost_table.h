@@ -35,7 +35,7 @@ TFC_MUST_USE tfc_status tfc_cost_table_add(struct tfc_cost_table *table, const s
                                            const struct tfc_fusion *fusion, const double *slowdown);
 TFC_MUST_USE tfc_status tfc_cost_table_put(struct tfc_cost_table *table, uint32_t node, uint32_t kind, double us);
 struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
-// The fastest time ever seen; NaN: none.
+// The shortest time ever measured, in us, also if its sample is not kept any more; NaN: none.
 double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
 
 // How much operations slow down when k devices of their kind are busy, from the step of a placement: adds, for every

@@ -6,8 +6,9 @@
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-// Quartiles by linear interpolation, over the operations that were recorded one by one; where only totals were kept,
-// their median. An operation that runs several times in a step has a sample for each time.
+// Quartiles by linear interpolation, over the operations that were recorded one by one. If only totals of an
+// operation were kept, the median is that of the totals, and the quartiles are NULL. An operation that runs several
+// times in a step has a sample for each time.
 #define QUANTILE(quarters)                                                                                             \
   "SUM(CASE k WHEN " quarters " * last / 4 THEN us * (1 - " quarters " * last % 4 / 4.0) WHEN " quarters               \
   " * last / 4 + 1 THEN us * (" quarters " * last % 4 / 4.0) ELSE 0 END)"

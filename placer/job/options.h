@@ -1,4 +1,5 @@
-// What a job is asked for. Plain data, borrowed for as long as the job runs.
+// The options of a job, which is one run of tfc-place on a graph that runs here. A job does not copy what they point
+// to, so that must live until the job ends.
 #ifndef TFC_PLACER_JOB_OPTIONS_H
 #define TFC_PLACER_JOB_OPTIONS_H
 

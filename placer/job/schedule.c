@@ -40,7 +40,8 @@ double tfc_job_report_s(const struct tfc_job_schedule *s) {
   return tfc_job_shares.report * s->total_s + 1;
 }
 
-// More time is held back if the job is short or steps are slow, less if the job is long.
+// The moment at which the search ends. The time after it is held back for the final run: a share of the job, more if
+// the job is short or the final run needs more (`final_s`), and limited if the job is long.
 double tfc_job_search_end_s(const struct tfc_job_schedule *s, double final_s) {
   double held = fmax(tfc_job_shares.final * s->total_s, tfc_job_shares.final_slow * s->total_s + 1);
   held = fmax(fmin(held, final_longest_s), final_s);

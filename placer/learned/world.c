@@ -21,7 +21,9 @@ static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
   return wire;
 }
 
-// [wire] joins wires that behave as one in the traces: their transfers waited for each other and never overlapped.
+// Returns, for each wire, a wire that it is joined with. Two wires are joined if, in the traces, a transfer on one waited
+// for the end of one on the other at least 3 times, and they overlapped at most a twentieth as often: then they are
+// probably the same wire.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike ? tfc_learned_pair_count(p) : 0;

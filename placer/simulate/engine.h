@@ -1,8 +1,8 @@
 // The engine under tfc_simulate and tfc_delta: one step, event by event, in exact picoseconds. Internal to the placer.
 //
-// The state of a simulation at one instant lies in one block (plus the log of transfers and the heap of coming ends),
-// so that it can be saved and restored by copying. `device` [node] and `rank` [node] are set by the caller; between
-// saving and restoring they may change for nodes that were not ready by then.
+// The state of a simulation at one instant lies in one block (plus the log of transfers and the heap of ends that are
+// still to come), so that it can be saved and restored by copying. `device` [node] and `rank` [node] are set by the
+// caller. After a state was saved, they may change for nodes that were not ready in that state.
 #ifndef TFC_PLACER_SIMULATE_ENGINE_H
 #define TFC_PLACER_SIMULATE_ENGINE_H
 

@@ -1,5 +1,5 @@
-// A record is one allocation: the code and the text behind it. Annotating makes a new one, so the common path (no
-// error) costs a compare with NULL.
+// An error is a record in one allocation: its code, then its text; annotating it makes a new record. Success is NULL,
+// so checking a status is one comparison.
 #include "runtime/base/status.h"
 
 #include <stdarg.h>

@@ -325,8 +325,9 @@ static tfc_status shape_broadcast_args(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// Axes along which each shape was repeated to reach the common one: there, gradients are summed. Dimensions that are
-// one in both belong to both when the shapes differ at all (TensorFlow's answer; summing over them changes nothing).
+// Axes along which each shape was repeated to reach the common one: there, gradients are summed. A dimension
+// that is 1 in both shapes is in both lists if the shapes differ anywhere (TensorFlow's answer; summing over them
+// changes nothing).
 static tfc_status broadcast_gradient_args(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape s[2], joined;
   int64_t axes[2][TFC_MAX_RANK];

@@ -54,8 +54,8 @@ static tfc_status read_wave(tfc_str file, struct wave *w) {
   return NULL;
 }
 
-// contents -> audio [samples, channels], sample_rate. Wanted channels that the file lacks repeat its last, samples are
-// 0.
+// contents -> audio [samples, channels], sample_rate. If more channels are wanted than the file has, its last one is
+// repeated; samples after the end of the file are 0.
 static tfc_status decode_wav(struct tfc_kernel_ctx *ctx) {
   const int64_t channels = tfc_node_attr_int(ctx->graph, ctx->node, "desired_channels", -1);
   const int64_t samples = tfc_node_attr_int(ctx->graph, ctx->node, "desired_samples", -1);

@@ -142,7 +142,8 @@ static void cholesky_solve(const cplx *l, int64_t k, cplx *x, int64_t r) {
     }
   }
 }
-// a [m, n], b [m, r] -> x [n, r] by the normal equations (of the second kind where n > m); g: [k, k], t: [k, r]
+// Solves a x = b for a [m, n], b [m, r], x [n, r] by the normal equations; if n > m, by a a* z = b and x = a* z. l2 is
+// added to the diagonal. g [k, k] and t [k, r], k = min(m, n), are scratch. False: the matrix is not positive definite.
 static bool by_gramian(const cplx *a, int64_t m, int64_t n, const cplx *b, int64_t r, double l2, cplx *g, cplx *t,
                        cplx *x) {
   int64_t k = m < n ? m : n;

@@ -163,7 +163,7 @@ static void test_limits(void **state) {
   assert_exit(3, "1048576", "tfc-run --graph %s/bomb.pbtxt --fetch call --untrusted", folder);
   assert_exit(3, "more than 3 nodes", "tfc-run --graph %s/m.pb --untrusted=nodes=3", folder);
   assert_exit(3, "more than 10 nodes", "tfc-run --graph %s/deep.pbtxt --fetch call --untrusted=nodes=10", folder);
-  // It ends as after SIGTERM, and names what ended it.
+  // tfc-place ends as after SIGTERM (130), and its message names the limit.
   assert_exit(130, "the time of --untrusted is over",
               "tfc-place --graph %s/m.pb --devices 2 --time 100s --untrusted=time=2s --db %s/p.db", folder, folder);
   const struct command_result *r = command("tfc-run --graph %s/regex.pbtxt --fetch m --untrusted=time=10s", folder);

@@ -18,7 +18,7 @@ enum { SEEDS = 3, PLACES = 4, ITERATIONS = 6 };
 enum { SEEDS = 8, PLACES = 24, ITERATIONS = 12 };
 #endif
 
-// --- Kernels that run when their stream gets there -----------------------------------------------------------------
+// --- Kernels of the fake: they run when their stream reaches them, not when they are launched -----------------------
 struct binary {
   const float *a, *b;
   float *y;

@@ -179,7 +179,7 @@ out:
   return s;
 }
 
-// Kernels that need a session, or whose values are random.
+// Whether a kernel can run here: those that need a session, or whose values are random, cannot.
 static bool runs_alone(const struct tfc_op_def *def) {
   uint32_t left_out = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC;
   return def->kernel && !(def->flags & left_out) && !strstr(def->inputs, "Ref(") && !strstr(def->inputs, "resource") &&

@@ -110,7 +110,8 @@ static void vectors_as_other_rows(void **state) {
   }
 }
 
-// If rounding may change, products that are packed here form one chain, like one product over all their k.
+// If rounding may change, products whose results are added are summed in one sequence: the bits are those of one
+// product over all their k.
 static void a_sum_may_be_one_chain(void **state) {
   (void)state;
   struct tfc_random r;

@@ -1,5 +1,5 @@
-// Rollouts: features of small graphs by hand; changes of a problem that must not change them; and that they keep every
-// constraint.
+// Rollouts: the features of small graphs are those worked out by hand, some changes of a problem must not change
+// features, and every rollout keeps all constraints.
 #include "tests/rl/shared.h"
 
 #include <math.h>

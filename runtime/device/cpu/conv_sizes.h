@@ -8,8 +8,9 @@
 // Which of the three is computed; a row's variant.
 enum tfc_conv_role { TFC_CONV_FORWARD, TFC_CONV_INPUT, TFC_CONV_FILTER };
 
-// x [batch, in, in, channels], filter [size, size, depth, filters], y [batch, out, out, made]. Rows are dimension 0 and
-// columns dimension 1; the planes that come before them in a volume are dimension 2, of which a picture has one.
+// x [batch, in, in, channels], filter [size, size, depth, filters], y [batch, out, out, made]. `depth`: input
+// channels that one filter reads; `made`: channels of y. Dimension 0 is rows, 1 columns, 2 the planes of a volume,
+// which come before rows in memory (an image has one).
 struct tfc_conv_sizes {
   enum tfc_conv_role role;
   tfc_dtype dtype;

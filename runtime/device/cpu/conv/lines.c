@@ -94,7 +94,7 @@ static void sum_part(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Rows of dw: the parts' sums, one after the other.
+// Adds up the sums of the parts for rows [begin, end) of dw, always in the same order.
 static void finish(void *arg, int64_t begin, int64_t end) {
   const struct job *j = arg;
   for (int64_t row = begin; row < end; row++)

@@ -1,6 +1,6 @@
 // A window's row lies in one piece in memory (size[1] * channels floats) where the window is not dilated along it and
-// does not reach over an edge; then it is packed from where it is. Windows at an edge are copied with their zeros
-// first.
+// does not reach over an edge; then it is packed without a copy. Other windows are first copied into a buffer,
+// with zeros for what lies outside of the image.
 #include "runtime/device/cpu/conv/patches.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // Element-wise kernels: one list of ops, with the types that each is compiled for. The C side makes rows of it
-// (elementwise.c), the CUDA side kernels (elementwise_*.cu); an op is one line here and one expression there.
+// (elementwise.c), the CUDA side kernels (elementwise_*.cu); an op is one line here and one expression in
+// expressions.cuh.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 
