@@ -2,6 +2,7 @@
 // parts (runtime/cluster) inserts them. Their attributes hold the number of the edge and the rank of the other task.
 #include <stdlib.h>
 
+#include "runtime/graph/kept_buffer.h"
 #include "runtime/ops/rendezvous.h"
 
 struct crossing {
@@ -46,7 +47,7 @@ static tfc_status send(struct tfc_kernel_ctx *ctx) {
   struct tfc_rendezvous_key key = key_of(ctx, c);
   struct tfc_tensor copy = {0};
   tfc_status s = NULL;
-  if (!ctx->dead && c->copies) s = tfc_tensor_clone(ctx->inputs[0], &copy);
+  if (!ctx->dead && c->copies) s = tfc_tensor_clone_kept(ctx->inputs[0], &copy);
   if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0]);
   tfc_tensor_release(&copy);
   if (s) return s;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/graph/kept_buffer.h"
 #include "runtime/transport/transport.h"
 
 enum {
@@ -255,7 +256,7 @@ static tfc_status take(struct transport *t, int from, int size) {
   memcpy(m->head, t->buffer + sizeof h, h.head_size);
   m->peer = (uint32_t)from;
   m->body_size = h.body_size;
-  tfc_status s = h.body_size ? tfc_buffer_create_host(h.body_size, &m->body) : NULL;
+  tfc_status s = h.body_size ? tfc_buffer_create_kept(h.body_size, &m->body) : NULL;
   struct arriving *a = s ? NULL : calloc(1, sizeof *a + (pieces + 1) * sizeof(MPI_Request));
   if (!a) {
     tfc_message_free(m);

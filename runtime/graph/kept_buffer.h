@@ -1,0 +1,13 @@
+// Large host buffers whose memory is kept when they are released, for the next one. Memory that is new to the process
+// costs a page fault every 4 KB, which takes longer than filling it. For tensors on their way between tasks.
+#ifndef TFC_RUNTIME_GRAPH_KEPT_BUFFER_H
+#define TFC_RUNTIME_GRAPH_KEPT_BUFFER_H
+
+#include "runtime/graph/tensor.h"
+
+// As tfc_buffer_create_host. Small buffers are not kept. Any thread.
+TFC_MUST_USE tfc_status tfc_buffer_create_kept(size_t size, struct tfc_buffer **out);
+// As tfc_tensor_clone, into such a buffer if the elements are plain.
+TFC_MUST_USE tfc_status tfc_tensor_clone_kept(const struct tfc_tensor *t, struct tfc_tensor *out);
+
+#endif
