@@ -1,4 +1,5 @@
-// Joining and cutting along one dimension: Concat, ConcatV2, ConcatOffset, Split, SplitV, Pack, Unpack.
+// The operations that join tensors along one dimension or cut one into parts: Concat, ConcatV2, ConcatOffset, Split,
+// SplitV, Pack, Unpack.
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,14 +7,14 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// Sizes before and after an axis.
+// The product of dimensions [from, to): the sizes before or after an axis.
 static int64_t product(const struct tfc_shape *s, int from, int to) {
   int64_t n = 1;
   for (int d = from; d < to; d++) n *= s->dims[d];
   return n;
 }
 
-// Copies part [outer, part_n, inner] into place `at` of whole [outer, whole_n, inner], or back.
+// Copies a part [outer, part_n, inner] to position `at` of a larger tensor [outer, whole_n, inner], or back.
 static tfc_status copy_part(struct tfc_kernel_ctx *ctx, struct tfc_tensor *dst, int64_t dst_n, int64_t dst_at,
                             const struct tfc_tensor *src, int64_t src_n, int64_t src_at, int64_t outer, int64_t n,
                             int64_t inner) {
@@ -87,7 +88,7 @@ static tfc_status concat_shape(struct tfc_shape_ctx *ctx, uint32_t first, uint32
   }
   if (known) out.dims[axis] = sum;
   ctx->outputs[0] = out;
-  if (rank == 1 && ctx->input_as_shape) { // vectors of sizes joined
+  if (rank == 1 && ctx->input_as_shape) { // the inputs are vectors of sizes: the result is a known shape
     struct tfc_shape all = TFC_SHAPE_SCALAR;
     for (uint32_t i = first; i < first + count; i++) {
       struct tfc_shape s = ops_described_shape(ctx, i);
@@ -106,7 +107,7 @@ static tfc_status shape_concat_v2(struct tfc_shape_ctx *ctx) {
   return concat_shape(ctx, 0, ctx->node->input_count - 1, ctx->node->input_count - 1);
 }
 
-// Each part's gradient is its slice of the whole's.
+// The gradient of a part is its slice of the incoming gradient.
 static tfc_status concat_gradient(struct tfc_grad_ctx *g, uint32_t first, uint32_t count, uint32_t axis_input) {
   struct tfc_builder *b = g->builder;
   if (count == 1) {
@@ -294,7 +295,7 @@ static tfc_status shape_split_v(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The gradients of the parts, joined again.
+// The incoming gradients of the parts are joined again.
 static tfc_status split_gradient(struct tfc_grad_ctx *g, uint32_t axis_input, uint32_t value_input) {
   uint32_t n = tfc_builder_node(g->builder, g->node)->output_count;
   if (n == 1) {
@@ -362,7 +363,8 @@ static tfc_status shape_pack(struct tfc_shape_ctx *ctx) {
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&all, ctx->inputs[i], &merged));
     all = merged;
   }
-  if (all.rank == 0 && n <= TFC_MAX_RANK && ctx->input_as_shape) { // sizes, one by one
+  if (all.rank == 0 && n <= TFC_MAX_RANK && ctx->input_as_shape) {
+    // the inputs are single sizes: the result is a known shape
     struct tfc_shape sizes = {.rank = (int32_t)n};
     for (uint32_t i = 0; i < n; i++) {
       const struct tfc_shape *p = ctx->input_as_shape[i];

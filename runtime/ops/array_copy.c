@@ -1,6 +1,7 @@
-// Moving elements (array_copy.h). A block is simplified (dimensions of one dropped, neighbours that are one run joined)
-// and walked by rows; the innermost loop is a memcpy, a fill, or a strided loop by element size. Where source and
-// destination run along different dimensions (a transpose), tiles keep both in cache.
+// Copies elements between tensors (array_copy.h). A block is first simplified: dimensions of size 1 are dropped, and
+// neighbouring dimensions that form one contiguous run are joined. Then it is copied row by row; the innermost loop is
+// a memcpy, a fill, or a strided loop for the element size. If source and destination are contiguous along different
+// dimensions (a transpose), tiles keep both in cache.
 #include "runtime/ops/array_copy.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ tfc_status ops_copy_elements(struct tfc_tensor *dst, int64_t dst_at, const struc
 }
 
 void ops_fill_zero(struct tfc_tensor *t) {
-  // Fresh strings and handles are "" and nothing already.
+  // Strings and handles need nothing: those of a new tensor are "" and empty.
   if (tfc_dtype_is_plain(t->dtype) && t->size) memset(t->data, 0, t->size);
 }
 
@@ -61,10 +62,10 @@ struct block_job {
   size_t size;
   char *dst;
   const char *src;
-  int tile; // the dimension along which the source is contiguous, when it is not the last; else -1
+  int tile; // the dimension along which the source is contiguous if that is not the last one; otherwise -1
 };
 
-// Drops dimensions of one and joins neighbours that continue each other on both sides.
+// Drops dimensions of size 1 and joins neighbours that form one contiguous run in both tensors.
 static struct ops_block simplify(const struct ops_block *b) {
   struct ops_block s = {.dst_at = b->dst_at, .src_at = b->src_at};
   for (int d = 0; d < b->rank; d++) {
@@ -139,7 +140,7 @@ static void copy_tile(char *dst, int64_t dst_row, const char *src, int64_t src_c
   }
 }
 
-// One row of the block, or a band of tiles whose first row is `at`.
+// Copies one row of the block or, with tiles, a band of tiles whose first row is `at`.
 static void block_row(const struct block_job *j, char *dst, const char *src, int64_t at) {
   const struct ops_block *b = &j->b;
   int last = b->rank - 1;
@@ -155,8 +156,8 @@ static void block_row(const struct block_job *j, char *dst, const char *src, int
   }
 }
 
-// Rows [begin, end) of the block, numbered over all dimensions but the last; with tiles, bands of TILE rows of
-// dimension `tile`.
+// Copies rows [begin, end) of the block; they are numbered over all dimensions except the last. With tiles, a row is a
+// band of TILE rows of dimension `tile`.
 static void block_piece(void *arg, int64_t begin, int64_t end) {
   const struct block_job *j = arg;
   const struct ops_block *b = &j->b;
@@ -216,9 +217,9 @@ tfc_status ops_copy_block(struct tfc_kernel_ctx *ctx, struct tfc_tensor *dst, co
     for (int d = 0; d < last; d++)
       if (b->src_strides[d] == 1 && b->dims[d] >= 4) job.tile = d;
   if (job.tile >= 0) rows = rows / b->dims[job.tile] * ((b->dims[job.tile] + TILE - 1) / TILE);
-  int64_t each = total / rows; // elements of a row
+  int64_t each = total / rows; // elements per row
   int64_t grain = each >= 32768 ? 1 : 32768 / (each > 0 ? each : 1);
-  if (rows == 1 && each > 131072) { // one long run: cut it
+  if (rows == 1 && each > 131072) { // a single long row is cut, so that several cores copy it
     struct ops_block cut = *b;
     int64_t parts = (each + 65535) / 65536;
     while (each % parts) parts++;

@@ -1,5 +1,5 @@
-// Moving elements between tensors: runs, and n-dimensional blocks with any strides. All movement ops (Slice, Transpose,
-// Tile, Pad, Concat, ...) are descriptions of such a block. Strings are duplicated, handles retained.
+// Copies elements between tensors: contiguous runs, and n-dimensional blocks with any strides. All operations that move
+// elements (Slice, Transpose, Tile, Pad, Concat, ...) describe such a block. Strings are duplicated, handles retained.
 // Private to runtime/ops.
 #ifndef TFC_RUNTIME_OPS_ARRAY_COPY_H
 #define TFC_RUNTIME_OPS_ARRAY_COPY_H
@@ -11,7 +11,7 @@ TFC_MUST_USE tfc_status ops_copy_elements(struct tfc_tensor *dst, int64_t dst_at
                                           int64_t src_at, int64_t n);
 
 // dst[dst_at + Σ i_d dst_strides[d]] = src[src_at + Σ i_d src_strides[d]] for all i in dims. Strides are in elements;
-// source strides may be 0 or negative. Split over the device's cores.
+// source strides may be 0 or negative. All cores of the device share the work.
 struct ops_block {
   int rank;
   int64_t dims[TFC_MAX_RANK + 2];
@@ -21,9 +21,9 @@ struct ops_block {
 TFC_MUST_USE tfc_status ops_copy_block(struct tfc_kernel_ctx *ctx, struct tfc_tensor *dst, const struct tfc_tensor *src,
                                        const struct ops_block *block);
 
-// Every element of `t` becomes zero (0, false, ""; handles nothing).
+// Sets every element of `t` to 0, false, "" or an empty handle.
 void ops_fill_zero(struct tfc_tensor *t);
-// Every element of `t` [at, at + n) becomes src's element `src_at`.
+// Sets elements [at, at + n) of `t` to src's element `src_at`.
 TFC_MUST_USE tfc_status ops_fill_with(struct tfc_tensor *t, int64_t at, int64_t n, const struct tfc_tensor *src,
                                       int64_t src_at);
 

@@ -1,8 +1,9 @@
-// Diagonals: Diag, DiagPart, MatrixBandPart, and MatrixDiag, MatrixDiagPart, MatrixSetDiag of all versions.
+// The operations on diagonals: Diag, DiagPart, MatrixBandPart, and MatrixDiag, MatrixDiagPart, MatrixSetDiag of all
+// versions.
 //
-// A band of diagonals d_low … d_high (0 is the main one, above it positive) is kept as rows, the highest first, each as
-// long as the longest; `align` says at which end shorter ones begin ("RIGHT": padded on the left). The first versions
-// have one diagonal and no such row dimension.
+// A band of diagonals d_low … d_high (0 is the main one, positive ones lie above it) is stored as rows, the highest
+// diagonal first. Each row is as long as the longest diagonal; `align` says at which end of its row a shorter one is
+// ("RIGHT": the padding is on the left). Version 1 of the operations has one diagonal and no dimension of rows.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -12,7 +13,7 @@
 // --- Bands of diagonals ----------------------------------------------------------------------------------------------
 struct band {
   int64_t low, high, rows, columns, longest;
-  bool super_left, sub_left; // where diagonals above (below) the main one begin
+  bool super_left, sub_left; // whether diagonals above (below) the main one are at the left end of their rows
 };
 static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -23,7 +24,7 @@ static int64_t larger(int64_t a, int64_t b) {
 static int64_t diagonal_length(const struct band *b, int64_t d) {
   return smaller(b->rows + smaller(d, 0), b->columns - larger(d, 0));
 }
-// Element k of diagonal d lies in the band's row at k + this.
+// Element k of diagonal d is element k + diagonal_offset(b, d) of its row in the band.
 static int64_t diagonal_offset(const struct band *b, int64_t d) {
   bool left = d >= 0 ? b->super_left : b->sub_left;
   return left ? 0 : b->longest - diagonal_length(b, d);
@@ -59,7 +60,8 @@ struct align_state {
   bool super_left, sub_left;
 };
 static void read_align(const struct tfc_graph *g, const struct tfc_node *n, struct align_state *out) {
-  tfc_str align = tfc_node_attr_string(g, n, "align", "LEFT_LEFT"); // versions before the third begin at the left
+  // the default is that of versions 1 and 2, which have no `align`
+  tfc_str align = tfc_node_attr_string(g, n, "align", "LEFT_LEFT");
   out->super_left = tfc_str_starts(align, "LEFT");
   out->sub_left = tfc_str_ends(align, "LEFT");
 }
@@ -69,8 +71,8 @@ static tfc_status prepare_align(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// Elements of a band, one diagonal after another: `matrix` [batches, rows, columns] against `diag` [batches, diagonals,
-// longest].
+// Copies the diagonals of a band, one after another, between `matrix` [batches, rows, columns] and `diag` [batches,
+// diagonals, longest].
 static tfc_status copy_band(struct tfc_kernel_ctx *ctx, const struct band *b, int64_t batches,
                             const struct tfc_tensor *matrix, const struct tfc_tensor *diag, bool into_matrix,
                             struct tfc_tensor *dst) {
@@ -156,7 +158,7 @@ static bool given_scalar(const struct tfc_tensor *t, int64_t *out) {
   *out = tfc_tensor_int(t, 0);
   return true;
 }
-// Sizes of the matrix from those of the band and what is asked for (-1: the least that fits).
+// Computes the size of the matrix from the band and the requested size (-1: the smallest that fits).
 static tfc_status matrix_size(struct band *b, int64_t diagonal_dim, int64_t rows, int64_t columns) {
   int64_t min_rows = diagonal_dim - smaller(b->high, 0), min_columns = diagonal_dim + larger(b->low, 0);
   TFC_KERNEL_CHECK(rows == -1 || rows >= min_rows, "The number of rows is too small.");
@@ -239,7 +241,7 @@ static tfc_status shape_matrix_diag(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// What is before the diagonals is before the matrices. Where k is not known TensorFlow takes it for one diagonal.
+// The batch dimensions of the diagonals are those of the matrices. If k is not known, TensorFlow assumes one diagonal.
 static tfc_status shape_matrix_set_diag(struct tfc_shape_ctx *ctx) {
   struct tfc_shape x, diagonal;
   int64_t k[2] = {0};

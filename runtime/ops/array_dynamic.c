@@ -1,4 +1,5 @@
-// Sorting rows into parts and putting them together again: DynamicPartition, DynamicStitch, ParallelDynamicStitch.
+// The operations that sort rows into parts and put them together again: DynamicPartition, DynamicStitch,
+// ParallelDynamicStitch.
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static tfc_status shape_partition(struct tfc_shape_ctx *ctx) {
   for (uint32_t i = 0; i < ctx->node->output_count; i++) ctx->outputs[i] = out;
   return NULL;
 }
-// Where each row went is a permutation: its inverse brings the gradients back.
+// The new positions of the rows are a permutation; its inverse brings the gradients back.
 OPS_GRADIENT(DynamicPartition) {
   struct tfc_builder *b = g->builder;
   struct tfc_output data = X, parts = grad_in(g, 1);
@@ -89,7 +90,7 @@ OPS_GRADIENT(DynamicPartition) {
   return NULL;
 }
 
-static tfc_status stitch(struct tfc_kernel_ctx *ctx) { // later parts win
+static tfc_status stitch(struct tfc_kernel_ctx *ctx) { // if several parts have a row for one index, the last one counts
   uint32_t n = ctx->input_count / 2;
   const struct tfc_tensor *const *indices = ctx->inputs, *const *data = ctx->inputs + n;
   int64_t largest = -1;
@@ -115,7 +116,7 @@ static tfc_status stitch(struct tfc_kernel_ctx *ctx) { // later parts win
   for (int d = 0; d < tail.rank && shape.rank < TFC_MAX_RANK; d++) shape.dims[shape.rank++] = tail.dims[d];
   int64_t inner = product(&tail, 0, tail.rank);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, data[0]->dtype, &shape, &y));
-  ops_fill_zero(y); // rows that no index names
+  ops_fill_zero(y); // rows that no index names stay zero
   for (uint32_t k = 0; k < n; k++) {
     int64_t count = tfc_tensor_elements(indices[k]);
     for (int64_t i = 0; i < count; i++)

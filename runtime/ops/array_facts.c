@@ -1,4 +1,4 @@
-// Facts about values, and about the moment: ToBool, PopulationCount, Fingerprint, Timestamp; ParallelConcat.
+// ToBool, PopulationCount and Fingerprint, which compute a property of a value, and Timestamp and ParallelConcat.
 #include <time.h>
 
 #include "runtime/ops/array_copy.h"
@@ -6,7 +6,7 @@
 #include "runtime/ops/row.h"
 #include "runtime/ops/string_hash.h"
 
-// A scalar is true where it is not zero (or empty), another tensor where it has elements: as Python has it.
+// As in Python, a scalar is true if it is not zero (a string: not empty), any other tensor if it has elements.
 static tfc_status to_bool(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -40,8 +40,8 @@ static tfc_status population_count(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// data [n, ...] -> [n, 8]: the 64 bits of each row's bytes, lowest first; of rows of strings, of their own
-// fingerprints.
+// data [n, ...] -> [n, 8]: the 64-bit fingerprint of each row's bytes, lowest byte first. For a row of several strings,
+// it is the fingerprint of the strings' fingerprints.
 static tfc_status fingerprint(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *method = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
@@ -91,7 +91,7 @@ static tfc_status timestamp(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Tensors [1, ...] of one shape, one below the other.
+// Joins tensors [1, ...] of the same shape along the first dimension.
 static tfc_status parallel_concat(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *first = ctx->inputs[0];
   const struct tfc_attr *attr = tfc_node_attr(ctx->graph, ctx->node, "shape");

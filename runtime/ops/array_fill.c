@@ -1,4 +1,5 @@
-// Tensors made of a rule: Fill, ZerosLike, OnesLike, Range, LinSpace, OneHot; and broadcasting as ops of its own.
+// Operations that make a tensor by a rule (Fill, ZerosLike, OnesLike, Range, LinSpace, OneHot), and the operations that
+// broadcast.
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -42,7 +43,7 @@ OPS_GRADIENT(Fill) {
 static tfc_status zeros_like(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   if (ctx->inputs[0]->dtype == TFC_RESOURCE) return ops_unsupported_type(ctx, ctx->inputs[0]->dtype);
-  if (ctx->inputs[0]->dtype == TFC_VARIANT) { // zeros like what the lists or optionals hold
+  if (ctx->inputs[0]->dtype == TFC_VARIANT) { // zeros with the types and shapes of what the lists or optionals hold
     struct tfc_tensor zeros = {0};
     TFC_RETURN_IF_ERROR(tfc_variant_zeros_like(ctx, ctx->inputs[0], &zeros));
     return tfc_data_output(ctx, 0, &zeros);
@@ -66,7 +67,7 @@ static tfc_status ones_like(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Range, LinSpace -----------------------------------------------------------------------------------------------
-// How many values there are in [start, limit) by delta; floats as TensorFlow: ceil |(limit - start) / delta|.
+// Counts the values in [start, limit) in steps of delta; for floats as TensorFlow does: ceil |(limit - start) / delta|.
 #define RANGE(t, ...)                                                                                                  \
   case OPS_DT_##t: {                                                                                                   \
     ops_##t##_c a = OPS_GET_##t(*(const ops_##t *)start->data), b = OPS_GET_##t(*(const ops_##t *)limit->data);        \
@@ -87,7 +88,7 @@ static tfc_status ones_like(struct tfc_kernel_ctx *ctx) {
   double steps = ceil(fabs(((double)b - (double)a) / (double)by));                                                     \
   TFC_KERNEL_CHECK(steps < 9e15, "Requires ((limit - start) / delta) to fit int64");                                   \
   int64_t n = (int64_t)steps
-// Distances are taken without sign, so that they cannot overflow.
+// Distances are unsigned, so that they cannot overflow.
 #define RANGE_COUNT_INT(a, b, by)                                                                                      \
   uint64_t distance = by > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;                                  \
   uint64_t step = by > 0 ? (uint64_t)by : 0 - (uint64_t)by;                                                            \
@@ -266,7 +267,7 @@ static tfc_status shape_broadcast_to(struct tfc_shape_ctx *ctx) {
   if (x->rank > to.rank)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Rank of input (%d) must be no greater than rank of output shape (%d)",
                            x->rank, to.rank);
-  for (int d = 0; d < x->rank; d++) { // what is more than 1 stays as it is
+  for (int d = 0; d < x->rank; d++) { // dimensions greater than 1 keep their size
     int64_t *want = &ctx->outputs[0].dims[d + to.rank - x->rank];
     if (tfc_dim_known(x->dims[d]) && x->dims[d] > 1) TFC_RETURN_IF_ERROR(tfc_dim_merge(x->dims[d], *want, want));
     if (x->dims[d] == 0 && tfc_dim_known(*want) && *want != 0)
@@ -293,7 +294,7 @@ static tfc_status put_ints(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype typ
   }
   return NULL;
 }
-// Sizes may be -1 too, for one that is not known: they are numbers here, and meet by the same rule.
+// Sizes may also be -1, for an unknown one. Here they are plain numbers and are joined by the same rule.
 static tfc_status broadcast_args(struct tfc_kernel_ctx *ctx) {
   int64_t joined[TFC_MAX_RANK], size[2];
   for (int i = 0; i < 2; i++) {

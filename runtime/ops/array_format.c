@@ -1,12 +1,13 @@
-// Layouts of images by name: DataFormatDimMap (dimensions by number) and DataFormatVecPermute (numbers by dimension).
+// DataFormatDimMap and DataFormatVecPermute, which translate between layouts of images ("NHWC", "NCHW"): the first one
+// translates dimension numbers, the second one vectors with an entry for each dimension.
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/row.h"
 
 enum { MOST = 5 };
 struct formats {
   int count;
-  int to[MOST];   // place in the destination of each dimension of the source
-  int from[MOST]; // and back
+  int to[MOST];   // to[i]: the destination's number of the source's dimension i
+  int from[MOST]; // from[i]: the source's number of the destination's dimension i
   tfc_str source, destination;
 };
 static tfc_status prepare_formats(struct tfc_prepare_ctx *ctx) {
@@ -40,7 +41,8 @@ static tfc_status dim_map(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
-    const int64_t v = tfc_tensor_int(x, i), at = (v % f->count + f->count) % f->count; // others go around
+    // a number out of range wraps around
+    const int64_t v = tfc_tensor_int(x, i), at = (v % f->count + f->count) % f->count;
     if (x->dtype == TFC_INT32)
       ((int32_t *)y->data)[i] = f->to[at];
     else
@@ -49,11 +51,11 @@ static tfc_status dim_map(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Is dimension `i` of a format one of height, width and depth?
+// Whether dimension `i` of a format is height, width or depth.
 static bool spatial(tfc_str format, int i) {
   return format.data[i] == 'H' || format.data[i] == 'W' || format.data[i] == 'D';
 }
-// x has a number, or two, for each dimension, or for the spatial ones alone.
+// x has one number or one pair of numbers for each dimension, or for the spatial dimensions only.
 static tfc_status permute(struct tfc_kernel_ctx *ctx) {
   const struct formats *f = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -62,7 +64,7 @@ static tfc_status permute(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(x->shape.rank == 1 || x->shape.rank == 2, "input must be a vector or 2D tensor, but got shape %s",
                    tfc_shape_show(&x->shape, text));
   const int64_t rows = x->shape.dims[0], row = x->shape.rank == 2 ? x->shape.dims[1] : 1;
-  int in[MOST], out[MOST], ins = 0, outs = 0; // dimensions that x and y tell of
+  int in[MOST], out[MOST], ins = 0, outs = 0; // the dimensions that the rows of x and of y describe
   const bool some = rows == f->count - 2;
   TFC_KERNEL_CHECK(some || rows == f->count, "input must have %d or %d rows, but got shape %s", f->count - 2, f->count,
                    tfc_shape_show(&x->shape, text));

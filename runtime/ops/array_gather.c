@@ -1,4 +1,5 @@
-// Picking slices by index: Gather, GatherV2, GatherNd; and putting them: ScatterNd, TensorScatter*.
+// The operations that pick slices by index (Gather, GatherV2, GatherNd) and those that write them (ScatterNd,
+// TensorScatter*).
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -18,7 +19,7 @@ static int64_t product(const struct tfc_shape *s, int from, int to) {
 struct gather_job {
   const struct tfc_tensor *params, *indices;
   struct tfc_tensor *y;
-  int64_t outer, count, axis, inner; // count: indices of one batch
+  int64_t outer, count, axis, inner; // count: indices per batch
   _Atomic int64_t bad;               // the first index out of range, or -1
   _Atomic bool failed;
 };
@@ -26,7 +27,7 @@ static void gather_piece(void *arg, int64_t begin, int64_t end) {
   struct gather_job *j = arg;
   bool plain = tfc_dtype_is_plain(j->y->dtype);
   size_t bytes = (size_t)j->inner * tfc_dtype_size(j->y->dtype);
-  for (int64_t k = begin; k < end; k++) { // k: [batch, outer, index]
+  for (int64_t k = begin; k < end; k++) { // k numbers [batch, outer, index]
     int64_t i = k % j->count, row = k / j->count, batch = row / j->outer;
     int64_t at = tfc_tensor_int(j->indices, batch * j->count + i);
     if (at < 0 || at >= j->axis) {
@@ -118,7 +119,7 @@ static tfc_status gather_shape(struct tfc_shape_ctx *ctx, bool axis_known, int64
   for (int d = b; d < i->rank; d++) out.dims[out.rank++] = i->dims[d];
   for (int d = axis + 1; d < p->rank; d++) out.dims[out.rank++] = p->dims[d];
   ctx->outputs[0] = out;
-  // Sizes picked out of a shape.
+  // If the gathered elements are sizes of a known shape and the indices are known, the result is known too.
   const struct tfc_shape *known = ctx->input_as_shape ? ctx->input_as_shape[0] : NULL;
   int64_t at[TFC_MAX_RANK];
   int n;
@@ -142,7 +143,7 @@ static tfc_status shape_gather_v2(struct tfc_shape_ctx *ctx) {
   return gather_shape(ctx, known, axis, tfc_node_attr_int(ctx->graph, ctx->node, "batch_dims", 0));
 }
 
-// Along the first dimension the gradient is rows with their indices.
+// For axis 0 the gradient consists of rows and their indices.
 static void rows_gradient(struct tfc_grad_ctx *g) {
   struct tfc_builder *b = g->builder;
   struct tfc_output indices = grad_in(g, 1), shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32);
@@ -156,7 +157,9 @@ OPS_GRADIENT(Gather) {
   rows_gradient(g);
   return NULL;
 }
-// Along another axis: brought to the front (behind the batch dimensions), summed by index, and back.
+// The value of `x` if it is a constant with one element. GatherV2's gradient uses it for the axis: for an axis other
+// than 0, the axis is moved to the front (behind the batch dimensions), the rows are summed by index, and the axis is
+// moved back.
 static bool constant_int(const struct tfc_grad_ctx *g, struct tfc_output x, int64_t *out) {
   const struct tfc_node *n = tfc_builder_node(g->builder, x.node);
   if (!tfc_str_is(n->op, "Const")) return false;
@@ -203,7 +206,7 @@ OPS_GRADIENT(GatherV2) {
   if (batch == 0) {
     sum = grad_op3(g, "UnsortedSegmentSum", turned, g_reshape(g, indices, all), axis_size);
   } else {
-    // Indices of all batches as one: each batch begins where the one before it ends.
+    // The indices of all batches become one list: those of a batch are shifted by the sizes of all batches before it.
     struct tfc_output vector = tfc_add_i32_vector(b, (int32_t[]){0}, 1);
     struct tfc_output count = grad_op2(g, "Prod", grad_range(g, shape, 0, batch), vector);
     struct tfc_output flat[2] = {count, tfc_add_i32(b, -1)};
@@ -224,11 +227,12 @@ OPS_GRADIENT(GatherV2) {
 }
 
 // --- GatherNd, ScatterNd -------------------------------------------------------------------------------------------
-// indices [..., depth] name slices of a tensor: `slice` elements each, at `step`s of its first `depth` dimensions.
+// Indices [..., depth] select slices of `slice` elements; step[d] is the distance, in elements, between neighbours in
+// dimension d.
 struct nd_plan {
   int64_t count, depth, slice;
   int64_t dims[TFC_MAX_RANK], step[TFC_MAX_RANK];
-  struct tfc_shape outer; // of the indices, without the last dimension
+  struct tfc_shape outer; // the shape of the indices without the last dimension
 };
 static tfc_status plan_nd(const struct tfc_shape *tensor, const struct tfc_shape *indices, struct nd_plan *out) {
   TFC_KERNEL_CHECK(indices->rank >= 1, "indices must be at least a vector");
@@ -247,7 +251,7 @@ static tfc_status plan_nd(const struct tfc_shape *tensor, const struct tfc_shape
   *out = p;
   return NULL;
 }
-// The element at which slice i begins; -1 where an index is out of range.
+// Returns the first element of slice i, or -1 if an index is out of range.
 static int64_t nd_offset(const struct nd_plan *p, const struct tfc_tensor *indices, int64_t i) {
   int64_t at = 0;
   for (int64_t d = 0; d < p->depth; d++) {
@@ -270,7 +274,7 @@ static tfc_status gather_nd(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, params->dtype, &shape, &y));
   TFC_KERNEL_CHECK(p.count == 0 || p.slice == 0 || tfc_tensor_elements(params) > 0,
                    "Requested more than 0 entries, but params is empty.");
-  int64_t bad = -1; // the last one, which TensorFlow names
+  int64_t bad = -1; // the last index out of range, because TensorFlow names that one
   for (int64_t i = 0; i < p.count; i++) {
     int64_t at = nd_offset(&p, indices, i);
     if (at < 0)
@@ -330,7 +334,7 @@ enum scatter { SCATTER_SET, SCATTER_ADD, SCATTER_SUB, SCATTER_MAX, SCATTER_MIN }
   }
 OPS_NUMBERS(SCATTER_LOOP, ~)
 OPS_REALS(EXTREME_LOOP, ~)
-static void scatter_b8(enum scatter how, void *yv, const void *xv, int64_t n) { // addition of booleans is "or"
+static void scatter_b8(enum scatter how, void *yv, const void *xv, int64_t n) { // the sum of booleans is "or"
   (void)how;
   for (int64_t i = 0; i < n; i++) ((bool *)yv)[i] |= ((const bool *)xv)[i];
 }
@@ -372,7 +376,7 @@ static tfc_status check_updates(const struct tfc_tensor *updates) {
   return NULL;
 }
 
-static tfc_status scatter_nd(struct tfc_kernel_ctx *ctx) { // into zeros, adding
+static tfc_status scatter_nd(struct tfc_kernel_ctx *ctx) { // adds the updates to zeros
   const struct tfc_tensor *indices = ctx->inputs[0], *updates = ctx->inputs[1];
   struct tfc_shape shape;
   struct tfc_tensor *y = NULL;
@@ -434,7 +438,7 @@ OPS_GRADIENT(TensorScatterSub) {
   g->grad_inputs[0] = G;
   return NULL;
 }
-OPS_GRADIENT(TensorScatterExtreme) { // shared between all that are equal to the result
+OPS_GRADIENT(TensorScatterExtreme) { // all elements that are equal to the result share the gradient
   struct tfc_output indices = grad_in(g, 1), updates = grad_in(g, 2);
   tfc_dtype type = grad_type(g, G);
   struct tfc_output of_x = grad_cast(g, grad_op2(g, "Equal", X, Y), type);

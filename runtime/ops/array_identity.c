@@ -1,4 +1,4 @@
-// Sources of values and ops that hand their input on: Const, Placeholder, Identity and its kin, NoOp.
+// Operations that bring in values (Const, Placeholder), that pass their input on (Identity and similar ones), and NoOp.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static tfc_status shape_const(struct tfc_shape_ctx *ctx) {
 static tfc_status prepare_const(struct tfc_prepare_ctx *ctx) {
   const struct tfc_attr *value = tfc_node_attr(ctx->graph, ctx->node, "value");
   if (!value || value->kind != TFC_ATTR_TENSOR) return tfc_status_make(TFC_INVALID_ARGUMENT, "a Const without a value");
-  ctx->state = (void *)(uintptr_t)value->tensor; // lives as long as the graph
+  ctx->state = (void *)(uintptr_t)value->tensor; // the tensor lives as long as the graph
   return type_of_const(ctx->graph, ctx->node, value->tensor);
 }
 
@@ -37,7 +37,7 @@ static tfc_status constant(struct tfc_kernel_ctx *ctx) {
 static tfc_status shape_placeholder(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "shape");
   if (!shape || shape->kind != TFC_ATTR_SHAPE) return NULL;
-  // Old graphs write "scalar" for "unknown".
+  // Graphs of producer version 21 or older write a scalar's shape for an unknown one.
   if (shape->shape->rank == 0 && ctx->graph->producer_version > 0 && ctx->graph->producer_version <= 21) return NULL;
   ctx->outputs[0] = *shape->shape;
   for (int d = 0; d < ctx->outputs[0].rank; d++)
@@ -52,7 +52,7 @@ static tfc_status unfed(struct tfc_kernel_ctx *ctx) {
 
 static tfc_status shape_placeholder_with_default(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(shape_placeholder(ctx));
-  if (ctx->outputs[0].rank < 0) return NULL; // what is fed may have any shape
+  if (ctx->outputs[0].rank < 0) return NULL; // any shape may be fed
   struct tfc_shape merged;
   return tfc_shape_merge(&ctx->outputs[0], ctx->inputs[0], &merged);
 }
@@ -78,7 +78,7 @@ static tfc_status shape_identity(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-static tfc_status copy(struct tfc_kernel_ctx *ctx) { // a tensor of its own
+static tfc_status copy(struct tfc_kernel_ctx *ctx) { // gives the output memory of its own
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   if (!tfc_dtype_is_plain(x->dtype)) {
@@ -93,7 +93,7 @@ static tfc_status copy(struct tfc_kernel_ctx *ctx) { // a tensor of its own
   return NULL;
 }
 
-// PreventGradient: asking for its gradient is an error with the node's own message.
+// PreventGradient: building its gradient fails with the node's own message.
 OPS_GRADIENT(PreventGradient) {
   const struct tfc_attr *message = grad_attr(g, "message");
   tfc_str text = message && message->kind == TFC_ATTR_STRING ? message->s : (tfc_str){0};
@@ -174,7 +174,8 @@ OPS_GRADIENT(CheckNumerics) {
   return NULL;
 }
 
-// What the branch of an If gives in place of what only the other branch has: nobody reads it. Unknown dimensions are 0.
+// The output stands in a branch of an If for a tensor that only the other branch makes. Nobody reads it, so unknown
+// dimensions become 0.
 static tfc_status fake_param(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *given = tfc_node_attr(ctx->graph, ctx->node, "shape");
   struct tfc_shape shape = given && given->kind == TFC_ATTR_SHAPE ? *given->shape : TFC_SHAPE_UNKNOWN;

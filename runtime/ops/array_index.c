@@ -1,6 +1,7 @@
 #include "runtime/ops/array_index.h"
 
-// "[1,0]": where element `at` of a tensor with the first `rank` dimensions of `shape` is; "" of a scalar.
+// Appends the position of element `at`, like "[1,0]", in a tensor with the first `rank` dimensions of `shape`; "" for a
+// scalar.
 static void add_position(struct tfc_text *text, const struct tfc_shape *shape, int rank, int64_t at) {
   int64_t place[TFC_MAX_RANK];
   for (int d = rank - 1; d >= 0; at /= shape->dims[d], d--) place[d] = at % shape->dims[d];

@@ -1,5 +1,5 @@
-// Empty, and rows of a tensor written over: InplaceUpdate, InplaceAdd, InplaceSub. The result is a tensor of its own
-// unless nothing else reads the input any more.
+// Empty, and the operations that overwrite rows of a tensor: InplaceUpdate, InplaceAdd, InplaceSub. They copy the
+// input, unless nothing else reads it any more.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -14,7 +14,7 @@ static tfc_status empty(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
   tfc_dtype dtype = tfc_node_attr_type(ctx->graph, ctx->node, "dtype", TFC_FLOAT);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, dtype, &shape, &y));
-  ops_fill_zero(y); // also without `init`: nobody shall depend on what was there
+  ops_fill_zero(y); // without `init` too: nobody can then depend on what the memory held before
   return NULL;
 }
 
@@ -46,7 +46,7 @@ static tfc_status change_rows(struct tfc_kernel_ctx *ctx, enum change change) {
   for (int64_t r = 0, n = x->shape.dims[0]; r < rows->shape.dims[0]; r++) {
     int64_t row = tfc_tensor_int(rows, r);
     TFC_KERNEL_CHECK(n > 0, "i[%lld] = %lld, x has no rows", (long long)r, (long long)row);
-    row = (row % n + n) % n; // as in TensorFlow
+    row = (row % n + n) % n; // as in TensorFlow, an index out of range wraps around
     int64_t at = row * width;
     if (change == UPDATE) {
       TFC_RETURN_IF_ERROR(ops_copy_elements(y, at, v, r * width, width));

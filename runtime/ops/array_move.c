@@ -1,4 +1,4 @@
-// Elements in another order or repeated: Transpose, Tile, ReverseV2, ReverseSequence, Roll.
+// The operations that reorder or repeat elements: Transpose, Tile, ReverseV2, ReverseSequence, Roll.
 #include <complex.h>
 #include <string.h>
 
@@ -125,8 +125,8 @@ static tfc_status tile(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &y));
   tfc_shape_strides(&x->shape, from);
   tfc_shape_strides(&shape, to);
-  // y [times, n] for each dimension; copies over which the source stands still have stride 0. The pairs that are one
-  // thing are joined, so that the block has no more dimensions than it must.
+  // For each dimension the block has [times, n]; the source's stride over the copies (times) is 0. Neighbouring
+  // dimensions that form one run are joined, so that the block has as few dimensions as possible.
   struct ops_block block = {0};
   for (int d = 0; d < shape.rank; d++) {
     int64_t n = x->shape.dims[d];
@@ -176,7 +176,7 @@ static tfc_status shape_tile(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = out;
   return NULL;
 }
-OPS_GRADIENT(Tile) { // the copies, made dimensions of their own, are summed
+OPS_GRADIENT(Tile) { // each dimension becomes [copies, size], and the copies are summed
   struct tfc_output multiples = grad_in(g, 1);
   tfc_dtype type = grad_type(g, multiples);
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], type);
@@ -259,7 +259,7 @@ static tfc_status reverse_sequence(struct tfc_kernel_ctx *ctx) {
     int64_t n = tfc_tensor_int(lengths, b);
     TFC_KERNEL_CHECK(n >= 0 && n <= steps, "seq_lens(%lld) is %lld, not between 0 and %lld", (long long)b, (long long)n,
                      (long long)steps);
-    for (int part = 0; part < 2; part++) { // the turned beginning, the untouched rest
+    for (int part = 0; part < 2; part++) { // part 0: the reversed beginning; part 1: the rest, unchanged
       struct ops_block block = {.rank = rank};
       block.src_at = block.dst_at = b * strides[batch];
       for (int d = 0; d < rank; d++) {
@@ -314,7 +314,7 @@ static tfc_status roll(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &x->shape, &y));
   int64_t strides[TFC_MAX_RANK];
   tfc_shape_strides(&x->shape, strides);
-  // Each rolled dimension is two runs; all combinations of them are blocks.
+  // A rolled dimension consists of two runs, and each combination of runs is one block.
   int rolled[TFC_MAX_RANK], count = 0;
   for (int d = 0; d < rank; d++)
     if (by[d]) rolled[count++] = d;
@@ -327,7 +327,7 @@ static tfc_status roll(struct tfc_kernel_ctx *ctx) {
     for (int k = 0; k < count; k++) {
       int d = rolled[k];
       int64_t size = x->shape.dims[d];
-      bool wrapped = choice >> k & 1; // the last by[d] elements come first
+      bool wrapped = choice >> k & 1; // true: the run of the last by[d] elements, which come first in y
       block.dims[d] = wrapped ? by[d] : size - by[d];
       block.src_at += wrapped ? (size - by[d]) * strides[d] : 0;
       block.dst_at += wrapped ? 0 : by[d] * strides[d];

@@ -1,4 +1,5 @@
-// A border around a tensor: Pad, PadV2 (a constant), MirrorPad (the tensor's own values) and its gradient.
+// Operations that put a border around a tensor: Pad, PadV2 (of one constant), MirrorPad (of the tensor's own values)
+// and MirrorPad's gradient.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -100,7 +101,7 @@ static tfc_status pad(struct tfc_kernel_ctx *ctx) {
   return ops_copy_block(ctx, y, x, &block);
 }
 
-// `sign` 1: the input plus its paddings; -1: less them.
+// `sign` 1: the input's sizes plus the paddings; -1: the input's sizes minus the paddings.
 static tfc_status padded_shape(struct tfc_shape_ctx *ctx, int sign) {
   const struct tfc_tensor *p = ctx->input_values ? ctx->input_values[1] : NULL;
   int rank = ctx->inputs[0]->rank;
@@ -148,7 +149,7 @@ static tfc_status prepare_mirror(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// Where index i of the padded dimension comes from in the dimension of n.
+// Element i of the padded dimension is a copy of this element of the original dimension, which has n elements.
 static int64_t mirrored(int64_t i, int64_t before, int64_t n, int64_t offset) {
   int64_t at = i - before;
   if (at < 0) return -at - 1 + offset;
@@ -186,7 +187,7 @@ static tfc_status mirror_pad(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// The gradient of MirrorPad: every value of the border is added to where it came from.
+// MirrorPad's gradient: each element of the border is added to the element that it was a copy of.
 #define ADD_MIRRORED(t, ...)                                                                                           \
   case OPS_DT_##t:                                                                                                     \
     for (int64_t i = 0; i < total; i++) {                                                                              \

@@ -1,5 +1,6 @@
-// Ragged tensors: values and, for each ragged dimension, where its rows begin (row_splits) or to which row each belongs
-// (value_rowids). RaggedTensorToTensor, RaggedTensorToSparse, RaggedRange, RaggedGather.
+// Operations on ragged tensors: RaggedTensorToTensor, RaggedTensorToSparse, RaggedRange, RaggedGather. A ragged tensor
+// consists of values and, for each ragged dimension, either where its rows begin (row_splits) or to which row each
+// value belongs (value_rowids).
 #include <math.h>
 #include <string.h>
 
@@ -31,8 +32,9 @@ static tfc_status check_splits(const struct tfc_tensor *splits, int64_t count) {
 
 // --- RaggedTensorToTensor --------------------------------------------------------------------------------------------
 enum { MOST_PARTITIONS = TFC_MAX_RANK };
-// place[j] of the rows at one level becomes that of their parts: the parent's times `size` plus the part's position, -1
-// for what is cut off. Returns the longest row in *most.
+// place[r] is the place of row r of one level in the dense tensor. Computes the places of the row's parts in next[]:
+// the place of the row times `size`, plus the part's position in the row; -1 if the part is cut off. *most becomes the
+// length of the longest row if that is greater.
 static tfc_status descend(const struct tfc_tensor *part, bool splits, int64_t size, const int64_t *place, int64_t rows,
                           int64_t *next, int64_t *most) {
   int64_t n = part->shape.dims[0], k = 0;
@@ -89,7 +91,7 @@ static tfc_status to_tensor(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(rank <= TFC_MAX_RANK, "%d dimensions are more than %d", rank, TFC_MAX_RANK);
   int64_t rows = first ? tfc_tensor_int(ctx->inputs[3], 0) : ctx->inputs[3]->shape.dims[0] - 1;
   TFC_KERNEL_CHECK(rows >= 0, "the number of rows is %lld", (long long)rows);
-  bool any = wanted->shape.rank == 0; // -1: of any shape
+  bool any = wanted->shape.rank == 0; // a scalar -1 means any shape
   TFC_KERNEL_CHECK(!any || tfc_tensor_int(wanted, 0) == -1, "if shape is a scalar, it must be -1");
   TFC_KERNEL_CHECK(any || wanted->shape.rank == 1, "shape must be a scalar or a vector");
   TFC_KERNEL_CHECK(any || wanted->shape.dims[0] == rank, "shape has %lld dimensions, the tensor has %d",
@@ -124,7 +126,7 @@ static tfc_status to_tensor(struct tfc_kernel_ctx *ctx) {
   int64_t *place = held->data, *next = place + most + 1, count = rows, ignored = 0;
   if (otherwise->shape.rank == 0 && total) {
     TFC_TRY(s, ops_fill_with(y, 0, total, otherwise, 0));
-  } else if (total) { // the default, broadcast to an element
+  } else if (total) { // the default value is broadcast to the inner shape
     int64_t n = tfc_tensor_elements(otherwise);
     struct tfc_shape b = otherwise->shape;
     for (int64_t at = 0; at < total; at++) {
@@ -208,7 +210,7 @@ static tfc_status to_sparse(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(ops_sparse_shape_output(ctx, 2, dims, rank));
   for (int64_t j = 0; j < rows; j++) {
     int64_t index[TFC_MAX_RANK], child = j;
-    for (int d = ragged - 1; d >= 0; d--) { // which row of this level holds the child
+    for (int d = ragged - 1; d >= 0; d--) { // find the row of this level that contains the child
       while (tfc_tensor_int(ctx->inputs[d], next[d] + 1) <= child) next[d]++;
       index[d + 1] = child - tfc_tensor_int(ctx->inputs[d], next[d]);
       child = next[d];
@@ -229,7 +231,7 @@ static tfc_status shape_to_sparse(struct tfc_shape_ctx *ctx) {
   uint32_t ragged = ctx->node->input_count - 1;
   const struct tfc_shape *values = ctx->inputs[ragged];
   int64_t rank = values->rank < 0 ? TFC_DIM_UNKNOWN : (int64_t)ragged + values->rank;
-  int64_t elements = tfc_shape_elements(values); // every one of them is kept
+  int64_t elements = tfc_shape_elements(values); // the sparse tensor has one entry for each value
   if (elements < 0) elements = values->rank == 1 ? values->dims[0] : TFC_DIM_UNKNOWN;
   ctx->outputs[0] = TFC_SHAPE(elements, rank);
   ctx->outputs[1] = TFC_SHAPE(elements);
@@ -331,7 +333,8 @@ static tfc_status ragged_gather(struct tfc_kernel_ctx *ctx) {
     TFC_KERNEL_CHECK(tfc_tensor_int(indices, i) >= 0 && tfc_tensor_int(indices, i) < rows,
                      "indices[%lld] = %lld is not in [0, %lld)", (long long)i, (long long)tfc_tensor_int(indices, i),
                      (long long)rows);
-  for (int d = 0; d + 1 < indices->shape.rank; d++) { // dimensions of the indices: rows of one length
+  for (int d = 0; d + 1 < indices->shape.rank; d++) {
+    // each further dimension of the indices becomes one with rows of equal length
     struct tfc_tensor *y = NULL;
     uniform *= indices->shape.dims[d];
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, level++, type, &TFC_SHAPE(uniform + 1), &y));
@@ -340,7 +343,7 @@ static tfc_status ragged_gather(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)(2 * n + 2) * sizeof(int64_t), &held));
   begin = held->data, end = begin + n;
   for (int64_t i = 0; i < n; i++) begin[i] = tfc_tensor_int(indices, i), end[i] = begin[i] + 1;
-  for (int d = 0; d < ragged; d++) { // rows [begin, end) of each piece become those of the next level
+  for (int d = 0; d < ragged; d++) { // rows [begin, end) of this level become rows of the next
     struct tfc_tensor *y = NULL;
     int64_t at = 0, k = 0, sum = 0;
     pieces = 0;

@@ -1,4 +1,5 @@
-// Shapes as tensors, and tensors in other shapes: Shape, ShapeN, Size, Rank, Reshape, ExpandDims, Squeeze.
+// Operations that return shapes as tensors (Shape, ShapeN, Size, Rank) or change the shape of a tensor (Reshape,
+// ExpandDims, Squeeze).
 #include <limits.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static tfc_status put_int(struct tfc_tensor *t, int64_t i, int64_t value) {
   return NULL;
 }
 
-static tfc_status shape_values(struct tfc_kernel_ctx *ctx) { // output i: the dimensions of input i
+static tfc_status shape_values(struct tfc_kernel_ctx *ctx) { // output i gets the dimensions of input i
   const struct type_state *state = ctx->state;
   for (uint32_t i = 0; i < ctx->output_count; i++) {
     const struct tfc_shape *s = &ctx->inputs[i]->shape;
@@ -113,8 +114,8 @@ static tfc_status shape_reshape(struct tfc_shape_ctx *ctx) {
       return tfc_status_make(TFC_INVALID_ARGUMENT, "Size %d must be non-negative, not %lld", (int)d,
                              (long long)tfc_tensor_int(value, d));
   if (out.rank < 0) return NULL;
-  // A dimension follows from the others when it is the only unknown one. In constants only -1 is to be inferred; in
-  // partial values an unknown may be anything, but alone it follows as well.
+  // If one dimension alone is unknown, it follows from the others. In a constant, -1 asks for that; in a partly known
+  // shape, an unknown dimension may be anything, but if it is the only one it follows too.
   int64_t total = tfc_shape_elements(x), known = 1;
   int unknown = -1, count = 0;
   for (int d = 0; d < out.rank; d++) {
@@ -128,7 +129,8 @@ static tfc_status shape_reshape(struct tfc_shape_ctx *ctx) {
   if (value && count > 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "more than one size is -1");
   char a[TFC_SHAPE_TEXT], b[TFC_SHAPE_TEXT];
   if (count == 1 && x->rank >= 0) {
-    // Sizes that the input has too, known or not, cancel: [?a, 512] to [-1, 512] keeps the symbol.
+    // Sizes that input and output both have cancel, even unknown ones: reshaping [?a, 512] to [-1, 512] keeps the
+    // symbol ?a.
     int64_t rest = 1, symbol = 0;
     int symbols = 0;
     for (int d = 0; d < x->rank; d++) {
@@ -160,7 +162,7 @@ static tfc_status shape_reshape(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The gradient of every view: the forward input's shape.
+// The gradient of an operation that only changes the shape gets the forward input's shape back.
 OPS_GRADIENT(View) {
   g->grad_inputs[0] = g_reshape(g, G, grad_shape(g, X, g->input_shapes[0], TFC_INT32));
   return NULL;
@@ -228,7 +230,7 @@ static tfc_status shape_squeeze(struct tfc_shape_ctx *ctx) {
   if (x->rank < 0) return NULL;
   if (count == 0)
     for (int d = 0; d < x->rank; d++)
-      if (!tfc_dim_known(x->dims[d])) return NULL; // may be 1 or not
+      if (!tfc_dim_known(x->dims[d])) return NULL; // it may be 1, and would then be dropped
   if (ctx->input_as_shape && ctx->input_as_shape[0] && x->rank == 1 && x->dims[0] == 1)
     ops_set_partial(ctx, 0, ctx->input_as_shape[0]);
   return squeezed(x, count ? dims->ints : NULL, count, true, &ctx->outputs[0]);

@@ -1,4 +1,4 @@
-// Slice, StridedSlice, its gradient, and assignment to slices of tensors.
+// Slice, StridedSlice and its gradient, and the operations that assign to slices of tensors.
 #include "runtime/ops/array_slice.h"
 
 #include <string.h>
@@ -32,10 +32,10 @@ static tfc_status resolve_dimension(int64_t n, bool begin_known, int64_t b, bool
       return tfc_status_make(TFC_INVALID_ARGUMENT, "slice index %lld of dimension %d out of bounds.", (long long)b, d);
     return NULL;
   }
-  if (n < 0) { // what follows without the size: a whole dimension, or a constant distance
+  if (n < 0) { // what is known without the dimension's size: a slice of all of it, or constant bounds
     bool whole = open_begin && open_end && (stride == 1 || stride == -1);
     if (whole) {
-      *size = n; // keeps a symbol
+      *size = n; // keeps the symbol of an unknown size
     } else if (stride > 0 && end_known && !open_end && e >= 0 && (open_begin || (begin_known && b >= 0))) {
       int64_t from = open_begin ? 0 : b;
       if (e <= from) *size = 0;
@@ -65,12 +65,12 @@ static tfc_status resolve_dimension(int64_t n, bool begin_known, int64_t b, bool
   return NULL;
 }
 
-// begin, end and strides hold `count` values each; begin and end may be NULL (nothing known), then sizes that depend on
-// them are unknown.
+// begin, end and strides hold `count` values each. begin and end may be NULL (unknown); sizes that depend on them are
+// then unknown.
 static tfc_status resolve_slice(const struct tfc_shape *input, int count, const int64_t *begin, const int64_t *end,
                                 const int64_t *strides, const struct ops_slice_masks *masks, struct ops_slice *out) {
   struct ops_slice s = {.processing = {.rank = input->rank}};
-  int consumed = 0, ellipses = 0, at = 0; // `at`: dimension of the input
+  int consumed = 0, ellipses = 0, at = 0; // `at`: the current dimension of the input
   if (count > 32) return tfc_status_make(TFC_INVALID_ARGUMENT, "a slice of %d dimensions", count);
   for (int i = 0; i < count; i++) {
     if (masks->ellipsis >> i & 1) {
@@ -79,13 +79,13 @@ static tfc_status resolve_slice(const struct tfc_shape *input, int count, const 
       consumed++;
     }
   }
-  // Bits beyond the last index count too.
+  // This counts bits beyond the last index too.
   if (masks->ellipsis & (masks->ellipsis - 1))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   if (consumed > input->rank)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Index out of range using input dim %d; input has only %d dims",
                            input->rank, input->rank);
-  bool full_rest = ellipses == 0; // dimensions behind the last index are taken whole
+  bool full_rest = ellipses == 0; // dimensions behind the last index are then taken whole
   for (int i = 0; i < count + (full_rest ? 1 : 0); i++) {
     if (i == count || masks->ellipsis >> i & 1) {
       for (int k = input->rank - consumed; k > 0; k--, at++) {
@@ -130,7 +130,7 @@ tfc_status ops_slice_of_tensors(const struct tfc_shape *input, const struct tfc_
   return resolve_slice(input, (int)n, b, e, s, masks, out);
 }
 
-// The block of `whole` that the slice takes, against a dense tensor of the slice's shape.
+// Describes the copy between the slice of `whole` and a dense tensor of the slice's shape.
 static struct ops_block slice_block(const struct tfc_shape *whole, const struct ops_slice *s, bool into_whole) {
   struct ops_block b = {.rank = whole->rank};
   int64_t strides[TFC_MAX_RANK], dense[TFC_MAX_RANK], at = 0;
@@ -164,7 +164,7 @@ static tfc_status strided_slice(struct tfc_kernel_ctx *ctx) {
   return ops_copy_block(ctx, y, x, &block);
 }
 
-// Slice `shape` as far as begin, end and strides (inputs i, i + 1, i + 2) are known.
+// Infers the slice of `input` as far as begin, end and strides (inputs i, i + 1, i + 2) are known.
 static tfc_status infer_slice(struct tfc_shape_ctx *ctx, const struct tfc_shape *input, uint32_t i,
                               struct ops_slice *out, bool *out_known) {
   const struct tfc_tensor *const *v = ctx->input_values;
@@ -186,7 +186,7 @@ static tfc_status shape_strided_slice(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(infer_slice(ctx, ctx->inputs[0], 1, &s, &known));
   if (!known) return NULL;
   ctx->outputs[0] = s.shape;
-  // Of a vector of sizes: the sizes that are taken.
+  // If the input is a vector of known sizes, the slice of it is known too.
   const struct tfc_shape *p = ctx->input_as_shape ? ctx->input_as_shape[0] : NULL;
   if (p && p->rank >= 0 && ctx->inputs[0]->rank == 1 && tfc_dim_known(s.processing.dims[0]) && s.shape.rank <= 1 &&
       ctx->input_values && ctx->input_values[1]) {
@@ -222,7 +222,7 @@ OPS_GRADIENT(StridedSliceGrad) {
   return NULL;
 }
 
-static tfc_status strided_slice_grad(struct tfc_kernel_ctx *ctx) { // dy into a tensor of zeros
+static tfc_status strided_slice_grad(struct tfc_kernel_ctx *ctx) { // writes dy into a tensor of zeros
   const struct tfc_tensor *dy = ctx->inputs[4];
   struct tfc_shape shape;
   struct tfc_tensor *y = NULL;
@@ -243,7 +243,7 @@ static tfc_status shape_strided_slice_grad(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Assignment ----------------------------------------------------------------------------------------------------
-// Writes `value`, broadcast to the slice's shape, into the slice of `target` [of the input's shape].
+// Writes `value`, broadcast to the slice's shape, into the slice of `target`, which has the input's shape.
 static tfc_status assign_slice(struct tfc_kernel_ctx *ctx, struct tfc_tensor *target, const struct ops_slice *slice,
                                const struct tfc_tensor *value) {
   struct tfc_shape joined;
@@ -256,7 +256,8 @@ static tfc_status assign_slice(struct tfc_kernel_ctx *ctx, struct tfc_tensor *ta
   }
   struct ops_block block = slice_block(&target->shape, slice, true);
   if (!tfc_shape_equal(&value->shape, &slice->shape)) {
-    // The value's strides over the slice's shape, brought to the dimensions of the target: shrunk ones have one index.
+    // The strides of the value are broadcast to the slice's shape and then assigned to the dimensions of the target; a
+    // shrunk dimension has only one index.
     int64_t strides[TFC_MAX_RANK], over[TFC_MAX_RANK];
     tfc_shape_strides(&value->shape, strides);
     for (int d = 0; d < slice->shape.rank; d++) {
@@ -330,7 +331,8 @@ static tfc_status shape_slice(struct tfc_shape_ctx *ctx) {
   if (rank < 0 || rank > TFC_MAX_RANK) return NULL;
   struct tfc_shape out = tfc_shape_unknown_of_rank(rank);
   bool begin_known = ops_known_ints(ctx, 1, b, TFC_MAX_RANK, &n) && n == rank;
-  // Of a start that is known in part, [?, 0], what is known counts. (A described shape has unknown sizes below 0.)
+  // If a start is known in part, as [?, 0], the known numbers are used. (In a described shape, a size below 0 is
+  // unknown.)
   struct tfc_shape starts = ops_described_shape(ctx, 1);
   const struct tfc_tensor *sizes = ctx->input_values ? ctx->input_values[2] : NULL;
   struct tfc_shape partial = ops_described_shape(ctx, 2);
@@ -362,7 +364,7 @@ static tfc_status shape_slice(struct tfc_shape_ctx *ctx) {
   }
   return NULL;
 }
-OPS_GRADIENT(Slice) { // the gradient between zeros
+OPS_GRADIENT(Slice) { // puts the gradient between zeros
   tfc_dtype type = grad_type(g, grad_in(g, 1));
   struct tfc_output begin = grad_in(g, 1), size = grad_shape(g, Y, g->output_shapes[0], type);
   struct tfc_output rest = g_sub(g, g_sub(g, grad_shape(g, X, g->input_shapes[0], type), size), begin);

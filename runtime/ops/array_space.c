@@ -1,4 +1,5 @@
-// Blocks of space moved into other dimensions: SpaceToBatch(ND), BatchToSpace(ND), SpaceToDepth, DepthToSpace.
+// Operations that move blocks of spatial positions into other dimensions and back: SpaceToBatch(ND), BatchToSpace(ND),
+// SpaceToDepth, DepthToSpace.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -6,8 +7,8 @@
 #include "runtime/ops/row.h"
 
 // --- Space and batch -------------------------------------------------------------------------------------------------
-// Spatial dimensions are 1 … count of the space tensor; batch element ((o₁ b₂ + o₂) … ) n + i holds the elements at
-// offsets o of every block.
+// Dimensions 1 … count of the space tensor are spatial, with block sizes b. In the batch tensor, batch ((o₁ b₂ + o₂) …
+// ) n + i holds the elements of the space tensor's batch i that have offsets o within their blocks.
 struct space_batch {
   int count;
   int64_t block[TFC_MAX_RANK], before[TFC_MAX_RANK], after[TFC_MAX_RANK];
@@ -41,7 +42,7 @@ static tfc_status read_blocks(struct tfc_kernel_ctx *ctx, struct space_batch *ou
   return NULL;
 }
 
-// Copies between `space` (unpadded) and `batch`, for every offset in a block.
+// Copies between `space` (without its padding) and `batch`, once for each offset in a block.
 static tfc_status move_blocks(struct tfc_kernel_ctx *ctx, const struct space_batch *s, const struct tfc_tensor *space,
                               const struct tfc_tensor *batch, bool to_batch, struct tfc_tensor *dst) {
   const struct tfc_shape *ss = &space->shape, *bs = &batch->shape;
@@ -60,11 +61,11 @@ static tfc_status move_blocks(struct tfc_kernel_ctx *ctx, const struct space_bat
       batch_step[d] = batch_strides[d];
       b.dims[d] = d == 0 ? n : ss->dims[d];
       if (d < 1 || d > s->count) continue;
-      // Positions k of the batch's dimension lie at k block + offset - before in space.
+      // Position k in the batch tensor is position k block + offset - before in the space tensor.
       int64_t block = s->block[d - 1], offset = rest % block - s->before[d - 1];
       rest /= block;
       int64_t first = offset < 0 ? (-offset + block - 1) / block : 0;
-      int64_t last = (ss->dims[d] - 1 - offset) / block; // the last that is inside
+      int64_t last = (ss->dims[d] - 1 - offset) / block; // the last position inside the space tensor
       if (ss->dims[d] - 1 - offset < 0) last = -1;
       if (last > bs->dims[d] - 1) last = bs->dims[d] - 1;
       b.dims[d] = last - first + 1;
@@ -241,8 +242,8 @@ static tfc_status depth_shape(const struct tfc_shape *x, int64_t block, bool fir
   *out = s;
   return NULL;
 }
-// space [n, h, b, w, b, c] against depth [n, h, w, b, b, c], or with channels first [n, c, h, b, w, b] against
-// [n, b, b, c, h, w].
+// Copies between space [n, h, b, w, b, c] and depth [n, h, w, b, b, c] or, with channels first, between [n, c, h, b, w,
+// b] and [n, b, b, c, h, w].
 static tfc_status move_depth(struct tfc_kernel_ctx *ctx, bool to_depth) {
   const struct tfc_tensor *x = ctx->inputs[0];
   const struct depth_state *state = ctx->state;

@@ -1,4 +1,5 @@
-// Distinct values and sets: Unique, UniqueV2, UniqueWithCounts, UniqueWithCountsV2, ListDiff.
+// Operations that find distinct values or compare sets: Unique, UniqueV2, UniqueWithCounts, UniqueWithCountsV2,
+// ListDiff.
 #include <string.h>
 
 #include "runtime/base/map.h"
@@ -6,7 +7,8 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
 
-// Values as keys: slices along an axis are equal when all their bytes are (floats: -0 is 0, and NaN is never equal).
+// Values are compared as keys: two slices along an axis are equal if all their bytes are. For floats, -0 equals 0 and
+// NaN equals nothing.
 struct index_types {
   tfc_dtype index;
 };
@@ -22,7 +24,7 @@ static void put_int(struct tfc_tensor *t, int64_t i, int64_t v) {
     ((int32_t *)t->data)[i] = (int32_t)v;
 }
 
-// Writes the key of element `at` into `out`; false for NaN.
+// Writes the key of element `at` to `out`; returns false for a NaN.
 #define FLOAT_KEY(t, ...)                                                                                              \
   case OPS_DT_##t: {                                                                                                   \
     ops_##t##_c v = OPS_GET_##t(((const ops_##t *)x->data)[at]);                                                       \
@@ -38,8 +40,8 @@ static bool element_key(const struct tfc_tensor *x, int64_t at, char *out) {
   }
 }
 
-// x seen as [outer, n, inner]: slices over n. first[k] is where the k-th distinct slice was met first, index[i] which
-// distinct slice i is.
+// Finds the distinct slices over n of x, seen as [outer, n, inner]. first[k] is the first slice equal to distinct slice
+// k, index[i] the number of the distinct slice that slice i equals.
 static tfc_status find_distinct(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, int64_t outer, int64_t n,
                                 int64_t inner, int64_t *first, int64_t *index, int64_t *out_count) {
   struct tfc_strmap map = {0};
@@ -49,7 +51,7 @@ static tfc_status find_distinct(struct tfc_kernel_ctx *ctx, const struct tfc_ten
   int64_t count = 0;
   bool strings = x->dtype == TFC_STRING;
   size_t room = width * (size_t)n;
-  if (strings) { // each string with its length before it
+  if (strings) { // a string's key begins with its length
     room = (size_t)(outer * n * inner) * sizeof(size_t);
     for (int64_t i = 0; i < outer * n * inner; i++) room += tfc_tensor_get_string(x, i).size;
   }
@@ -173,7 +175,7 @@ static tfc_status shape_unique_v2(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// Values of x that are not in y, and where they were.
+// Finds the values of x that are not in y, and their positions in x.
 static tfc_status list_diff(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *y = ctx->inputs[1];
   tfc_dtype index_type = ((const struct index_types *)ctx->state)->index;

@@ -1,8 +1,8 @@
-// BLAS products, one call at a time: Debian's serial OpenBLAS gives the same work buffer to two threads that call it at
-// once, and both results are then sometimes wrong. For products in parallel, use the device's kernels
+// Calls BLAS products one at a time: Debian's serial OpenBLAS gives the same work buffer to two threads that call it at
+// once, and both results are then sometimes wrong. Products that should run in parallel use the device's kernels
 // (runtime/host/gemm).
 //
-// Row-major, as cblas_sgemm and its relatives; any thread.
+// Matrices are row-major, and arguments those of cblas_sgemm and its relatives. Any thread may call these functions.
 #ifndef TFC_RUNTIME_OPS_BLAS_H
 #define TFC_RUNTIME_OPS_BLAS_H
 
@@ -12,7 +12,7 @@ void ops_sgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, floa
                const float *b, int ldb, float beta, float *c, int ldc);
 void ops_dgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha, const double *a, int lda,
                const double *b, int ldb, double beta, double *c, int ldc);
-// alpha = 1, beta = 0
+// These two compute with alpha = 1 and beta = 0.
 void ops_cgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const void *a, int lda, const void *b,
                int ldb, void *c, int ldc);
 void ops_zgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const void *a, int lda, const void *b,

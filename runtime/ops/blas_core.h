@@ -1,5 +1,5 @@
-// The name of the kernels that OpenBLAS chose when it was loaded ("SkylakeX"), which decides the speed of products.
-// Static; any thread.
+// The name of the kernels that OpenBLAS chose when it was loaded ("SkylakeX"); the speed of products depends on them.
+// The string is static; any thread may call this.
 #ifndef TFC_RUNTIME_OPS_BLAS_CORE_H
 #define TFC_RUNTIME_OPS_BLAS_CORE_H
 

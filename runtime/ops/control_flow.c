@@ -1,10 +1,10 @@
-// Control flow of frames: the executor itself runs Switch, Merge, Enter, Exit, NextIteration and LoopCond by their
-// flags; the rows say what they look like.
+// The operations of control flow with frames. The executor runs Switch, Merge, Enter, Exit, NextIteration and LoopCond
+// itself, as their flags say; their rows here only describe inputs and outputs.
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// What the handle at input `from` holds, output `to` holds too.
+// Output `to` is a handle to the same thing as input `from`.
 static void pass_handle(struct tfc_shape_ctx *ctx, uint32_t from, uint32_t to) {
   if (ctx->output_handles && ctx->input_handles && ctx->input_handles[from])
     ctx->output_handles[to] = *ctx->input_handles[from];
@@ -25,7 +25,8 @@ static tfc_status shape_switch(struct tfc_shape_ctx *ctx) {
   }
   return NULL;
 }
-// What all inputs have in common. An input of unknown shape (the edge that comes back around a loop) leaves nothing.
+// Keeps the dimensions in which all inputs agree. If one shape is unknown (that of the edge back from the loop's end),
+// the output's is too.
 static tfc_status shape_merge(struct tfc_shape_ctx *ctx) {
   struct tfc_shape shape = *ctx->inputs[0];
   for (uint32_t i = 1; i < ctx->node->input_count && shape.rank >= 0; i++) {
@@ -109,7 +110,7 @@ static tfc_status assert_(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// The step fails; the process lives on, unlike TensorFlow's.
+// The step fails. (TensorFlow's Abort ends the whole process.)
 static tfc_status abort_(struct tfc_kernel_ctx *ctx) {
   if (tfc_node_attr_bool(ctx->graph, ctx->node, "exit_without_error", false)) return NULL;
   tfc_str text = tfc_node_attr_string(ctx->graph, ctx->node, "error_msg", "");

@@ -1,13 +1,14 @@
-// Conditional accumulators, as synchronous training uses them: gradients of one global step are summed, stale ones are
-// dropped, and taking waits until enough have come; it gives their mean (or sum), empties the accumulator and counts
-// the step. Dense and sparse; behind a reference to two strings or a resource handle.
+// Conditional accumulators, which synchronous training uses: an accumulator sums the gradients of one global step and
+// drops stale ones. A kernel that takes the result waits until enough gradients have come; it gets their mean (or sum),
+// and the accumulator becomes empty and counts one step more. Accumulators are dense or sparse, and are referred to by
+// two strings or by a resource handle.
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
 
-struct waiter { // a take
+struct waiter { // a kernel that waits to take the result
   struct waiter *next;
   struct tfc_kernel_ctx *ctx;
   int64_t wanted;
@@ -19,10 +20,10 @@ struct accumulator {
   char *name;
   bool sparse, mean;
   tfc_dtype dtype;
-  struct tfc_shape shape;          // declared
-  int64_t step, count;             // current global step; gradients in `sum`
-  struct tfc_tensor sum;           // sparse: [rows, ...]
-  int64_t *indices, *counts, rows; // sparse: of each row of `sum`, and how many gradients are in it
+  struct tfc_shape shape;          // as the node declares it
+  int64_t step, count;             // the current global step; the number of gradients in `sum`
+  struct tfc_tensor sum;           // if sparse: [rows, ...]
+  int64_t *indices, *counts, rows; // if sparse: for each row of `sum`, its index and the number of gradients in it
   struct waiter *first, **last;
 };
 
@@ -76,12 +77,12 @@ static tfc_status make(void *arg, struct tfc_object **out) {
 static tfc_status create(struct tfc_kernel_ctx *ctx) {
   return tfc_named_make(ctx, &accumulator_type, make);
 }
-static tfc_status accumulator_of(struct tfc_kernel_ctx *ctx, struct accumulator **out) { // retained
+static tfc_status accumulator_of(struct tfc_kernel_ctx *ctx, struct accumulator **out) { // the caller must release it
   return tfc_named_get(ctx, &accumulator_type, (struct tfc_object **)out);
 }
 
 // --- Taking, under the lock --------------------------------------------------------------------------------------
-// sum[i] /= divisor of its row.
+// Divides each row of the sum by the number of its gradients.
 static void divide(struct accumulator *a) {
   int64_t n = tfc_tensor_elements(&a->sum), row = a->sparse && a->rows ? n / a->rows : n;
   OPS_SWITCH(OPS_FLOATS, a->dtype, {
@@ -106,7 +107,7 @@ static tfc_status give_indices(struct tfc_kernel_ctx *ctx, const struct accumula
   return NULL;
 }
 
-// Lets waiting takes go on; those that are through are added to `done`.
+// Lets kernels take the result while there are enough gradients; those that are finished are appended to `done`.
 static void serve(struct accumulator *a, struct waiter ***done) {
   while (a->first && (a->count >= a->first->wanted ||
                       (a->first->ctx->env->cancelled && a->first->ctx->env->cancelled(a->first->ctx->env)))) {
@@ -129,7 +130,7 @@ static void serve(struct accumulator *a, struct waiter ***done) {
     *done = &w->next;
   }
 }
-static void complete(struct waiter *done) { // outside of the lock
+static void complete(struct waiter *done) { // called without the lock
   for (struct waiter *w = done, *next; w; w = next) {
     next = w->next;
     struct tfc_kernel_ctx *ctx = w->ctx;
@@ -143,7 +144,7 @@ static void wake(struct tfc_object *self) {
   struct accumulator *a = (struct accumulator *)self;
   struct waiter *done = NULL, **end = &done;
   pthread_mutex_lock(&a->lock);
-  for (struct waiter **at = &a->first; *at;) { // those behind the first too
+  for (struct waiter **at = &a->first; *at;) { // cancelled steps may also be behind the first waiter
     struct waiter *w = *at;
     if (!w->ctx->env->cancelled || !w->ctx->env->cancelled(w->ctx->env)) {
       at = &w->next;
@@ -215,7 +216,7 @@ static tfc_status add_dense(struct tfc_kernel_ctx *ctx, struct accumulator *a, c
   return NULL;
 }
 
-// The accumulator's shape may say less than a gradient has: further dimensions are free.
+// The accumulator's shape may have fewer dimensions than a gradient; the further ones may then have any size.
 static bool begins_with(const struct tfc_shape *begin, const struct tfc_shape *shape) {
   if (begin->rank < 0 || shape->rank < 0) return true;
   for (int d = 0; d < begin->rank; d++)
@@ -231,7 +232,7 @@ static tfc_status check_sparse(const struct accumulator *a, const struct tfc_ten
   TFC_KERNEL_CHECK(values->shape.rank >= 1, "Values cannot be 0-dimensional.");
   TFC_KERNEL_CHECK(indices->shape.dims[0] == values->shape.dims[0], "Expected %lld non-empty input values, got %lld.",
                    (long long)indices->shape.dims[0], (long long)values->shape.dims[0]);
-  struct tfc_shape whole = values->shape; // of the gradient, as far as it is told
+  struct tfc_shape whole = values->shape; // the gradient's full shape, as far as it is known
   whole.dims[0] = TFC_DIM_UNKNOWN;
   if (has_shape && tfc_tensor_elements(shape) > 0) {
     struct tfc_shape told;
@@ -248,7 +249,7 @@ static tfc_status check_sparse(const struct accumulator *a, const struct tfc_ten
   return NULL;
 }
 
-// Both lists of rows in ascending order of indices: one pass merges them, rows of the same index are added.
+// Both lists of rows are in ascending order of their indices: one pass merges them and adds rows with the same index.
 static tfc_status add_sparse(struct accumulator *a, const struct tfc_tensor *indices, const struct tfc_tensor *values) {
   int64_t n = indices->shape.dims[0], most = a->rows + n, at = 0;
   const int64_t *index = indices->data;
@@ -260,7 +261,7 @@ static tfc_status add_sparse(struct accumulator *a, const struct tfc_tensor *ind
     if (!tfc_shape_equal(&have, &shape)) return mismatch(&have, &shape);
   }
   int64_t *merged = calloc((size_t)most + 1, sizeof *merged), *counts = calloc((size_t)most + 1, sizeof *counts);
-  // First how many rows there are, then their values.
+  // The first loop counts the rows, the second one adds their values.
   for (int64_t i = 0, j = 0; merged && counts && (i < n || j < a->rows); at++) {
     bool old = j < a->rows && (i >= n || a->indices[j] <= index[i]);
     bool new = i < n && (j >= a->rows || index[i] <= a->indices[j]);
@@ -310,7 +311,7 @@ static tfc_status apply_under_lock(struct tfc_kernel_ctx *ctx, struct accumulato
   if (a->sparse)
     TFC_RETURN_IF_ERROR(check_sparse(a, ctx->inputs[2], gradient, ctx->inputs[4],
                                      tfc_node_attr_bool(ctx->graph, ctx->node, "has_known_shape", true)));
-  if (ops_scalar_int(ctx->inputs[1]) < a->step) return NULL; // stale
+  if (ops_scalar_int(ctx->inputs[1]) < a->step) return NULL; // a stale gradient is dropped
   TFC_RETURN_IF_ERROR(a->sparse ? add_sparse(a, ctx->inputs[2], gradient) : add_dense(ctx, a, gradient));
   a->count++;
   return NULL;
@@ -352,7 +353,7 @@ static tfc_status count(struct tfc_kernel_ctx *ctx) {
 
 // --- Shapes ------------------------------------------------------------------------------------------------------
 static tfc_status shape_handle(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = TFC_SHAPE(2); // TensorFlow says so of the resource, too
+  ctx->outputs[0] = TFC_SHAPE(2); // TensorFlow infers [2] for the resource handle too
   return NULL;
 }
 static tfc_status shape_take(struct tfc_shape_ctx *ctx) {

@@ -1,5 +1,5 @@
-// Barriers: tuples whose components come one by one, by key. A tuple that is complete goes into a priority queue,
-// ordered by when its key was first seen; taking waits there.
+// Barriers: tuples whose components are inserted one by one, under a key. A complete tuple goes into a priority queue,
+// where the key that was seen first comes first; kernels that take tuples wait there.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -9,21 +9,21 @@
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_variant.h"
 
-struct partial { // a tuple that is not complete
-  char *key;     // zero-terminated copy; NULL: gone
+struct partial { // a tuple that lacks components
+  char *key;     // a zero-terminated copy
   size_t key_size;
   int64_t index;
-  struct tfc_tensor *parts; // [components]; dtype NONE: not there yet
+  struct tfc_tensor *parts; // [components], NULL: the tuple is complete and gone; dtype NONE: not inserted yet
 };
 struct barrier {
   struct tfc_object object;
   pthread_mutex_t lock;
   char *name;
   uint32_t components;
-  struct tfc_queue *ready; // (index, key, components...)
+  struct tfc_queue *ready; // of complete tuples: (index, key, components...)
   int64_t next_index;
   TFC_ARRAY(struct partial) incomplete;
-  struct tfc_strmap by_key; // to an index of `incomplete`, or GONE
+  struct tfc_strmap by_key; // gives an index into `incomplete`, or GONE
   size_t live;
   bool closed, cancelled;
 };
@@ -107,12 +107,12 @@ static tfc_status barrier(struct tfc_kernel_ctx *ctx) {
   return tfc_named_make(ctx, &barrier_type, barrier_make);
 }
 
-static tfc_status barrier_of(struct tfc_kernel_ctx *ctx, struct barrier **out) { // retained
+static tfc_status barrier_of(struct tfc_kernel_ctx *ctx, struct barrier **out) { // the caller must release it
   return tfc_named_get(ctx, &barrier_type, (struct tfc_object **)out);
 }
 
 // --- Inserting, under the lock -----------------------------------------------------------------------------------
-static tfc_status compact(struct barrier *b) { // drops what is gone once it is most
+static tfc_status compact(struct barrier *b) { // drops entries of tuples that are gone if they are half of all or more
   if (b->incomplete.count < 64 || b->live * 2 > b->incomplete.count) return NULL;
   size_t kept = 0;
   for (size_t i = 0; i < b->incomplete.count; i++) {
@@ -130,7 +130,7 @@ static tfc_status compact(struct barrier *b) { // drops what is gone once it is 
   return NULL;
 }
 
-// The tuple of a key, begun where there is none.
+// Finds the tuple of a key, or begins one.
 static tfc_status partial_of(struct barrier *b, tfc_str key, struct partial **out, bool *out_new) {
   if (!key.data) key = (tfc_str){"", 0};
   const uint64_t *at = tfc_strmap_get(&b->by_key, key);
@@ -159,7 +159,8 @@ static tfc_status partial_of(struct barrier *b, tfc_str key, struct partial **ou
     free(made.parts);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  *place = b->incomplete.count - 1; // the key's old bytes stay with the entry that is gone
+  // the map's key still points to the bytes of the key's older entry, which is kept for that
+  *place = b->incomplete.count - 1;
   b->live++;
   *out = &b->incomplete.data[b->incomplete.count - 1];
   *out_new = true;
@@ -220,7 +221,7 @@ static tfc_status insert_all(struct tfc_kernel_ctx *ctx, struct barrier *b) {
   if (any) b->next_index++;
   bool drained = !s && b->closed && b->live == 0;
   pthread_mutex_unlock(&b->lock);
-  if (drained) s = tfc_queue_close(b->ready, false); // nothing more can come
+  if (drained) s = tfc_queue_close(b->ready, false); // no more tuples can become complete
   return s;
 }
 static tfc_status insert_many(struct tfc_kernel_ctx *ctx) {
@@ -273,7 +274,7 @@ static tfc_status close_(struct tfc_kernel_ctx *ctx) {
   pthread_mutex_unlock(&b->lock);
   if (drained) {
     s = tfc_queue_close(b->ready, cancel);
-    if (tfc_status_code(s) == TFC_CANCELLED) { // closed before, when it was empty
+    if (tfc_status_code(s) == TFC_CANCELLED) { // the queue was closed before, when it became empty
       tfc_status_free(s);
       s = NULL;
     }

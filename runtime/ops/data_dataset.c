@@ -1,4 +1,4 @@
-// What all datasets share: making, opening and walking over them, and calling their functions.
+// What all kinds of datasets share: creating, opening and walking over them, and calling their functions.
 #include "runtime/ops/data_dataset.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/ops/data_variant.h"
 
-enum { DEEPEST = 500 }; // of datasets that read each other: opening, asking and releasing recurse
+enum { DEEPEST = 500 }; // the depth of datasets that read each other; opening, reading and releasing recurse
 
 // --- Datasets ----------------------------------------------------------------------------------------------------
 static void destroy(struct tfc_object *self) {

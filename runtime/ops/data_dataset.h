@@ -1,4 +1,4 @@
-// Datasets, what input pipelines read, and the iterators over them.
+// Datasets, which describe what an input pipeline reads, and the iterators that walk over them.
 //
 // A dataset is a value in a variant: its kind, the datasets that it reads, and the tensors and the function that it was
 // made with. It never changes, except for state that its kind shares between iterators (a cache, seeds). An iterator
@@ -65,23 +65,23 @@ static inline void *tfc_dataset_state(struct tfc_dataset_iterator *it) {
   return it->state;
 }
 
-// A dataset that reads the datasets among the kernel's inputs [0, input_count) and keeps the tensors [first_tensor,
-// first_tensor + tensor_count) of its inputs. The parts of its elements are as the node's output_types (or
-// Toutput_types) say; one string where it has neither.
+// Creates a dataset that reads the datasets among the kernel's inputs [0, input_count) and keeps the kernel's inputs
+// [first_tensor, first_tensor + tensor_count). The types of an element's parts are the node's attribute output_types
+// (or Toutput_types); without either, an element is one string.
 TFC_MUST_USE tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const struct tfc_dataset_kind *kind,
                                            uint32_t input_count, uint32_t first_tensor, uint32_t tensor_count,
                                            struct tfc_dataset **out);
-// The node's attribute `name` is the function that the dataset's iterators call.
+// The dataset's iterators will call the function in the node's attribute `name`.
 TFC_MUST_USE tfc_status tfc_dataset_set_function(struct tfc_kernel_ctx *ctx, const char *name, struct tfc_dataset *d);
-// Sets the kernel's output 0; takes over the reference.
+// Sets the kernel's output 0 to the dataset and takes over the caller's reference.
 TFC_MUST_USE tfc_status tfc_dataset_output(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d);
-// A scalar integer or bool input.
+// Reads an input that is a scalar integer or bool.
 TFC_MUST_USE tfc_status tfc_dataset_number(struct tfc_kernel_ctx *ctx, uint32_t input, const char *name, int64_t *out);
 
 TFC_MUST_USE tfc_status tfc_dataset_open(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d,
                                          struct tfc_dataset_iterator **out);
 void tfc_dataset_close(struct tfc_dataset_iterator *it); // NULL is fine
-// The next element; the caller owns the parts that were filled. CANCELLED: the step has ended.
+// Gets the next element; the caller owns the parts that were filled. CANCELLED: the step has ended.
 TFC_MUST_USE tfc_status tfc_dataset_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                                          struct tfc_tensor *parts, bool *ended);
 // Calls the dataset's function with `count` tensors and its captured inputs.
@@ -94,12 +94,12 @@ TFC_MUST_USE tfc_status tfc_dataset_ask(struct tfc_kernel_ctx *ctx, const struct
 // The dataset in a scalar variant. Borrowed.
 TFC_MUST_USE tfc_status tfc_dataset_of(const struct tfc_tensor *t, struct tfc_dataset **out);
 
-// `count` empty tensors; NULL: out of memory. Freeing them frees their content.
+// Allocates `count` empty tensors; NULL: out of memory. Freeing them frees their content.
 struct tfc_tensor *tfc_dataset_parts(uint32_t count);
 void tfc_dataset_parts_free(struct tfc_tensor *parts, size_t count);
 void tfc_dataset_parts_clear(struct tfc_tensor *parts, size_t count);
 
-// A list of waiting elements, part after part.
+// A list of elements, each with its parts in order.
 struct tfc_dataset_elements {
   TFC_ARRAY(struct tfc_tensor) items;
 };
@@ -108,13 +108,13 @@ void tfc_dataset_elements_free(struct tfc_dataset_elements *e);
 TFC_MUST_USE tfc_status tfc_dataset_gather(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it,
                                            struct tfc_dataset_elements *e, bool *ended);
 
-// From now on iterators of this process begin again at their end, if they have given an element since they began:
-// whoever measures steps runs more of them than the data may last for.
+// After this call, an iterator of this process that comes to its end begins again, if it has given an element since it
+// began. A program that measures steps calls this: it may run more steps than there is data.
 void tfc_iterators_repeat(void);
-// Between steps: the iterators of a session begin again.
+// Makes the iterators of a session begin again; to be called between steps.
 void tfc_iterators_restart(struct tfc_resources *r);
 
-// Component i of the outputs has the shape that the attribute output_shapes says.
+// Gives each output the shape that the attribute output_shapes lists for it.
 tfc_status tfc_dataset_shape_next(struct tfc_shape_ctx *ctx);
 // Sets the outputs to these parts, which must have the types and shapes that the node declares.
 TFC_MUST_USE tfc_status tfc_dataset_deliver(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *parts, uint32_t count);
@@ -125,7 +125,7 @@ static inline tfc_status tfc_dataset_done(struct tfc_kernel_ctx *ctx) {
   ctx->done(ctx, NULL);
   return NULL;
 }
-enum { TFC_DATASET_TURNS = 1 }; // node_state of such ops
+enum { TFC_DATASET_TURNS = 1 }; // node_state of operations that use an iterator
 
 #define TFC_DATASET_KINDS "output_types: list(type) >= 1, output_shapes: list(shape) >= 1"
 #define TFC_DATASET_MORE ", metadata: string = ''"

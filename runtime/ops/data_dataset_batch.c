@@ -1,9 +1,9 @@
-// Datasets whose elements are several of another's, stacked.
+// Datasets whose elements are several stacked elements of another dataset.
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_variant.h"
 
-enum { SIZE, DROP }; // n
-// Component `part` of `count` elements, one behind the other in `items`, as one tensor [count, ...].
+enum { SIZE, DROP }; // indices into a dataset's numbers `n`
+// Stacks component `part` of `count` elements, which lie one after another in `items`, into a tensor [count, ...].
 static tfc_status stack(const struct tfc_dataset *d, const struct tfc_tensor *items, int64_t count, uint32_t part,
                         struct tfc_tensor *out) {
   const struct tfc_tensor *first = &items[part];
@@ -23,7 +23,8 @@ static tfc_status stack(const struct tfc_dataset *d, const struct tfc_tensor *it
   return NULL;
 }
 
-// As many elements as a batch has, or those that are left; *ended: none, or too few.
+// Collects the elements of one batch, or those that are left. *ended: there are none, or too few for a batch that must
+// be full.
 static tfc_status collect(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_dataset_elements *e,
                           int64_t *count, bool *ended) {
   const struct tfc_dataset *d = it->dataset;

@@ -1,14 +1,14 @@
 // Datasets that are kept in memory once an iterator has walked over all of them.
 #include "runtime/ops/data_dataset.h"
 
-struct cache { // shared; guarded by the dataset's lock until it is complete, and the same for ever afterwards
+struct cache { // shared by all iterators: the dataset's lock guards it until it is complete; then it never changes
   bool complete;
   struct tfc_dataset_elements elements;
 };
 struct walk {
-  bool reads; // from the cache, which was complete when the walk began
+  bool reads; // this walk reads the cache, which was complete when it began
   size_t at;
-  struct tfc_dataset_elements own; // what it has read so far
+  struct tfc_dataset_elements own; // the elements that this walk has read so far
   bool over;
 };
 

@@ -11,7 +11,7 @@ struct walk {
 };
 // Indices into the dataset's numbers `n`: for records of a fixed length, and the compression.
 enum { HEADER, RECORD, FOOTER, COMPRESSION };
-enum { FILENAMES, COMPRESSION_TYPE, BYTE_OFFSETS = 3 }; // inputs
+enum { FILENAMES, COMPRESSION_TYPE, BYTE_OFFSETS = 3 }; // indices of the kernel's inputs
 
 static void end(struct tfc_dataset_iterator *it) {
   struct walk *w = tfc_dataset_state(it);

@@ -1,5 +1,5 @@
-// Datasets that call a function for each element: map, filter, take while it holds. Those that TensorFlow runs in
-// parallel run one call after the other here, which gives the same elements in the same order.
+// Datasets that call a function for each element: map, filter, take-while. Where TensorFlow calls functions in
+// parallel, tfc calls one after the other, which gives the same elements in the same order.
 #include "runtime/ops/data_dataset.h"
 
 static tfc_status map_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
@@ -39,7 +39,7 @@ static const struct tfc_dataset_kind filter_kind = {.name = "Filter", .next = fi
 static const struct tfc_dataset_kind take_while_kind = {
     .name = "TakeWhile", .state = sizeof(bool), .next = take_while_next};
 
-// `behind`: inputs behind the function's captured ones; `same`: elements are handed on as they are.
+// `behind`: how many inputs follow the function's captured ones; `same`: elements are passed on unchanged.
 static tfc_status make(struct tfc_kernel_ctx *ctx, const struct tfc_dataset_kind *kind, const char *function,
                        uint32_t behind, bool same) {
   struct tfc_dataset *d = NULL;

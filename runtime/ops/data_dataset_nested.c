@@ -1,4 +1,4 @@
-// Datasets whose function makes a dataset of each element: flat map and interleave; and windows, whose elements are
+// Datasets whose function makes a dataset of each element (flat map, interleave), and windows, whose elements are
 // datasets.
 #include "runtime/ops/data_dataset.h"
 
@@ -8,9 +8,9 @@
 // dataset.
 enum { CYCLE, BLOCK };
 struct cycle {
-  struct tfc_dataset_iterator **open; // [n[CYCLE]], grown as they are first used
-  int64_t room, opened, at, given;    // given: of this turn
-  bool ended;                         // what they are made of
+  struct tfc_dataset_iterator **open; // [n[CYCLE]]; grows as places are first used
+  int64_t room, opened, at, given;    // given: elements that the current place has given in this turn
+  bool ended;                         // the input dataset has ended
 };
 
 static void cycle_end(struct tfc_dataset_iterator *it) {
@@ -22,7 +22,7 @@ static void advance(struct cycle *c, const struct tfc_dataset *d) {
   c->given = 0;
   c->at = (c->at + 1) % d->n[CYCLE];
 }
-// The dataset of the next element in the place whose turn it is.
+// Calls the function with the next element and opens the dataset that it returns, in the current place.
 static tfc_status open_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it) {
   struct cycle *c = tfc_dataset_state(it);
   const struct tfc_dataset *d = it->dataset;
@@ -83,7 +83,7 @@ static const struct tfc_dataset_kind flat_map_kind = {
 static const struct tfc_dataset_kind interleave_kind = {
     .name = "Interleave", .state = sizeof(struct cycle), .next = cycle_next, .end = cycle_end};
 
-// `numbers`: inputs behind the captured ones, of which the first two are cycle_length and block_length.
+// `numbers`: how many inputs follow the captured ones; the first two of them are cycle_length and block_length.
 static tfc_status make_cycle(struct tfc_kernel_ctx *ctx, const struct tfc_dataset_kind *kind, uint32_t numbers) {
   struct tfc_dataset *d = NULL;
   int64_t cycle = 1, block = INT64_MAX;
@@ -108,15 +108,16 @@ static tfc_status flat_map(struct tfc_kernel_ctx *ctx) {
 static tfc_status interleave(struct tfc_kernel_ctx *ctx) {
   return make_cycle(ctx, &interleave_kind, 2);
 }
-static tfc_status interleave_v2(struct tfc_kernel_ctx *ctx) { // and num_parallel_calls
+static tfc_status interleave_v2(struct tfc_kernel_ctx *ctx) { // has the further input num_parallel_calls
   return make_cycle(ctx, &interleave_kind, 3);
 }
-static tfc_status interleave_v4(struct tfc_kernel_ctx *ctx) { // and two sizes of buffers
+static tfc_status interleave_v4(struct tfc_kernel_ctx *ctx) {
+  // has num_parallel_calls and two buffer sizes as further inputs
   return make_cycle(ctx, &interleave_kind, 5);
 }
 
 // --- Windows -----------------------------------------------------------------------------------------------------
-// What a window holds: its elements, one behind the other.
+// A window is a dataset that gives the elements that it holds.
 static tfc_status held_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                             bool *ended) {
   uint32_t *at = tfc_dataset_state(it);
@@ -127,7 +128,7 @@ static tfc_status held_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_itera
 }
 static const struct tfc_dataset_kind held_kind = {.name = "Window", .state = sizeof(uint32_t), .next = held_next};
 
-enum { SIZE, SHIFT, STRIDE, DROP }; // n
+enum { SIZE, SHIFT, STRIDE, DROP }; // indices into a dataset's numbers `n`
 struct window {
   struct tfc_dataset_elements waiting;
   bool ended;
@@ -136,7 +137,7 @@ static void window_end(struct tfc_dataset_iterator *it) {
   tfc_dataset_elements_free(&((struct window *)tfc_dataset_state(it))->waiting);
 }
 
-// Component `part` of every n[STRIDE]th element that waits, as a dataset.
+// Makes a dataset of component `part` of the waiting elements, taking every n[STRIDE]th.
 static tfc_status window_of(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d, const struct window *w,
                             uint32_t part, struct tfc_tensor *out) {
   struct tfc_dataset *held = NULL;
@@ -175,7 +176,7 @@ static tfc_status window_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_ite
   tfc_dataset_parts_clear(items, gone * each);
   w->waiting.items.count -= gone * each;
   memmove(items, items + gone * each, w->waiting.items.count * sizeof *items);
-  for (int64_t i = (int64_t)count; i < d->n[SHIFT] && !w->ended; i++) { // between two windows
+  for (int64_t i = (int64_t)count; i < d->n[SHIFT] && !w->ended; i++) { // skip the elements between two windows
     TFC_RETURN_IF_ERROR(tfc_dataset_gather(ctx, it->inputs[0], &w->waiting, &w->ended));
     tfc_dataset_parts_clear(w->waiting.items.data, w->waiting.items.count);
     w->waiting.items.count = 0;

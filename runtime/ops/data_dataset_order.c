@@ -1,4 +1,4 @@
-// Datasets that hand the elements of others on as they are: some of them, again, one set behind or beside the other.
+// Datasets that pass on elements of others unchanged: take, skip, shard, repeat, concatenate, zip.
 #include "runtime/ops/data_dataset.h"
 
 static tfc_status hand_on(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
@@ -12,7 +12,7 @@ static tfc_status drop_one(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterat
   return NULL;
 }
 
-// n: how many, -1 for all. The state is how many there were.
+// n[0]: how many elements to take, -1 for all. The state is how many were taken.
 static tfc_status take_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                             bool *ended) {
   int64_t *taken = tfc_dataset_state(it), most = it->dataset->n[0];
@@ -26,7 +26,7 @@ static tfc_status take_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_itera
 static tfc_status skip_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                             bool *ended) {
   int64_t *skipped = tfc_dataset_state(it), count = it->dataset->n[0];
-  if (count < 0) { // all of them
+  if (count < 0) { // skip all of them
     *ended = true;
     return NULL;
   }
@@ -37,7 +37,7 @@ static tfc_status skip_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_itera
   return hand_on(ctx, it, parts, ended);
 }
 
-// Every n[0]th element, from n[1] on; n[2]: each shard has to have one.
+// Gives every n[0]th element, beginning with number n[1]. n[2]: an error if a shard would have no element.
 static tfc_status shard_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                              bool *ended) {
   int64_t *at = tfc_dataset_state(it);
@@ -55,10 +55,10 @@ static tfc_status shard_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iter
   }
 }
 
-// n: how often, -1 for ever.
+// n[0]: how many times, -1 for ever.
 struct repeat {
   int64_t round;
-  bool any; // this round had an element
+  bool any; // this round has given an element
 };
 static tfc_status repeat_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                               bool *ended) {
@@ -177,7 +177,7 @@ static tfc_status zip(struct tfc_kernel_ctx *ctx) {
   return several(ctx, &zip_kind);
 }
 
-// What only says how fast a pipeline should run: the dataset itself.
+// Operations that only say how fast a pipeline should run return the dataset itself.
 static tfc_status same(struct tfc_kernel_ctx *ctx) {
   struct tfc_dataset *d = NULL;
   TFC_RETURN_IF_ERROR(tfc_dataset_of(ctx->inputs[0], &d));

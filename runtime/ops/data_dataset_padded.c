@@ -1,11 +1,13 @@
-// Batches of elements of different shapes, padded to one.
+// Datasets of batches whose elements have different shapes and are padded to one shape.
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_variant.h"
 
-// n; of the tensors the first half are shapes, the second half the values that are filled in.
+// Indices into a dataset's numbers `n`. The first half of its tensors are shapes, the second half the values that fill
+// the padding.
 enum { SIZE, DROP };
 
-// The shape [count, ...] of component `part`: as told, and where that is -1 the largest of the elements.
+// Computes the shape [count, ...] of component `part`: the given one, where a -1 means the largest size among the
+// elements.
 static tfc_status padded_shape(const struct tfc_dataset *d, const struct tfc_tensor *items, int64_t count,
                                uint32_t part, struct tfc_shape *out) {
   const struct tfc_tensor *told = &d->tensors[part];
@@ -44,7 +46,7 @@ static tfc_status fill(struct tfc_tensor *out, const struct tfc_tensor *value) {
   return NULL;
 }
 
-// Copies row after row of `from` to where it is in `to`, whose element `at` is as large or larger.
+// Copies `from`, row by row, to its place in element `at` of `to`, which is at least as large in every dimension.
 static tfc_status put(struct tfc_tensor *to, int64_t at, const struct tfc_tensor *from) {
   const int rank = from->shape.rank;
   const int64_t row = rank ? from->shape.dims[rank - 1] : 1, count = tfc_tensor_elements(from);

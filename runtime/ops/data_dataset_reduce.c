@@ -1,10 +1,11 @@
-// A function with a state that goes from element to element: to one result, or to one for each element; and the one
-// element of a dataset.
+// Operations that carry a state from element to element with a function: reduce returns the last state, scan is a
+// dataset with one result for each element. Also the operation that returns the only element of a dataset.
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_variant.h"
 
 // --- Reduce ------------------------------------------------------------------------------------------------------
-// The dataset's function, captured tensors and input, without its elements: what is walked over is the input.
+// This dataset only holds the function, the captured tensors and the input dataset. It has no elements: the kernel
+// walks over its input.
 static tfc_status never(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                         bool *ended) {
   (void)ctx, (void)it, (void)parts;
@@ -69,7 +70,7 @@ out:
 }
 
 // --- Scan --------------------------------------------------------------------------------------------------------
-enum { STATES }; // n: how many of the tensors, at their head, are the state that an iterator begins with
+enum { STATES }; // index into n: how many of the first tensors are the state that an iterator begins with
 struct scan {
   struct tfc_tensor *state;
 };

@@ -1,15 +1,15 @@
 // Shuffled datasets, in TensorFlow's order for the same seeds.
 //
-// A buffer of places holds the elements that were read; the places of one epoch are a slice of it, and what is given
-// next is one of the front slice's at random. An iterator's generator is Philox, seeded for each epoch with two numbers
-// of the dataset's own generator, so that each iteration differs, or always with the dataset's seeds.
+// A buffer has places for the elements that were read; the places of one epoch are a slice of it. The next element is a
+// random one of the first slice. An iterator's random numbers come from Philox. Its seeds are either two new numbers of
+// the dataset's own generator for each epoch, so that iterations differ, or always the dataset's seeds.
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/random_philox.h"
 
-enum { SIZE, TIMES, RESHUFFLE }; // n; TIMES: -1 for ever
-enum { MOST_EPOCHS = 3 };        // in the buffer
+enum { SIZE, TIMES, RESHUFFLE }; // indices into n; TIMES -1: for ever
+enum { MOST_EPOCHS = 3 };        // epochs that may be in the buffer at once
 
-struct numbers { // the four of a draw, one by one
+struct numbers { // hands out the four numbers of a draw one by one
   struct tfc_philox philox;
   uint32_t drawn[4], left;
 };
@@ -24,16 +24,16 @@ static uint32_t number(struct numbers *r) {
   return r->drawn[4 - r->left--];
 }
 
-struct seeds { // what all iterators over a dataset share
+struct seeds { // shared by all iterators over a dataset
   uint64_t low, high;
   struct numbers of_epochs;
 };
-struct slice { // the places of one epoch, modulo the size of the buffer
+struct slice { // an epoch's places: positions that are taken modulo the size of the buffer
   int64_t begin, end;
 };
 struct shuffle {
   struct numbers numbers;
-  TFC_ARRAY(struct tfc_tensor *) places; // [used]: elements; NULL: free
+  TFC_ARRAY(struct tfc_tensor *) places; // [used]; NULL: the place is free
   TFC_ARRAY(struct slice) slices;
   int64_t held, epoch;
   bool any; // an element was ever read
@@ -105,7 +105,7 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *
     if (!ended) continue;
     tfc_dataset_close(it->inputs[0]);
     it->inputs[0] = NULL;
-    if (!s->any && times < 0) { // it would be read for ever
+    if (!s->any && times < 0) { // an empty dataset would be read for ever
       s->epoch = INT64_MAX;
       return NULL;
     }
@@ -161,7 +161,7 @@ static tfc_status make(struct tfc_kernel_ctx *ctx, bool repeats) {
   }
   struct seeds *shared = tfc_dataset_shared(d);
   shared->low = (uint64_t)low, shared->high = (uint64_t)high;
-  if (low == 0 && high == 0) { // any: the session's
+  if (low == 0 && high == 0) { // seeds 0 and 0 mean any seeds: the session's, and another one for each dataset
     static _Atomic uint64_t made;
     shared->low = ctx->env->seed;
     shared->high = ++made;
@@ -179,7 +179,7 @@ static tfc_status shuffle_and_repeat(struct tfc_kernel_ctx *ctx) {
   return make(ctx, true);
 }
 
-// A handle that stands for what each dataset makes for itself: its seeds, its cache.
+// A handle that stands in for what each dataset makes for itself here: its seeds, its cache.
 static void stand_in_destroy(struct tfc_object *self) {
   free(self);
 }
@@ -191,7 +191,7 @@ static tfc_status stand_in(struct tfc_kernel_ctx *ctx) {
   *o = (struct tfc_object){.type = &stand_in_type, .references = 1};
   return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
 }
-// Seeds and caches that several datasets would share through a handle of their own are not run.
+// Rejects a handle of seeds or of a cache that several datasets share: tfc does not run such datasets.
 static tfc_status takes_stand_in(struct tfc_kernel_ctx *ctx, uint32_t input) {
   struct tfc_object *o = NULL;
   if (tfc_tensor_elements(ctx->inputs[input]) == 1) o = *(struct tfc_object **)ctx->inputs[input]->data;

@@ -1,5 +1,5 @@
-// Datasets that are not run: the rows say what types and shapes they have, so that graphs which begin with them are
-// understood, and what an iterator over them would give can be fed.
+// Rows of datasets that tfc does not run. They give types and shapes, so that graphs that begin with such datasets are
+// understood and the outputs of their iterators can be fed.
 #include "runtime/ops/data_dataset.h"
 
 #define KINDS TFC_DATASET_KINDS

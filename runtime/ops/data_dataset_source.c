@@ -22,7 +22,7 @@ static tfc_status slices_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_ite
   return NULL;
 }
 
-// n: start, stop, step. The state is how many were given.
+// n: start, stop, step. The state is how many numbers were given.
 static tfc_status range_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                              bool *ended) {
   int64_t *given = tfc_dataset_state(it), value;
@@ -39,7 +39,7 @@ static tfc_status range_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iter
   else if (type == TFC_DOUBLE)
     *(double *)parts[0].data = (double)value;
   else
-    memcpy(parts[0].data, &value, tfc_dtype_size(type)); // little-endian: the low bytes
+    memcpy(parts[0].data, &value, tfc_dtype_size(type)); // little-endian: copies the low bytes
   return NULL;
 }
 

@@ -1,6 +1,6 @@
-// Iterators: where a step takes the elements of a dataset from. What has a name belongs to the session and keeps its
-// place from step to step; an anonymous one lives as long as somebody holds its handle. The elements are made by the
-// kernel that asks for them, in its step: two that ask at once take turns.
+// Iterators, from which steps take the elements of a dataset. One with a name belongs to the session and keeps its
+// position from step to step; an anonymous one lives as long as a handle to it. The kernel that requests an element
+// makes it, within its own step; two kernels that request at once take turns.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 
 struct iterator {
   struct tfc_object object;
-  pthread_mutex_t lock;            // error-checking: a pipeline that asks its own iterator would wait for itself
+  pthread_mutex_t lock;            // error-checking: a pipeline that reads its own iterator would wait for itself
   struct tfc_dataset_iterator *at; // NULL: not open
-  struct tfc_dataset *dataset;     // that it walks over; NULL: not initialised
-  bool gave;                       // an element since it was opened
-  uint64_t number;                 // in string handles
+  struct tfc_dataset *dataset;     // the dataset that it walks over; NULL: not initialised
+  bool gave;                       // it has given an element since it was opened
+  uint64_t number;                 // the number in its string handle
 };
 
 static atomic_bool repeat;
@@ -33,7 +33,7 @@ static void destroy(struct tfc_object *self) {
 }
 static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy};
 
-// The next one that asks opens the dataset again.
+// The next request opens the dataset again.
 static void restart(void *unused, tfc_str container, tfc_str name, struct tfc_object *object) {
   struct iterator *it = (struct iterator *)object;
   (void)unused, (void)container, (void)name;
@@ -68,7 +68,7 @@ static tfc_status hold(struct iterator *it) {
                                                "reads the iterator itself");
 }
 
-// Under the lock. At the beginning of `d`, whatever it walked over before; *before is what the caller closes.
+// Called under the lock. Puts the iterator at the beginning of `d`; *before is the old walk, which the caller closes.
 static void set(struct iterator *it, struct tfc_dataset *d, struct tfc_dataset_iterator *at,
                 struct tfc_dataset_iterator **before) {
   tfc_object_retain(&d->object);
@@ -84,7 +84,8 @@ static tfc_status named(struct tfc_kernel_ctx *ctx) {
 static tfc_status anonymous(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
   TFC_RETURN_IF_ERROR(create(NULL, &o));
-  if (ctx->output_count > 1) { // a deleter, which has nothing to delete: the handle's last holder frees the iterator
+  if (ctx->output_count > 1) {
+    // the second output is a deleter, which has nothing to delete: the handle's last holder frees the iterator
     struct tfc_tensor nothing = {0};
     tfc_status s = tfc_tensor_create(TFC_VARIANT, &TFC_SHAPE_SCALAR, &nothing);
     if (!s) s = tfc_data_output(ctx, 1, &nothing);
@@ -120,7 +121,7 @@ static tfc_status make_iterator(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// The first step that needs it has the function make its dataset.
+// The first step that uses the iterator calls the function that makes its dataset.
 static tfc_status one_shot(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor made = {0};
   struct tfc_dataset *d = NULL;
@@ -144,7 +145,7 @@ out:
   return s ? s : tfc_dataset_done(ctx);
 }
 
-// Under the lock.
+// Called under the lock.
 static tfc_status reopen(struct tfc_kernel_ctx *ctx, struct iterator *it) {
   tfc_dataset_close(it->at);
   it->at = NULL;
@@ -152,7 +153,7 @@ static tfc_status reopen(struct tfc_kernel_ctx *ctx, struct iterator *it) {
   return tfc_dataset_open(ctx, it->dataset, &it->at);
 }
 
-// *ended: nothing is left, and `parts` is NULL.
+// *ended: no element is left, and `parts` is NULL.
 static tfc_status next_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **parts, uint32_t *count, bool *ended) {
   struct tfc_object *o = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &iterator_type, &o));
@@ -208,7 +209,7 @@ static tfc_status get_next_as_optional(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- String handles ----------------------------------------------------------------------------------------------
-// The session keeps an iterator under the name that its handle says, from when somebody asked for it.
+// Once a string handle of an iterator was requested, the session keeps the iterator, under the name in that handle.
 static const tfc_str handles = {"iterators of string handles", sizeof "iterators of string handles" - 1};
 static tfc_status itself(void *arg, struct tfc_object **out) {
   tfc_object_retain(arg);

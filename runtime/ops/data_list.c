@@ -1,4 +1,5 @@
-// TensorList…: lists of tensors as values (loops of TensorFlow 2 build their outputs and gradients with them).
+// TensorList… operations: a list of tensors is a value. Loops of TensorFlow 2 build their outputs and gradients with
+// lists.
 #include "runtime/ops/data_list.h"
 
 #include "runtime/ops/data_variant.h"
@@ -10,7 +11,7 @@ static tfc_status list_of(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_lis
   *out = (struct tfc_list *)o;
   return NULL;
 }
-// Output 0 becomes `*list`; where making it failed, what there is of it is released.
+// Sets output 0 to `*list`. If `s` is an error, releases what was made of the list.
 static tfc_status give(struct tfc_kernel_ctx *ctx, tfc_status s, struct tfc_list *const *list) {
   if (s) {
     if (*list) tfc_object_release(&(*list)->object);
@@ -40,7 +41,7 @@ static tfc_status reserve(struct tfc_kernel_ctx *ctx) {
   return give(ctx, tfc_list_create(element_dtype(ctx), &shape, n, &list), &list);
 }
 
-// Rows of a tensor as elements, whose shape must be compatible with `element_shape`.
+// Checks that the rows of a tensor can be elements: their shape must be compatible with `element_shape`.
 static tfc_status check_rows(const struct tfc_tensor *t, const struct tfc_shape *element_shape, struct tfc_shape *row) {
   TFC_KERNEL_CHECK(t->shape.rank >= 1, "Tensor must be at least a vector, but saw shape: %s",
                    tfc_shape_show(&t->shape, (char[TFC_SHAPE_TEXT]){0}));
@@ -61,7 +62,7 @@ static tfc_status from_tensor(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; !s && i < list->count; i++) s = tfc_data_row(ctx, t, i, tfc_list_at(list, i));
   return give(ctx, s, &list);
 }
-// (tensor, indices, element_shape[, num_elements])
+// Inputs: (tensor, indices, element_shape[, num_elements]).
 static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape, row;
   struct tfc_list *list = NULL;
@@ -89,7 +90,7 @@ static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
   }
   return give(ctx, s, &list);
 }
-// (input_handle, tensor, indices)
+// Inputs: (input_handle, tensor, indices).
 static tfc_status scatter_into(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape row;
   struct tfc_list *list = NULL, *made = NULL;
@@ -147,7 +148,7 @@ static tfc_status push_back(struct tfc_kernel_ctx *ctx) {
 static tfc_status push_back_shape(struct tfc_kernel_ctx *ctx) {
   return push(ctx, true);
 }
-// A row to each list of a vector of them.
+// Appends row i to list i of a vector of lists.
 static tfc_status push_back_batch(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *handles = ctx->inputs[0], *t = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
@@ -175,7 +176,7 @@ static tfc_status push_back_batch(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
-// What an element that was never written reads as: zeros, where all that is known gives a shape.
+// An element that was never written reads as zeros, if what is known determines its shape.
 static tfc_status unwritten(struct tfc_kernel_ctx *ctx, const struct tfc_list *list, const struct tfc_tensor *asked,
                             struct tfc_tensor *out) {
   struct tfc_shape shape, merged;
@@ -286,7 +287,7 @@ static tfc_status element_shape(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
-// One shape that all elements and the caller agree on.
+// Finds a shape that all elements and the caller agree on.
 static tfc_status common_shape(const struct tfc_list *list, const struct tfc_tensor *asked, struct tfc_shape *out) {
   struct tfc_shape shape, merged;
   TFC_RETURN_IF_ERROR(tfc_data_shape(asked, &shape));
@@ -299,7 +300,7 @@ static tfc_status common_shape(const struct tfc_list *list, const struct tfc_ten
   *out = merged;
   return NULL;
 }
-// Output 0 [n, element_shape]: elements at `indices`, or all.
+// Output 0 [n, element_shape] becomes the elements at `indices`, or all elements if that is NULL.
 static tfc_status stack_elements(struct tfc_kernel_ctx *ctx, const struct tfc_list *list, int64_t n,
                                  const struct tfc_tensor *indices, const struct tfc_tensor *asked) {
   struct tfc_shape shape;
@@ -343,8 +344,8 @@ static tfc_status gather(struct tfc_kernel_ctx *ctx) {
   return stack_elements(ctx, list, tfc_tensor_elements(ctx->inputs[1]), ctx->inputs[1], ctx->inputs[2]);
 }
 
-// (input_handle, element_shape, leading_dims): elements joined along their first dimension, and its sizes. Elements
-// never written have the first dimension that leading_dims says.
+// Inputs: (input_handle, element_shape, leading_dims). Joins the elements along their first dimension; the second
+// output has their sizes. For an element that was never written, leading_dims says the size.
 static tfc_status concat(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL;
   struct tfc_shape shape, rest = TFC_SHAPE_UNKNOWN, merged;
@@ -361,7 +362,7 @@ static tfc_status concat(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *leading = v2 ? ctx->inputs[2] : NULL;
   TFC_RETURN_IF_ERROR(tfc_shape_merge(&shape, &list->element_shape, &merged));
   TFC_KERNEL_CHECK(merged.rank != 0, "Concat requires elements to be at least vectors, found scalars instead.");
-  if (merged.rank > 0) { // the first dimension may differ
+  if (merged.rank > 0) { // elements may differ in their first dimension
     merged.dims[0] = TFC_DIM_UNKNOWN;
     rest = merged;
   }
@@ -497,7 +498,7 @@ static tfc_status shape_keep(struct tfc_shape_ctx *ctx) {
   hold(ctx, h.dtype != TFC_DTYPE_NONE ? h.dtype : attr_dtype(ctx), h.shape);
   return NULL;
 }
-static tfc_status shape_batch(struct tfc_shape_ctx *ctx) { // as many as there are rows
+static tfc_status shape_batch(struct tfc_shape_ctx *ctx) { // there is one list for each row
   struct tfc_shape handles, rows;
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 0, 1, &handles));
   ctx->outputs[0] = handles;
@@ -615,7 +616,7 @@ static tfc_status grad_of_set(struct tfc_grad_ctx *c) {
   tfc_dtype dtype = grad_in_type(c, 2);
   c->grad_inputs[0] =
       typed(c, "TensorListSetItem", (struct tfc_output[]){dlist, index, grad_zeros_like(c, item)}, 3, dtype);
-  if (grad_attr_bool(c, "resize_if_index_out_of_bounds", false)) // it may have grown
+  if (grad_attr_bool(c, "resize_if_index_out_of_bounds", false)) // the forward operation may have made the list longer
     c->grad_inputs[0] = tfc_add2(c->builder, "TensorListResize", c->grad_inputs[0],
                                  tfc_add1(c->builder, "TensorListLength", grad_in(c, 0)));
   c->grad_inputs[2] =

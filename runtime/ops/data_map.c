@@ -1,6 +1,6 @@
-// Staging areas by key: MapStage puts the parts of a tuple in, all at once or some at a time; MapUnstage takes a tuple
-// or some of its parts out, MapPeek copies them. Both wait for a key that is not there, staging waits for room. Tuples
-// are kept in order of their keys, so that MapUnstageNoKey takes the least and OrderedMap the same.
+// Staging areas by key: MapStage inserts the parts of a tuple, all at once or some at a time; MapUnstage removes a
+// tuple or some of its parts, MapPeek copies them. Both wait until the key is there, and staging waits for room. Tuples
+// are ordered by key: MapUnstageNoKey removes the tuple with the smallest key, and so does OrderedMapUnstageNoKey.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -10,9 +10,9 @@
 
 struct tuple {
   int64_t key;
-  struct tfc_tensor *parts; // [map->parts]; dtype NONE: not there
+  struct tfc_tensor *parts; // [map->parts]; dtype NONE: the part is missing
 };
-typedef TFC_ARRAY(struct tuple) tuples; // by key
+typedef TFC_ARRAY(struct tuple) tuples; // ordered by key
 enum what { PUT, TAKE, PEEK, TAKE_ANY };
 struct waiter {
   struct waiter *next;
@@ -23,7 +23,7 @@ struct waiter {
 struct map {
   struct tfc_object object;
   pthread_mutex_t lock;
-  int64_t capacity; // of whole tuples; 0: any
+  int64_t capacity; // the number of complete tuples it may hold; 0: any
   uint32_t parts;
   tfc_dtype *dtypes;
   tuples whole, partial;
@@ -73,13 +73,13 @@ static tfc_status map_make(void *arg, struct tfc_object **out) {
   *out = &m->object;
   return NULL;
 }
-static tfc_status map_of(struct tfc_kernel_ctx *ctx, struct map **out) { // retained
+static tfc_status map_of(struct tfc_kernel_ctx *ctx, struct map **out) { // the caller must release it
   return tfc_resources_find_or_create(ctx->env->resources, tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
                                       tfc_named_name(ctx), &map_type, map_make, ctx, (struct tfc_object **)out);
 }
 
 // --- Under the lock ------------------------------------------------------------------------------------------------
-static size_t place_of(const tuples *t, int64_t key) { // the first key that is not less
+static size_t place_of(const tuples *t, int64_t key) { // the first tuple whose key is not less
   size_t low = 0, high = t->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -111,7 +111,7 @@ static bool is_whole(const struct map *m, const struct tuple *t) {
   return true;
 }
 
-// Inputs: key, indices, values. The values become parts of the key's tuple; a whole one needs room.
+// Inputs: key, indices, values. The values become parts of the key's tuple; a tuple that becomes complete needs room.
 static tfc_status put(struct map *m, struct tfc_kernel_ctx *ctx, bool *out_wait) {
   const int64_t key = *(const int64_t *)ctx->inputs[0]->data;
   const struct tfc_tensor *indices = ctx->inputs[1];
@@ -126,7 +126,7 @@ static tfc_status put(struct map *m, struct tfc_kernel_ctx *ctx, bool *out_wait)
   }
   for (uint32_t i = 0; t && i < m->parts; i++) there += t->parts[i].dtype != TFC_DTYPE_NONE;
   if (there + values == m->parts) {
-    if (find(&m->whole, key)) return NULL; // as TensorFlow: what is there stays
+    if (find(&m->whole, key)) return NULL; // as in TensorFlow, a complete tuple of the same key stays
     *out_wait = m->capacity > 0 && (int64_t)m->whole.count >= m->capacity;
     if (*out_wait) return NULL;
   }
@@ -146,7 +146,7 @@ static tfc_status put(struct map *m, struct tfc_kernel_ctx *ctx, bool *out_wait)
   return NULL;
 }
 
-// Outputs from `first` on are the parts that the indices name.
+// Sets the outputs from `first` on to the parts that the indices name.
 static tfc_status get(struct map *m, struct tfc_kernel_ctx *ctx, struct tuple *t, uint32_t first, bool keep) {
   const struct tfc_tensor *indices = ctx->inputs[ctx->input_count - 1];
   const int64_t count = tfc_tensor_elements(indices);
@@ -169,7 +169,7 @@ static tfc_status get(struct map *m, struct tfc_kernel_ctx *ctx, struct tuple *t
   return NULL;
 }
 
-// True when the waiter is through.
+// Returns true if the waiter is finished.
 static bool attempt(struct map *m, struct waiter *w) {
   struct tfc_kernel_ctx *ctx = w->ctx;
   bool wait = false;
@@ -192,7 +192,7 @@ static bool attempt(struct map *m, struct waiter *w) {
   return true;
 }
 
-// Lets all who wait go on as far as they can, and completes, outside of the lock, those that are through.
+// Lets all waiters go on as far as they can, then completes the finished ones without holding the lock.
 static void map_run(struct map *m) {
   struct waiter *done = NULL, **end = &done;
   pthread_mutex_lock(&m->lock);

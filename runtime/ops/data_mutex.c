@@ -16,7 +16,7 @@ struct mutex {
   bool held;
   struct waiter *first;
 };
-struct lock { // what a holder has
+struct lock { // the value that a holder has
   struct tfc_object object;
   struct mutex *mutex;
   _Atomic bool held;
@@ -39,7 +39,7 @@ static tfc_status grant(struct mutex *m, struct tfc_kernel_ctx *ctx);
 static bool given_up(const struct waiter *w) {
   return w->ctx->env->cancelled && w->ctx->env->cancelled(w->ctx->env);
 }
-// Under the guard: the waiters of cancelled steps, and the first other one where the mutex is free.
+// Called under the guard. Returns the waiters of cancelled steps and, if the mutex is free, the first other waiter.
 static struct waiter *serve(struct mutex *m) {
   struct waiter *done = NULL, **end = &done;
   for (struct waiter **at = &m->first; *at;) {
@@ -95,7 +95,7 @@ static tfc_status grant(struct mutex *m, struct tfc_kernel_ctx *ctx) {
   l->mutex = m;
   tfc_object_retain(&m->object);
   tfc_status s = tfc_kernel_set_object(ctx, 0, TFC_VARIANT, &l->object);
-  if (s) return s; // the handle is gone, and the lock with it: it was never held
+  if (s) return s; // the output was not set: releasing the object also released the lock, which was never held
   atomic_store(&l->held, true);
   m->held = true;
   return NULL;

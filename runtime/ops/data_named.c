@@ -13,7 +13,7 @@ tfc_status tfc_named_make(struct tfc_kernel_ctx *ctx, const struct tfc_object_ty
   bool handle = ctx->graph->output_dtypes[ctx->node->output_begin] == TFC_RESOURCE;
   TFC_RETURN_IF_ERROR(tfc_resources_find_or_create(ctx->env->resources, container, name, type, create, ctx, &o));
   if (handle) return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
-  tfc_object_release(o); // the session keeps it
+  tfc_object_release(o); // the session has its own reference
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
   if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, name))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

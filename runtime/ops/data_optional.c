@@ -1,4 +1,4 @@
-// Optionals: a tuple of tensors, or nothing.
+// Optionals: each is a tuple of tensors, or nothing.
 #include "runtime/ops/data_variant.h"
 
 static tfc_status from_value(struct tfc_kernel_ctx *ctx) {
@@ -64,7 +64,7 @@ static tfc_status grad_of_from_value(struct tfc_grad_ctx *c) {
     types[i] = grad_in_type(c, i);
     shapes[i] = *c->input_shapes[i];
     for (int k = 0; k < shapes[i].rank; k++)
-      if (shapes[i].dims[k] < 0) shapes[i].dims[k] = TFC_DIM_UNKNOWN; // symbols mean nothing in an attribute
+      if (shapes[i].dims[k] < 0) shapes[i].dims[k] = TFC_DIM_UNKNOWN; // a symbol has no meaning in an attribute
   }
   struct tfc_attr attrs[2] = {
       {.name = TFC_STR("output_types"), .kind = TFC_ATTR_LIST_TYPE, .count = n, .types = types},

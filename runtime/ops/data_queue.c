@@ -17,13 +17,13 @@ struct tuple {
 };
 typedef TFC_ARRAY(struct tuple) tuples;
 
-// A kernel that waits: with elements to put in, or for elements.
+// A kernel that waits, either with elements to put in or for elements.
 struct waiter {
   struct waiter *next;
   struct tfc_kernel_ctx *ctx;
   bool enqueue, many, up_to;
-  int64_t wanted;  // elements; of who peeks: where
-  tuples elements; // enqueue: those still to go in, from `at`; dequeue: those taken so far
+  int64_t wanted;  // how many elements; for a peek: the element's index
+  tuples elements; // enqueue: those from `at` on are still to be put in; dequeue: those taken so far
   size_t at;
   tfc_status result;
 };
@@ -36,15 +36,15 @@ struct tfc_queue {
   pthread_mutex_t lock;
   enum kind kind;
   char *name;
-  int64_t capacity, least; // -1: any; min_after_dequeue
+  int64_t capacity, least; // capacity, -1 for any; min_after_dequeue
   uint32_t parts;
   tfc_dtype *dtypes;
-  struct tfc_shape *shapes; // [parts], or NULL: not told
+  struct tfc_shape *shapes; // [parts], or NULL if not declared
   struct tfc_philox generator;
-  struct tfc_philox_words words; // of `generator`
+  struct tfc_philox_words words; // the current numbers of `generator`
   bool closed;
   tuples items;
-  size_t head; // of items: those before are gone
+  size_t head; // the first of `items`; those before it were taken
   struct line enqueues, dequeues, peeks;
 };
 
@@ -101,7 +101,7 @@ static tfc_status queue_make(void *arg, struct tfc_object **out) {
   if (!seed && !seed2) seed = ctx->env->seed, seed2 = 1;
   q->generator = tfc_philox_seed(seed, seed2);
   q->words = tfc_philox_words(&q->generator);
-  uint32_t first = q->kind == PRIORITY; // its first component is the priority
+  uint32_t first = q->kind == PRIORITY; // part 0 of a priority queue is the priority
   q->parts = first + (types && types->kind == TFC_ATTR_LIST_TYPE ? types->count : 0);
   q->name = tfc_str_dup(n->name);
   q->dtypes = calloc(q->parts + 1, sizeof *q->dtypes);
@@ -139,13 +139,13 @@ static int64_t held(const struct tfc_queue *q) {
 static int64_t priority(const struct tuple *t) {
   return *(const int64_t *)t->parts[0].data;
 }
-// A binary heap, smallest first, with the order of equal priorities that C++'s std::push_heap and std::pop_heap give:
-// TensorFlow's queue is made of those.
+// A binary heap, smallest first. Equal priorities come out in the order that C++'s std::push_heap and std::pop_heap
+// give, because TensorFlow's queue uses those.
 static void heap_put(struct tuple *h, size_t hole, struct tuple t) {
   for (; hole > 0 && priority(&h[(hole - 1) / 2]) > priority(&t); hole = (hole - 1) / 2) h[hole] = h[(hole - 1) / 2];
   h[hole] = t;
 }
-static struct tuple heap_take(struct tuple *h, size_t count) { // count - 1 are left
+static struct tuple heap_take(struct tuple *h, size_t count) { // afterwards the heap has count - 1 tuples
   struct tuple first = h[0], last = h[count - 1];
   size_t hole = 0, left = count - 1;
   for (size_t child = 2; child < left; child = 2 * hole + 2) {
@@ -153,7 +153,7 @@ static struct tuple heap_take(struct tuple *h, size_t count) { // count - 1 are 
     h[hole] = h[child];
     hole = child;
   }
-  if (2 * hole + 2 == left) { // one child alone
+  if (2 * hole + 2 == left) { // the last parent has only one child
     h[hole] = h[left - 1];
     hole = left - 1;
   }
@@ -189,7 +189,7 @@ static struct tuple take(struct tfc_queue *q) {
   return t;
 }
 
-// Puts back what an unsuccessful dequeue had taken, to the front.
+// Puts the elements that an unsuccessful dequeue had taken back to the front.
 static void put_back(struct tfc_queue *q, tuples *taken) {
   if (taken->count == 0) return;
   if (q->kind == SHUFFLE || q->kind == PRIORITY) {
@@ -213,7 +213,8 @@ static void put_back(struct tfc_queue *q, tuples *taken) {
 }
 
 // --- Outputs of a dequeue ----------------------------------------------------------------------------------------
-// One component of `n` tuples as [n, ...]; shapes that differ are padded with zeros at the end of each dimension.
+// Stacks one component of `n` tuples into [n, ...]; if their shapes differ, zeros are added at the end of each
+// dimension.
 static tfc_status batch(struct tfc_queue *q, struct tfc_kernel_ctx *ctx, uint32_t part, const tuples *t) {
   struct tfc_tensor *y = NULL;
   struct tfc_shape shape = q->shapes[part];
@@ -276,7 +277,8 @@ static bool cancelled(const struct waiter *w) {
   return w->ctx->env->cancelled && w->ctx->env->cancelled(w->ctx->env);
 }
 
-// Lets the first enqueue and the first dequeue go on as far as they can. True when either is through: it is in `done`.
+// try_enqueue and try_dequeue let the first waiter go on as far as it can. They return true if anything changed; a
+// waiter that is finished moves to `done`.
 static bool try_enqueue(struct tfc_queue *q, struct line *done) {
   struct waiter *w = q->enqueues.first;
   if (!w) return false;
@@ -318,7 +320,7 @@ static bool try_dequeue(struct tfc_queue *q, struct line *done) {
     took = true;
   }
   if (!w->result && (int64_t)w->elements.count < w->wanted) {
-    // Closed: nothing more comes, unless an enqueue that waits for room brings it.
+    // The queue is closed: no more elements come, except from an enqueue that still waits for room.
     if (!q->closed || q->enqueues.first) return took;
     if (!(w->up_to && w->elements.count > 0)) {
       w->result = tfc_status_make(
@@ -331,7 +333,7 @@ static bool try_dequeue(struct tfc_queue *q, struct line *done) {
   return true;
 }
 
-// Everybody who peeks at what is there gets it.
+// A kernel that peeks gets its element once there is one at that index.
 static void try_peeks(struct tfc_queue *q, struct line *done) {
   struct line keep = {.last = &keep.first};
   while (q->peeks.first) {
@@ -360,7 +362,7 @@ static void waiter_free(struct tfc_queue *q, struct waiter *w) {
   free(w);
 }
 
-// Completes, outside of the lock, what is through.
+// Completes the finished kernels; called without the lock.
 static void complete(struct tfc_queue *q, struct line *done) {
   for (struct waiter *w = done->first, *next; w; w = next) {
     next = w->next;
@@ -377,7 +379,7 @@ static void flush(struct tfc_queue *q) {
   pthread_mutex_lock(&q->lock);
   for (bool going = true; going;) {
     going = try_enqueue(q, &done);
-    try_peeks(q, &done); // before what came is gone
+    try_peeks(q, &done); // before a dequeue takes what just came
     going |= try_dequeue(q, &done);
   }
   pthread_mutex_unlock(&q->lock);
@@ -434,7 +436,7 @@ static tfc_status check_part(const struct tfc_queue *q, uint32_t i, const struct
   return NULL;
 }
 
-// The components are the inputs from `first` on.
+// Makes the waiter's elements of the inputs; the components are the inputs from `first` on.
 static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, struct waiter *w, int64_t n,
                                 uint32_t first) {
   for (int64_t k = 0; k < n; k++) {

@@ -18,7 +18,7 @@ TFC_MUST_USE tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc
 void tfc_queue_release(struct tfc_queue *q); // NULL is fine
 void tfc_queue_wake(struct tfc_queue *q);
 int64_t tfc_queue_size(struct tfc_queue *q);
-// Whether these values [n, ...] are valid for part `part` of n tuples.
+// Checks that these values [n, ...] are valid for part `part` of n tuples.
 TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values);
 // Takes over the parts of one tuple; on failure they still belong to the caller.
 TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts);
@@ -28,11 +28,12 @@ TFC_MUST_USE tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_qu
 TFC_MUST_USE tfc_status tfc_queue_of_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_queue **out);
 // Sets the kernel's output to a handle of the queue that its node describes, which is created if it does not exist.
 TFC_MUST_USE tfc_status tfc_queue_of_node(struct tfc_kernel_ctx *ctx);
-// For staging areas: first in, first out, at most `capacity` tuples (-1: any).
+// Creates a queue for a staging area: first in, first out, with at most `capacity` tuples (-1: any number).
 TFC_MUST_USE tfc_status tfc_queue_create_fifo(tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
                                               struct tfc_queue **out);
-// Makes one tuple of the kernel's inputs from `first` on (`many`: one for each of their rows), when there is room;
-// takes one tuple as its outputs, when there is one. Both complete the kernel later.
+// tfc_queue_put_inputs makes one tuple of the kernel's inputs from `first` on (`many`: one for each of their rows) once
+// there is room; tfc_queue_take_one sets the kernel's outputs to one tuple once there is one. Both complete the kernel
+// later.
 TFC_MUST_USE tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bool many,
                                              uint32_t first);
 TFC_MUST_USE tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q);

@@ -1,5 +1,5 @@
-// Ragged tensors as variants: RaggedTensorToVariant, RaggedTensorFromVariant. A variant holds row splits and values; a
-// vector of variants is the rows of a ragged tensor that has one dimension more.
+// Ragged tensors as variants: RaggedTensorToVariant, RaggedTensorFromVariant. A variant holds row splits and values. A
+// vector of variants holds the rows of a ragged tensor with one dimension more.
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static tfc_status check_splits(const struct tfc_tensor *splits, int64_t rows) {
   }
   return NULL;
 }
-// Rows [from, to) of `t` [n, ...]
+// Copies rows [from, to) of `t` [n, ...].
 static tfc_status rows_of(const struct tfc_tensor *t, int64_t from, int64_t to, struct tfc_tensor *out) {
   struct tfc_shape shape = t->shape;
   int64_t width = 1;
@@ -44,7 +44,7 @@ static tfc_status rows_of(const struct tfc_tensor *t, int64_t from, int64_t to, 
   return ops_copy_elements(out, 0, t, from * width, (to - from) * width);
 }
 
-// Rows [from, to) of the ragged tensor with these splits (and values last) as one of its own.
+// Makes a ragged tensor of rows [from, to) of the one whose splits and, as last part, values are `parts`.
 static tfc_status cut(const struct tfc_tensor *const *parts, uint32_t count, int64_t from, int64_t to,
                       struct tfc_ragged **out) {
   struct tfc_ragged *r = NULL;
@@ -137,7 +137,8 @@ static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *y[TFC_MAX_RANK + 1];
   TFC_KERNEL_CHECK(count >= 2 && count <= TFC_MAX_RANK, "output_ragged_rank must be at least 1 and less than %d",
                    TFC_MAX_RANK);
-  // Rows at each level: splits 0 has one for each component, splits i for each row of all components' splits i - 1.
+  // Counts the rows at each level: splits 0 has one for each component, splits i one for each row of all components'
+  // splits i - 1.
   for (int64_t i = 0; i < n; i++) {
     TFC_RETURN_IF_ERROR(component(encoded, i, &r));
     TFC_KERNEL_CHECK(r->count == count - 1, "component %lld has ragged_rank %u, expected %u", (long long)i,
@@ -160,7 +161,8 @@ static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, l, split, &TFC_SHAPE(total[l] + 1), &y[l]));
   shape.dims[0] = total[count - 1];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, count - 1, dtype, &shape, &y[count - 1]));
-  int64_t at[TFC_MAX_RANK + 1] = {0}, below[TFC_MAX_RANK + 1] = {0}; // rows written; rows of the next level so far
+  // rows written so far; rows of the next level so far
+  int64_t at[TFC_MAX_RANK + 1] = {0}, below[TFC_MAX_RANK + 1] = {0};
   for (uint32_t l = 0; l + 1 < count; l++) ops_set_split(y[l], 0, 0);
   for (int64_t i = 0, value = 0; i < n; i++) {
     TFC_RETURN_IF_ERROR(component(encoded, i, &r));
@@ -179,7 +181,8 @@ static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// The gradient of RaggedTensorToVariant: the components' values one after the other. What has none is zeros.
+// RaggedTensorToVariant's gradient joins the gradients of the components' values. A component without a gradient counts
+// as zeros.
 static tfc_status to_variant_gradient(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *encoded = ctx->inputs[0], *splits = ctx->inputs[1];
   struct tfc_shape shape;

@@ -23,7 +23,7 @@ struct request { // a kernel that wants records
   bool up_to;
   int64_t wanted;
   TFC_ARRAY(struct record) records;
-  struct tfc_kernel_ctx name_ctx; // of the dequeue that stands in for the kernel
+  struct tfc_kernel_ctx name_ctx; // of the dequeue that gets a file's name for this request
   struct tfc_tensor name, *name_output;
   bool asked;
   tfc_status result;
@@ -32,10 +32,10 @@ struct reader {
   struct tfc_object object;
   struct tfc_records_format format;
   char *name;
-  pthread_mutex_t lock; // what follows
+  pthread_mutex_t lock; // guards what follows
   struct tfc_records file;
   bool open, serving;
-  bool answered; // a dequeue came back while who began it still serves
+  bool answered; // a dequeue has finished; if the thread that began it still serves, that thread takes the answer
   tfc_status answer;
   int64_t produced, finished;
   struct request *first, **last;
@@ -125,7 +125,7 @@ static bool keep(struct request *q, const struct tfc_text *key, tfc_str value) {
   return false;
 }
 
-// What the open file still gives, under the lock. True when the request is done with.
+// Called under the lock. Reads what the open file still has; returns true if the request is finished.
 static bool read_some(struct reader *r, struct request *q) {
   struct tfc_text key = {0};
   const bool whole = r->format.kind == TFC_RECORDS_FILE || r->format.kind == TFC_RECORDS_NAME;
@@ -160,7 +160,7 @@ static tfc_status deliver(struct request *q) {
   }
   return NULL;
 }
-static void complete(struct request *q) { // without the lock
+static void complete(struct request *q) { // called without the lock
   struct tfc_kernel_ctx *ctx = q->ctx;
   tfc_status s = q->result ? q->result : deliver(q);
   request_free(q);
@@ -173,7 +173,7 @@ static void shift(struct reader *r) {
 }
 static void serve(struct reader *r);
 
-// The dequeue for the first request came back.
+// Called when the dequeue for the first request has finished.
 static void named(struct tfc_kernel_ctx *name_ctx, tfc_status s) {
   struct reader *r = ((struct request *)((char *)name_ctx - offsetof(struct request, name_ctx)))->reader;
   tfc_object_retain(&r->object);
@@ -196,7 +196,7 @@ static void take_answer(struct reader *r, struct request *q) {
   q->name = (struct tfc_tensor){0};
 }
 
-// Goes on with the requests, in their order, until one has to wait for a name. One thread at a time.
+// Continues with the requests, in order, until one has to wait for a file name. Only one thread does this at a time.
 static void serve(struct reader *r) {
   pthread_mutex_lock(&r->lock);
   bool busy = r->serving;
@@ -226,7 +226,8 @@ static void serve(struct reader *r) {
   pthread_mutex_unlock(&r->lock);
 }
 
-// Requests behind the first one wait for it, not in a queue that would tell them that their step is over.
+// Requests behind the first one wait for the reader and not in a queue, so that no queue tells them if their step is
+// cancelled.
 static void wake(struct tfc_object *self) {
   struct reader *r = (struct reader *)self;
   struct request *ended = NULL;
@@ -329,7 +330,7 @@ static tfc_status shape_vectors(struct tfc_shape_ctx *ctx) {
 }
 
 #define FLAGS TFC_OP_STATEFUL | TFC_OP_HOST | TFC_OP_NOT_DIFFERENTIABLE
-// Each of both versions: handles were references to two strings.
+// Each reader exists in two versions: the older one's handle is a reference to two strings.
 #define READER_OF(op, handle, attrs_, shape_, uses)                                                                    \
   {                                                                                                                    \
     .name = op, .outputs = "reader_handle: " handle,                                                                   \

@@ -1,4 +1,5 @@
-// A TFRecord: length (64 bits, little-endian), masked CRC-32C of these 8 bytes, the bytes, their masked CRC-32C.
+// A TFRecord consists of its length (64 bits, little-endian), the masked CRC-32C of these 8 bytes, the data, and the
+// data's masked CRC-32C.
 #include "runtime/ops/data_records.h"
 
 #include <stdlib.h>
@@ -26,7 +27,8 @@ tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression
     uInt room = z.avail_out;
     code = inflate(&z, Z_NO_FLUSH);
     size += room - z.avail_out;
-    if (code == Z_STREAM_END && z.avail_in > 0) code = inflateReset(&z); // files put one behind the other
+    // a file may have several compressed streams, one after another
+    if (code == Z_STREAM_END && z.avail_in > 0) code = inflateReset(&z);
   }
   if (code != Z_STREAM_END && !(code == Z_BUF_ERROR && packed.size == 0))
     TFC_FAIL(s, TFC_DATA_LOSS, "%s: it is damaged, or not compressed so", name);
@@ -38,7 +40,9 @@ out:
   return s;
 }
 
-// One line without its end, as TensorFlow sees it: "\n", or "\r\n"; the last one may have none, but is not empty then.
+// Finds the next line, without its end, as TensorFlow does. A line ends in "
+// " or "\r
+// "; the last one may have no end, but then it is not empty.
 static bool next_line(struct tfc_records *r, tfc_str *out) {
   const char *begin = r->data + r->at;
   size_t left = r->size - r->at;
@@ -103,7 +107,8 @@ static tfc_status next_tf(struct tfc_records *r, tfc_str *value, bool *found) {
 
 static bool next_fixed(const struct tfc_records_format *f, struct tfc_records *r, tfc_str *value) {
   uint64_t step = (uint64_t)(f->hop ? f->hop : f->record), most = r->size;
-  uint64_t overhead = (uint64_t)f->header + (uint64_t)f->footer + (uint64_t)f->record; // each below 2^62, as opened
+  // opening checked that each is below 2^62
+  uint64_t overhead = (uint64_t)f->header + (uint64_t)f->footer + (uint64_t)f->record;
   if (overhead > most || (uint64_t)r->number > (most - overhead) / step) return false;
   *value = (tfc_str){r->data + (uint64_t)f->header + (uint64_t)r->number * step, (size_t)f->record};
   return true;

@@ -1,4 +1,5 @@
-// What readers find in files: lines, records of a fixed length, TFRecords, whole files, or the names themselves.
+// What readers find in files: lines, records of a fixed length, TFRecords, or whole files; or they return the file
+// names themselves.
 #ifndef TFC_RUNTIME_OPS_DATA_RECORDS_H
 #define TFC_RUNTIME_OPS_DATA_RECORDS_H
 
@@ -9,23 +10,24 @@ enum tfc_records_kind { TFC_RECORDS_LINES, TFC_RECORDS_FIXED, TFC_RECORDS_TF, TF
 enum { TFC_RECORDS_PLAIN, TFC_RECORDS_ZLIB, TFC_RECORDS_GZIP };
 struct tfc_records_format {
   enum tfc_records_kind kind;
-  int compression;                     // of TF and FIXED
-  int64_t skip;                        // LINES: of them at the head
-  int64_t header, record, footer, hop; // FIXED: bytes; hop 0: as `record`
+  int compression;                     // for TFRecords and records of a fixed length
+  int64_t skip;                        // LINES: how many lines at the beginning to skip
+  int64_t header, record, footer, hop; // FIXED: sizes in bytes; hop 0: the same as `record`
 };
 struct tfc_records { // an open file
   struct tfc_file file;
-  char *name, *inflated; // inflated: instead of the file's own bytes
+  char *name, *inflated; // inflated: the unpacked content, used instead of the file's own bytes
   const char *data;
   size_t size, at;
-  int64_t number; // of the next line or record
+  int64_t number; // number of the next line or record
   bool ended;     // there is no more
 };
-// NOT_FOUND, DATA_LOSS: name the file. Released with tfc_records_close.
+// Opens a file; tfc_records_close releases it. NOT_FOUND, DATA_LOSS: the message names the file.
 TFC_MUST_USE tfc_status tfc_records_open(const struct tfc_records_format *format, tfc_str name,
                                          struct tfc_records *out);
-void tfc_records_close(struct tfc_records *r); // zeroed is fine
-// What TFC_RECORDS_ZLIB or _GZIP packed; freed by the caller. DATA_LOSS: names `name`.
+void tfc_records_close(struct tfc_records *r); // may be zeroed
+// Unpacks data that was compressed as TFC_RECORDS_ZLIB or _GZIP; the caller frees the result. DATA_LOSS: the message
+// has `name`.
 TFC_MUST_USE tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression, char **out,
                                             size_t *out_size);
 // The next record: its key is written to `key` (which is emptied), `value` points into the file. *found false: there is

@@ -51,7 +51,7 @@ static tfc_status send(struct tfc_kernel_ctx *ctx) {
   if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0]);
   tfc_tensor_release(&copy);
   if (s) return s;
-  ctx->dead = false; // it has no outputs that could be dead
+  ctx->dead = false; // the node has no outputs that could be dead
   ctx->done(ctx, NULL);
   return NULL;
 }

@@ -1,5 +1,5 @@
-// Stacks of one step (loops keep what their gradient needs there), by resource handle. The old ops hand around two
-// strings instead, container and name; the step keeps the stack under them.
+// Stacks that live for one step: a loop keeps there what its gradient needs. A resource handle refers to a stack; the
+// older operations pass two strings instead, container and name, under which the step keeps it.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ struct stack {
   struct tfc_object object;
   pthread_mutex_t lock;
   tfc_dtype dtype;
-  int64_t most; // -1: any
+  int64_t most; // -1: any number
   bool closed;
   TFC_ARRAY(struct tfc_tensor) items;
 };
@@ -44,7 +44,7 @@ static tfc_status hand_over(void *arg, struct tfc_object **out) {
   *out = arg;
   return NULL;
 }
-// A new stack each time that the node runs: its name carries a number.
+// Makes a new stack each time that the node runs: the name contains a counter.
 static tfc_status stack_create_ref(struct tfc_kernel_ctx *ctx) {
   static _Atomic uint64_t made;
   struct stack *s = NULL;
@@ -59,7 +59,7 @@ static tfc_status stack_create_ref(struct tfc_kernel_ctx *ctx) {
   if (!status)
     status =
         tfc_resources_find_or_create(ctx->env->step_resources, TFC_STR("_stacks"), view, &stack_type, hand_over, s, &o);
-  tfc_object_release(status ? &s->object : o); // the step keeps it
+  tfc_object_release(status ? &s->object : o); // the step has its own reference
   if (!status) status = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y);
   if (!status && (!tfc_tensor_set_string(y, 0, TFC_STR("_stacks")) || !tfc_tensor_set_string(y, 1, view)))
     status = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -1,6 +1,6 @@
-// Staging areas: Stage puts a tuple in, Unstage takes the oldest out, across steps; both wait where they cannot.
-// StagePeek leaves it there. An area belongs to the session and is named by container and shared_name, else by the
-// node.
+// Staging areas: Stage puts a tuple in and Unstage takes the oldest one out, also in another step. Stage waits for room
+// and Unstage for a tuple; StagePeek leaves the tuple there. An area belongs to the session; its name is given by
+// container and shared_name, or else by the node.
 #include <stdlib.h>
 
 #include "runtime/ops/data_queue.h"

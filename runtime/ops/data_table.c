@@ -1,7 +1,7 @@
-// Hash tables: immutable ones that are filled once (HashTableV2), from tensors or a text file, and mutable ones
-// (MutableHashTableV2, MutableHashTableOfTensorsV2, MutableDenseHashTableV2, whose exported pairs come in the order in
-// which they were inserted). Keys are whole numbers or strings; a value is a tensor of one
-// shape for the whole table. The ops without V2 hand around a reference to two strings, container and name.
+// Hash tables. Immutable ones (HashTableV2) are filled once, from tensors or a text file. Mutable ones
+// (MutableHashTableV2, MutableHashTableOfTensorsV2, MutableDenseHashTableV2) export their pairs in the order in which
+// they were inserted. Keys are integers or strings; a value is a tensor, of the same shape for the whole table. The ops
+// without V2 pass a reference to two strings, container and name.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ struct table {
   struct tfc_shape value_shape;
   bool mutable, filled; // filled: an immutable table that was initialised
   TFC_ARRAY(struct entry) entries;
-  struct tfc_strmap by_key;      // to an index of entries, or GONE
-  struct tfc_tensor reserved[2]; // keys that a dense table keeps for itself: of empty and of deleted places
+  struct tfc_strmap by_key;      // gives an index into entries, or GONE
+  struct tfc_tensor reserved[2]; // keys that a dense table reserves: for empty and for deleted places
   int64_t count;
 };
 #define GONE UINT64_MAX
@@ -78,10 +78,10 @@ static tfc_status table_make(void *arg, struct tfc_object **out) {
 static tfc_status table_create(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
   if (!tfc_str_starts(ctx->node->op, "Anonymous")) return tfc_named_make(ctx, &table_type, table_make);
-  TFC_RETURN_IF_ERROR(table_make(ctx, &o)); // known by its handle alone
+  TFC_RETURN_IF_ERROR(table_make(ctx, &o)); // no name: only the handle refers to it
   return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
 }
-// Borrowed: whoever hands the handle around keeps it, or the session does.
+// Borrowed: the holder of the handle, or the session, keeps the table alive.
 static tfc_status table_of(struct tfc_kernel_ctx *ctx, struct table **out) {
   TFC_RETURN_IF_ERROR(tfc_named_get(ctx, &table_type, (struct tfc_object **)out));
   tfc_object_release(&(*out)->object);
@@ -94,7 +94,7 @@ static tfc_str key_at(const struct tfc_tensor *keys, int64_t i) {
   size_t size = tfc_dtype_size(keys->dtype);
   return (tfc_str){(const char *)keys->data + (size_t)i * size, size};
 }
-// The map's free slots are told by a NULL key: an empty string must have an address.
+// The map marks a free slot by a NULL key, so an empty string must have an address.
 static tfc_str addressed(tfc_str key) {
   return key.data ? key : (tfc_str){"", 0};
 }
@@ -104,7 +104,7 @@ static struct entry *find(struct table *t, tfc_str key) {
   return at && *at != GONE ? &t->entries.data[*at] : NULL;
 }
 
-// Takes `value` over.
+// Takes over `value`.
 static tfc_status insert(struct table *t, tfc_str key, struct tfc_tensor *value) {
   struct entry *e = find(t, key);
   if (e) {
@@ -135,7 +135,7 @@ static tfc_status insert(struct table *t, tfc_str key, struct tfc_tensor *value)
 }
 
 // --- Values ------------------------------------------------------------------------------------------------------
-// Value `i` of a tensor [keys..., value_shape].
+// Copies value `i` of a tensor [keys..., value_shape].
 static tfc_status value_of(struct tfc_kernel_ctx *ctx, const struct table *t, const struct tfc_tensor *values,
                            int64_t i, struct tfc_tensor *out) {
   int64_t n = tfc_shape_elements(&t->value_shape);
@@ -149,12 +149,12 @@ static tfc_status value_of(struct tfc_kernel_ctx *ctx, const struct table *t, co
   return tfc_tensor_clone(&view, out);
 }
 
-// Is the key one that a dense table keeps for its empty or its deleted places?
+// Whether a dense table reserves the key: `which` is 0 for empty and 1 for deleted places.
 static bool is_reserved(const struct table *t, const struct tfc_tensor *keys, int64_t i, int which) {
   return t->reserved[which].data && tfc_str_equal(key_at(keys, i), key_at(&t->reserved[which], 0));
 }
 
-// `all`: reserved keys too, as an exported dense table has them.
+// `all`: reserved keys are allowed too, because an exported dense table contains them.
 static tfc_status check_pairs(const struct table *t, const struct tfc_tensor *keys, const struct tfc_tensor *values,
                               bool all) {
   TFC_KERNEL_CHECK(keys->dtype == t->key_dtype, "Key must be type %s but got %s", tfc_dtype_name(t->key_dtype),
@@ -184,20 +184,20 @@ static bool same_value(const struct tfc_tensor *a, const struct tfc_tensor *b) {
   return true;
 }
 
-// (table, keys, values): adds to a mutable table; fills an immutable one, whose keys may not come twice.
+// Adds pairs to a mutable table, or fills an immutable one, in which a key must not occur twice.
 static tfc_status put_pairs(struct tfc_kernel_ctx *ctx, struct table *t, const struct tfc_tensor *keys,
                             const struct tfc_tensor *values, bool replace_all) {
   TFC_RETURN_IF_ERROR(check_pairs(t, keys, values, replace_all));
   tfc_status s = NULL;
   pthread_mutex_lock(&t->lock);
-  if (!t->mutable && t->filled) { // once is enough; again does nothing, as in TensorFlow
+  if (!t->mutable && t->filled) { // an immutable table is filled once; filling it again does nothing, as in TensorFlow
     pthread_mutex_unlock(&t->lock);
     return NULL;
   }
   if (replace_all) clear(t);
   for (int64_t i = 0; !s && i < tfc_tensor_elements(keys); i++) {
     struct tfc_tensor value = {0};
-    if (is_reserved(t, keys, i, 0) || is_reserved(t, keys, i, 1)) continue; // an empty place of what was exported
+    if (is_reserved(t, keys, i, 0) || is_reserved(t, keys, i, 1)) continue; // an empty place of an exported dense table
     s = value_of(ctx, t, values, i, &value);
     if (s) break;
     struct entry *e = t->mutable ? NULL : find(t, key_at(keys, i));
@@ -222,7 +222,8 @@ static tfc_status insert_(struct tfc_kernel_ctx *ctx) {
 static tfc_status import(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
-  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], t->mutable); // fills an immutable one
+  // replaces the content of a mutable table; fills an immutable one
+  return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], t->mutable);
 }
 static tfc_status initialize(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
@@ -236,7 +237,7 @@ static tfc_status initialize(struct tfc_kernel_ctx *ctx) {
 enum { LINE_NUMBER = -1, WHOLE_LINE = -2 };
 struct text_file {
   const char *path;
-  int64_t key, value, most, offset; // columns; most: lines, -1 for all
+  int64_t key, value, most, offset; // key, value: columns; most: the number of lines to read, -1 for all
   char delimiter;
 };
 
@@ -250,7 +251,7 @@ static bool column_of(tfc_str line, const struct text_file *f, int64_t column, t
   }
 }
 
-// Element `number` of a tensor from the file's line of that number.
+// Sets element `number` of a tensor from line `number` of the file.
 static tfc_status set_element(const struct text_file *f, tfc_str line, int64_t number, int64_t column,
                               struct tfc_tensor *t) {
   tfc_str text = line;
@@ -304,7 +305,7 @@ static tfc_status set_element(const struct text_file *f, tfc_str line, int64_t n
   return NULL;
 }
 
-// The next line without its end; carriage returns are dropped by the caller. False at the end of the file.
+// Takes the next line, without its end; the caller drops carriage returns. Returns false at the end of the file.
 static bool next_line(tfc_str *text, tfc_str *out) {
   if (!text->size) return false;
   size_t end = tfc_str_find(*text, '\n');
@@ -374,7 +375,7 @@ static tfc_status remove_(struct tfc_kernel_ctx *ctx) {
     tfc_str key = addressed(key_at(keys, i));
     const uint64_t *at = tfc_strmap_get(&t->by_key, key);
     if (!at || *at == GONE) continue;
-    // The map's key points into the entry: both stay, unused, until the key comes again.
+    // The map's key points into the entry, so both stay, unused, until the same key is inserted again.
     struct entry *e = &t->entries.data[*at];
     tfc_tensor_release(&e->value);
     uint64_t *place = tfc_strmap_put(&t->by_key, key, GONE, NULL);
@@ -385,7 +386,7 @@ static tfc_status remove_(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// (table, keys, default_value): a default is one value, or one for each key.
+// Inputs: (table, keys, default_value), where default_value is one value, or one for each key.
 static tfc_status lookup(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   const struct tfc_tensor *keys = ctx->inputs[1], *otherwise = ctx->inputs[2];
@@ -432,7 +433,7 @@ static tfc_status size(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// All pairs, in the order in which they came.
+// Exports all pairs in the order in which they were inserted.
 static tfc_status export_pairs(struct tfc_kernel_ctx *ctx, struct table *t) {
   struct tfc_tensor *keys = NULL, *values = NULL;
   struct tfc_shape shape = tfc_data_prepend(t->count, &t->value_shape);
@@ -442,7 +443,7 @@ static tfc_status export_pairs(struct tfc_kernel_ctx *ctx, struct table *t) {
   for (size_t i = 0; i < t->entries.count; i++) {
     const struct entry *e = &t->entries.data[i];
     tfc_str key = {e->key, e->key_size};
-    if (find(t, key) != e) continue; // removed
+    if (find(t, key) != e) continue; // the entry was removed
     if (t->key_dtype == TFC_STRING) {
       if (!tfc_tensor_set_string(keys, at, key)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     } else {
@@ -508,7 +509,7 @@ static tfc_status shape_table_ref(struct tfc_shape_ctx *ctx) {
       {.name = name_, .outputs = "table_handle: Ref(string)", .attrs = attrs_, ON(shape_table_ref, table_create)}, {   \
     .name = "Anonymous" name_, .outputs = "table_handle: resource", .attrs = attrs_, ON(shape_table, table_create)     \
   }
-// With a resource handle, and with a reference to two strings.
+// Two rows for an operation: with a resource handle, and with a reference to two strings.
 #define BOTH(name_, inputs_, outputs_, attrs_, ...)                                                                    \
   {.name = name_ "V2",                                                                                                 \
    .inputs = "table_handle: resource" inputs_,                                                                         \

@@ -1,6 +1,6 @@
-// TensorArray: tensors by index, written once and read, within one step. Its gradient is a TensorArray of its own that
-// adds up what is written to one place; the forward array keeps it, by the name of the gradient computation. The ops of
-// versions 1 and 2 hand around two strings instead of a handle; the step keeps the array under them.
+// TensorArray: tensors by index, written once and read within one step. Its gradient is another TensorArray, which adds
+// up what is written to the same index; the forward array keeps it, under the name of the gradient computation. The ops
+// of versions 1 and 2 pass two strings instead of a handle; the step keeps the array under them.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct element {
   struct tfc_tensor value;
-  struct tfc_shape shape; // known from the forward array, for the zeros of a gradient
+  struct tfc_shape shape; // known from the forward array: a gradient needs it for zeros
   bool written, read, cleared, shared;
 };
 struct gradient {
@@ -28,7 +28,7 @@ struct tensor_array {
   bool dynamic, clear_after_read, identical, is_gradient, closed, size_fixed;
   TFC_ARRAY(struct element) elements;
   TFC_ARRAY(struct gradient) gradients;
-  struct tfc_memory_account *account; // that the elements' records are counted on
+  struct tfc_memory_account *account; // the account that the elements' records are counted on
   size_t counted;
 };
 
@@ -47,7 +47,8 @@ static void array_destroy(struct tfc_object *self) {
 }
 static const struct tfc_object_type array_type = {.name = "tensor array", .destroy = array_destroy};
 
-// Records of elements count against the limit of memory before any of them holds a tensor: a graph says how many.
+// The records of elements count against the memory limit before any element holds a tensor, because the graph says how
+// many there are.
 static tfc_status array_resize(struct tensor_array *a, size_t count) {
   const size_t bytes = count * sizeof(struct element), more = bytes > a->counted ? bytes - a->counted : 0;
   if (more && !tfc_account_take(a->account, more)) return tfc_account_exhausted(a->account, more);
@@ -82,7 +83,8 @@ static tfc_status hand_over(void *arg, struct tfc_object **out) {
   tfc_object_retain(*out = arg);
   return NULL;
 }
-// Output 0 is the handle of `a`. Where that is two strings the step keeps `a` under FIRST@LAST or FIRST_LAST.
+// Sets output 0 to the handle of `a`. If a handle is two strings, the step keeps `a` under the name FIRST@LAST or
+// FIRST_LAST.
 static tfc_status give_handle(struct tfc_kernel_ctx *ctx, struct tensor_array *a, tfc_str first, char between,
                               tfc_str last) {
   struct tfc_object *kept = NULL;
@@ -138,7 +140,7 @@ static tfc_status array_of(struct tfc_kernel_ctx *ctx, struct tensor_array **out
                      tfc_shape_show(&h->shape, (char[TFC_SHAPE_TEXT]){0}));
     TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->step_resources, tfc_tensor_get_string(h, 0),
                                            tfc_tensor_get_string(h, 1), &array_type, &o));
-    tfc_object_release(o); // the step keeps it
+    tfc_object_release(o); // the step has its own reference
   } else {
     TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &array_type, &o));
   }
@@ -147,7 +149,7 @@ static tfc_status array_of(struct tfc_kernel_ctx *ctx, struct tensor_array **out
   return NULL;
 }
 
-// The gradient's array starts with the forward one's size and the shapes of what was written there.
+// Creates the gradient's array, with the forward array's size and the shapes of what was written there.
 static tfc_status gradient_of(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL, *g = NULL;
   struct tfc_tensor *flow = NULL;
@@ -180,7 +182,7 @@ static tfc_status gradient_of(struct tfc_kernel_ctx *ctx) {
         tfc_object_release(&g->object);
         s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
       }
-      a->size_fixed = true; // no more elements from now on: the gradient would not have them
+      a->size_fixed = true; // the forward array must not grow any more: the gradient would lack the new elements
     }
     free(name);
   }
@@ -220,7 +222,7 @@ static tfc_status add_to(struct tfc_kernel_ctx *ctx, struct element *e, const st
   return NULL;
 }
 
-// Takes `v` over.
+// Takes over `v`.
 static tfc_status write_at(struct tfc_kernel_ctx *ctx, struct tensor_array *a, int64_t index, struct tfc_tensor *v) {
   tfc_status s = NULL;
   if (v->dtype != a->dtype)
@@ -270,7 +272,7 @@ static tfc_status read_at(struct tfc_kernel_ctx *ctx, struct tensor_array *a, in
                    "Could not read index %lld twice because it was cleared after a previous read (perhaps "
                    "try setting clear_after_read = false?).",
                    (long long)index);
-  if (!e->written) { // zeros, where the shape is known
+  if (!e->written) { // an element that was never written reads as zeros, if its shape is known
     struct tfc_shape shape;
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&a->element_shape, &e->shape, &shape));
     TFC_KERNEL_CHECK(tfc_shape_is_static(&shape),
@@ -301,7 +303,7 @@ static tfc_status pass_flow(struct tfc_kernel_ctx *ctx, uint32_t input) {
   return NULL;
 }
 
-// (handle, index, value, flow_in)
+// Inputs: (handle, index, value, flow_in).
 static tfc_status write(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL;
   struct tfc_tensor v = {0};
@@ -313,7 +315,7 @@ static tfc_status write(struct tfc_kernel_ctx *ctx) {
   pthread_mutex_unlock(&a->lock);
   return s ? s : pass_flow(ctx, 3);
 }
-// (handle, index, flow_in)
+// Inputs: (handle, index, flow_in).
 static tfc_status read(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL;
   struct tfc_tensor v = {0};
@@ -332,7 +334,7 @@ static void release_all(struct tfc_tensor *t, int64_t n) {
   for (int64_t i = 0; t && i < n; i++) tfc_tensor_release(&t[i]);
   free(t);
 }
-// Reads the elements at `indices`, or all.
+// Reads the elements at `indices`, or all elements if that is NULL.
 static tfc_status read_many(struct tfc_kernel_ctx *ctx, struct tensor_array *a, const struct tfc_tensor *indices,
                             struct tfc_tensor **out, int64_t *out_n) {
   tfc_status s = NULL;
@@ -381,7 +383,7 @@ static struct tfc_shape attr_shape(struct tfc_kernel_ctx *ctx, const char *name)
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, name);
   return a && a->kind == TFC_ATTR_SHAPE ? *a->shape : TFC_SHAPE_UNKNOWN;
 }
-// (handle, indices, flow_in); Pack: (handle, flow_in), all of them
+// Inputs: (handle, indices, flow_in), or for Pack, which takes all elements, (handle, flow_in).
 static tfc_status gather(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL;
   struct tfc_tensor *t = NULL;
@@ -431,7 +433,7 @@ static tfc_status concat_elements(struct tfc_kernel_ctx *ctx, struct tensor_arra
   }
   return NULL;
 }
-// (handle, flow_in) -> value, lengths
+// Inputs: (handle, flow_in); outputs: value, lengths.
 static tfc_status concat(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL;
   struct tfc_tensor *t = NULL;
@@ -443,7 +445,7 @@ static tfc_status concat(struct tfc_kernel_ctx *ctx) {
   release_all(t, n);
   return s;
 }
-// Row i of `value` goes to indices[i], or to i.
+// Writes row i of `value` to element indices[i], or to element i if `indices` is NULL.
 static tfc_status scatter_rows(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *indices,
                                const struct tfc_tensor *value) {
   struct tensor_array *a = NULL;
@@ -464,7 +466,7 @@ static tfc_status scatter_rows(struct tfc_kernel_ctx *ctx, const struct tfc_tens
   pthread_mutex_unlock(&a->lock);
   return s ? s : pass_flow(ctx, ctx->input_count - 1);
 }
-// (handle, indices, value, flow_in)
+// Inputs: (handle, indices, value, flow_in).
 static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *indices = ctx->inputs[1], *value = ctx->inputs[2];
   TFC_KERNEL_CHECK(indices->shape.rank == 1, "Expected indices to be a vector");
@@ -473,11 +475,11 @@ static tfc_status scatter(struct tfc_kernel_ctx *ctx) {
                    (long long)rows);
   return scatter_rows(ctx, indices, value);
 }
-// (handle, value, flow_in)
+// Inputs: (handle, value, flow_in).
 static tfc_status unpack(struct tfc_kernel_ctx *ctx) {
   return scatter_rows(ctx, NULL, ctx->inputs[1]);
 }
-// (handle, value, lengths, flow_in)
+// Inputs: (handle, value, lengths, flow_in).
 static tfc_status split(struct tfc_kernel_ctx *ctx) {
   struct tensor_array *a = NULL;
   const struct tfc_tensor *value = ctx->inputs[1], *lengths = ctx->inputs[2];
@@ -544,7 +546,7 @@ static struct tfc_handle_info held(const struct tfc_shape_ctx *ctx) {
   const struct tfc_handle_info *h = ctx->input_handles ? ctx->input_handles[0] : NULL;
   return h && h->dtype != TFC_DTYPE_NONE ? *h : (struct tfc_handle_info){TFC_DTYPE_NONE, TFC_SHAPE_UNKNOWN};
 }
-// A handle of two strings; TensorFlow knows that of version 2 alone.
+// The handle is two strings. TensorFlow infers that only for version 2.
 static tfc_status shape_strings(struct tfc_shape_ctx *ctx) {
   if (tfc_str_ends(ctx->node->op, "V2")) ctx->outputs[0] = TFC_SHAPE(2);
   return NULL;
@@ -597,8 +599,8 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-// What all versions share, HANDLE being the handle's type and V the ending of the names. The handle and the flow are in
-// host memory; values are on the device.
+// Rows that all versions have; handle_ is the type of the handle and v the ending of the names. The handle and the flow
+// are in host memory; values are on the device.
 #define KEEPS .flags = TFC_OP_STATEFUL
 #define STOPS .flags = TFC_OP_STATEFUL | TFC_OP_NOT_DIFFERENTIABLE
 #define VERSION(v, handle_)                                                                                            \

@@ -4,7 +4,7 @@
 
 #include "runtime/ops/state_common.h"
 
-// A node of the forward node's version of the ops.
+// Adds a node of the operation `op`, in the version that the forward node has.
 static struct tfc_output add(const struct tfc_grad_ctx *c, const char *op, const struct tfc_output *inputs,
                              uint32_t count, const struct tfc_attr *attrs, uint32_t attr_count) {
   tfc_str forward = tfc_builder_node(c->builder, c->node)->op;
@@ -12,8 +12,8 @@ static struct tfc_output add(const struct tfc_grad_ctx *c, const char *op, const
   snprintf(name, sizeof name, "%s%s", op, tfc_str_ends(forward, "V3") ? "V3" : tfc_str_ends(forward, "V2") ? "V2" : "");
   return tfc_add(c->builder, name, NULL, inputs, count, attrs, attr_count);
 }
-// The gradient's array, and its flow in *flow. Arrays of one gradient computation are told from those of another by the
-// part of the incoming gradient's name that ends in its "gradients…" scope.
+// Adds the node that makes the gradient's array, whose flow is *flow. Arrays of different gradient computations are
+// told apart by the part of the incoming gradient's name that ends in its "gradients…" scope.
 static struct tfc_output gradient_array(const struct tfc_grad_ctx *c, struct tfc_output named_by,
                                         struct tfc_output *flow) {
   tfc_str name = tfc_builder_node(c->builder, named_by.node)->name, source = TFC_STR("gradients");

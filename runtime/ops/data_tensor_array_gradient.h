@@ -1,5 +1,5 @@
-// Gradients of TensorArray's operations (tensorflow/python/ops/tensor_array_grad.py): what was read is written to, and
-// what was written is read from, the gradient's own TensorArray.
+// Gradients of TensorArray's operations (as in tensorflow/python/ops/tensor_array_grad.py). The gradient of a read
+// writes to the gradient's own TensorArray, and the gradient of a write reads from it.
 #ifndef TFC_RUNTIME_OPS_DATA_TENSOR_ARRAY_GRADIENT_H
 #define TFC_RUNTIME_OPS_DATA_TENSOR_ARRAY_GRADIENT_H
 

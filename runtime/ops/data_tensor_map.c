@@ -1,5 +1,5 @@
-// Maps from tensors to tensors as values: a change makes a new map, which shares keys and values with the old one. Keys
-// stay in the order in which they came.
+// Maps from tensors to tensors as values: changing a map makes a new one, which shares keys and values with the old
+// one. Keys stay in the order in which they were inserted.
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static bool same(const struct tfc_tensor *a, const struct tfc_tensor *b) {
     if (!tfc_str_equal(tfc_tensor_get_string(a, i), tfc_tensor_get_string(b, i))) return false;
   return true;
 }
-// Where the key of input 1 is; -1: nowhere. TensorFlow's keys are numbers and strings, too.
+// Finds the key of input 1; -1: it is not in the map. As in TensorFlow, a key is a tensor of numbers or strings.
 static tfc_status find(struct tfc_kernel_ctx *ctx, const struct map *m, int64_t *out_at, uint64_t *out_hash) {
   const struct tfc_tensor *key = ctx->inputs[1];
   TFC_KERNEL_CHECK(tfc_dtype_is_plain(key->dtype) || key->dtype == TFC_STRING, "a key of %s",

@@ -120,7 +120,7 @@ static struct tfc_list_chunk *chunk_create(void) {
   return c;
 }
 
-// An empty table for `count` elements.
+// Makes a list whose table has room for `count` elements and is empty.
 static tfc_status list_new(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
                            struct tfc_list **out) {
   enum { MOST = 1 << 30 };
@@ -160,7 +160,7 @@ tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t i
   made->most = list->most;
   int64_t had = chunk_count(list->count), own = index >= 0 ? index / TFC_LIST_CHUNK : -1;
   for (int64_t i = 0; i < chunk_count(count); i++) {
-    // A chunk that is cut must not show what was behind the cut when the list grows again.
+    // A chunk that is cut is copied: when the list grows again, it must not show the elements that were cut off.
     bool cut = i == chunk_count(count) - 1 && count < list->count && count % TFC_LIST_CHUNK;
     if (i < had && i != own && !cut) {
       made->chunks[i] = list->chunks[i];
@@ -207,7 +207,7 @@ static tfc_status value_zeros(struct tfc_kernel_ctx *ctx, const struct tfc_tenso
 
 static tfc_status value_add(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *a, const struct tfc_tensor *b,
                             struct tfc_tensor *out) {
-  if (a->dtype == TFC_DTYPE_NONE || b->dtype == TFC_DTYPE_NONE) { // nothing plus something
+  if (a->dtype == TFC_DTYPE_NONE || b->dtype == TFC_DTYPE_NONE) { // an element that was never written adds nothing
     if (a->dtype != TFC_DTYPE_NONE) tfc_tensor_share(a, out);
     if (b->dtype != TFC_DTYPE_NONE) tfc_tensor_share(b, out);
     return NULL;
@@ -235,7 +235,8 @@ static tfc_status object_zeros(struct tfc_kernel_ctx *ctx, struct tfc_object *x,
     struct tfc_list *made = NULL;
     TFC_RETURN_IF_ERROR(tfc_list_create(list->dtype, &list->element_shape, list->count, &made));
     made->most = list->most;
-    for (int64_t i = 0; !s && i < list->count; i++) { // elements of one kind share their zeros
+    for (int64_t i = 0; !s && i < list->count; i++) {
+      // neighbouring elements of the same type and shape share their zeros
       const struct tfc_tensor *t = tfc_list_at(list, i), *before = i ? tfc_list_at(made, i - 1) : NULL;
       if (before && tfc_dtype_is_plain(t->dtype) && before->dtype == t->dtype &&
           tfc_shape_equal(&before->shape, &t->shape))
@@ -250,7 +251,7 @@ static tfc_status object_zeros(struct tfc_kernel_ctx *ctx, struct tfc_object *x,
     TFC_RETURN_IF_ERROR(tfc_optional_create(o->count, o->present, &made));
     for (uint32_t i = 0; !s && i < o->count; i++) s = value_zeros(ctx, &o->values[i], &made->values[i]);
     *out = &made->object;
-  } else if (x && x->type == &tfc_ragged_type) { // the same rows, zeros in them
+  } else if (x && x->type == &tfc_ragged_type) { // the same row splits, with zeros as values
     const struct tfc_ragged *r = (const struct tfc_ragged *)x;
     struct tfc_ragged *made = NULL;
     TFC_RETURN_IF_ERROR(tfc_ragged_create(r->count, &made));

@@ -1,5 +1,5 @@
-// Values that variants and handles hold: tensor lists, optionals and ragged tensors. All are values: once made they do
-// not change, so that any number of handles may share one.
+// Values that variants and handles hold: tensor lists, optionals and ragged tensors. Once made, they do not change, so
+// any number of handles may share one.
 #ifndef TFC_RUNTIME_OPS_DATA_VARIANT_H
 #define TFC_RUNTIME_OPS_DATA_VARIANT_H
 
@@ -14,19 +14,19 @@ TFC_MUST_USE tfc_status tfc_data_keep(struct tfc_kernel_ctx *ctx, const struct t
 // Zeros of a static shape. Strings are "".
 TFC_MUST_USE tfc_status tfc_data_zeros(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape,
                                        struct tfc_tensor *out);
-// Output `i` becomes `t`; takes its reference over.
+// Sets output `i` to `t` and takes over its reference.
 TFC_MUST_USE tfc_status tfc_data_output(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor *t);
-// A shape input of the list ops: a scalar -1 is an unknown rank, -1 an unknown dimension.
+// Reads a shape input of the list ops: a scalar -1 means an unknown rank, a -1 in a vector an unknown dimension.
 TFC_MUST_USE tfc_status tfc_data_shape(const struct tfc_tensor *t, struct tfc_shape *out);
 // Element [index] of the first dimension as a tensor of its own.
 TFC_MUST_USE tfc_status tfc_data_row(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, int64_t index,
                                      struct tfc_tensor *out);
-// Copies all of `from` behind element `at` of `to` (same type; strings too).
+// Copies all elements of `from` to `to`, from element `at` of it on. Both have the same type, which may be string.
 TFC_MUST_USE tfc_status tfc_data_copy(struct tfc_tensor *to, int64_t at, const struct tfc_tensor *from);
-// The output shape attribute of a shape function with `dims` in front of `s`.
+// `s` with the dimension `dim` in front.
 struct tfc_shape tfc_data_prepend(int64_t dim, const struct tfc_shape *s);
-// What TensorFlow infers for the handles of stacks and TensorArrays: [2], as their reference handles were. They are
-// scalars.
+// The shape that TensorFlow infers for the handles of stacks and TensorArrays: [2], the shape of the older reference
+// handles. In fact they are scalars.
 static inline struct tfc_shape tfc_data_handle_shape(void) {
   struct tfc_shape s = tfc_shape_unknown_of_rank(1);
   s.dims[0] = 2;
@@ -34,7 +34,7 @@ static inline struct tfc_shape tfc_data_handle_shape(void) {
 }
 
 // --- Lists -------------------------------------------------------------------------------------------------------
-// A persistent array: lists share chunks of elements, and a change copies one chunk and the table of chunks.
+// A list is a persistent array: lists share chunks of elements, and a change copies one chunk and the table of chunks.
 enum { TFC_LIST_CHUNK = 32 };
 struct tfc_list_chunk {
   _Atomic int32_t references;
@@ -44,13 +44,14 @@ struct tfc_list {
   struct tfc_object object;
   tfc_dtype dtype;
   struct tfc_shape element_shape;
-  int64_t count, most; // most: max_num_elements, -1 for any
+  int64_t count, most; // most: max_num_elements, -1 for any number
   struct tfc_list_chunk **chunks;
 };
 extern const struct tfc_object_type tfc_list_type;
 TFC_MUST_USE tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
                                         struct tfc_list **out);
-// A list like this one with `count` elements (more are unwritten); the chunk of element `index` may be written to.
+// Makes a list like this one with `count` elements; new ones are unwritten. The chunk of element `index` is copied and
+// may be written to.
 TFC_MUST_USE tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t index,
                                         struct tfc_list **out);
 static inline struct tfc_tensor *tfc_list_at(const struct tfc_list *list, int64_t i) {
@@ -60,7 +61,7 @@ static inline struct tfc_tensor *tfc_list_at(const struct tfc_list *list, int64_
 // --- Optionals ---------------------------------------------------------------------------------------------------
 struct tfc_optional {
   struct tfc_object object;
-  uint32_t count; // 0 and !present: none
+  uint32_t count; // an optional without a value has count 0
   bool present;
   struct tfc_tensor values[];
 };
@@ -70,14 +71,14 @@ TFC_MUST_USE tfc_status tfc_optional_create(uint32_t count, bool present, struct
 // --- Ragged tensors ----------------------------------------------------------------------------------------------
 struct tfc_ragged {
   struct tfc_object object;
-  uint32_t count;              // splits and values
-  struct tfc_tensor tensors[]; // [count]: the values last
+  uint32_t count;              // how many tensors: splits and values
+  struct tfc_tensor tensors[]; // [count]: the splits, then the values
 };
 extern const struct tfc_object_type tfc_ragged_type;
 TFC_MUST_USE tfc_status tfc_ragged_create(uint32_t count, struct tfc_ragged **out);
 
 // --- Arithmetic on variants: for ZerosLike and AddN --------------------------------------------------------------
-// Zeros like what each element of a variant tensor holds; the sum of two of one kind and shape.
+// Makes zeros like what each element of a variant tensor holds. tfc_variant_add adds two of the same kind and shape.
 TFC_MUST_USE tfc_status tfc_variant_zeros_like(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x,
                                                struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_variant_add(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *a,

@@ -1,4 +1,4 @@
-// Names decide first, so that a graph is understood also where an op has no row here.
+// An effect is found by the op's name first, so that graphs with ops that have no row here are understood too.
 #include "runtime/ops/effect.h"
 
 #include "runtime/base/sandbox.h"

@@ -4,7 +4,7 @@
 
 #include "runtime/graph/op_def.h"
 
-// Found by name, and by the row if the op has one (`def` may be NULL).
+// tfc_op_effect_of finds it by name and, if the op has one, by its row (`def` may be NULL).
 typedef enum tfc_op_effect {
   TFC_EFFECT_NONE,
   TFC_EFFECT_UPDATE,  // writes a variable or a queue
@@ -14,11 +14,12 @@ typedef enum tfc_op_effect {
 } tfc_op_effect;
 tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
 
-// Restarts the iterator in input 1.
+// Whether the op restarts the iterator in its input 1.
 bool tfc_op_begins_iterator(tfc_str op);
-bool tfc_op_is_placeholder(tfc_str op); // only a value that is fed
+bool tfc_op_is_placeholder(tfc_str op); // whether the op only gives a value that is fed
 bool tfc_op_is_outside(
-    tfc_str op); // a placeholder, with a default or without, or a read of a queue, iterator or reader
+    // whether the op is a placeholder, with a default or without, or reads a queue, an iterator or a reader
+    tfc_str op);
 bool tfc_op_closes_queue(tfc_str op);
 
 // NULL: the node may run in this process. INVALID_ARGUMENT: the graph is not trusted (runtime/base/sandbox.h), and the

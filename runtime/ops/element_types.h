@@ -101,7 +101,7 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_PUT_c64(v) ((float _Complex)(v))
 #define OPS_PUT_c128(v) ((double _Complex)(v))
 
-// A value as memory would give it back: TensorFlow's arithmetic in 16-bit floats rounds after every operation.
+// Rounds a value as storing it in memory would: TensorFlow's arithmetic in 16-bit floats rounds after every operation.
 #define OPS_ROUND_f32(v) (v)
 #define OPS_ROUND_f64(v) (v)
 #define OPS_ROUND_f16(v) tfc_half_to_float(tfc_float_to_half(v))
@@ -119,7 +119,7 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_FLOATS_COMPLEX(X, ...) OPS_FLOATS(X, __VA_ARGS__) OPS_COMPLEX(X, __VA_ARGS__)
 #define OPS_ALL(X, ...) OPS_NUMBERS(X, __VA_ARGS__) X(b8, __VA_ARGS__)
 #define OPS_BIT(t, ...) | TFC_TYPE_BIT(OPS_DT_##t)
-#define OPS_BITS(LIST) (0u LIST(OPS_BIT, ~)) // the row's `types` of a list
+#define OPS_BITS(LIST) (0u LIST(OPS_BIT, ~)) // a row's `types` from a list
 // clang-format on
 
 // The form of a switch. Types are checked against the row's `types` before a kernel runs: another one here is a
@@ -138,7 +138,7 @@ static inline void ops_bad_dtype(tfc_dtype dtype) {
   } break;
 #define OPS_SWITCH(LIST, dtype, ...)                                                                                   \
   switch ((int)(dtype)) { LIST(OPS_CASE, __VA_ARGS__) default : ops_bad_dtype(dtype); }
-// Types of indices: I is int32_t or int64_t. May surround an OPS_SWITCH.
+// A switch over the types of indices: I is int32_t or int64_t. It may surround an OPS_SWITCH.
 #define OPS_INDEX_CASE(t, ...)                                                                                         \
   case OPS_DT_##t: {                                                                                                   \
     typedef ops_##t I;                                                                                                 \
@@ -175,24 +175,26 @@ OPS_ALL(OPS_MOVE, ~)
            : f##_b8, ops_c64                                                                                           \
            : f##_c64, ops_c128                                                                                         \
            : f##_c128)
-// The value of an element of type S, as a C; and back: integers are cut to the stored type, as C's conversions do.
+// OPS_GET reads an element of type S as a C; OPS_PUT writes one: integers are cut to the stored type, as C's
+// conversions do.
 #define OPS_GET(place) OPS_BY_TYPE((place), ops_get)(place)
 #define OPS_PUT(place, value) ((place) = OPS_BY_TYPE((place), ops_put)((C)(value)))
 
-// Loops whose iterations touch only their own index: outputs may be an input's memory.
+// For loops whose iterations touch only their own index: their outputs may be the memory of an input.
 #if defined(__clang__)
 #define OPS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define OPS_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// Compiled for several generations of x86-64; every version gives the same bits (no contraction, no reordering).
+// A function marked with it is compiled for several generations of x86-64; every version gives the same bits (no
+// contraction, no reordering).
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TFC_SANITIZED) && defined(__OPTIMIZE__)
 #define OPS_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define OPS_CLONES
 #endif
-// Which types are worth it.
+// The element types for which several versions are worth their size.
 #define OPS_CLONES_f32 OPS_CLONES
 #define OPS_CLONES_f64 OPS_CLONES
 #define OPS_CLONES_f16 OPS_CLONES

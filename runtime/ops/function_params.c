@@ -1,7 +1,7 @@
 // Parameters and results of function bodies.
 #include "runtime/ops/kernel.h"
 
-// The value of a parameter is fed by whoever calls the function: all that can be said is in _output_shapes.
+// The function's caller feeds the value of a parameter; here, only _output_shapes says anything about its shape.
 static tfc_status arg_shape(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "_output_shapes");
   if (a && a->kind == TFC_ATTR_LIST_SHAPE && a->count == 1) ctx->outputs[0] = a->shapes[0];

@@ -1,5 +1,5 @@
-// Ops that call functions of the graph's library. They are lowered to control flow before running if placement has to
-// see inside; the others run through env->call.
+// Operations that call functions of the graph's library. If placement has to see the function's nodes, they are lowered
+// to control flow before the graph runs; otherwise they run through env->call.
 #include <stdlib.h>
 
 #include "runtime/ops/element_types.h"
@@ -18,7 +18,8 @@ static tfc_status shape_call(struct tfc_shape_ctx *ctx) {
   outputs_from_attr(ctx, &found);
   return NULL;
 }
-// A loop's outputs are its inputs' kind; without the attribute their shapes do not change either.
+// What the handles among a loop's inputs refer to does not change; without the attribute, the shapes do not change
+// either.
 static tfc_status shape_while(struct tfc_shape_ctx *ctx) {
   bool found;
   outputs_from_attr(ctx, &found);
@@ -37,8 +38,7 @@ static tfc_status shape_symbolic_gradient(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
-// The truth value of a tensor in TensorFlow: a scalar's by its value (a string's by its length), any other's by having
-// elements.
+// As in TensorFlow, a scalar is true by its value (a string by its length), any other tensor if it has elements.
 static tfc_status truth(const struct tfc_tensor *t, bool *out) {
   if (t->shape.rank != 0)
     *out = tfc_tensor_elements(t) > 0;
@@ -60,8 +60,8 @@ static tfc_status attr_func(struct tfc_kernel_ctx *ctx, const char *name, const 
   return NULL;
 }
 
-// An input for a function: its reference is passed on if the executor does not need it any more, so that it is freed
-// after its last reader in the function.
+// Prepares an input for a function: the reference itself is passed on if the executor does not need it any more, so
+// that it is freed after its last reader in the function.
 static void pass_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor *out) {
   struct tfc_tensor *in = (struct tfc_tensor *)(uintptr_t)ctx->inputs[i];
   bool whose = i < 32 ? ctx->reusable >> i & 1 : ctx->reusable == UINT32_MAX;
@@ -73,7 +73,7 @@ static void pass_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor
   in->buffer = NULL;
 }
 
-// Calls with inputs [first, input_count) and makes the results the outputs.
+// Calls the function with the inputs [first, input_count); its results become the outputs.
 static tfc_status call(struct tfc_kernel_ctx *ctx, const struct tfc_func_attr *func, uint32_t first) {
   tfc_status s = NULL;
   uint32_t n = ctx->input_count - first;
@@ -102,7 +102,7 @@ static tfc_status partitioned_call(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(attr_func(ctx, "f", &f));
   return call(ctx, f, 0);
 }
-static tfc_status remote_call(struct tfc_kernel_ctx *ctx) { // input 0 names the device; placement decides that here
+static tfc_status remote_call(struct tfc_kernel_ctx *ctx) { // input 0 names the device, but the placement decides that
   const struct tfc_func_attr *f = NULL;
   TFC_RETURN_IF_ERROR(attr_func(ctx, "f", &f));
   return call(ctx, f, 1);
@@ -135,7 +135,8 @@ static tfc_status while_(struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < n; i++) pass_input(ctx, i, &now[i]);
   for (;;) {
     if (ctx->env->cancelled && ctx->env->cancelled(ctx->env)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
-    for (uint32_t i = 0; i < n; i++) tfc_tensor_share(&now[i], &next[i]); // the condition takes nothing over
+    // shared, because the body still needs them after the condition
+    for (uint32_t i = 0; i < n; i++) tfc_tensor_share(&now[i], &next[i]);
     s = ctx->env->call(ctx->env, condition, next, n, &go, 1);
     for (uint32_t i = 0; i < n; i++) tfc_tensor_release(&next[i]);
     if (s) goto out;
@@ -158,8 +159,8 @@ out:
   return s;
 }
 
-// The index of the device type that runs this, among the named ones (for a Case with kernels for several types); the
-// number of names if it is none of them. Kernels of functions run on the host.
+// Output 0 becomes the index of this device's type among the named types (for a Case with kernels for several types),
+// or the number of names if it is none of them. Kernels of functions run on the host.
 static tfc_status device_index(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *names = tfc_node_attr(ctx->graph, ctx->node, "device_names");
   struct tfc_tensor *y = NULL;

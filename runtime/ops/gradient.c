@@ -140,8 +140,8 @@ struct tfc_output grad_range(const struct tfc_grad_ctx *g, struct tfc_output x, 
   return tfc_add(g->builder, "StridedSlice", "", in, 4, &attr, 1);
 }
 
-// Axes of the broadcast result over which the gradients of x and y are summed; false when that depends on sizes that
-// are not known.
+// Finds the axes of the broadcast result over which the gradients of x and y are summed. Returns false if they depend
+// on sizes that are not known.
 static bool broadcast_axes(const struct tfc_shape *x, const struct tfc_shape *y, int64_t axes[2][TFC_MAX_RANK],
                            uint32_t count[2]) {
   if (!x || !y || x->rank < 0 || y->rank < 0) return false;

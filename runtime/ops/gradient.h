@@ -1,5 +1,5 @@
-// What the gradient functions of the op families share. Nodes are added to ctx->builder, which also keeps the first
-// failure; so a gradient function need not check each call and may return NULL (the caller asks tfc_builder_status).
+// What the gradient functions of the op families share. They add nodes to ctx->builder, which also keeps the first
+// failure; so a gradient function need not check each call and may return NULL (its caller checks tfc_builder_status).
 //
 // As in TensorFlow, trainable outputs (floating, complex, resource, variant) without a gradient get zeros before the
 // gradient function is called, as soon as one output has a gradient: grad_outputs[i] is TFC_NO_OUTPUT for integer
@@ -31,7 +31,7 @@ static inline uint32_t grad_in_count(const struct tfc_grad_ctx *ctx) {
 static inline tfc_dtype grad_in_type(const struct tfc_grad_ctx *ctx, uint32_t i) { // base type
   return tfc_dtype_base(tfc_builder_dtype(ctx->builder, grad_in(ctx, i)));
 }
-// Attributes of the forward node; the finders give `otherwise` where it has none and its definition no default.
+// Read attributes of the forward node; they return `otherwise` if neither the node nor its definition gives a value.
 const struct tfc_attr *grad_attr(const struct tfc_grad_ctx *ctx, const char *name);
 int64_t grad_attr_int(const struct tfc_grad_ctx *ctx, const char *name, int64_t otherwise);
 bool grad_attr_bool(const struct tfc_grad_ctx *ctx, const char *name, bool otherwise);
@@ -55,14 +55,14 @@ static inline bool tfc_dtype_is_trainable(tfc_dtype t) {
   return tfc_dtype_is_floating(t) || tfc_dtype_is_complex(t) || t == TFC_RESOURCE || t == TFC_VARIANT;
 }
 
-// A node with the same-named attributes copied from the forward node: names is "strides padding data_format".
+// Adds a node with attributes copied from the forward node; `copied` names them: "strides padding data_format".
 struct tfc_output grad_node(const struct tfc_grad_ctx *c, const char *op, const struct tfc_output *inputs,
                             uint32_t count, const char *copied);
 #define TFC_OUTPUTS(...)                                                                                               \
   ((struct tfc_output[]){__VA_ARGS__}),                                                                                \
       (uint32_t)(sizeof((struct tfc_output[]){__VA_ARGS__}) / sizeof(struct tfc_output))
 tfc_status grad_status(const struct tfc_grad_ctx *c); // NULL, or a copy of the builder's failure
-// Nothing arrives there: no edge, or zeros that the gradient builder put in.
+// Whether no gradient arrives: there is no edge, or only zeros that the gradient builder put in.
 bool grad_is_zero(const struct tfc_grad_ctx *c, struct tfc_output g);
 
 static inline struct tfc_output grad_op1(const struct tfc_grad_ctx *g, const char *op, struct tfc_output x) {
@@ -96,11 +96,11 @@ struct tfc_output grad_concat(const struct tfc_grad_ctx *g, const struct tfc_out
                               struct tfc_output axis);
 struct tfc_output grad_pack(const struct tfc_grad_ctx *g, const struct tfc_output *parts, uint32_t count, int axis);
 struct tfc_output grad_cast(const struct tfc_grad_ctx *g, struct tfc_output x, tfc_dtype type);
-// x[from] of a vector (a scalar), and x[from:to]; `to` INT64_MAX is the end.
+// grad_item is x[index] of a vector, as a scalar; grad_range is x[from:to], where `to` INT64_MAX means the end.
 struct tfc_output grad_item(const struct tfc_grad_ctx *g, struct tfc_output x, int64_t index);
 struct tfc_output grad_range(const struct tfc_grad_ctx *g, struct tfc_output x, int64_t from, int64_t to);
-// The gradients of two broadcast operands from those of the broadcast result: summed over what was repeated.
-// Either may be TFC_NO_OUTPUT. Shapes are those of x and y as inferred.
+// Computes the gradients of two broadcast operands from those of the result, by summing over what was repeated. Either
+// may be TFC_NO_OUTPUT. x_shape and y_shape are the inferred shapes.
 void grad_unbroadcast(const struct tfc_grad_ctx *g, struct tfc_output x, const struct tfc_shape *x_shape,
                       struct tfc_output y, const struct tfc_shape *y_shape, struct tfc_output *gx,
                       struct tfc_output *gy);
