@@ -106,10 +106,10 @@ void grad_unbroadcast(const struct tfc_grad_ctx *g, struct tfc_output x, const s
                       struct tfc_output *gy);
 // The attribute of the forward node under the same name, for a node of the gradient; absent: kind NONE.
 struct tfc_attr grad_copied_attr(const struct tfc_grad_ctx *g, const char *name);
-tfc_status ops_grad_identity(struct tfc_grad_ctx *g); // gradient i to input i, as it is
-tfc_status ops_grad_none(struct tfc_grad_ctx *g);     // zero everywhere (no gradient)
+tfc_status ops_grad_identity(struct tfc_grad_ctx *g); // passes gradient i to input i unchanged
+tfc_status ops_grad_none(struct tfc_grad_ctx *g);     // no input has a gradient
 
-// Formulas read better so: G is the gradient that arrived, X and Y the first input and output.
+// Names that make formulas shorter: G is the incoming gradient, X the first input and Y the first output.
 #define OPS_GRADIENT(name) static tfc_status gradient_##name(struct tfc_grad_ctx *g)
 #define G (g->grad_outputs[0])
 #define X (grad_in(g, 0))

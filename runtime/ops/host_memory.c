@@ -9,14 +9,15 @@ enum { I32 = TFC_TYPE_BIT(TFC_INT32), I64 = TFC_TYPE_BIT(TFC_INT64), TRUTH = TFC
 #define HELD TFC_HOST_HELD
 #define NO_KERNEL TFC_HOST_NO_KERNEL
 
-// From the kernels that TensorFlow 2.15.1 registers for GPUs (listed by tensorflow.python.framework.kernels): the ops
-// that have all operands in host memory if the attribute has one of the types, but not for every type. Also ops with
-// GPU kernels but none for int32: TensorFlow puts these on the CPU (soft placement), with the variables and
-// TensorArrays that they refer to. (For other types than int32, tfc has GPU kernels of its own.) Not listed are ops
-// that pass values on in place (Switch, Merge, Enter and the like) and lists (variants are on the host).
+// The ops of this table are taken from the kernels that TensorFlow 2.15.1 registers for GPUs (listed by
+// tensorflow.python.framework.kernels): ops that have all operands in host memory if the attribute has one of the
+// types, but not for every type. Also listed are ops with GPU kernels but none for int32: TensorFlow puts these on the
+// CPU (soft placement), with the variables and TensorArrays that they refer to. (For other types than int32, tfc has
+// GPU kernels of its own.) Not listed are ops that pass values on in place (Switch, Merge, Enter and the like) and
+// lists (variants are on the host).
 //
 // Exception: TensorFlow has the inputs of OnesLike and ZerosLike in device memory, and copies a host tensor to the
-// device although its elements are not read. tfc does not.
+// device although its elements are not read. tfc does not copy it.
 static const struct tfc_host_op table[] = {
     {"Abs", "T", I32, HELD},
     {"Add", "T", I32, HELD},
@@ -237,7 +238,7 @@ static const struct tfc_host_op *row_of(const struct tfc_op_def *def) {
   return bsearch(def->name, table, sizeof table / sizeof *table, sizeof *table, by_name);
 }
 
-// As the node says, or as the op does for nodes that leave it out.
+// The type that the node's attribute has, or the op's default if the node leaves it out.
 static tfc_dtype type_of(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_op_def *def,
                          const char *attr) {
   tfc_dtype type = tfc_node_attr_type(g, n, attr, TFC_DTYPE_NONE);
@@ -249,7 +250,7 @@ static tfc_dtype type_of(const struct tfc_graph *g, const struct tfc_node *n, co
   return tfc_dtype_base(type);
 }
 
-// Is every operand in host memory?
+// Whether every operand is in host memory.
 static bool is_all(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_host_memory *m) {
   bool all = true;
   for (uint32_t k = 0; k < n->input_count && all; k++)

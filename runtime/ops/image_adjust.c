@@ -1,4 +1,4 @@
-// Contrast, hue and saturation of images [..., height, width, channels] in float32.
+// AdjustContrast, AdjustHue and AdjustSaturation for images [..., height, width, channels] in float32.
 #include <math.h>
 
 #include "runtime/ops/row.h"
@@ -6,7 +6,7 @@
 struct adjust {
   const float *x;
   float *y;
-  int64_t pixels, channels; // of one image, for contrast
+  int64_t pixels, channels; // of one image; used for contrast
   float by;
 };
 
@@ -28,7 +28,7 @@ static tfc_status start(struct tfc_kernel_ctx *ctx, const char *what, bool color
   return NULL;
 }
 
-// y = (x - mean) * factor + mean, the mean over an image's pixels of each channel
+// y = (x - mean) * factor + mean, where mean is each channel's mean over the image's pixels
 static void contrast_images(void *arg, int64_t begin, int64_t end) {
   const struct adjust *a = arg;
   for (int64_t i = begin; i < end; i++) {
@@ -50,8 +50,9 @@ static tfc_status adjust_contrast(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// The hue is one of six sectors and a place in it: which channel is the greatest, the least, and how far the other is
-// from the least. Turning it leaves the greatest and the least as they are.
+// A hue is one of six sectors and a position in it. The sector says which channel is the largest and which the
+// smallest, the position how far the third one is from the smallest. Turning the hue keeps the largest and the smallest
+// value.
 static void turn_hues(void *arg, int64_t begin, int64_t end) {
   static const uint8_t most[6] = {0, 1, 1, 2, 2, 0}, middle[6] = {1, 0, 2, 1, 0, 2}, least[6] = {2, 2, 0, 0, 1, 1};
   const struct adjust *a = arg;
@@ -83,7 +84,7 @@ static tfc_status adjust_hue(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// As C++'s std::max and std::min: the first where one is not a number.
+// Like C++'s std::max and std::min, these give the first operand if one is NaN.
 #define GREATER(a, b) ((a) < (b) ? (b) : (a))
 #define LESSER(a, b) ((b) < (a) ? (b) : (a))
 static void saturate(void *arg, int64_t begin, int64_t end) {

@@ -1,5 +1,5 @@
-// BMP as TensorFlow reads it: uncompressed, of 8 (grey), 24 or 32 bits a pixel. GIF (version 89a): pictures of palette
-// indices packed by LZW (Welch 1984).
+// Readers of BMP files, uncompressed with 8 (grey), 24 or 32 bits per pixel, as TensorFlow reads them, and of GIF files
+// (version 89a), whose pictures are palette indices compressed by LZW (Welch 1984).
 #include "runtime/ops/image_bitmap.h"
 
 #include <stdlib.h>
@@ -25,15 +25,16 @@ tfc_status tfc_bmp_read(tfc_str file, int channels, struct tfc_tensor *out) {
   if (channels != 0 && channels != 3 && channels != 4)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "`channels` must be 0, 3 or 4 for BMP, but got %d", channels);
   if (width <= 0 || height <= 0 || width > MOST_PIXELS / height) return damaged("BMP", "its size");
-  const int64_t row = (width * own + 3) / 4 * 4; // rows fill whole words
+  const int64_t row = (width * own + 3) / 4 * 4; // rows are padded to multiples of 4 bytes
   if (begin > (int64_t)file.size || row * (height - 1) + width * own > (int64_t)file.size - begin)
     return damaged("BMP", "Incomplete bmp content");
   const int64_t made = channels ? channels : own;
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(height, width, made), out));
   uint8_t *to = out->data;
   for (int64_t y = 0; y < height; y++) {
-    const uint8_t *from = p + begin + (tall < 0 ? y : height - 1 - y) * row; // rows from the bottom, unless negative
-    for (int64_t x = 0; x < width; x++, from += own, to += made) {           // blue comes first
+    // the lowest row is first, unless the height is negative
+    const uint8_t *from = p + begin + (tall < 0 ? y : height - 1 - y) * row;
+    for (int64_t x = 0; x < width; x++, from += own, to += made) { // the order of colours is blue, green, red
       to[0] = own == 1 ? from[0] : from[2];
       if (made >= 3) to[1] = own == 1 ? from[0] : from[1], to[2] = from[0];
       if (made == 4) to[3] = own == 4 ? from[3] : 255;
@@ -52,7 +53,7 @@ static const uint8_t *take(struct reader *r, size_t n) {
   r->at += n;
   return p;
 }
-// Blocks of up to 255 bytes, the last of them empty. Their bytes go to `out` where it is there.
+// Reads blocks of up to 255 bytes, until an empty one, and copies their bytes to `out` unless that is NULL.
 static bool take_blocks(struct reader *r, uint8_t *out, size_t *size) {
   size_t total = 0;
   for (;;) {
@@ -67,7 +68,8 @@ static bool take_blocks(struct reader *r, uint8_t *out, size_t *size) {
 }
 
 enum { CODES = 4096 };
-// Indices of `count` pixels. Every code stands for a string: that of an earlier code and one byte more.
+// Unpacks the palette indices of `count` pixels. Each code stands for a string: that of an earlier code and one byte
+// more.
 static bool unpack(const uint8_t *in, size_t size, int bits, uint8_t *out, size_t count) {
   uint16_t prefix[CODES];
   uint8_t last[CODES], stack[CODES];
@@ -88,7 +90,8 @@ static bool unpack(const uint8_t *in, size_t size, int bits, uint8_t *out, size_
     if (code == stop) return false;
     if (code > next || (code == next && previous < 0) || (previous < 0 && code >= clear)) return false;
     int at = code;
-    if (code == next) stack[depth++] = first, at = previous; // the string before, and its own first byte
+    // the code being defined now: the previous string and its own first byte
+    if (code == next) stack[depth++] = first, at = previous;
     for (; at > stop; at = prefix[at]) stack[depth++] = last[at];
     first = stack[depth++] = (uint8_t)at;
     if (previous >= 0 && next < CODES) {
@@ -105,7 +108,7 @@ struct gif {
   struct reader r;
   int64_t width, height, frames;
   const uint8_t *palette;
-  int colors, clear; // clear: the index that shows what is behind, or -1
+  int colors, clear; // clear: the index that leaves the pixel as it was, or -1
 };
 static bool open_gif(tfc_str file, struct gif *g) {
   *g = (struct gif){.r = {(const uint8_t *)file.data, (const uint8_t *)file.data + file.size}, .clear = -1};
@@ -118,7 +121,7 @@ static bool open_gif(tfc_str file, struct gif *g) {
   }
   return g->width > 0 && g->height > 0 && (!(p[10] & 0x80) || g->palette);
 }
-// Goes on to the next picture; its descriptor, or NULL at the end. *ok false: the file is damaged.
+// Finds the next picture. Returns its descriptor, or NULL at the end. *ok false: the file is damaged.
 static const uint8_t *next_picture(struct gif *g, bool *ok) {
   size_t size;
   for (;;) {
@@ -137,7 +140,7 @@ static const uint8_t *next_picture(struct gif *g, bool *ok) {
     if (!*ok) return NULL;
   }
 }
-// One picture over what is there. `to` NULL: passed over.
+// Draws one picture over the content of `to`; if that is NULL, skips the picture.
 static bool draw(struct gif *g, const uint8_t *place, uint8_t *to) {
   const int64_t left = number(place, 2), top = number(place + 2, 2), width = number(place + 4, 2),
                 height = number(place + 6, 2);
@@ -155,7 +158,7 @@ static bool draw(struct gif *g, const uint8_t *place, uint8_t *to) {
             unpack(packed, size, *bits, pixels, (size_t)(width * height));
   for (int64_t i = 0; ok && i < height; i++) {
     int64_t y = i;
-    if (place[8] & 0x40) { // interlaced: every eighth row, those between, every second, the others
+    if (place[8] & 0x40) { // interlaced: rows 0, 8, … come first, then 4, 12, …, then 2, 6, …, then the odd ones
       const int64_t a = (height + 7) / 8, b = a + (height + 3) / 8, c = b + (height + 1) / 4;
       y = i < a ? 8 * i : i < b ? 8 * (i - a) + 4 : i < c ? 4 * (i - b) + 2 : 2 * (i - c) + 1;
     }
@@ -166,7 +169,7 @@ static bool draw(struct gif *g, const uint8_t *place, uint8_t *to) {
     }
   }
   free(packed), free(pixels);
-  g->clear = -1; // said for one picture
+  g->clear = -1; // it is set for one picture only
   return ok;
 }
 tfc_status tfc_gif_read(tfc_str file, bool first_only, struct tfc_tensor *out) {

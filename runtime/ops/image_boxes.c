@@ -1,4 +1,5 @@
-// DrawBoundingBoxes: frames of one pixel around boxes [y_min, x_min, y_max, x_max], given as parts of the image.
+// DrawBoundingBoxes: draws frames, one pixel wide, around boxes [y_min, x_min, y_max, x_max], which are given as
+// fractions of the image's size.
 #include <math.h>
 
 #include "runtime/ops/array_copy.h"
@@ -22,9 +23,10 @@ static void dot(const struct canvas *c, int64_t b, int64_t row, int64_t column, 
       ((float *)c->image->data)[at + d] = colour[d];
   }
 }
-static int64_t pixel(float part, int64_t size) { // towards zero; what is far outside stays outside
+static int64_t pixel(float part, int64_t size) { // rounds towards zero; a position far outside stays outside
   float at = part * (float)(size - 1);
-  if (!(fabsf(at) < 9.2e18f)) return INT64_MIN; // what converting gives where TensorFlow does it
+  // TensorFlow converts such a float to an integer, which gives this number
+  if (!(fabsf(at) < 9.2e18f)) return INT64_MIN;
   return at >= (float)size ? size : at <= -1 ? -1 : (int64_t)at;
 }
 static void frame(const struct canvas *c, int64_t b, const float *box, const float *colour) {

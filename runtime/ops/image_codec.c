@@ -10,7 +10,7 @@
 #endif
 #ifdef TFC_HAVE_JPEG
 #include <jpeglib.h>
-// jerror.h wants jpeglib.h before it
+// jpeglib.h must be included before jerror.h
 #include <jerror.h>
 #endif
 
@@ -29,8 +29,8 @@ struct png {
   png_infop info;
   jmp_buf fail;
   char message[160];
-  tfc_str left;          // of a file that is read
-  struct tfc_text *text; // that is written
+  tfc_str left;          // the rest of the file that is being read
+  struct tfc_text *text; // the file that is being written
   png_bytep *rows;
 };
 static void png_fails(png_structp p, png_const_charp message) {
@@ -89,7 +89,7 @@ tfc_status tfc_png_write(const void *pixels, int64_t height, int64_t width, int 
   return s;
 }
 
-// What TensorFlow asks of libpng for this many channels; returns how many there will be.
+// Asks libpng for this many channels, with TensorFlow's settings. Returns how many channels there will be.
 static int choose_png(struct png *io, int channels, bool wide) {
   int color = png_get_color_type(io->png, io->info), depth = png_get_bit_depth(io->png, io->info);
   bool transparent = png_get_valid(io->png, io->info, PNG_INFO_tRNS) != 0, alpha = color & PNG_COLOR_MASK_ALPHA;
@@ -128,7 +128,7 @@ static void read_png(struct png *io, int channels, tfc_dtype dtype, struct tfc_t
   *out_status = tfc_tensor_create(dtype, &TFC_SHAPE(height, width, channels), out);
   io->rows = *out_status ? NULL : malloc(height * sizeof *io->rows);
   if (!io->rows) return;
-  size_t size = row * (wide ? 2 : 1); // narrow rows of a wide tensor lie in their second halves
+  size_t size = row * (wide ? 2 : 1); // rows of 8 bits are read into the second half of a 16-bit row's memory
   for (png_uint_32 y = 0; y < height; y++) io->rows[y] = (png_bytep)out->data + y * size + (size - stride);
   png_read_image(io->png, io->rows);
   png_read_end(io->png, io->info);
@@ -174,14 +174,14 @@ tfc_status tfc_png_read(tfc_str file, int channels, tfc_dtype dtype, struct tfc_
 // --- JPEG ----------------------------------------------------------------------------------------------------------
 #ifdef TFC_HAVE_JPEG
 struct jpeg {
-  struct jpeg_error_mgr errors; // first: libjpeg hands it back
+  struct jpeg_error_mgr errors; // must be first: libjpeg passes a pointer to it back
   jmp_buf fail;
   char message[JMSG_LENGTH_MAX];
   bool ended_early;
-  unsigned char *bytes; // of a file that is written
+  unsigned char *bytes; // the file that is being written
   unsigned long size;
   struct tfc_tensor made;
-  uint8_t *line; // of four colours
+  uint8_t *line; // a row before it is converted from four colours or cut
 };
 static void jpeg_fails(j_common_ptr c) {
   struct jpeg *io = (struct jpeg *)c->err;
@@ -259,7 +259,7 @@ static void open_jpeg(struct jpeg_decompress_struct *c, tfc_str file) {
   jpeg_mem_src(c, (const unsigned char *)file.data, file.size);
   jpeg_read_header(c, TRUE);
 }
-// Four colours (inverted where Adobe says so) as three.
+// Converts four colours (CMYK; inverted if Adobe's marker says so) to three.
 static void from_cmyk(const uint8_t *in, uint8_t *out, size_t width, bool inverted) {
   for (size_t x = 0; x < width; x++)
     for (int k = 0; k < 3; k++) {
@@ -267,8 +267,8 @@ static void from_cmyk(const uint8_t *in, uint8_t *out, size_t width, bool invert
       out[3 * x + (size_t)k] = (uint8_t)(inverted ? black * c / 255 : (255 - black) * (255 - c) / 255);
     }
 }
-// A part of the image. Where the library can leave the columns beside it out it does, as TensorFlow's does: colours at
-// the edges are then smoothed within the part.
+// Reads a part of the image. If the library can skip the columns on both sides, it does, as in TensorFlow: colours at
+// the edges are then smoothed only within the part.
 static tfc_status read_window(struct jpeg_decompress_struct *c, struct jpeg *io, const struct tfc_jpeg_choice *choice,
                               bool four, int channels) {
   const int32_t *w = choice->window;

@@ -1,4 +1,4 @@
-// Colours: RGBToHSV and HSVToRGB on the last dimension of three.
+// RGBToHSV and HSVToRGB, which convert colours in the last dimension, of size 3.
 #include <math.h>
 #include <tgmath.h>
 
@@ -6,7 +6,7 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
 
-// The second where one is NaN.
+// These give the second operand if one is NaN.
 #define GREATER(a, b) ((a) > (b) ? (a) : (b))
 #define LESSER(a, b) ((a) < (b) ? (a) : (b))
 #define COLORS(t, ...)                                                                                                 \
@@ -74,8 +74,8 @@ static tfc_status shape_colors(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Gradient --------------------------------------------------------------------------------------------------------
-// Piecewise: which channel is the largest and which the smallest decides the derivative. Ties go to red, then green.
-// `a`, `b`, `c` below are channels; n(x) is 1/x, 0 where x is 0.
+// The gradient of RGBToHSV is piecewise: the derivative depends on which channel is the largest and which the smallest.
+// Of equal channels red counts first, then green. `a`, `b`, `c` below are channels; n(x) is 1/x, and 0 if x is 0.
 struct colors {
   struct tfc_grad_ctx *g;
   struct tfc_output channel[3], largest[3], smallest[3], positive[3];
@@ -98,7 +98,7 @@ static struct tfc_output when(struct colors *c, const char *op1, struct tfc_outp
 static struct tfc_output scaled(struct colors *c, struct tfc_output x, double factor) {
   return g_mul(c->g, grad_const(c->g, x, factor), x);
 }
-// 60 positive[k] mask (x) slope
+// The term 60 positive[k] mask rest, with the sign of `sign`.
 static struct tfc_output hue_term(struct colors *c, int k, struct tfc_output mask, struct tfc_output rest,
                                   double sign) {
   struct tfc_output t = g_mul(c->g, c->positive[k], mask);
@@ -120,7 +120,8 @@ OPS_GRADIENT(RGBToHSV) {
     c.positive[k] = grad_cast(g, grad_op2(g, "Greater", c.channel[k], grad_const(g, r, 0)), grad_type(g, r));
     slope[2][k] = c.largest[k];
   }
-  // Saturation is 1 - least / most: slopes least / most² for the largest and -1 / most for the smallest.
+  // The saturation is 1 - least / most. Its slope is least / most² for the largest channel and -1 / most for the
+  // smallest.
   for (int k = 0; k < 3; k++) {
     int p = k == 0 ? 1 : 0, q = k == 2 ? 1 : 2;
     struct tfc_output least = g_add(g, g_mul(g, c.smallest[p], c.channel[p]), g_mul(g, c.smallest[q], c.channel[q]));
@@ -129,7 +130,8 @@ OPS_GRADIENT(RGBToHSV) {
     struct tfc_output second = g_mul(g, scaled(&c, c.smallest[k], -1), n(&c, most));
     slope[1][k] = g_mul(g, c.positive[k], g_add(g, first, second));
   }
-  // Hue: by the largest channel (its own range's square), and for the others by whether they are the smallest.
+  // The slope of the hue depends on which channel is the largest (there the range is squared) and, for the other
+  // channels, on whether they are the smallest.
   struct tfc_output range2 = g_mul(g, n(&c, square(&c, saturation)), n(&c, square(&c, value)));
   struct tfc_output d_gb = g_sub(g, gr, b), d_bg = g_sub(g, b, gr), d_br = g_sub(g, b, r), d_rb = g_sub(g, r, b);
   struct tfc_output d_rg = g_sub(g, r, gr), d_gr = g_sub(g, gr, r);

@@ -1,4 +1,4 @@
-// Parts of images: CropAndResize with its gradients, ExtractImagePatches.
+// Operations that take parts of images: CropAndResize with its gradients, ExtractImagePatches.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "runtime/ops/row.h"
 
 // --- CropAndResize ---------------------------------------------------------------------------------------------------
-// boxes [n, 4] are (y1, x1, y2, x2) as parts of the image's height and width less one.
+// boxes [n, 4] are (y1, x1, y2, x2), as fractions of the image's height - 1 and width - 1.
 struct crop_state {
   bool nearest;
   float extrapolation;
@@ -38,7 +38,8 @@ static tfc_status check_boxes(const struct crop *c, const struct tfc_tensor *box
                              (long long)tfc_tensor_int(which, i), (long long)i);
   return NULL;
 }
-// Position of crop pixel i between `from` and `to` of a dimension of `size`; false outside of the image.
+// Computes the position of crop pixel i between `from` and `to` in a dimension of `size` pixels. Returns false if it is
+// outside of the image.
 static bool crop_at(float from, float to, int64_t size, int64_t pixels, int64_t i, float *at) {
   float last = (float)(size - 1);
   float step = pixels > 1 ? (to - from) * last / (float)(pixels - 1) : 0;
@@ -115,7 +116,7 @@ static tfc_status shape_crop(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-static tfc_status crop_grad_image(struct tfc_kernel_ctx *ctx) { // grads, boxes, box_ind, image_size
+static tfc_status crop_grad_image(struct tfc_kernel_ctx *ctx) { // inputs: grads, boxes, box_ind, image_size
   const struct tfc_tensor *grads = ctx->inputs[0], *boxes = ctx->inputs[1], *which = ctx->inputs[2];
   const struct crop_state *state = ctx->state;
   tfc_dtype type = tfc_dtype_base(ctx->graph->output_dtypes[ctx->node->output_begin]);
@@ -167,7 +168,7 @@ static tfc_status shape_crop_grad_image(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-static tfc_status crop_grad_boxes(struct tfc_kernel_ctx *ctx) { // grads, image, boxes, box_ind
+static tfc_status crop_grad_boxes(struct tfc_kernel_ctx *ctx) { // inputs: grads, image, boxes, box_ind
   const struct tfc_tensor *grads = ctx->inputs[0], *image = ctx->inputs[1], *boxes = ctx->inputs[2],
                           *which = ctx->inputs[3];
   struct tfc_tensor *y = NULL;
@@ -267,7 +268,7 @@ static tfc_status prepare_patches(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct patch_state, state);
   return read_patches(ctx->graph, ctx->node, state);
 }
-// Positions of the window along a dimension, and how far the first begins before the image.
+// Computes how many positions the window has along a dimension and how far the first one begins before the image.
 static tfc_status patch_positions(const struct patch_state *p, int d, int64_t size, int64_t *count, int64_t *before) {
   int64_t reach = (p->size[d] - 1) * p->rate[d] + 1;
   if (p->same) {
@@ -321,8 +322,8 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = x;
   return NULL;
 }
-// Pixels are numbered from 1, and patches of these numbers show where each value came from; gradients are summed by
-// number. Number 0 is outside of the image.
+// Pixels are numbered from 1. The patches of these numbers show where each value came from, and gradients are summed by
+// number. Number 0 stands for all positions outside of the image.
 OPS_GRADIENT(ExtractImagePatches) {
   struct tfc_builder *b = g->builder;
   struct tfc_attr attrs[4] = {grad_copied_attr(g, "ksizes"), grad_copied_attr(g, "strides"),

@@ -1,5 +1,5 @@
-// SampleDistortedBoundingBox: a random part of an image, of a random shape and size, that covers enough of one of its
-// objects. The order in which numbers are drawn is TensorFlow's: same seeds, same parts.
+// SampleDistortedBoundingBox: chooses a part of an image, of random shape and size, that covers enough of one of its
+// objects. Random numbers are drawn in TensorFlow's order: the same seeds give the same parts.
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"
 
-struct rectangle { // of an object: also with a maximum below its minimum, as TensorFlow takes it
+struct rectangle { // of an object; as in TensorFlow, its maximum may be less than its minimum
   int64_t x0, y0, x1, y1;
 };
 static float area_of(struct rectangle r) {
@@ -20,7 +20,8 @@ static struct rectangle common_part(struct rectangle a, struct rectangle b) {
   return r.x0 > r.x1 || r.y0 > r.y1 ? (struct rectangle){0} : r;
 }
 
-// Does the part cover at least `least` of one of the objects? Objects below one pixel do not count.
+// Whether the part covers at least the fraction `least` of one of the objects. Objects smaller than one pixel do not
+// count.
 static bool covers(struct rectangle part, float least, const struct rectangle *objects, int64_t count) {
   if (area_of(part) < 1) return false;
   for (int64_t i = 0; i < count; i++)
@@ -28,7 +29,7 @@ static bool covers(struct rectangle part, float least, const struct rectangle *o
   return false;
 }
 
-struct wish { // of relative sizes
+struct wish { // the wanted ranges of the aspect ratio and of the area, relative to the image
   float aspect[2], area[2];
 };
 static int64_t wide(int64_t height, float aspect) {
@@ -39,7 +40,7 @@ static bool draw_part(int64_t width, int64_t height, const struct wish *wish, fl
   if (wish->area[1] <= 0 || aspect <= 0 || width <= 0 || height <= 0 || wish->area[0] > wish->area[1]) return false;
   float least = wish->area[0] * (float)width * (float)height, most = wish->area[1] * (float)width * (float)height;
   int64_t h = lrintf(sqrtf(least / aspect)), highest = lrintf(sqrtf(most / aspect));
-  if (wide(highest, aspect) > width) { // the highest one that is still narrow enough
+  if (wide(highest, aspect) > width) { // take the greatest height whose width fits
     highest = (int64_t)(((double)width + 0.5 - (double)0.0000001f) / (double)aspect);
     if (wide(highest, aspect) > width) highest--;
   }
@@ -48,7 +49,7 @@ static bool draw_part(int64_t width, int64_t height, const struct wish *wish, fl
   if (h < highest) h += tfc_philox_below(words, (uint32_t)(highest - h + 1));
   int64_t w = wide(h, aspect);
   float area = (float)(w * h);
-  // Rounding may have led out of the limits: a little larger, a little smaller.
+  // Rounding may have left the limits: try one pixel more, then one pixel less.
   if (area < least) {
     h++;
     w = wide(h, aspect);
@@ -91,7 +92,7 @@ static tfc_status read_objects(const struct tfc_tensor *boxes, int64_t width, in
   return NULL;
 }
 
-// begin [3], size [3] for Slice, and the part as a box [1,1,4].
+// Outputs: begin [3] and size [3] for Slice, and the part as a box [1, 1, 4].
 static tfc_status give(struct tfc_kernel_ctx *ctx, struct rectangle part, int64_t width, int64_t height) {
   tfc_dtype type = ctx->inputs[0]->dtype;
   int64_t values[2][3] = {{part.y0, part.x0, 0}, {part.y1 - part.y0, part.x1 - part.x0, -1}};
@@ -159,7 +160,7 @@ static tfc_status sample(struct tfc_kernel_ctx *ctx) {
   if (stateless)
     TFC_TRY(s, tfc_random_of_seed(ctx->inputs[3], &p));
   else
-    p = tfc_random_reserve(ctx, (uint64_t)attempts); // four words each
+    p = tfc_random_reserve(ctx, (uint64_t)attempts); // four words for each attempt
   struct tfc_philox_words words = tfc_philox_words(&p);
   for (int64_t i = 0; i < attempts; i++) {
     float aspect = tfc_bits_to_float(tfc_philox_word(&words)) * (wish.aspect[1] - wish.aspect[0]) + wish.aspect[0];

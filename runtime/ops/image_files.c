@@ -1,5 +1,5 @@
-// Image files as operations: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage, EncodePng,
-// EncodeJpeg, ExtractJpegShape. The files are image_codec.h's and image_bitmap.h's.
+// Operations on image files: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage, EncodePng,
+// EncodeJpeg, ExtractJpegShape. image_codec.h and image_bitmap.h read and write the formats.
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/image_bitmap.h"
 #include "runtime/ops/image_codec.h"
@@ -19,7 +19,8 @@ static bool is_bmp(tfc_str file) {
   return tfc_str_starts(file, "BM");
 }
 
-// DecodeImage and DecodePng take either kind, as TensorFlow's kernels do.
+// The content of the file decides the format, not the operation, as in TensorFlow's kernels: DecodePng reads JPEG files
+// too.
 static tfc_status decode(struct tfc_kernel_ctx *ctx) {
   const struct tfc_graph *g = ctx->graph;
   struct tfc_tensor image = {0}, converted = {0};
@@ -50,7 +51,8 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
   } else if (is_png(file)) {
     TFC_TRY(s, tfc_png_read(file, channels, dtype == TFC_UINT8 ? TFC_UINT8 : TFC_UINT16, &image));
   } else if (is_gif(file)) {
-    // Pictures that follow one another are kept by DecodeGif, and by DecodeImage where it is told to.
+    // DecodeGif returns all frames, and so does DecodeImage if its attribute says so; otherwise only the first frame is
+    // read.
     const bool whole =
         tfc_str_is(ctx->node->op, "DecodeGif") ||
         (tfc_str_is(ctx->node->op, "DecodeImage") && tfc_node_attr_bool(g, ctx->node, "expand_animations", true));
@@ -61,7 +63,7 @@ static tfc_status decode(struct tfc_kernel_ctx *ctx) {
   } else {
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Unknown image file format: PNG, JPEG, GIF and BMP are read");
   }
-  if (dtype != image.dtype) { // what TensorFlow makes of 16 bits of a PNG file and of 8 of a JPEG file
+  if (dtype != image.dtype) { // converts the file's 8 or 16 bits as TensorFlow does
     int64_t n = tfc_tensor_elements(&image);
     TFC_TRY(s, tfc_tensor_create(dtype, &image.shape, &converted));
     for (int64_t i = 0; i < n; i++) {

@@ -1,6 +1,5 @@
-// ExtractGlimpse: a window out of each image, at an offset of its own; what of it lies outside is noise or zero.
-//
-//   input [batch, height, width, depth]   size [2]   offsets [batch, 2] as (y, x)
+// ExtractGlimpse: cuts a window out of each image, at an offset for each image; the parts of a window that are outside
+// of the image become noise or zero.
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
@@ -9,7 +8,7 @@
 
 enum noise { ZERO, UNIFORM, GAUSSIAN };
 struct glimpse {
-  bool second, centered, normalized; // second: version 2's meaning of offsets
+  bool second, centered, normalized; // second: offsets mean what they mean in version 2 of the operation
 };
 
 static tfc_status noise_of(const struct tfc_graph *g, const struct tfc_node *n, enum noise *out) {
@@ -22,7 +21,7 @@ static tfc_status noise_of(const struct tfc_graph *g, const struct tfc_node *n, 
   return NULL;
 }
 
-// The first row or column of the window: whole pixels, rounded towards zero.
+// The first row or column of the window, rounded towards zero.
 static int64_t start(const struct glimpse *g, float offset, int64_t size, int64_t window) {
   if (g->normalized) offset *= (float)size;
   if (g->centered && (g->normalized || !g->second)) offset /= 2.0f;

@@ -1,8 +1,8 @@
-// Resizing of images [batch, height, width, channels]: ResizeBilinear, ResizeNearestNeighbor, ResizeArea,
+// Operations that resize images [batch, height, width, channels]: ResizeBilinear, ResizeNearestNeighbor, ResizeArea,
 // ResizeBicubic, and the gradients that TensorFlow has for them.
 //
-// Positions and weights are float32 whatever the image's type, as in TensorFlow; so that results agree, every formula
-// below follows its order of arithmetic.
+// As in TensorFlow, positions and weights are float32 for images of every type. For the same results, every formula
+// below keeps TensorFlow's order of arithmetic.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static tfc_status prepare_scale(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct ops_scale_state, state);
   state->align_corners = tfc_node_attr_bool(ctx->graph, ctx->node, "align_corners", false);
   state->half_pixel_centers = tfc_node_attr_bool(ctx->graph, ctx->node, "half_pixel_centers", false);
-  bool checked = !tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad"); // as in TensorFlow
+  bool checked = !tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad"); // TensorFlow does not check this one
   if (checked && state->align_corners && state->half_pixel_centers)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "If half_pixel_centers is True, align_corners must be False.");
   return NULL;
@@ -47,7 +47,7 @@ static tfc_status plan_resize(struct tfc_kernel_ctx *ctx, bool align_corners, st
                      .out_height = tfc_tensor_int(size, 0),
                      .out_width = tfc_tensor_int(size, 1)};
   TFC_KERNEL_CHECK(r.out_height > 0 && r.out_width > 0, "output dimensions must be positive");
-  if (tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad")) { // of what is empty too: zeros
+  if (tfc_str_is(ctx->node->op, "ResizeNearestNeighborGrad")) { // may be empty, too: the gradient is then zeros
     *out = r;
     return NULL;
   }
@@ -102,7 +102,7 @@ static bool is_real(tfc_dtype t) {
   return OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(t);
 }
 
-// The image as float32: itself, or a copy.
+// The image as float32: its own data, or a converted copy.
 static tfc_status as_floats(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, struct tfc_buffer **held,
                             const float **out) {
   if (!is_real(x->dtype)) return ops_unsupported_type(ctx, x->dtype);
@@ -135,7 +135,7 @@ struct bilinear_job {
   const float *x;
   float *y;
 };
-static void bilinear_piece(void *arg, int64_t begin, int64_t end) { // rows of the result, over all images
+static void bilinear_piece(void *arg, int64_t begin, int64_t end) { // rows of the result, numbered over all images
   const struct bilinear_job *j = arg;
   const struct resize *r = &j->r;
   int64_t c = r->channels, row = r->in_width * c;
@@ -175,7 +175,8 @@ out:
   return s;
 }
 
-// Gradients are of images like input 1 from gradients of the resized ones, input 0 [batch, h, w, channels].
+// The gradient has the shape of the images in input 1; input 0 [batch, h, w, channels] is the gradient of the resized
+// images.
 static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, struct resize *out) {
   const struct tfc_shape *g = &ctx->inputs[0]->shape, *x = &ctx->inputs[1]->shape;
   TFC_KERNEL_CHECK(g->rank == 4 && x->rank == 4, "input and original image must be 4-dimensional");
@@ -253,7 +254,7 @@ static tfc_status resize_nearest(struct tfc_kernel_ctx *ctx) {
       *p = OPS_PUT_##t((ops_##t##_u)OPS_GET_##t(*p) + (ops_##t##_u)OPS_GET_##t(((const ops_##t *)g->data)[from + c])); \
     }                                                                                                                  \
     break;
-static tfc_status resize_nearest_grad(struct tfc_kernel_ctx *ctx) { // grads, size of the original
+static tfc_status resize_nearest_grad(struct tfc_kernel_ctx *ctx) { // inputs: grads, size of the original
   const struct ops_scale_state *state = ctx->state;
   const struct tfc_tensor *g = ctx->inputs[0];
   struct resize r; // "in" is the gradient's size here, "out" the original's
@@ -283,7 +284,7 @@ static tfc_status resize_nearest_grad(struct tfc_kernel_ctx *ctx) { // grads, si
 static int64_t bound(int64_t i, int64_t size) {
   return i < 0 ? 0 : i > size - 1 ? size - 1 : i;
 }
-// How much of pixel i lies in [from, to), a stretch of `step`.
+// How much of pixel i lies between `from` and `to`, which are `step` apart.
 static float covered(int64_t i, float from, float to, float step) {
   if ((float)i < from) return (float)(i + 1) > to ? step : (float)(i + 1) - from;
   return (float)(i + 1) > to ? to - (float)i : 1.0f;
@@ -296,7 +297,7 @@ static tfc_status resize_area(struct tfc_kernel_ctx *ctx) {
   const float *x = NULL;
   tfc_status s = NULL;
   TFC_RETURN_IF_ERROR(plan_resize(ctx, state->align_corners, &r));
-  // One pixel has no corners to align.
+  // If the result has one row or column, there are no corners to align.
   if (r.height_step == 0) r.height_step = ops_scale_step(r.in_height, r.out_height, false);
   if (r.width_step == 0) r.width_step = ops_scale_step(r.in_width, r.out_width, false);
   TFC_TRY(s, as_floats(ctx, ctx->inputs[0], &held, &x));
@@ -327,8 +328,8 @@ out:
 }
 
 // --- Bicubic ---------------------------------------------------------------------------------------------------------
-// Weights come from a table of 1024 steps between pixels. With half-pixel centres the kernel is Keys' (a = -0.5), and
-// samples outside the image have weight zero, the others being rescaled.
+// Weights come from a table with 1024 steps between two pixels. With half-pixel centres the kernel is Keys' (a = -0.5);
+// samples outside of the image then have weight zero, and the other weights are scaled up.
 enum { STEPS = 1024 };
 struct cubic {
   int64_t index[4];

@@ -1,7 +1,8 @@
-// ScaleAndTranslate and its gradient: images sampled by a kernel function that is widened where they shrink
+// ScaleAndTranslate and its gradient. Images are sampled with a kernel function, which is widened where they shrink
 // (antialias).
 //
-// An output pixel is a weighted sum over a span of input pixels, rows and columns apart; weights of a span sum to 1.
+// An output pixel is a weighted sum over a span of input rows and a span of input columns; the weights of a span sum to
+// 1.
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -59,8 +60,8 @@ static const struct kernel kernels[] = {{"lanczos1", 1, lanczos1},
 
 // --- Spans -----------------------------------------------------------------------------------------------------------
 struct spans {
-  int64_t width;  // of the widest
-  int64_t *start; // [outputs]
+  int64_t width;  // of the longest span
+  int64_t *start; // [outputs]: the first input of each span
   float *weights; // [outputs, width]
   struct tfc_buffer *held;
 };
@@ -82,7 +83,7 @@ static tfc_status make_spans(struct tfc_kernel_ctx *ctx, const struct kernel *k,
   for (int64_t x = 0; x < outputs; x++) {
     float sample = ((float)x + 0.5f) * inverse + moved, total = 0, *w = s.weights + x * width;
     s.start[x] = 0;
-    if (!(sample >= 0 && sample <= (float)inputs)) continue; // nothing is there: 0
+    if (!(sample >= 0 && sample <= (float)inputs)) continue; // the position is outside of the image: the weights stay 0
     int64_t from = clamped(ceilf(sample - reach - 0.5f), inputs - 1);
     int64_t to = clamped(floorf(sample + reach - 0.5f), inputs - 1);
     if (to - from >= width) to = from + width - 1;
@@ -96,7 +97,7 @@ static tfc_status make_spans(struct tfc_kernel_ctx *ctx, const struct kernel *k,
   return NULL;
 }
 
-// The same spans seen from the inputs: which outputs each goes to, from the first to the last of those.
+// Inverts the spans: gives each input the span of outputs that it contributes to.
 static tfc_status turn_round(struct tfc_kernel_ctx *ctx, const struct spans *of, int64_t outputs, int64_t inputs,
                              struct spans *out) {
   struct spans s = {.width = 0};
@@ -177,7 +178,7 @@ static tfc_status read_floats(const struct tfc_kernel_ctx *ctx, const struct tfc
   }
 }
 
-// in [h, w, c] -> middle [H, w, c] -> out [H, W, c]. Weights of 0 count: where infinity is, their product is not 0.
+// in [h, w, c] -> middle [H, w, c] -> out [H, W, c]. Terms with weight 0 are computed too: 0 times infinity is not 0.
 static void gather(const struct spans *rows, const struct spans *columns, const float *in, int64_t h, int64_t w,
                    int64_t channels, int64_t to_h, int64_t to_w, float *middle, float *out) {
   const int64_t line = w * channels;
@@ -225,7 +226,7 @@ out:
   end_job(&job);
   return s;
 }
-// grads [b, H, W, c], images [b, h, w, c] -> [b, h, w, c]: every weight the other way
+// grads [b, H, W, c], images [b, h, w, c] -> [b, h, w, c]: the same weights, from outputs to inputs
 static tfc_status sample_gradient(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *g = ctx->inputs[0], *x = ctx->inputs[1];
   struct tfc_tensor *y = NULL;

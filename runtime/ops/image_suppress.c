@@ -1,5 +1,5 @@
-// Suppression of boxes: the best by score, less those that overlap a better one too far (intersection over union), or
-// with their scores lowered by as much as they overlap (Bodla et al. 2017, "Soft-NMS").
+// Non-maximum suppression: boxes are chosen by score, the best first. A box that overlaps a better one too far
+// (intersection over union) is dropped or, in "Soft-NMS" (Bodla et al. 2017), gets a lower score the more it overlaps.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 
 struct scored {
   float score;
-  int32_t box, compared; // with so many of the chosen
+  int32_t box, compared; // compared: how many of the chosen boxes this one was compared with
 };
-// Ties go to the box that comes first.
+// Of equal scores, the box that comes first is better.
 static bool better(const struct scored *a, const struct scored *b) {
   return a->score != b->score ? a->score > b->score : a->box < b->box;
 }
 
-// A heap, the best on top.
+// Restores a heap with the best box on top.
 static void sift_down(struct scored *heap, int64_t n, int64_t i) {
   for (;;) {
     int64_t best = i;
@@ -39,14 +39,14 @@ static void heap_push(struct scored *heap, int64_t n, struct scored x) {
   }
 }
 
-// As C++'s std::min and std::max: the first where one is not a number.
+// Like C++'s std::min and std::max, these give the first operand if one is NaN.
 static float less(float a, float b) {
   return b < a ? b : a;
 }
 static float more(float a, float b) {
   return a < b ? b : a;
 }
-static float overlap(const float *a, const float *b) { // of boxes given by any two opposite corners
+static float overlap(const float *a, const float *b) { // a box is given by any two opposite corners
   float ay[2] = {less(a[0], a[2]), more(a[0], a[2])}, ax[2] = {less(a[1], a[3]), more(a[1], a[3])};
   float by[2] = {less(b[0], b[2]), more(b[0], b[2])}, bx[2] = {less(b[1], b[3]), more(b[1], b[3])};
   float area_a = (ay[1] - ay[0]) * (ax[1] - ax[0]), area_b = (by[1] - by[0]) * (bx[1] - bx[0]);
@@ -58,7 +58,7 @@ static float overlap(const float *a, const float *b) { // of boxes given by any 
 }
 
 struct suppression {
-  const float *boxes;    // [n, 4], or
+  const float *boxes;    // [n, 4]; if NULL, `overlaps` is given instead
   const float *overlaps; // [n, n]
   int64_t n, most;
   float threshold, least, sigma; // sigma 0: boxes that overlap too far are dropped
@@ -67,10 +67,11 @@ struct suppression {
 static float similarity(const struct suppression *p, int32_t a, int32_t b) {
   return p->overlaps ? p->overlaps[a * p->n + b] : overlap(p->boxes + 4 * a, p->boxes + 4 * b);
 }
-static float stored(const struct suppression *p, float x) { // every step is rounded to the type of the scores
+static float stored(const struct suppression *p, float x) {
+  // as in TensorFlow, every step is rounded to the type of the scores
   return p->half ? tfc_half_to_float(tfc_float_to_half(x)) : x;
 }
-// heap [n]: the candidates; chosen and scores [most]. Returns how many were chosen.
+// Chooses among the candidates in heap [n]; chosen and scores have room for p->most. Returns how many were chosen.
 static int64_t suppress(const struct suppression *p, struct scored *heap, int64_t count, int32_t *chosen,
                         float *scores) {
   int64_t kept = 0;
@@ -124,7 +125,7 @@ static void put(struct tfc_tensor *t, int64_t i, float value) {
     ((float *)t->data)[i] = value;
 }
 
-// boxes [n, 4] or overlaps [n, n], scores [n], how many, threshold, least score, sigma
+// Inputs: boxes [n, 4] or overlaps [n, n], scores [n], the most boxes to choose, threshold, least score, sigma.
 static tfc_status non_max_suppression(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *boxes = ctx->inputs[0], *scores = ctx->inputs[1];
   const struct suppression_state *state = ctx->state;
@@ -190,8 +191,9 @@ static int best_first(const void *a, const void *b) {
   if (p->class_ != q->class_) return p->class_ < q->class_ ? -1 : 1;
   return (p->box > q->box) - (p->box < q->box);
 }
-// boxes [batch, n, 1 or classes, 4], scores [batch, n, classes], most of a class, most of all, threshold, least score
-// -> boxes [batch, m, 4], scores [batch, m], classes [batch, m], how many [batch]
+// Inputs: boxes [batch, n, 1 or classes, 4], scores [batch, n, classes], the most boxes of a class, the most boxes of
+// an image, threshold, least score.
+// Outputs: boxes [batch, m, 4], scores [batch, m], classes [batch, m], how many boxes are valid [batch].
 static tfc_status combined(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *boxes = ctx->inputs[0], *scores = ctx->inputs[1];
   const struct suppression_state *state = ctx->state;

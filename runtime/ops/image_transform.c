@@ -1,6 +1,6 @@
-// ImageProjectiveTransform: each output pixel is the input's pixel at a place that a projection of the plane gives. The
-// transform of an image is (a0, a1, a2, b0, b1, b2, c0, c1): (x, y) comes from
-// ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with k = c0 x + c1 y + 1.
+// ImageProjectiveTransform: each output pixel is a copy of the input at a position that a projection of the plane
+// gives. The transform of an image is (a0, a1, a2, b0, b1, b2, c0, c1): (x, y) is copied from ((a0 x + a1 y + a2) / k,
+// (b0 x + b1 y + b2) / k) with k = c0 x + c1 y + 1.
 #include <math.h>
 #include <tgmath.h>
 
@@ -8,7 +8,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// What lies outside of the image: a value, the image mirrored, repeated, or its border.
+// What positions outside of the image have: a constant, the image mirrored or repeated, or the nearest border pixel.
 enum fill { FILL_CONSTANT, FILL_REFLECT, FILL_WRAP, FILL_NEAREST };
 struct transform {
   enum fill fill;
@@ -34,8 +34,8 @@ static tfc_status prepare_transform(struct tfc_prepare_ctx *ctx) {
 static float clamp(float x, int64_t size) {
   return x < 0 ? 0 : x > (float)(size - 1) ? (float)(size - 1) : x;
 }
-static const float FAR = 4e18f; // beyond it there are no whole numbers of 64 bits to reckon with
-// A coordinate brought into [0, size - 1], except where what is outside is constant, and what is not a number.
+static const float FAR = 4e18f; // greater numbers cannot be computed with as 64-bit integers
+// Moves a coordinate into [0, size - 1], unless the fill is constant or the coordinate is NaN.
 static float inside(enum fill fill, float x, int64_t size) {
   if (fill == FILL_CONSTANT || isnan(x)) return x;
   if (fill == FILL_NEAREST || size <= 1) return clamp(x, size);
@@ -56,7 +56,7 @@ static float inside(enum fill fill, float x, int64_t size) {
   }
   return clamp(x, size);
 }
-// A whole number outside of every image where there is none.
+// The coordinate as an integer; one outside of every image if it has no such value.
 static int64_t whole(float x) {
   return fabsf(x) < FAR ? (int64_t)x : INT64_MIN / 2;
 }
@@ -65,7 +65,7 @@ struct job {
   struct transform how;
   const struct tfc_tensor *images, *transforms;
   struct tfc_tensor *out;
-  float value; // of what is outside
+  float value; // the constant outside of the image
 };
 // Channel d of the pixel in row r and column c.
 #define PIXEL(r, c)                                                                                                    \
@@ -143,7 +143,7 @@ static tfc_status shape_transform(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The gradient's image under the inverse projections.
+// The gradient is the incoming gradient transformed by the inverse projections.
 static tfc_status gradient(struct tfc_grad_ctx *g) {
   struct tfc_builder *b = g->builder;
   struct tfc_output t = grad_in(g, 1), minus = tfc_add_i32(b, -1);

@@ -1,4 +1,4 @@
-// ExtractVolumePatches: the cells under a box that moves over volumes, side by side in the depth.
+// ExtractVolumePatches: a box moves over volumes, and the cells under it become one depth vector.
 #include "runtime/ops/array_copy.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
@@ -6,7 +6,7 @@
 #include "runtime/ops/row.h"
 
 struct patches {
-  int64_t size[3], stride[3]; // planes, rows, columns
+  int64_t size[3], stride[3]; // of planes, rows, columns
   bool same;
 };
 static tfc_status read_patches(const struct tfc_graph *g, const struct tfc_node *n, struct patches *out) {
@@ -35,7 +35,7 @@ static tfc_status prepare_patches(struct tfc_prepare_ctx *ctx) {
   }
   return NULL;
 }
-// Positions of the box along a dimension, and how far the first begins before the volume.
+// Computes how many positions the box has along a dimension and how far the first one begins before the volume.
 static tfc_status positions(const struct patches *p, int d, int64_t size, int64_t *count, int64_t *before) {
   int64_t room = size - p->size[d] + p->stride[d];
   *before = 0;
@@ -45,7 +45,7 @@ static tfc_status positions(const struct patches *p, int d, int64_t size, int64_
     if (padding > 0) *before = padding / 2;
     return NULL;
   }
-  *count = room / p->stride[d]; // towards 0: a box that almost fits has no position
+  *count = room / p->stride[d]; // rounds towards 0: a box that is a little too large has no position, which is no error
   TFC_KERNEL_CHECK(*count >= 0, "Computed output size would be negative: a box over %lld in a volume of %lld",
                    (long long)p->size[d], (long long)size);
   return NULL;
@@ -96,8 +96,8 @@ static tfc_status shape_patches(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// Cells are numbered from 1, and patches of these numbers show where each value came from; gradients are summed by
-// number. Number 0 is outside of the volume.
+// Cells are numbered from 1. The patches of these numbers show where each value came from, and gradients are summed by
+// number. Number 0 stands for all positions outside of the volume.
 OPS_GRADIENT(ExtractVolumePatches) {
   struct tfc_builder *b = g->builder;
   struct tfc_attr attrs[3] = {grad_copied_attr(g, "ksizes"), grad_copied_attr(g, "strides"),

@@ -1,4 +1,4 @@
-// How an op uses an integer input, which decides the valid values.
+// How an op uses an integer input. This decides which values are valid when inputs are made up.
 #ifndef TFC_RUNTIME_OPS_INDEX_USE_H
 #define TFC_RUNTIME_OPS_INDEX_USE_H
 
@@ -6,17 +6,17 @@
 
 typedef enum tfc_index_use {
   TFC_INDEX_NONE,
-  TFC_INDEX_ROWS,           // input 1: rows of input 0
-  TFC_INDEX_ROWS_OF_HANDLE, // the same for a variable
-  TFC_INDEX_CLASSES,        // input 1: columns of input 0
-  TFC_INDEX_TOP,            // the same, for a matrix
-  TFC_INDEX_ONE_HOT,        // input 0: below input 1
-  TFC_INDEX_SEGMENTS,       // input 1: below input 2
-  TFC_INDEX_PARTITIONS,     // input 1: below num_partitions
-  TFC_INDEX_LENGTHS,        // input 1: at most the size of axis seq_dim of input 0
-  TFC_INDEX_COMPARED,       // compared with the other input
-  TFC_INDEX_IN_PIECES,      // input 0: divided by input 1 it is the row within a partitioned table
-  TFC_INDEX_MOVED,          // passed on: as the reader of the output uses it
+  TFC_INDEX_ROWS,           // input 1 selects rows of input 0
+  TFC_INDEX_ROWS_OF_HANDLE, // input 1 selects rows of a variable, whose handle is input 0
+  TFC_INDEX_CLASSES,        // input 1 selects columns of input 0, one for each row
+  TFC_INDEX_TOP,            // the same, and input 0 is a matrix
+  TFC_INDEX_ONE_HOT,        // input 0 is less than input 1
+  TFC_INDEX_SEGMENTS,       // input 1 is less than input 2
+  TFC_INDEX_PARTITIONS,     // input 1 is less than num_partitions
+  TFC_INDEX_LENGTHS,        // input 1 is at most the size of input 0's axis seq_dim
+  TFC_INDEX_COMPARED,       // the input is compared with the other one
+  TFC_INDEX_IN_PIECES,      // input 0, divided by input 1, is a row within one part of a partitioned table
+  TFC_INDEX_MOVED,          // the input is passed on: the reader of the output decides
 } tfc_index_use;
 tfc_index_use tfc_op_index_use(tfc_str op);
 

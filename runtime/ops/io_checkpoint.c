@@ -1,4 +1,4 @@
-// Checkpoints as operations: what Saver graphs are made of. The files are runtime/io's.
+// Operations on checkpoints, which the graphs of a Saver consist of. runtime/io reads and writes the files.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,13 +33,13 @@ static tfc_status sharded_filespec(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// "10 20 0,5:-": the whole shape, then of each dimension "begin,length" or "-" for all of it.
+// A slice is described as "10 20 0,5:-": the full shape, then for each dimension "begin,length", or "-" for all of it.
 struct slice_spec {
   struct tfc_shape whole;
   int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
 };
 
-static bool number(tfc_str *text, char end, int64_t *out) { // takes digits and what ends them
+static bool number(tfc_str *text, char end, int64_t *out) { // takes digits and the character behind them
   size_t n = tfc_str_find(*text, end), digits = n == SIZE_MAX ? text->size : n;
   int64_t value = 0;
   for (size_t i = 0; i < digits; i++) {
@@ -97,7 +97,7 @@ static tfc_status shape_restore(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Saving and restoring ----------------------------------------------------------------------------------------
-// The one prefix, the names and the slices of as many tensors: inputs 0 to 2.
+// Checks inputs 0 to 2: one prefix, and a name and a slice for each tensor.
 static tfc_status check_names(const struct tfc_kernel_ctx *ctx, uint32_t tensors, bool sliced) {
   const struct tfc_tensor *prefix = ctx->inputs[0], *names = ctx->inputs[1], *slices = ctx->inputs[sliced ? 2 : 1];
   TFC_KERNEL_CHECK(tfc_tensor_elements(prefix) == 1, "Input prefix should have a single element, got %lld instead",
@@ -110,7 +110,7 @@ static tfc_status check_names(const struct tfc_kernel_ctx *ctx, uint32_t tensors
   return NULL;
 }
 
-// Tensors at input `from` and after it; `slices`: input 2 says which.
+// Saves the inputs from `from` on; `slices`: input 2 describes the slice that each is.
 static tfc_status save(struct tfc_kernel_ctx *ctx, uint32_t from, bool slices,
                        tfc_status (*write)(const char *, const struct tfc_checkpoint_item *, size_t)) {
   tfc_status s = NULL;
@@ -158,7 +158,7 @@ static tfc_status save_slices(struct tfc_kernel_ctx *ctx) {
   return save(ctx, 3, true, tfc_checkpoint_v1_write);
 }
 
-// Output `i` out of a file of the first format.
+// Reads output `i` from a file of the first format.
 static tfc_status restore_v1_one(struct tfc_kernel_ctx *ctx, const struct tfc_checkpoint_v1 *c, uint32_t i,
                                  tfc_str name, tfc_str slice) {
   struct tfc_tensor value = {0};
@@ -243,7 +243,8 @@ static tfc_status restore_v2(struct tfc_kernel_ctx *ctx) {
   if (!prefix) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct tfc_checkpoint_v1 *old = NULL;
   s = tfc_checkpoint_open(prefix, &c);
-  if (s && tfc_status_code(s) == TFC_NOT_FOUND && access(prefix, R_OK) == 0) { // a file of the first format
+  if (s && tfc_status_code(s) == TFC_NOT_FOUND && access(prefix, R_OK) == 0) {
+    // the prefix is a file of the first format
     tfc_status_free(s);
     s = tfc_checkpoint_v1_open(prefix, &old);
   }
@@ -279,7 +280,7 @@ static tfc_status merge_v2(struct tfc_kernel_ctx *ctx) {
     size_t size = folder(prefixes[i]);
     if (!size || (size == folder(to) && !memcmp(prefixes[i], to, size))) continue;
     prefixes[i][size] = 0;
-    rmdir(prefixes[i]); // only when nothing else is in it
+    rmdir(prefixes[i]); // removes the folder only if it is empty
   }
 out:
   for (size_t i = 0; prefixes && i < n; i++) free(prefixes[i]);

@@ -1,4 +1,4 @@
-// DecodeCompressed: strings that zlib or gzip packed.
+// DecodeCompressed: unpacks strings that zlib or gzip compressed.
 #include <stdlib.h>
 
 #include "runtime/ops/data_records.h"
@@ -19,7 +19,7 @@ static tfc_status decode_compressed(struct tfc_kernel_ctx *ctx) {
     size_t size = 0;
     tfc_status s = tfc_records_inflate("a compressed string", tfc_tensor_get_string(x, i),
                                        gzip ? TFC_RECORDS_GZIP : TFC_RECORDS_ZLIB, &plain, &size);
-    if (tfc_status_code(s) == TFC_DATA_LOSS) { // an input like any other: no file is damaged
+    if (tfc_status_code(s) == TFC_DATA_LOSS) { // the input is invalid: there is no file that could be damaged
       tfc_status_free(s);
       return tfc_status_make(TFC_INVALID_ARGUMENT, "string %lld is not compressed by %.*s, or damaged", (long long)i,
                              TFC_STR_ARG(how));

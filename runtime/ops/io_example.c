@@ -1,4 +1,4 @@
-// tf.Example messages into tensors: ParseExample, ParseExampleV2, ParseSingleExample.
+// Operations that parse tf.Example messages into tensors: ParseExample, ParseExampleV2, ParseSingleExample.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 // --- What is asked for -----------------------------------------------------------------------------------------------
 struct plan {
-  uint32_t sparse, dense, ragged;                  // how many
-  const struct tfc_attr *sparse_keys, *dense_keys; // of ParseSingleExample
+  uint32_t sparse, dense, ragged;                  // how many features of each kind
+  const struct tfc_attr *sparse_keys, *dense_keys; // attributes of ParseSingleExample
   const tfc_dtype *sparse_types, *dense_types, *ragged_types, *split_types;
   const struct tfc_shape *shapes; // [dense]
   int version;                    // 0: ParseSingleExample
@@ -24,7 +24,7 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
   struct plan p = {.version = tfc_str_ends(n->op, "V2") ? 2 : tfc_str_is(n->op, "ParseSingleExample") ? 0 : 1};
   const struct tfc_attr *a = list_of(g, n, "sparse_types", &p.sparse);
   p.sparse_types = p.sparse ? a->types : NULL;
-  // Both name outputs: as many of the one as of the other.
+  // Both attributes give the number of sparse outputs, so they must agree.
   if (tfc_node_attr_int(g, n, p.version == 1 ? "Nsparse" : "num_sparse", 0) != p.sparse)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "len(sparse_keys) != len(sparse_types)");
   a = list_of(g, n, "Tdense", &p.dense);
@@ -53,7 +53,8 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
   *out = p;
   return NULL;
 }
-// Key i of a vector input; or of V1's scalar inputs from `input` on; or of an attribute.
+// The key of feature i: in version 2 element i of a vector input, in version 1 a scalar input (the first is `input`),
+// in ParseSingleExample element i of an attribute.
 static tfc_status key_of(struct tfc_kernel_ctx *ctx, const struct plan *p, const struct tfc_attr *attr, uint32_t input,
                          uint32_t i, uint32_t count, tfc_str *out) {
   if (p->version == 0) {

@@ -39,7 +39,7 @@ static tfc_status broken(const struct tfc_wire *w, int64_t message) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "Could not parse example input, value %lld: %s", (long long)message,
                          w->error);
 }
-// The values of a list message (field 1, packed or not) go to the column.
+// Appends the values of a list message (field 1, packed or not) to the column.
 static tfc_status read_list(struct tfc_column *c, tfc_str list, int64_t message) {
   struct tfc_wire w = tfc_wire_of(list);
   struct tfc_field f;
@@ -74,7 +74,7 @@ static tfc_status read_list(struct tfc_column *c, tfc_str list, int64_t message)
   }
   return w.error ? broken(&w, message) : NULL;
 }
-// A Feature: its list is field 1 (bytes), 2 (floats) or 3 (whole numbers).
+// Reads a Feature: its list is field 1 (bytes), 2 (floats) or 3 (integers).
 tfc_status tfc_column_read_feature(struct tfc_column *c, tfc_str feature, int64_t message) {
   static const tfc_dtype types[4] = {TFC_DTYPE_NONE, TFC_STRING, TFC_FLOAT, TFC_INT64};
   struct tfc_wire w = tfc_wire_of(feature);

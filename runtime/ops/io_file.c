@@ -1,4 +1,4 @@
-// Whole files as strings: ReadFile, WriteFile, MatchingFiles.
+// Operations on files as a whole: ReadFile, WriteFile, MatchingFiles.
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 
-static tfc_status path_of(const struct tfc_kernel_ctx *ctx, char **out) { // malloc'd
+static tfc_status path_of(const struct tfc_kernel_ctx *ctx, char **out) { // the caller frees it
   TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Input filename tensor must be scalar, but had shape: %s",
                    tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   *out = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));

@@ -1,7 +1,7 @@
-// tf.SequenceExample messages into tensors: ParseSequenceExampleV2, and the older ParseSequenceExample, whose keys are
-// attributes, and ParseSingleSequenceExample, whose keys are inputs one by one. A message has a context, which is read
-// as an Example is, and lists of features: a row for each step, of which a column keeps where they end, over all
-// messages.
+// Operations that parse tf.SequenceExample messages into tensors: ParseSequenceExampleV2, and the older
+// ParseSequenceExample, whose keys are attributes, and ParseSingleSequenceExample, whose keys are inputs one by one. A
+// message has a context, which is read like an Example, and lists of features with one row for each step. For a list, a
+// column also keeps where each row ends, over all messages.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "runtime/ops/row.h"
 #include "runtime/ops/splits.h"
 
-struct rows { // of one key
+struct rows { // the rows of one key
   struct tfc_column c;
-  TFC_ARRAY(int64_t) ends; // of values, by row
-  int64_t *last;           // [messages] rows up to the message's end
-  int64_t most;            // rows of one message
+  TFC_ARRAY(int64_t) ends; // where the values of each row end
+  int64_t *last;           // [messages]: how many rows there are up to the message's end
+  int64_t most;            // rows in the message that has the most
 };
 struct part { // the context, or the lists
   uint32_t sparse, dense, ragged;
@@ -81,7 +81,8 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
                  {"Nfeature_list_sparse", out->lists.sparse},
                  {"Nfeature_list_dense", out->lists.dense},
                  {"Ncontext_dense", out->context.dense}};
-  // They count inputs and outputs, and so do the types. Vectors of keys have no number of dense contexts.
+  // Both these attributes and the lists of types give the number of features. With keys in vectors there is no
+  // attribute for dense contexts.
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers - (out->form == BY_VECTORS); i++)
     if (tfc_node_attr_int(g, n, numbers[i].attr, 0) != numbers[i].count)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "%s must match the number of its types, %u", numbers[i].attr,
@@ -90,7 +91,7 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------------
-// The key of feature `index` of a kind: 0 sparse, 1 dense, 2 ragged, of `count`.
+// The key of feature `index`, of `count` features of its kind (0 sparse, 1 dense, 2 ragged).
 static tfc_status key_of(const struct tfc_kernel_ctx *ctx, const struct plan *plan, const struct part *p, uint32_t kind,
                          uint32_t index, uint32_t count, tfc_str *out) {
   const bool lists = p == &plan->lists;
@@ -111,7 +112,7 @@ static tfc_status key_of(const struct tfc_kernel_ctx *ctx, const struct plan *pl
   }
   return NULL;
 }
-// Vectors of keys: context and lists, sparse, dense, ragged.
+// Checks the lengths of the vectors of keys: sparse, dense, ragged of the context, then of the lists.
 static tfc_status check_vectors(const struct tfc_kernel_ctx *ctx, const struct plan *plan) {
   const struct part *c = &plan->context, *l = &plan->lists;
   const uint32_t counts[] = {c->sparse, c->dense, c->ragged, l->sparse, l->dense, l->ragged};
@@ -120,7 +121,7 @@ static tfc_status check_vectors(const struct tfc_kernel_ctx *ctx, const struct p
                      (long long)tfc_tensor_elements(ctx->inputs[2 + i]), counts[i]);
   return NULL;
 }
-// May messages be without the list of dense feature `index`?
+// Whether messages may lack the list of dense feature `index`.
 static bool may_lack(const struct tfc_kernel_ctx *ctx, const struct plan *plan, uint32_t index, tfc_str key) {
   if (plan->form == BY_VECTORS) return ((const bool *)ctx->inputs[8]->data)[index];
   const struct tfc_attr *named = tfc_node_attr(ctx->graph, ctx->node, "feature_list_dense_missing_assumed_empty");
@@ -147,7 +148,7 @@ static tfc_status set_column(struct tfc_kernel_ctx *ctx, const struct plan *plan
   return c->ends && c->there ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// A FeatureList: field 1, again and again, is the Feature of a step.
+// Reads a FeatureList: field 1, repeated, is the Feature of one step.
 static tfc_status read_rows(struct rows *l, tfc_str list, int64_t message) {
   struct tfc_wire w = tfc_wire_of(list);
   struct tfc_field f;
@@ -164,7 +165,7 @@ static tfc_status read_rows(struct rows *l, tfc_str list, int64_t message) {
   if ((int64_t)l->ends.count - begin > l->most) l->most = (int64_t)l->ends.count - begin;
   return NULL;
 }
-// FeatureLists are field 2 of a SequenceExample; their field 1 are pairs of a key (1) and a FeatureList (2).
+// FeatureLists are field 2 of a SequenceExample; their field 1 contains pairs of a key (1) and a FeatureList (2).
 static tfc_status read_lists(struct rows *lists, uint32_t count, tfc_str *found, tfc_str example, int64_t message) {
   struct tfc_wire w = tfc_wire_of(example);
   struct tfc_field f, entry, part;
@@ -205,7 +206,7 @@ static int64_t row_begin(const struct rows *l, int64_t row) {
   return row ? l->ends.data[row - 1] : 0;
 }
 
-// messages < 0: one message that is no batch
+// messages < 0: a single message without a batch dimension.
 static tfc_status sparse_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, int64_t messages, uint32_t first,
                               uint32_t step) {
   struct tfc_tensor *at = NULL, *values = NULL, *dims = NULL;
@@ -227,7 +228,7 @@ static tfc_status sparse_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, 
   *out = longest;
   return tfc_column_copy(&l->c, 0, count, values, 0);
 }
-// lengths_at UINT32_MAX: they are not told
+// lengths_at UINT32_MAX: there is no output for the lengths.
 static tfc_status dense_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, const struct tfc_shape *shape,
                              bool lacking, int64_t messages, uint32_t output, uint32_t lengths_at) {
   struct tfc_tensor *y = NULL, *lengths = NULL;
@@ -268,7 +269,7 @@ static tfc_status ragged_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, 
   TFC_RETURN_IF_ERROR(
       tfc_kernel_output(ctx, first + step, split, messages < 0 ? &TFC_SHAPE_SCALAR : &TFC_SHAPE(messages + 1), &outer));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, first + 2 * step, split, &TFC_SHAPE(rows + 1), &inner));
-  ops_set_split(outer, 0, 0); // that of a message alone says nothing
+  ops_set_split(outer, 0, 0); // for a single message, the outer split is a scalar without meaning
   for (int64_t m = 0; m < messages; m++) ops_set_split(outer, m + 1, l->last[m]);
   for (int64_t row = 0; row <= rows; row++) ops_set_split(inner, row, row_begin(l, row));
   return tfc_column_copy(&l->c, 0, count, values, 0);
@@ -355,7 +356,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
 }
 
 // --- Shapes ----------------------------------------------------------------------------------------------------------
-// `before` dimensions stand in front of a feature's own: the batch, the steps.
+// The batch (`batched`) and the steps (`steps`) are dimensions before a feature's own.
 static void part_shapes(struct tfc_shape_ctx *ctx, const struct part *p, int64_t batch, bool batched, bool steps,
                         bool lengths, uint32_t *at) {
   int64_t rank = 1 + batched + steps;
@@ -396,7 +397,7 @@ static tfc_status shape_parse(struct tfc_shape_ctx *ctx) {
 
 #define TYPES "list({float, int64, string}) >= 0 = []"
 #define SPLITS "list({int32, int64}) >= 0 = []"
-// Of the older two.
+// The outputs of the two older operations.
 #define OUTPUTS                                                                                                        \
   "context_sparse_indices: Ncontext_sparse * int64, context_sparse_values: context_sparse_types, "                     \
   "context_sparse_shapes: Ncontext_sparse * int64, context_dense_values: Tcontext_dense, "                             \

@@ -1,5 +1,5 @@
-// Summaries: Summary protos in a string, as TensorFlow's kernels make them, byte for byte. Writing them to events files
-// is io_writer.c.
+// Operations that make summaries: Summary protos in a string, equal to those of TensorFlow's kernels in every byte.
+// io_writer.c writes them to events files.
 #include "runtime/ops/io_summary.h"
 
 #include <float.h>
@@ -13,7 +13,7 @@
 static void put_double(struct tfc_text *out, uint32_t number, double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  if (!bits) return; // a default is not written
+  if (!bits) return; // protos do not contain default values
   tfc_wire_put_varint(out, number << 3 | TFC_WIRE_64);
   tfc_text_add(out, (tfc_str){(const char *)&value, sizeof value});
 }
@@ -36,7 +36,8 @@ tfc_status tfc_summary_scalar(struct tfc_text *out, tfc_str tag, double value) {
 }
 
 // --- Histograms --------------------------------------------------------------------------------------------------
-// Limits grow by a tenth from 1e-12 to 1e20, mirrored below zero (TensorFlow's lib/histogram).
+// The limits of buckets grow by a tenth, from 1e-12 to 1e20, and are mirrored below zero (as in TensorFlow's
+// lib/histogram).
 enum { LIMITS_MOST = 2000 };
 static uint32_t make_limits(double *limits) {
   uint32_t half = 0;
@@ -61,7 +62,7 @@ tfc_status tfc_summary_histogram(struct tfc_text *out, tfc_str tag, const struct
     double x = real_at(values, i);
     TFC_KERNEL_CHECK(!isnan(x), "Nan in summary histogram for: %.*s", TFC_STR_ARG(node));
     TFC_KERNEL_CHECK(!isinf(x), "Infinity in summary histogram for: %.*s", TFC_STR_ARG(node));
-    uint32_t low = 0, high = n; // the first limit above x
+    uint32_t low = 0, high = n; // find the first limit above x
     while (low < high) {
       uint32_t middle = (low + high) / 2;
       if (limits[middle] > x)
@@ -76,7 +77,7 @@ tfc_status tfc_summary_histogram(struct tfc_text *out, tfc_str tag, const struct
     squares += x * x;
   }
   struct tfc_text histogram = {0}, ends = {0}, buckets = {0}, item = {0};
-  for (uint32_t i = 0; i < n;) { // runs of empty buckets are one
+  for (uint32_t i = 0; i < n;) { // neighbouring empty buckets are joined into one
     double end = limits[i], c = counts[i++];
     for (; c <= 0 && i < n && counts[i] <= 0; i++) end = limits[i];
     tfc_text_add(&ends, (tfc_str){(const char *)&end, 8});
@@ -162,7 +163,7 @@ static tfc_status tensor_summary_v2(struct tfc_kernel_ctx *ctx) {
                                  metadata.data ? metadata : TFC_STR("")));
 }
 
-// The tag of item `i` of at most `most`.
+// Adds the tag of item `i`; it contains the number only if there may be several items.
 static void put_tag(struct tfc_text *out, tfc_str base, const char *kind, int64_t i, int64_t most) {
   struct tfc_text tag = {0};
   tfc_text_add(&tag, base);
@@ -177,7 +178,7 @@ static void put_little(struct tfc_text *out, uint32_t value, size_t bytes) {
   tfc_text_add(out, (tfc_str){c, bytes});
 }
 
-// Frames [frames, channels] of -1 to 1 as a WAV file of 16 bits.
+// Appends frames [frames, channels], with values from -1 to 1, as a 16-bit WAV file.
 static void put_wav(struct tfc_text *out, const float *x, int64_t frames, int64_t channels, uint32_t rate) {
   uint32_t bytes = (uint32_t)(frames * channels * 2);
   tfc_text_add(out, TFC_STR("RIFF"));
@@ -194,7 +195,7 @@ static void put_wav(struct tfc_text *out, const float *x, int64_t frames, int64_
   put_little(out, bytes, 4);
   for (int64_t i = 0; i < frames * channels; i++) {
     float v = roundf(x[i] * 32768.0f);
-    v = v >= -32768.0f ? v : -32768.0f; // NaN too
+    v = v >= -32768.0f ? v : -32768.0f; // NaN becomes -32768 as well
     put_little(out, (uint32_t)(int32_t)(v <= 32767.0f ? v : 32767.0f), 2);
   }
 }
@@ -238,8 +239,9 @@ static tfc_status audio_summary_v2(struct tfc_kernel_ctx *ctx) {
   return audio_summary_of(ctx, *(const float *)ctx->inputs[2]->data);
 }
 
-// Pixels as bytes: where none is negative, 0 to the largest become 0 to 255, else the largest magnitude 127 around 128.
-// Pixels that are not finite get the bad colour. float and double compute in their type, half in half.
+// Converts pixels to bytes. If none is negative, 0 … the largest become 0 … 255; otherwise 128 is zero and the largest
+// magnitude is 127 away from it. Pixels that are not finite get the bad colour. float and double compute in their own
+// type, half in half.
 static tfc_status image_bytes(const struct tfc_tensor *x, int64_t image, const uint8_t *bad, uint8_t *out) {
   int64_t hw = x->shape.dims[1] * x->shape.dims[2], depth = x->shape.dims[3];
   OPS_SWITCH(OPS_FLOATS, x->dtype, {
@@ -317,7 +319,7 @@ static tfc_status image_summary(struct tfc_kernel_ctx *ctx) {
   return give(ctx, &summary, s);
 }
 
-// The tag of one value ("" where it has none).
+// The tag of one Summary.value, or "" if it has none.
 static tfc_str tag_of(tfc_str value) {
   struct tfc_wire w = tfc_wire_of(value);
   struct tfc_field f;

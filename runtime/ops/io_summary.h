@@ -12,10 +12,10 @@
 #include "runtime/ops/row.h"
 
 TFC_MUST_USE tfc_status tfc_summary_scalar(struct tfc_text *out, tfc_str tag, double value);
-// INVALID_ARGUMENT that names `node` for NaN and infinities.
+// INVALID_ARGUMENT: a value is NaN or infinite; the message names `node`.
 TFC_MUST_USE tfc_status tfc_summary_histogram(struct tfc_text *out, tfc_str tag, const struct tfc_tensor *values,
                                               tfc_str node);
-// `node` may be empty; metadata.data == NULL: none.
+// `node` may be empty; metadata.data == NULL: there is no metadata.
 TFC_MUST_USE tfc_status tfc_summary_tensor(struct tfc_text *out, tfc_str tag, tfc_str node, const struct tfc_tensor *t,
                                            tfc_str metadata);
 

@@ -1,4 +1,4 @@
-// Tensors as messages: SerializeTensor, ParseTensor (TensorProto).
+// SerializeTensor and ParseTensor, which convert tensors to messages (TensorProto) and back.
 #include "runtime/graph/export_internal.h"
 #include "runtime/graph/import.h"
 #include "runtime/ops/row.h"
@@ -17,8 +17,8 @@ static tfc_status serialize(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// The message becomes the value of the one node of a graph, so that the importer's reader and its limits serve here
-// too.
+// The message becomes the value of a graph's only node: so the importer's reader reads it, within the importer's
+// limits.
 static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];

@@ -1,5 +1,5 @@
-// WAV files in memory: EncodeWav and DecodeWav, of 16 bits a sample. A file is a header and chunks, each with four
-// letters and a length in front; numbers are little-endian.
+// EncodeWav and DecodeWav for WAV files in memory, with 16 bits per sample. A file consists of a header and chunks;
+// each chunk begins with four letters and its length. Numbers are little-endian.
 #include <math.h>
 
 #include "runtime/ops/element_types.h"

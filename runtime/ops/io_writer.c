@@ -1,5 +1,5 @@
-// Summary writers: a handle to an events file (runtime/io/events.h), and what is written to it. Several steps may
-// write at once: one lock per writer.
+// Summary writers: operations that open an events file (runtime/io/events.h) and write to it through a handle. Several
+// steps may write at once, so each writer has a lock.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -53,7 +53,7 @@ static tfc_status create_file(struct tfc_kernel_ctx *ctx) {
   pthread_mutex_lock(&w->lock);
   if (!directory || !suffix)
     s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  else if (!w->events) // once is enough
+  else if (!w->events) // the events file is created only once
     s = tfc_events_create_named(directory, suffix, &w->events);
   pthread_mutex_unlock(&w->lock);
   free(directory);
@@ -61,7 +61,7 @@ static tfc_status create_file(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// Writes what `text` holds as field `what` of an event: a summary, a graph, or (raw) the event itself.
+// Writes `content` to an event: as its summary, as its graph, or (EVENT) as the event itself.
 enum what { SUMMARY, GRAPH, EVENT };
 static tfc_status write_it(struct tfc_kernel_ctx *ctx, enum what what, tfc_str content) {
   struct writer *w = NULL;
@@ -83,7 +83,7 @@ static tfc_status write_summary_text(struct tfc_kernel_ctx *ctx, struct tfc_text
   return s;
 }
 
-// (writer, step, tag, value)
+// Inputs: (writer, step, tag, value).
 static tfc_status write_scalar(struct tfc_kernel_ctx *ctx) {
   struct tfc_text summary = {0};
   TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[3]) == 1, "the value must be a scalar");
@@ -91,14 +91,14 @@ static tfc_status write_scalar(struct tfc_kernel_ctx *ctx) {
       ctx, &summary,
       tfc_summary_scalar(&summary, tfc_tensor_get_string(ctx->inputs[2], 0), ops_scalar(ctx->inputs[3])));
 }
-// (writer, step, tag, values)
+// Inputs: (writer, step, tag, values).
 static tfc_status write_histogram(struct tfc_kernel_ctx *ctx) {
   struct tfc_text summary = {0};
   return write_summary_text(
       ctx, &summary,
       tfc_summary_histogram(&summary, tfc_tensor_get_string(ctx->inputs[2], 0), ctx->inputs[3], ctx->node->name));
 }
-// (writer, step, tensor, tag, metadata)
+// Inputs: (writer, step, tensor, tag, metadata).
 static tfc_status write_tensor(struct tfc_kernel_ctx *ctx) {
   struct tfc_text summary = {0};
   tfc_str metadata = tfc_tensor_get_string(ctx->inputs[4], 0);
@@ -106,23 +106,23 @@ static tfc_status write_tensor(struct tfc_kernel_ctx *ctx) {
                             tfc_summary_tensor(&summary, tfc_tensor_get_string(ctx->inputs[3], 0), (tfc_str){0},
                                                ctx->inputs[2], metadata.size ? metadata : (tfc_str){0}));
 }
-// (writer, step, summaries)
+// Inputs: (writer, step, summaries).
 static tfc_status write_raw(struct tfc_kernel_ctx *ctx) {
   tfc_status s = NULL;
   for (int64_t i = 0; !s && i < tfc_tensor_elements(ctx->inputs[2]); i++)
     s = write_it(ctx, SUMMARY, tfc_tensor_get_string(ctx->inputs[2], i));
   return s;
 }
-// (writer, step, graph)
+// Inputs: (writer, step, graph).
 static tfc_status write_graph(struct tfc_kernel_ctx *ctx) {
   return write_it(ctx, GRAPH, tfc_tensor_get_string(ctx->inputs[2], 0));
 }
-// (writer, event)
+// Inputs: (writer, event).
 static tfc_status import_event(struct tfc_kernel_ctx *ctx) {
   return write_it(ctx, EVENT, tfc_tensor_get_string(ctx->inputs[1], 0));
 }
 
-static tfc_status flush(struct tfc_kernel_ctx *ctx) { // every record is written at once
+static tfc_status flush(struct tfc_kernel_ctx *ctx) { // there is nothing to flush: every record is written at once
   struct writer *w = NULL;
   return writer_of(ctx, &w);
 }

@@ -7,12 +7,12 @@ static tfc_status allocate(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_
   return tfc_buffer_create_host(bytes, out);
 }
 
-// A place that the memory plan has given: data without a buffer.
+// Whether the memory plan has given the output a place: it then has data without a buffer.
 static bool has_place(const struct tfc_tensor *t, tfc_dtype dtype, size_t bytes) {
   return t->data && !t->buffer && bytes <= t->size && tfc_dtype_is_plain(dtype);
 }
 
-// What is read behind an output has the type that the graph declares, whatever a handle led to.
+// An output must have the type that the graph declares, even if a handle led to a variable of another type.
 static tfc_status check_declared(const struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype) {
   if (!ctx->node || !ctx->graph || i >= ctx->node->output_count) return NULL;
   tfc_dtype declared = tfc_dtype_base(ctx->graph->output_dtypes[ctx->node->output_begin + i]);
@@ -27,7 +27,8 @@ static inline bool same_dims(const struct tfc_shape *a, const struct tfc_shape *
   return same;
 }
 
-// The buffer of an input that is as the output has to be and that nobody else holds; NULL: there is none.
+// Returns the buffer of an input that has the output's type and shape and that nobody else holds; NULL if there is
+// none.
 static struct tfc_buffer *take_over(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape) {
   for (uint32_t k = 0; k < ctx->input_count && k < 32; k++) {
     const struct tfc_tensor *in = ctx->inputs[k];
@@ -46,7 +47,8 @@ tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype d
                              struct tfc_tensor **out) {
   struct tfc_tensor *t = ctx->outputs[i];
   size_t bytes;
-  if (t->data && !t->buffer && t->dtype == dtype && same_dims(&t->shape, shape)) { // as in the step before
+  if (t->data && !t->buffer && t->dtype == dtype && same_dims(&t->shape, shape)) {
+    // the output's place is still set up from the step before
     *out = t;
     return NULL;
   }
@@ -89,7 +91,8 @@ tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const 
 tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value) {
   struct tfc_tensor *t = ctx->outputs[i];
   TFC_RETURN_IF_ERROR(check_declared(ctx, i, value->dtype));
-  if (has_place(t, value->dtype, value->size)) { // only where the plan could not elide the view: host-addressable
+  if (has_place(t, value->dtype, value->size)) {
+    // the plan gives a view's output a place only if it cannot elide the view; such memory is host-addressable
     if (value->size && t->data != value->data) memmove(t->data, value->data, value->size);
     t->dtype = value->dtype;
     t->shape = value->shape;
@@ -154,7 +157,8 @@ tfc_dtype tfc_kernel_type(const struct tfc_graph *g, const struct tfc_node *n) {
     char name[64];
     const uint32_t allowed = signature->attrs[i].allowed_types;
     if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
-    if (n->def->types && allowed && !(n->def->types & allowed)) continue; // of indices, say: All has no other
+    // `types` is not about this attribute but another one, e.g. not about the type of indices
+    if (n->def->types && allowed && !(n->def->types & allowed)) continue;
     snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
     return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
   }

@@ -22,7 +22,7 @@ struct tfc_kernel_env;
 struct tfc_device;
 struct tfc_rendezvous;
 
-// Called once when a plan is made, not in the step path.
+// Given to a row's `prepare`, which is called once when a plan is made and not in every step.
 struct tfc_prepare_ctx {
   const struct tfc_graph *graph;
   const struct tfc_node *node;
@@ -35,9 +35,9 @@ struct tfc_prepare_ctx {
   void (*release)(void *state);                 // out, optional: called when the plan is freed
 };
 
-// Services; filled by the executor. A device thread has one.
+// Services that the executor fills in for kernels. Each device thread has its own.
 struct tfc_kernel_env {
-  // Device memory for a dynamic output or scratch space. RESOURCE_EXHAUSTED says request, in use, limit.
+  // Allocates device memory. RESOURCE_EXHAUSTED: the message has the request, the memory in use and the limit.
   tfc_status (*allocate)(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out);
   // Calls fn(arg, begin, end) over [0, total) on the device's cores and returns when all are done. The pieces depend
   // on total and grain alone, never on the number of cores, so that results do not either.
@@ -79,26 +79,26 @@ struct tfc_kernel_ctx {
   void (*done)(struct tfc_kernel_ctx *ctx, tfc_status status); // of TFC_OP_ASYNC ops: called exactly once
 };
 
-// Output `i` with this type and shape; its content is undefined.
+// Makes output `i` a tensor of this type and shape; its content is undefined.
 TFC_MUST_USE tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype,
                                           const struct tfc_shape *shape, struct tfc_tensor **out);
 TFC_MUST_USE tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *like,
                                                struct tfc_tensor **out);
 // Makes output `i` this tensor (shared, not copied): for views, variant and resource values.
 TFC_MUST_USE tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value);
-// Output `i` is a scalar handle to `object`; takes over one reference.
+// Makes output `i` a scalar handle to `object`; takes over one reference.
 TFC_MUST_USE tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype,
                                               struct tfc_object *object);
-// Scratch memory of the device, released with tfc_buffer_release.
+// Allocates scratch memory of the device, to be released with tfc_buffer_release.
 TFC_MUST_USE tfc_status tfc_kernel_scratch(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out);
 void tfc_kernel_parallel_for(struct tfc_kernel_ctx *ctx, int64_t total, int64_t grain,
                              void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 // The type that `types` of an op's row is about: its first type attribute (of RandomUniform that is dtype, not T).
 tfc_dtype tfc_kernel_type(const struct tfc_graph *g, const struct tfc_node *n);
-// Before a row's kernel is called for the first time: UNIMPLEMENTED where it does not take the node's type; then the
-// row's `prepare`, if it has one.
+// To be called before a row's kernel is called for the first time. Returns UNIMPLEMENTED if the row does not take the
+// node's type; otherwise calls the row's `prepare`, if it has one.
 TFC_MUST_USE tfc_status tfc_kernel_prepare(struct tfc_prepare_ctx *ctx);
-// INVALID_ARGUMENT that a kernel raises about its inputs; the executor adds node, op, device and shapes.
+// Makes a kernel return INVALID_ARGUMENT for wrong inputs; the executor adds node, op, device and shapes.
 #define TFC_KERNEL_CHECK(condition, ...)                                                                               \
   do {                                                                                                                 \
     if (__builtin_expect(!(condition), 0)) return tfc_status_make(TFC_INVALID_ARGUMENT, __VA_ARGS__);                  \
@@ -120,10 +120,10 @@ struct tfc_variable {
   pthread_mutex_t access;
 };
 extern const struct tfc_object_type tfc_variable_type;
-// Not initialised; the name is copied. One reference, released with tfc_object_release(&v->object).
+// Makes a variable without a value, copying the name. Released with tfc_object_release(&v->object).
 TFC_MUST_USE tfc_status tfc_variable_create(tfc_str name, tfc_dtype dtype, const struct tfc_shape *shape,
                                             struct tfc_variable **out);
-// FAILED_PRECONDITION "variable NAME is not initialized", with a remedy.
+// Returns FAILED_PRECONDITION "variable NAME is not initialized", with a remedy, if the variable has no value.
 TFC_MUST_USE tfc_status tfc_variable_check(const struct tfc_variable *v);
 void tfc_variable_lock(struct tfc_variable *v);
 void tfc_variable_unlock(struct tfc_variable *v);

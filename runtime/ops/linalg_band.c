@@ -1,4 +1,5 @@
-// Tridiagonal matrices given by their diagonals: products and systems. Computed in double precision.
+// TridiagonalMatMul and TridiagonalSolve for tridiagonal matrices that are given by their diagonals. They compute in
+// double precision.
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +50,9 @@ static tfc_status product(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Rows i and i + 1 of [0 d u v | x] in turn; with pivoting the one with the larger first element comes first, which may
-// fill a second superdiagonal v. All [m], x [m, n].
+// Eliminates row after row: rows i and i + 1 of [d u v | x]. With pivoting, the row with the larger first element comes
+// first, which may fill a second superdiagonal v. All diagonals are [m], x is [m, n]. Returns false if the matrix is
+// singular.
 static bool solve(cplx *up, cplx *middle, cplx *down, cplx *second, cplx *x, int64_t m, int64_t n, bool pivot) {
   for (int64_t i = 0; i < m; i++) second[i] = 0;
   for (int64_t i = 0; i + 1 < m; i++) {
@@ -80,8 +82,8 @@ static bool solve(cplx *up, cplx *middle, cplx *down, cplx *second, cplx *x, int
   return true;
 }
 // --- Systems that may be singular -----------------------------------------------------------------------------------
-// As LAPACK's xLAGTF and xLAGTS: pivots that are too small are moved away from 0. What counts as 0 depends on rounding,
-// so everything is rounded to the type of the tensors.
+// The same algorithm as LAPACK's xLAGTF and xLAGTS: a pivot that is too close to 0 is moved away from it. Which ones
+// are too close depends on rounding, so everything is rounded to the type of the tensors.
 struct precision {
   bool single;
   double epsilon, least; // least: 1 / least does not overflow
@@ -92,7 +94,7 @@ static cplx rounded(const struct precision *p, cplx x) {
 static double size_of(const struct precision *p, cplx x) {
   return creal(rounded(p, cabs(x)));
 }
-// Divides the row by the pivot, or by one nearby that it can be divided by.
+// Divides the row by the pivot or, if the result would overflow, by a number near the pivot.
 static void divide_row(const struct precision *p, double perturb, cplx pivot, cplx *row, int64_t n) {
   double size = size_of(p, pivot), most = 0;
   for (int64_t j = 0; j < n; j++) most = fmax(most, size_of(p, row[j]));
@@ -116,7 +118,7 @@ static void divide_row(const struct precision *p, double perturb, cplx pivot, cp
 static void take_off(const struct precision *p, cplx *to, cplx factor, const cplx *from, int64_t n) {
   for (int64_t j = 0; j < n; j++) to[j] = rounded(p, to[j] - rounded(p, factor * from[j]));
 }
-// The same arrays as solve; afterwards middle, up and second are the triangular factor.
+// Takes the same arrays as solve; afterwards middle, up and second are the triangular factor.
 static void solve_perturbed(const struct precision *p, cplx *up, cplx *middle, const cplx *down, cplx *second, cplx *x,
                             int64_t m, int64_t n) {
   double largest = fmax(size_of(p, middle[0]), m > 1 ? size_of(p, up[0]) : 0);
@@ -134,7 +136,7 @@ static void solve_perturbed(const struct precision *p, cplx *up, cplx *middle, c
       scale = next;
       middle[k + 1] = rounded(p, own - rounded(p, factor * up[k]));
       take_off(p, x + (k + 1) * n, factor, x + k * n, n);
-    } else { // the other row comes first
+    } else { // the rows are exchanged
       cplx factor = rounded(p, middle[k] / below);
       middle[k] = below;
       middle[k + 1] = rounded(p, up[k] - rounded(p, factor * own));
@@ -157,7 +159,7 @@ static void solve_perturbed(const struct precision *p, cplx *up, cplx *middle, c
   }
 }
 
-// diagonals [..., 3, m], rhs [..., m, n] -> [..., m, n]
+// Inputs: diagonals [..., 3, m], rhs [..., m, n]; output [..., m, n].
 static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *diagonals = ctx->inputs[0], *x = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
@@ -187,8 +189,8 @@ static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
     if (perturb)
       solve_perturbed(&precision, up, up + m, up + 2 * m, second, out, m, n);
     else if (!solve(up, up + m, up + 2 * m, second, out, m, n, pivot))
-      for (int64_t i = 0; i < m * n; i++) // singular: TensorFlow has no complex NaN
-        out[i] = tfc_dtype_is_complex(y->dtype) ? 0 : CMPLX(NAN, 0);
+      // singular: real types get NaN; complex types get 0, because TensorFlow has no complex NaN
+      for (int64_t i = 0; i < m * n; i++) out[i] = tfc_dtype_is_complex(y->dtype) ? 0 : CMPLX(NAN, 0);
     ops_linalg_from_complex(out, y, b * m * n, m * n);
   }
   tfc_buffer_release(held);
@@ -205,13 +207,14 @@ static tfc_status shape_solve(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Gradients -------------------------------------------------------------------------------------------------------
-// x of the next row (the last has 0), or of the row before; `row` has the shape of a diagonal, [..., 1, m].
+// Moves rows up: row i becomes row i + 1 of x, the last one 0; `before`: row i becomes row i - 1, the first one 0.
+// `row` has the shape of a diagonal, [..., 1, m].
 static struct tfc_output next_row(struct tfc_grad_ctx *g, struct tfc_output row, struct tfc_output x, bool before) {
   struct tfc_output none = grad_zeros_like(g, row), one = grad_ones_like(g, row);
   struct tfc_output in[4] = {before ? none : one, none, before ? one : none, x};
   return tfc_add(g->builder, "TridiagonalMatMul", "", in, 4, NULL, 0);
 }
-// The diagonal [..., 1, m] of what a [..., m, n] and b are the factors of: sums of their rows' products.
+// The diagonal [..., 1, m] of a bᵀ, for a and b [..., m, n]: sums of products of their rows.
 static struct tfc_output diagonal_of(struct tfc_grad_ctx *g, struct tfc_output a, struct tfc_output b) {
   return grad_op2(g, "ExpandDims", grad_sum(g, g_mul(g, a, b), tfc_add_i32(g->builder, -1), false),
                   tfc_add_i32(g->builder, -2));

@@ -1,13 +1,13 @@
-// CholeskyGrad: of A = L L', what the gradient of L makes of A. With P the lower triangle of L' dL, its diagonal
-// halved, that is the symmetric part of inv(L)' P inv(L) (Murray, "Differentiation of the Cholesky decomposition",
-// 2016).
+// CholeskyGrad: for A = L L', turns the gradient of L into the gradient of A. Let P be the lower triangle of L' dL,
+// with its diagonal halved; the result is the symmetric part of inv(L)' P inv(L) (Murray, "Differentiation of the
+// Cholesky decomposition", 2016).
 #include <string.h>
 
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
 
-// l, g [n, n]; work [n, n]; the result goes to g.
+// l, g and the scratch space `work` are [n, n]; the result replaces g.
 static void pull_back(const double *l, double *g, double *work, int64_t n) {
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j <= i; j++) {
@@ -17,13 +17,13 @@ static void pull_back(const double *l, double *g, double *work, int64_t n) {
     }
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = i + 1; j < n; j++) work[i * n + j] = 0;
-  for (int64_t i = n; i-- > 0;) // L' X = P, upwards
+  for (int64_t i = n; i-- > 0;) // solves L' X = P, from the last row up
     for (int64_t j = 0; j < n; j++) {
       double x = work[i * n + j];
       for (int64_t k = i + 1; k < n; k++) x -= l[k * n + i] * work[k * n + j];
       work[i * n + j] = x / l[i * n + i];
     }
-  for (int64_t j = n; j-- > 0;) // S L = X, from the right
+  for (int64_t j = n; j-- > 0;) // solves S L = X, from the last column
     for (int64_t i = 0; i < n; i++) {
       double x = work[i * n + j];
       for (int64_t k = j + 1; k < n; k++) x -= work[i * n + k] * l[k * n + j];
@@ -33,7 +33,7 @@ static void pull_back(const double *l, double *g, double *work, int64_t n) {
     for (int64_t j = 0; j < n; j++) g[i * n + j] = (work[i * n + j] + work[j * n + i]) / 2;
 }
 
-static tfc_status cholesky_grad(struct tfc_kernel_ctx *ctx) { // l, grad
+static tfc_status cholesky_grad(struct tfc_kernel_ctx *ctx) { // inputs: l, grad
   const struct tfc_tensor *l = ctx->inputs[0], *grad = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
   struct tfc_buffer *held = NULL;

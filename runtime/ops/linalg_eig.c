@@ -1,5 +1,5 @@
-// Eig: eigenvalues and eigenvectors of any square matrix, complex, by Schur's form. Values ascend by size;
-// vectors have unit length.
+// Eig: eigenvalues and eigenvectors of any square matrix, as complex numbers, by the Schur form. Eigenvalues ascend by
+// absolute value; eigenvectors have unit length.
 #include <complex.h>
 #include <float.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 typedef double _Complex cplx;
 
-// x [n, n]: column k is the eigenvector of t (upper triangular) for t[k, k], not normalised.
+// Column k of x [n, n] becomes the eigenvector of t (upper triangular) for t[k, k], not normalised.
 static void triangular_vectors(int64_t n, const cplx *t, cplx *x) {
   double norm = 0;
   for (int64_t i = 0; i < n * n; i++) norm += creal(t[i]) * creal(t[i]) + cimag(t[i]) * cimag(t[i]);
@@ -32,8 +32,8 @@ static void exchange(int64_t n, cplx *values, cplx *v, int64_t i, int64_t k) {
   values[i] = values[k], values[k] = t;
   for (int64_t r = 0; r < n; r++) t = v[r * n + i], v[r * n + i] = v[r * n + k], v[r * n + k] = t;
 }
-// The smallest of the rest comes next, as in the solver that TensorFlow uses for complex matrices. (That for real ones
-// gives them in no order.)
+// Sorts the eigenvalues by absolute value, as the solver that TensorFlow uses for complex matrices does. (Its solver
+// for real matrices gives them in no order.)
 static void sort(int64_t n, cplx *values, cplx *v) {
   for (int64_t i = 0; i < n; i++) {
     int64_t least = i;
@@ -42,7 +42,8 @@ static void sort(int64_t n, cplx *values, cplx *v) {
     if (least != i) exchange(n, values, v, i, least);
   }
 }
-// Of a real matrix: values and vectors are real, or pairs of conjugates side by side, that above the axis first.
+// Puts the results of a real matrix into their exact form: eigenvalues and vectors are real, or they are conjugate
+// pairs in neighbouring places, the one above the real axis first.
 static void pair(int64_t n, cplx *values, cplx *v) {
   double most = 0;
   for (int64_t i = 0; i < n; i++) most = fmax(most, cabs(values[i]));
@@ -70,7 +71,7 @@ static void pair(int64_t n, cplx *values, cplx *v) {
   }
 }
 
-// t holds the matrix; u, x: [n, n] scratch; the vectors go into v.
+// t holds the matrix; u and x [n, n] are scratch; v gets the eigenvectors.
 static bool eigen(int64_t n, cplx *t, cplx *u, cplx *x, cplx *values, cplx *v) {
   if (!ops_linalg_schur(n, t, u)) return false;
   for (int64_t i = 0; i < n; i++) values[i] = t[i * (n + 1)];
@@ -113,7 +114,7 @@ static tfc_status eig(struct tfc_kernel_ctx *ctx) {
   cplx *t = held->data, *u = t + n * n, *x = u + n * n, *vs = x + n * n, *es = vs + n * n;
   for (int64_t b = 0; b < tfc_tensor_elements(e) / n; b++) {
     ops_linalg_to_complex(a, b * n * n, n * n, t);
-    if (n == 1 && tfc_dtype_is_complex(a->dtype)) { // whatever it is
+    if (n == 1 && tfc_dtype_is_complex(a->dtype)) { // the only element is the eigenvalue, even if it is not finite
       es[0] = t[0];
       vs[0] = 1;
     } else if (!eigen(n, t, u, x, es, vs)) {
@@ -143,7 +144,8 @@ static tfc_status shape_eig(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// v*⁻¹ (diag(ge) + f̄ ∘ (v* gv - v* v diag(Re(v* gv)))) v*, f = 1 / (e_i - e_j) beside the diagonal.
+// The gradient is v*⁻¹ (diag(ge) + f̄ ∘ (v* gv - v* v diag(Re(v* gv)))) v*, where f is 1 / (e_i - e_j) off the
+// diagonal.
 OPS_GRADIENT(Eig) {
   struct tfc_output v = grad_out(g, 1), inside = grad_op1(g, "MatrixDiag", G);
   if (grad_attr_bool(g, "compute_v", true)) {

@@ -1,8 +1,9 @@
-// Einsum of one or two operands: any product and sum that the equation says, with ellipses that broadcast, labels
-// repeated in an operand (its diagonal) or in the result.
+// Einsum of one or two operands: any product and sum that the equation describes, with ellipses that broadcast and
+// labels that are repeated in an operand (which selects its diagonal) or in the result.
 //
-// Every operand is a strided view over its labels. Labels that only it has are summed away; the rest are ordered
-// [batch, free, contracted], made dense, and multiplied as matrices.
+// Every operand is a strided view over its labels. Labels that occur in one operand only, and not in the result, are
+// summed away; the others are ordered [batch, free, contracted], the operand is made dense, and the matrices are
+// multiplied.
 #include "runtime/ops/linalg_einsum.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 // Labels are letters; the dimensions of an ellipsis are labels of their own, counted from the right: ELLIPSIS + i.
 enum { ELLIPSIS = 128, MAX_LABELS = 2 * TFC_MAX_RANK + 4 };
 struct term {
-  int count; // dimensions, the ellipsis' included once its length is known
+  int count; // dimensions; includes those of the ellipsis once their number is known
   int labels[MAX_LABELS];
   int ellipsis; // position among the written labels, -1 for none
 };
@@ -62,7 +63,7 @@ static tfc_status parse_equation(tfc_str text, struct equation *out) {
   *out = e;
   return NULL;
 }
-// Puts the labels of `n` ellipsis dimensions in their place.
+// Replaces the ellipsis by labels for its `n` dimensions.
 static void expand_ellipsis(struct term *t, int n) {
   if (t->ellipsis < 0) return;
   memmove(&t->labels[t->ellipsis + n], &t->labels[t->ellipsis], (size_t)(t->count - t->ellipsis) * sizeof *t->labels);
@@ -75,7 +76,8 @@ static bool has(const struct term *t, int label) {
   return false;
 }
 
-// Expands the ellipses by the operands' ranks; sizes[label] is each label's size (unknown dimensions give unknowns).
+// Expands the ellipses as the operands' ranks require; sizes[label] becomes the size of each label, which may be
+// unknown.
 static tfc_status resolve(struct equation *e, const struct tfc_shape *const *shapes, int64_t sizes[ELLIPSIS + 32]) {
   int longest = 0;
   for (int l = 0; l < ELLIPSIS + 32; l++) sizes[l] = TFC_DIM_UNKNOWN;
@@ -124,7 +126,8 @@ static bool sum_rows(tfc_dtype type, const void *x, void *y, int64_t rows, int64
   }
 }
 
-// The operand, dense, over `order` (labels that it has or that broadcast), its other labels summed away.
+// Makes the operand dense over `order` (labels that it has, or along which it is broadcast); its other labels are
+// summed away.
 static tfc_status gather_operand(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, const struct term *t,
                                  const int *order, int count, const int64_t *sizes, struct tfc_buffer **out) {
   int64_t strides[TFC_MAX_RANK];
@@ -133,7 +136,7 @@ static tfc_status gather_operand(struct tfc_kernel_ctx *ctx, const struct tfc_te
   tfc_status s = NULL;
   tfc_shape_strides(&x->shape, strides);
   int64_t rows = 1, n = 1;
-  for (int pass = 0; pass < 2; pass++) { // the ordered labels, then those to sum
+  for (int pass = 0; pass < 2; pass++) { // first the labels in `order`, then those to sum over
     for (int k = 0; k < (pass == 0 ? count : t->count); k++) {
       int label = pass == 0 ? order[k] : t->labels[k];
       bool ordered = false, earlier = false;
@@ -144,7 +147,7 @@ static tfc_status gather_operand(struct tfc_kernel_ctx *ctx, const struct tfc_te
       for (int d = 0; d < t->count; d++) {
         if (t->labels[d] != label) continue;
         if (pass == 1) size = x->shape.dims[d];
-        if (x->shape.dims[d] != 1) stride += strides[d]; // repeated labels walk the diagonal
+        if (x->shape.dims[d] != 1) stride += strides[d]; // a repeated label steps along the diagonal
       }
       if (block.rank == TFC_MAX_RANK + 2) return tfc_status_make(TFC_UNIMPLEMENTED, "so many labels");
       block.dims[block.rank] = size;
@@ -244,7 +247,7 @@ static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
   if (e.out.count > TFC_MAX_RANK) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the result has too many dimensions");
   for (int d = 0; d < e.out.count; d++) shape.dims[shape.rank++] = sizes[e.out.labels[d]];
   TFC_TRY(s, tfc_kernel_output(ctx, 0, type, &shape, &y));
-  // Into the result's order; labels that it repeats walk its diagonal.
+  // Copies the product into the order of the result; a label that the result repeats steps along its diagonal.
   int64_t strides[TFC_MAX_RANK], step = 1;
   tfc_shape_strides(&shape, strides);
   struct ops_block block = {.rank = nb + na + nf};
@@ -368,7 +371,7 @@ static tfc_status shape_einsum(struct tfc_shape_ctx *ctx) {
   if ((uint32_t)e.inputs != ctx->node->input_count)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the equation has %d operands, the node %u", e.inputs,
                            ctx->node->input_count);
-  struct tfc_shape ranked[2]; // the subscripts say the ranks that are not known
+  struct tfc_shape ranked[2]; // unknown ranks follow from the subscripts
   const struct tfc_shape *shapes[2];
   for (int i = 0; i < e.inputs; i++) {
     shapes[i] = ctx->inputs[i];
@@ -407,7 +410,7 @@ static void cost_einsum(const struct tfc_graph *g, const struct tfc_node *n, con
 }
 
 // --- Gradient --------------------------------------------------------------------------------------------------------
-// Terms as text, "..." included.
+// The text of a term, which may contain "...".
 struct subscripts {
   char text[64];
 };
@@ -427,13 +430,13 @@ static struct tfc_output add_einsum(struct tfc_grad_ctx *g, const struct tfc_out
   free(text);
   return o;
 }
-// Where a label is among the dimensions: from the end when an ellipsis comes before it.
+// The number of a label's dimension. If an ellipsis comes before it, it counts from the end and is negative.
 static int64_t axis_of(const char *subscripts, char label) {
   const char *dots = strstr(subscripts, "..."), *at = strchr(subscripts, label);
   if (!dots || at < dots) return at - subscripts;
   return at - (subscripts + strlen(subscripts));
 }
-// The gradient over `left` spread over the labels of `input` that were summed away.
+// Broadcasts the gradient, which has the labels `left`, to all labels of `input`.
 static struct tfc_output spread(struct tfc_grad_ctx *g, struct tfc_output grad, const char *left, const char *input,
                                 struct tfc_output shape, const char *reduced) {
   uint32_t n = (uint32_t)strlen(reduced);
@@ -453,7 +456,7 @@ static struct tfc_output spread(struct tfc_grad_ctx *g, struct tfc_output grad, 
   for (const char *p = left; *p; p++) add_char(&all, *p);
   return add_einsum(g, &grad, 1, all.text, NULL, input);
 }
-// Labels of `input` that are in neither of the others, each once; and `input` without them.
+// Splits the labels of `input`: those that are in neither `a` nor `b` go to `reduced`, each once, the others to `left`.
 static void split_reduced(const char *input, const char *a, const char *b, struct subscripts *reduced,
                           struct subscripts *left) {
   *reduced = *left = (struct subscripts){""};
@@ -498,7 +501,7 @@ OPS_GRADIENT(Einsum) {
     g->grad_inputs[i] = reduced.text[0] ? spread(g, grad, left.text, in[i].text, shapes[i], reduced.text) : grad;
   }
   if (!dots) return NULL;
-  // Dimensions of the ellipsis that were broadcast are summed.
+  // Sum the gradients over the ellipsis' dimensions that were broadcast.
   struct tfc_output parts[2];
   int64_t begins[2];
   for (int i = 0; i < 2; i++) {

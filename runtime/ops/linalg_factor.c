@@ -1,4 +1,4 @@
-// Lu, LogMatrixDeterminant and MatrixSolveLs: factors of a matrix and what follows from them.
+// Lu, LogMatrixDeterminant and MatrixSolveLs, which factor a matrix.
 //
 // Everything is computed in complex128 (real matrices keep imaginary parts of 0) and rounded once.
 #include <complex.h>
@@ -12,7 +12,8 @@
 
 typedef double _Complex cplx;
 
-// a [n, n] becomes L (unit diagonal) and U, perm its rows' order; returns that order's sign, 0 when a is singular.
+// Replaces a [n, n] by L (with a unit diagonal) and U; perm becomes the order of the rows. Returns the sign of that
+// permutation, or 0 if a is singular.
 static int factor(cplx *a, int64_t n, int64_t *perm) {
   int sign = 1;
   for (int64_t i = 0; i < n; i++) perm[i] = i;
@@ -104,7 +105,7 @@ static tfc_status log_determinant(struct tfc_kernel_ctx *ctx) {
       sign *= m[i * n + i] / length;
       sum += log(length);
     }
-    if (!isfinite(creal(sum))) sign = 0; // as TensorFlow has it
+    if (!isfinite(creal(sum))) sign = 0; // as in TensorFlow, the sign is 0 if the determinant is not finite
     if (sign == 0 && !(creal(sum) > 0)) sum = -INFINITY;
     ops_linalg_from_complex(&sign, phase, b, 1);
     ops_linalg_from_complex(&sum, size, b, 1);
@@ -114,7 +115,7 @@ static tfc_status log_determinant(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Least squares ---------------------------------------------------------------------------------------------------
-// g [k, k] Hermitian becomes its lower Cholesky factor.
+// Replaces g [k, k], Hermitian, by its lower Cholesky factor. Returns false if it is not positive definite.
 static bool cholesky(cplx *g, int64_t k) {
   for (int64_t j = 0; j < k; j++) {
     double d = creal(g[j * k + j]);
@@ -129,7 +130,7 @@ static bool cholesky(cplx *g, int64_t k) {
   }
   return true;
 }
-// x [k, r] becomes (L L*)^-1 x
+// Replaces x [k, r] by (L L*)^-1 x.
 static void cholesky_solve(const cplx *l, int64_t k, cplx *x, int64_t r) {
   for (int64_t c = 0; c < r; c++) {
     for (int64_t i = 0; i < k; i++) {
@@ -175,8 +176,9 @@ static bool by_gramian(const cplx *a, int64_t m, int64_t n, const cplx *b, int64
     }
   return true;
 }
-// x [n, r] of least length among the best, from A = Q R with R of full row rank: Q [m, rank] spans A's columns, found
-// by taking the longest of what is left of them until nothing is. q has room for [m + 1, k], right for [k, n].
+// Finds the shortest least-squares solution x [n, r] from A = Q R, where R has full row rank and Q [m, rank] spans A's
+// columns. Each step takes the longest remaining column and subtracts its direction from the others, until nothing
+// remains. q has room for [m + 1, k], right for [k, n].
 static void by_orthogonal(cplx *a, int64_t m, int64_t n, const cplx *b, int64_t r, cplx *q, cplx *right, cplx *x) {
   int64_t rank = 0, most = m < n ? m : n;
   double longest = 0;
@@ -208,7 +210,7 @@ static void by_orthogonal(cplx *a, int64_t m, int64_t n, const cplx *b, int64_t 
       for (int64_t i = 0; i < m; i++) a[i * n + j] -= dot * q[i * most + rank];
     }
   }
-  // x = R* (R R*)^-1 Q* b: R has full row rank. a is free now: R R* and Q* b lie there.
+  // x = R* (R R*)^-1 Q* b. R R* is written over a, which is no longer needed; Q* b lies behind Q.
   cplx *gram = a;
   for (int64_t i = 0; i < rank; i++)
     for (int64_t j = 0; j < rank; j++) {

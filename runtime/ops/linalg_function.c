@@ -1,4 +1,4 @@
-// Functions of square matrices, by Schur's form: MatrixSquareRoot and MatrixLogarithm, the principal ones.
+// MatrixSquareRoot and MatrixLogarithm: the principal ones, by the Schur form.
 #include <complex.h>
 #include <float.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 typedef double _Complex cplx;
 
-// r r = t, both upper triangular (Björck and Hammarling 1983).
+// Computes r with r r = t, where both are upper triangular (Björck and Hammarling 1983).
 static void triangular_root(int64_t n, const cplx *t, cplx *r) {
   memset(r, 0, (size_t)(n * n) * sizeof *r);
   for (int64_t j = 0; j < n; j++) {
@@ -25,8 +25,9 @@ static void triangular_root(int64_t n, const cplx *t, cplx *r) {
   }
 }
 
-// The logarithm of t, upper triangular, into y: roots until t is near 1, there log(1 + x) = Σ w x / (1 + p x) over the
-// points and weights of Gauss and Legendre on [0, 1] (Higham, "Functions of Matrices", 11.4), and back. `work` [n, n].
+// Computes the logarithm of t, upper triangular, in y. Takes square roots until t is near the identity, where log(1 +
+// x) = Σ w x / (1 + p x) over the points p and weights w of Gauss-Legendre quadrature on [0, 1] (Higham, "Functions of
+// Matrices", 11.4); then doubles once for each root. `work` [n, n].
 static void triangular_logarithm(int64_t n, cplx *t, cplx *y, cplx *work) {
   static const double points[8] = {0.019855071751231884, 0.10166676129318663, 0.2372337950418355, 0.40828267875217510,
                                    0.59171732124782490,  0.7627662049581645,  0.8983332387068134, 0.98014492824876812};
@@ -43,10 +44,10 @@ static void triangular_logarithm(int64_t n, cplx *t, cplx *y, cplx *work) {
     triangular_root(n, t, work);
     memcpy(t, work, (size_t)(n * n) * sizeof *t);
   }
-  for (int64_t i = 0; i < n; i++) t[i * n + i] -= 1; // x
+  for (int64_t i = 0; i < n; i++) t[i * n + i] -= 1; // t becomes x
   memset(y, 0, (size_t)(n * n) * sizeof *y);
   for (int k = 0; k < 8; k++)
-    for (int64_t j = 0; j < n; j++) // column j of (1 + p x)⁻¹ x, by substitution from below
+    for (int64_t j = 0; j < n; j++) // column j of (1 + p x)⁻¹ x, by back substitution
       for (int64_t i = j; i >= 0; i--) {
         cplx sum = t[i * n + j];
         for (int64_t m = i + 1; m <= j; m++) sum -= points[k] * t[i * n + m] * work[m * n + j];
@@ -55,7 +56,7 @@ static void triangular_logarithm(int64_t n, cplx *t, cplx *y, cplx *work) {
       }
 }
 
-// a = u f(t) u*; `work` [n, n]
+// Computes a = u f(t) u*; `work` [n, n].
 static void back(int64_t n, const cplx *u, const cplx *f, cplx *work, cplx *a) {
   memset(work, 0, (size_t)(n * n) * sizeof *work);
   memset(a, 0, (size_t)(n * n) * sizeof *a);
@@ -67,7 +68,7 @@ static void back(int64_t n, const cplx *u, const cplx *f, cplx *work, cplx *a) {
       for (int64_t k = 0; k < n; k++) a[i * n + j] += work[i * n + k] * conj(u[j * n + k]);
 }
 
-// A real matrix has a real root, or none: then it is not a number.
+// For a real matrix, a result with an imaginary part means that no real one exists: it becomes NaN.
 static void check_real(int64_t n, cplx *a) {
   double real = 0, other = 0;
   for (int64_t i = 0; i < n * n; i++) {
@@ -124,7 +125,7 @@ static tfc_status shape_square(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// a b: [..., n, n] and [..., n, n] as [..., n n, n n]
+// The Kronecker product of a and b, both [..., n, n]: [..., n n, n n].
 static struct tfc_output kronecker(const struct tfc_grad_ctx *g, struct tfc_output a, struct tfc_output b,
                                    struct tfc_output shape) {
   struct tfc_output left = grad_op2(g, "ExpandDims", grad_op2(g, "ExpandDims", a, tfc_add_i32(g->builder, -2)),
@@ -133,7 +134,7 @@ static struct tfc_output kronecker(const struct tfc_grad_ctx *g, struct tfc_outp
                                      tfc_add_i32(g->builder, -2)); // [..., 1, n, 1, n]
   return g_reshape(g, g_mul(g, left, right), shape);
 }
-// From r dr + dr r = da: (1 ⊗ rᵀ + r ⊗ 1) vec(drᵀ) = vec(daᵀ).
+// The gradient follows from r dr + dr r = da, which is (1 ⊗ rᵀ + r ⊗ 1) vec(drᵀ) = vec(daᵀ).
 OPS_GRADIENT(MatrixSquareRoot) {
   struct tfc_builder *b = g->builder;
   struct tfc_output r = Y, shape = grad_op1(g, "Shape", r), axis = tfc_add_i32(b, 0);

@@ -6,13 +6,13 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// a b, with the adjoint taken of either
+// The product a b; adj_a and adj_b take the adjoint of an operand.
 static inline struct tfc_output grad_matmul(const struct tfc_grad_ctx *g, struct tfc_output a, bool adj_a,
                                             struct tfc_output b, bool adj_b) {
   struct tfc_attr attrs[2] = {tfc_attr_bool("adj_x", adj_a), tfc_attr_bool("adj_y", adj_b)};
   return tfc_add(g->builder, "BatchMatMulV2", "", (struct tfc_output[]){a, b}, 2, attrs, 2);
 }
-// The last two dimensions exchanged, and conjugated or not; of any rank.
+// Exchanges the last two dimensions of x, of any rank; `op` (a kind of transpose) also conjugates, or not.
 static inline struct tfc_output grad_swapped(const struct tfc_grad_ctx *g, const char *op, struct tfc_output x) {
   struct tfc_builder *b = g->builder;
   struct tfc_output rank = grad_op1(g, "Rank", x), one = tfc_add_i32(b, 1), two = tfc_add_i32(b, 2);

@@ -1,6 +1,6 @@
 // MatMul, batched products, and _FusedMatMul (TensorFlow's graph optimizer Grappler fuses a product with its bias and
-// activation). float32, float64 and complex types use BLAS (its serial build), 16-bit floats are widened to float32
-// first, integers have plain loops with wrap-around.
+// activation). float32, float64 and complex types use the serial BLAS; 16-bit floats are widened to float32 first;
+// integers use plain loops with wrap-around.
 #include "runtime/ops/linalg_matmul.h"
 
 #include <limits.h>
@@ -19,7 +19,7 @@ struct band {
   int64_t row, rows, column, columns; // of the output
 };
 
-// Where element (i, j) of op(x) [rows, columns] lies: i * down + j * right.
+// Element (i, j) of op(x) [rows, columns] lies at i * down + j * right.
 static void steps(enum ops_transpose t, int64_t rows, int64_t columns, int64_t *down, int64_t *right) {
   *down = t == OPS_PLAIN ? columns : 1;
   *right = t == OPS_PLAIN ? 1 : rows;
@@ -83,8 +83,8 @@ static void band_product(const struct ops_matmul *mm, const struct band *z, cons
 }
 
 // --- Splitting ---------------------------------------------------------------------------------------------------
-// A product over about 4 MFLOP is cut into at most 8 bands of rows (or columns, where there are more of them); smaller
-// ones go together until they make that much.
+// A product of more than about 4 MFLOP is cut into at most 8 bands of rows (or of columns, if there are more columns
+// than rows). Smaller products are grouped until a group has about 4 MFLOP.
 struct batch_job {
   const struct ops_matmul *mm;
   const char *a, *b;
@@ -172,7 +172,8 @@ tfc_status ops_matmul_batch(struct tfc_kernel_ctx *ctx, const struct ops_matmul 
 struct matmul_state {
   enum ops_transpose a, b;
   tfc_dtype out;
-  int same_rank; // 0: operands broadcast; 1: of one rank and batch (BatchMatMul); 2: matrices (MatMul)
+  // 0: operands are broadcast; 1: they have the same rank and batch (BatchMatMul); 2: they are matrices (MatMul)
+  int same_rank;
 };
 
 static tfc_status prepare_matmul(struct tfc_prepare_ctx *ctx) {
@@ -255,7 +256,7 @@ static tfc_status multiply(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- A product, a bias for each column, and an activation ---------------------------------------------------------
-// As TensorFlow's CPU kernel, of float32 alone; `v` is the element with its bias.
+// The activations as TensorFlow's CPU kernel computes them, for float32 only; `v` is the element with its bias.
 #define ACTIVATIONS(X)                                                                                                 \
   X(None, v)                                                                                                           \
   X(Relu, v <= 0 ? 0 : v)                                                                                              \
@@ -268,7 +269,7 @@ enum activation {
 #undef ACTIVATION_ENUM
 };
 struct fused_state {
-  struct matmul_state product; // first: `multiply` reads it
+  struct matmul_state product; // must be first: `multiply` reads the state as this
   enum activation activation;
   float alpha;
 };
@@ -373,7 +374,8 @@ static tfc_status shape_batch(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
   TFC_RETURN_IF_ERROR(product_shape(ctx, tfc_node_attr_bool(ctx->graph, ctx->node, "adj_x", false),
                                     tfc_node_attr_bool(ctx->graph, ctx->node, "adj_y", false), &a, &b, &m, &n));
-  const bool same = tfc_str_is(ctx->node->op, "BatchMatMul"); // nothing is broadcast: one says the other's batch
+  // nothing is broadcast: each operand's batch tells the other's
+  const bool same = tfc_str_is(ctx->node->op, "BatchMatMul");
   if ((a.rank < 0 && b.rank < 0) || (!same && (a.rank < 0 || b.rank < 0))) return NULL;
   if (a.rank < 0) a = tfc_shape_unknown_of_rank(b.rank);
   if (b.rank < 0) b = tfc_shape_unknown_of_rank(a.rank);
@@ -433,7 +435,7 @@ static tfc_status batch_gradient(struct tfc_grad_ctx *g, const char *op) {
     if (bx.rank == 0 && by.rank == 0) return NULL;
     if (tfc_shape_is_static(&bx) && tfc_shape_equal(&bx, &by)) return NULL;
   }
-  // Batch dimensions were broadcast: sum over what was repeated.
+  // Batch dimensions may have been broadcast: sum over those that were.
   struct tfc_output shapes[2] = {grad_shape(g, x, sx, TFC_INT32), grad_shape(g, y, sy, TFC_INT32)};
   struct tfc_output axes =
       grad_op2(g, "BroadcastGradientArgs", grad_range(g, shapes[0], 0, -2), grad_range(g, shapes[1], 0, -2));

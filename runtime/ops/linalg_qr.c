@@ -1,7 +1,8 @@
-// Qr: A = Q R with Q's columns orthonormal and R upper triangular, by Householder's reflections.
+// Qr: A = Q R, where Q has orthonormal columns and R is upper triangular, by Householder reflections.
 //
-// The signs are LAPACK's: a reflection turns a column to minus the sign of its first element, so R's diagonal is
-// negative where the column's was not. Real types are computed in float64, complex ones in complex128, rounded once.
+// The signs are those of LAPACK: a reflection gives a column's first element the opposite sign, so R's diagonal is
+// negative where the column's element was not. Real types are computed in float64, complex ones in complex128, and
+// rounded once.
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define REAL_c128(v) creal(v)
 #define IMAG_f64(v) 0.0
 #define IMAG_c128(v) cimag(v)
-// a [m, n], row-major, becomes R; q [m, k] starts with ones on its diagonal and becomes Q; v, scale: [m] and [n].
+// Replaces a [m, n] (row-major) by R. q [m, k] must be the identity and becomes Q; v [m] and scale [n] are scratch.
 #define QR(t)                                                                                                          \
   static void reflect_##t(ops_##t *a, int64_t m, int64_t n, int64_t row, int64_t from, const ops_##t *v,               \
                           ops_##t scale) { /* A := (1 - scale v v*) A, columns `from` on */                            \
@@ -119,7 +120,7 @@ static void cost_qr(const struct tfc_graph *g, const struct tfc_node *n, const s
 }
 
 // --- Gradient --------------------------------------------------------------------------------------------------------
-// Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020).
+// The gradient of Qr follows Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020).
 static struct tfc_output product(struct tfc_grad_ctx *g, struct tfc_output a, bool adj_a, struct tfc_output b,
                                  bool adj_b) {
   struct tfc_attr attrs[2] = {tfc_attr_bool("adj_x", adj_a), tfc_attr_bool("adj_y", adj_b)};
@@ -137,7 +138,7 @@ static struct tfc_output times_inverse_adjoint(struct tfc_grad_ctx *g, struct tf
   struct tfc_output in[2] = {r, adjoint(g, x, rank)};
   return adjoint(g, tfc_add(g->builder, "MatrixTriangularSolve", "", in, 2, &lower, 1), rank);
 }
-// Of m >= n: dA from Q, R and what arrives at both.
+// For m >= n: dA from Q, R and their gradients.
 static struct tfc_output deep(struct tfc_grad_ctx *g, struct tfc_output q, struct tfc_output r, struct tfc_output dq,
                               struct tfc_output dr, int rank) {
   struct tfc_output qdq = product(g, q, true, dq, false), rdr = product(g, r, false, dr, true);
@@ -148,7 +149,7 @@ static struct tfc_output deep(struct tfc_grad_ctx *g, struct tfc_output q, struc
   struct tfc_output sum = g_add(g, a, b);
   tfc_dtype type = grad_type(g, q);
   if (!tfc_dtype_is_complex(type)) return sum;
-  struct tfc_output m = g_sub(g, rdr, adjoint(g, qdq, rank)); // its diagonal's imaginary part
+  struct tfc_output m = g_sub(g, rdr, adjoint(g, qdq, rank)); // the imaginary part of its diagonal is used
   struct tfc_output diagonal =
       grad_op2(g, "MatrixSetDiag", grad_op1(g, "ZerosLike", m), grad_op1(g, "MatrixDiagPart", m));
   struct tfc_attr real = tfc_attr_type("Tout", type == TFC_COMPLEX64 ? TFC_FLOAT : TFC_DOUBLE);

@@ -1,6 +1,7 @@
-// First Hessenberg's form by Householder's reflections, then QR steps with Wilkinson's shift, as rotations that chase
-// what they leave below the subdiagonal (Golub and Van Loan, "Matrix Computations", 7.4 and 7.5). Signs and phases are
-// chosen as Eigen's solvers do, whose vectors TensorFlow gives.
+// The matrix is first reduced to Hessenberg form by Householder reflections. QR steps with Wilkinson's shift follow,
+// made of rotations: each moves the element that the one before left below the subdiagonal further down (Golub and Van
+// Loan, "Matrix Computations", 7.4 and 7.5). Signs and phases are chosen as in Eigen's solvers, because TensorFlow
+// returns their vectors.
 #include "runtime/ops/linalg_schur.h"
 
 #include <complex.h>
@@ -17,7 +18,7 @@ static double size_of(cplx v) {
   return fabs(creal(v)) + fabs(cimag(v));
 }
 
-// Reflects column k below the subdiagonal to 0, in t from both sides, and in u.
+// Reflects column k below the subdiagonal to 0: transforms t from both sides, and u.
 static void reflect(int64_t n, int64_t k, cplx *t, cplx *u) {
   double tail = 0;
   cplx first = t[(k + 1) * n + k];
@@ -29,7 +30,7 @@ static void reflect(int64_t n, int64_t k, cplx *t, cplx *u) {
   double beta = sqrt(square(first) + tail);
   if (creal(first) >= 0) beta = -beta;
   const cplx tau = conj((beta - first) / beta), scale = 1 / (first - beta);
-  // H = I - tau v v*, v = (1, column / (first - beta)); v lies where the column was until it is no longer needed
+  // H = I - tau v v* with v = (1, column / (first - beta)); v is stored in place of the column while it is needed
   for (int64_t i = k + 2; i < n; i++) t[i * n + k] *= scale;
 #define V(i) ((i) == k + 1 ? 1 : t[(i)*n + k])
   for (int64_t c = k + 1; c < n; c++) {
@@ -38,7 +39,7 @@ static void reflect(int64_t n, int64_t k, cplx *t, cplx *u) {
     for (int64_t i = k + 1; i < n; i++) t[i * n + c] -= tau * dot * V(i);
   }
   for (int side = 0; side < 2; side++) {
-    cplx *x = side == 0 ? t : u; // times H*
+    cplx *x = side == 0 ? t : u; // multiply by H* from the right
     for (int64_t r = 0; r < n; r++) {
       cplx dot = 0;
       for (int64_t i = k + 1; i < n; i++) dot += x[r * n + i] * V(i);
@@ -54,7 +55,7 @@ struct rotation {
   double c;
   cplx s;
 };
-// Turns (p, q) to (*out, 0).
+// The rotation that turns (p, q) into (*out, 0).
 static struct rotation rotation_of(cplx p, cplx q, cplx *out) {
   struct rotation r;
   if (q == 0) {
@@ -94,10 +95,10 @@ static bool negligible(int64_t n, cplx *t, int64_t i) { // the subdiagonal's ele
   *below = 0;
   return true;
 }
-// The eigenvalue of the last two rows and columns up to `end` that is nearer to the last element.
+// Of the eigenvalues of the 2 x 2 block that ends at `end`, returns the one that is nearer to the block's last element.
 static cplx shift_of(int64_t n, const cplx *t, int64_t end, int step) {
   const cplx *above = &t[(end - 1) * n + end - 1], *last = &t[end * n + end - 1];
-  if (step == 10 || step == 20) // out of the rut
+  if (step == 10 || step == 20) // an exceptional shift, because the iteration does not converge
     return fabs(creal(last[0])) + (end > 1 ? fabs(creal(t[(end - 1) * n + end - 2])) : 0);
   const double size = cabs(above[0]) + cabs(above[1]) + cabs(last[0]) + cabs(last[1]);
   if (size == 0) return 0;

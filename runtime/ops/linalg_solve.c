@@ -1,4 +1,4 @@
-// Square systems: Cholesky, MatrixDeterminant, MatrixInverse, MatrixSolve, MatrixTriangularSolve,
+// Operations on square matrices: Cholesky, MatrixDeterminant, MatrixInverse, MatrixSolve, MatrixTriangularSolve,
 // BandedTriangularSolve; and Cross.
 //
 // Real types are computed in float64, complex ones in complex128, and rounded once. LU has partial pivoting.
@@ -19,9 +19,12 @@
 #define ABS_c128(v) cabs(v)
 #define REAL_f64(v) (v)
 #define REAL_c128(v) creal(v)
-// All matrices are row-major. cholesky: a [n, n] becomes its lower factor; false when it is not positive definite.
-// factor: a becomes L (unit diagonal) and U, perm its rows' order; false when singular; *sign that of the order.
-// solve_triangle: x [n, m] becomes T⁻¹ x, T the lower or upper triangle of op(a); false for a zero on its diagonal.
+// All matrices are row-major.
+// cholesky: replaces a [n, n] by its lower factor; returns false if a is not positive definite.
+// factor: replaces a by L (with a unit diagonal) and U; perm becomes the order of the rows and *sign the sign of that
+// permutation; returns false if a is singular.
+// solve_triangle: replaces x [n, m] by T⁻¹ x, where T is the lower or upper triangle of op(a); returns false if T's
+// diagonal has a zero.
 #define ALGORITHMS(t)                                                                                                  \
   static bool cholesky_##t(ops_##t *a, int64_t n) {                                                                    \
     for (int64_t j = 0; j < n; j++) {                                                                                  \
@@ -149,7 +152,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
     ops_linalg_widen(a, b * n * n, n * n, m);
     if (what == SQUARE_CHOLESKY) {
       bool ok = is_complex ? cholesky_c128((ops_c128 *)m, n) : cholesky_f64((double *)m, n);
-      for (int64_t i = 0; !ok && i < n; i++) // not positive definite: NaN, as TensorFlow gives
+      for (int64_t i = 0; !ok && i < n; i++) // not positive definite: the result is NaN, as in TensorFlow
         for (int64_t j = 0; j < n; j++)
           if (is_complex)
             ((ops_c128 *)m)[i * n + j] = j > i ? 0 : CMPLX(NAN, 0);
@@ -172,7 +175,7 @@ static tfc_status square(struct tfc_kernel_ctx *ctx, enum square what) {
         logarithm += log(is_complex ? cabs(((ops_c128 *)m)[i * n + i]) : fabs(((double *)m)[i * n + i]));
       }
       product *= sign;
-      // TensorFlow takes the determinant from its logarithm and gives no sign to one that is not finite.
+      // TensorFlow computes the determinant from its logarithm; if that is not finite, the sign is lost.
       if (isnan(logarithm)) product = real_product = 0;
       if (isinf(logarithm) && logarithm > 0) product = real_product = NAN;
       ops_linalg_narrow(is_complex ? (const void *)&product : (const void *)&real_product, y, b, 1);
@@ -204,7 +207,7 @@ static tfc_status inverse(struct tfc_kernel_ctx *ctx) {
   return square(ctx, SQUARE_INVERSE);
 }
 
-// Batch element i of the common shape in an operand whose batch dimensions are broadcast to it.
+// The operand's matrix for matrix i of the common batch shape, to which the operand's batch dimensions are broadcast.
 static int64_t batch_index(const struct tfc_shape *batch, const struct tfc_shape *operand, int64_t i) {
   int64_t at = 0, step = 1;
   for (int d = batch->rank - 1; d >= 0; d--) {
@@ -332,7 +335,7 @@ static tfc_status shape_solve(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a, b, batch;
   TFC_RETURN_IF_ERROR(square_shape(ctx, &a));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
-  const bool same = !tfc_str_ends(ctx->node->op, "TriangularSolve"); // nothing is broadcast
+  const bool same = !tfc_str_ends(ctx->node->op, "TriangularSolve"); // MatrixSolve does not broadcast
   if ((a.rank < 0 && b.rank < 0) || (!same && (a.rank < 0 || b.rank < 0))) return NULL;
   if (a.rank < 0) a = tfc_shape_unknown_of_rank(b.rank);
   if (b.rank < 0) b = tfc_shape_unknown_of_rank(a.rank);
@@ -359,7 +362,8 @@ static struct tfc_output product(struct tfc_grad_ctx *g, struct tfc_output a, bo
 static struct tfc_output band_part(struct tfc_grad_ctx *g, struct tfc_output x, int64_t lower, int64_t upper) {
   return grad_op3(g, "MatrixBandPart", x, grad_int(g, TFC_INT64, lower), grad_int(g, TFC_INT64, upper));
 }
-static struct tfc_output adjoint_of(struct tfc_grad_ctx *g, struct tfc_output x) { // the last two dimensions exchanged
+static struct tfc_output adjoint_of(struct tfc_grad_ctx *g, struct tfc_output x) {
+  // exchanges the last two dimensions and conjugates
   struct tfc_builder *b = g->builder;
   struct tfc_output rank = grad_op1(g, "Rank", x), one = tfc_add_i32(b, 1), two = tfc_add_i32(b, 2);
   struct tfc_output less_one = g_sub(g, rank, one), less_two = g_sub(g, rank, two);
@@ -367,7 +371,7 @@ static struct tfc_output adjoint_of(struct tfc_grad_ctx *g, struct tfc_output x)
                                 grad_pack(g, (struct tfc_output[]){less_one, less_two}, 2, 0)};
   return grad_op2(g, "ConjugateTranspose", x, grad_concat(g, parts, 2, tfc_add_i32(b, 0)));
 }
-OPS_GRADIENT(MatrixInverse) { // -Y' (G Y'), or with the adjoint taken where it is
+OPS_GRADIENT(MatrixInverse) { // -Y' (G Y'); with the attribute adjoint -Y (G' Y)
   bool adjoint = grad_attr_bool(g, "adjoint", false);
   g->grad_inputs[0] = g_neg(g, product(g, Y, !adjoint, product(g, G, adjoint, Y, !adjoint), false));
   return NULL;
@@ -457,7 +461,7 @@ OPS_GRADIENT(MatrixTriangularSolve) {
 #define ROUND_u16(v) (v)
 #define ROUND_u32(v) (v)
 #define ROUND_u64(v) (v)
-static tfc_status cross(struct tfc_kernel_ctx *ctx) { // of vectors of 3
+static tfc_status cross(struct tfc_kernel_ctx *ctx) { // for vectors of 3 elements
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
   TFC_KERNEL_CHECK(tfc_shape_equal(&a->shape, &b->shape), "Both inputs must be of same shape");
@@ -486,7 +490,8 @@ OPS_GRADIENT(Cross) {
   return NULL;
 }
 
-// Of the right side B: the solution for the adjoint; of A's bands: those of -dB X', or of -X dB' of the adjoint.
+// The gradient of B solves the adjoint system with G. The gradient of A's bands consists of the bands of -dB X' or,
+// with the attribute adjoint, of -X dB'.
 OPS_GRADIENT(BandedTriangularSolve) {
   const bool lower = grad_attr_bool(g, "lower", true), adjoint = grad_attr_bool(g, "adjoint", false);
   struct tfc_attr attrs[2] = {tfc_attr_bool("lower", lower), tfc_attr_bool("adjoint", !adjoint)};

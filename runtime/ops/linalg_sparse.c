@@ -1,4 +1,4 @@
-// SparseTensorDenseMatMul: a sparse matrix in coordinates, times a dense one.
+// SparseTensorDenseMatMul: multiplies a sparse matrix, given by coordinates and values, by a dense one.
 #include <complex.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
 #define CONJ_i32(v) (v)
 #define CONJ_c64(v) conjf(v)
 #define CONJ_c128(v) conj(v)
-// y row `to` += v b row `from` (or b's column, conjugated)
+// Adds v times row `from` of b (or b's column, conjugated) to row `to` of y.
 #define ADD_ROW(t, ...)                                                                                                \
   case OPS_DT_##t: {                                                                                                   \
     const ops_##t##_u a = (ops_##t##_u)OPS_GET_##t(((const ops_##t *)values->data)[i]);                                \
@@ -87,7 +87,7 @@ static void cost_multiply(const struct tfc_graph *g, const struct tfc_node *n, c
   out->bytes = ops_cost_bytes(g, n, inputs, outputs);
 }
 
-// The values' gradient is G (or B) taken at the sparse positions: products of a row each.
+// The gradient of a value is G times the adjoint of B at the value's position: the product of one row of each.
 OPS_GRADIENT(SparseTensorDenseMatMul) {
   struct tfc_builder *b = g->builder;
   bool adj_a = grad_attr_bool(g, "adjoint_a", false), adj_b = grad_attr_bool(g, "adjoint_b", false);

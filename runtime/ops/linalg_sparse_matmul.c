@@ -1,5 +1,5 @@
-// SparseMatMul: the product of two matrices, one of which is said to have many zeros; the result is that of MatMul in
-// float, whatever was said, but for zeros times what is not finite.
+// SparseMatMul: multiplies two matrices, one of which is declared to have many zeros. The result is that of MatMul in
+// float32, whatever was declared, except that a zero times infinity or NaN counts as 0.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// A matrix as floats: itself, or converted into *own (to be freed).
+// The matrix as floats: its own data, or a converted copy *own, which the caller frees.
 static const float *floats_of(const struct tfc_tensor *t, float **own) {
   *own = NULL;
   if (t->dtype == TFC_FLOAT) return t->data;
@@ -24,7 +24,7 @@ static bool all_finite(const float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) all &= isfinite(x[i]) != 0;
   return all;
 }
-// The same where the zeros of the sparse one are passed over: not even times an infinity they are NaN.
+// The same product, but zeros of the sparse operand are skipped, so that zero times infinity adds nothing.
 static void without_zeros(const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
                           int64_t b_column, int64_t m, int64_t k, int64_t n, bool zeros_of_a, float *y) {
   for (int64_t i = 0; i < m; i++)
@@ -90,7 +90,7 @@ static void cost_product(const struct tfc_graph *g, const struct tfc_node *n, co
   out->flops = 2 * (double)tfc_shape_elements(&outputs[0]) * (double)inputs[0].dims[!ta];
 }
 
-// x y, transposed where asked, in float.
+// The product x y in float32, with tx and ty for transposed operands.
 static struct tfc_output times(const struct tfc_grad_ctx *g, struct tfc_output x, bool tx, struct tfc_output y,
                                bool ty) {
   struct tfc_attr attrs[] = {tfc_attr_bool("transpose_a", tx), tfc_attr_bool("transpose_b", ty)};

@@ -1,5 +1,5 @@
-// Svd and SelfAdjointEigV2, by Jacobi's rotations: of pairs of columns until all are orthogonal (Hestenes 1958), and of
-// a Hermitian matrix until it is diagonal.
+// Svd and SelfAdjointEigV2 by Jacobi rotations: pairs of columns are rotated until all are orthogonal (Hestenes 1958),
+// or a Hermitian matrix is rotated until it is diagonal.
 //
 // Real matrices are computed as complex ones whose imaginary parts stay 0, in complex128, and rounded once. Vectors
 // have unit length; their signs (phases) are as the rotations leave them.
@@ -20,17 +20,17 @@ static double norm2(cplx v) {
   return creal(v) * creal(v) + cimag(v) * cimag(v);
 }
 
-// The rotation that makes two columns with these squared lengths and this inner product orthogonal.
+// The rotation that makes two columns orthogonal, from their squared lengths alpha and beta and their inner product.
 struct rotation {
   double c, s;
-  cplx phase; // conjugate of the product's
+  cplx phase; // the conjugate of the inner product's phase
 };
 static struct rotation rotation_of(double alpha, double beta, cplx product) {
   double size = cabs(product), zeta = (beta - alpha) / (2 * size);
   double t = (zeta >= 0 ? 1 : -1) / (fabs(zeta) + sqrt(1 + zeta * zeta)), c = 1 / sqrt(1 + t * t);
   return (struct rotation){c, c * t, conj(product) / size};
 }
-// x [rows, n]: columns p and q turned
+// Rotates columns p and q of x [rows, n].
 static void turn(cplx *x, int64_t rows, int64_t n, int64_t p, int64_t q, struct rotation r) {
   for (int64_t i = 0; i < rows; i++) {
     cplx a = x[i * n + p], b = r.phase * x[i * n + q];
@@ -39,11 +39,11 @@ static void turn(cplx *x, int64_t rows, int64_t n, int64_t p, int64_t q, struct 
   }
 }
 
-// Columns of u [m, k] from `from` on become unit vectors orthogonal to all before them.
+// Replaces the columns of u [m, k], from `from` on, by unit vectors that are orthogonal to all columns before them.
 static void complete(cplx *u, int64_t m, int64_t k, int64_t from) {
   for (int64_t c = from; c < k; c++) {
     double best = 0;
-    for (int64_t e = 0; e < m && best < 0.5; e++) { // some unit vector is not near their span
+    for (int64_t e = 0; e < m && best < 0.5; e++) { // some unit vector is far enough from the span of those columns
       for (int64_t i = 0; i < m; i++) u[i * k + c] = i == e;
       for (int pass = 0; pass < 2; pass++)
         for (int64_t p = 0; p < c; p++) {
@@ -60,7 +60,8 @@ static void complete(cplx *u, int64_t m, int64_t k, int64_t from) {
   }
 }
 
-// w [m, n], m >= n: becomes U S in its columns, v [n, n] the right vectors; s falls. order: [n]
+// Replaces w [m, n], m >= n, by U S; v [n, n] becomes the right singular vectors, s the singular values, and order [n]
+// their descending order.
 static void svd_columns(cplx *w, int64_t m, int64_t n, cplx *v, double *s, int64_t *order) {
   memset(v, 0, (size_t)(n * n) * sizeof *v);
   for (int64_t i = 0; i < n; i++) v[i * n + i] = 1;
@@ -125,7 +126,7 @@ static tfc_status svd(struct tfc_kernel_ctx *ctx) {
   cplx *matrix = held->data, *w = matrix + m * n, *right = w + tall * k, *uu = right + k * k, *vv = uu + m * us;
   double *sizes = (double *)(vv + n * vs);
   int64_t *order = (int64_t *)(sizes + k);
-  cplx *column = (cplx *)(order + k); // the values as they are handed out
+  cplx *column = (cplx *)(order + k); // a singular value on its way to the output
   for (int64_t b = 0; b < batches; b++) {
     ops_linalg_to_complex(a, b * m * n, m * n, matrix);
     for (int64_t i = 0; i < m; i++)
@@ -142,7 +143,7 @@ static tfc_status svd(struct tfc_kernel_ctx *ctx) {
       ops_linalg_from_complex(column, s, b * k + c, 1);
     }
     if (!vectors) continue;
-    // The tall side's vectors are w's columns at unit length, the other side's are `right`.
+    // The longer side's vectors are w's columns, normalised; the other side's are in `right`.
     cplx *long_side = m < n ? vv : uu, *short_side = m < n ? uu : vv;
     int64_t long_width = m < n ? vs : us, short_width = m < n ? us : vs, rank = 0;
     for (int64_t c = 0; c < k; c++) {
@@ -160,7 +161,7 @@ static tfc_status svd(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// h [n, n] Hermitian becomes diagonal, v [n, n] its vectors in columns.
+// Makes h [n, n], Hermitian, diagonal; the columns of v [n, n] become its eigenvectors.
 static void diagonalize(cplx *h, int64_t n, cplx *v) {
   double total = 0;
   memset(v, 0, (size_t)(n * n) * sizeof *v);
@@ -177,7 +178,7 @@ static void diagonalize(cplx *h, int64_t n, cplx *v) {
         if (!(cabs(product) > DBL_MIN)) continue;
         struct rotation r = rotation_of(creal(h[p * n + p]), creal(h[q * n + q]), product);
         turn(h, n, n, p, q, r);
-        for (int64_t j = 0; j < n; j++) { // and the rows, by the adjoint
+        for (int64_t j = 0; j < n; j++) { // then the rows, by the adjoint rotation
           cplx a = h[p * n + j], b = conj(r.phase) * h[q * n + j];
           h[p * n + j] = r.c * a - r.s * b;
           h[q * n + j] = r.s * a + r.c * b;
@@ -188,7 +189,7 @@ static void diagonalize(cplx *h, int64_t n, cplx *v) {
   }
 }
 
-// a [..., n, n], of which the lower triangle is read -> e [..., n] rising, v [..., n, n]
+// a [..., n, n], of which only the lower triangle is read -> e [..., n] ascending, v [..., n, n]
 static tfc_status self_adjoint_eig(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *a = ctx->inputs[0];
   const struct tfc_shape *shape = &a->shape;
