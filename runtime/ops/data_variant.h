@@ -50,8 +50,7 @@ struct tfc_list {
 extern const struct tfc_object_type tfc_list_type;
 TFC_MUST_USE tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
                                         struct tfc_list **out);
-// Makes a list like this one with `count` elements; new ones are unwritten. The chunk of element `index` is copied and
-// may be written to.
+// A list like this one with `count` elements, new ones unwritten. The chunk of element `index` may be written to.
 TFC_MUST_USE tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t index,
                                         struct tfc_list **out);
 static inline struct tfc_tensor *tfc_list_at(const struct tfc_list *list, int64_t i) {

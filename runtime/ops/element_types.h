@@ -175,8 +175,7 @@ OPS_ALL(OPS_MOVE, ~)
            : f##_b8, ops_c64                                                                                           \
            : f##_c64, ops_c128                                                                                         \
            : f##_c128)
-// OPS_GET reads an element of type S as a C; OPS_PUT writes one: integers are cut to the stored type, as C's
-// conversions do.
+// OPS_GET reads an element of type S as a C; OPS_PUT writes one, cutting integers to the stored type as C does.
 #define OPS_GET(place) OPS_BY_TYPE((place), ops_get)(place)
 #define OPS_PUT(place, value) ((place) = OPS_BY_TYPE((place), ops_put)((C)(value)))
 
@@ -187,8 +186,7 @@ OPS_ALL(OPS_MOVE, ~)
 #define OPS_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// A function marked with it is compiled for several generations of x86-64; every version gives the same bits (no
-// contraction, no reordering).
+// Compiles a function for several generations of x86-64; all give the same bits (no contraction, no reordering).
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TFC_SANITIZED) && defined(__OPTIMIZE__)
 #define OPS_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else

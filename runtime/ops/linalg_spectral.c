@@ -212,7 +212,7 @@ static tfc_status self_adjoint_eig(struct tfc_kernel_ctx *ctx) {
   int64_t *order = (int64_t *)(values + n);
   for (int64_t b = 0; b < batches; b++) {
     ops_linalg_to_complex(a, b * n * n, n * n, h);
-    for (int64_t i = 0; i < n; i++) { // the lower triangle counts
+    for (int64_t i = 0; i < n; i++) { // only the lower triangle is read
       for (int64_t j = 0; j <= i && !s; j++)
         if (!isfinite(creal(h[i * n + j])) || !isfinite(cimag(h[i * n + j])))
           s = tfc_status_make(TFC_INVALID_ARGUMENT, "Self-adjoint eigen decomposition was not successful. The input "
@@ -337,7 +337,7 @@ OPS_GRADIENT(Svd) {
   if (all && (m - n > 1 || n - m > 1))
     return tfc_status_make(TFC_UNIMPLEMENTED, "the gradient of Svd with full_matrices needs |rows - columns| <= 1");
   struct tfc_output s = Y, u = grad_out(g, 1), v = grad_out(g, 2), gu = g->grad_outputs[1], gv = g->grad_outputs[2];
-  bool swapped = m > n; // of the adjoint
+  bool swapped = m > n; // then the gradient is computed for the adjoint matrix
   if (swapped) {
     struct tfc_output t = u;
     u = v, v = t;

@@ -16,7 +16,7 @@ OPS_BINARY(Add, OPS_NUMBERS, (U)a + (U)b)
 OPS_BINARY(Sub, OPS_NUMBERS, (U)a - (U)b)
 OPS_BINARY(Mul, OPS_NUMBERS, (U)a *(U)b)
 
-// NaN wins over everything.
+// If an operand is NaN, so is the result.
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, Maximum, ((a < b) | (b != b)) ? b : a)
 OPS_INTS(OPS_BINARY_SAME_LOOP, Maximum, a < b ? b : a)
 OPS_BINARY_TABLE(Maximum, OPS_REALS, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
@@ -43,7 +43,7 @@ OPS_FLOATS(OPS_BINARY_SAME_LOOP, Xlog1py, a == 0 ? 0 : a * log1p(b))
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, Xlog1py, a == 0 ? 0 : a * log(1 + b))
 OPS_BINARY_TABLE(Xlog1py, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_COSTLY)
 
-// Divisors of these loops are never 0 (checked before).
+// The callers check that integer divisors are not 0.
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, Div, a / b)
 OPS_BINARY_LOOP(c64, Div, c64, ops_divide_c64(a, b))
 OPS_BINARY_LOOP(c128, Div, c128, ops_divide_c128(a, b))
@@ -96,7 +96,7 @@ OPS_INTS(POWER_LOOP, ~)
 OPS_FLOATS_COMPLEX(OPS_BINARY_SAME_LOOP, Pow, pow(a, b))
 OPS_BINARY_TABLE(Pow, OPS_NUMBERS, TFC_DTYPE_NONE, OPS_GRAIN_COSTLY)
 
-// Is there an element that is zero (or negative)?
+// Whether an element is zero (or negative).
 #define HAS_ZERO(t, ...)                                                                                               \
   case OPS_DT_##t:                                                                                                     \
     for (int64_t i = 0; i < n; i++) found |= ((const ops_##t *)x->data)[i] == 0;                                       \
@@ -151,7 +151,7 @@ static tfc_status checked_Pow(struct tfc_kernel_ctx *ctx) {
   return kernel_Pow(ctx);
 }
 
-// Strings are joined.
+// The sum of strings joins them.
 struct join_job {
   bool failed;
 };
@@ -188,7 +188,7 @@ static tfc_status add_any(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// Sets both inputs' gradients from those of the broadcast operands.
+// Sets the gradients of both inputs: sums over what was broadcast.
 static tfc_status both(struct tfc_grad_ctx *g, struct tfc_output gx, struct tfc_output gy) {
   grad_unbroadcast(g, X, g->input_shapes[0], grad_in(g, 1), g->input_shapes[1], &gx, &gy);
   g->grad_inputs[0] = gx;
@@ -211,7 +211,7 @@ OPS_GRADIENT(MulNoNan) {
   struct tfc_output gx = grad_op2(g, "MulNoNan", G, X2);
   return both(g, gx, grad_op2(g, "MulNoNan", X, G));
 }
-static tfc_status quotient(struct tfc_grad_ctx *g, const char *op) { // G / y, G ((-x / y) / y)
+static tfc_status quotient(struct tfc_grad_ctx *g, const char *op) { // gradients G / y and G ((-x / y) / y)
   struct tfc_output x = grad_conj(g, X), y = grad_conj(g, X2);
   struct tfc_output gx = grad_op2(g, op, G, y);
   struct tfc_output once = grad_op2(g, op, g_neg(g, x), y);
@@ -238,7 +238,7 @@ OPS_GRADIENT(Pow) {
   struct tfc_output log = grad_op3(g, "SelectV2", mask, grad_op1(g, "Log", safe), grad_op1(g, "ZerosLike", x));
   return both(g, gx, g_mul(g, g_mul(g, G, grad_conj(g, Y)), log));
 }
-static tfc_status extremum(struct tfc_grad_ctx *g, const char *wins) { // ties go to x
+static tfc_status extremum(struct tfc_grad_ctx *g, const char *wins) { // if both are equal, x gets the gradient
   struct tfc_output mask = grad_op2(g, wins, X, X2), zeros = grad_op1(g, "ZerosLike", G);
   struct tfc_output gx = grad_op3(g, "SelectV2", mask, G, zeros);
   return both(g, gx, grad_op3(g, "SelectV2", mask, zeros, G));
@@ -253,13 +253,14 @@ OPS_GRADIENT(SquaredDifference) {
   struct tfc_output gx = g_mul(g, g_mul(g, grad_const(g, G, 2), G), g_sub(g, X, X2));
   return both(g, gx, g_neg(g, gx));
 }
-OPS_GRADIENT(Atan2) { // of (y, x): x G / (y² + x²), -y G / (y² + x²)
+OPS_GRADIENT(Atan2) { // for (y, x): x G / (y² + x²) and -y G / (y² + x²)
   struct tfc_output sum = g_add(g, grad_op1(g, "Square", X), grad_op1(g, "Square", X2));
   struct tfc_output scaled = g_div(g, G, sum);
   struct tfc_output gy = g_mul(g, X2, scaled);
   return both(g, gy, g_mul(g, g_neg(g, X), scaled));
 }
-// a f(y) with 0 where a is 0: the slope by a is f(y) where a is not 0.
+// These functions are a f(y), and 0 if a is 0: their derivative by a is f(y), or 0 if a is 0. This is 0 where a is 0,
+// and 1 elsewhere.
 static struct tfc_output not_zero(struct tfc_grad_ctx *g) {
   return grad_cast(g, grad_op2(g, "NotEqual", X, grad_const(g, X, 0)), grad_type(g, X));
 }

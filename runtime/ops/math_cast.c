@@ -1,7 +1,7 @@
 // Conversions between element types: Cast, Bitcast, and complex numbers to and from their parts.
 //
-// Out of range, floats become integers as the hardware of TensorFlow's CPU kernels makes them: the smallest integer of
-// the 32- or 64-bit conversion, cut to the type's width. Complex to real drops the imaginary part.
+// A float out of range becomes an integer as on the hardware of TensorFlow's CPU kernels: the smallest integer of the
+// 32- or 64-bit conversion, cut to the type's width. Complex to real drops the imaginary part.
 #include <limits.h>
 #include <math.h>
 #include <tgmath.h>
@@ -10,7 +10,7 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
 
-#ifndef CMPLX // the C library's header has it for GCC only
+#ifndef CMPLX // the C library's header defines it for GCC only
 #define CMPLX(real, imaginary) __builtin_complex((double)(real), (double)(imaginary))
 #define CMPLXF(real, imaginary) __builtin_complex((float)(real), (float)(imaginary))
 #endif
@@ -128,7 +128,7 @@ static tfc_status prepare_cast(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// Truncate: the bits of the mantissa that the target has not are cleared first, so that nothing is rounded up.
+// Truncate: the mantissa's bits that the target type lacks are cleared first, so that nothing is rounded up.
 static int mantissa_bits(tfc_dtype t) {
   return t == TFC_DOUBLE ? 52 : t == TFC_FLOAT ? 23 : t == TFC_HALF ? 10 : t == TFC_BFLOAT16 ? 7 : 0;
 }
@@ -186,10 +186,10 @@ OPS_GRADIENT(Cast) {
 // --- Bitcast -----------------------------------------------------------------------------------------------------
 static tfc_status bitcast_shape(const struct tfc_shape *in, size_t from, size_t to, struct tfc_shape *out) {
   struct tfc_shape s = *in;
-  if (s.rank >= 0 && from > to) { // one more dimension: the parts of an element
+  if (s.rank >= 0 && from > to) { // the result has one dimension more: the parts of each element
     if (s.rank == TFC_MAX_RANK) return tfc_status_make(TFC_INVALID_ARGUMENT, "the result has too many dimensions");
     s.dims[s.rank++] = (int64_t)(from / to);
-  } else if (s.rank >= 0 && from < to) { // the last dimension becomes one element
+  } else if (s.rank >= 0 && from < to) { // the parts in the last dimension become one element
     int64_t parts = (int64_t)(to / from);
     if (s.rank == 0 || (tfc_dim_known(s.dims[s.rank - 1]) && s.dims[s.rank - 1] != parts)) {
       char text[TFC_SHAPE_TEXT];
@@ -233,7 +233,7 @@ OPS_UNARY_LOOP(c64, Angle, f32, cargf(x))
 OPS_UNARY_LOOP(c128, Angle, f64, carg(x))
 OPS_UNARY_LOOP(c64, ComplexAbs, f32, cabsf(x))
 OPS_UNARY_LOOP(c128, ComplexAbs, f64, cabs(x))
-// The declared type of the result must be the one that goes with the operand's.
+// The declared type of the result must fit the operand's type (float with complex64, double with complex128).
 static tfc_status check_pair(const struct tfc_kernel_ctx *ctx, tfc_dtype want) {
   tfc_dtype have = ctx->graph->output_dtypes[ctx->node->output_begin];
   TFC_KERNEL_CHECK(have == want, "Signature mismatch, have: %s->%s expected: %s->%s",
@@ -253,7 +253,7 @@ PART(Imag)
 PART(Angle)
 PART(ComplexAbs)
 
-// The parts are put in place by bits: a + b i would spoil infinities.
+// The number is put together from its parts: computing a + b i would turn infinities into NaN.
 OPS_BINARY_LOOP(f32, Complex, c64, CMPLXF(a, b))
 OPS_BINARY_LOOP(f64, Complex, c128, CMPLX(a, b))
 static ops_binary_fn *const table_Complex[TFC_DTYPE_COUNT] = {OPS_WIDE_FLOATS(OPS_TABLE_ROW, Complex)};
@@ -263,7 +263,8 @@ static tfc_status kernel_Complex(struct tfc_kernel_ctx *ctx) {
                            OPS_GRAIN_CHEAP);
 }
 
-// A complex node whose type attribute (Tout) does not follow from its inputs' type alone.
+// Adds a Complex node. Its attribute Tout, the result's type, has a default and so does not follow from the inputs'
+// type.
 static struct tfc_output to_complex(struct tfc_grad_ctx *g, struct tfc_output re, struct tfc_output im) {
   struct tfc_attr attr = tfc_attr_type("Tout", grad_type(g, re) == TFC_DOUBLE ? TFC_COMPLEX128 : TFC_COMPLEX64);
   return tfc_add(g->builder, "Complex", "", (struct tfc_output[]){re, im}, 2, &attr, 1);

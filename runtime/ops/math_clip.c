@@ -1,4 +1,4 @@
-// ClipByValue: values brought into [min, max]; each bound is a scalar or as large as the values.
+// ClipByValue limits values to [min, max]; each bound is a scalar or has the shape of the values.
 #include <math.h>
 
 #include "runtime/ops/gradient.h"
@@ -32,7 +32,7 @@ static tfc_status clip(struct tfc_kernel_ctx *ctx) {
   default: return ops_unsupported_type(ctx, x->dtype);
   }
 }
-OPS_GRADIENT(ClipByValue) { // where a bound was met the gradient is the bound's
+OPS_GRADIENT(ClipByValue) { // if a bound replaced a value, the bound gets its gradient
   struct tfc_output zeros = grad_op1(g, "ZerosLike", G), low = grad_in(g, 1), high = grad_in(g, 2);
   struct tfc_output below = grad_op2(g, "Less", X, low), above = grad_op2(g, "Greater", X, high);
   struct tfc_output outside = grad_op2(g, "LogicalOr", below, above);

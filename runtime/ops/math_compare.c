@@ -1,4 +1,4 @@
-// Comparisons, logic of booleans, and bits of integers.
+// Operations that compare values, combine booleans, or work on the bits of integers.
 #include <math.h>
 #include <tgmath.h>
 
@@ -21,7 +21,7 @@ OPS_BINARY(BitwiseAnd, OPS_INTS, (U)a &(U)b)
 OPS_BINARY(BitwiseOr, OPS_INTS, (U)a | (U)b)
 OPS_BINARY(BitwiseXor, OPS_INTS, (U)a ^ (U)b)
 
-// Shift distances outside of [0, bits) are clamped to it.
+// Shift distances outside of [0, bits) are clamped to that range.
 #define BITS ((int)(sizeof(C) * 8))
 #define SHIFT_BY(b) ((b) < 0 ? 0 : (uint64_t)(b) > (uint64_t)(BITS - 1) ? BITS - 1 : (int)(b))
 OPS_SIGNED(OPS_BINARY_SAME_LOOP, LeftShift, (U)a << SHIFT_BY(b))
@@ -32,7 +32,7 @@ OPS_UNSIGNED(OPS_BINARY_SAME_LOOP, RightShift, a >> UNSIGNED_SHIFT_BY(b))
 OPS_BINARY_TABLE(LeftShift, OPS_INTS, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 OPS_BINARY_TABLE(RightShift, OPS_INTS, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
-// Strings, for Equal and NotEqual.
+// Compares strings, for Equal and NotEqual.
 static void string_compare(void *arg, const void *const in[3], const int64_t step[3], void *y, int64_t n) {
   const bool *wanted = arg;
   const struct tfc_string *a = in[0], *b = in[1];
@@ -46,7 +46,7 @@ static tfc_status equality(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *tab
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
   const bool *must_match = ctx->state;
   if (must_match && !*must_match && !tfc_shape_equal(&a->shape, &b->shape)) {
-    // incompatible_shape_error = false: shapes that do not broadcast are unequal as a whole.
+    // incompatible_shape_error is false: tensors whose shapes do not broadcast are unequal, and the result is a scalar.
     struct tfc_shape joined;
     tfc_status s = tfc_shape_broadcast(&a->shape, &b->shape, &joined);
     if (s) {
@@ -87,8 +87,8 @@ static tfc_status prepare_equality(struct tfc_prepare_ctx *ctx) {
 
 static tfc_status shape_equality(struct tfc_shape_ctx *ctx) {
   if (tfc_node_attr_bool(ctx->graph, ctx->node, "incompatible_shape_error", true)) return ops_shape_broadcast(ctx);
-  // Shapes that do not broadcast give a scalar. Where one dimension is not known and the other not 1, they may or may
-  // not, and nothing is said.
+  // Shapes that do not broadcast give a scalar. If one dimension is unknown and the other is not 1, they may or may not
+  // broadcast, so the result's shape is unknown.
   const struct tfc_shape *a = ctx->inputs[0], *b = ctx->inputs[1];
   struct tfc_shape joined;
   tfc_status s = tfc_shape_broadcast(a, b, &joined);

@@ -16,7 +16,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// y[k * step] from x[k * step], k < n, from either end; `exclusive`: the value before the element is joined.
+// Computes y[k * step] from x[k * step] for k < n, from either end; `exclusive`: without element k itself.
 typedef void scan_fn(const void *x, void *y, int64_t n, int64_t step, const struct cumulative_state *how);
 #define SCAN(t, name, INIT, ...)                                                                                       \
   static void scan_##name##_##t(const void *xv, void *yv, int64_t n, int64_t step,                                     \
@@ -33,8 +33,8 @@ typedef void scan_fn(const void *x, void *y, int64_t n, int64_t step, const stru
       acc = next;                                                                                                      \
     }                                                                                                                  \
   }
-// ln (e^a + e^b). A b that is NaN counts as another a, and two infinities are NaN, as TensorFlow's minimum and maximum
-// have it.
+// ln (e^a + e^b). As TensorFlow's minimum and maximum have it, a NaN in b counts as another a, and two infinities give
+// NaN.
 #define LOG_ADD(t)                                                                                                     \
   static inline ops_##t log_add_##t(ops_##t a, ops_##t b) {                                                            \
     ops_##t most = a < b ? b : a, least = b < a ? b : a;                                                               \
@@ -108,7 +108,7 @@ OPS_GRADIENT(Cumprod) {
   g->grad_inputs[0] = grad_op2(g, "DivNoNan", running(g, "Cumsum", g_mul(g, product, G), true), X);
   return NULL;
 }
-// The positive and the negative part of the gradient, each summed in logarithms.
+// The positive and the negative part of the gradient are summed separately, as logarithms.
 OPS_GRADIENT(CumulativeLogsumexp) {
   tfc_dtype type = grad_type(g, G);
   double least = type == TFC_DOUBLE     ? -1.7976931348623157e+308

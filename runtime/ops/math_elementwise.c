@@ -1,4 +1,4 @@
-// Drivers of element-wise kernels: which loop, over which runs, on which core.
+// Runs element-wise kernels: chooses the loop for the type, the runs of elements, and the cores that compute them.
 #include "runtime/ops/math_elementwise.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ tfc_status ops_broadcast_plan(const struct tfc_shape *const *shapes, int count, 
     p.shape = joined;
   }
   p.total = tfc_shape_elements(&p.shape);
-  int64_t plain[3] = {1, 1, 1}; // stride that the operand would have in the dimension at hand
+  int64_t plain[3] = {1, 1, 1}; // the stride that an operand which is not repeated would have in dimension d
   int64_t dims[TFC_MAX_RANK], strides[3][TFC_MAX_RANK];
-  int rank = 0; // collected from the inside out
+  int rank = 0; // dimensions are collected from the last to the first
   for (int d = p.shape.rank - 1; d >= 0; d--) {
     int64_t n = p.shape.dims[d], s[3] = {0};
     if (n == 1) continue;
@@ -59,7 +59,7 @@ void ops_broadcast_run(const struct ops_broadcast_job *job, int64_t begin, int64
   const struct ops_broadcast *plan = &job->plan;
   int count = job->count, last = plan->rank - 1;
   int64_t at[TFC_MAX_RANK] = {0}, offset[3] = {0}, step[3] = {0}, rest = begin;
-  if (begin >= end) return; // of no elements a dimension may be 0
+  if (begin >= end) return; // an empty output may have dimensions of 0, by which the code below would divide
   for (int d = last; d >= 0; d--) {
     at[d] = rest % plan->dims[d];
     rest /= plan->dims[d];
@@ -154,7 +154,7 @@ static tfc_status apply_binary(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, co
   size_t size = tfc_dtype_size(a->dtype);
   if (out == TFC_DTYPE_NONE) out = a->dtype;
   size_t y_size = tfc_dtype_size(out);
-  // Equal shapes, or one operand of rank 0: one run.
+  // If the shapes are equal or one operand is a scalar, the output is one run.
   bool a_whole = a->shape.rank != 0, b_whole = b->shape.rank != 0;
   if (!a_whole || !b_whole || tfc_shape_equal(&a->shape, &b->shape)) {
     const struct tfc_tensor *like = a_whole ? a : b;

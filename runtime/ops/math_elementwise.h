@@ -1,5 +1,5 @@
-// Element-wise ops: one macro line makes the loops of an op for every type of a list, the table of them, and the
-// kernel. The drivers below broadcast, split over cores and pick the loop of the input's type.
+// Element-wise ops: one macro line makes an op's loops for every type of a list, the table of these loops, and the
+// kernel. The drivers below broadcast, split the work over cores and choose the loop for the input's type.
 //
 //   OPS_UNARY(Square, OPS_NUMBERS, (U)x * (U)x)        // kernel_Square, types_Square
 //   OPS_BINARY(Maximum, OPS_REALS, a < b ? b : a)
@@ -19,18 +19,18 @@ typedef tfc_binary_loop ops_binary_fn;
 // One run of a broadcast: y[i] = f(in[k][i * step[k]]…), i < n; steps are 0 or 1
 typedef void ops_run_fn(void *arg, const void *const in[3], const int64_t step[3], void *y, int64_t n);
 
-// Broadcasting of up to three operands over one output, with equal neighbouring dimensions joined.
+// How up to three operands are broadcast to one output; neighbouring dimensions with the same broadcast are joined.
 struct ops_broadcast {
   struct tfc_shape shape; // of the output
   int64_t total;          // its elements
-  int rank;               // of the joined dimensions; at least 1, the last is the inner loop
+  int rank;               // of the joined dimensions; at least 1; the last dimension is the inner loop
   int64_t dims[TFC_MAX_RANK];
-  int64_t strides[3][TFC_MAX_RANK]; // in elements; 0 where repeated
+  int64_t strides[3][TFC_MAX_RANK]; // in elements; 0 where the operand is repeated
 };
 TFC_MUST_USE tfc_status ops_broadcast_plan(const struct tfc_shape *const *shapes, int count, struct ops_broadcast *out);
 struct ops_broadcast_job {
   struct ops_broadcast plan;
-  int count; // operands
+  int count; // how many operands
   ops_run_fn *fn;
   void *arg;
   const void *in[3];
@@ -40,13 +40,13 @@ struct ops_broadcast_job {
 };
 // Calls `fn` on runs of the innermost dimension for the output elements [begin, end).
 void ops_broadcast_run(const struct ops_broadcast_job *job, int64_t begin, int64_t end);
-// The whole output, on the device's cores.
+// Computes the whole output, on the device's cores.
 void ops_broadcast_all(struct tfc_kernel_ctx *ctx, struct ops_broadcast_job *job, int64_t grain);
 
-// Kernels' bodies. `grain`: elements worth a core of their own.
+// The bodies of kernels. `grain`: how many elements are worth a core of their own.
 enum { OPS_GRAIN_CHEAP = 32768, OPS_GRAIN_COSTLY = 4096 };
 TFC_MUST_USE tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_fn *const *table, tfc_dtype out,
-                                         int64_t grain); // out NONE: as the input
+                                         int64_t grain); // `out` NONE: the input's type
 TFC_MUST_USE tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, tfc_dtype out,
                                           int64_t grain);
 TFC_MUST_USE tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, int64_t grain);
@@ -124,7 +124,7 @@ tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtyp
   OPS_UNUSED static tfc_status kernel_##name(struct tfc_kernel_ctx *ctx) {                                             \
     return ops_binary_kernel(ctx, table_##name, out, grain);                                                           \
   }
-// Operands of as many elements each; the result has the shape of the first.
+// For operands with the same number of elements; the result has the shape of the first.
 #define OPS_PAIRED_TABLE(name, LIST, out, grain)                                                                       \
   static ops_binary_fn *const table_##name[TFC_DTYPE_COUNT] = {LIST(OPS_TABLE_ROW, name)};                             \
   OPS_UNUSED static const struct tfc_elementwise loops_##name = {.binary = table_##name};                              \

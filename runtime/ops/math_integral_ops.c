@@ -1,5 +1,5 @@
-// Ops of Bessel functions and of integrals without a closed form, computed in double precision and rounded once;
-// Betainc; RandomGammaGrad.
+// Operations that compute Bessel functions and integrals without a closed form, in double precision, rounded once; also
+// Betainc and RandomGammaGrad.
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/math_integrals.h"
@@ -40,7 +40,7 @@ OPS_BINARY_TABLE(RandomGammaGrad, OPS_FLOATS, TFC_DTYPE_NONE, 256)
   }
 BETA_RUN(float)
 BETA_RUN(double)
-// Each operand is a scalar or of the one shape that all others have.
+// Each operand is a scalar, or has the shape that all others have.
 static tfc_status betainc(struct tfc_kernel_ctx *ctx) {
   const struct tfc_shape *shapes[3], *whole = NULL;
   struct tfc_tensor *y = NULL;
@@ -82,12 +82,13 @@ static tfc_status shape_betainc(struct tfc_shape_ctx *ctx) {
     g->grad_inputs[0] = g_mul(g, G, expression);                                                                       \
     return NULL;                                                                                                       \
   }
-// Where x is 0 the expression divides 0 by 0: `value`.
+// `slope`, but `value` where x is 0, because `slope` divides 0 by 0 there.
 static struct tfc_output at_zero(const struct tfc_grad_ctx *g, double value, struct tfc_output slope) {
   return grad_op3(g, "SelectV2", grad_op2(g, "Equal", X, grad_const(g, X, 0)), grad_const(g, X, value), slope);
 }
 ONE(BesselI0, grad_op1(g, "BesselI1", X))
-ONE(BesselI1, at_zero(g, 1, g_sub(g, grad_op1(g, "BesselI0", X), g_div(g, Y, X)))) // TensorFlow's 1; the limit is ½
+// TensorFlow's value is 1, although the limit is ½
+ONE(BesselI1, at_zero(g, 1, g_sub(g, grad_op1(g, "BesselI0", X), g_div(g, Y, X))))
 ONE(BesselJ0, g_neg(g, grad_op1(g, "BesselJ1", X)))
 ONE(BesselJ1, at_zero(g, 0.5, g_sub(g, grad_op1(g, "BesselJ0", X), g_div(g, Y, X))))
 ONE(BesselK0, g_neg(g, grad_op1(g, "BesselK1", X)))
@@ -110,7 +111,7 @@ OPS_GRADIENT(Spence) {
   g->grad_inputs[0] = g_mul(g, G, grad_op3(g, "SelectV2", is_one, grad_const(g, X, -1), slope));
   return NULL;
 }
-OPS_GRADIENT(Betainc) { // by x alone
+OPS_GRADIENT(Betainc) { // only x has a gradient
   struct tfc_output a = X, b = grad_in(g, 1), x = grad_in(g, 2), none = TFC_NO_OUTPUT, one = grad_const(g, X, 1);
   struct tfc_output whole = grad_op1(g, "Lgamma", g_add(g, a, b));
   struct tfc_output beta = g_sub(g, g_add(g, grad_op1(g, "Lgamma", a), grad_op1(g, "Lgamma", b)), whole);

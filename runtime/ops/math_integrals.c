@@ -1,5 +1,6 @@
-// Bessel functions and integrals: sums that converge fast, chosen by where x lies. Formulas: Abramowitz and Stegun 1964
-// (their numbers below), Press et al., "Numerical Recipes", for the continued fractions.
+// Bessel functions and integrals. Each function chooses, by where x lies, a sum that converges fast. Formulas are those
+// of Abramowitz and Stegun 1964 (by their numbers below) and, for the continued fractions, of Press et al., "Numerical
+// Recipes".
 #include "runtime/ops/math_integrals.h"
 
 #include <complex.h>
@@ -17,7 +18,7 @@ double ops_bessel_i1(double x) {
   return exp(fabs(x)) * ops_bessel_i1e(x);
 }
 double ops_bessel_j0(double x) {
-  return isinf(x) ? NAN : j0(x); // as the asymptotic series gives
+  return isinf(x) ? NAN : j0(x); // NaN, as the asymptotic series gives
 }
 double ops_bessel_j1(double x) {
   return isinf(x) ? NAN : j1(x);
@@ -57,7 +58,7 @@ double ops_bessel_k1(double x) {
   return x <= 0 ? INFINITY : exp(-x) * bessel_k(1, x);
 }
 
-// Rybicki 1989: π^-½ Σ e^(-(x - n h)²)/n over odd n, off by e^(-(π/2h)²).
+// Rybicki 1989: π^-½ Σ e^(-(x - n h)²)/n over odd n, with an error of e^(-(π/2h)²).
 double ops_dawsn(double x) {
   if (isnan(x)) return x;
   double size = fabs(x);
@@ -80,7 +81,7 @@ double ops_dawsn(double x) {
   return copysign(sum * 0.56418958354775628695, x);
 }
 
-double ops_expint(double x) { // 5.1.10; 5.1.51 where x is large
+double ops_expint(double x) { // 5.1.10, and 5.1.51 for large x
   const double euler = 0.57721566490153286061;
   if (isnan(x) || x < 0) return NAN;
   if (x == 0) return -INFINITY;
@@ -103,7 +104,7 @@ double ops_expint(double x) { // 5.1.10; 5.1.51 where x is large
   return exp(x) / x * sum;
 }
 
-// C + i S: 7.3.11 and 7.3.13 for small x; else by the complementary error function's continued fraction
+// C + i S: by 7.3.11 and 7.3.13 for small x, otherwise by the continued fraction of the complementary error function
 // (7.3.22, 7.1.14).
 static double complex fresnel(double x) {
   double size = fabs(x);
@@ -111,7 +112,7 @@ static double complex fresnel(double x) {
   if (isinf(x) || size > 1e8) return CMPLX(copysign(0.5, x), copysign(0.5, x));
   if (size < 1.5) {
     double square = M_PI_2 * x * x, term = x, c = 0, s = 0;
-    for (int k = 0; k < 60; k++) { // term: square^k / k! x
+    for (int k = 0; k < 60; k++) { // term: square^k x / k!
       double part = term / (2 * k + 1);
       if (k & 1)
         s += k & 2 ? -part : part;
@@ -145,7 +146,7 @@ double ops_fresnel_sin(double x) {
   return cimag(fresnel(x));
 }
 
-// Li₂(z) for z <= 1, brought to 0 <= z <= ½ (27.7.3 to 27.7.6).
+// Li₂(z) for z <= 1, computed from arguments in 0 <= z <= ½ (27.7.3 to 27.7.6).
 static double dilogarithm(double z) {
   const double sixth = M_PI * M_PI / 6;
   if (z == 1) return sixth;
@@ -160,11 +161,11 @@ static double dilogarithm(double z) {
   return sum;
 }
 double ops_spence(double x) {
-  if (isnan(x) || x < 0 || isinf(x)) return NAN; // of infinity as TensorFlow has it
+  if (isnan(x) || x < 0 || isinf(x)) return NAN; // TensorFlow gives NaN for infinity too
   return dilogarithm(1 - x);
 }
 
-// The continued fraction of Iₓ(a, b) (26.5.8), by Lentz's method; fast where x < (a+1)/(a+b+2).
+// The continued fraction of Iₓ(a, b) (26.5.8), by Lentz's method. It converges fast if x < (a+1)/(a+b+2).
 static double beta_fraction(double a, double b, double x) {
   const double tiny = 1e-300;
   double c = 1, d = 1 - (a + b) * x / (a + 1);
@@ -191,13 +192,13 @@ double ops_betainc(double a, double b, double x) {
   return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-// A sample x at a fixed quantile P(a, x) moves with a by -∂P/∂a over the density.
+// If the quantile P(a, x) of a sample x stays fixed, x changes with a by -∂P/∂a divided by the density.
 double ops_random_gamma_grad(double a, double x) {
-  if (x == 0) return 0; // whatever a is
+  if (x == 0) return 0; // for every a
   if (isnan(a) || isnan(x) || a <= 0 || x < 0) return NAN;
   if (isinf(a)) return 0;
   const double lg = ops_lgamma(a);
   if (isinf(x) || x - a * log(x) + lg > log(DBL_MAX))
-    return x > 1 && x > a ? -0.0 : 0; // as in TensorFlow, where nothing is left
+    return x > 1 && x > a ? -0.0 : 0; // the density underflows: TensorFlow gives zero with this sign
   return -ops_igamma_grad_a(a, x) / exp((a - 1) * log(x) - x - lg);
 }

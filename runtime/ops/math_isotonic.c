@@ -1,5 +1,5 @@
-// IsotonicRegression: of each row x the closest y (least squares) that never rises. Neighbours that would rise are
-// pooled to their mean until none do (Ayer et al. 1955); every pool is a segment.
+// IsotonicRegression: finds for each row x the closest y (by least squares) that never rises. Neighbours that would
+// rise are pooled and get their mean, until none rise (Ayer et al. 1955); each pool is a segment.
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
@@ -26,7 +26,7 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
         pools[count++] = (struct pool){(double)OPS_GET(((const S *)x->data)[at + i]), 1};
         for (; count > 1; count--) {
           const struct pool *a = &pools[count - 2], *b = &pools[count - 1];
-          if (!(a->sum / (double)a->count < b->sum / (double)b->count)) break; // also of NaN
+          if (!(a->sum / (double)a->count < b->sum / (double)b->count)) break; // stops for NaN too
           pools[count - 2] = (struct pool){a->sum + b->sum, a->count + b->count};
         }
       }
@@ -43,8 +43,8 @@ static tfc_status isotonic(struct tfc_kernel_ctx *ctx) {
   tfc_buffer_release(scratch);
   return NULL;
 }
-// The mean of what arrived at each pool. Pools are numbered along each row: with the row's place in all of them they
-// are segments of the whole.
+// The gradient of an element is the mean of the gradients of its pool. Pools are numbered within each row; adding an
+// offset for each row makes them segments of the whole tensor.
 OPS_GRADIENT(IsotonicRegression) {
   struct tfc_output pools = grad_out(g, 1), shape = grad_op1(g, "Shape", pools), size = grad_op1(g, "Size", pools);
   struct tfc_output flat = grad_ints(g, TFC_INT32, (int64_t[]){-1}, 1), zero = tfc_add_i32(g->builder, 0);

@@ -1,4 +1,4 @@
-// Ops that order or count values: ArgMax, ArgMin, NthElement, LowerBound, UpperBound, Bucketize, Bincount,
+// Operations that order or count values: ArgMax, ArgMin, NthElement, LowerBound, UpperBound, Bucketize, Bincount,
 // DenseBincount, HistogramFixedWidth.
 #include <limits.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct type_state {
 };
 
 // --- ArgMax, ArgMin ------------------------------------------------------------------------------------------------
-// The first of equals wins, and whatever is a number wins over a NaN at the beginning, as in TensorFlow.
+// As in TensorFlow, the first of equal values wins, and a number wins over a NaN at the beginning.
 #define ARG(t, ...)                                                                                                    \
   static int64_t arg_##t(const void *xv, int64_t n, int64_t step, bool least) {                                        \
     const ops_##t *x = xv;                                                                                             \
@@ -97,15 +97,15 @@ static tfc_status shape_arg(struct tfc_shape_ctx *ctx) {
 }
 
 // --- NthElement ------------------------------------------------------------------------------------------------------
-// Positions sorted by value; equal values by position.
+// An element for sorting: by value, equal ones by position.
 struct ranked {
-  double value; // exact for every type but 64-bit integers, which have `exact`
+  double value; // exact for every type but 64-bit integers, which use `exact`
   int64_t exact, at;
 };
 static int larger_first(const void *a, const void *b) {
   const struct ranked *p = a, *q = b;
   if (p->value != q->value && (p->value == p->value || q->value == q->value)) {
-    if (p->value != p->value) return 1; // NaN last
+    if (p->value != p->value) return 1; // NaN comes last
     if (q->value != q->value) return -1;
     return p->value > q->value ? -1 : 1;
   }
@@ -149,7 +149,7 @@ static tfc_status nth_element(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(which >= 0, "n must be non-negative but is %lld", (long long)which);
   TFC_KERNEL_CHECK(which < n, "Input must have last dimension > n = %lld", (long long)which);
   if (!(OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(x->dtype))) return ops_unsupported_type(ctx, x->dtype);
-  if (((const struct type_state *)ctx->state)->flag) which = n - 1 - which; // reverse
+  if (((const struct type_state *)ctx->state)->flag) which = n - 1 - which; // the flag is the attribute reverse
   struct tfc_shape shape = x->shape;
   shape.rank--;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &y));
@@ -178,7 +178,7 @@ static tfc_status shape_nth(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = x;
   return NULL;
 }
-OPS_GRADIENT(NthElement) { // shared between all that are equal to it
+OPS_GRADIENT(NthElement) { // all elements that are equal to the result share the gradient
   struct tfc_output last = tfc_add_i32(g->builder, -1);
   struct tfc_output y = grad_op2(g, "ExpandDims", Y, last), grad = grad_op2(g, "ExpandDims", G, last);
   struct tfc_output indicators = grad_cast(g, grad_op2(g, "Equal", y, X), grad_type(g, G));
@@ -188,7 +188,7 @@ OPS_GRADIENT(NthElement) { // shared between all that are equal to it
 }
 
 // --- InTopK ----------------------------------------------------------------------------------------------------------
-// Is the target's prediction among the k largest of its row? Never where one of them is not finite.
+// Whether the target's prediction is among the k largest of its row; false if one of these is not finite.
 static tfc_status in_top_k(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *targets = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
@@ -300,7 +300,7 @@ static tfc_status bucketize(struct tfc_kernel_ctx *ctx) {
     default: return ops_unsupported_type(ctx, x->dtype);
     }
     uint32_t low = 0, high = boundaries ? boundaries->count : 0;
-    while (low < high) { // the first boundary above v
+    while (low < high) { // find the first boundary above v
       uint32_t middle = (low + high) / 2;
       if (v < (double)(float)boundaries->floats[middle])
         high = middle;
@@ -338,7 +338,8 @@ static tfc_status count_into(struct tfc_kernel_ctx *ctx, const struct tfc_tensor
   memset(y->data, 0, y->size);
   for (int64_t i = 0; i < rows * n; i++) {
     int64_t v = tfc_tensor_int(x, i);
-    TFC_KERNEL_CHECK(v >= 0 || matrix, "Input arr must be non-negative!"); // of a matrix they are passed over
+    // Bincount rejects them; DenseBincount of a matrix ignores them
+    TFC_KERNEL_CHECK(v >= 0 || matrix, "Input arr must be non-negative!");
     if (v < 0 || v >= size) continue;
     int64_t at = i / n * size + v;
     if (binary) {

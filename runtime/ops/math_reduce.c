@@ -1,10 +1,10 @@
-// Reductions over dimensions: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm, and L2Loss.
+// Operations that reduce dimensions: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm, and L2Loss.
 //
-// Neighbouring dimensions are joined into runs that are kept or reduced. A pass reduces the last run that is still to
-// be reduced, either along memory ("rows") or across it ("columns"); passes follow until none is left. The order of
-// every sum is fixed by the shape alone. A row is cut into blocks of 1024; each block is added in 16 lanes, and the
-// sums of the blocks are added pairwise; rows over 65536 are cut into pieces of that length first. Columns add groups
-// of 256 rows. The 16-bit floats are reduced in float32 and rounded once.
+// Neighbouring dimensions are joined into runs, each of which is either kept or reduced. A pass reduces the last run
+// that is left to reduce, either along memory ("rows") or across it ("columns"). The shape alone decides the order of
+// every sum. A row is cut into blocks of 1024 elements; each block is added in 16 lanes, and the sums of the blocks are
+// added pairwise. A row of more than 65536 elements is first cut into pieces of that length. Columns add groups of 256
+// rows. The 16-bit floats are reduced in float32 and rounded once.
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct reducer {
   void (*columns)(const void *x, int64_t stride, int64_t n, void *y, int64_t width);
 };
 
-// JOIN(a, b) joins two partial results, FIRST(v) makes a partial result of an element.
+// JOIN(a, b) joins two partial results; FIRST(v) makes a partial result of one element.
 #define REDUCER(t, name, INIT, FIRST, JOIN)                                                                            \
   static ops_##t##_u block_##name##_##t(const ops_##t *x, int64_t n) {                                                 \
     typedef ops_##t##_u U;                                                                                             \
@@ -75,7 +75,8 @@ struct reducer {
 #define TIMES(t, a, b) ((a) * (b))
 #define AND(t, a, b) ((a) & (b))
 #define OR(t, a, b) ((a) | (b))
-// The types' least and greatest values; comparisons in the type itself (U is unsigned for integers).
+// The least and the greatest value of each type. Values are compared in the type itself, because U is unsigned for
+// integers.
 #define LEAST_f32 (-INFINITY)
 #define LEAST_f64 (-(double)INFINITY)
 #define LEAST_i8 INT8_MIN
@@ -107,7 +108,7 @@ struct reducer {
 REDUCED_NUMBERS(REDUCER, sum, ZERO, ITSELF, PLUS)
 REDUCED_REALS(REDUCER, squares, ZERO, SQUARED, PLUS)
 REDUCED_NUMBERS(REDUCER, product, ONE, ITSELF, TIMES)
-// TensorFlow's products of float16 round after every factor (those of bfloat16 do not), which shows.
+// TensorFlow's products of float16 round after every factor, which is visible (those of bfloat16 do not).
 #define TIMES_HALF(t, a, b) OPS_ROUND_f16((a) * (b))
 REDUCER(f32, half_product, ONE, ITSELF, TIMES_HALF)
 REDUCED_REALS(REDUCER, max, LEAST, ITSELF, LARGER)
@@ -130,8 +131,8 @@ struct pass_job {
   const char *x;
   char *y;
   int64_t outer, n, width; // x [outer, n, width] -> y [outer, width]
-  int64_t piece, pieces;   // rows in pieces: y [outer, pieces]
-  int64_t chunk, chunks;   // columns in chunks
+  int64_t piece, pieces;   // if rows are cut into pieces: y [outer, pieces]
+  int64_t chunk, chunks;   // if columns are cut into chunks
   size_t size;
 };
 static void rows_piece(void *arg, int64_t begin, int64_t end) {
@@ -155,13 +156,13 @@ static void columns_piece(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// y [outer, width] = reduce x [outer, n, width] over n; `join` reduces partial results.
+// Reduces x [outer, n, width] over n to y [outer, width]; `first` reduces elements, `join` partial results.
 static tfc_status reduce_pass(struct tfc_kernel_ctx *ctx, const struct reducer *first, const struct reducer *join,
                               const void *x, void *y, int64_t outer, int64_t n, int64_t width, size_t size) {
   struct pass_job job = {.reducer = first, .x = x, .y = y, .outer = outer, .n = n, .width = width, .size = size};
   if (outer == 0 || width == 0) return NULL;
   if (width > 1) {
-    job.chunk = COLUMN_CHUNK; // a column is summed in one order, whatever is done beside it
+    job.chunk = COLUMN_CHUNK; // the chunk does not change the order in which one column is summed
     const int64_t threads = ctx->env ? ctx->env->threads : 1;
     while (job.chunk > LEAST_CHUNK && outer * ((width + job.chunk - 1) / job.chunk) < threads) job.chunk /= 2;
     job.chunks = (width + job.chunk - 1) / job.chunk;
@@ -191,7 +192,7 @@ struct reduce_plan {
   int rank; // of the joined runs
   int64_t dims[TFC_MAX_RANK];
   bool reduced[TFC_MAX_RANK];
-  int64_t count; // elements that one output is made of
+  int64_t count; // how many elements are reduced to one output
 };
 
 static tfc_status plan_reduction(const struct tfc_shape *x, const struct tfc_tensor *axes, bool keep_dims,
@@ -228,7 +229,7 @@ static tfc_status reduce_all_passes(struct tfc_kernel_ctx *ctx, struct reduce_pl
   tfc_status s = NULL;
   int left = 0;
   for (int d = 0; d < p.rank; d++) left += p.reduced[d];
-  if (left == 0 && first == join) { // sums of one term each
+  if (left == 0 && first == join) { // each result has one element: copy
     memcpy(y, x, (size_t)tfc_shape_elements(&p.out) * size);
     return NULL;
   }
@@ -250,7 +251,7 @@ static tfc_status reduce_all_passes(struct tfc_kernel_ctx *ctx, struct reduce_pl
     held = next;
     if (s) goto out;
     x = to;
-    // The run is gone; the kept ones around it join.
+    // The reduced run is removed; the kept runs on both sides of it are joined.
     if (d + 1 < p.rank) {
       if (d > 0) {
         p.dims[d - 1] *= p.dims[d + 1];
@@ -291,7 +292,7 @@ enum finish { FINISH_NOTHING, FINISH_DIVIDE, FINISH_ROOT, FINISH_HALF };
     break;
 static void finish_values(enum finish how, tfc_dtype type, void *y, int64_t n, int64_t count) {
   if (how == FINISH_DIVIDE) {
-    if (!count && tfc_dtype_is_complex(type)) return; // of nothing the complex mean is 0: there is no complex NaN
+    if (!count && tfc_dtype_is_complex(type)) return; // the complex mean of no elements is 0: there is no complex NaN
     switch (type) {
       OPS_WIDE_FLOATS(DIVIDE, ~)
       OPS_COMPLEX(DIVIDE, ~)
@@ -313,7 +314,8 @@ static void finish_values(enum finish how, tfc_dtype type, void *y, int64_t n, i
   }
 }
 
-// What a type is reduced in: 16-bit floats in float32; means of integers in 64 bits, as sums of small ones would wrap.
+// The type that a reduction computes in: float32 for 16-bit floats, 64 bits for means of integers, because sums of
+// small integers would wrap.
 static tfc_dtype reduced_type(tfc_dtype t, enum finish how) {
   if (t == TFC_HALF || t == TFC_BFLOAT16) return TFC_FLOAT;
   if (how != FINISH_DIVIDE || !tfc_dtype_is_integer(t)) return t;
@@ -434,7 +436,7 @@ static tfc_status shape_reduction(struct tfc_shape_ctx *ctx) {
     return tfc_status_make(TFC_INVALID_ARGUMENT, "reduction_indices must be at most rank 1 but is rank %d",
                            ctx->inputs[1]->rank);
   if (x->rank < 0) return NULL;
-  // A partial value of the axes says nothing of negative ones: only whole constants count.
+  // Partly known axes are not enough: a negative axis would look unknown. Only constants count.
   if (!ctx->input_values || !ctx->input_values[1] || !ops_known_ints(ctx, 1, axes, TFC_MAX_RANK, &count)) {
     const struct tfc_shape *a = ctx->inputs[1];
     if (keep_dims)
@@ -458,7 +460,7 @@ static tfc_status shape_reduction(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// The input's shape with ones where it was reduced, computed from the axes.
+// The input's shape with 1 for each reduced dimension, computed from the axes.
 static struct tfc_output kept_shape(struct tfc_grad_ctx *g, struct tfc_output shape) {
   struct tfc_output rank = grad_op1(g, "Size", shape), axes = grad_cast(g, grad_in(g, 1), TFC_INT32);
   axes = g_reshape(g, axes, tfc_add_i32_vector(g->builder, (int32_t[]){-1}, 1));
@@ -470,7 +472,7 @@ static struct tfc_output kept_shape(struct tfc_grad_ctx *g, struct tfc_output sh
 static bool keeps_dims(struct tfc_grad_ctx *g) {
   return grad_attr_bool(g, "keep_dims", false);
 }
-static struct tfc_output spread(struct tfc_grad_ctx *g) { // the gradient of Sum
+static struct tfc_output spread(struct tfc_grad_ctx *g) { // the gradient of Sum: broadcasts G
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32), grad = G;
   const struct tfc_shape *out = g->output_shapes[0];
   if (!keeps_dims(g) && !(out->rank == 0)) grad = g_reshape(g, grad, kept_shape(g, shape));
@@ -498,7 +500,7 @@ OPS_GRADIENT(Mean) {
   g->grad_inputs[0] = g_div(g, sum, factor);
   return NULL;
 }
-OPS_GRADIENT(MinMax) { // shared between all that are equal to the extremum
+OPS_GRADIENT(MinMax) { // all elements that are equal to the extremum share the gradient
   struct tfc_output y = Y, grad = G, kept;
   if (keeps_dims(g)) {
     kept = grad_shape(g, Y, g->output_shapes[0], TFC_INT32);
@@ -522,8 +524,8 @@ OPS_GRADIENT(EuclideanNorm) {
   g->grad_inputs[0] = g_div(g, X, g_div(g, y, grad));
   return NULL;
 }
-// The product of all others, as two exclusive running products, so that zeros do no harm: the reduced dimensions are
-// brought to the front and made one.
+// The factor of an element is the product of all others. It is computed from two exclusive running products, so that
+// zeros do no harm; the reduced dimensions are first moved to the front and joined.
 OPS_GRADIENT(Prod) {
   struct tfc_builder *b = g->builder;
   struct tfc_output shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32), grad = G;

@@ -1,4 +1,4 @@
-// Choosing between tensors, and adding many: Select, SelectV2, AddN.
+// Operations that choose between tensors (Select, SelectV2) and the one that adds many (AddN).
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -23,7 +23,7 @@
     }                                                                                                                  \
     break;                                                                                                             \
   }
-// out = condition ? t : e, by the size of an element
+// out = condition ? t : e, for elements of the given size
 static void select_run(void *arg, const void *const in[3], const int64_t step[3], void *y, int64_t n) {
   const size_t *size = arg;
   const bool *c = in[0];
@@ -43,7 +43,7 @@ static void select_run(void *arg, const void *const in[3], const int64_t step[3]
   }
 }
 
-// Strings and handles: one by one.
+// Copies strings and handles one by one.
 static tfc_status select_objects(struct tfc_tensor *y, const struct tfc_tensor *c, const struct tfc_tensor *t,
                                  const struct tfc_tensor *e, const struct ops_broadcast *plan) {
   int64_t at[TFC_MAX_RANK] = {0};
@@ -142,8 +142,8 @@ OPS_GRADIENT(SelectV2) {
 }
 
 // --- AddN --------------------------------------------------------------------------------------------------------
-// The sum of many, from the first to the last, in one pass over memory. Blocks are summed in a buffer of their own, so
-// that the output may be any input's memory.
+// Adds many tensors, from the first to the last, in one pass over memory. Blocks are summed in a separate buffer, so
+// that the output may be the memory of any input.
 enum { SUM_BLOCK = 1024 };
 #define SUM_LOOP(t, ...)                                                                                               \
   OPS_CLONES_##t static void add_##t(void *yv, const void *xv, int64_t n) {                                            \
@@ -156,7 +156,7 @@ OPS_NUMBERS(SUM_LOOP, ~)
 #define SUM_ROW(t, ...) [OPS_DT_##t] = add_##t,
 static void (*const sum_table[TFC_DTYPE_COUNT])(void *y, const void *x, int64_t n) = {OPS_NUMBERS(SUM_ROW, ~)};
 
-// Two of them.
+// Adds two tensors.
 OPS_CLONES_f32 static void add_pair(const void *av, int64_t a_step, const void *bv, int64_t b_step, void *yv,
                                     int64_t n) {
   const float *a = av, *b = bv;
@@ -239,7 +239,7 @@ OPS_GRADIENT(AddN) {
   return NULL;
 }
 
-// AccumulateNV2 says the shape of its terms and of their sum.
+// AccumulateNV2 has an attribute with the shape of its terms and their sum.
 static tfc_status shape_accumulated(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, "shape");
   TFC_RETURN_IF_ERROR(ops_shape_merged(ctx));

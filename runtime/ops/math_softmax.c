@@ -11,7 +11,8 @@ typedef float floats __attribute__((vector_size(lanes * sizeof(float)), aligned(
 typedef int32_t masks __attribute__((vector_size(lanes * sizeof(int32_t))));
 typedef double doubles __attribute__((vector_size(lanes * sizeof(double))));
 
-// Vectors by hand: the loop over lanes, each with the largest and a NaN, was compiled to one element at a time.
+// The vectors are written by hand: compilers made a loop over lanes, with the maximum and a NaN for each lane, process
+// one element at a time.
 OPS_CLONES float ops_softmax_max(const float *x, int64_t n) {
   floats most = (floats){0} - __builtin_inff();
   masks bad = {0};
@@ -25,7 +26,7 @@ OPS_CLONES float ops_softmax_max(const float *x, int64_t n) {
   float max = most[0], nan = 0;
   for (int l = 1; l < lanes; l++) max = most[l] > max ? most[l] : max;
   for (int64_t j = i; j < n; j++) max = x[j] > max ? x[j] : max;
-  for (int l = 0; l < lanes; l++) i = bad[l] ? 0 : i; // somewhere in what was done
+  for (int l = 0; l < lanes; l++) i = bad[l] ? 0 : i; // the NaN is among the elements before i
   for (; i < n; i++) nan = x[i] != x[i] ? x[i] : nan;
   return nan != nan ? nan : max;
 }

@@ -1,6 +1,6 @@
 // Special functions (math_special.h). Sources: Abramowitz & Stegun, 6.3.18 (digamma), 6.4 (polygamma), 6.5.29 and
-// 6.5.31 (incomplete gamma), 9.6.10 and 9.7.1 (Bessel); Euler–Maclaurin for the Hurwitz zeta function; inverses by
-// Newton's method on libm's erf and erfc.
+// 6.5.31 (incomplete gamma), 9.6.10 and 9.7.1 (Bessel); the Hurwitz zeta function is computed by the Euler–Maclaurin
+// formula, inverse functions by Newton's method on libm's erf and erfc.
 #include "runtime/ops/math_special.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ double ops_zeta(double s, double q) {
     if (q > 0 && fabs(term) < fabs(sum) * 1e-17) return sum;
   }
   double power = pow(q, -s);
-  sum += power * q / (s - 1) + 0.5 * power; // the integral and half the first term behind the sum
+  sum += power * q / (s - 1) + 0.5 * power; // the integral over the remaining terms, and half of the first of them
   double factor = s, term = power / q;
   for (int i = 0; i < 10; i++) {
     double add = b[i] * factor * term;
@@ -72,7 +72,7 @@ double ops_polygamma(double n, double x) {
   return sign * exp(ops_lgamma(n + 1)) * ops_zeta(n + 1, x);
 }
 
-// t with erfc(t) = c, 0 < c <= 1: Newton's method on ln erfc, which is nearly quadratic in t.
+// Finds t with erfc(t) = c, for 0 < c <= 1, by Newton's method on ln erfc, which is nearly quadratic in t.
 static double inverse_erfc(double c) {
   double goal = log(c), t = c > 0.1 ? (1 - c) * 0.886 : sqrt(-goal - 0.5 * log(-goal * M_PI));
   for (int i = 0; i < 50; i++) {
@@ -122,7 +122,7 @@ static double igamma_series(double a, double x) { // Σ x^k / (a (a+1) … (a+k)
   return sum * gamma_factor(a, x);
 }
 
-static double igammac_fraction(double a, double x) { // Lentz's method
+static double igammac_fraction(double a, double x) { // by Lentz's method
   double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
   for (int i = 1; i < 100000; i++) {
     double an = -i * (i - a);
@@ -158,7 +158,7 @@ double ops_igammac(double a, double x) {
 double ops_igamma_grad_a(double a, double x) {
   if (isnan(a) || isnan(x) || x < 0 || a <= 0) return NAN;
   if (x == 0 || isinf(x)) return 0;
-  // The series' terms and their derivatives by a.
+  // Sums the terms of the series and their derivatives by a.
   double term = 1, harmonic = 0, sum = 1, slope = 0;
   for (int k = 1; k < 100000; k++) {
     term *= x / (a + k);

@@ -1,5 +1,5 @@
-// Ops of special functions: error functions, gamma functions and their kin, Bessel functions. Computed in double
-// precision and rounded once; Erf in float32 is vectorised (math_vector.h), Erfc libm's.
+// Operations that compute special functions: error functions, gamma functions and related ones, Bessel functions. They
+// compute in double precision and round once, but Erf in float32 is vectorised (math_vector.h) and Erfc is libm's.
 #include <math.h>
 #include <tgmath.h>
 
@@ -10,7 +10,7 @@
 #include "runtime/ops/row.h"
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
-#undef erf // <tgmath.h>'s
+#undef erf // defined by <tgmath.h>
 #define ERF(x) _Generic((x), float : tfc_erff, double : erf)(x)
 OPS_UNARY_COSTLY(Erf, OPS_FLOATS, ERF(x))
 OPS_UNARY_COSTLY(Erfc, OPS_FLOATS, erfc(x))
@@ -36,7 +36,7 @@ BINARY_DOUBLE(Polygamma, ops_polygamma)
 BINARY_DOUBLE(Zeta, ops_zeta)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// G factor e^(-x²)
+// The gradient G factor e^(-x²).
 static tfc_status bell(struct tfc_grad_ctx *g, double factor) {
   struct tfc_output curve = grad_op1(g, "Exp", g_neg(g, grad_op1(g, "Square", X)));
   g->grad_inputs[0] = g_mul(g, g_mul(g, G, grad_const(g, G, factor)), curve);
@@ -72,7 +72,7 @@ OPS_GRADIENT(BesselI0e) {
   g->grad_inputs[0] = g_mul(g, G, slope);
   return NULL;
 }
-OPS_GRADIENT(BesselI1e) { // I₀e - y (sign x + 1/x), ½ at 0
+OPS_GRADIENT(BesselI1e) { // slope I₀e - y (sign x + 1/x), or ½ at 0
   struct tfc_output both = g_add(g, grad_op1(g, "Sign", X), grad_op1(g, "Reciprocal", X));
   struct tfc_output slope = g_sub(g, grad_op1(g, "BesselI0e", X), g_mul(g, Y, both));
   struct tfc_output at_zero = grad_op2(g, "Equal", X, grad_const(g, X, 0));

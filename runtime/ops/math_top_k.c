@@ -1,4 +1,4 @@
-// TopK and TopKV2: the largest values of each row and where they are.
+// TopK and TopKV2: find the largest values of each row and their positions.
 #include <string.h>
 
 #include "runtime/ops/gradient.h"
@@ -8,13 +8,14 @@
 struct state {
   tfc_dtype index_type;
   bool sorted;
-  int64_t k; // of TopK; TopKV2 has an input
+  int64_t k; // for TopK; TopKV2 has an input instead
 };
 
 // --- Rows, by type ---------------------------------------------------------------------------------------------------
-typedef bool above_fn(const void *row, int32_t a, int32_t b); // is element a larger than element b?
+typedef bool above_fn(const void *row, int32_t a, int32_t b); // whether element a is larger than element b
 typedef bool same_fn(const void *row, int32_t a, int32_t b);
-typedef int32_t next_fn(const void *row, int32_t from, int32_t n, int32_t than); // the next that is larger, or n
+// the first element from `from` on that is larger than element `than`, or n
+typedef int32_t next_fn(const void *row, int32_t from, int32_t n, int32_t than);
 typedef int32_t best_fn(const void *row, int32_t n);
 struct row_type {
   above_fn *above;
@@ -146,7 +147,7 @@ static tfc_status shape_top_k(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = ctx->outputs[1] = x;
   return NULL;
 }
-// The gradient goes back to where the values came from: rows flattened, positions numbered through.
+// The gradient goes back to the positions of the values: rows are flattened and positions numbered through all rows.
 OPS_GRADIENT(TopKV2) {
   struct tfc_builder *b = g->builder;
   struct tfc_output zero = tfc_add_i32(b, 0), first = tfc_add_i32_vector(b, (int32_t[]){0}, 1);

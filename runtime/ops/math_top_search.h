@@ -1,20 +1,20 @@
-// How the largest values of a row are searched: a template for kernels of any device, in C and in C++.
+// The search for the largest values of a row: a template for kernels of any device, in C and in C++.
 //
-// Which NaN are among the results, and in which order if none is required, depends on how a row is searched. Graphs can
-// see that, so the search is TensorFlow's: a single value as a maximum over eight (or four wide) lanes and the rest of
-// the row; a whole row by quicksort that ends in insertion sort (Musser 1997, "Introspective sorting and selection
-// algorithms", as in GNU's C++ library); otherwise by a binary heap of the best so far.
+// How a row is searched decides which NaN are among the results and, if no order is required, their order. Graphs can
+// see that, so tfc searches as TensorFlow does: for a single value, by a maximum over eight (or four wide) lanes and
+// then over the rest of the row; for a whole row, by quicksort that ends in insertion sort (Musser 1997, "Introspective
+// sorting and selection algorithms", as in GNU's C++ library); otherwise by a binary heap of the best elements so far.
 //
-// Before it is included (once in a file, or in a struct):
-//   TOP_FN             what its functions are: static, say
-//   TOP_ROW            type of a row
-//   TOP_ABOVE(r, a, b) is element a of the row larger than element b?
-//   TOP_SAME(r, a, b)  are they equal?
-//   TOP_NEXT(r, i, n, than)  the first element from i on that is larger than element `than`; n: none
+// Define these before including it (once in a file, or in a struct):
+//   TOP_FN             the specifiers of its functions, e.g. static
+//   TOP_ROW            the type of a row
+//   TOP_ABOVE(r, a, b) whether element a of the row is larger than element b
+//   TOP_SAME(r, a, b)  whether they are equal
+//   TOP_NEXT(r, i, n, than)  the first element from i on that is larger than element `than`, or n if there is none
 // Rows are shorter than 2^31.
 
-// The body of a function that finds one value among x[0, n): GET reads an element. NaN loses in the lanes, and in the
-// rest to what comes after it.
+// The body of a function that finds the largest of x[0, n); GET reads an element. A NaN loses against numbers in the
+// lanes; in the rest of the row it loses against the element after it.
 #define TOP_BEST(x, n, GET, lanes)                                                                                     \
   int32_t whole = (n) / (lanes) * (lanes), at = 0, rest = whole;                                                       \
   while (at < whole && GET(x[at]) != GET(x[at])) at++;                                                                 \
@@ -43,7 +43,7 @@ TOP_FN void top_rise(const TOP_ROW *r, enum top_order order, int32_t *heap, int6
   }
   heap[hole] = value;
 }
-// Puts `value` into the hole: down to a leaf, then up to where it belongs.
+// Puts `value` into the hole: moves the hole down to a leaf, then `value` up to its place.
 TOP_FN void top_sink(const TOP_ROW *r, enum top_order order, int32_t *heap, int64_t hole, int64_t n, int32_t value) {
   int64_t top = hole;
   while (2 * hole + 2 < n) {
@@ -61,7 +61,7 @@ TOP_FN void top_sink(const TOP_ROW *r, enum top_order order, int32_t *heap, int6
 TOP_FN void top_make(const TOP_ROW *r, enum top_order order, int32_t *heap, int64_t n) {
   for (int64_t parent = n / 2 - 1; parent >= 0; parent--) top_sink(r, order, heap, parent, n, heap[parent]);
 }
-// The root goes to the end, the others are a heap of n - 1.
+// Moves the root to the end; the other n - 1 elements remain a heap.
 TOP_FN void top_pop(const TOP_ROW *r, enum top_order order, int32_t *heap, int64_t n) {
   if (n < 2) return;
   int32_t value = heap[n - 1];
@@ -73,8 +73,9 @@ TOP_FN void top_heap_sort(const TOP_ROW *r, enum top_order order, int32_t *heap,
 }
 
 // --- Sorting whole rows ----------------------------------------------------------------------------------------------
-enum { TOP_SMALL = 16, TOP_SPANS = 64 }; // pieces of at most so many are left to insertion; twice the bits of a length
-struct top_span {                        // still to be sorted
+// spans of at most TOP_SMALL elements are left to insertion sort; TOP_SPANS is twice the bits of a length
+enum { TOP_SMALL = 16, TOP_SPANS = 64 };
+struct top_span { // a part that is still to be sorted
   int32_t begin, end, depth;
 };
 TOP_FN void top_swap(int32_t *a, int32_t *b) {
@@ -82,15 +83,15 @@ TOP_FN void top_swap(int32_t *a, int32_t *b) {
   *a = *b;
   *b = c;
 }
-// The middle one of three goes to `to`.
+// Swaps the middle one of three elements with `to`.
 TOP_FN void top_median(const TOP_ROW *r, int32_t *to, int32_t *a, int32_t *b, int32_t *c) {
   if (TOP_ABOVE(r, *a, *b))
     top_swap(to, TOP_ABOVE(r, *b, *c) ? b : TOP_ABOVE(r, *a, *c) ? c : a);
   else
     top_swap(to, TOP_ABOVE(r, *a, *c) ? a : TOP_ABOVE(r, *b, *c) ? c : b);
 }
-// Partitions a span that begins with its pivot. If comparisons contradict each other, one side may run to the end of
-// the row, and no further.
+// Partitions a span, whose first element is the pivot. If comparisons contradict each other (NaN), one side may run to
+// the end of the row, but no further.
 TOP_FN int32_t top_cut(const TOP_ROW *r, int32_t *all, int32_t n, int32_t begin, int32_t end) {
   int32_t left = begin + 1, right = end;
   for (;; left++) {
@@ -101,7 +102,7 @@ TOP_FN int32_t top_cut(const TOP_ROW *r, int32_t *all, int32_t n, int32_t begin,
     top_swap(all + left, all + right);
   }
 }
-// Spans wait for what is behind them: they are longer than they were where comparisons contradict each other.
+// Sorts the later spans first, and an earlier one afterwards: with contradictory comparisons it may reach into them.
 TOP_FN void top_quicksort(const TOP_ROW *r, int32_t *all, int32_t n, struct top_span *spans) {
   int waiting = 0;
   struct top_span s = {0, n, 0};
@@ -123,25 +124,25 @@ TOP_FN void top_quicksort(const TOP_ROW *r, int32_t *all, int32_t n, struct top_
     s = spans[--waiting];
   }
 }
-// all [n]: the row's elements from the largest down. spans [TOP_SPANS]
+// Fills all [n] with the row's elements, the largest first. spans [TOP_SPANS] is scratch.
 TOP_FN void top_sort_row(const TOP_ROW *r, int32_t *all, int32_t n, struct top_span *spans) {
   for (int32_t i = 0; i < n; i++) all[i] = i;
   top_quicksort(r, all, n, spans);
   for (int32_t i = 1; i < n; i++) {
     const int32_t value = all[i];
-    const bool first = i < TOP_SMALL && TOP_ABOVE(r, value, all[0]); // goes there, whatever is between
+    const bool first = i < TOP_SMALL && TOP_ABOVE(r, value, all[0]); // it goes to the front, whatever is in between
     int32_t to = i;
     for (; to > 0 && (first || TOP_ABOVE(r, value, all[to - 1])); to--) all[to] = all[to - 1];
     all[to] = value;
   }
-  for (int32_t run = 0, end; run < n; run = end) { // of equals the first comes first
+  for (int32_t run = 0, end; run < n; run = end) { // equal elements are ordered by position
     for (end = run + 1; end < n && TOP_SAME(r, all[run], all[end]);) end++;
     top_make(r, TOP_BY_PLACE, all + run, end - run);
     top_heap_sort(r, TOP_BY_PLACE, all + run, end - run);
   }
 }
 
-// heap [k + 1]: the k largest of n > k, in order or as the heap has them
+// Fills heap [k + 1] with the k largest of n > k elements, in order or in the heap's order.
 TOP_FN void top_best_of_row(const TOP_ROW *r, int32_t *heap, int32_t k, int32_t n, bool sorted) {
   for (int32_t i = 0; i <= k; i++) heap[i] = i;
   top_make(r, TOP_FIRST_OF_EQUALS, heap, k + 1);

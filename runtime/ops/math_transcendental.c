@@ -1,7 +1,7 @@
-// Exponentials, logarithms, trigonometric and hyperbolic functions of one operand.
+// Operations that compute exponentials, logarithms, trigonometric and hyperbolic functions of one operand.
 //
-// float32 exp, log, tanh and sigmoid are vectorised (math_vector.h); the rest is libm's. The 16-bit floats compute in
-// float32 and round once.
+// exp, log, tanh and sigmoid in float32 are vectorised (math_vector.h); the other functions are libm's. The 16-bit
+// floats compute in float32 and round once.
 #include <math.h>
 #include <tgmath.h>
 
@@ -42,7 +42,7 @@ OPS_FLOATS(OPS_UNARY_SAME_LOOP, Expm1, (C)expm1(x))
 OPS_COMPLEX(OPS_UNARY_SAME_LOOP, Expm1, EXP(x) - 1)
 OPS_UNARY_TABLE(Expm1, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_COSTLY)
 OPS_FLOATS(OPS_UNARY_SAME_LOOP, Log1p, (C)log1p(x))
-// As TensorFlow's: x log(1+x) / ((1+x) - 1), which the rounding of 1+x does not hurt.
+// As in TensorFlow: x log(1+x) / ((1+x) - 1). The rounding of 1+x then does no harm.
 #define COMPLEX_LOG1P(t, log_)                                                                                         \
   static inline ops_##t log1p_##t(ops_##t x) {                                                                         \
     const ops_##t y = 1 + x, l = log_(y);                                                                              \
@@ -66,7 +66,7 @@ OPS_UNARY_COSTLY(Asinh, OPS_FLOATS_COMPLEX, asinh(x))
 OPS_UNARY_COSTLY(Acosh, OPS_FLOATS_COMPLEX, acosh(x))
 OPS_UNARY_COSTLY(Atanh, OPS_FLOATS_COMPLEX, atanh(x))
 
-// Slopes from the function's value `a` and the arriving gradient `b`.
+// Derivatives, computed from the function's value `a` and the incoming gradient `b`.
 #define TANH_SLOPE(t, ...) OPS_BINARY_LOOP(t, TanhGrad, t, b *OPS_ROUND_##t(1 - OPS_ROUND_##t(a * a)))
 OPS_FLOATS(TANH_SLOPE, ~)
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, TanhGrad, b *(1 - a * a))
@@ -76,7 +76,7 @@ OPS_COMPLEX(OPS_BINARY_SAME_LOOP, SigmoidGrad, b *(a *(1 - a)))
 OPS_PAIRED_TABLE(SigmoidGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// G f(x̄) and G / f(ȳ), with the function's derivative in terms of another op.
+// The gradients G f(x̄) and G / f(ȳ), where another op computes the derivative f.
 static tfc_status times(struct tfc_grad_ctx *g, struct tfc_output slope) {
   g->grad_inputs[0] = g_mul(g, G, slope);
   return NULL;
@@ -106,7 +106,7 @@ OPS_GRADIENT(Tan) {
   g->grad_inputs[0] = g_mul(g, grad_op1(g, "Square", secant), G);
   return NULL;
 }
-static struct tfc_output inverse_root(struct tfc_grad_ctx *g) { // 1 / sqrt(1 - x²)
+static struct tfc_output inverse_root(struct tfc_grad_ctx *g) { // the derivative 1 / sqrt(1 - x²)
   struct tfc_output square = grad_op1(g, "Square", grad_conj(g, X));
   return grad_op1(g, "Reciprocal", grad_op1(g, "Sqrt", g_sub(g, grad_const(g, G, 1), square)));
 }
@@ -148,13 +148,13 @@ OPS_GRADIENT(Sigmoid) {
   g->grad_inputs[0] = grad_op2(g, "SigmoidGrad", grad_conj(g, Y), G);
   return NULL;
 }
-OPS_GRADIENT(TanhGrad) { // y = b (1 - a²)
+OPS_GRADIENT(TanhGrad) { // for y = b (1 - a²)
   struct tfc_output a = grad_conj(g, X), b = grad_conj(g, grad_in(g, 1));
   g->grad_inputs[0] = g_mul(g, g_mul(g, g_mul(g, G, grad_const(g, G, -2)), b), a);
   g->grad_inputs[1] = grad_op2(g, "TanhGrad", a, G);
   return NULL;
 }
-OPS_GRADIENT(SigmoidGrad) { // y = b a (1 - a)
+OPS_GRADIENT(SigmoidGrad) { // for y = b a (1 - a)
   struct tfc_output a = grad_conj(g, X), gb = g_mul(g, G, grad_conj(g, grad_in(g, 1)));
   g->grad_inputs[0] = g_sub(g, gb, g_mul(g, g_mul(g, grad_const(g, gb, 2), gb), a));
   g->grad_inputs[1] = grad_op2(g, "SigmoidGrad", a, G);

@@ -1,4 +1,5 @@
-// Element-wise arithmetic of one operand: signs, roots, reciprocals, rounding, and their gradients' own ops.
+// Element-wise operations with one operand (signs, roots, reciprocals, rounding) and the operations for their
+// gradients.
 #include <math.h>
 #include <tgmath.h>
 
@@ -20,14 +21,15 @@ OPS_UNARY(Square, OPS_NUMBERS, (U)x *(U)x)
 OPS_UNARY(Sqrt, OPS_FLOATS_COMPLEX, sqrt(x))
 OPS_UNARY(Rsqrt, OPS_FLOATS_COMPLEX, (C)1 / sqrt(x))
 
-// Integers: 1 / 0 is 0 (TensorFlow's is undefined).
+// For integers, 1 / 0 gives 0 (in TensorFlow it is undefined).
 OPS_FLOATS_COMPLEX(OPS_UNARY_SAME_LOOP, Reciprocal, (C)1 / x)
 OPS_INTS(OPS_UNARY_SAME_LOOP, Reciprocal, x == 0 ? 0 : 1 / x)
 OPS_UNARY_TABLE(Reciprocal, OPS_NUMBERS, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 
 OPS_FLOATS(OPS_UNARY_SAME_LOOP, Sign, x != x ? x : (C)((x > 0) - (x < 0)))
 OPS_SIGNED(OPS_UNARY_SAME_LOOP, Sign, (x > 0) - (x < 0))
-// z / |z|; the modulus as TensorFlow's vectors take it (numbers by fours), and its last few numbers by the reciprocal.
+// z / |z|. TensorFlow computes the modulus in vectors of four numbers, and for the last few numbers by a reciprocal; so
+// does this.
 #define COMPLEX_SIGN(t, r)                                                                                             \
   static void loop_Sign_##t(const void *xv, void *yv, int64_t n) {                                                     \
     const ops_##t *x = xv;                                                                                             \
@@ -50,7 +52,7 @@ OPS_UNARY_TABLE(Sign, SIGN_TYPES, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
 OPS_UNARY(Floor, OPS_FLOATS, floor(x))
 OPS_UNARY(Ceil, OPS_FLOATS, ceil(x))
 OPS_UNARY(Rint, OPS_FLOATS, rint(x))
-// Half to even.
+// Halves are rounded to even.
 OPS_FLOATS(OPS_UNARY_SAME_LOOP, Round, rint(x))
 OPS_SIGNED(OPS_UNARY_SAME_LOOP, Round, x)
 OPS_COMPLEX(OPS_UNARY_SAME_LOOP, Round, rint(creal(x)) + rint(cimag(x)) * (C)I)
@@ -65,8 +67,8 @@ OPS_PREDICATE(IsFinite, OPS_FLOATS, fabs(x) < (C)INFINITY)
 #define BOOL_ONLY(M, ...) M(b8, __VA_ARGS__)
 OPS_UNARY(LogicalNot, BOOL_ONLY, !x)
 
-// Computed from the forward output `a` and the arriving gradient `b`; a gradient of 0 gives 0 (also where the slope is
-// infinite).
+// Computed from the forward output `a` and the incoming gradient `b`. A gradient of 0 gives 0, even where the slope is
+// infinite.
 OPS_FLOATS(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(a * a) * b)
 OPS_COMPLEX(OPS_BINARY_SAME_LOOP, ReciprocalGrad, b == 0 ? 0 : -(conj(a) * conj(a)) * b)
 OPS_PAIRED_TABLE(ReciprocalGrad, OPS_FLOATS_COMPLEX, TFC_DTYPE_NONE, OPS_GRAIN_CHEAP)
@@ -109,13 +111,13 @@ OPS_GRADIENT(ReciprocalGrad) {
   g->grad_inputs[1] = grad_op2(g, "ReciprocalGrad", a, G);
   return NULL;
 }
-OPS_GRADIENT(SqrtGrad) { // y = b / (2 a)
+OPS_GRADIENT(SqrtGrad) { // for y = b / (2 a)
   struct tfc_output ga = g_div(g, G, X);
   g->grad_inputs[0] = g_mul(g, g_neg(g, grad_conj(g, ga)), Y);
   g->grad_inputs[1] = g_mul(g, grad_const(g, X, 0.5), ga);
   return NULL;
 }
-OPS_GRADIENT(RsqrtGrad) { // y = -b a³ / 2
+OPS_GRADIENT(RsqrtGrad) { // for y = -b a³ / 2
   struct tfc_output a = grad_conj(g, X), arrived = grad_conj(g, G);
   struct tfc_output scaled = g_mul(g, grad_const(g, X, -1.5), arrived);
   g->grad_inputs[0] = g_mul(g, g_mul(g, scaled, grad_in(g, 1)), grad_op1(g, "Square", a));

@@ -1,10 +1,10 @@
 // float32 exp, log, tanh, sigmoid and erf as straight-line code that compilers vectorise: no branch, no table, no call.
 //
-// Coefficients are minimax fits of the series remainders over the reduced ranges. Measured against correctly rounded
-// values, over all floats: exp and log within 1 ulp, tanh within 1.4, sigmoid within 2.5, erf within 1.2. NaN gives
-// NaN; infinities and overflow as in libm; subnormal results round as the floating-point environment says (device
-// threads flush them; where it does not, sigmoid ends at 4.5e-39). Every compilation of these functions gives the same
-// bits: what is contracted is written as fma, nothing else is.
+// Coefficients are minimax fits of the series' remainders over the reduced ranges. Errors against correctly rounded
+// values, measured over all floats: exp and log within 1 ulp, tanh within 1.4, sigmoid within 2.5, erf within 1.2. NaN
+// gives NaN; infinities and overflow are as in libm; subnormal results follow the floating-point environment (device
+// threads flush them to 0; without that, sigmoid ends at 4.5e-39). Every compilation of these functions gives the same
+// bits, because contraction happens only where fma is written.
 #ifndef TFC_RUNTIME_OPS_MATH_VECTOR_H
 #define TFC_RUNTIME_OPS_MATH_VECTOR_H
 
@@ -29,13 +29,13 @@ static inline __attribute__((always_inline)) float tfc_fmaf(float a, float b, fl
   return __builtin_fmaf(a, b, c);
 }
 
-// e^x's parts: x = n ln 2 + r, |r| <= ln 2 / 2; returns e^r = 1 + r + r² p(r). n is in the low bits of *out_shifted,
-// on top of those of 1.5 * 2^23: adding that rounds to an integer.
+// Splits x = n ln 2 + r with |r| <= ln 2 / 2, and returns e^r = 1 + r + r² p(r). *out_shifted is n + 1.5 * 2^23: the
+// addition rounds n to an integer, which is then in the low bits.
 enum { TFC_SHIFT_BITS = 0x4B400000 };
 static inline __attribute__((always_inline)) float tfc_exp_rest(float x, float *out_shifted) {
   const float shift = 12582912.0f; // 1.5 * 2^23
   float t = tfc_fmaf(x, 1.44269504088896341f, shift), n = t - shift;
-  float r = tfc_fmaf(n, 2.12194440e-4f, tfc_fmaf(n, -0.693359375f, x)); // ln 2 in two parts, the first of 10 bits
+  float r = tfc_fmaf(n, 2.12194440e-4f, tfc_fmaf(n, -0.693359375f, x)); // subtracts ln 2 as two parts (10 bits, rest)
   float p = 1.99182658e-4f;
   p = tfc_fmaf(p, r, 1.39464054e-3f);
   p = tfc_fmaf(p, r, 8.33326485e-3f);
@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) float tfc_exp_rest(float x, float *
   return tfc_fmaf(p, r * r, r) + 1.0f;
 }
 
-// e^x, for any x: times 2^n in two steps, as 2^n may not be normal.
+// e^x for any x: multiplies by 2^n in two steps, because 2^n may not be a normal number.
 static inline __attribute__((always_inline)) float tfc_expf(float x) {
   float t, c = x > 89.0f ? 89.0f : x;
   c = c < -104.5f ? -104.5f : c;
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) float tfc_expf(float x) {
   return e * a * b;
 }
 
-// e^x for |x| <= 88.37, below -87.68 0; NaN gives NaN.
+// e^x for |x| <= 88.37; below -87.68 it is 0; NaN gives NaN.
 static inline __attribute__((always_inline)) float tfc_exp_within(float x) {
   float t, e = tfc_exp_rest(x, &t);
   return e * tfc_bits_float((tfc_float_bits(t) - (TFC_SHIFT_BITS - 127)) << 23);
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) float tfc_exp_within(float x) {
 static inline __attribute__((always_inline)) float tfc_logf(float x) {
   float small = x < 1.17549435e-38f ? 1.0f : 0.0f;
   float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
-  uint32_t bits = tfc_float_bits(scaled) - 0x3F3504F3u; // √½ becomes a power of two's border
+  uint32_t bits = tfc_float_bits(scaled) - 0x3F3504F3u; // makes √½ the border between two exponents
   int32_t k = (int32_t)bits >> 23;
   float m = tfc_bits_float((bits & 0x007FFFFFu) + 0x3F3504F3u);
   float n = (float)k - small * 23.0f;
@@ -84,9 +84,9 @@ static inline __attribute__((always_inline)) float tfc_logf(float x) {
   return x != x ? x : y;
 }
 
-// tanh x: x + x³ p(x²) near 0, else 1 - 2 / (e^2x + 1) with x's sign.
+// tanh x: x + x³ p(x²) near 0, otherwise 1 - 2 / (e^2x + 1) with x's sign.
 static inline __attribute__((always_inline)) float tfc_tanhf(float x) {
-  uint32_t bits = tfc_float_bits(x) & 0x7FFFFFFFu, most = tfc_float_bits(10.0f); // from there on it is 1
+  uint32_t bits = tfc_float_bits(x) & 0x7FFFFFFFu, most = tfc_float_bits(10.0f); // beyond 10, tanh is 1
   float a = tfc_bits_float(bits), c = tfc_bits_float(bits < most ? bits : most), z = a * a;
   float p = 2.12274259e-3f;
   p = tfc_fmaf(p, z, -8.15627631e-3f);
@@ -96,11 +96,11 @@ static inline __attribute__((always_inline)) float tfc_tanhf(float x) {
   p = tfc_fmaf(p, z, -0.333333313f);
   float near = tfc_fmaf(a, z * p, a);
   float far = 1.0f - 2.0f / (tfc_exp_within(c + c) + 1.0f);
-  float y = a >= 0.6f ? far : near; // NaN is near
+  float y = a >= 0.6f ? far : near; // a NaN takes `near`
   return tfc_bits_float(tfc_float_bits(y) | (tfc_float_bits(x) & 0x80000000u));
 }
 
-// erf x: x + x p(x²) near 0, else 1 - e^q(|x|) with x's sign, q a fit of ln(1 - erf); 1 beyond 4.
+// erf x: x + x p(x²) near 0, otherwise 1 - e^q(|x|) with x's sign, where q is a fit of ln(1 - erf); 1 beyond 4.
 static inline __attribute__((always_inline)) float tfc_erff(float x) {
   float a = tfc_bits_float(tfc_float_bits(x) & 0x7FFFFFFFu);
   float z = a * a;
@@ -126,7 +126,7 @@ static inline __attribute__((always_inline)) float tfc_erff(float x) {
   return tfc_bits_float(tfc_float_bits(y) | (tfc_float_bits(x) & 0x80000000u));
 }
 
-// 1 / (1 + e^-x): |x| is limited to where e^|x| is finite, by its bits, which is one operation.
+// 1 / (1 + e^-x). |x| is limited to where e^|x| is finite; comparing bits takes only one operation.
 static inline __attribute__((always_inline)) float tfc_sigmoidf(float x) {
   uint32_t bits = tfc_float_bits(x), size = bits & 0x7FFFFFFFu, most = tfc_float_bits(88.3f);
   size = size < most ? size : most;

@@ -1,5 +1,5 @@
-// Activations and their gradients, element by element. The gradient ops take (gradients, features or activations) as
-// TensorFlow's do: of the input where that is cheaper, of the output elsewhere.
+// Activations and their gradients, element by element. As in TensorFlow, a gradient op takes the incoming gradients and
+// either the features (inputs) or the activations (outputs), whichever is cheaper.
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
@@ -9,7 +9,7 @@
 enum { GRAIN = 32768 };
 
 struct work {
-  const void *x, *g; // g: incoming gradients, or NULL
+  const void *x, *g; // g: incoming gradients of a gradient op, otherwise NULL
   void *y;
   tfc_dtype dtype;
   double alpha;
@@ -40,7 +40,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
   return NULL;
 }
 
-// y = value(v) / dx = value(d, v) for each element; `y` may be the memory of an input.
+// Computes y = value(v), or dx = value(d, v), for each element; `y` may be the memory of an input.
 #define UNARY(name, LIST, value)                                                                                       \
   OPS_CLONES static void name##_piece(void *arg, int64_t begin, int64_t end) {                                         \
     const struct work *w = arg;                                                                                        \
@@ -78,13 +78,13 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
     return run(ctx, name##_piece, alpha_of(ctx));                                                                      \
   }
 
-// Klambauer et al. 2017.
+// The constants of Klambauer et al. 2017.
 #define SELU_SCALE ((C)1.0507009873554804934193349852946)
 #define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
-// Where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it.
+// Beyond it, log(1 + exp(x)) equals x or exp(x) to the last bit of the type that stores it.
 #define SOFTPLUS_EPSILON _Generic((S *)0, float * : 0x1p-23, double * : 0x1p-52, ops_f16 * : 0x1p-13, default : 0x1p-7)
 
-// A value as memory would give it back.
+// Rounds a value to the type that stores it.
 static inline float round_float(float v) {
   return v;
 }
@@ -111,7 +111,8 @@ UNARY(relu6, OPS_REALS, RELU6)
 BINARY(relu6_grad, OPS_REALS, RELU6_GRAD)
 UNARY(leaky_relu, OPS_FLOATS, v > (C)0 ? v : v * alpha)
 BINARY(leaky_relu_grad, OPS_FLOATS, v > (C)0 ? d : d * alpha)
-// exp(v) - 1 and not expm1(v): TensorFlow's, which loses digits near 0. The 16-bit floats round after every operation.
+// As in TensorFlow this is exp(v) - 1 and not expm1(v), which loses digits near 0. The 16-bit floats round after every
+// operation.
 #define EXP_LESS_ONE ROUND(ROUND(exp(v)) - one)
 UNARY(elu, OPS_FLOATS, v < (C)0 ? EXP_LESS_ONE : v)
 BINARY(elu_grad, OPS_FLOATS, v < (C)0 ? ROUND(v + one) * d : d)
@@ -153,7 +154,7 @@ KERNEL(softsign_grad)
   }                                                                                                                    \
   static tfc_unary_loop *const unary_##name[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = loop_##name};                            \
   static const struct tfc_elementwise loops_##name = {.unary = unary_##name};
-// Inputs: gradients, features. A step of 0 is one element for all.
+// The inputs are gradients and features. A step of 0 uses one element for all.
 #define LOOP_BINARY(name, value)                                                                                       \
   OPS_CLONES static void loop_##name(const void *dv, int64_t d_step, const void *xv, int64_t x_step, void *yv,         \
                                      int64_t n) {                                                                      \
@@ -180,7 +181,8 @@ LOOP_UNARY(relu6, RELU6)
 LOOP_BINARY(relu6_grad, RELU6_GRAD)
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// dx = <Op>Grad(dy, y) or (dy, x); of the gradient op: to its first input the same, to its second what is left.
+// dx = <Op>Grad(dy, y) or <Op>Grad(dy, x). A gradient op is linear in its first input, whose gradient is therefore the
+// same op again; the second input's gradient is 0 if the activation is piecewise linear.
 #define OF_OUTPUT(name, op, attrs)                                                                                     \
   static tfc_status name(struct tfc_grad_ctx *c) {                                                                     \
     c->grad_inputs[0] = grad_node(c, op, TFC_OUTPUTS(c->grad_outputs[0], grad_out(c, 0)), attrs);                      \

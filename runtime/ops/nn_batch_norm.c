@@ -12,8 +12,8 @@
 
 struct norm_state {
   bool training, channels_first;
-  double epsilon, factor; // exponential_avg_factor
-  int version;            // 1, 2, 3
+  double epsilon, factor; // factor: the attribute exponential_avg_factor
+  int version;            // of the op: 1, 2 or 3
 };
 
 static tfc_status norm_prepare(struct tfc_prepare_ctx *ctx) {
@@ -34,8 +34,8 @@ struct norm {
   tfc_dtype dtype, stat_dtype;
   const void *x, *dy, *scale, *offset, *mean, *variance;
   void *y;                           // y or dx
-  void *out_mean, *out_variance;     // running values
-  void *saved_mean, *saved_variance; // for the gradient
+  void *out_mean, *out_variance;     // the running statistics
+  void *saved_mean, *saved_variance; // what the gradient needs
   void *dscale, *doffset;
 };
 
@@ -61,9 +61,9 @@ static void set_stat(const struct norm *n, void *p, int64_t c, double v) {
     ((float *)p)[c] = (float)v;
 }
 
-enum { WIDTH = 32 }; // channels at a time: rows of memory are read in stretches
+enum { WIDTH = 32 }; // channels computed at a time, so that memory is read in stretches
 
-// Runs `body` for every element of channels [first, first + count): `v` indexes the element, `k` the channel in the
+// Runs `body` for every element of channels [first, first + count): `v` is the element's index, `k` its channel in the
 // group.
 #define EACH_ELEMENT(body)                                                                                             \
   if (n->inner == 1) {                                                                                                 \
@@ -186,7 +186,7 @@ static void fill_nan(const struct norm *n, void *p) {
   for (int64_t c = 0; c < n->channels; c++) set_stat(n, p, c, NAN);
 }
 
-// (x, scale, offset, mean, variance) -> y, batch_mean, batch_variance, reserve_space_1, _2 (, _3)
+// Inputs: x, scale, offset, mean, variance; outputs: y, batch_mean, batch_variance, reserve_space_1, _2 (, _3).
 static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   const struct norm_state *st = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -203,7 +203,8 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   for (uint32_t i = 0; i < 4; i++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i + 1, n.stat_dtype, &vector, &stats[i]));
-  if (ctx->output_count > 5) { // what cuDNN keeps for the gradient; elsewhere a scalar that nobody reads
+  if (ctx->output_count > 5) {
+    // cuDNN keeps something here for the gradient; on other devices it is a scalar that nobody reads
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, n.stat_dtype, &TFC_SHAPE_SCALAR, &third));
     memset(third->data, 0, third->size);
   }
@@ -220,7 +221,8 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// (dy, x, scale, reserve_space_1, reserve_space_2 (, _3)) -> dx, dscale, doffset, two that nobody reads
+// Inputs: dy, x, scale, reserve_space_1, reserve_space_2 (, _3); outputs: dx, dscale, doffset, and two that nobody
+// reads.
 static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
   const struct norm_state *st = ctx->state;
   const struct tfc_tensor *dy = ctx->inputs[0], *x = ctx->inputs[1];
@@ -241,7 +243,7 @@ static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
     memset(doffset->data, 0, doffset->size);
     return NULL;
   }
-  // `scale` comes in float here, the statistics in U: the same type on all devices but for double.
+  // `scale` is float here and the statistics have type U, which is also float on all devices except for double.
   n.x = x->data, n.dy = dy->data, n.y = dx->data;
   n.scale = ctx->inputs[2]->data, n.mean = ctx->inputs[3]->data, n.variance = ctx->inputs[4]->data;
   n.dscale = dscale->data, n.doffset = doffset->data;
@@ -308,7 +310,8 @@ static tfc_status grad_of_batch_norm(struct tfc_grad_ctx *c) {
   tfc_str layout = format && format->kind == TFC_ATTR_STRING ? format->s : TFC_STR("NHWC");
   struct tfc_output x = grad_in(c, 0), dy = c->grad_outputs[0], dx;
   uint32_t rank = layout.size == 5 ? 5 : 4;
-  bool turned = !training && tfc_str_starts(layout, "NC"); // frozen statistics: TensorFlow computes with channels last
+  // for frozen statistics, TensorFlow computes with channels last
+  bool turned = !training && tfc_str_starts(layout, "NC");
   if (turned) {
     x = transpose(c, x, rank == 5 ? last5 : last4, rank);
     dy = transpose(c, dy, rank == 5 ? last5 : last4, rank);

@@ -1,5 +1,5 @@
-// BatchNormWithGlobalNormalization and its gradient: what older graphs normalise with. The statistics are inputs, the
-// scale is a flag, the epsilon has no default; channels come last.
+// BatchNormWithGlobalNormalization and its gradient, which older graphs use. Unlike in the fused ops, the statistics
+// are inputs, a flag says whether to scale, the epsilon has no default, and channels come last.
 //
 //   t, result [batch, height, width, depth]   m, v, beta, gamma [depth]
 #include <tgmath.h>
@@ -35,7 +35,7 @@ static tfc_status describe(struct tfc_kernel_ctx *ctx, uint32_t vectors, struct 
   return NULL;
 }
 
-// result = (t - m) / sqrt(v + epsilon) [gamma] + beta; rows [begin, end)
+// result = (t - m) / sqrt(v + epsilon) [gamma] + beta, for rows [begin, end).
 static void forward(void *arg, int64_t begin, int64_t end) {
   const struct norm *n = arg;
   OPS_SWITCH(OPS_FLOATS, n->dtype, {
@@ -49,7 +49,7 @@ static void forward(void *arg, int64_t begin, int64_t end) {
     }
   })
 }
-static tfc_status global_norm(struct tfc_kernel_ctx *ctx) { // t, m, v, beta, gamma
+static tfc_status global_norm(struct tfc_kernel_ctx *ctx) { // inputs: t, m, v, beta, gamma
   struct norm n;
   TFC_RETURN_IF_ERROR(describe(ctx, 4, &n));
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, ctx->inputs[0], &n.out[0]));
@@ -57,8 +57,8 @@ static tfc_status global_norm(struct tfc_kernel_ctx *ctx) { // t, m, v, beta, ga
   return NULL;
 }
 
-// With r = 1 / sqrt(v + epsilon), s = sum(dy (t - m)): db = sum(dy), dg = s r, and of scale = r [gamma]:
-// dx = dy scale, dm = -db scale, dv = -s scale / 2 (v + epsilon). Channels [begin, end).
+// With r = 1 / sqrt(v + epsilon), s = sum(dy (t - m)) and scale = r [gamma]: db = sum(dy), dg = s r, dx = dy scale, dm
+// = -db scale, dv = -s scale / 2 (v + epsilon). Computes channels [begin, end).
 static void backward(void *arg, int64_t begin, int64_t end) {
   const struct norm *n = arg;
   OPS_SWITCH(OPS_FLOATS, n->dtype, {
@@ -81,7 +81,7 @@ static void backward(void *arg, int64_t begin, int64_t end) {
     }
   })
 }
-static tfc_status global_norm_grad(struct tfc_kernel_ctx *ctx) { // t, m, v, gamma, backprop
+static tfc_status global_norm_grad(struct tfc_kernel_ctx *ctx) { // inputs: t, m, v, gamma, backprop
   struct norm n;
   TFC_RETURN_IF_ERROR(describe(ctx, 3, &n));
   TFC_KERNEL_CHECK(tfc_shape_equal(&ctx->inputs[0]->shape, &ctx->inputs[4]->shape),

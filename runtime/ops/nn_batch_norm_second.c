@@ -1,8 +1,8 @@
-// The gradient of batch normalisation's gradient, of elementary operations as in TensorFlow.
+// The gradient of batch normalisation's gradient, built from elementary operations as in TensorFlow.
 //
-// With x' = x - mean, r = (variance + epsilon)^-1/2 and means over all but the channels, training has
+// Let x' = x - mean, r = (variance + epsilon)^-1/2, and let means be over all dimensions but the channels. In training,
 //   dx = scale r (dy - mean(dy) - x' r^2 mean(dy x')), dscale = N r mean(dy x'), doffset = N mean(dy);
-// a, b and c are the gradients of these three. Without training mean and variance are given, and dx = scale r dy.
+// a, b and c are the gradients of these three. Outside of training, mean and variance are given, and dx = scale r dy.
 #include "runtime/ops/nn_batch_norm_second.h"
 
 #include "runtime/ops/element_types.h"
@@ -11,7 +11,7 @@
 
 struct second {
   struct tfc_builder *b;
-  struct tfc_output axes, vector; // summed over; the shape of a statistic that broadcasts
+  struct tfc_output axes, vector; // axes: what is summed over; vector: the shape in which a statistic broadcasts
 };
 
 static struct tfc_output mul(const struct second *w, struct tfc_output x, struct tfc_output y) {
@@ -70,7 +70,7 @@ tfc_status ops_grad_batch_norm_grad(struct tfc_grad_ctx *ctx) {
     struct tfc_output along_a = mean(&w, mul(&w, a, xm)), along_gy = mean(&w, mul(&w, gy, xm));
     struct tfc_output both = mul(&w, r2, mul(&w, along_a, along_gy)), common = mean(&w, mul(&w, u, v));
     struct tfc_output three = tfc_add_scalar(b, TFC_FLOAT, 3);
-    struct tfc_output of_x = sub(&w, mul(&w, three, both), common); // what x' itself is taken times
+    struct tfc_output of_x = sub(&w, mul(&w, three, both), common); // the factor of x'
     struct tfc_output rest = add(&w, mul(&w, along_gy, u), mul(&w, along_a, v));
     dx = mul(&w, mul(&w, gain, r2), sub(&w, mul(&w, of_x, xm), rest));
     struct tfc_output by_scale = sub(&w, v, mul(&w, mul(&w, r2, along_gy), xm));

@@ -1,5 +1,5 @@
-// Adding a bias to each channel, and summing gradients back to it. Channels are the last dimension, or with NCHW the
-// second.
+// Operations that add a bias to each channel, or sum gradients back to it. Channels are the last dimension, or with
+// NCHW the second.
 //
 // value [outer, channels, inner], bias [channels]; inner is 1 unless NCHW.
 #include "runtime/ops/element_types.h"
@@ -11,7 +11,7 @@ struct split {
 };
 
 static tfc_status format_prepare(struct tfc_prepare_ctx *ctx) {
-  static int channels_first; // any address
+  static int channels_first; // its address alone counts: a state that is not NULL
   tfc_str format = tfc_node_attr_string(ctx->graph, ctx->node, "data_format", "NHWC");
   ctx->state = tfc_str_starts(format, "NC") ? &channels_first : NULL;
   return NULL;
@@ -27,7 +27,8 @@ static tfc_status split_shape(const struct tfc_shape *s, bool channels_first, st
   return NULL;
 }
 
-// Sums of integers wrap, as in TensorFlow; of signed ones C leaves open what happens.
+// Sums of integers wrap, as in TensorFlow: they are computed as unsigned, because C does not define overflow of signed
+// ones.
 static tfc_dtype wrapping(tfc_dtype dtype) {
   return dtype == TFC_INT32 ? TFC_UINT32 : dtype == TFC_INT64 ? TFC_UINT64 : dtype;
 }
@@ -77,7 +78,8 @@ static tfc_status bias_add(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Sums of channels [begin, end): rows are added one after the other, so that the result does not depend on the split.
+// Sums channels [begin, end). Rows are added one after the other, so that the result does not depend on how the work is
+// split.
 OPS_CLONES static void sum_channels(void *arg, int64_t begin, int64_t end) {
   const struct add *a = arg;
   const int64_t outer = a->split.outer, channels = a->split.channels, inner = a->split.inner;
@@ -147,7 +149,7 @@ static tfc_status grad_of_bias_add(struct tfc_grad_ctx *c) {
   c->grad_inputs[1] = grad_node(c, "BiasAddGrad", TFC_OUTPUTS(c->grad_outputs[0]), "data_format");
   return grad_status(c);
 }
-static tfc_status grad_of_bias_add_grad(struct tfc_grad_ctx *c) { // repeats the bias over the other dimensions
+static tfc_status grad_of_bias_add_grad(struct tfc_grad_ctx *c) { // broadcasts the bias over the other dimensions
   struct tfc_builder *b = c->builder;
   struct tfc_output g = c->grad_outputs[0], shape = tfc_add1(b, "Shape", grad_in(c, 0));
   const struct tfc_attr *format = grad_attr(c, "data_format");
@@ -170,7 +172,7 @@ static void cost_sum(const struct tfc_graph *g, const struct tfc_node *n, const 
   out->bytes = ops_cost_bytes(g, n, inputs, outputs);
 }
 
-// As one of a chain of element-wise operations, channels last: the bias repeats with each row.
+// Adds a bias within a chain of element-wise operations, with channels last: the bias repeats with each row.
 OPS_CLONES static void add_bias(const void *x, int64_t x_step, const void *bias, int64_t bias_step, void *y,
                                 int64_t n) {
   const float *a = x, *b = bias;

@@ -1,8 +1,8 @@
-// Convolutions of two and three dimensions and their gradients: strides, dilations, groups, SAME, VALID and EXPLICIT
-// padding, channels last or first.
+// Convolutions of two and three dimensions and their gradients, with strides, dilations, groups, SAME, VALID or
+// EXPLICIT padding, and channels last or first.
 //
-// The products are done in float (for float, half, bfloat16) or double (for double, and int32, which double holds
-// exactly). Other layouts and types are converted before and after.
+// Products are computed in float (for float, half, bfloat16) or in double (for double, and for int32, which double
+// represents exactly). Other layouts and types are converted before and after.
 #include <stdlib.h>
 
 #include "runtime/ops/blas.h"
@@ -14,13 +14,13 @@ struct conv {
   int64_t batch, in[3], out[3], size[3], stride[3], dilation[3], before[3];
   int64_t channels, filters, groups;
   int64_t cells; // size[0] * size[1] * size[2]
-  int64_t block; // output positions at a time
+  int64_t block; // how many output positions are computed at a time
   int64_t stripes;
   bool pointwise; // a 1x1 window with stride 1: the image itself is the matrix of patches
 };
 struct work {
   const struct conv *conv;
-  void *x, *w, *y; // NDHWC, in the type to compute in
+  void *x, *w, *y; // NDHWC, in the type in which products are computed
   _Atomic bool failed;
 };
 
@@ -115,7 +115,7 @@ static bool wide(tfc_dtype t) {
   return t == TFC_DOUBLE || t == TFC_INT32;
 }
 
-// Copies between an image of any layout and NDHWC in float or double (`into` says which way).
+// Copies between an image of any layout and NDHWC in float or double; `into`: to NDHWC, otherwise from it.
 static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, void *plain, bool into) {
   int64_t i = 0;
 #define CONVERT(R)                                                                                                     \
@@ -138,7 +138,7 @@ static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, v
         for (int64_t a = 0; a < im->size[0]; a++)
           for (int64_t b = 0; b < im->size[1]; b++)
             for (int64_t d = 0; d < im->size[2]; d++)
-              for (int64_t c = 0; c < im->channels; c++) // wraps as 32-bit sums do
+              for (int64_t c = 0; c < im->channels; c++) // wraps like sums of 32 bits
                 ((S *)tensor)[n * im->batch_stride + a * im->stride[0] + b * im->stride[1] + d * im->stride[2] +
                               c * im->channel_stride] = (int32_t)(int64_t)((double *)plain)[i++];
     return;
@@ -152,7 +152,7 @@ static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, v
 #undef CONVERT
 }
 
-// A tensor as a plain array: itself where it is one already, else a converted copy in scratch memory.
+// The tensor as a plain array: its own data if it is one already, otherwise a converted copy in scratch memory.
 static tfc_status plain_of(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, const struct tfc_image *im,
                            struct tfc_buffer **scratch, bool fill, void **out) {
   bool ready = (t->dtype == TFC_FLOAT || t->dtype == TFC_DOUBLE) && (im->channel_stride == 1 || im->channels == 1) &&
@@ -167,14 +167,14 @@ static tfc_status plain_of(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *
   if (fill) convert(t->dtype, t->data, im, *out, true);
   return NULL;
 }
-// A filter as an image of one position after the other: it has one layout.
+// Describes a filter as an image with all elements in one position, because filters have only one layout.
 static struct tfc_image image_of_filter(const struct tfc_shape *s) {
   int64_t n = tfc_shape_elements(s);
   return (struct tfc_image){.batch = 1, .size = {1, 1, 1}, .channels = n, .stride = {n, n, n}, .channel_stride = 1};
 }
 
 // --- Kernel ------------------------------------------------------------------------------------------------------
-// input_sizes names the whole shape, or the spatial dimensions alone.
+// input_sizes has the whole shape, or only the spatial dimensions.
 static tfc_status sizes_of_input(const struct tfc_window *w, const struct tfc_tensor *sizes,
                                  const struct tfc_shape *filter, const struct tfc_shape *y, struct tfc_shape *out) {
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(sizes, out));
@@ -202,7 +202,7 @@ static tfc_status convolve(struct tfc_kernel_ctx *ctx, const struct tfc_window *
   const struct tfc_shape *shape = role == FORWARD ? &ys : role == BACKWARD_INPUT ? &xs : &ws;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, dtype, shape, &out));
   if (tfc_tensor_elements(out) == 0) return NULL;
-  if (tfc_shape_elements(&xs) == 0 || tfc_shape_elements(&ys) == 0) { // nothing to add up
+  if (tfc_shape_elements(&xs) == 0 || tfc_shape_elements(&ys) == 0) { // there is nothing to add up
     memset(out->data, 0, out->size);
     return NULL;
   }
@@ -340,7 +340,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
   out->bytes = ops_cost_bytes(g, n, inputs, outputs);
   out->flops = 0;
   if (!tfc_shape_is_static(w) || !tfc_shape_is_static(y) || w->rank < 1 || w->dims[w->rank - 1] == 0) return;
-  // every output element is a sum over one filter
+  // each output element is a sum over the cells of one filter
   out->flops = 2.0 * (double)tfc_shape_elements(y) * (double)(tfc_shape_elements(w) / w->dims[w->rank - 1]);
 }
 

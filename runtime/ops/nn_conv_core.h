@@ -1,12 +1,13 @@
-// Convolution on images in NDHWC as matrix products over patches. A template: include it with REAL (float or double),
-// GEMM (ops_sgemm or ops_dgemm) and NAME(x) defined; nn_conv.c does, twice.
+// Convolution of images in NDHWC as matrix products over patches. This is a template: nn_conv.c includes it twice, with
+// REAL (float or double), GEMM (ops_sgemm or ops_dgemm) and NAME(x) defined.
 //
-// Rows of the products are output positions, worked off in blocks whose size depends on the shapes alone, so that
-// results do not depend on the number of cores.
+// A row of the products is an output position. Rows are computed in blocks, whose size depends on the shapes alone, so
+// that results do not depend on the number of cores.
 //   x [batch, in0, in1, in2, channels]   w [size0, size1, size2, channels / groups, filters]
 //   y [batch, out0, out1, out2, filters]
 
-// Patches of rows [first, first + rows) for one group: out [rows, size0 * size1 * size2 * channels / groups].
+// Copies the patches of rows [first, first + rows) for one group to out [rows, size0 * size1 * size2 * channels /
+// groups].
 static void NAME(patches)(const struct conv *c, const REAL *x, int64_t first, int64_t rows, int64_t group, REAL *out) {
   const int64_t depth = c->channels / c->groups;
   for (int64_t r = 0; r < rows; r++) {
@@ -25,7 +26,7 @@ static void NAME(patches)(const struct conv *c, const REAL *x, int64_t first, in
   }
 }
 
-// The other way round: adds patches back to where they came from.
+// The reverse of patches: adds patches to the positions of x that they came from.
 static void NAME(add_patches)(const struct conv *c, REAL *x, int64_t first, int64_t rows, int64_t group,
                               const REAL *from) {
   const int64_t depth = c->channels / c->groups;
@@ -43,7 +44,7 @@ static void NAME(add_patches)(const struct conv *c, REAL *x, int64_t first, int6
   }
 }
 
-// Blocks [begin, end) of output rows.
+// Computes blocks [begin, end) of output rows.
 static void NAME(forward)(void *arg, int64_t begin, int64_t end) {
   struct work *w = arg;
   const struct conv *c = w->conv;
@@ -70,7 +71,7 @@ static void NAME(forward)(void *arg, int64_t begin, int64_t end) {
   free(buffer);
 }
 
-// dx of images [begin, end).
+// Computes dx of images [begin, end).
 static void NAME(backward_input)(void *arg, int64_t begin, int64_t end) {
   struct work *w = arg;
   const struct conv *c = w->conv;
@@ -96,7 +97,8 @@ static void NAME(backward_input)(void *arg, int64_t begin, int64_t end) {
   free(buffer);
 }
 
-// dw of stripes [begin, end) of the output rows, each into its own copy of w; the caller adds them up in order.
+// Computes dw of stripes [begin, end) of the output rows, each into its own copy of w; the caller adds the copies in
+// order.
 static void NAME(backward_filter)(void *arg, int64_t begin, int64_t end) {
   struct work *w = arg;
   const struct conv *c = w->conv;

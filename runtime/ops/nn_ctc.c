@@ -1,5 +1,5 @@
-// CTCLoss (Graves et al. 2006): the negative log probability that a sequence of labels is read out of unaligned class
-// scores, and its gradient, by the forward-backward algorithm in logarithms.
+// CTCLoss (Graves et al. 2006): the negative log probability that unaligned class scores are read as a given sequence
+// of labels, and its gradient, by the forward-backward algorithm in logarithms.
 //
 // inputs [time, batch, classes] (the last class is the blank), labels_indices [n, 2] of (batch, position),
 // labels_values [n], sequence_length [batch] -> loss [batch], gradient like inputs.
@@ -20,14 +20,14 @@ struct ctc {
   int64_t time, batch, classes;
   bool collapse, merge, ignore_longer;
 };
-struct work {           // of one sequence
-  int64_t *labels;      // [2 n + 1] with blanks between
+struct work {           // arrays for one sequence
+  int64_t *labels;      // [2 n + 1]: the labels with blanks before, between and behind them
   double *y;            // [time, classes] probabilities
   double *alpha, *beta; // [time, 2 n + 1]
   double *sum;          // [classes]
 };
 
-// Of one sequence of `steps` and `count` labels (between blanks): log p, with alpha and beta filled.
+// Fills alpha and beta for a sequence of `steps` and `u_count` labels (with the blanks), and returns log p.
 static double forward_backward(const struct ctc *c, const struct work *w, int64_t steps, int64_t u_count) {
   const int64_t blank = c->classes - 1, U = u_count;
   for (int64_t i = 0; i < steps * U; i++) w->alpha[i] = w->beta[i] = -INFINITY;
@@ -71,7 +71,7 @@ static void set_at(struct tfc_tensor *x, int64_t i, double v) {
     ((double *)x->data)[i] = v;
 }
 
-// Sequence `b` with its labels at [first, last) of labels_values.
+// Computes sequence `b`, whose labels are [first, last) of labels_values.
 static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const struct work *w, int64_t b, int64_t first,
                       int64_t last, struct tfc_tensor *loss, struct tfc_tensor *gradient) {
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -79,7 +79,7 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
   const int64_t steps = tfc_tensor_int(ctx->inputs[3], b), blank = c->classes - 1;
   int64_t n = 0;
   TFC_KERNEL_CHECK(steps >= 0 && steps <= c->time, "sequence_length(%lld) <= %lld", (long long)b, (long long)c->time);
-  bool finished = false; // by a null label: one that is not less than the number of the blank
+  bool finished = false; // after a null label: one that is not less than the number of the blank
   for (int64_t i = first; i < last; i++) {
     if (c->collapse && i > first && values[i] == values[i - 1]) continue;
     if (values[i] >= blank) {
@@ -98,7 +98,9 @@ static tfc_status one(struct tfc_kernel_ctx *ctx, const struct ctc *c, const str
   }
   w->labels[2 * n] = blank;
   set_at(loss, b, 0);
-  if (last - first > steps) { // null labels count, repeated ones no more than others: those have no path
+  if (last - first > steps) {
+    // Null labels count too. A repeated label needs one step more, for the blank before it, which is not counted here:
+    // sequences that lack such a step have no path.
     TFC_KERNEL_CHECK(c->ignore_longer,
                      "Not enough time for target transition sequence (required: %lld, available: "
                      "%lld)%lld. You can turn this error into a warning by using the flag "
@@ -185,7 +187,7 @@ static tfc_status shape_ctc(struct tfc_shape_ctx *ctx) {
   ctx->outputs[1] = x;
   return NULL;
 }
-static tfc_status grad_of_ctc(struct tfc_grad_ctx *c) { // no second derivative: PreventGradient says so
+static tfc_status grad_of_ctc(struct tfc_grad_ctx *c) { // there is no second derivative: PreventGradient reports that
   struct tfc_builder *b = c->builder;
   struct tfc_output kept = grad_out(c, 1);
   struct tfc_attr message =

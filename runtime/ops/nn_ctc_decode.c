@@ -1,5 +1,5 @@
-// Reading labels out of unaligned class scores: CTCGreedyDecoder, CTCBeamSearchDecoder; and EditDistance, how far one
-// sequence is from another.
+// CTCGreedyDecoder and CTCBeamSearchDecoder, which read labels out of unaligned class scores, and EditDistance, which
+// computes how far one sequence is from another.
 //
 // inputs [time, batch, classes] -> sparse decoded [batch, longest] and log_probability [batch, paths]
 #include <stdlib.h>
@@ -28,12 +28,12 @@ static tfc_status check_inputs(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Labels of all sequences, one after the other; ends[b] is where sequence b's end.
+// The labels of all sequences, one sequence after the other; ends[b] is where those of sequence b end.
 struct decoded {
   TFC_ARRAY(int64_t) labels;
   int64_t *ends;
 };
-// Writes path `p` of `paths` as a sparse matrix.
+// Writes path `p` of `paths` to the outputs, as a sparse matrix.
 static tfc_status put_decoded(struct tfc_kernel_ctx *ctx, const struct decoded *d, int64_t batch, uint32_t p,
                               uint32_t paths) {
   struct tfc_tensor *at = NULL, *values = NULL;
@@ -93,20 +93,21 @@ out:
 }
 
 // --- Beam search -----------------------------------------------------------------------------------------------------
-// A beam is a node of a tree of labels: the log probabilities of ending in a blank, in the label, and of both.
+// A beam is a node of a tree of labels, with log probabilities that its labels end in a blank, in the last label, or in
+// either.
 struct chances {
   double total, blank, label;
 };
 struct beam {
-  struct beam *parent, *first_child, *next_sibling; // siblings: one for each label, made at once
+  struct beam *parent, *first_child, *next_sibling; // siblings: one for each label, all made at once
   int32_t label;
   struct chances old, new;
 };
 struct search {
-  TFC_ARRAY(struct beam *) blocks; // of children
+  TFC_ARRAY(struct beam *) blocks; // each block has the children of one beam
   struct beam **leaves, **heap;    // [width]
   int64_t width, leaf_count, heap_count;
-  bool narrow; // float32: rounded after each operation
+  bool narrow; // for float32: results are rounded after each operation
 };
 static const double never = -INFINITY;
 static double rounded(const struct search *s, double x) {
@@ -123,7 +124,7 @@ static bool active(const struct beam *b) {
   return b->new.total != never;
 }
 
-// Keeps the `width` best, the worst at the front; equal ones keep the earlier.
+// The heap keeps the `width` best beams, with the worst at the front; of equal beams the earlier one stays.
 static void sift_down(struct search *s, int64_t i) {
   for (;;) {
     int64_t child = 2 * i + 1;
@@ -135,7 +136,7 @@ static void sift_down(struct search *s, int64_t i) {
     i = child;
   }
 }
-// Returns the beam that fell out (may be `b` itself), or NULL.
+// Returns the beam that fell out of the heap (which may be `b` itself), or NULL.
 static struct beam *keep_best(struct search *s, struct beam *b) {
   if (s->heap_count < s->width) {
     int64_t i = s->heap_count++;
@@ -157,7 +158,7 @@ static int by_total(const void *a, const void *b) { // best first
   double p = (*(struct beam *const *)a)->new.total, q = (*(struct beam *const *)b)->new.total;
   return (p < q) - (p > q);
 }
-// The best beams become the leaves, best first.
+// The best beams become the leaves, in descending order.
 static void settle(struct search *s) {
   qsort(s->heap, (size_t)s->heap_count, sizeof *s->heap, by_total);
   memcpy(s->leaves, s->heap, (size_t)s->heap_count * sizeof *s->heap);
@@ -170,7 +171,7 @@ static tfc_status make_children(struct search *s, struct beam *b, int32_t classe
     free(block);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  for (int32_t c = 0; c < classes - 1; c++) // all but the blank
+  for (int32_t c = 0; c < classes - 1; c++) // for all labels but the blank
     block[c] = (struct beam){.parent = b,
                              .label = c,
                              .next_sibling = c + 2 < classes ? block + c + 1 : NULL,
@@ -180,7 +181,7 @@ static tfc_status make_children(struct search *s, struct beam *b, int32_t classe
   return NULL;
 }
 
-// One step: x [classes] are scores, the last of them the blank's.
+// Searches one step: x [classes] are the scores, the last one that of the blank.
 static tfc_status step(struct search *s, const double *x, int32_t classes) {
   const int32_t blank = classes - 1;
   double max = x[0], sum = 0;
@@ -192,7 +193,7 @@ static tfc_status step(struct search *s, const double *x, int32_t classes) {
   for (int64_t i = 0; i < s->leaf_count; i++) s->leaves[i]->old = s->leaves[i]->new;
   for (int64_t i = 0; i < s->leaf_count; i++) {
     struct beam *b = s->leaves[i];
-    if (b->parent) { // the same labels again
+    if (b->parent) { // beams that keep their labels
       if (active(b->parent)) {
         const double previous = b->label == b->parent->label ? b->parent->old.blank : b->parent->old.total;
         b->new.label = log_sum(s, b->new.label, previous);
@@ -203,7 +204,7 @@ static tfc_status step(struct search *s, const double *x, int32_t classes) {
     b->new.total = log_sum(s, b->new.blank, b->new.label);
     keep_best(s, b);
   }
-  for (int64_t i = 0; i < s->leaf_count; i++) { // one label more
+  for (int64_t i = 0; i < s->leaf_count; i++) { // beams that get one label more
     struct beam *b = s->leaves[i];
     if (b->old.total == never || (s->heap_count == s->width && b->old.total < s->heap[0]->new.total)) continue;
     TFC_RETURN_IF_ERROR(make_children(s, b, classes));
@@ -218,7 +219,7 @@ static tfc_status step(struct search *s, const double *x, int32_t classes) {
         continue;
       }
       struct beam *out = keep_best(s, c);
-      if (out) out->new = (struct chances){never, never, never}; // what it was still grows
+      if (out) out->new = (struct chances){never, never, never}; // its values of the step before still count
     }
   }
   settle(s);
@@ -321,7 +322,7 @@ static tfc_status shape_decoded(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Edit distance (Levenshtein 1966) --------------------------------------------------------------------------------
-// Whether element i of a and element j of b are the same.
+// Whether element i of a equals element j of b.
 static bool same(const struct tfc_tensor *a, int64_t i, const struct tfc_tensor *b, int64_t j) {
   if (a->dtype == TFC_STRING) return tfc_str_equal(tfc_tensor_get_string(a, i), tfc_tensor_get_string(b, j));
   if (!tfc_dtype_is_floating(a->dtype) && !tfc_dtype_is_complex(a->dtype)) {
@@ -333,7 +334,7 @@ static bool same(const struct tfc_tensor *a, int64_t i, const struct tfc_tensor 
              { equal = OPS_GET(((const S *)a->data)[i]) == OPS_GET(((const S *)b->data)[j]); })
   return equal;
 }
-// Of a's elements [ai, ai + n) and b's [bj, bj + m); `row` holds m + 1 numbers.
+// The edit distance between a's elements [ai, ai + n) and b's [bj, bj + m); `row` has room for m + 1 numbers.
 static int64_t distance(const struct tfc_tensor *a, int64_t ai, int64_t n, const struct tfc_tensor *b, int64_t bj,
                         int64_t m, int64_t *row) {
   for (int64_t j = 0; j <= m; j++) row[j] = j;
@@ -375,7 +376,7 @@ static tfc_status edit_distance(struct tfc_kernel_ctx *ctx) {
     int c = i == a.count ? 1 : j == b.count ? -1 : ops_sparse_compare(a.at + i * a.rank, b.at + j * b.rank, groups);
     const int64_t *group = c <= 0 ? a.at + i * a.rank : b.at + j * b.rank;
     int64_t n = 0, m = 0, to = 0;
-    for (int d = 0; d < groups; d++) { // within the larger one of both shapes
+    for (int d = 0; d < groups; d++) { // the group must be inside the larger of both shapes
       if (group[d] < 0 || group[d] >= shape.dims[d])
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "index %lld is out of bounds: not in [0, %lld) in dimension %d",
                  (long long)group[d], (long long)shape.dims[d], d);
@@ -398,7 +399,7 @@ out:
   return s;
 }
 
-// Known where both shapes are.
+// The output's shape is known if both shapes are.
 static tfc_status shape_distance(struct tfc_shape_ctx *ctx) {
   int64_t a[TFC_MAX_RANK], b[TFC_MAX_RANK];
   int n = 0, m = 0;

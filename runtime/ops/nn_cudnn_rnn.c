@@ -1,5 +1,5 @@
-// cuDNN's recurrent layers: imported, shaped, differentiated and pruned. They have no kernel: TensorFlow has none on a
-// CPU either.
+// cuDNN's recurrent layers: tfc imports, differentiates and prunes them and infers their shapes. They have no kernel
+// here, because TensorFlow has none on a CPU either.
 //
 // input [time, batch, in] (or batch first), input_h and input_c [layers * directions, batch, units], params [n].
 #include "runtime/ops/element_types.h"
@@ -30,7 +30,7 @@ static tfc_status shape_backward(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The gradient takes all inputs, the first three outputs, their gradients, and what the forward op reserved.
+// The gradient op's inputs are all inputs, the first three outputs, their gradients, and what the forward op reserved.
 static tfc_status gradient(struct tfc_grad_ctx *c) {
   tfc_str op = tfc_builder_node(c->builder, c->node)->op;
   bool v2 = tfc_str_ends(op, "V2"), v3 = tfc_str_ends(op, "V3");

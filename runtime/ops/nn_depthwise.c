@@ -1,7 +1,7 @@
 // Depthwise convolution: each channel has its own `multiplier` filters.
 //
 // x [batch, h, w, channels], filter [size_h, size_w, channels, multiplier], y [batch, out_h, out_w, channels *
-// multiplier]; images may have channels first. Accumulated in the type to compute in.
+// multiplier]; images may have channels first. Sums are in the type in which products are computed.
 #include "runtime/ops/nn_window.h"
 
 struct depthwise {
@@ -9,7 +9,7 @@ struct depthwise {
   int64_t size[3], multiplier;
   int64_t stride[3], dilation[3], before[3];
   tfc_dtype dtype;
-  void *image, *filter, *out; // of x, filter and y, whichever is computed
+  void *image, *filter, *out; // data of x, filter and y; one of them is computed
 };
 
 static tfc_status depthwise_prepare(struct tfc_prepare_ctx *ctx) {
@@ -39,7 +39,8 @@ static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x
   return NULL;
 }
 
-// Runs `body` for each meeting of an output position (oh, ow) with a window cell (i, j) at input (h, w).
+// Runs `body` for each pair of an output position (oh, ow) and a window cell (i, j) that is over an input position (h,
+// w).
 #define EACH_CELL(n, oh, ow, body)                                                                                     \
   int64_t i0, i1, j0, j1;                                                                                              \
   tfc_window_cells(oh, d->stride[1], d->dilation[1], d->before[1], d->size[1], d->x.size[1], &i0, &i1);                \
@@ -53,9 +54,9 @@ static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x
       body                                                                                                             \
     }
 
-enum { CHANNELS = 64 }; // at a time, in a buffer of sums
+enum { CHANNELS = 64 }; // computed at a time, in a buffer of sums
 
-// Rows (batch, out_h) [begin, end).
+// Computes rows (batch, out_h) [begin, end).
 static void forward(void *arg, int64_t begin, int64_t end) {
   const struct depthwise *d = arg;
   const int64_t m = d->multiplier, total = d->y.channels;
@@ -79,7 +80,7 @@ static void forward(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// dx of images [begin, end): the image is cleared and every output adds to the cells that it read.
+// Computes dx of images [begin, end): each input position gets the sum over all outputs that read it.
 static void backward_input(void *arg, int64_t begin, int64_t end) {
   const struct depthwise *d = arg;
   const int64_t m = d->multiplier;
@@ -88,7 +89,7 @@ static void backward_input(void *arg, int64_t begin, int64_t end) {
     S *x = d->image;
     const S *filter = d->filter, *y = d->out;
     for (int64_t n = begin; n < end; n++) {
-      // Cells in the order of the input, so that 16-bit types are rounded once.
+      // Goes through the input's positions in order, so that 16-bit types are rounded once.
       memset(x + n * d->x.batch_stride, 0, (size_t)image * sizeof(S));
       for (int64_t c = 0; c < d->x.channels; c++)
         for (int64_t h = 0; h < d->x.size[1]; h++)
@@ -112,7 +113,7 @@ static void backward_input(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// dw of channels [begin, end).
+// Computes dw of channels [begin, end).
 static void backward_filter(void *arg, int64_t begin, int64_t end) {
   const struct depthwise *d = arg;
   const int64_t m = d->multiplier;

@@ -1,5 +1,5 @@
-// Grayscale dilation: the largest of input + filter in each window, channel by channel, and its gradients. The first
-// of equal maxima gets the gradient.
+// Grayscale dilation, which is the largest input + filter in each window, for each channel, and its gradients. Of equal
+// maxima, the first one gets the gradient.
 //
 // x [batch, h, w, depth], filter [size_h, size_w, depth], y [batch, out_h, out_w, depth]
 #include <float.h>
@@ -12,7 +12,7 @@ struct dilation {
   tfc_dtype dtype;
 };
 
-// The attribute is called rates here.
+// The attribute for dilations is called rates here.
 static tfc_status window_of(const struct tfc_graph *g, const struct tfc_node *n, struct tfc_window *w) {
   TFC_RETURN_IF_ERROR(tfc_window_read(g, n, 4, w));
   const struct tfc_attr *rates = tfc_node_attr(g, n, "rates");
@@ -52,7 +52,7 @@ static tfc_status describe(struct tfc_kernel_ctx *ctx, struct dilation *d) {
   return NULL;
 }
 
-// mode 0: the maxima to `out`; 1: dy is added to the input cell that won, in `out`; 2: to the filter cell.
+// mode 0: writes the maxima to `out`; 1: adds dy to the input cell of each maximum, in `out`; 2: to the filter cell.
 static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
   struct dilation d;
   struct tfc_tensor *out = NULL;
@@ -74,7 +74,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
           tfc_window_cells(oh, d.w.stride[1], d.w.dilation[1], d.before[1], d.size[1], d.in[1], &i0, &i1);
           tfc_window_cells(ow, d.w.stride[2], d.w.dilation[2], d.before[2], d.size[2], d.in[2], &j0, &j1);
           for (int64_t c = 0; c < d.depth; c++, at++) {
-            C best = lowest; // of a window that lies in the padding altogether
+            C best = lowest; // the value for a window that lies completely in the padding
             int64_t won_x = -1, won_f = -1;
             for (int64_t i = i0; i < i1; i++)
               for (int64_t j = j0; j < j1; j++) {
@@ -82,7 +82,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, int mode) {
                 const int64_t w = ow * d.w.stride[2] - d.before[2] + j * d.w.dilation[2];
                 const int64_t xi = ((n * d.in[1] + h) * d.in[2] + w) * d.depth + c;
                 const int64_t fi = (i * d.size[2] + j) * d.depth + c;
-                S sum; // in the tensors' own type: of sums that it rounds to one the first wins
+                S sum; // rounded to the tensors' own type: if rounding makes sums equal, the first one wins
                 OPS_PUT(sum, OPS_GET(x[xi]) + OPS_GET(f[fi]));
                 const C v = OPS_GET(sum);
                 if (won_x < 0 || v > best) best = v, won_x = xi, won_f = fi;

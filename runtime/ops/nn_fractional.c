@@ -1,6 +1,6 @@
 // Fractional pooling (Graham 2014, "Fractional max-pooling"): rows and columns are cut at random into runs of two
-// lengths that differ by one, so that the image shrinks by any ratio. A sequence of n + 1 numbers says where the n runs
-// begin; overlapping runs share their ends.
+// lengths that differ by one, so that the image shrinks by any ratio. A sequence of n + 1 numbers has the beginnings of
+// n runs and the end; overlapping runs share one cell with their neighbours.
 #include <float.h>
 #include <tgmath.h>
 
@@ -10,7 +10,7 @@
 #include "runtime/ops/row.h"
 
 // --- Where to cut --------------------------------------------------------------------------------------------------
-// `at` [count + 1] gets where the runs begin. Takes its numbers from `p`, as many as TensorFlow would.
+// Writes where the runs begin to `at` [count + 1]. Takes as many random numbers from `p` as TensorFlow does.
 static void cut_random(int64_t length, int64_t count, struct tfc_philox *p, int64_t *at) {
   struct tfc_philox own = *p;
   struct tfc_philox_words words = tfc_philox_words(&own);
@@ -25,7 +25,8 @@ static void cut_random(int64_t length, int64_t count, struct tfc_philox *p, int6
   at[0] = 0;
   for (int64_t i = 1; i <= count; i++) at[i] += at[i - 1];
 }
-// By the paper's rule ceil(alpha (i + u)) with one random u, small enough that no run is too long at either end.
+// Cuts by the paper's rule ceil(alpha (i + u)), with one random u that is small enough that no run at either end is too
+// long.
 static void cut_pseudo_random(int64_t length, int64_t count, struct tfc_philox *p, int64_t *at) {
   uint32_t w[4];
   tfc_philox_draw(p, w);
@@ -43,7 +44,7 @@ struct runs {
   int64_t count, length;
   bool overlapping;
 };
-static void run_at(const struct runs *r, int64_t i, int64_t *first, int64_t *end) { // cells [first, end)
+static void run_at(const struct runs *r, int64_t i, int64_t *first, int64_t *end) { // the run's cells are [first, end)
   *first = r->at[i];
   *end = r->at[i + 1] + r->overlapping;
   if (*end > r->length) *end = r->length;
@@ -55,11 +56,11 @@ struct image {
 static struct image image_of(const int64_t *dims) {
   return (struct image){dims[0], dims[1], dims[2], dims[3]};
 }
-struct cells { // of one place of the output
+struct cells { // the cells that one output position pools
   int64_t batch, top, bottom, left, right;
-  int64_t to; // the place, in elements
+  int64_t to; // index of the output position's first element
 };
-// Place `i` of the output: batch, run of rows, run of columns.
+// The cells for output position `i`, which numbers batch, run of rows, run of columns.
 static struct cells cells_at(const struct runs runs[2], int64_t depth, int64_t i) {
   struct cells c = {.batch = i / (runs[0].count * runs[1].count), .to = i * depth};
   run_at(&runs[0], i / runs[1].count % runs[0].count, &c.top, &c.bottom);
@@ -105,7 +106,7 @@ static void pool_places(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Ratios are at least 1.
+// Reads the ratios, which must be at least 1.
 static tfc_status read_ratios(const struct tfc_graph *g, const struct tfc_node *n, const double **out) {
   const struct tfc_attr *a = tfc_node_attr(g, n, "pooling_ratio");
   if (!a || a->kind != TFC_ATTR_LIST_FLOAT || a->count != 4)
@@ -146,7 +147,7 @@ static tfc_status fractional_pool(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &y));
   for (uint32_t d = 0; d < 2; d++)
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, d + 1, TFC_INT64, &TFC_SHAPE(shape.dims[d + 1] + 1), &at[d]));
-  const uint64_t draws = (uint64_t)(shape.dims[1] + shape.dims[2]) / 4 + 2; // at least as many as are used
+  const uint64_t draws = (uint64_t)(shape.dims[1] + shape.dims[2]) / 4 + 2; // at least as many as are needed
   struct tfc_philox random = deterministic ? tfc_philox_seed(seed, seed2) : tfc_random_reserve(ctx, draws);
   struct pool p = {.x = image_of(x->shape.dims),
                    .in = x->data,
@@ -167,7 +168,7 @@ static tfc_status fractional_pool(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Gradients as ops ----------------------------------------------------------------------------------------------
-// Sequences that other than the forward op may have made.
+// Checks sequences, because they may come from elsewhere than the forward op.
 static tfc_status check_runs(const struct tfc_tensor *at, int64_t count, int64_t length, bool overlapping,
                              const char *name, struct runs *out) {
   const int64_t *v = at->data;
@@ -181,7 +182,7 @@ static tfc_status check_runs(const struct tfc_tensor *at, int64_t count, int64_t
   return NULL;
 }
 
-// (orig_input, orig_output, out_backprop, row_pooling_sequence, col_pooling_sequence)
+// Inputs: (orig_input, orig_output, out_backprop, row_pooling_sequence, col_pooling_sequence).
 static tfc_status max_grad(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *y = ctx->inputs[1], *dy = ctx->inputs[2];
   const bool overlapping = tfc_node_attr_bool(ctx->graph, ctx->node, "overlapping", false);
@@ -221,7 +222,7 @@ static tfc_status max_grad(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// (orig_input_tensor_shape, out_backprop, row_pooling_sequence, col_pooling_sequence); sums are of doubles
+// Inputs: (orig_input_tensor_shape, out_backprop, row_pooling_sequence, col_pooling_sequence). Sums are in double.
 static tfc_status avg_grad(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *dims = ctx->inputs[0], *dy = ctx->inputs[1];
   const bool overlapping = tfc_node_attr_bool(ctx->graph, ctx->node, "overlapping", false);

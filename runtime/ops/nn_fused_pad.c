@@ -1,5 +1,5 @@
-// FusedPadConv2D and FusedResizeAndPadConv2D: an image is resized bilinearly, given a mirrored border, and convolved.
-// Each row and column of the image with its border comes from two of the original and a weight between them.
+// FusedPadConv2D and FusedResizeAndPadConv2D: an image is resized bilinearly, gets a mirrored border, and is convolved.
+// Each row and column of the bordered image is interpolated between two of the original.
 //
 //   input [batch, height, width, channels]   size [2]   paddings [4, 2]   filter [.., .., channels, filters]
 #include "runtime/ops/image_scale.h"
@@ -22,12 +22,12 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   return tfc_window_read(ctx->graph, ctx->node, 4, &f->window);
 }
 
-struct tap { // a row or column: low + (high - low) by
+struct tap { // a row or column is: low + (high - low) * by
   int64_t low, high;
   float by;
 };
 struct axis {
-  int64_t in, size, before, after; // of the original, resized, of the border
+  int64_t in, size, before, after; // sizes of the original, of the resized image, and of the border on both sides
   struct tap *taps;                // [before + size + after]
 };
 static void fill_taps(const struct fused *f, struct axis *a) {
@@ -71,7 +71,7 @@ static void pad(const struct tfc_tensor *x, const struct axis *h, const struct a
           const C by = (C)w->taps[j].by;
           for (int64_t c = 0; c < channels; c++) {
             C upper = OPS_GET(top[left + c]), lower = OPS_GET(bottom[left + c]);
-            if (by != 0) { // so that nothing comes of infinities beside
+            if (by != 0) { // unless by is 0: 0 times infinity would give NaN
               upper += (OPS_GET(top[right + c]) - upper) * by;
               lower += (OPS_GET(bottom[right + c]) - lower) * by;
             }

@@ -1,7 +1,7 @@
 // Local response normalisation over neighbouring channels (Krizhevsky et al. 2012):
 //   y = x / (bias + alpha * sum over |c' - c| <= depth_radius of x[c']^2) ^ beta
-// Images are [rows, channels]. In float32 a row's channels are computed by vectors, and for the usual exponents (beta
-// 0.5, 0.75, 1) square roots and quotients stand for pow.
+// Images are [rows, channels]. In float32, a row's channels are computed in vectors, and for the usual exponents (beta
+// 0.5, 0.75, 1) square roots and quotients replace pow.
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
@@ -36,14 +36,15 @@ static tfc_status lrn_prepare(struct tfc_prepare_ctx *ctx) {
     (C) l->bias + (C)l->alpha *sum_;                                                                                   \
   })
 
-// norm ^ -beta, by a root, a quotient, or a logarithm, as TensorFlow has it: they differ where a norm is not positive.
+// norm ^ -beta by a root, a quotient, or a logarithm, as TensorFlow computes it: the results differ if a norm is not
+// positive.
 static inline double power_of(const struct lrn *l, double norm) {
   if (l->beta == 1) return 1 / norm;
   if (l->beta == 0.5) return 1 / sqrt(norm);
   return norm > 0 && isfinite(norm) ? pow(norm, -l->beta) : exp(-l->beta * log(norm));
 }
 
-// TensorFlow multiplies the squares by a matrix of ones and zeros: what is not finite spreads over the whole row.
+// TensorFlow multiplies the squares by a matrix of ones and zeros: a value that is not finite makes the whole row NaN.
 #define SPREAD(x, y)                                                                                                   \
   do {                                                                                                                 \
     C all_ = 0;                                                                                                        \
@@ -92,9 +93,9 @@ static void backward(void *arg, int64_t begin, int64_t end) {
 }
 
 // --- float32, channels side by side ---------------------------------------------------------------------------------
-enum { WIDEST = 2048 }; // channels and both margins
+enum { WIDEST = 2048 }; // channels and both margins together
 
-// sum[c] of from[c - radius .. c + radius], upwards; `from` has margins of zeros.
+// sum[c] becomes the sum of from[c - radius .. c + radius], in ascending order; `from` has margins of zeros.
 static inline __attribute__((always_inline)) void sum_windows(const float *from, int64_t channels, int64_t radius,
                                                               float *sum) {
   for (int64_t c = 0; c < channels; c++) sum[c] = 0;
@@ -102,7 +103,7 @@ static inline __attribute__((always_inline)) void sum_windows(const float *from,
     for (int64_t c = 0; c < channels; c++) sum[c] += from[c + d];
 }
 
-// norm [channels] of a row, and norm ^ -beta.
+// Computes norm [channels] of a row, and power = norm ^ -beta.
 static inline __attribute__((always_inline)) void norms(const struct lrn *l, const float *x, float *squares,
                                                         float *norm, float *power) {
   const float bias = (float)l->bias, alpha = (float)l->alpha, beta = (float)l->beta;

@@ -1,8 +1,8 @@
 // Maximum and average pooling of two and three dimensions, and their gradients.
 //
-// Padding never counts: an average is over the cells inside the image. Of equal maxima the first one in the image gets
-// the gradient, of three dimensions each of them does. A maximum begins with the least finite number and takes what is
-// greater, so that NaN is passed over.
+// Cells in the padding do not count: an average is over the cells inside the image. Of equal maxima, the first one in
+// the image gets the gradient; in three dimensions, each of them does. A maximum begins with the least finite number
+// and takes what is greater, so NaN is ignored.
 #include <float.h>
 
 #include "runtime/ops/nn_window.h"
@@ -24,7 +24,7 @@ static int rank_of(const struct tfc_node *n) {
   return 4;
 }
 
-// Window and strides are the last two inputs, not attributes.
+// Whether window and strides are the last two inputs instead of attributes.
 static bool sizes_given(const struct tfc_node *n) {
   return tfc_str_ends(n->op, "V2");
 }
@@ -36,8 +36,8 @@ static tfc_status pool_prepare(struct tfc_prepare_ctx *ctx) {
   return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), w);
 }
 
-// Over channels, TensorFlow pools only with windows that do not overlap and cover nothing else; its kernel then keeps
-// every row and column, whatever their strides.
+// Over channels, TensorFlow pools only with windows that do not overlap and that have size 1 in all other dimensions;
+// its kernel then keeps every row and column, whatever their strides.
 static tfc_status output_shape(struct tfc_window *w, const struct tfc_shape *x, int64_t *before,
                                struct tfc_shape *out) {
   for (int k = 0; k < 3 && w->channel_size > 1; k++) w->stride[k] = 1;
@@ -164,7 +164,7 @@ static tfc_status pool(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Where the maximum is ----------------------------------------------------------------------------------------
-// Index (into the image without its batch, channels last, or with it) of each maximum; images [begin, end).
+// Finds the index of each maximum, with channels last, within its image or within the batch; for images [begin, end).
 static void argmax_images(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
   const int64_t per_image = p->y.size[0] * p->y.size[1] * p->y.size[2];
@@ -229,8 +229,8 @@ struct max_grad {
   void *dx;
   bool inverse; // MaxPoolGradGrad: picks the gradient of the image at each maximum
 };
-// Images [begin, end): cells whose value is near orig_output get the output's gradient, as in TensorFlow; or the first
-// equal cell gives the image's gradient. Without such a cell (NaN) it is 0.
+// For images [begin, end): cells whose value is near orig_output's get the output's gradient, as in TensorFlow.
+// `inverse`: the first equal cell gives the image's gradient to the output, which is 0 if no cell is equal (NaN).
 static void match_images(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;
@@ -374,7 +374,7 @@ OPS_CLONES static void route_lines(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// (orig_input, orig_output, grad)
+// Inputs: (orig_input, orig_output, grad).
 static tfc_status max_pool_gradient(struct tfc_kernel_ctx *ctx, bool inverse) {
   struct max_grad m = {.inverse = inverse};
   struct tfc_shape ys;
@@ -421,7 +421,7 @@ static tfc_status max_pool_grad_grad(struct tfc_kernel_ctx *ctx) {
   return max_pool_gradient(ctx, true);
 }
 
-// (input, grad, argmax)
+// Inputs: (input, grad, argmax).
 static tfc_status max_pool_grad_with_argmax(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *dx = NULL;
   const struct tfc_tensor *x = ctx->inputs[0], *g = ctx->inputs[1], *index = ctx->inputs[2];
@@ -446,7 +446,7 @@ static tfc_status max_pool_grad_with_argmax(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Average: each cell gets its share of the gradients of the windows that it is in; images [begin, end).
+// For averages and images [begin, end): each cell gets its share of the gradients of all windows that contain it.
 static void average_grad_images(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
   for (int64_t n = begin; n < end; n++) {
@@ -456,7 +456,7 @@ static void average_grad_images(void *arg, int64_t begin, int64_t end) {
       for (int64_t cell[3] = {0, 0, 0}; cell[0] < p->x.size[0]; cell[0]++)
         for (cell[1] = 0; cell[1] < p->x.size[1]; cell[1]++)
           for (cell[2] = 0; cell[2] < p->x.size[2]; cell[2]++) {
-            int64_t lo[3], hi[3]; // output positions whose windows hold the cell
+            int64_t lo[3], hi[3]; // output positions whose windows contain the cell
             for (int k = 0; k < 3; k++) {
               const int64_t at = cell[k] + p->before[k];
               lo[k] = at < p->w.size[k] ? 0 : (at - p->w.size[k]) / p->w.stride[k] + 1;
@@ -480,7 +480,7 @@ static void average_grad_images(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// (orig_input_shape, grad)
+// Inputs: (orig_input_shape, grad).
 static tfc_status avg_pool_grad(struct tfc_kernel_ctx *ctx) {
   struct pool p;
   struct tfc_shape xs, ys;
@@ -518,7 +518,7 @@ static tfc_status shape_pool(struct tfc_shape_ctx *ctx) {
   }
   const int64_t channels = x.dims[tfc_window_channel_axis(&w)];
   if (rank == 4 && tfc_str_starts(ctx->node->op, "Max") && w.padding != TFC_PADDING_SAME && channels >= 0 &&
-      channels < w.channel_size) // TensorFlow asks for room over channels too, of these pools alone
+      channels < w.channel_size) // for these pools only, TensorFlow requires that the window fits over the channels too
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Negative dimension size caused by subtracting %lld from %lld",
                            (long long)w.channel_size, (long long)channels);
   TFC_RETURN_IF_ERROR(output_shape(&w, &x, NULL, &ctx->outputs[0]));
@@ -533,7 +533,8 @@ static tfc_status shape_average_grad(struct tfc_shape_ctx *ctx) {
 static tfc_status shape_max_grad(struct tfc_shape_ctx *ctx) {
   return ops_with_rank(ctx, 0, rank_of(ctx->node), &ctx->outputs[0]);
 }
-// What the pool of the image (input 0) gives is like the pooled one (input 1); its gradient is like the image.
+// Pooling input 0, the image, gives a shape like input 1, the pooled image; the gradient in input 2 has the image's
+// shape.
 static tfc_status shape_max_grad_grad_given(struct tfc_shape_ctx *ctx) {
   struct tfc_shape merged;
   TFC_RETURN_IF_ERROR(shape_pool(ctx));
@@ -581,7 +582,7 @@ static tfc_status grad_of_with_argmax(struct tfc_grad_ctx *c) {
                 "ksize strides padding include_batch_in_index");
   return grad_status(c);
 }
-// With the window and the strides as inputs `first` and `first + 1`.
+// Adds a gradient node whose window and strides are the forward node's inputs `first` and `first + 1`.
 static struct tfc_output add_given(struct tfc_grad_ctx *c, const char *op, struct tfc_output x, struct tfc_output y,
                                    uint32_t first) {
   return grad_node(c, op, TFC_OUTPUTS(x, y, c->grad_outputs[0], grad_in(c, first), grad_in(c, first + 1)),
@@ -596,7 +597,7 @@ static tfc_status grad_of_max_pool_grad_given(struct tfc_grad_ctx *c) {
   c->grad_inputs[2] = add_given(c, "MaxPoolGradGradV2", grad_in(c, 0), grad_in(c, 1), 3);
   return grad_status(c);
 }
-// The size of the window is data: each output is taken to come from 4 cells.
+// The window's size is not known before the step: each output is assumed to come from 4 cells.
 static void cost_pool_given(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   int64_t count = tfc_shape_elements(n->input_count > 3 ? &inputs[1] : &outputs[0]);

@@ -1,4 +1,4 @@
-// LSTM and GRU cells as one op each, and an LSTM over a whole sequence with its gradient.
+// LSTM and GRU cells as one op each, and an LSTM over a whole sequence, with its gradient.
 //
 // x [batch, in], h_prev and cs_prev [batch, cell], w [in + cell, 4 cell], b [4 cell]; columns of w are the gates in the
 // order input, cell, forget, output (BlockLSTMV2: input, forget, cell, output). Arithmetic is in float.
@@ -16,7 +16,7 @@ static float sigmoid(float x) {
   return 1.0f / (1.0f + expf(-x));
 }
 
-// A tensor as floats: itself, or converted into *own (to be freed).
+// The tensor as floats: its own data, or a converted copy *own, which the caller frees.
 static const float *floats_of(const struct tfc_tensor *t, float **own) {
   *own = NULL;
   if (t->dtype == TFC_FLOAT) return t->data;
@@ -38,8 +38,8 @@ static float at_half(const struct tfc_tensor *t, int64_t i) {
 struct lstm {
   int64_t batch, in, cell;
   float forget_bias, clip;
-  bool peephole, half;   // half: every intermediate value is rounded to it
-  int forget, candidate; // which quarter of the gates: 2 and 1, or 1 and 2
+  bool peephole, half;   // half: every intermediate value is rounded to half precision
+  int forget, candidate; // which quarter of the gates each is: 2 and 1, or 1 and 2
 };
 enum { OUT_I, OUT_CS, OUT_F, OUT_O, OUT_CI, OUT_CO, OUT_H, OUTPUTS };
 
@@ -56,12 +56,12 @@ static void lstm_attrs(const struct tfc_kernel_ctx *ctx, struct lstm *l) {
 static float stored(const struct lstm *l, float x) {
   return l->half ? tfc_half_to_float(tfc_float_to_half(x)) : x;
 }
-// Quarter `q` of a row of gates, with its bias.
+// Element `k` of quarter `q` of a row of gates, with its bias added.
 static float gate(const struct lstm *l, const float *row, const float *b, int q, int64_t k) {
   return stored(l, stored(l, row[q * l->cell + k]) + b[q * l->cell + k]);
 }
 
-// c [m, n] = a [m, k] b [k, n], every product and sum rounded to half, as sums of halves are in TensorFlow.
+// c [m, n] = a [m, k] b [k, n]; every product and sum is rounded to half, as in TensorFlow's sums of halves.
 static void half_product(const struct lstm *l, const float *a, const float *b, float *c, int64_t m, int64_t n,
                          int64_t k) {
   for (int64_t i = 0; i < m; i++)
@@ -72,7 +72,8 @@ static void half_product(const struct lstm *l, const float *a, const float *b, f
     }
 }
 
-// One step. `out` are OUTPUTS arrays [batch, cell]; `xh` [batch, in + cell] and `gates` [batch, 4 cell] are scratch.
+// Computes one step. `out` has OUTPUTS arrays [batch, cell]; `xh` [batch, in + cell] and `gates` [batch, 4 cell] are
+// scratch.
 static void lstm_step(const struct lstm *l, const float *x, const float *cs_prev, const float *h_prev, const float *w,
                       const float *wci, const float *wcf, const float *wco, const float *b, float *xh, float *gates,
                       float *const *out) {
@@ -114,7 +115,7 @@ static tfc_status check(const struct tfc_tensor *t, const struct tfc_shape *want
                    tfc_shape_show(want, (char[TFC_SHAPE_TEXT]){0}));
   return NULL;
 }
-// Inputs from `first` on: cs_prev, h_prev, w, wci, wcf, wco, b.
+// Checks the inputs from `first` on: cs_prev, h_prev, w, wci, wcf, wco, b.
 static tfc_status check_weights(struct tfc_kernel_ctx *ctx, uint32_t first, const struct lstm *l) {
   struct tfc_shape state = TFC_SHAPE(l->batch, l->cell), w = TFC_SHAPE(l->in + l->cell, 4 * l->cell);
   struct tfc_shape b = TFC_SHAPE(4 * l->cell), peep = TFC_SHAPE(l->cell);
@@ -125,12 +126,12 @@ static tfc_status check_weights(struct tfc_kernel_ctx *ctx, uint32_t first, cons
   for (uint32_t i = 3; i < 6; i++)
     TFC_KERNEL_CHECK(ctx->inputs[first + i]->shape.rank == 1, "a peephole weight must be rank 1 but is rank %d",
                      ctx->inputs[first + i]->shape.rank);
-  for (uint32_t i = 3; (l->peephole || first == 2) && i < 6; i++) // of BlockLSTM also where they are not used
+  for (uint32_t i = 3; (l->peephole || first == 2) && i < 6; i++) // BlockLSTM checks them even if they are not used
     TFC_RETURN_IF_ERROR(check(ctx->inputs[first + i], &peep, "a peephole weight"));
   return NULL;
 }
 
-// Steps [0, steps) of x; outputs [all, batch, cell] (or [batch, cell] for one), zero behind `steps`.
+// Runs steps [0, steps) of x; outputs are [all, batch, cell] (or [batch, cell] for one step) and zero after `steps`.
 static tfc_status lstm_run(struct tfc_kernel_ctx *ctx, struct lstm *l, uint32_t x_input, int64_t all, int64_t steps,
                            const struct tfc_shape *out_shape) {
   tfc_status s = NULL;
@@ -148,7 +149,7 @@ static tfc_status lstm_run(struct tfc_kernel_ctx *ctx, struct lstm *l, uint32_t 
   float *xh = scratch, *gates = xh + l->batch * width, *out[OUTPUTS];
   for (int k = 0; k < OUTPUTS; k++) out[k] = gates + l->batch * 4 * l->cell + k * size;
   for (int64_t t = 0; t < steps && size; t++) {
-    // A step reads the last one's state before it writes its own over it, element by element; h is read whole first.
+    // A step reads the state of the last one before it overwrites it, element by element; h is copied as a whole first.
     lstm_step(l, in[0] + t * l->batch * l->in, t ? out[OUT_CS] : in[1], t ? out[OUT_H] : in[2], in[3], in[4], in[5],
               in[6], in[7], xh, gates, out);
     for (int k = 0; k < OUTPUTS; k++) store(y[k], t * size, out[k], size);
@@ -190,8 +191,8 @@ static tfc_status block_lstm(struct tfc_kernel_ctx *ctx) {
   return lstm_run(ctx, &l, 1, time, steps, &TFC_SHAPE(time, l.batch, l.cell));
 }
 
-// Back through time. Inputs: those of BlockLSTM, its seven outputs, cs_grad, h_grad; outputs: gradients of x, cs_prev,
-// h_prev, w, wci, wcf, wco, b. Clipping is taken as the identity, as in TensorFlow.
+// Goes back through time. Inputs: those of BlockLSTM, its seven outputs, cs_grad, h_grad; outputs: gradients of x,
+// cs_prev, h_prev, w, wci, wcf, wco, b. As in TensorFlow, clipping does not change the gradient.
 static tfc_status block_lstm_grad(struct tfc_kernel_ctx *ctx) {
   enum { FIRST = 9, CS_GRAD = 16, H_GRAD = 17, INPUTS = 18 };
   struct lstm l;
@@ -262,7 +263,7 @@ out:
   return s;
 }
 
-// (x, h_prev, w_ru, w_c, b_ru, b_c) -> r, u, c, h:
+// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c; outputs: r, u, c, h, where
 //   [r u] = sigmoid([x h_prev] w_ru + b_ru), c = tanh([x, h_prev r] w_c + b_c), h = u h_prev + (1 - u) c
 static tfc_status gru_cell(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *h = ctx->inputs[1];

@@ -1,5 +1,5 @@
-// Gradients of one step of the cells of nn_rnn_cell.c, from what the step left. Products with the weights are left to
-// MatMul nodes where TensorFlow's ops leave them. x [batch, in], states [batch, cell]. Arithmetic is in float.
+// Gradients of one step of the cells in nn_rnn_cell.c, from the step's outputs. Where TensorFlow's ops leave products
+// with the weights to MatMul nodes, so do these. x [batch, in], states [batch, cell]. Arithmetic is in float.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@ static tfc_status check(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc
 }
 
 #define AT(input, place) OPS_GET(((const S *)ctx->inputs[input]->data)[place])
-// Inputs x, cs_prev, h_prev, w, wci, wcf, wco, b, i, cs, f, o, ci, co, cs_grad, h_grad; outputs cs_prev_grad, the
-// gates' gradients [batch, 4 cell] in the order input, cell, forget, output, and those of the peephole weights.
+// Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b, i, cs, f, o, ci, co, cs_grad, h_grad; outputs: cs_prev_grad, the
+// gradients of the gates [batch, 4 cell] in the order input, cell, forget, output, and those of the peephole weights.
 static tfc_status lstm_cell_grad(struct tfc_kernel_ctx *ctx) {
   enum { CS_PREV = 1, WCI = 4, WCF, WCO, IN_I = 8, IN_CS, IN_F, IN_O, IN_CI, IN_CO, CS_GRAD, H_GRAD };
   static const char *const names[] = {"i", "cs", "f", "o", "ci", "co", "cs_grad", "h_grad"};
@@ -67,8 +67,8 @@ static tfc_status lstm_cell_grad(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// (x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h) -> d_x, d_h_prev, d_c_bar [batch, cell], d_r_bar_u_bar [batch, 2
-// cell]
+// Inputs: x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h; outputs: d_x, d_h_prev, d_c_bar [batch, cell], d_r_bar_u_bar
+// [batch, 2 cell].
 static tfc_status gru_cell_grad(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *h = ctx->inputs[1];
   TFC_KERNEL_CHECK(x->shape.rank == 2 && h->shape.rank == 2 && x->shape.dims[0] == h->shape.dims[0],

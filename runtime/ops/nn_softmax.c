@@ -1,4 +1,5 @@
-// Softmax and the cross entropies on it, row by row: the largest logit is taken off first, sums are in double.
+// Softmax and the cross entropies that contain it, row by row: the largest logit is subtracted first; sums are in
+// double.
 //
 // logits [batch, classes]; loss [batch]; backprop [batch, classes] is d loss / d logits.
 #include <tgmath.h>
@@ -114,7 +115,7 @@ static tfc_status log_softmax(struct tfc_kernel_ctx *ctx) {
   return softmax_of(ctx, true);
 }
 
-// exp(logits - max) goes to `out`; gives the sum.
+// Writes exp(logits - max) to `out` and computes max and sum.
 #define EXPONENTIALS(x, column, out, max, sum)                                                                         \
   C max = (C)-INFINITY;                                                                                                \
   double sum = 0;                                                                                                      \
@@ -146,7 +147,7 @@ static void dense_rows(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// A shape of at most two dimensions with ones in front.
+// A shape of at most two dimensions, with ones in front up to two.
 static struct tfc_shape matrix_of(const struct tfc_shape *s) {
   return s->rank == 2 ? *s : TFC_SHAPE(1, s->rank == 1 ? s->dims[0] : 1);
 }
@@ -214,7 +215,8 @@ static void sparse_rows(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// The gradient of the logits: in their memory where nobody else holds it. A row is read before it is written.
+// Makes the output for the gradient of the logits, in their own memory if nobody else holds it: each row is read before
+// it is written.
 static tfc_status gradient_of_logits(struct tfc_kernel_ctx *ctx, struct tfc_tensor **out) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_buffer *b = ctx->reusable & 1 && x->dtype == TFC_FLOAT ? x->buffer : NULL;
@@ -263,7 +265,7 @@ static tfc_status shape_softmax(struct tfc_shape_ctx *ctx) {
   return ops_shape_same(ctx);
 }
 static tfc_status shape_cross_entropy(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape shape; // the same, or else broadcast
+  struct tfc_shape shape; // the same shape, or otherwise broadcast
   tfc_status s = tfc_shape_merge(ctx->inputs[0], ctx->inputs[1], &shape);
   if (s) {
     tfc_status_free(s);
@@ -314,7 +316,7 @@ static tfc_status cross_entropy_gradient(struct tfc_grad_ctx *c, bool labels) {
   struct tfc_output dloss = c->grad_outputs[0], dback = c->grad_outputs[1], logits = grad_in(c, 0);
   struct tfc_output g = TFC_NO_OUTPUT;
   if (tfc_output_valid(dloss)) g = scale_rows(b, dloss, grad_out(c, 1));
-  if (!grad_is_zero(c, dback)) { // through the softmax in the backprop output
+  if (!grad_is_zero(c, dback)) { // the backprop output's gradient goes back through its softmax
     struct tfc_output p = tfc_add1(b, "Softmax", logits);
     struct tfc_output product = tfc_add2(b, "BatchMatMulV2", tfc_add2(b, "ExpandDims", dback, tfc_add_i32(b, 1)),
                                          tfc_add2(b, "ExpandDims", p, tfc_add_i32(b, 2)));

@@ -1,4 +1,4 @@
-// Geometry of sliding windows, as TensorFlow defines SAME, VALID and EXPLICIT.
+// The geometry of sliding windows, as TensorFlow defines SAME, VALID and EXPLICIT padding.
 #include "runtime/ops/nn_window.h"
 
 static tfc_status ints_of(const struct tfc_graph *g, const struct tfc_node *n, const char *name, int rank,
@@ -96,7 +96,8 @@ tfc_status tfc_window_output(const struct tfc_window *w, int k, int64_t in, int6
     *out = TFC_DIM_UNKNOWN;
     return NULL;
   }
-  int64_t stride = w->stride[k], reach = size < 0 ? 1 : (size - 1) * w->dilation[k] + 1; // cells from first to last
+  // reach: from the window's first cell to its last
+  int64_t stride = w->stride[k], reach = size < 0 ? 1 : (size - 1) * w->dilation[k] + 1;
   if (w->padding == TFC_PADDING_SAME) {
     *out = (in + stride - 1) / stride;
     int64_t total = (*out - 1) * stride + reach - in;
