@@ -1,8 +1,9 @@
-// QuantizeV2 and Dequantize: numbers as integers of 8, 16 or 32 bits that stand for places in a range, for the whole
-// tensor or for each slice along `axis`.
+// QuantizeV2 and Dequantize, which convert numbers to integers of 8, 16 or 32 bits and back. An integer stands for a
+// position in a range; there is one range for the whole tensor, or one for each slice along `axis`.
 //
-// MIN_COMBINED: the range's ends are the least and the greatest integer. MIN_FIRST: the same, but 0 of the numbers is
-// an integer. SCALED: 0 is 0, and the end that is farther away (in integers) is at its integer.
+// MIN_COMBINED: the ends of the range are the least and the greatest integer. MIN_FIRST: the same, but the range is
+// shifted until the number 0 is an integer. SCALED: 0 is the integer 0, and of the range's ends, the one that is
+// farther away (in integers) is its type's last integer.
 #include <float.h>
 #include <math.h>
 #include <tgmath.h>
@@ -35,7 +36,7 @@ static tfc_status prepare_affine(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-struct slices { // of x: [outer, count, inner]; one for the whole where there is no axis
+struct slices { // x as [outer, count, inner]; without an axis there is one slice
   int64_t outer, count, inner;
 };
 static tfc_status slices_of(struct tfc_kernel_ctx *ctx, const struct affine *a, struct slices *out) {
@@ -54,13 +55,13 @@ static tfc_status slices_of(struct tfc_kernel_ctx *ctx, const struct affine *a, 
                      "%s must have as many elements as there are slices, %lld; its shape is %s",
                      i == 1 ? "min_range" : "max_range", (long long)out->count,
                      tfc_shape_show(&ctx->inputs[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
-  if (a->mode == MIN_FIRST && out->count != 1) // TensorFlow's refusal, in its words
+  if (a->mode == MIN_FIRST && out->count != 1) // TensorFlow rejects this, in these words
     return tfc_status_make(TFC_UNIMPLEMENTED, "MIN_FIRST mode is not implemented with axis != -1.");
   return NULL;
 }
 
-struct integers {           // of a quantized type
-  float least, most, steps; // steps: between those
+struct integers {           // the integers of a quantized type
+  float least, most, steps; // steps: how many there are from least to most
   bool is_signed;
 };
 static struct integers integers_of(tfc_dtype t) {
@@ -69,13 +70,13 @@ static struct integers integers_of(tfc_dtype t) {
   case TFC_QUINT8: return (struct integers){0, 255, 255, false};
   case TFC_QINT16: return (struct integers){-32768, 32767, 65535, true};
   case TFC_QUINT16: return (struct integers){0, 65535, 65535, false};
-  default: return (struct integers){-0x1p31f, 0x1p31f, 0x1p32f, true}; // float has no 2³¹ - 1
+  default: return (struct integers){-0x1p31f, 0x1p31f, 0x1p32f, true}; // float cannot represent 2³¹ - 1
   }
 }
 static double steps_of(tfc_dtype t) {
   return t == TFC_QINT32 ? 4294967295.0 : (double)integers_of(t).steps;
 }
-// As conversions of x86: what does not fit into 32 bits is the least integer.
+// Converts like x86: a number that does not fit into 32 bits becomes the least integer.
 static int32_t whole(float v) {
   return v >= -0x1p31f && v < 0x1p31f ? (int32_t)v : INT32_MIN;
 }
@@ -100,7 +101,7 @@ static float load(tfc_dtype t, const void *data, int64_t i) {
 struct scale {
   float low, high, factor, base;
 };
-// The range that is used instead of [low, high]: with 0, not too small.
+// The range that is used instead of [low, high]: it contains 0 and is not too small.
 static struct scale scale_of(const struct affine *a, tfc_dtype t, float low, float high) {
   const struct integers q = integers_of(t);
   struct scale s = {.low = low < 0 ? low : 0};
@@ -142,7 +143,7 @@ static int32_t quantized(const struct affine *a, const struct scale *s, const st
   return isnan(x) ? 0 : whole(x);
 }
 
-// input, min_range, max_range -> output, output_min, output_max
+// Inputs: input, min_range, max_range; outputs: output, output_min, output_max.
 static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
   const struct affine *a = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -157,7 +158,7 @@ static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
   for (int64_t c = 0; c < s.count; c++)
     TFC_KERNEL_CHECK(!(high[c] < low[c]), "input_max_range must be larger than input_min_range.");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, t, &x->shape, &y[0]));
-  const struct tfc_shape *ranges = s.count == 1 ? &TFC_SHAPE_SCALAR : &ctx->inputs[1]->shape; // as TensorFlow has it
+  const struct tfc_shape *ranges = s.count == 1 ? &TFC_SHAPE_SCALAR : &ctx->inputs[1]->shape; // as TensorFlow does
   for (uint32_t i = 1; i < 3; i++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i, TFC_FLOAT, ranges, &y[i]));
   for (int64_t c = 0; c < s.count; c++) {
     const struct scale scale = scale_of(a, t, low[c], high[c]);
@@ -193,7 +194,7 @@ static struct line line_of(const struct affine *a, tfc_dtype t, float low, float
   return l;
 }
 
-// input, min_range, max_range -> output
+// Inputs: input, min_range, max_range; one output.
 static tfc_status dequantize(struct tfc_kernel_ctx *ctx) {
   const struct affine *a = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -209,7 +210,8 @@ static tfc_status dequantize(struct tfc_kernel_ctx *ctx) {
       for (int64_t i = 0; i < s.inner; i++) {
         const int64_t at = (o * s.count + c) * s.inner + i;
         float v = load(x->dtype, x->data, at);
-        if (a->mode == SCALED && s.count == 1) v = (float)whole(v); // TensorFlow's detour: 2³¹ - 1 turns over
+        // as in TensorFlow, 2³¹ - 1 becomes -2³¹ here, because it goes through float
+        if (a->mode == SCALED && s.count == 1) v = (float)whole(v);
         if (a->mode == MIN_COMBINED)
           v = (v + l.shift) * l.factor + l.after;
         else

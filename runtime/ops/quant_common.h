@@ -1,5 +1,5 @@
-// Whole numbers that stand for places in a range of real ones: the least integer of the type for the range's minimum,
-// the greatest for its maximum. Rounded as TensorFlow does, in float where it computes in float.
+// Integers that stand for positions in a range of real numbers: the type's least integer for the minimum, its greatest
+// for the maximum. Values are rounded as in TensorFlow, in float where it computes in float.
 #ifndef TFC_RUNTIME_OPS_QUANT_COMMON_H
 #define TFC_RUNTIME_OPS_QUANT_COMMON_H
 
@@ -39,12 +39,12 @@ static inline void tfc_quant_put(struct tfc_tensor *t, int64_t i, int32_t v) {
 struct tfc_range {
   float low, high;
 };
-// A whole number as an integer; what is far outside of all types (of which 2^62 is), and what is no number, stays
-// there.
+// v as an integer. NaN and numbers far outside of all types become ±2^62, which is outside of them too.
 static inline int64_t tfc_quant_whole(double v) {
   return v >= 0x1p62 ? INT64_C(1) << 62 : v > -0x1p62 ? (int64_t)v : -(INT64_C(1) << 62);
 }
-// In double: the integer for a number, also one outside of the type; within it; and back.
+// These compute in double: the integer for a number, even if it is outside of the type; the integer limited to the
+// type; and the number for an integer.
 static inline int64_t tfc_quant_unclamped(tfc_dtype t, float x, struct tfc_range r) {
   struct tfc_quant_type q = tfc_quant_type_of(t);
   if (r.low == r.high) return q.lowest;
@@ -63,9 +63,9 @@ static inline float tfc_quant_value(tfc_dtype t, int32_t x, struct tfc_range r) 
   double steps = (double)(q.highest - q.lowest + 1);
   double scale = (double)(r.high - r.low) * (steps / (steps - 1.0)) / steps;
   double low = (double)(roundf(r.low / (float)scale) * (float)scale);
-  return (float)(low + ((double)(float)x - (double)q.lowest) * scale); // by way of float, as TensorFlow's types go
+  return (float)(low + ((double)(float)x - (double)q.lowest) * scale); // goes through float, as in TensorFlow
 }
-// In float: from integers to numbers, and back.
+// These compute in float: numbers from integers, and integers from numbers.
 struct tfc_quant_from {
   float zero, scale;
 };
@@ -84,17 +84,17 @@ struct tfc_quant_to {
 static inline struct tfc_quant_to tfc_quant_to(tfc_dtype t, struct tfc_range r) {
   struct tfc_quant_type q = tfc_quant_type_of(t);
   float scale = r.low == r.high ? 0.0f : (float)((double)(q.highest - q.lowest) / (double)(r.high - r.low));
-  // The greatest int32 is no float: the one below it.
+  // float cannot represent the greatest int32: the next lower float is used.
   return (struct tfc_quant_to){scale, roundf(r.low * scale) - (float)q.lowest, (float)q.lowest,
                                t == TFC_QINT32 ? 2147483520.0f : (float)q.highest};
 }
 static inline int32_t tfc_quant_integer(struct tfc_quant_to f, float x) {
   float v = roundf(x * f.scale) - f.before;
-  v = v >= f.lowest ? v : f.lowest; // what is no number, too
+  v = v >= f.lowest ? v : f.lowest; // also replaces a NaN
   return (int32_t)(v > f.highest ? f.highest : v);
 }
 
-// The range in inputs `i` and `i + 1`, scalars; outputs `i` and `i + 1` become a range.
+// Reads the range in inputs `i` and `i + 1`, which are scalars; sets outputs `i` and `i + 1` to a range.
 TFC_MUST_USE tfc_status tfc_quant_range(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_range *out);
 TFC_MUST_USE tfc_status tfc_quant_put_range(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_range r);
 

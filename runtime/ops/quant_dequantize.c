@@ -1,6 +1,6 @@
-// QuantizeAndDequantize: numbers rounded to the values that integers of so many bits give under one scale, for the
-// whole tensor or for each slice along `axis`. The scale is the largest that keeps the range within the integers, 0
-// unmoved.
+// QuantizeAndDequantize: rounds numbers to the values that integers of a given number of bits can express with one
+// scale, for the whole tensor or for each slice along `axis`. The scale is the largest with which the range stays
+// within the integers and 0 stays exact.
 #include <float.h>
 #include <math.h>
 #include <tgmath.h>
@@ -12,7 +12,7 @@
 struct rounding {
   bool is_signed, given, narrow, up;
   int axis;
-  int64_t bits; // 0: an input says
+  int64_t bits; // 0: an input has the number
 };
 static tfc_status prepare_rounding(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, struct rounding, r);
@@ -29,7 +29,7 @@ static tfc_status prepare_rounding(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// slices of x: [outer, count, inner]; one for the whole where axis is -1
+// x as [outer, count, inner]; if axis is -1, there is one slice
 struct slices {
   int64_t outer, count, inner;
 };
@@ -55,7 +55,7 @@ static tfc_status check_range(const struct tfc_tensor *t, const struct slices *s
   return NULL;
 }
 
-// input, input_min, input_max (, num_bits) -> output
+// Inputs: input, input_min, input_max (, num_bits); one output.
 static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
   const struct rounding *r = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -110,7 +110,8 @@ static tfc_status quantize(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// gradients, input, input_min, input_max -> those of the input (0 outside of the range), of the range (0)
+// Inputs: gradients, input, input_min, input_max; outputs: the gradients of the input (0 outside of the range) and of
+// the range (0).
 static tfc_status quantize_grad(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *grad = ctx->inputs[0], *x = ctx->inputs[1];
   int axis = (int)tfc_node_attr_int(ctx->graph, ctx->node, "axis", -1);
@@ -145,7 +146,7 @@ static tfc_status gradient_within(struct tfc_grad_ctx *g) {
   for (int i = 0; i < 3; i++) g->grad_inputs[i] = (struct tfc_output){made.node, i};
   return grad_status(g);
 }
-// Ranges are scalars, or of one number for each slice along `axis`.
+// Checks the ranges: scalars, or one number for each slice along `axis`.
 static tfc_status check_ranges(struct tfc_shape_ctx *ctx, uint32_t x, uint32_t from) {
   int64_t axis = tfc_node_attr_int(ctx->graph, ctx->node, "axis", -1);
   if (axis < -1) return tfc_status_make(TFC_INVALID_ARGUMENT, "axis should be at least -1, got %lld", (long long)axis);
@@ -176,7 +177,7 @@ static tfc_status shape_grad(struct tfc_shape_ctx *ctx) {
 
 #define ROW                                                                                                            \
   .types = TYPES_RUN, .shape = shape_ranged, .cost = ops_cost_outputs, .prepare = prepare_rounding, .kernel = quantize
-#define TYPES_RUN (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE)) // as TensorFlow has it
+#define TYPES_RUN (TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_DOUBLE)) // the types that TensorFlow's kernels have
 #define TYPES "T: {bfloat16, half, float, double}"
 #define ROUND "round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'"
 static const struct tfc_op_def quant_dequantize_rows[] = {

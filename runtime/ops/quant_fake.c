@@ -1,5 +1,5 @@
-// Fake quantisation (Jacob et al. 2018): floats rounded to what `num_bits` can say between min and max, which are moved
-// so that zero is one of them.
+// Fake quantisation (Jacob et al. 2018): rounds floats to the values that `num_bits` can express between min and max.
+// These are moved a little, so that zero is one of the values.
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
@@ -7,10 +7,10 @@
 #include "runtime/ops/row.h"
 
 struct range {
-  float low, high, scale, inverse, zero; // zero: the number that stands for 0
+  float low, high, scale, inverse, zero; // zero: the integer that stands for 0
 };
 
-// The nearest range that has zero among its numbers.
+// The nearest range in which zero is one of the values.
 static struct range nudged(float min, float max, int64_t bits, bool narrow) {
   struct range r;
   float least = narrow ? 1 : 0, most = (float)((1 << bits) - 1);
@@ -25,7 +25,7 @@ static struct range nudged(float min, float max, int64_t bits, bool narrow) {
 }
 
 static float quantized(const struct range *r, float x) {
-  float v = x > r->high ? r->high : x; // of a range that is the wrong way round, low is what counts
+  float v = x > r->high ? r->high : x; // if low > high, the result is low
   v = v < r->low ? r->low : v;
   return floorf((v - r->low) * r->inverse - r->zero + 0.5f) * r->scale;
 }
@@ -33,7 +33,7 @@ static float quantized(const struct range *r, float x) {
 struct quant_state {
   int64_t bits;
   bool narrow;
-  struct range range; // of FakeQuantWithMinMaxArgs, whose bounds are attributes
+  struct range range; // for FakeQuantWithMinMaxArgs, whose bounds are attributes
 };
 static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   struct quant_state *state = TFC_ARENA_NEW(ctx->arena, struct quant_state);
@@ -64,7 +64,7 @@ static tfc_status fake_quant(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0, n = tfc_tensor_elements(x); i < n; i++) out[i] = quantized(&state->range, in[i]);
   return NULL;
 }
-// (gradients, inputs): passes where the input was in range.
+// Inputs: (gradients, inputs). Passes a gradient if its input was in the range.
 static tfc_status fake_quant_gradient(struct tfc_kernel_ctx *ctx) {
   const struct range *r = &((const struct quant_state *)ctx->state)->range;
   const struct tfc_tensor *g = ctx->inputs[0], *x = ctx->inputs[1];
@@ -84,7 +84,8 @@ static tfc_status grad_of_fake_quant(struct tfc_grad_ctx *c) {
 }
 
 // --- Bounds that are inputs, one for all or one for each channel (the last dimension) ------------------------------
-// Bounds at input `from` and after it; *channels is 1 or the size of the last dimension.
+// Checks the bounds in inputs `from` and `from + 1`; *channels becomes 1, or the size of the last dimension if `each`
+// channel has bounds.
 static tfc_status check_bounds(struct tfc_kernel_ctx *ctx, uint32_t from, bool each, int64_t *channels) {
   const struct tfc_tensor *x = ctx->inputs[from - 1];
   *channels = 1;
@@ -102,7 +103,7 @@ static tfc_status check_bounds(struct tfc_kernel_ctx *ctx, uint32_t from, bool e
   }
   return NULL;
 }
-// A range of nothing but 0 stands for zeros.
+// If min and max are both 0, all results are 0.
 static bool is_nothing(float min, float max) {
   return fpclassify(min) == FP_ZERO && fpclassify(max) == FP_ZERO;
 }
@@ -128,7 +129,7 @@ static tfc_status fake_quant_vars(struct tfc_kernel_ctx *ctx) {
 static tfc_status fake_quant_channels(struct tfc_kernel_ctx *ctx) {
   return quant_between(ctx, true);
 }
-// What was below the range moves min, what was above moves max.
+// Inputs below the range give their gradient to min, inputs above it to max.
 static tfc_status gradient_between(struct tfc_kernel_ctx *ctx, bool each) {
   const struct quant_state *state = ctx->state;
   const struct tfc_tensor *g = ctx->inputs[0], *x = ctx->inputs[1];
@@ -147,7 +148,7 @@ static tfc_status gradient_between(struct tfc_kernel_ctx *ctx, bool each) {
     struct range r = nudged(min[c], max[c], state->bits, state->narrow);
     double below = 0, above = 0;
     for (int64_t i = c; i < n; i += channels) {
-      bool inside = nothing || (in[i] >= r.low && in[i] <= r.high); // NaN is not
+      bool inside = nothing || (in[i] >= r.low && in[i] <= r.high); // false for NaN
       out[i] = nothing ? dy[i] : dy[i] * (inside ? 1.0f : 0.0f);
       if (nothing) continue;
       below += dy[i] * (in[i] < r.low ? 1.0f : 0.0f);

@@ -9,7 +9,7 @@
 #include "runtime/ops/quant_common.h"
 #include "runtime/ops/row.h"
 
-// The range of sums of products: as many steps of both.
+// The range of sums of products: a step is the product of both steps.
 static struct tfc_range range_of_products(tfc_dtype ta, struct tfc_range a, tfc_dtype tb, struct tfc_range b) {
   struct tfc_quant_type qa = tfc_quant_type_of(ta), qb = tfc_quant_type_of(tb);
   float step =
@@ -26,7 +26,7 @@ struct product { // y [rows, columns] = (a - zero_a) [rows, depth] times (b - ze
 static void multiply_rows(void *arg, int64_t begin, int64_t end) {
   const struct product *p = arg;
   for (int64_t r = begin; r < end; r++) {
-    uint32_t *y = (uint32_t *)p->y + r * p->columns; // sums wrap
+    uint32_t *y = (uint32_t *)p->y + r * p->columns; // unsigned: sums wrap
     memset(y, 0, (size_t)p->columns * sizeof *y);
     for (int64_t k = 0; k < p->depth; k++) {
       uint32_t a = (uint32_t)p->a[r * p->a_row + k * p->a_step] - (uint32_t)p->zero_a;
@@ -225,7 +225,8 @@ static void convolve_rows(void *arg, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < df[1]; j++) {
           int64_t h = row * v->stride - v->top + i, w = column * v->stride - v->left + j;
           bool inside = h >= 0 && h < dx[1] && w >= 0 && w < dx[2];
-          // Outside there is the byte of 0, of which only 8 bits are kept where 0 is not in the range.
+          // Outside of the image is the byte that stands for 0. If 0 is not in the range, only 8 bits of that integer
+          // are kept.
           uint32_t outside = (uint32_t)(uint8_t)v->zero_x - (uint32_t)v->zero_x;
           if (!inside && outside == 0) continue;
           for (int64_t k = 0; k < dx[3]; k++) {
@@ -309,7 +310,7 @@ static tfc_status conv2d(struct tfc_kernel_ctx *ctx) {
   int64_t out[2], before[2];
   for (int k = 0; k < 2; k++) TFC_RETURN_IF_ERROR(tfc_window_output(&w, k + 1, dx[k + 1], df[k], &out[k], &before[k]));
   TFC_KERNEL_CHECK(dx[0] > 0 && out[0] > 0 && out[1] > 0 && df[3] > 0, "the convolution has no outputs");
-  // Where the window's steps leave a rest TensorFlow shares it out on both sides, with VALID padding too.
+  // If the window's steps leave cells over, TensorFlow divides these among both sides, with VALID padding too.
   v.stride = w.stride[1];
   int64_t round = w.padding == TFC_PADDING_VALID;
   v.top = ((out[0] - 1) * v.stride + df[0] - dx[1] + round) / 2;
@@ -342,7 +343,7 @@ static tfc_status bias_add(struct tfc_kernel_ctx *ctx) {
                    (long long)x->shape.dims[x->shape.rank - 1]);
   TFC_KERNEL_CHECK(n > 0, "Must provide at least 1 bias");
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_QINT32, &x->shape, &y));
-  // A range with room for many such sums.
+  // The range of the result has room for many such sums.
   float most = farthest(rx, rb) * (1 << 17);
   struct tfc_range ry = {-most, most};
   struct tfc_quant_from fx = tfc_quant_from(x->dtype, rx), fb = tfc_quant_from(bias->dtype, rb);

@@ -1,5 +1,5 @@
-// Changing the range of quantized tensors: RequantizationRange, Requantize, QuantizeDownAndShrinkRange, and what leaves
-// the range as it is: QuantizedRelu, QuantizedRelu6, QuantizedReshape; QuantizedConcat, which finds one for all.
+// Operations that change the range of quantized tensors (RequantizationRange, Requantize, QuantizeDownAndShrinkRange,
+// and QuantizedConcat, which finds one range for all) or keep it (QuantizedRelu, QuantizedRelu6, QuantizedReshape).
 #include "runtime/ops/quant_common.h"
 #include "runtime/ops/row.h"
 
@@ -167,13 +167,13 @@ static tfc_status quantized_reshape(struct tfc_kernel_ctx *ctx) {
   return tfc_quant_put_range(ctx, 1, r);
 }
 
-// concat_dim, values, mins, maxes -> output and the range that holds all ranges
+// Inputs: concat_dim, values, mins, maxes; outputs: the joined values and a range that contains all ranges.
 static tfc_status quantized_concat(struct tfc_kernel_ctx *ctx) {
   uint32_t n = (ctx->input_count - 1) / 3;
   const struct tfc_tensor *const *values = ctx->inputs + 1, *const *mins = values + n, *const *maxes = mins + n;
   struct tfc_shape shape = values[0]->shape;
   struct tfc_tensor *y = NULL;
-  struct tfc_range all = {0, -INFINITY}; // 0 is always above its minimum
+  struct tfc_range all = {0, -INFINITY}; // a minimum is never above 0
   TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[0]) == 1, "Concat dim tensor should be a scalar integer");
   int64_t axis = tfc_tensor_int(ctx->inputs[0], 0), outer = 1, at = 0;
   TFC_KERNEL_CHECK(axis >= 0 && axis < shape.rank,
@@ -189,7 +189,7 @@ static tfc_status quantized_concat(struct tfc_kernel_ctx *ctx) {
     shape.dims[axis] += s->dims[axis];
     all.low = fminf(all.low, *(const float *)mins[i]->data), all.high = fmaxf(all.high, *(const float *)maxes[i]->data);
   }
-  if (values[0]->dtype != TFC_QUINT8) { // with a sign: the same on both sides of 0
+  if (values[0]->dtype != TFC_QUINT8) { // signed types get a range that is symmetric around 0
     all.high = fmaxf(fabsf(all.low), fabsf(all.high));
     all.low = -all.high;
   }

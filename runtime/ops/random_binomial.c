@@ -1,6 +1,6 @@
-// Binomial samples: below ten expected successes by inversion (sums of geometric numbers), else by transformed
-// rejection (Hörmann 1993, "The generation of binomial random variates"). Each output has draws of the stream of its
-// own: 42 for inversion, 256 for rejection, as TensorFlow skips.
+// Binomial samples: with fewer than ten expected successes by inversion (sums of geometric numbers), otherwise by
+// transformed rejection (Hörmann 1993, "The generation of binomial random variates"). Each output has its own draws of
+// the stream: 42 for inversion, 256 for rejection, as many as TensorFlow skips.
 #include <math.h>
 
 #include "runtime/ops/math_elementwise.h"
@@ -19,7 +19,7 @@ static double inversion(double count, double prob, struct tfc_philox *p) {
   }
 }
 
-// ln k! less Stirling's approximation.
+// ln k! minus Stirling's approximation of it.
 static double stirling_tail(double k) {
   static const double tails[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
                                  0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
@@ -47,7 +47,7 @@ static double rejection(double count, double prob, struct tfc_philox *p) {
     if (v <= bound) return k;
   }
 }
-// Output `i` of the stream `p`.
+// Draws output `i` from the stream `p`.
 static double binomial_sample(double count, double prob, struct tfc_philox p, int64_t i) {
   if (count <= 0 || prob <= 0) return 0;
   if (prob >= 1) return count;
@@ -62,7 +62,7 @@ static double binomial_sample(double count, double prob, struct tfc_philox p, in
 struct samples {
   struct tfc_philox generator;
   const struct tfc_tensor *counts, *probs;
-  struct ops_broadcast plan; // of the two
+  struct ops_broadcast plan; // how counts and probs are broadcast
   struct tfc_tensor *out;
   int64_t per_batch;
 };
@@ -75,7 +75,8 @@ static double number(const struct tfc_tensor *t, int64_t i) {
   default: return ((const double *)t->data)[i];
   }
 }
-// Outputs [begin, end) in the order of the stream: all samples of a pair, then the next one.
+// Draws outputs [begin, end) in the order of the stream: all samples of a pair of parameters, then those of the next
+// pair.
 static void sample(void *arg, int64_t begin, int64_t end) {
   const struct samples *s = arg;
   for (int64_t i = begin; i < end; i++) {
@@ -93,7 +94,7 @@ static void sample(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// shape, ..., counts, probs -> shape, which ends in the shape of counts and probs broadcast
+// Reads the output's shape, which must end in the shape to which counts and probs are broadcast.
 static tfc_status plan(struct tfc_kernel_ctx *ctx, uint32_t shape_at, struct tfc_shape *shape, struct samples *s) {
   s->counts = ctx->inputs[ctx->input_count - 2], s->probs = ctx->inputs[ctx->input_count - 1];
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[shape_at], shape));
@@ -114,18 +115,18 @@ static tfc_status draw(struct tfc_kernel_ctx *ctx, const struct tfc_shape *shape
   if (n) tfc_kernel_parallel_for(ctx, n, PIECE, sample, s);
   return NULL;
 }
-static tfc_status stateless_binomial(struct tfc_kernel_ctx *ctx) { // shape, seed, counts, probs
+static tfc_status stateless_binomial(struct tfc_kernel_ctx *ctx) { // inputs: shape, seed, counts, probs
   struct samples s = {0};
   struct tfc_shape shape;
   TFC_RETURN_IF_ERROR(tfc_random_of_seed(ctx->inputs[1], &s.generator));
   TFC_RETURN_IF_ERROR(plan(ctx, 0, &shape, &s));
   return draw(ctx, &shape, &s);
 }
-static tfc_status stateful_binomial(struct tfc_kernel_ctx *ctx) { // resource, algorithm, shape, counts, probs
+static tfc_status stateful_binomial(struct tfc_kernel_ctx *ctx) { // inputs: resource, algorithm, shape, counts, probs
   struct samples s = {0};
   struct tfc_shape shape;
   TFC_RETURN_IF_ERROR(plan(ctx, 2, &shape, &s));
-  // As many numbers as TensorFlow keeps for them.
+  // TensorFlow reserves this many numbers.
   uint64_t numbers = (uint64_t)(s.plan.total * 200 * (s.per_batch + 3) / 4);
   TFC_RETURN_IF_ERROR(tfc_random_of_variable(ctx, numbers, &s.generator));
   return draw(ctx, &shape, &s);

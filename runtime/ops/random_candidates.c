@@ -1,5 +1,5 @@
-// Candidate samplers: which classes a sampled softmax or noise-contrastive estimation looks at, and how often each was
-// to be expected. The distributions, and how numbers come out of the stream, are TensorFlow's.
+// Candidate samplers choose the classes that a sampled softmax or noise-contrastive estimation uses, and compute how
+// often each class is expected. The distributions, and how numbers are made from the stream, are TensorFlow's.
 //
 // true_classes [batch, num_true] -> sampled [n], expected counts [batch, num_true] and [n]
 #include <float.h>
@@ -20,12 +20,12 @@ struct sampler {
   enum sampler_kind kind;
   int64_t num_true, count, range;
   bool unique;
-  // FIXED: the alias method (Walker 1977): class i with probability `keep[i]`, else `other[i]`
+  // for FIXED, the alias method (Walker 1977): gives class i with probability `keep[i]`, otherwise class `other[i]`
   float *weights, *keep;
   int32_t *other;
   double total;
-  int64_t known; // weights
-  void *random;  // tfc_random_prepare's
+  int64_t known; // how many weights are known
+  void *random;  // the state that tfc_random_prepare made
 };
 
 static uint64_t word64(struct tfc_philox_words *w) {
@@ -44,7 +44,7 @@ static uint64_t below64(struct tfc_philox_words *w, uint64_t n) {
 struct learned {
   struct tfc_object object;
   pthread_mutex_t lock;
-  int32_t total, *weights; // of each class: 1 and how often it was true
+  int32_t total, *weights; // of each class: 1 plus how often it was a true class
 };
 static void learned_destroy(struct tfc_object *o) {
   struct learned *l = (struct learned *)o;
@@ -100,7 +100,7 @@ static float probability(const struct sampler *s, const struct learned *l, int64
 }
 static float expected(float p, int64_t count, int64_t tries) {
   if (tries == count) return p * (float)count;
-  return -expm1f((float)tries * log1pf(-p)); // 1 - (1 - p)^tries
+  return -expm1f((float)tries * log1pf(-p)); // equals 1 - (1 - p)^tries
 }
 
 static tfc_status draw(const struct sampler *s, struct learned *l, struct tfc_philox_words *words,
@@ -197,7 +197,7 @@ static void make_alias(struct sampler *s, double *p, int32_t *high, int32_t *low
   while (lows) s->keep[low[--lows]] = 1, s->other[low[lows]] = low[lows];
 }
 
-// The weight at the end of each line ("word,weight").
+// Reads the weight at the end of each line ("word,weight").
 static tfc_status read_weights(tfc_str name, double **out, int64_t *out_count) {
   tfc_str text = {0};
   char *path = tfc_str_dup(name);
@@ -330,7 +330,7 @@ static tfc_status accidental_hits(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < count; i++) {
     uint64_t *place = tfc_intmap_put(&places, (uint64_t)candidate[i], (uint64_t)i, NULL);
     if (!place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    *place = (uint64_t)i; // the last of equal ones
+    *place = (uint64_t)i; // of equal candidates, the last one counts
   }
   for (int64_t i = 0; i < n; i++) hits += tfc_intmap_get(&places, (uint64_t)classes[i]) != NULL;
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE(hits), &rows));

@@ -1,11 +1,12 @@
-// Samples of classes and of orders: Multinomial, RandomShuffle.
+// Multinomial, which samples classes, and RandomShuffle, which shuffles rows.
 #include <float.h>
 #include <stdlib.h>
 
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/random_philox.h"
 
-// logits [batch, classes] (unnormalised), num_samples -> [batch, num_samples]; `seeded`: without state, from input 2
+// Inputs: logits [batch, classes] (not normalised), num_samples; output [batch, num_samples]. `seeded`: the generator
+// of a stateless op, made from input 2; otherwise NULL.
 enum { RESERVED = 256 };
 static tfc_status sample_classes(struct tfc_kernel_ctx *ctx, const struct tfc_philox *seeded) {
   const struct tfc_tensor *x = ctx->inputs[0], *wanted = ctx->inputs[1];
@@ -21,8 +22,8 @@ static tfc_status sample_classes(struct tfc_kernel_ctx *ctx, const struct tfc_ph
   if (tfc_tensor_elements(y) == 0) return NULL;
   struct tfc_buffer *scratch = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, (size_t)classes * sizeof(double), &scratch));
-  double *sums = scratch->data; // running sums of exp(logits - max)
-  // A sample takes a double of two words.
+  double *sums = scratch->data; // the running sums of exp(logits - max)
+  // A sample takes one double, which is made of two words.
   struct tfc_philox p =
       seeded ? *seeded : tfc_random_reserve(ctx, (uint64_t)(batch * ((n + 3) / 4 * 4) * 2) * RESERVED);
   struct tfc_philox_words words = tfc_philox_words(&p);
@@ -44,7 +45,7 @@ static tfc_status sample_classes(struct tfc_kernel_ctx *ctx, const struct tfc_ph
     for (int64_t i = 0; i < n; i++) {
       uint32_t x0 = tfc_philox_word(&words), x1 = tfc_philox_word(&words);
       double find = tfc_bits_to_double(x0, x1) * total;
-      int64_t lo = 0, hi = classes; // the first sum above it
+      int64_t lo = 0, hi = classes; // find the first sum above it
       while (lo < hi) {
         int64_t mid = (lo + hi) / 2;
         if (sums[mid] > find)
@@ -71,7 +72,7 @@ static tfc_status stateless_multinomial(struct tfc_kernel_ctx *ctx) {
   return sample_classes(ctx, &p);
 }
 
-// Rows of the input in a random order (Fisher and Yates).
+// Puts the rows of the input into a random order (Fisher and Yates).
 static tfc_status shuffle_rows(struct tfc_kernel_ctx *ctx, const struct tfc_philox *seeded) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;

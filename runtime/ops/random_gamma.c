@@ -1,8 +1,8 @@
 // Gamma and Poisson samples. Each output has its own 256 draws of the stream, so that the numbers do not depend on how
 // the work is split.
 //
-// Gamma: Marsaglia and Tsang 2000, "A simple method for generating gamma variables". Poisson: multiplication of
-// uniforms (Knuth) below a rate of 10, else transformed rejection (Hörmann 1993).
+// Gamma uses Marsaglia and Tsang 2000, "A simple method for generating gamma variables". Poisson multiplies uniform
+// numbers (Knuth) if the rate is below 10, and otherwise uses transformed rejection (Hörmann 1993).
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
@@ -24,7 +24,7 @@ static double next_normal(struct tfc_philox_pairs *n) {
 
 static double gamma_sample(struct tfc_philox p, double alpha) {
   struct tfc_philox_pairs normals = {.p = &p}, uniforms = {.p = &p};
-  if (alpha == 1.0) return -log1p(-tfc_philox_uniform(&uniforms)); // exponential
+  if (alpha == 1.0) return -log1p(-tfc_philox_uniform(&uniforms)); // alpha 1 is the exponential distribution
   bool below = alpha < 1;
   double d = alpha + (below ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
   for (;;) {
@@ -42,7 +42,7 @@ static double gamma_sample(struct tfc_philox p, double alpha) {
 
 static double poisson_sample(struct tfc_philox p, double rate, double highest) {
   struct tfc_philox_pairs uniforms = {.p = &p};
-  if (rate > highest) return highest; // samples that fit are too rare to wait for
+  if (rate > highest) return highest; // samples that fit the type are too rare to wait for
   if (rate < 10) {
     double limit = exp(-rate), product = 1;
     for (double x = 0;; x++) {
@@ -71,7 +71,7 @@ struct samples {
   bool poisson;
   double highest;
 };
-// Outputs [begin, end) in the order of the stream: all samples of a parameter, then the next one.
+// Draws outputs [begin, end) in the order of the stream: all samples of a parameter, then those of the next one.
 static void sample(void *arg, int64_t begin, int64_t end) {
   const struct samples *s = arg;
   for (int64_t i = begin; i < end; i++) {
@@ -95,7 +95,8 @@ static void sample(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Samples of `per_parameter` for each parameter; `seeded`: of this generator, else of the node's own.
+// Draws `per_parameter` samples for each parameter, from the generator `seeded` or, if that is NULL, from the node's
+// own.
 static tfc_status fill(struct tfc_kernel_ctx *ctx, bool poisson, const struct tfc_tensor *parameters,
                        const struct tfc_shape *shape, int64_t per_parameter, const struct tfc_philox *seeded) {
   int64_t n = tfc_tensor_elements(parameters);
@@ -105,7 +106,7 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx, bool poisson, const struct tf
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, shape, &s.out));
   if (tfc_tensor_elements(s.out) == 0) return NULL;
   s.highest = type == TFC_INT32                           ? INT32_MAX
-              : type == TFC_INT64                         ? 0x1.fffffffffffffp62 // of doubles, the next one is no int64
+              : type == TFC_INT64                         ? 0x1.fffffffffffffp62 // the next double does not fit int64
               : type == TFC_HALF                          ? 65504.0
               : type == TFC_FLOAT || type == TFC_BFLOAT16 ? 3.38e38
                                                           : 1.79e308;
@@ -113,7 +114,7 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx, bool poisson, const struct tf
   tfc_kernel_parallel_for(ctx, per_parameter * n, PIECE, sample, &s);
   return NULL;
 }
-// (shape, alpha or rate) -> [shape, parameters' shape]
+// Inputs: (shape, alpha or rate); the output has `shape` followed by the parameters' shape.
 static tfc_status run(struct tfc_kernel_ctx *ctx, bool poisson) {
   struct tfc_shape shape;
   const struct tfc_tensor *parameters = ctx->inputs[1];
@@ -132,7 +133,8 @@ static tfc_status random_poisson(struct tfc_kernel_ctx *ctx) {
   return run(ctx, true);
 }
 
-// (shape, seed, alpha or rate), or (shape, key, counter, alg, alpha) -> shape, which ends in the parameters' shape
+// Inputs: (shape, seed, alpha or rate) or (shape, key, counter, alg, alpha); the output has `shape`, which ends in the
+// parameters' shape.
 static tfc_status run_seeded(struct tfc_kernel_ctx *ctx, bool poisson) {
   struct tfc_shape shape;
   struct tfc_philox p;
@@ -157,7 +159,7 @@ static tfc_status stateless_poisson(struct tfc_kernel_ctx *ctx) {
   return run_seeded(ctx, true);
 }
 
-// d sample / d alpha, summed over the samples of each alpha (its dimensions are the last ones).
+// The gradient d sample / d alpha, summed over the samples of each alpha, whose dimensions are the last ones.
 static void grad_of_alpha(struct tfc_grad_ctx *g, uint32_t input, bool shape_is_whole) {
   struct tfc_builder *b = g->builder;
   struct tfc_output alpha = grad_in(g, input), shape = grad_in(g, 0), sample = grad_out(g, 0);

@@ -1,5 +1,5 @@
-// Generators whose state is a variable (tf.random.Generator): RngReadAndSkip, RngSkip, and the older ops that draw from
-// it themselves. The state of Philox is the counter in two words of 64 bits and the key.
+// Operations on generators whose state is a variable (tf.random.Generator): RngReadAndSkip, RngSkip, and the older ops
+// that draw numbers themselves. The state of Philox is a counter, of two 64-bit words, and a key.
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/state_common.h"
@@ -11,7 +11,7 @@ static tfc_status check_algorithm(int64_t id) {
                    (long long)id);
   return NULL;
 }
-// `tagged`: the state's first word is the algorithm.
+// Takes the generator from the variable and skips `numbers` in it. `tagged`: the state's first word is the algorithm.
 static tfc_status draw(struct tfc_kernel_ctx *ctx, bool tagged, uint64_t numbers, struct tfc_philox *out) {
   struct tfc_variable *v = NULL;
   TFC_RETURN_IF_ERROR(tfc_state_writable(ctx, 0, &v));
@@ -41,7 +41,7 @@ tfc_status tfc_random_of_variable(struct tfc_kernel_ctx *ctx, uint64_t numbers, 
   return draw(ctx, false, numbers, out);
 }
 
-static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // resource, algorithm, delta
+static tfc_status skip(struct tfc_kernel_ctx *ctx, bool read) { // inputs: resource, algorithm, delta
   const struct tfc_tensor *delta = ctx->inputs[2];
   struct tfc_tensor *out = NULL;
   struct tfc_philox p;
@@ -63,7 +63,7 @@ static tfc_status only_skip(struct tfc_kernel_ctx *ctx) {
 }
 // --- Numbers ---------------------------------------------------------------------------------------------------------
 static tfc_status fill(struct tfc_kernel_ctx *ctx, enum tfc_random_kind kind) {
-  const bool tagged = ctx->input_count == 2; // resource, shape; else resource, algorithm, shape
+  const bool tagged = ctx->input_count == 2; // inputs are resource, shape; otherwise resource, algorithm, shape
   struct tfc_random_request request = {.kind = kind};
   struct tfc_shape shape;
   struct tfc_tensor *y = NULL;
@@ -102,7 +102,7 @@ static tfc_status uniform_int(struct tfc_kernel_ctx *ctx) {
 static tfc_status full_int(struct tfc_kernel_ctx *ctx) {
   return fill(ctx, TFC_RANDOM_FULL_INT);
 }
-// From nothing: a stream of the session's own.
+// Fills a tensor from a stream of the session's own, without a generator.
 static tfc_status any_ints(struct tfc_kernel_ctx *ctx) {
   struct tfc_random_request request = {.kind = TFC_RANDOM_FULL_INT};
   struct tfc_shape shape;
@@ -125,7 +125,7 @@ static tfc_status shape_skip(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 1, 0, &scalar));
   TFC_RETURN_IF_ERROR(ops_with_rank(ctx, 2, 0, &scalar));
   if (!ctx->node->output_count) return NULL;
-  int64_t algorithm; // 2, ThreeFry, has one word less of state
+  int64_t algorithm; // algorithm 2, ThreeFry, has a state with one word less
   bool known = ops_known_int(ctx, 1, &algorithm);
   ctx->outputs[0] = TFC_SHAPE(known && algorithm == 2 ? 2 : 3);
   return NULL;

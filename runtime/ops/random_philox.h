@@ -1,5 +1,5 @@
 // Philox 4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011),
-// and TensorFlow's way of making numbers of its output: same seeds, same numbers.
+// and the way in which TensorFlow makes numbers from its output: the same seeds give the same numbers.
 //
 // A generator is a value: copy it, skip it, draw from it. One draw is 128 bits.
 #ifndef TFC_RUNTIME_OPS_RANDOM_PHILOX_H
@@ -20,7 +20,7 @@ static inline struct tfc_philox tfc_philox_seed(uint64_t low, uint64_t high) {
   return (struct tfc_philox){{0, 0, (uint32_t)high, (uint32_t)(high >> 32)}, {(uint32_t)low, (uint32_t)(low >> 32)}};
 }
 
-// Passes over `count` draws. (A carry out of the low 64 bits goes into the third word, as in TensorFlow.)
+// Skips `count` draws. (As in TensorFlow, a carry out of the low 64 bits goes into the third word.)
 static inline void tfc_philox_skip(struct tfc_philox *p, uint64_t count) {
   uint64_t low = (uint64_t)p->counter[1] << 32 | p->counter[0], sum = low + count;
   p->counter[0] = (uint32_t)sum;
@@ -44,7 +44,7 @@ static inline void tfc_philox_draw(struct tfc_philox *p, uint32_t out[4]) {
   tfc_philox_skip(p, 1);
 }
 
-// Random bits as a number in [0, 1): the bits are the mantissa of a number in [1, 2).
+// Turns random bits into a number in [0, 1): the bits become the mantissa of a number in [1, 2), and 1 is subtracted.
 static inline float tfc_bits_to_float(uint32_t x) {
   union {
     uint32_t u;
@@ -60,7 +60,7 @@ static inline double tfc_bits_to_double(uint32_t x0, uint32_t x1) {
   return v.f - 1.0;
 }
 
-// Two independent standard normal numbers (Box and Muller 1958).
+// Turns two words into two independent standard normal numbers (Box and Muller 1958).
 static inline void tfc_box_muller_float(uint32_t x0, uint32_t x1, float out[2]) {
   float u1 = tfc_bits_to_float(x0);
   if (u1 < 1.0e-7f) u1 = 1.0e-7f;
@@ -78,7 +78,7 @@ static inline void tfc_box_muller_double(const uint32_t x[4], double out[2]) {
   out[0] *= u2, out[1] *= u2;
 }
 
-// Doubles of a generator's draws, two of each, the second first: uniform ones in [0, 1).
+// Makes doubles from a generator's draws, two from each, the second one first; uniform ones are in [0, 1).
 struct tfc_philox_pairs {
   struct tfc_philox *p;
   double values[2];
@@ -95,7 +95,7 @@ static inline double tfc_philox_uniform(struct tfc_philox_pairs *u) {
   return u->values[--u->left];
 }
 
-// One number at a time out of the draws.
+// Takes the words of the draws one at a time.
 struct tfc_philox_words {
   struct tfc_philox *generator;
   uint32_t words[4];
@@ -108,7 +108,7 @@ static inline uint32_t tfc_philox_word(struct tfc_philox_words *w) {
   if (w->used == 4) tfc_philox_draw(w->generator, w->words), w->used = 0;
   return w->words[w->used++];
 }
-// Uniform numbers below n > 0: what does not divide evenly is drawn again.
+// A uniform number below n > 0: words in the last, incomplete multiple of n are rejected.
 static inline uint32_t tfc_philox_below(struct tfc_philox_words *w, uint32_t n) {
   if ((n & (n - 1)) == 0) return tfc_philox_word(w) & (n - 1);
   uint32_t rest = UINT32_MAX % n + 1, v;
@@ -117,36 +117,36 @@ static inline uint32_t tfc_philox_below(struct tfc_philox_words *w, uint32_t n) 
   return v % n;
 }
 
-// Distributions that fill a tensor group by group, each group from its own place in the stream, so that the numbers
-// do not depend on how the work was split.
+// These distributions fill a tensor group by group. Each group has its own place in the stream, so that the numbers do
+// not depend on how the work is split.
 enum tfc_random_kind {
   TFC_RANDOM_UNIFORM,          // floats in [0, 1)
   TFC_RANDOM_NORMAL,           // floats
   TFC_RANDOM_TRUNCATED_NORMAL, // floats within two standard deviations
-  TFC_RANDOM_UNIFORM_INT,      // [low, low + range), int32, int64, uint32, uint64
+  TFC_RANDOM_UNIFORM_INT,      // [low, low + range) of int32, int64, uint32, uint64
   TFC_RANDOM_FULL_INT,         // all values of int32, int64, uint32, uint64
 };
 struct tfc_random_request {
   enum tfc_random_kind kind;
   struct tfc_philox generator;
-  int64_t low;    // UNIFORM_INT
-  uint64_t range; // UNIFORM_INT, > 0
+  int64_t low;    // for UNIFORM_INT
+  uint64_t range; // for UNIFORM_INT, > 0
 };
 void tfc_random_fill(struct tfc_kernel_ctx *ctx, const struct tfc_random_request *request, struct tfc_tensor *out);
 
-// The generator of a stateful op (attributes seed and seed2, or the session's seed where both are 0), with `draws`
-// reserved for this run; the next run goes on behind them. Needs op_def.node_state = TFC_RANDOM_NODE_STATE and
+// The generator of a stateful op (from attributes seed and seed2, or from the session's seed if both are 0). Reserves
+// `draws` for this run; the next run continues behind them. Needs op_def.node_state = TFC_RANDOM_NODE_STATE and
 // op_def.prepare = tfc_random_prepare.
 enum { TFC_RANDOM_NODE_STATE = 8 };
 struct tfc_prepare_ctx;
 struct tfc_status_record;
 struct tfc_status_record *tfc_random_prepare(struct tfc_prepare_ctx *ctx);
 struct tfc_philox tfc_random_reserve(struct tfc_kernel_ctx *ctx, uint64_t draws);
-// The generator of a stateless op: of its seed, a vector of two integers.
+// The generator of a stateless op, made from its seed, a vector of two integers.
 struct tfc_status_record *tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *out);
-// The generator in the variable of input 0, whose algorithm input 1 names; the variable's goes on by so many numbers.
+// The generator in the variable of input 0, whose algorithm input 1 gives; skips this many numbers in the variable.
 struct tfc_status_record *tfc_random_of_variable(struct tfc_kernel_ctx *ctx, uint64_t numbers, struct tfc_philox *out);
-// Of inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the first of the others.
+// The generator from inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the next input.
 struct tfc_status_record *tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest);
 
 #endif

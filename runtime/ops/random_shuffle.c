@@ -1,12 +1,12 @@
-// RandomIndexShuffle: where an index goes in a random permutation of 0 .. max_index. The permutation is the block
-// cipher Simon (Beaulieu et al. 2013) on the smallest even number of bits that holds max_index, at least 16, applied
-// again and again until the result is no more than max_index.
+// RandomIndexShuffle: the position of an index in a random permutation of 0 .. max_index. The permutation is the block
+// cipher Simon (Beaulieu et al. 2013) on the smallest even number of bits that holds max_index, but at least 16. The
+// cipher is applied again and again until the result is at most max_index.
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 
 enum { MOST_ROUNDS = 1024 };
 struct cipher {
-  int width; // bits of half a block
+  int width; // of half a block, in bits
   int64_t rounds;
   uint64_t mask, keys[MOST_ROUNDS];
 };
@@ -19,7 +19,7 @@ static uint64_t turn_right(const struct cipher *c, uint64_t x, int by) {
   return turn_left(c, x, c->width - by % c->width);
 }
 static void set_key(struct cipher *c, const uint32_t *key) {
-  uint64_t sequence = UINT64_C(0x7369f885192c0ef5) & c->mask; // as many of its bits as the word has
+  uint64_t sequence = UINT64_C(0x7369f885192c0ef5) & c->mask; // cut to the bits of half a block
   for (int64_t i = 0; i < c->rounds; i++) {
     if (i < 3) {
       c->keys[i] = key[i] & c->mask;
@@ -54,7 +54,7 @@ static tfc_status random_index_shuffle(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK((seeds || seed->shape.rank == 1) && seed->shape.dims[seed->shape.rank - 1] == 3,
                    "Seed must be a vector of 3 elements or a matrix of 3 columns.");
   TFC_KERNEL_CHECK(most->shape.rank <= 1, "Maxval must be a scalar or vector.");
-  int64_t count = n; // vectors go together; a scalar is for all
+  int64_t count = n; // how many results: inputs that are vectors have as many elements, a scalar is used for all
   if (index->shape.rank == 0 && mosts) count = most->shape.dims[0];
   if (index->shape.rank == 0 && seeds) count = seed->shape.dims[0];
   TFC_KERNEL_CHECK((index->shape.rank == 0 || n == count) && (!seeds || seed->shape.dims[0] == count) &&

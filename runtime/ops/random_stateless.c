@@ -1,11 +1,11 @@
-// Random ops without state: the stream follows from a seed that is an input (V1), or from a key and a counter (V2).
+// Random ops without state: the stream is determined by a seed, which is an input (V1), or by a key and a counter (V2).
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"
 
 enum { ALGORITHM_PHILOX = 1, ALGORITHM_AUTO = 3 };
 
-// Two seeds scrambled into a key and a counter, by one draw of a generator with a fixed key.
+// Scrambles two seeds into a key and a counter, by one draw of a generator with a fixed key.
 static struct tfc_philox scramble(uint64_t seed0, uint64_t seed1) {
   struct tfc_philox p = {{(uint32_t)seed0, (uint32_t)(seed0 >> 32), (uint32_t)seed1, (uint32_t)(seed1 >> 32)},
                          {0x3ec8f720u, 0x02461e29u}};
@@ -21,7 +21,7 @@ tfc_status tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *
   return NULL;
 }
 
-// Inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the first of the others.
+// Reads (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the first input after these.
 tfc_status tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest) {
   if (ctx->inputs[1]->dtype != TFC_UINT64) {
     *rest = 2;
@@ -83,7 +83,7 @@ static tfc_status full_int(struct tfc_kernel_ctx *ctx) {
   return run(ctx, TFC_RANDOM_FULL_INT);
 }
 
-// seed -> key [1], counter [2] (, alg)
+// Input: seed; outputs: key [1], counter [2] (, alg).
 static tfc_status get_key_counter(struct tfc_kernel_ctx *ctx) {
   struct tfc_philox p;
   struct tfc_tensor *key = NULL, *counter = NULL, *alg = NULL;

@@ -1,7 +1,7 @@
-// Filling tensors from a Philox stream, and the streams of stateful ops.
+// Fills tensors from a Philox stream, and keeps the streams of stateful ops.
 //
 // A group is what one draw of 128 bits gives: four 32-bit numbers or two 64-bit ones. Rejection sampling (truncated
-// normal) reserves 256 words for each output and starts each group at its own reservation.
+// normal) reserves 256 words for each output, and each group starts at its own reservation.
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
@@ -49,7 +49,7 @@ static void truncated_doubles(struct tfc_philox generator, double out[2]) {
   }
 }
 
-// The `group`th group of floats, `generator` standing at its first draw.
+// Makes one group of floats; `generator` is at its first draw.
 static void float_group(const struct tfc_random_request *r, struct tfc_philox *generator, tfc_dtype dtype,
                         float out[4]) {
   uint32_t w[4];
@@ -63,7 +63,7 @@ static void float_group(const struct tfc_random_request *r, struct tfc_philox *g
     return;
   }
   for (int k = 0; k < 4; k++)
-    out[k] = dtype == TFC_HALF       ? (float)(w[k] & 0x3ffu) * 0x1p-10f // as many bits as the mantissa has
+    out[k] = dtype == TFC_HALF       ? (float)(w[k] & 0x3ffu) * 0x1p-10f // uses as many bits as the mantissa has
              : dtype == TFC_BFLOAT16 ? (float)(w[k] & 0x7fu) * 0x1p-7f
                                      : tfc_bits_to_float(w[k]);
 }
@@ -148,7 +148,7 @@ tfc_status tfc_random_prepare(struct tfc_prepare_ctx *ctx) {
   if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   s->seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "seed", 0);
   s->seed2 = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "seed2", 0);
-  // FNV-1a over the name: nodes without seeds draw from different streams of the session's seed.
+  // FNV-1a hash of the name: nodes without seeds then draw from different streams of the session's seed.
   s->name_hash = 0xcbf29ce484222325u;
   for (size_t i = 0; i < ctx->node->name.size; i++)
     s->name_hash = (s->name_hash ^ (uint8_t)ctx->node->name.data[i]) * 0x100000001b3u;
@@ -158,7 +158,7 @@ tfc_status tfc_random_prepare(struct tfc_prepare_ctx *ctx) {
 
 struct tfc_philox tfc_random_reserve(struct tfc_kernel_ctx *ctx, uint64_t draws) {
   const struct random_state *s = ctx->state;
-  _Atomic uint64_t *used = ctx->node_state; // concurrent steps each take their own part of the stream
+  _Atomic uint64_t *used = ctx->node_state; // steps that run at the same time each take their own part of the stream
   uint64_t seed = s->seed, seed2 = s->seed2;
   if (!seed && !seed2) seed = ctx->env->seed, seed2 = s->name_hash;
   struct tfc_philox p = tfc_philox_seed(seed, seed2);

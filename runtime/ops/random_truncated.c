@@ -1,9 +1,9 @@
-// Normal numbers within bounds that are inputs: rejection (Robert 1995, "Simulation of truncated normal variables"),
-// proposing normal, uniform or exponential numbers, whichever suits the bounds.
+// Normal numbers within bounds that are inputs, drawn by rejection (Robert 1995, "Simulation of truncated normal
+// variables"): normal, uniform or exponential numbers are proposed, whichever suits the bounds.
 //
-// The number of draws for one number depends on the rejections, so a single stream goes through all numbers in order.
-// (With several threads, TensorFlow starts anew at each piece of a large tensor; these are the numbers that it gives
-// with one thread, and for tensors that are too small to be divided.) Arithmetic is rounded to the element type after
+// How many draws a number takes depends on the rejections, so all numbers are drawn from one stream, in order. (With
+// several threads, TensorFlow starts a new stream at each piece of a large tensor. These are the numbers that it gives
+// with one thread, and for tensors that are too small to be divided.) Results are rounded to the element type after
 // each operation.
 #include <tgmath.h>
 
@@ -25,7 +25,7 @@ static double logarithm(tfc_dtype type, double x) {
   return type == TFC_DOUBLE ? log(x) : rounded(type, (double)logf((float)x));
 }
 
-// One group of numbers of the stream; returns how many.
+// Draws one group of numbers; returns how many it has.
 static int draw_group(tfc_dtype type, struct tfc_philox *p, bool normal, double out[4]) {
   uint32_t w[4];
   tfc_philox_draw(p, w);
@@ -51,9 +51,9 @@ struct bounds {
 struct sampler {
   tfc_dtype type;
   struct tfc_philox generator;
-  struct bounds b; // low and high: normalised
+  struct bounds b; // low and high are normalised
   int iterations;
-  void (*store)(void *arg, double value); // the next number
+  void (*store)(void *arg, double value); // takes the next number
   void *arg;
 };
 
@@ -112,11 +112,12 @@ static tfc_status from_exponential(struct sampler *s, int64_t count, double root
   return NULL;
 }
 
-// `count` numbers within these bounds.
+// Draws `count` numbers within these bounds.
 static tfc_status sample(struct sampler *s, struct bounds b, int64_t count) {
   tfc_dtype t = s->type;
   TFC_KERNEL_CHECK(b.deviation > 0 && b.low < b.high && (isfinite(b.low) || isfinite(b.high)), "Invalid parameters");
-  // A bound on one side alone is made the lower one, two below the mean are mirrored to lie above it.
+  // If there is only an upper bound, or both bounds are below the mean, the distribution is mirrored: then the lower
+  // bound is finite, or both are above the mean.
   if ((isinf(b.low) && b.low < 0) || b.high < b.mean) {
     double low = b.low;
     b.low = b.high, b.high = low, b.deviation = -b.deviation;
@@ -126,7 +127,8 @@ static tfc_status sample(struct sampler *s, struct bounds b, int64_t count) {
   s->b = b;
   s->iterations = 0;
   const double inside =
-      rounded(t, t == TFC_DOUBLE ? 1.3 : (double)1.3f); // how much of the normal makes it worth proposing
+      // bounds beyond this many deviations make normal numbers worth proposing
+      rounded(t, t == TFC_DOUBLE ? 1.3 : (double)1.3f);
   double root = rounded(t, sqrt(rounded(t, rounded(t, b.low * b.low) + 4)));
   double power = rounded(t, 0.5 + rounded(t, rounded(t, b.low * rounded(t, b.low - root)) / 4));
   double cutoff = rounded(t, rounded(t, 2 * exponential(t, power)) / rounded(t, b.low + root));
@@ -150,7 +152,8 @@ static void store(void *arg, double value) {
   p->at += p->step;
 }
 
-// shape, means, stdevs, minvals, maxvals -> [batches, ...]; each parameter is a scalar or has one value for each batch
+// Inputs: shape, means, stdevs, minvals, maxvals; output [batches, ...]. Each parameter is a scalar or has one value
+// for each batch.
 static tfc_status parameterized(struct tfc_kernel_ctx *ctx) {
   static const char *const names[] = {"", "means", "stddevs", "minvals", "maxvals"};
   struct tfc_shape shape;
@@ -180,7 +183,7 @@ static tfc_status parameterized(struct tfc_kernel_ctx *ctx) {
     TFC_KERNEL_CHECK(!step[i] || ctx->inputs[i]->shape.dims[0] == batches,
                      "Input %s should have length 1 or shape[0], got shape: %s", names[i],
                      tfc_shape_show(&ctx->inputs[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
-  // TensorFlow counts these in 32 bits, which wrap.
+  // TensorFlow computes this number in 32 bits, which wrap.
   int32_t draws = (int32_t)((uint32_t)batches * 2u * MAX_ITERATIONS * (uint32_t)(per_batch + 3)) / 4;
   struct place place = {.out = out, .step = 1};
   struct sampler s = {.type = out->dtype,
@@ -196,7 +199,7 @@ static tfc_status parameterized(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Element `i` of a tensor broadcast to `shape`.
+// Element `i` of a tensor that is broadcast to `shape`.
 static double broadcast_number(const struct tfc_tensor *t, const struct tfc_shape *shape, int64_t i) {
   int64_t at = 0, stride = 1;
   for (int d = shape->rank - 1, e = t->shape.rank - 1; e >= 0; i /= shape->dims[d], d--, e--) {
@@ -206,7 +209,8 @@ static double broadcast_number(const struct tfc_tensor *t, const struct tfc_shap
   return number(t, at);
 }
 
-// shape, seed, means, stddevs, minvals, maxvals -> shape, which ends in the shape of the parameters broadcast
+// Inputs: shape, seed, means, stddevs, minvals, maxvals; the output has `shape`, which ends in the shape to which the
+// parameters are broadcast.
 static tfc_status stateless_parameterized(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *const *parameters = ctx->inputs + 2;
   struct tfc_shape shape, batch = parameters[0]->shape;

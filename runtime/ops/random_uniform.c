@@ -1,5 +1,5 @@
-// Random ops that keep a stream from run to run: uniform, normal, truncated normal, uniform integers.
-// Each run reserves 256 draws for each output, whatever it uses, as TensorFlow does.
+// Random ops that continue their stream from run to run: uniform, normal, truncated normal, uniform integers. As in
+// TensorFlow, each run reserves 256 draws for each output, however many it uses.
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"

@@ -1,5 +1,5 @@
-// Rendezvous: where a tensor that goes from one task to another is left by its producer and taken by its consumer. A
-// producer never waits. A consumer may ask before the tensor has come, or after.
+// A rendezvous is where a producer leaves a tensor that goes to another task, and where its consumer takes it. A
+// producer never waits. A consumer may request the tensor before or after it has come.
 #ifndef TFC_RUNTIME_OPS_RENDEZVOUS_H
 #define TFC_RUNTIME_OPS_RENDEZVOUS_H
 
@@ -11,7 +11,7 @@ struct tfc_rendezvous_key {
   uint32_t edge;      // number of the edge in the cut graph
   uint32_t peer;      // rank of the other task
 };
-// Interface: embed it as the first member. Any thread.
+// An interface: implementations embed it as their first member. Any thread may call it.
 struct tfc_rendezvous {
   // Sends `value` (NULL: dead) to the task key->peer. `name` is the tensor's name, for messages; it lives as long as
   // the program's graph.

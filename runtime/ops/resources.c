@@ -1,4 +1,5 @@
-// One lock around a map from "container\0name" to a slot. A removed object leaves its key with an empty slot.
+// Named objects of a session or step: a map from "container\0name" to a slot, under one lock. When an object is
+// removed, its key stays, with an empty slot.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -36,7 +37,7 @@ void tfc_resources_free(struct tfc_resources *r) {
   free(r);
 }
 
-// A key for looking up; freed by the caller when it is not the buffer itself.
+// Makes a key for looking up. The caller frees it, unless it is `buffer` itself.
 static tfc_str make_key(tfc_str container, tfc_str name, char *buffer, size_t capacity) {
   size_t size = container.size + 1 + name.size;
   char *data = size <= capacity ? buffer : malloc(size);
@@ -56,7 +57,7 @@ static tfc_status wrong_type(tfc_str name, const struct tfc_object *object, cons
                          object->type->name, type->name);
 }
 
-// Under the lock. Makes the slot when `add`.
+// Called under the lock. If `add`, makes a slot that does not exist.
 static struct slot *find(struct tfc_resources *r, tfc_str key, size_t container_size, bool add) {
   const uint64_t *at = tfc_strmap_get(&r->by_key, key);
   if (at) return &r->slots.data[*at];
@@ -91,13 +92,13 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
       round = 2;
     } else if (made && !slot) {
       s = out_of_memory(name);
-    } else if (made) { // one reference for the table, one for the caller
+    } else if (made) { // one reference is for the table, one for the caller
       slot->object = made;
       tfc_object_retain(*out = made);
       made = NULL;
     }
     pthread_mutex_unlock(&r->lock);
-    if (round == 0) { // made outside the lock: it may look for resources itself
+    if (round == 0) { // `create` runs without the lock, because it may look for resources itself
       s = create(arg, &made);
       if (s) break;
     }

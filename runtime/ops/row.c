@@ -1,4 +1,4 @@
-// What the rows of many families share (row.h).
+// Functions that the rows of many op families share (row.h).
 #include "runtime/ops/row.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, i
   return NULL;
 }
 
-static const struct tfc_tensor *known_value(const struct tfc_shape_ctx *ctx, uint32_t i) { // of whole numbers
+static const struct tfc_tensor *known_value(const struct tfc_shape_ctx *ctx, uint32_t i) { // of integers
   const struct tfc_tensor *v = ctx->input_values ? ctx->input_values[i] : NULL;
   return v && tfc_dtype_is_integer(v->dtype) ? v : NULL;
 }
@@ -191,7 +191,7 @@ void ops_cost_nothing(const struct tfc_graph *g, const struct tfc_node *n, const
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
 double ops_scalar(const struct tfc_tensor *t) {
-  if (t->size == 0) return 0; // an empty one where a scalar should be
+  if (t->size == 0) return 0; // a scalar is expected, but the tensor is empty
   OPS_SWITCH(OPS_REALS, t->dtype, { return (double)OPS_GET(*(const S *)t->data); })
   return 0;
 }

@@ -1,4 +1,4 @@
-// What the rows of many families share: shape functions, costs, reading attributes and scalars. Short forms for
+// Functions that the rows of many op families share: shape functions, costs, reading attributes and scalars. Those for
 // gradients are in gradient.h.
 // Private to runtime/ops.
 #ifndef TFC_RUNTIME_OPS_ROW_H
@@ -6,7 +6,7 @@
 
 #include "runtime/ops/kernel.h"
 
-// Attribute strings of rows.
+// Lists of types for the attribute strings of rows.
 #define OPS_TYPES_NUMBER                                                                                               \
   "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, "    \
   "uint16, complex128, half, uint32, uint64}"
@@ -16,30 +16,30 @@
 
 // --- Shape functions ---------------------------------------------------------------------------------------------
 tfc_status ops_shape_same(struct tfc_shape_ctx *ctx);      // every output has the shape of input 0
-tfc_status ops_shape_merged(struct tfc_shape_ctx *ctx);    // all inputs agree, and outputs are like them
-tfc_status ops_shape_none(struct tfc_shape_ctx *ctx);      // no outputs
+tfc_status ops_shape_merged(struct tfc_shape_ctx *ctx);    // all inputs must have one shape, which outputs get
+tfc_status ops_shape_none(struct tfc_shape_ctx *ctx);      // for ops without outputs
 tfc_status ops_shape_broadcast(struct tfc_shape_ctx *ctx); // output 0 is inputs 0 and 1 broadcast
 tfc_status ops_shape_scalar(struct tfc_shape_ctx *ctx);    // every output is a scalar
-tfc_status ops_shape_nothing(struct tfc_shape_ctx *ctx);   // nothing is known
+tfc_status ops_shape_nothing(struct tfc_shape_ctx *ctx);   // outputs of unknown shape
 
-// Inputs [from, to) agree: their merged shape.
+// Merges the shapes of inputs [from, to), which must be compatible.
 TFC_MUST_USE tfc_status ops_merge_inputs(const struct tfc_shape_ctx *ctx, uint32_t from, uint32_t to,
                                          struct tfc_shape *out);
-// Input `i` must have this rank (or at least it): its shape, with unknown dimensions where nothing is known. `out` may
-// be NULL.
+// The shape of input `i`, which must have this rank (or at least this rank); if nothing is known, dimensions are
+// unknown. `out` may be NULL.
 TFC_MUST_USE tfc_status ops_with_rank(const struct tfc_shape_ctx *ctx, uint32_t i, int rank, struct tfc_shape *out);
 TFC_MUST_USE tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, int rank,
                                                struct tfc_shape *out);
-// A constant integer scalar input; false when its value is not known.
+// The value of a constant integer scalar; false if it is not known.
 bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out);
-// Values of an integer vector input that are known whole (count <= capacity); false otherwise.
+// The values of an integer vector that is completely known and has at most `capacity` elements; otherwise false.
 bool ops_known_ints(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out, int capacity, int *out_count);
-// The shape that an integer vector input describes, as far as known: its value, its partial value, or its length.
+// The shape that an integer vector describes, as far as known: from its value, its partial value, or its length.
 struct tfc_shape ops_described_shape(const struct tfc_shape_ctx *ctx, uint32_t i);
-// Sets output 0's partial value, where the caller keeps one.
+// Sets output 0's partial value, if the caller keeps one.
 void ops_set_partial(struct tfc_shape_ctx *ctx, uint32_t output, const struct tfc_shape *value);
 
-// Unknown stays unknown; dimensions >= 0 are added or multiplied.
+// The sum or product of two dimensions; if one is unknown, so is the result.
 static inline int64_t ops_dim_add(int64_t a, int64_t b) {
   return a < 0 || b < 0 ? TFC_DIM_UNKNOWN : a + b;
 }
@@ -50,19 +50,19 @@ static inline int64_t ops_dim_mul(int64_t a, int64_t b) {
 
 // --- Costs -------------------------------------------------------------------------------------------------------
 double ops_cost_bytes(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
-                      const struct tfc_shape *outputs); // every operand once
-// One operation for each element of output 0; of input 0; of all inputs.
+                      const struct tfc_shape *outputs); // each operand counts once
+// One operation for each element of output 0, of input 0, or of all inputs.
 void ops_cost_outputs(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out);
 void ops_cost_inputs(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                      const struct tfc_shape *outputs, struct tfc_op_cost *out);
-// As many for each element of input 0 as it has columns: decompositions of matrices and solving with them.
+// For decompositions of matrices and for solving: as many operations for each element of input 0 as it has columns.
 void ops_cost_cubic(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                     const struct tfc_shape *outputs, struct tfc_op_cost *out);
-// No FLOP; twice the bytes of output 0 (gathers and slices do not read the whole of their input).
+// No FLOP, and twice the bytes of output 0: gathers and slices do not read all of their input.
 void ops_cost_moved(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                     const struct tfc_shape *outputs, struct tfc_op_cost *out);
-// `flops` for each element of output 0 (of input 0 where there is none), and all bytes.
+// `flops` for each element of output 0 (or of input 0 if there is no output), and the bytes of all operands.
 void ops_cost_elementwise(double flops, const struct tfc_graph *g, const struct tfc_node *n,
                           const struct tfc_shape *inputs, const struct tfc_shape *outputs, struct tfc_op_cost *out);
 #define OPS_COST_PER_ELEMENT(name, flops)                                                                              \
@@ -70,22 +70,22 @@ void ops_cost_elementwise(double flops, const struct tfc_graph *g, const struct 
                    const struct tfc_shape *outputs, struct tfc_op_cost *out) {                                         \
     ops_cost_elementwise(flops, g, n, inputs, outputs, out);                                                           \
   }
-// A view: nothing.
+// For a view, which costs nothing.
 void ops_cost_nothing(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out);
 
 // --- Preparing ---------------------------------------------------------------------------------------------------
-// State of a plan's node in the plan's arena.
+// Allocates the state of a plan's node in the plan's arena.
 #define OPS_PREPARE_STATE(ctx, type, name)                                                                             \
   type *name = TFC_ARENA_NEW((ctx)->arena, type);                                                                      \
   if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                          \
   (ctx)->state = name
 
 // --- Kernels -----------------------------------------------------------------------------------------------------
-// The number in a scalar of any real type (or of any integer type); 0 for an empty tensor.
+// The number in a scalar of any real type (ops_scalar_int: of any integer type); 0 if the tensor is empty.
 double ops_scalar(const struct tfc_tensor *t);
 int64_t ops_scalar_int(const struct tfc_tensor *t);
-// `axis` in [-rank, rank) made non-negative.
+// Makes an `axis` in [-rank, rank) non-negative.
 TFC_MUST_USE tfc_status ops_axis(int64_t axis, int rank, int *out);
 
 #endif

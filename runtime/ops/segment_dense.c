@@ -1,4 +1,4 @@
-// Rows of a tensor combined by segment: Segment* (sorted ids) and UnsortedSegment*.
+// Operations that combine the rows of each segment: Segment* (for sorted ids) and UnsortedSegment*.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -8,8 +8,8 @@
 #include "runtime/ops/segment_rows.h"
 
 // --- UnsortedSegment* ----------------------------------------------------------------------------------------------
-// y [segments, inner] from x [ids…, inner]; negative ids are dropped. Columns are split over cores, rows are taken in
-// order, so that every sum has one order.
+// y [segments, inner] from x [ids…, inner]; rows with negative ids are dropped. Columns are split over cores and rows
+// taken in order, so that the order of each sum is fixed.
 struct unsorted_job {
   const struct tfc_tensor *x, *ids;
   struct tfc_tensor *y;
@@ -124,7 +124,7 @@ static tfc_status sorted(struct tfc_kernel_ctx *ctx, enum ops_combine how, bool 
   shape.dims[0] = last + 1;
   for (int d = 1; d < shape.rank; d++) inner *= shape.dims[d];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &shape, &y));
-  // Segments without rows: 0, and 1 for products.
+  // Segments without rows get 0, or 1 for products.
   ops_combine_identity(how == OPS_COMBINE_PROD ? OPS_COMBINE_PROD : OPS_COMBINE_SUM, x->dtype, y->data,
                        tfc_tensor_elements(y));
   size_t bytes = (size_t)inner * tfc_dtype_size(x->dtype);
@@ -174,7 +174,7 @@ OPS_GRADIENT(SegmentSum) {
   g->grad_inputs[0] = rows_of(g, G, grad_in(g, 1));
   return NULL;
 }
-OPS_GRADIENT(SegmentMean) { // divided by the number of rows, as a column [segments, 1…]
+OPS_GRADIENT(SegmentMean) { // G is divided by the number of rows, a column [segments, 1…]
   struct tfc_builder *b = g->builder;
   struct tfc_output ids = grad_in(g, 1), one = tfc_add_i32(b, 1);
   struct tfc_output rank = g_sub(g, grad_op1(g, "Rank", X), one);
@@ -185,7 +185,7 @@ OPS_GRADIENT(SegmentMean) { // divided by the number of rows, as a column [segme
   g->grad_inputs[0] = rows_of(g, scaled, ids);
   return NULL;
 }
-OPS_GRADIENT(SegmentExtreme) { // shared between all that are equal to the extremum
+OPS_GRADIENT(SegmentExtreme) { // all elements that are equal to the extremum share the gradient
   struct tfc_output ids = grad_in(g, 1);
   struct tfc_output selected = grad_op2(g, "Equal", X, rows_of(g, Y, ids));
   struct tfc_output count = grad_op2(g, "SegmentSum", grad_cast(g, selected, grad_type(g, G)), ids);
@@ -193,7 +193,7 @@ OPS_GRADIENT(SegmentExtreme) { // shared between all that are equal to the extre
   g->grad_inputs[0] = grad_op3(g, "SelectV2", selected, gathered, grad_op1(g, "ZerosLike", X));
   return NULL;
 }
-// Products: by division where no row is zero; where one is, only that one has a gradient.
+// The gradient of a product is computed by division if no row is zero. If one is zero, only that one has a gradient.
 OPS_GRADIENT(SegmentProd) {
   struct tfc_builder *b = g->builder;
   struct tfc_output ids = grad_in(g, 1), is_zero = grad_op2(g, "Equal", X, grad_const(g, X, 0));
@@ -208,7 +208,7 @@ OPS_GRADIENT(SegmentProd) {
   return NULL;
 }
 
-// Rows by id, zero where the id is negative. `clipped` and `valid` are made once and used again.
+// Gathers rows by id, with zeros for negative ids. `clipped` and `valid` are made once and used again.
 struct dropping {
   struct tfc_output clipped, valid;
 };
@@ -251,7 +251,8 @@ OPS_GRADIENT(UnsortedSegmentProd) {
   struct tfc_output rest = grad_op3(g, "SelectV2", is_zero, grad_op1(g, "OnesLike", X), X);
   struct tfc_output rest_prod = grad_op3(g, "UnsortedSegmentProd", rest, ids, n);
   struct tfc_output gathered_grad = gather_dropping(g, grad, &d);
-  struct tfc_output divided = g_div(g, rows_of(g, Y, d.clipped), X); // may hold NaN where X is zero: not chosen
+  // may be NaN where X is zero, but is not selected there
+  struct tfc_output divided = g_div(g, rows_of(g, Y, d.clipped), X);
   struct tfc_output slope = grad_op3(g, "SelectV2", is_zero, rows_of(g, rest_prod, d.clipped), divided);
   g->grad_inputs[0] = g_mul(g, gathered_grad, slope);
   return NULL;

@@ -1,4 +1,4 @@
-// Combining rows (segment_rows.h).
+// Combines rows for the segment operations (segment_rows.h).
 #include "runtime/ops/segment_rows.h"
 
 #include <limits.h>
@@ -29,7 +29,7 @@ ops_combine_fn *ops_combine_loop(enum ops_combine how, tfc_dtype dtype) {
   return loops[how][dtype];
 }
 
-// As TensorFlow's std::numeric_limits: the greatest finite value, not infinity.
+// The greatest finite values and not infinities, like the std::numeric_limits that TensorFlow uses.
 #define LIMITS_f32 -3.402823466e+38f, 3.402823466e+38f
 #define LIMITS_f64 -1.7976931348623157e+308, 1.7976931348623157e+308
 #define LIMITS_f16 -65504.0f, 65504.0f

@@ -1,4 +1,4 @@
-// Combining rows of a tensor, for the segment families. Private to runtime/ops.
+// Combines rows of a tensor, for all families of segment operations. Private to runtime/ops.
 #ifndef TFC_RUNTIME_OPS_SEGMENT_ROWS_H
 #define TFC_RUNTIME_OPS_SEGMENT_ROWS_H
 
@@ -8,8 +8,8 @@ enum ops_combine { OPS_COMBINE_SUM, OPS_COMBINE_PROD, OPS_COMBINE_MAX, OPS_COMBI
 
 // y[i] = y[i] combined with x[i], i < n
 typedef void ops_combine_fn(void *y, const void *x, int64_t n);
-ops_combine_fn *ops_combine_loop(enum ops_combine how, tfc_dtype dtype); // NULL: not for this type
-// What nothing combines to: 0, 1, the least, the greatest value. Fills y[0 … n).
+ops_combine_fn *ops_combine_loop(enum ops_combine how, tfc_dtype dtype); // NULL: the type is not supported
+// Fills y[0 … n) with the result for no rows: 0, 1, the least or the greatest value.
 void ops_combine_identity(enum ops_combine how, tfc_dtype dtype, void *y, int64_t n);
 // y[i] = y[i] * factor (floating and integer types; for means, `divide` instead)
 void ops_scale_rows(tfc_dtype dtype, void *y, int64_t n, double factor, bool divide);

@@ -1,5 +1,5 @@
-// Segments of rows that are picked by index: SparseSegmentSum, Mean, SqrtN, with and without the number of segments,
-// and their gradients.
+// Operations that pick rows by index and combine those of each segment (SparseSegmentSum, Mean, SqrtN, with and without
+// the number of segments), and their gradients.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,8 @@ static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Gradients' kernels ----------------------------------------------------------------------------------------------
-// y[indices[i]] += grad[ids[i]] / weight of the segment. `compact`: only rows that occur, in order of index.
+// y[indices[i]] += grad[ids[i]] / the segment's divisor (1, n or √n). `compact`: y has only the rows that occur, in
+// order of their indices.
 static int compare_ints(const void *a, const void *b) {
   int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
   return (p > q) - (p < q);
@@ -140,7 +141,7 @@ static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compac
     int64_t id = tfc_tensor_int(ids, i), at = tfc_tensor_int(indices, i);
     if (id < 0 || id >= segments)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Segment id %lld out of range [0, %lld)", (long long)id, (long long)segments);
-    if (rows && (at < 0 || at >= rows)) // nobody looks where there is no row
+    if (rows && (at < 0 || at >= rows)) // if y has no rows, indices do not matter
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Index %lld out of range [0, %lld)", (long long)at, (long long)rows);
     members[id]++;
     sorted[i] = at;
@@ -164,7 +165,7 @@ static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compac
   if (kept == 0) goto out;
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(kept * inner + inner) * size + 8, &sums));
   memset(sums->data, 0, (size_t)(kept * inner) * size);
-  float *row = (float *)sums->data + kept * inner; // (used for all but float64)
+  float *row = (float *)sums->data + kept * inner; // used for all types except float64
   for (int64_t i = 0; i < count; i++) {
     int64_t id = tfc_tensor_int(ids, i), at = tfc_tensor_int(indices, i);
     if (compact) at = (int64_t *)bsearch(&at, sorted, (size_t)kept, sizeof *sorted, compare_ints) - sorted;

@@ -1,4 +1,4 @@
-// Sound as speech models take it: AudioSpectrogram and Mfcc. Both compute in double and round once.
+// AudioSpectrogram and Mfcc, which prepare sound for speech models. Both compute in double and round once.
 #include <stdlib.h>
 #include <tgmath.h>
 
@@ -13,7 +13,7 @@ static int64_t next_power(int64_t n) {
 
 // --- AudioSpectrogram ------------------------------------------------------------------------------------------------
 struct spectrogram {
-  int64_t window, stride, size; // size: of the transform, a power of two
+  int64_t window, stride, size; // size: the length of the transform, a power of two
   bool squared;
   double *hann;       // [window]
   double (*roots)[2]; // [size / 2]
@@ -36,7 +36,7 @@ static tfc_status spectrogram_prepare(struct tfc_prepare_ctx *ctx) {
   s->roots = tfc_arena_alloc(ctx->arena, (size_t)s->size * sizeof *s->roots);
   if (!s->hann || !s->roots) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int64_t i = 0; i < s->window; i++)
-    s->hann[i] = 0.5 - 0.5 * cos(2 * M_PI * (double)i / (double)s->window); // periodic
+    s->hann[i] = 0.5 - 0.5 * cos(2 * M_PI * (double)i / (double)s->window); // the periodic form of the window
   for (int64_t i = 0; i < s->size / 2; i++) {
     const double angle = -2 * M_PI * (double)i / (double)s->size;
     s->roots[i][0] = cos(angle), s->roots[i][1] = sin(angle);
@@ -45,10 +45,10 @@ static tfc_status spectrogram_prepare(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// In place; x [size] of real and imaginary parts.
+// Transforms x [size] of real and imaginary parts, in place.
 static void transform(const struct spectrogram *s, double (*x)[2]) {
   const int64_t n = s->size;
-  for (int64_t i = 1, j = 0; i < n; i++) { // to the order of reversed bits
+  for (int64_t i = 1, j = 0; i < n; i++) { // puts elements in the order of reversed bits
     int64_t bit = n >> 1;
     for (; j & bit; bit >>= 1) j ^= bit;
     j ^= bit;
@@ -68,7 +68,7 @@ static void transform(const struct spectrogram *s, double (*x)[2]) {
       }
 }
 
-// input [samples, channels] -> [channels, slices, 1 + size / 2]
+// Input [samples, channels]; output [channels, slices, 1 + size / 2].
 static tfc_status spectrogram(struct tfc_kernel_ctx *ctx) {
   const struct spectrogram *s = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -109,22 +109,23 @@ static tfc_status shape_spectrogram(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Mfcc ------------------------------------------------------------------------------------------------------------
-// Mel-frequency cepstral coefficients: magnitudes are gathered in triangles that stand evenly on the mel scale, each
-// reaching from the centre before to the centre behind; of the logarithms a cosine transform is taken.
+// Mel-frequency cepstral coefficients. Magnitudes are summed in triangles, whose centres are evenly spaced on the mel
+// scale; each triangle begins at the centre before its own and ends at the one after. The logarithms of these sums go
+// through a cosine transform.
 static double mel(double frequency) {
   return 1127.0 * log1p(frequency / 700.0);
 }
 struct mfcc {
   int64_t bins, first, last, channels, coefficients;
-  int64_t *band;           // [bins] the triangle whose falling side holds the bin, -1 before the first
-  double *weight, *cosine; // [bins] share of that triangle; [coefficients, channels]
+  int64_t *band;           // [bins]: the triangle on whose falling side the bin is; -1: before the first
+  double *weight, *cosine; // [bins]: the bin's share in that triangle; [coefficients, channels]
 };
 static void mfcc_make(double rate, double low, double high, struct mfcc *m) {
   const double hertz = 0.5 * rate / (double)(m->bins - 1), bottom = mel(low);
   const double step = (mel(high) - bottom) / (double)(m->channels + 1);
   m->first = (int64_t)(1.5 + low / hertz), m->last = (int64_t)(high / hertz);
   if (m->last >= m->bins) return;
-  int64_t channel = 0; // whose centre is bottom + step (channel + 1)
+  int64_t channel = 0; // its centre is bottom + step (channel + 1)
   for (int64_t i = m->first; i <= m->last; i++) {
     const double at = mel((double)i * hertz);
     while (channel < m->channels && bottom + step * (double)(channel + 1) < at) channel++;
@@ -151,7 +152,8 @@ static void mfcc_line(const struct mfcc *m, const float *powers, double *banks, 
     out[i] = (float)sum;
   }
 }
-// spectrogram [channels, slices, bins] of squared magnitudes, sample_rate -> [channels, slices, coefficients]
+// Inputs: spectrogram [channels, slices, bins] of squared magnitudes, sample_rate; output [channels, slices,
+// coefficients].
 static tfc_status mfcc(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   const struct tfc_graph *g = ctx->graph;
@@ -179,7 +181,7 @@ static tfc_status mfcc(struct tfc_kernel_ctx *ctx) {
   m.band = (int64_t *)(m.weight + m.bins);
   m.cosine = m.weight + 2 * m.bins;
   mfcc_make(rate, low, high, &m);
-  if (m.last >= m.bins) memset(y->data, 0, y->size); // above what the bins hold: TensorFlow gives zeros
+  if (m.last >= m.bins) memset(y->data, 0, y->size); // the upper limit is above all bins: TensorFlow gives zeros
   for (int64_t i = 0; m.last < m.bins && i < x->shape.dims[0] * x->shape.dims[1]; i++)
     mfcc_line(&m, (const float *)x->data + i * m.bins, m.cosine + m.coefficients * m.channels,
               (float *)y->data + i * m.coefficients);

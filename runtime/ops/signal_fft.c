@@ -21,11 +21,11 @@ enum { LARGEST_FACTOR = 64 };
 
 struct plan {
   int64_t n;
-  bool convolve;  // by Bluestein
-  int64_t padded; // its power of two
+  bool convolve;  // use Bluestein's method
+  int64_t padded; // the power of two for it
   cplx *roots;    // [n] e^(-2 pi i k / n)
   cplx *chirp;    // [n] e^(-pi i k^2 / n)
-  cplx *kernel;   // [padded] transformed
+  cplx *kernel;   // [padded], already transformed
   cplx *work;     // [n] or [2 padded]
   struct plan *inner;
 };
@@ -51,14 +51,14 @@ static int64_t smallest_factor(int64_t n) {
   return n;
 }
 
-// out[k] = sum over j of in[j * step] w^(jk), k < n, where w^N = 1 and N = n * step' for the plan's roots (stride
-// `at`).
+// out[k] = sum over j of in[j * step] w^(jk) for k < n, where w is the root of order n: every `at`-th of the plan's
+// roots.
 static void transform(const struct plan *p, const cplx *in, int64_t step, cplx *out, int64_t n) {
   if (n == 1) {
     out[0] = in[0];
     return;
   }
-  int64_t f = smallest_factor(n), m = n / f, at = p->n / n; // roots of order n are every at-th
+  int64_t f = smallest_factor(n), m = n / f, at = p->n / n; // roots of order n are every at-th root
   for (int64_t r = 0; r < f; r++) transform(p, in + r * step, step * f, out + r * m, m);
   cplx part[LARGEST_FACTOR];
   for (int64_t k = 0; k < m; k++) {
@@ -76,7 +76,7 @@ static void transform(const struct plan *p, const cplx *in, int64_t step, cplx *
   }
 }
 
-static void run(struct plan *p, cplx *line); // in place, forward
+static void run(struct plan *p, cplx *line); // transforms in place, forward
 static tfc_status plan_make(int64_t n, struct plan **out) {
   tfc_status s = NULL;
   struct plan *p = calloc(1, sizeof *p);
@@ -119,7 +119,8 @@ static void run(struct plan *p, cplx *line) {
   memset(w, 0, (size_t)p->padded * sizeof(cplx));
   for (int64_t k = 0; k < p->n; k++) w[k] = line[k] * p->chirp[k];
   run(p->inner, w);
-  for (int64_t k = 0; k < p->padded; k++) w[k] = conj(w[k] * p->kernel[k]); // the inverse by conjugation
+  // conjugation makes the forward transform the inverse one
+  for (int64_t k = 0; k < p->padded; k++) w[k] = conj(w[k] * p->kernel[k]);
   run(p->inner, w);
   for (int64_t k = 0; k < p->n; k++) line[k] = conj(w[k]) / (double)p->padded * p->chirp[k];
 }
@@ -156,7 +157,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   return state->lines ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// x [count, dims...] transformed along dimension d, in place
+// Transforms x [outer, n, inner] along n, in place.
 static tfc_status along(struct plan *p, cplx *x, int64_t outer, int64_t n, int64_t inner, bool inverse, cplx *line) {
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) {
@@ -168,7 +169,7 @@ static tfc_status along(struct plan *p, cplx *x, int64_t outer, int64_t n, int64
   return NULL;
 }
 
-// x: one block of `sizes` (rank of them), every dimension transformed
+// Transforms every dimension of x, one block with `rank` sizes.
 static tfc_status block(struct plan *const *plans, int rank, const int64_t *sizes, cplx *x, bool inverse, cplx *line) {
   int64_t total = 1, inner = 1;
   for (int d = 0; d < rank; d++) total *= sizes[d];
@@ -179,7 +180,7 @@ static tfc_status block(struct plan *const *plans, int rank, const int64_t *size
   return NULL;
 }
 
-// One block of `from` dimensions cut to `to`, element by element; `wide` counts doubles of an element.
+// Copies the part `to` of a block with dimensions `from`, element by element; an element has `wide` doubles.
 static void cut(const double *src, const int64_t *from, double *dst, const int64_t *to, int rank, int wide) {
   int64_t rows = 1;
   for (int d = 0; d < rank - 1; d++) rows *= to[d];
@@ -204,7 +205,7 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
   struct tfc_buffer *held = NULL;
   tfc_status status = NULL;
   int rank = state->rank, first = s->rank - rank;
-  int64_t sizes[3], from[3], half[3]; // of the transform; of the input's block; of its half
+  int64_t sizes[3], from[3], half[3]; // sizes of the transform, of the input's block, and of the half that is stored
   tfc_dtype wanted = ctx->graph->output_dtypes[ctx->node->output_begin];
   bool wide_in = x->dtype == TFC_DOUBLE || x->dtype == TFC_COMPLEX128,
        wide_out = wanted == TFC_DOUBLE || wanted == TFC_COMPLEX128;
@@ -225,7 +226,7 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
                        (long long)needed, (long long)from[d]);
     }
   }
-  int64_t outer = 1, read = 1; // transforms of the last dimension; what is read
+  int64_t outer = 1, read = 1; // how many lines the last dimension has; how many elements are read
   for (int d = 0; d < s->rank; d++) {
     read *= s->dims[d];
     if (d < s->rank - 1) outer *= state->inverse && d >= first ? sizes[d - first] : s->dims[d];
@@ -278,7 +279,8 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
     } else {
       cut((double *)input, from, (double *)other, half, rank, 2);
       int64_t n = sizes[rank - 1], h = half[rank - 1], rows = half_block / h;
-      // All dimensions but the last on the half that is there; then the last one's other half is its mirror.
+      // First all dimensions but the last are transformed, for the half that is stored; then the other half of the last
+      // one is filled in by symmetry.
       int64_t inner = h;
       for (int d = rank - 2; d >= 0; d--) {
         TFC_TRY(status, along(plans[d], other, half_block / sizes[d] / inner, sizes[d], inner, true, line));
@@ -338,7 +340,7 @@ static void cost_fft(const struct tfc_graph *g, const struct tfc_node *n, const 
 }
 
 // --- Gradients -------------------------------------------------------------------------------------------------------
-// Elements of the transformed block of x, as its real type.
+// The number of elements in the transformed block of x, in its real type.
 static struct tfc_output block_size(const struct tfc_grad_ctx *g, struct tfc_output x, int rank, tfc_dtype type) {
   struct tfc_output sizes = grad_range(g, grad_op1(g, "Shape", x), -rank, INT64_MAX);
   return grad_cast(g, grad_op2(g, "Prod", sizes, tfc_add_i32(g->builder, 0)), type);
@@ -377,7 +379,8 @@ static struct tfc_output real_node(const struct tfc_grad_ctx *g, const char *op,
   struct tfc_attr attrs[2] = {tfc_attr_type("Treal", real), tfc_attr_type("Tcomplex", bins_type)};
   return tfc_add(g->builder, op, "", (struct tfc_output[]){x, length}, 2, attrs, 2);
 }
-// [bins]: 1, `middle` ..., and 1 at the end of an even length: all others stand for their mirrors too.
+// [bins] weights: 1 for the first bin and, if the length is even, for the last; `middle` for the others, which also
+// stand for their mirrored bins.
 static struct tfc_output bin_weights(const struct tfc_grad_ctx *g, struct tfc_output bins, struct tfc_output length,
                                      tfc_dtype real, double middle) {
   struct tfc_builder *b = g->builder;
@@ -390,16 +393,16 @@ static struct tfc_output bin_weights(const struct tfc_grad_ctx *g, struct tfc_ou
                                 grad_op2(g, "Fill", end, unit)};
   return grad_concat(g, parts, 3, tfc_add_i32(b, 0));
 }
-// What a real transform has thrown away is the mirror of what it kept, but for the first coefficient and, of an even
-// length, the last: dx = n irfft(dy), of which the mirrored ones count half.
+// A real transform does not store the mirrored coefficients; only the first one and, for an even length, the last have
+// none. So dx = n irfft(dy), in which the coefficients with a mirrored one count half.
 static tfc_status rfft_gradient(struct tfc_grad_ctx *g, const char *inverse) {
   struct tfc_builder *b = g->builder;
   tfc_dtype bins_type = grad_type(g, G), real = real_of(bins_type);
   struct tfc_output length = grad_in(g, 1), bins = grad_item(g, grad_op1(g, "Shape", G), -1);
-  struct tfc_output mask = bin_weights(g, bins, length, real, 0.5); // irfft's mirror doubles the middle again
+  struct tfc_output mask = bin_weights(g, bins, length, real, 0.5); // irfft doubles the middle ones again
   struct tfc_output dx = real_node(g, inverse, g_mul(g, G, grad_cast(g, mask, bins_type)), length, real, bins_type);
   dx = g_mul(g, dx, grad_cast(g, grad_op2(g, "Prod", length, tfc_add_i32(b, 0)), real));
-  // What the transform cut off gets nothing.
+  // Elements that the transform cut off have gradient 0.
   struct tfc_output after = g_sub(g, grad_op1(g, "Shape", X), grad_op1(g, "Shape", dx));
   struct tfc_output pads[2] = {grad_op1(g, "ZerosLike", after), after};
   g->grad_inputs[0] = grad_op2(g, "Pad", dx, grad_pack(g, pads, 2, 1));

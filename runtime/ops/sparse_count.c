@@ -1,5 +1,5 @@
-// How often each number occurs in each row, or the sum of its weights: SparseBincount and RaggedBincount as a dense
-// tensor, DenseCountSparseOutput and its kin as a sparse one.
+// Operations that count how often each number occurs in each row, or sum its weights: SparseBincount and RaggedBincount
+// give a dense tensor, DenseCountSparseOutput and the like a sparse one.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "runtime/ops/sparse_common.h"
 
 struct count {
-  const struct tfc_tensor *values, *weights; // weights: as many, or none
+  const struct tfc_tensor *values, *weights; // weights: as many as values, or none
   struct tfc_tensor *y;                      // [size] or [rows, size]
   int64_t size;
   bool binary;
@@ -49,7 +49,7 @@ static tfc_status start(struct tfc_kernel_ctx *ctx, uint32_t values, int64_t row
   ops_fill_zero(c->y);
   return NULL;
 }
-// indices [n, 1 or 2], values [n], dense_shape
+// Inputs: indices [n, 1 or 2], values [n], dense_shape.
 static tfc_status sparse_bincount(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
   struct count c;
@@ -59,7 +59,7 @@ static tfc_status sparse_bincount(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < x.count; i++) TFC_RETURN_IF_ERROR(count_one(ctx, &c, x.rank == 2 ? x.at[2 * i] : 0, i));
   return NULL;
 }
-// splits [rows + 1], values [n]
+// Inputs: splits [rows + 1], values [n].
 static tfc_status ragged_bincount(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *splits = ctx->inputs[0];
   struct count c;
@@ -69,7 +69,7 @@ static tfc_status ragged_bincount(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(ends[0] == 0 && ends[rows] == n, "Splits must start with 0 and end with the number of values, %lld",
                    (long long)n);
   TFC_RETURN_IF_ERROR(start(ctx, 1, rows, &c));
-  for (int64_t row = 0, i = 0; row < rows; row++) // a row whose end lies before the last one's has none
+  for (int64_t row = 0, i = 0; row < rows; row++) // a row whose end is before that of the last row is empty
     for (; i < ends[row + 1] && i < n; i++) TFC_RETURN_IF_ERROR(count_one(ctx, &c, row, i));
   return NULL;
 }
@@ -96,7 +96,7 @@ static tfc_status shape_ragged(struct tfc_shape_ctx *ctx) {
 
 // --- Sparse results --------------------------------------------------------------------------------------------------
 struct seen {
-  int64_t row, value, at; // at: which of the values
+  int64_t row, value, at; // at: the element's position in values
 };
 static int by_row(const void *a, const void *b) {
   const struct seen *x = a, *y = b;
@@ -119,7 +119,8 @@ static void add_seen(struct tfc_tensor *y, int64_t k, bool first, bool binary, c
   default: break;
   }
 }
-// `seen` [n]: the values with their rows; those from maxlength on do not count. rows < 0: the result is a vector.
+// `seen` [n] holds the values and their rows; values from maxlength on are not counted. rows < 0: the result is a
+// vector.
 static tfc_status sparse_counts(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *weights, int64_t rows,
                                 struct seen *seen, int64_t n) {
   const int64_t least = tfc_node_attr_int(ctx->graph, ctx->node, "minlength", -1);
@@ -155,7 +156,7 @@ static tfc_status check_weights(const struct tfc_tensor *weights, const struct t
                    tfc_shape_show(&values->shape, (char[TFC_SHAPE_TEXT]){0}));
   return NULL;
 }
-// The values of input `values` with rows that the caller fills in; freed by the caller.
+// Lists the elements of `values`; the caller fills in their rows and frees the list.
 static tfc_status see(const struct tfc_tensor *values, struct seen **out) {
   int64_t n = tfc_tensor_elements(values);
   for (int64_t i = 0; i < n; i++)
@@ -166,7 +167,7 @@ static tfc_status see(const struct tfc_tensor *values, struct seen **out) {
   *out = seen;
   return NULL;
 }
-// values [n] or [rows, n], weights
+// Inputs: values [n] or [rows, n], weights.
 static tfc_status dense_count(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *values = ctx->inputs[0];
   struct seen *seen = NULL;
@@ -182,7 +183,7 @@ static tfc_status dense_count(struct tfc_kernel_ctx *ctx) {
   free(seen);
   return s;
 }
-// indices [n, 1 or 2], values [n], dense_shape, weights
+// Inputs: indices [n, 1 or 2], values [n], dense_shape, weights.
 static tfc_status sparse_count(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
   struct seen *seen = NULL;
@@ -195,7 +196,7 @@ static tfc_status sparse_count(struct tfc_kernel_ctx *ctx) {
   free(seen);
   return s;
 }
-// splits [rows + 1], values [n], weights
+// Inputs: splits [rows + 1], values [n], weights.
 static tfc_status ragged_count(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *splits = ctx->inputs[0], *values = ctx->inputs[1];
   struct seen *seen = NULL;
@@ -205,14 +206,14 @@ static tfc_status ragged_count(struct tfc_kernel_ctx *ctx) {
                    (long long)n);
   TFC_RETURN_IF_ERROR(check_weights(ctx->inputs[2], values));
   TFC_RETURN_IF_ERROR(see(values, &seen));
-  for (int64_t row = 0, i = 0; row < rows; row++) // a row whose end lies before the last one's has none
+  for (int64_t row = 0, i = 0; row < rows; row++) // a row whose end is before that of the last row is empty
     for (; i < ends[row + 1] && i < n; i++) seen[i].row = row;
   tfc_status s = sparse_counts(ctx, ctx->inputs[2], rows, seen, n);
   free(seen);
   return s;
 }
 static tfc_status shape_sparse_counts(struct tfc_shape_ctx *ctx) {
-  // The rank is that of the values, or what a shape has elements; ragged rows make two.
+  // The rank is that of the values or, for a sparse input, the length of its shape; ragged rows have rank 2.
   const bool sparse = ctx->node->input_count == 4, ragged = ctx->node->input_count == 3;
   int64_t rank = ragged                      ? 2
                  : !sparse                   ? (ctx->inputs[0]->rank >= 0 ? ctx->inputs[0]->rank : TFC_DIM_UNKNOWN)

@@ -1,7 +1,7 @@
-// Crossed features: SparseCross, SparseCrossV2, SparseCrossHashed, RaggedCross. Each row of the output has one value
-// for every choice of one feature from each column's row, the last column's changing fastest: the choices' texts
-// joined, or their hashes mixed into one (and counted into buckets). Columns are the sparse inputs, then the dense
-// ones; of RaggedCross as `input_order` says.
+// Crossed features: SparseCross, SparseCrossV2, SparseCrossHashed, RaggedCross. From each column, one of the row's
+// features is chosen; the output's row has a value for every combination, and the last column's feature changes
+// fastest. A value is the texts of the chosen features joined, or their hashes mixed (and reduced to buckets). Columns
+// are the sparse inputs, then the dense ones; for RaggedCross, `input_order` gives their order.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 
 struct column {
   const struct tfc_tensor *values;
-  int64_t *begin; // [rows + 1] of sparse columns
-  int64_t width;  // of dense ones
+  int64_t *begin; // [rows + 1] for sparse columns
+  int64_t width;  // for dense columns
 };
 struct rule {
   bool hashed, seeded, keyed;
-  uint64_t seed, key[2]; // what the mixed hash starts with; of a keyed hash of texts
-  int64_t buckets;       // none above 0: all of int64
+  uint64_t seed, key[2]; // the first value of the mixed hash; the key for hashing texts
+  int64_t buckets;       // 0 or less: all of int64
   tfc_str between;
 };
 
@@ -51,7 +51,8 @@ static tfc_status put_cross(const struct rule *rule, const struct column *column
         one = rule->keyed ? tfc_keyed_hash64(text, rule->key) : tfc_fingerprint64(text);
       } else {
         one = (uint64_t)tfc_tensor_int(columns[c].values, i);
-        if (columns[c].begin && !rule->seeded) { // TensorFlow hashes four bytes of a sparse column's number there
+        if (columns[c].begin && !rule->seeded) {
+          // there, TensorFlow hashes the low four bytes of a sparse column's number
           uint32_t low = (uint32_t)one;
           tfc_str four = {(const char *)&low, sizeof low};
           one = rule->keyed ? tfc_keyed_hash64(four, rule->key) : tfc_fingerprint64(four);
@@ -138,7 +139,7 @@ static tfc_status count_crosses(const struct column *columns, uint32_t count, in
   }
   return NULL;
 }
-// The crosses of a row from `to` on; returns their number.
+// Writes the crosses of a row from element `to` on; *out_crosses is their number.
 static tfc_status cross_row(const struct rule *rule, const struct column *columns, uint32_t count, int64_t *chosen,
                             int64_t row, struct tfc_tensor *values, int64_t to, int64_t *out_crosses) {
   int64_t crosses = 1;
@@ -192,8 +193,8 @@ out:
   return s;
 }
 
-// Inputs: values and row splits of the ragged columns, indices, values and shapes of the sparse ones, the dense ones;
-// `input_order` has a letter for each column.
+// Inputs: values and row splits of the ragged columns; indices, values and shapes of the sparse ones; the dense ones.
+// `input_order` has one letter for each column.
 static uint32_t items_of(const struct tfc_kernel_ctx *ctx, const char *attribute) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, attribute);
   return a ? a->count : 0;
@@ -250,7 +251,7 @@ out:
   free(chosen);
   return s;
 }
-// As many rows as any column has.
+// The result has as many rows as any of the columns.
 static tfc_status shape_ragged_cross(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *splits = tfc_node_attr(ctx->graph, ctx->node, "ragged_splits_types");
   const struct tfc_attr *types = tfc_node_attr(ctx->graph, ctx->node, "dense_types");
@@ -278,11 +279,12 @@ static tfc_status counts_of(const struct tfc_kernel_ctx *ctx, uint32_t *sparse, 
 static tfc_status sparse_cross(struct tfc_kernel_ctx *ctx) {
   uint32_t sparse, dense;
   TFC_RETURN_IF_ERROR(counts_of(ctx, &sparse, &dense));
-  if (tfc_node_attr_type(ctx->graph, ctx->node, "internal_type", TFC_INT64) == TFC_STRING) // nothing is made a string
+  // numbers are not converted to strings
+  if (tfc_node_attr_type(ctx->graph, ctx->node, "internal_type", TFC_INT64) == TFC_STRING)
     for (uint32_t i = 0; i < sparse + dense; i++)
       TFC_KERNEL_CHECK(ctx->inputs[i < sparse ? sparse + i : 2 * sparse + i]->dtype == TFC_STRING,
                        "%s should be of internal type string", i < sparse ? "Input values" : "Dense inputs");
-  // The type says whether values are hashed; hashed_output is not looked at.
+  // The output's type decides whether values are hashed; the attribute hashed_output is ignored.
   struct rule rule = {.hashed = tfc_node_attr_type(ctx->graph, ctx->node, "out_type", TFC_INT64) == TFC_INT64,
                       .seeded = true,
                       .seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "hash_key", 0),

@@ -1,6 +1,5 @@
-// The incoming gradient is dense, and the values that it belongs to are a list with indices [n, rank]: so it is
-// gathered at these indices. Along a dimension in which the dense side repeats, indices are divided by the number of
-// repetitions.
+// The values of a sparse operand have indices [n, rank], and the incoming gradient is dense, so it is gathered at these
+// indices. In a dimension along which the dense operand is repeated, indices are divided by the number of repetitions.
 #include "runtime/ops/sparse_gradient.h"
 #include "runtime/ops/gradient.h"
 
@@ -15,7 +14,8 @@ tfc_status ops_grad_sparse_reduce_sum(struct tfc_grad_ctx *g) {
   axes = grad_op2(g, "FloorMod", g_add(g, axes, rank), rank);
   struct tfc_output ones = int64_of(g, grad_op1(g, "OnesLike", axes));
   struct tfc_output parts[4] = {places, axes, dims, ones};
-  struct tfc_output kept = tfc_add(b, "DynamicStitch", "", parts, 4, NULL, 0); // dims, 1 where summed
+  // dims, with 1 for each dimension that is summed
+  struct tfc_output kept = tfc_add(b, "DynamicStitch", "", parts, 4, NULL, 0);
   struct tfc_output own = grad_op2(g, "FloorDiv", X, grad_op2(g, "FloorDiv", dims, kept));
   g->grad_inputs[1] = grad_op2(g, "GatherNd", g_reshape(g, G, kept), own);
   return NULL;
@@ -36,7 +36,7 @@ static tfc_status sparse_dense(struct tfc_grad_ctx *g, bool divided) {
   struct tfc_output at = X, x = grad_in(g, 1), dims = grad_in(g, 2), y = grad_in(g, 3), zero = tfc_add_i32(b, 0);
   struct tfc_output shape = int64_of(g, grad_op1(g, "Shape", y));
   struct tfc_output more = g_sub(g, grad_op1(g, "Size", dims), grad_op1(g, "Size", shape));
-  more = grad_op2(g, "ExpandDims", more, zero); // dimensions that the dense operand lacks
+  more = grad_op2(g, "ExpandDims", more, zero); // how many dimensions the dense operand lacks
   struct tfc_output padded[2] = {grad_op2(g, "Fill", more, tfc_add_scalar(b, TFC_INT64, 1)), shape};
   struct tfc_output times = grad_op2(g, "FloorDiv", dims, grad_concat(g, padded, 2, zero));
   struct tfc_output begin[2] = {tfc_add_i32_vector(b, (int32_t[]){0}, 1), more};
@@ -50,7 +50,7 @@ static tfc_status sparse_dense(struct tfc_grad_ctx *g, bool divided) {
     g->grad_inputs[1] = g_mul(g, G, dense);
     dy = g_mul(g, G, x);
   }
-  g->grad_inputs[3] = grad_op3(g, "ScatterNd", own, dy, shape); // sums what meets
+  g->grad_inputs[3] = grad_op3(g, "ScatterNd", own, dy, shape); // gradients for the same element are summed
   return NULL;
 }
 tfc_status ops_grad_sparse_dense_mul(struct tfc_grad_ctx *g) {
@@ -61,7 +61,7 @@ tfc_status ops_grad_sparse_dense_div(struct tfc_grad_ctx *g) {
 }
 
 // --- Ragged ----------------------------------------------------------------------------------------------------------
-// 0, 1, ... for each row of `values`
+// 0, 1, ... for the rows of `values`
 static struct tfc_output row_numbers(const struct tfc_grad_ctx *g, struct tfc_output values) {
   struct tfc_builder *b = g->builder;
   struct tfc_output rows = grad_item(g, grad_op1(g, "Shape", values), 0);
@@ -71,7 +71,7 @@ static struct tfc_output rows_where(const struct tfc_grad_ctx *g, struct tfc_out
   return grad_op2(g, "GatherNd", x, grad_op1(g, "Where", mask));
 }
 
-// The same conversion of row numbers tells where each element came from: -1 is the default value.
+// Converting the numbers of the rows in the same way shows where each element came from; -1 is the default value.
 tfc_status ops_grad_ragged_to_tensor(struct tfc_grad_ctx *g) {
   struct tfc_builder *b = g->builder;
   uint32_t count = grad_in_count(g);
@@ -87,7 +87,7 @@ tfc_status ops_grad_ragged_to_tensor(struct tfc_grad_ctx *g) {
   struct tfc_output from = tfc_add(b, "RaggedTensorToTensor", "", in, count, &types, 1);
   struct tfc_output mask = grad_op2(g, "NotEqual", from, tfc_add_i32(b, -1));
   grad_set_indexed(g, 1, rows_where(g, G, mask), rows_where(g, from, mask), grad_op1(g, "Shape", values));
-  // The rest goes to the default value, summed over what it was repeated along.
+  // The remaining gradients go to the default value, summed over the dimensions along which it was repeated.
   struct tfc_output rest = rows_where(g, G, grad_op1(g, "LogicalNot", mask)), shape = grad_op1(g, "Shape", otherwise);
   struct tfc_output ones = grad_cast(g, grad_op2(g, "Equal", shape, tfc_add_i32(b, 1)), TFC_INT32);
   struct tfc_output leading = grad_op2(g, "Cumprod", ones, tfc_add_i32(b, 0));

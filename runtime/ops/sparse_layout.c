@@ -1,5 +1,5 @@
-// Sparse tensors taken apart and put together: SparseReshape, SparseReorder, SparseFillEmptyRows, SparseConcat,
-// SparseSplit, SparseSlice, and the gradients' kernels.
+// Operations that take sparse tensors apart and put them together: SparseReshape, SparseReorder, SparseFillEmptyRows,
+// SparseConcat, SparseSplit, SparseSlice, and the kernels of their gradients.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -7,7 +7,7 @@
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/sparse_common.h"
 
-// Takes elements `order` of the values.
+// Copies elements order[0 … count) of `from`.
 static tfc_status take(struct tfc_tensor *to, const struct tfc_tensor *from, const int64_t *order, int64_t count) {
   for (int64_t i = 0; i < count; i++) TFC_RETURN_IF_ERROR(ops_copy_elements(to, i, from, order[i], 1));
   return NULL;
@@ -53,7 +53,8 @@ static tfc_status reshape(struct tfc_kernel_ctx *ctx) {
   int64_t *at = NULL;
   TFC_RETURN_IF_ERROR(ops_sparse_output(ctx, 0, x.count, rank, TFC_INT64, &at, NULL));
   TFC_RETURN_IF_ERROR(ops_sparse_shape_output(ctx, 1, dims, rank));
-  if (rank == x.rank && memcmp(dims, x.dims, (size_t)rank * sizeof *dims) == 0) { // also where indices lie outside
+  if (rank == x.rank && memcmp(dims, x.dims, (size_t)rank * sizeof *dims) == 0) {
+    // done even if indices are outside of the shape
     if (x.count && rank) memcpy(at, x.at, (size_t)(x.count * rank) * sizeof *at);
     return NULL;
   }
@@ -66,7 +67,7 @@ static tfc_status reshape(struct tfc_kernel_ctx *ctx) {
       at[i * rank + d] = id % dims[d];
       id /= dims[d];
     }
-    if (rank) at[i * rank] = id; // that of an element which lies outside stays so
+    if (rank) at[i * rank] = id; // an element outside of the shape stays outside
   }
   return NULL;
 }
@@ -107,7 +108,7 @@ static tfc_status shape_reorder(struct tfc_shape_ctx *ctx) {
   ctx->outputs[1] = values;
   return NULL;
 }
-OPS_GRADIENT(SparseReorder) { // values go back to where they came from
+OPS_GRADIENT(SparseReorder) { // gradients go back to the values' old positions
   struct tfc_output n = grad_item(g, grad_op1(g, "Shape", X), 0);
   struct tfc_output places = grad_op3(g, "Range", tfc_add_i32(g->builder, 0), n, tfc_add_i32(g->builder, 1));
   struct tfc_output again = grad_op3(g, "SparseReorder", X, places, grad_in(g, 2));
@@ -118,7 +119,7 @@ OPS_GRADIENT(SparseReorder) { // values go back to where they came from
 }
 
 // --- SparseFillEmptyRows -------------------------------------------------------------------------------------------
-// ragged: the indices are a vector, of rows alone.
+// `ragged`: the indices are a vector that has only rows.
 static tfc_status fill_rows(struct tfc_kernel_ctx *ctx, struct ops_sparse x, bool ragged) {
   const struct tfc_tensor *otherwise = ctx->inputs[3];
   struct tfc_tensor *y = NULL, *empty = NULL, *map = NULL, *kept = NULL;
@@ -133,7 +134,7 @@ static tfc_status fill_rows(struct tfc_kernel_ctx *ctx, struct ops_sparse x, boo
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 2, TFC_BOOL, &TFC_SHAPE(rows), &empty));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 3, TFC_INT64, &TFC_SHAPE(x.count), &map));
   TFC_RETURN_IF_ERROR(tfc_kernel_scratch(ctx, ((size_t)rows + 1) * sizeof(int64_t), &held));
-  int64_t *next = held->data; // where the row's next element goes
+  int64_t *next = held->data; // where the next element of each row goes
   bool *none = empty->data;
   memset(next, 0, (size_t)rows * sizeof *next);
   for (int64_t i = 0; i < x.count; i++) {
@@ -179,7 +180,7 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(x.rank > 0, "Dense shape cannot be empty.");
   return fill_rows(ctx, x, false);
 }
-// value_rowids, values, nrows, default_value
+// Inputs: value_rowids, values, nrows, default_value.
 static tfc_status fill_ragged(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *rows = ctx->inputs[0], *values = ctx->inputs[1], *count = ctx->inputs[2];
   TFC_KERNEL_CHECK(rows->shape.rank == 1, "value_rowids must be a vector, saw: %s",
@@ -434,7 +435,7 @@ OPS_GRADIENT(SparseSlice) {
   g->grad_inputs[1] = tfc_add(g->builder, "SparseSliceGrad", "", in, 4, NULL, 0);
   return NULL;
 }
-// What was cut away gets zeros.
+// Elements that were cut away get zeros.
 static tfc_status slice_grad(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *grad = ctx->inputs[0], *at = ctx->inputs[1], *start = ctx->inputs[2], *kept = ctx->inputs[3];
   struct tfc_tensor *y = NULL;

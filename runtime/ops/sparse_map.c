@@ -1,5 +1,5 @@
-// Sparse tensors that a session keeps by number: AddSparseToTensorsMap, AddManySparseToTensorsMap,
-// TakeManySparseFromTensorsMap. A tensor can be taken once.
+// Operations on sparse tensors that a session keeps under numbers (handles): AddSparseToTensorsMap,
+// AddManySparseToTensorsMap, TakeManySparseFromTensorsMap. A tensor can be taken once.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ struct map {
   struct tfc_object object;
   pthread_mutex_t lock;
   int64_t next;
-  TFC_ARRAY(struct kept) kept; // handles ascend
+  TFC_ARRAY(struct kept) kept; // in ascending order of handles
   size_t live;
 };
 static void map_destroy(struct tfc_object *self) {
@@ -39,12 +39,12 @@ static tfc_status map_make(void *arg, struct tfc_object **out) {
   *out = &m->object;
   return NULL;
 }
-static tfc_status map_of(struct tfc_kernel_ctx *ctx, struct map **out) { // retained
+static tfc_status map_of(struct tfc_kernel_ctx *ctx, struct map **out) { // the caller must release it
   return tfc_resources_find_or_create(ctx->env->resources, tfc_node_attr_string(ctx->graph, ctx->node, "container", ""),
                                       tfc_named_name(ctx), &map_type, map_make, ctx, (struct tfc_object **)out);
 }
 
-// Takes the part over.
+// Takes over the part.
 static tfc_status map_add(struct map *m, struct ops_sparse_part *part, int64_t *out_handle) {
   pthread_mutex_lock(&m->lock);
   bool ok = tfc_array_push(&m->kept, (struct kept){.handle = m->next, .part = *part});
@@ -58,7 +58,7 @@ static tfc_status map_add(struct map *m, struct ops_sparse_part *part, int64_t *
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// Under the lock.
+// Called under the lock.
 static struct kept *map_find(struct map *m, int64_t handle) {
   size_t low = 0, high = m->kept.count;
   while (low < high) {
@@ -112,7 +112,7 @@ static tfc_status add_many(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_INT64, &TFC_SHAPE(x.dims[0]), &y));
   TFC_RETURN_IF_ERROR(map_of(ctx, &m));
   int64_t *handles = y->data;
-  for (int empty = 0; empty < 2; empty++) { // those without elements are numbered last
+  for (int empty = 0; empty < 2; empty++) { // rows without elements get the last numbers
     int64_t at = 0;
     for (int64_t row = 0; row < x.dims[0]; row++) {
       struct ops_sparse_part p = {0};

@@ -1,6 +1,6 @@
-// Arithmetic on sparse tensors: SparseReduceSum, SparseReduceMax, the same with sparse results, SparseAdd,
-// SparseSoftmax, SparseDenseCwise…, SparseTensorDenseAdd, SparseSparseMaximum and -Minimum, and SparseAdd's gradient
-// kernel.
+// Arithmetic on sparse tensors: SparseReduceSum and SparseReduceMax, with dense and with sparse results, SparseAdd,
+// SparseSoftmax, SparseDenseCwise…, SparseTensorDenseAdd, SparseSparseMaximum and -Minimum, and the kernel of
+// SparseAdd's gradient.
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "runtime/ops/sparse_gradient.h"
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
-// y[to] is set where nothing was there before, else combined.
+// Combine x.values[i] with y[to]; the first value of an element of y replaces it.
 #define SUM(t, ...)                                                                                                    \
   case OPS_DT_##t: {                                                                                                   \
     ops_##t *out = (ops_##t *)y->data + to;                                                                            \
@@ -87,9 +87,10 @@ static tfc_status reduce_sum(struct tfc_kernel_ctx *ctx) {
 static tfc_status reduce_max(struct tfc_kernel_ctx *ctx) {
   return reduce(ctx, true);
 }
-// The same with a sparse result: one element for each index over the dimensions that stay, in order of rows.
+// The same reductions with a sparse result: one element for each index over the dimensions that stay, in row-major
+// order.
 struct reduced {
-  int64_t to, rank, element; // where to; its place in the order of rows
+  int64_t to, rank, element; // to: index of the result's element; rank: the element's place in row-major order
 };
 static int compare_reduced(const void *a, const void *b) {
   const struct reduced *p = a, *q = b;
@@ -138,7 +139,7 @@ static tfc_status reduce_sparse(struct tfc_kernel_ctx *ctx, bool max) {
   ops_fill_zero(y);
   for (int64_t k = 0, to = -1; k < x.count; k++) {
     int64_t i = all[k].element;
-    if (k == 0 || all[k].to != all[k - 1].to) { // the first of its index
+    if (k == 0 || all[k].to != all[k - 1].to) { // the first element with this index
       to++;
       for (int d = 0, e = 0; d < x.rank; d++)
         if (!gone[d] || keep) at[to * rank + e++] = gone[d] ? 0 : x.at[i * x.rank + d];
@@ -165,7 +166,7 @@ static tfc_status reduce_sum_sparse(struct tfc_kernel_ctx *ctx) {
 static tfc_status reduce_max_sparse(struct tfc_kernel_ctx *ctx) {
   return reduce_sparse(ctx, true);
 }
-static tfc_status shape_reduce_sparse(struct tfc_shape_ctx *ctx) { // TensorFlow says no more
+static tfc_status shape_reduce_sparse(struct tfc_shape_ctx *ctx) { // TensorFlow infers no more
   for (uint32_t i = 0; i < 3; i++) ctx->outputs[i] = TFC_SHAPE_UNKNOWN;
   return NULL;
 }
@@ -190,7 +191,8 @@ static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
 }
 // --- Unions of two ---------------------------------------------------------------------------------------------------
 enum pairing { ADD, MAXIMUM, MINIMUM };
-// v: the combined value; false where it is below the threshold (which TensorFlow asks of sums of two only).
+// v becomes the combined value; false if it is below the threshold (which only the sum of two tensors has in
+// TensorFlow).
 #define COMBINE(t, ...)                                                                                                \
   case OPS_DT_##t: {                                                                                                   \
     ops_##t##_c p = i < 0 ? 0 : OPS_GET_##t(((const ops_##t *)a->data)[i]);                                            \
@@ -358,7 +360,7 @@ static tfc_status shape_add_grad(struct tfc_shape_ctx *ctx) {
     for (int64_t i = begin; i < end; i++)                                                                              \
       ((ops_##t *)y->data)[i] = OPS_PUT_##t(OPS_GET_##t(((ops_##t *)y->data)[i]) / sum);                               \
   } break;
-// Of each row of the last dimension. What comes out is in order of the indices, whatever their order was.
+// Softmax over each row of the last dimension. The results are in row-major order, whatever the input's order was.
 static tfc_status softmax(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
   struct tfc_tensor *y = NULL;

@@ -1,5 +1,5 @@
-// Sparse tensors as three strings (tensor messages) or three variants: SerializeSparse, SerializeManySparse,
-// DeserializeSparse, DeserializeManySparse.
+// Operations that store a sparse tensor as three strings (tensor messages) or three variants: SerializeSparse,
+// SerializeManySparse, DeserializeSparse, DeserializeManySparse.
 #include <stdlib.h>
 
 #include "runtime/graph/export_internal.h"
@@ -27,7 +27,8 @@ static tfc_status box(struct tfc_tensor *out, int64_t at, const struct tfc_tenso
   return NULL;
 }
 
-// TensorFlow writes these strings as one run of bytes, their lengths first, where other messages list them.
+// TensorFlow writes the strings of these messages as one run of bytes after their lengths, while other messages list
+// them.
 static void put_strings(struct tfc_text *out, const struct tfc_tensor *t) {
   struct tfc_text content = {0};
   int64_t n = tfc_tensor_elements(t);

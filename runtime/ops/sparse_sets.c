@@ -1,6 +1,7 @@
-// Sets in the last dimension: unions, intersections and differences, and how large they are.
+// Operations on sets in the last dimension: unions, intersections, differences, and sizes.
 //
-// Each row (all dimensions but the last) is a set; results are sparse, each row's members in order without repetition.
+// Each row (over all dimensions but the last) is a set. Results are sparse; the members of each row are in order,
+// without repetition.
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,14 +12,15 @@
 
 enum set_operation { A_MINUS_B, B_MINUS_A, INTERSECTION, UNION };
 
-// One operand: rows are numbers of its leading dimensions; elements are sorted by (row, value), each once.
+// One operand: a row is the number of a combination of leading indices; elements are sorted by (row, value), without
+// repetition.
 struct members {
   const struct tfc_tensor *values;
-  int64_t *rows, *from; // [count]: row, and the element of `values`
+  int64_t *rows, *from; // [count]: each member's row, and its element in `values`
   int64_t count;
 };
 
-static bool is_named(tfc_str s, const char *name) { // in any case
+static bool is_named(tfc_str s, const char *name) { // ignores case
   return s.size == strlen(name) && strncasecmp(s.data, name, s.size) == 0;
 }
 static int compare_values(const struct tfc_tensor *a, int64_t i, const struct tfc_tensor *b, int64_t j) {
@@ -33,12 +35,12 @@ static int compare_values(const struct tfc_tensor *a, int64_t i, const struct tf
 }
 static int compare_members(const void *a, const void *b, void *arg) {
   const struct members *m = arg;
-  const int64_t *p = a, *q = b; // {row, element}
+  const int64_t *p = a, *q = b; // a member is {row, element}
   if (p[0] != q[0]) return p[0] < q[0] ? -1 : 1;
   return compare_values(m->values, p[1], m->values, q[1]);
 }
 
-// The number of the row of leading dimensions `at`.
+// The number of the row with the leading indices `at`.
 static int64_t row_of(const int64_t *at, const int64_t *dims, int rank) {
   int64_t row = 0;
   for (int d = 0; d < rank - 1; d++) row = row * dims[d] + at[d];
@@ -86,7 +88,8 @@ static tfc_status operate(struct tfc_kernel_ctx *ctx, const struct ops_sparse *a
   TFC_TRY(s, gather_members(ctx, a, dense_a, &p, &held[0]));
   TFC_TRY(s, gather_members(ctx, b, dense_b, &q, &held[1]));
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(p.count + q.count + 1) * 2 * sizeof(int64_t), &held[2]));
-  int64_t *rows = held[2]->data, *sources = rows + p.count + q.count; // element of a, or ~element of b
+  // an element of a is stored as it is, one of b as its complement (~)
+  int64_t *rows = held[2]->data, *sources = rows + p.count + q.count;
   for (int64_t i = 0, j = 0; i < p.count || j < q.count;) {
     int c = i == p.count             ? 1
             : j == q.count           ? -1

@@ -1,4 +1,4 @@
-// Row splits of ragged values: vectors of int32 or int64.
+// Row splits of ragged tensors, which are vectors of int32 or int64.
 #ifndef TFC_RUNTIME_OPS_SPLITS_H
 #define TFC_RUNTIME_OPS_SPLITS_H
 

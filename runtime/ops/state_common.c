@@ -1,5 +1,5 @@
-// Writing to variables. A resource variable's value may be shared with readers: then it is copied before it is written
-// to. A reference is written in place always, as its readers expect.
+// Writing to variables. Readers may share the value of a resource variable: then it is copied before it is written to.
+// A reference variable is always written in place, as its readers expect.
 #include "runtime/ops/state_common.h"
 
 bool tfc_state_is_resource(const struct tfc_kernel_ctx *ctx, uint32_t i) {
@@ -15,7 +15,7 @@ tfc_status tfc_state_variable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc
 
 tfc_status tfc_state_tensor(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape,
                             struct tfc_tensor *out) {
-  if (!tfc_dtype_is_plain(dtype) || !ctx->env->allocate) return tfc_tensor_create(dtype, shape, out); // on the host
+  if (!tfc_dtype_is_plain(dtype) || !ctx->env->allocate) return tfc_tensor_create(dtype, shape, out); // host memory
   size_t bytes = 0;
   struct tfc_buffer *buffer = NULL;
   TFC_RETURN_IF_ERROR(tfc_tensor_bytes(dtype, shape, &bytes));
@@ -83,7 +83,8 @@ tfc_status tfc_state_assign(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_v
   if (!in_place) {
     struct tfc_tensor fresh = {0};
     TFC_RETURN_IF_ERROR(tfc_state_tensor(ctx, v->dtype, &value->shape, &fresh));
-    if (value->size) memcpy(fresh.data, value->data, value->size); // before the old value goes: it may be `value`
+    // copied before the old value is released, which `value` may be
+    if (value->size) memcpy(fresh.data, value->data, value->size);
     tfc_tensor_release(&v->value);
     v->value = fresh;
   } else {

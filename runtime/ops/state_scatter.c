@@ -1,7 +1,7 @@
-// Reading and writing rows of variables: Scatter…, ResourceScatter…, ResourceGather.
+// Operations that read and write rows of variables: Scatter…, ResourceScatter…, ResourceGather.
 //
-// var [rows, row...], indices [any], updates [indices..., row...] or a scalar. Indices that occur more than once are
-// worked off in order.
+// var [rows, row...], indices [any], updates [indices..., row...] or a scalar. If an index occurs more than once, its
+// updates are applied in order.
 #include "runtime/ops/array_index.h"
 #include "runtime/ops/state_common.h"
 
@@ -14,13 +14,14 @@ static enum operation operation_of(tfc_str op) {
   return UPDATE;
 }
 
-// to[i] = to[i] op from[i]; a step of 0 repeats from[0].
+// to[i] = to[i] op from[i]; with a step of 0, from[0] is used for all.
 static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const void *from, int64_t n, int64_t step) {
   if (op == UPDATE && step) {
     memcpy(to, from, (size_t)n * tfc_dtype_size(dtype));
     return NULL;
   }
-  if (dtype == TFC_BOOL || !(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(dtype))) { // a repeated element of any plain type
+  if (dtype == TFC_BOOL || !(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(dtype))) {
+    // an update by one repeated element, of any plain type
     size_t size = tfc_dtype_size(dtype);
     for (int64_t i = 0; i < n; i++) memcpy((char *)to + (size_t)i * size, from, size);
     return NULL;
@@ -86,7 +87,7 @@ static tfc_status scatter_prepare(struct tfc_prepare_ctx *ctx) {
 static bool inside(int64_t index, int64_t limit) {
   return index >= 0 && index < limit;
 }
-// The element at which vector `i` of the indices begins, in rows; -1: it is outside.
+// The row at which vector `i` of the indices begins; -1: it is out of range.
 static int64_t row_of(const struct tfc_shape *shape, const struct tfc_tensor *indices, int64_t depth, int64_t i) {
   int64_t at = 0;
   for (int k = 0; k < depth; k++) {
@@ -251,7 +252,7 @@ static tfc_status resource_gather_nd(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(append_dims(&shape, vs, (int)depth));
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, v->dtype, &shape, &y));
-  int64_t bad = -1; // the last one, which TensorFlow names
+  int64_t bad = -1; // the last index out of range, because TensorFlow names that one
   for (int64_t i = 0; i < n; i++) {
     int64_t at = row_of(vs, indices, depth, i);
     if (at < 0)
@@ -290,7 +291,7 @@ static tfc_status shape_gather_nd(struct tfc_shape_ctx *ctx) {
   return append_dims(&ctx->outputs[0], &params, (int)depth);
 }
 
-// Rows of the gradient at the gathered indices.
+// The gradient consists of rows at the gathered indices.
 static tfc_status grad_of_gather(struct tfc_grad_ctx *c) {
   struct tfc_builder *b = c->builder;
   struct tfc_output handle = grad_in(c, 0), indices = grad_in(c, 1);

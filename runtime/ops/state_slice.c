@@ -1,4 +1,4 @@
-// Assigning to a strided slice of a variable: var[begin:end:strides] = value, with TensorFlow's masks.
+// Operations that assign to a strided slice of a variable: var[begin:end:strides] = value, with TensorFlow's masks.
 #include "runtime/ops/state_common.h"
 
 struct slice_state {
@@ -16,12 +16,12 @@ static tfc_status slice_prepare(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// Along one dimension of the variable: `count` elements from `first`, `stride` apart.
+// The elements of the slice along one dimension of the variable: `count` elements from `first` on, `stride` apart.
 struct run {
   int64_t first, stride, count;
 };
 
-// One entry of the sparse description, applied to a dimension of `size` elements.
+// Applies entry `entry` of the slice's description to a dimension of `size` elements.
 static tfc_status resolve(const struct slice_state *s, int entry, int64_t begin, int64_t end, int64_t stride,
                           int64_t size, struct run *out) {
   TFC_KERNEL_CHECK(stride != 0, "strides[%d] must be non-zero", entry);
@@ -43,7 +43,7 @@ static tfc_status resolve(const struct slice_state *s, int entry, int64_t begin,
   return NULL;
 }
 
-// The runs of all dimensions of the variable, and the shape that the value must have.
+// Computes the runs of all dimensions of the variable, and the shape that the value must have.
 static tfc_status describe(struct tfc_kernel_ctx *ctx, const struct tfc_shape *shape, struct run *runs,
                            struct tfc_shape *out_value) {
   const struct slice_state *s = ctx->state;
@@ -59,7 +59,7 @@ static tfc_status describe(struct tfc_kernel_ctx *ctx, const struct tfc_shape *s
       TFC_KERNEL_CHECK(!ellipsis, "Multiple ellipses in slice spec not allowed");
       ellipsis = true;
     } else if (ellipsis && !(s->new_axis_mask >> i & 1)) {
-      after++; // dimensions that the entries behind the ellipsis take
+      after++; // counts the dimensions that belong to entries behind the ellipsis
     }
   for (int i = 0; i <= entries; i++) {
     bool fill = i == entries ? !ellipsis : s->ellipsis_mask >> i & 1;

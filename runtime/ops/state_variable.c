@@ -1,4 +1,4 @@
-// Variables: making them, reading, assigning; by reference (VariableV2, Assign, …) and by handle (VarHandleOp, …).
+// Operations that make, read and assign variables, by reference (VariableV2, Assign, …) or by handle (VarHandleOp, …).
 #include <stdlib.h>
 
 #include "runtime/ops/state_common.h"
@@ -53,7 +53,7 @@ static tfc_status variable(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(find_variable(ctx, &v));
   ctx->output_variables[0] = v;
   tfc_status s = tfc_kernel_set_output(ctx, 0, &v->value);
-  tfc_object_release(&v->object); // the table of resources keeps it
+  tfc_object_release(&v->object); // the table of resources has its own reference
   return s;
 }
 
@@ -78,7 +78,7 @@ static tfc_status temporary_variable(struct tfc_kernel_ctx *ctx) {
     ctx->output_variables[0] = v;
     e = tfc_kernel_set_output(ctx, 0, &v->value);
   }
-  tfc_object_release(object); // the step keeps it
+  tfc_object_release(object); // the step has its own reference
   return e;
 }
 
@@ -87,7 +87,7 @@ static tfc_status destroy_temporary_variable(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, 0, &v));
   TFC_RETURN_IF_ERROR(tfc_variable_check(v));
   TFC_RETURN_IF_ERROR(tfc_kernel_set_output(ctx, 0, &v->value));
-  tfc_object_retain(&v->object); // its name must outlive the search for it
+  tfc_object_retain(&v->object); // keeps the name alive while it is searched for
   tfc_resources_remove(ctx->env->step_resources, TFC_STR("temporary"), v->name);
   tfc_object_release(&v->object);
   return NULL;
@@ -114,7 +114,7 @@ static tfc_status read_variable(struct tfc_kernel_ctx *ctx) {
   return tfc_kernel_set_output(ctx, 0, &v->value);
 }
 
-// Readers never copy here, so that there is nothing to turn off.
+// DisableCopyOnRead has nothing to do: readers never copy here.
 static tfc_status do_nothing(struct tfc_kernel_ctx *ctx) {
   (void)ctx;
   return NULL;
@@ -146,12 +146,12 @@ static tfc_status variable_shape(struct tfc_kernel_ctx *ctx) {
 
 // --- Writing -----------------------------------------------------------------------------------------------------
 static tfc_status lock_prepare(struct tfc_prepare_ctx *ctx) {
-  static int yes; // any address: "lock"
+  static int yes; // its address, as the state, means "lock"
   ctx->state = tfc_node_attr_bool(ctx->graph, ctx->node, "use_locking", false) ? &yes : NULL;
   return NULL;
 }
 static tfc_status assign_prepare(struct tfc_prepare_ctx *ctx) {
-  static int yes; // any address: "the shape may not change"
+  static int yes; // its address, as the state, means "the shape may not change"
   bool is_ref = tfc_dtype_is_ref(ctx->input_dtypes[0]) ||
                 tfc_dtype_is_ref(tfc_output_dtype(ctx->graph, tfc_node_inputs(ctx->graph, ctx->node)[0]));
   ctx->state = tfc_node_attr_bool(ctx->graph, ctx->node, "validate_shape", is_ref) ? &yes : NULL;
@@ -211,7 +211,7 @@ static tfc_status assign_sub(struct tfc_kernel_ctx *ctx) {
   return update(ctx, true);
 }
 
-// Counts a reference variable up by one until `limit`; gives the value before.
+// Adds one to a reference variable until it reaches `limit`; returns the value before.
 static tfc_status count_up_to(struct tfc_kernel_ctx *ctx) {
   struct tfc_variable *v = NULL;
   TFC_RETURN_IF_ERROR(tfc_state_writable(ctx, 0, &v));
@@ -239,7 +239,7 @@ static struct tfc_shape declared(const struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_variable(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = declared(ctx);
-  // The old op could not say "unknown"; a scalar of VariableV1 is taken for that, as TensorFlow does.
+  // The older op had no unknown shape. As in TensorFlow, a scalar's shape stands for it.
   if (tfc_str_is(ctx->node->op, "Variable") && ctx->outputs[0].rank == 0) ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
   return NULL;
 }

@@ -1,10 +1,11 @@
-// Strings into buckets by other hashes than FarmHash: StringToHashBucket (MurmurHash64A, Appleby 2008) and
-// StringToHashBucketStrong (SipHash-2-4 with a secret key, Aumasson and Bernstein 2012).
+// Operations that hash strings into buckets: StringToHashBucket (MurmurHash64A, Appleby 2008) and
+// StringToHashBucketStrong (SipHash-2-4 with a secret key, Aumasson and Bernstein 2012). string_convert.c has the one
+// that uses FarmHash.
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/string_hash.h"
 
-static uint64_t word_at(const char *p, size_t n) { // up to 8 bytes, the first the lowest
+static uint64_t word_at(const char *p, size_t n) { // up to 8 bytes, the first one lowest
   uint64_t v = 0;
   for (size_t i = 0; i < n; i++) v |= (uint64_t)(uint8_t)p[i] << (8 * i);
   return v;

@@ -1,4 +1,4 @@
-// Between strings and numbers, bytes, hash buckets and base64.
+// Operations that convert strings from and to numbers, bytes and base64, or hash them into buckets.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static tfc_status make_format(struct tfc_kernel_ctx *ctx, struct format *out) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-security"
-// The formats are made above from checked parts.
+// Formats are made above, from checked parts only.
 static int show(char *text, size_t size, const struct format *f, const struct tfc_tensor *x, int64_t i) {
   switch ((int)x->dtype) {
   case TFC_BOOL: return snprintf(text, size, "%s", ((const bool *)x->data)[i] ? "true" : "false");
@@ -192,7 +192,7 @@ static tfc_status decode_base64(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// bytes [...] all of one length -> [..., length / size of an element]
+// Input: bytes [...], all of one length; output [..., length / size of an element].
 static tfc_status decode_raw(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -211,7 +211,7 @@ static tfc_status decode_raw(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape = x->shape;
   shape.dims[shape.rank++] = (int64_t)(length / size);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, type, &shape, &y));
-  size_t part = tfc_dtype_is_complex(type) ? size / 2 : size; // what is swapped
+  size_t part = tfc_dtype_is_complex(type) ? size / 2 : size; // the bytes that are swapped together
   for (int64_t i = 0; i < n; i++) {
     char *to = (char *)y->data + (size_t)i * length;
     if (length) memcpy(to, tfc_tensor_get_string(x, i).data, length);
@@ -224,7 +224,7 @@ static tfc_status decode_raw(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
-// The same of strings cut, or filled up with zeros, to fixed_length bytes.
+// The same for strings that are first cut to fixed_length bytes, or filled up with zeros.
 static tfc_status decode_padded_raw(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;

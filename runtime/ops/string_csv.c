@@ -1,4 +1,4 @@
-// DecodeCSV: the fields of records (RFC 4180), one tensor for each column.
+// DecodeCSV: splits records (RFC 4180) into fields, with one output for each column.
 #include <stdlib.h>
 
 #include "runtime/ops/element_types.h"
@@ -8,9 +8,9 @@
 struct csv {
   char delimiter;
   bool quotes;
-  tfc_str absent; // counts as no value
+  tfc_str absent; // a field with this text has no value
   const int64_t *columns;
-  uint32_t column_count; // 0: all
+  uint32_t column_count; // 0: all columns
 };
 static tfc_status prepare_csv(struct tfc_prepare_ctx *ctx) {
   struct csv *state = TFC_ARENA_NEW(ctx->arena, struct csv);
@@ -33,7 +33,7 @@ static tfc_status prepare_csv(struct tfc_prepare_ctx *ctx) {
   return NULL;
 }
 
-// Takes fields off a record, one at a time.
+// Reads the fields of a record, one at a time.
 struct reader {
   const struct csv *csv;
   tfc_str record;
@@ -43,7 +43,7 @@ struct reader {
 static bool is(const struct reader *r, size_t at, char c) {
   return at < r->record.size && r->record.data[at] == c;
 }
-static tfc_status next_field(struct reader *r) { // at < record.size, not at the end of a line
+static tfc_status next_field(struct reader *r) { // at < record.size, and no line ends there
   r->field.size = 0;
   if (!r->csv->quotes || !is(r, r->at, '"')) {
     size_t begin = r->at;
@@ -105,7 +105,7 @@ static tfc_status read_record(struct tfc_kernel_ctx *ctx, struct reader *r, int6
     if (found < wanted) TFC_RETURN_IF_ERROR(store(ctx, csv, found, record, (tfc_str){r->field.data, r->field.size}));
     if (++found == csv->column_count) return NULL;
   }
-  bool include = !csv->column_count || csv->columns[found] == parsed; // an empty field at the end
+  bool include = !csv->column_count || csv->columns[found] == parsed; // the record may end in an empty field
   if (include && r->record.size && is(r, r->record.size - 1, csv->delimiter)) {
     if (found < wanted) TFC_RETURN_IF_ERROR(store(ctx, csv, found, record, (tfc_str){0}));
     found++;
@@ -114,7 +114,7 @@ static tfc_status read_record(struct tfc_kernel_ctx *ctx, struct reader *r, int6
   return NULL;
 }
 
-// records, a default for each column -> a column each, in the records' shape
+// Inputs: records, and a default for each column; outputs: the columns, each in the records' shape.
 static tfc_status decode_csv(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *records = ctx->inputs[0];
   tfc_status s = NULL;

@@ -75,7 +75,7 @@ uint64_t tfc_fingerprint64(tfc_str text) {
   uint64_t x = 81, y = 81 * K1 + 113, z = shift_mix(y * K2 + 113) * K2, mul = K1;
   struct pair v = {0, 0}, w = {0, 0};
   x = x * K2 + fetch64(s);
-  for (;;) { // 64 bytes at a time; the last 64, which may overlap, with other constants
+  for (;;) { // 64 bytes at a time; the last 64 bytes, which may overlap the ones before, use other constants
     bool final = s == end;
     if (final) {
       mul = K1 + ((z & 0xff) << 1);

@@ -1,5 +1,5 @@
-// FarmHash's 64-bit fingerprint (Geoff Pike, 2014; the variant "na"): the same on every machine and in every version,
-// so that TensorFlow's hash buckets and checkpoint fingerprints are met.
+// FarmHash's 64-bit fingerprint (Geoff Pike, 2014; the variant "na"). It is the same on every machine and in every
+// version, so it agrees with TensorFlow's hash buckets and checkpoint fingerprints.
 #ifndef TFC_RUNTIME_OPS_STRING_HASH_H
 #define TFC_RUNTIME_OPS_STRING_HASH_H
 
@@ -8,7 +8,7 @@
 #include "runtime/base/str.h"
 
 uint64_t tfc_fingerprint64(tfc_str text);
-// SipHash-2-4 under a secret key of two words.
+// SipHash-2-4 with a secret key of two words.
 uint64_t tfc_keyed_hash64(tfc_str text, const uint64_t *key);
 
 #endif

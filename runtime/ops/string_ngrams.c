@@ -1,5 +1,5 @@
-// StringNGrams: runs of neighbouring tokens of each row, joined. A row is padded on both sides by `pad_width` tokens
-// (-1: as many as fit), never by as many as a run is wide.
+// StringNGrams: joins runs of neighbouring tokens of each row. A row is padded on both sides by `pad_width` tokens (-1:
+// by one less than the run's width), but always by less than the run's width.
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -19,7 +19,7 @@ static int64_t runs_of(const struct rule *r, int64_t length, int64_t width) {
   int64_t n = length + 2 * pad_of(r, width) - width + 1;
   return n > 0 ? n : 0;
 }
-// All widths' runs of a row; a short row may be kept whole.
+// How many runs a row has, of all widths; a row that is too short may count as one.
 static int64_t row_runs(const struct rule *r, int64_t length) {
   int64_t n = 0;
   for (uint32_t i = 0; i < r->count; i++) n += runs_of(r, length, r->widths[i]);
@@ -43,7 +43,7 @@ static tfc_status put_run(const struct rule *r, const struct tfc_tensor *data, i
   return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// data [n], splits [rows + 1] -> ngrams [m], splits [rows + 1]
+// Inputs: data [n], splits [rows + 1]; outputs: ngrams [m], splits [rows + 1].
 static tfc_status ngrams(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *data = ctx->inputs[0], *splits = ctx->inputs[1];
   const struct tfc_attr *widths = tfc_node_attr(ctx->graph, ctx->node, "ngram_widths");
@@ -70,7 +70,7 @@ static tfc_status ngrams(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(rows < 0 || tfc_tensor_int(splits, rows) == n,
                    "Last split value must be data size. Expected %lld, got %lld", (long long)n,
                    (long long)tfc_tensor_int(splits, rows));
-  if (n == 0 || rows < 0) { // as many empty strings as there are tokens
+  if (n == 0 || rows < 0) { // gives as many empty strings as there are tokens
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &data->shape, &y));
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, splits->dtype, &splits->shape, &ends));
     ops_fill_zero(ends);

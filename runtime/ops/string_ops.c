@@ -1,4 +1,5 @@
-// Strings, element by element: case, white space, length, joining, cutting, splitting. Bytes unless the op says UTF-8.
+// Operations on strings, element by element: case, white space, length, joining, cutting, splitting. They work on bytes
+// unless the op says UTF-8.
 #include <locale.h>
 #include <stdlib.h>
 #include <wctype.h>
@@ -15,8 +16,8 @@ static size_t encode(uint32_t v, char out[4]) {
   out[0] = (char)((0xf00u >> n & 0xffu) | v);
   return n;
 }
-// Upper or lower case of every letter of any alphabet. Each stays one letter, but for sharp s, whose capital is SS.
-// What is no character becomes U+FFFD.
+// Converts every letter of any alphabet to upper or lower case. Each stays one letter, except for sharp s, whose upper
+// case is SS. Bytes that are no character become U+FFFD.
 static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct tfc_text *text) {
   for (size_t i = 0; i < from.size;) {
     uint32_t v = ops_next_utf8((const uint8_t *)from.data, from.size, &i);
@@ -51,7 +52,7 @@ static bool is_utf8(const struct tfc_kernel_ctx *ctx) {
   return tfc_str_is(tfc_node_attr_string(ctx->graph, ctx->node, "encoding", ""), "utf-8");
 }
 
-// A tensor of strings like `x`, each made by `change` from a copy.
+// Makes a tensor of strings like `x`; `change` is applied to a copy of each.
 static tfc_status each_string(struct tfc_kernel_ctx *ctx, void (*change)(char *text, size_t *size)) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -119,7 +120,7 @@ static tfc_status string_length(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Inputs of one shape (scalars repeat), joined element by element.
+// Joins the inputs element by element; they have one shape, or are scalars, which are repeated.
 static tfc_status string_join(struct tfc_kernel_ctx *ctx) {
   tfc_str separator = tfc_node_attr_string(ctx->graph, ctx->node, "separator", "");
   const struct tfc_tensor *like = ctx->inputs[0];
@@ -145,7 +146,8 @@ static tfc_status string_join(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// (inputs, reduction_indices): the first index named varies fastest. No indices: all dimensions, the last one fastest.
+// Inputs: (inputs, reduction_indices). The first index in the list varies fastest; without indices, all dimensions are
+// joined and the last one varies fastest.
 static tfc_status reduce_join(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *indices = ctx->inputs[1];
   tfc_str separator = tfc_node_attr_string(ctx->graph, ctx->node, "separator", "");
@@ -191,7 +193,7 @@ static tfc_status reduce_join(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Element of a broadcast operand for element `i` of a result of shape `s`.
+// The element of a broadcast operand for element `i` of a result of shape `s`.
 static int64_t broadcast_index(const struct tfc_shape *s, const struct tfc_shape *operand, int64_t i) {
   int64_t at = 0, strides[TFC_MAX_RANK];
   tfc_shape_strides(operand, strides);
@@ -209,7 +211,7 @@ static size_t offset_of_character(tfc_str s, int64_t n) {
   return i;
 }
 
-// (input, pos, len), broadcast
+// Inputs: (input, pos, len), broadcast.
 static tfc_status substr(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *pos = ctx->inputs[1], *len = ctx->inputs[2];
   struct tfc_shape shape;
@@ -225,7 +227,7 @@ static tfc_status substr(struct tfc_kernel_ctx *ctx) {
     int64_t at = broadcast_index(&shape, &pos->shape, i);
     int64_t from = tfc_tensor_int(pos, at), n = tfc_tensor_int(len, at);
     int64_t size = utf8 ? characters(s) : (int64_t)s.size;
-    // In bytes a negative length takes all, in characters none.
+    // A negative length means everything if counted in bytes, and nothing if counted in characters.
     TFC_KERNEL_CHECK(from <= size && from >= -size && !(utf8 && from < 0 && n < 0),
                      "pos %lld out of range for string '%.*s' at index %lld", (long long)from, TFC_STR_ARG(s),
                      (long long)i);
@@ -238,13 +240,14 @@ static tfc_status substr(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Pieces of one string; calls `got` for each.
+// Splits one string and calls `got` for each piece.
 static void split_one(tfc_str s, tfc_str separator, int64_t most, void (*got)(void *arg, tfc_str piece), void *arg) {
-  if (separator.size == 0 && most != 0) { // runs of white space
+  if (separator.size == 0 && most != 0) { // splits at runs of white space
     size_t at = 0;
     for (int64_t pieces = 0;; pieces++) {
       while (at < s.size && is_space(s.data[at])) at++;
-      if (pieces == most) return got(arg, tfc_str_sub(s, at, s.size)); // the rest, also where there is none
+      // the last piece is the rest, even if that is empty
+      if (pieces == most) return got(arg, tfc_str_sub(s, at, s.size));
       if (at == s.size) return;
       size_t end = at;
       while (end < s.size && !is_space(s.data[end])) end++;
@@ -263,7 +266,7 @@ static void split_one(tfc_str s, tfc_str separator, int64_t most, void (*got)(vo
 }
 struct pieces {
   int64_t row, column, count, widest;
-  int64_t *indices; // NULL: only counting
+  int64_t *indices; // NULL: only count
   struct tfc_tensor *values;
   bool failed;
 };
@@ -277,8 +280,8 @@ static void got_piece(void *arg, tfc_str piece) {
   p->count++;
   if (++p->column > p->widest) p->widest = p->column;
 }
-// (input [n], sep) -> indices [pieces, 2], values [pieces], shape [2]
-// Every byte of `delimiters` separates; without any, every byte is a piece.
+// Inputs: (input [n], sep); outputs: indices [pieces, 2], values [pieces], shape [2].
+// Splits at every byte in `delimiters`; if there are none, each byte is a piece.
 static void split_any(tfc_str s, tfc_str delimiters, bool skip_empty, void (*got)(void *arg, tfc_str piece),
                       void *arg) {
   for (size_t from = 0, at = 0; s.size && at <= s.size; at++) {

@@ -1,4 +1,4 @@
-// Tensors as text for people: StringFormat; Print and PrintV2, which hand it to the log.
+// Operations that show tensors as text: StringFormat, and Print and PrintV2, which write it to the log.
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-static void add_escaped(struct tfc_text *out, tfc_str s) { // as in C
+static void add_escaped(struct tfc_text *out, tfc_str s) { // escaped as in C
   for (size_t i = 0; i < s.size; i++) {
     unsigned char c = (unsigned char)s.data[i];
     const char *at = c && c < 0x80 ? strchr("\nn\rr\tt\"\"''\\\\", c) : NULL;
@@ -23,7 +23,7 @@ static void add_escaped(struct tfc_text *out, tfc_str s) { // as in C
       tfc_text_add(out, tfc_str_sub(s, i, i + 1));
   }
 }
-// With as few digits as give the number back, of two choices.
+// Uses few digits if they give the number back exactly, and otherwise many.
 static void add_float(struct tfc_text *out, double v, bool narrow) {
   char text[40];
   if (isnan(v)) {
@@ -52,7 +52,7 @@ static void add_element(struct tfc_text *out, const struct tfc_tensor *x, int64_
   case TFC_HALF: add_float(out, (double)tfc_half_to_float(((const uint16_t *)x->data)[i]), true); return;
   case TFC_BFLOAT16: add_float(out, (double)tfc_bfloat16_to_float(((const uint16_t *)x->data)[i]), true); return;
   case TFC_COMPLEX64:
-  case TFC_COMPLEX128: tfc_text_add(out, TFC_STR("?")); return; // as TensorFlow shows them
+  case TFC_COMPLEX128: tfc_text_add(out, TFC_STR("?")); return; // as TensorFlow shows it
   case TFC_UINT64: tfc_text_printf(out, "%llu", (unsigned long long)((const uint64_t *)x->data)[i]); return;
   default:
     if (x->dtype == TFC_RESOURCE || x->dtype == TFC_VARIANT)
@@ -62,7 +62,7 @@ static void add_element(struct tfc_text *out, const struct tfc_tensor *x, int64_
   }
 }
 
-// StringFormat's way: of each dimension the first and the last `ends`.
+// StringFormat shows the first and the last `ends` elements of each dimension.
 static void add_ends(struct tfc_text *out, const struct tfc_tensor *x, int d, int64_t at, int64_t ends) {
   int rank = x->shape.rank;
   if (d == rank) {
@@ -75,7 +75,8 @@ static void add_ends(struct tfc_text *out, const struct tfc_tensor *x, int d, in
   for (int64_t i = 0, shown = 0; i < n; i++) {
     bool gap = i == ends && n > 2 * ends;
     if (i >= ends && i < last && !gap) continue;
-    if (shown++ > 0 || gap) { // a space, or lines and as many spaces as there are brackets open
+    if (shown++ > 0 || gap) {
+      // between elements is a space; between rows are newlines, and a space for each open bracket
       for (int k = 0; d < rank - 1 && k < rank - d - 1; k++) tfc_text_add(out, TFC_STR("\n"));
       for (int k = 0; k <= (d < rank - 1 ? d : 0); k++) tfc_text_add(out, TFC_STR(" "));
     }
@@ -86,7 +87,7 @@ static void add_ends(struct tfc_text *out, const struct tfc_tensor *x, int d, in
   }
   tfc_text_add(out, TFC_STR("]"));
 }
-// Print's way: the first `limit` elements.
+// Print shows the first `limit` elements.
 static void add_first(struct tfc_text *out, const struct tfc_tensor *x, int d, int64_t *at, int64_t limit) {
   if (*at >= limit) return;
   int64_t n = d < x->shape.rank ? x->shape.dims[d] : 1;
@@ -133,7 +134,7 @@ static tfc_status string_format(struct tfc_kernel_ctx *ctx) {
       if (x->shape.rank) tfc_text_add(&text, TFC_STR("]"));
     } else if (x->shape.rank == 0 && summarize == 0)
       tfc_text_add(&text, TFC_STR("..."));
-    else if ((n && summarize) || x->dtype != TFC_BOOL) // (no brackets around no bools)
+    else if ((n && summarize) || x->dtype != TFC_BOOL) // a tensor without bools gets no brackets
       add_ends(&text, x, 0, 0, summarize < 0 || summarize > n ? n : summarize);
     rest = tfc_str_sub(rest, at + mark.size, rest.size);
   }

@@ -1,4 +1,4 @@
-// Regular expressions, by RE2 as in TensorFlow.
+// Operations with regular expressions; like TensorFlow, they use RE2.
 #include <stdlib.h>
 
 #include "runtime/base/pattern.h"
@@ -8,7 +8,7 @@
 static tfc_status compile(tfc_str pattern, struct tfc_pattern **out) {
   char why[160];
   *out = tfc_pattern_make(pattern.data, pattern.size, why, sizeof why);
-  // A pattern may be megabytes long: the message shows where it begins.
+  // A pattern may be megabytes long: the message shows only its beginning.
   return *out ? NULL
               : tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid pattern: %.*s%s, error: %s",
                                 TFC_STR_ARG(tfc_str_sub(pattern, 0, 200)), pattern.size > 200 ? "..." : "", why);

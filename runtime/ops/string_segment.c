@@ -1,10 +1,10 @@
-// UnsortedSegmentJoin: strings of one segment joined in their order.
+// UnsortedSegmentJoin: joins the strings of each segment in order.
 #include <stdlib.h>
 
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 
-// inputs [ids' shape, inner...], ids, how many segments -> [segments, inner...]
+// Inputs: inputs [ids' shape, inner...], ids, number of segments; output [segments, inner...].
 static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0], *ids = ctx->inputs[1];
   struct tfc_tensor *y = NULL;
@@ -35,7 +35,8 @@ static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
     int64_t id = tfc_tensor_int(ids, i);
     for (int64_t k = 0; k < inner; k++) {
       struct tfc_text *t = &texts[id * inner + k];
-      if (t->size) tfc_text_add(t, separator); // none behind what is empty so far, as in TensorFlow
+      // as in TensorFlow, there is no separator after a text that is still empty
+      if (t->size) tfc_text_add(t, separator);
       tfc_text_add(t, tfc_tensor_get_string(x, i * inner + k));
     }
   }

@@ -1,5 +1,6 @@
-// Code points: UnicodeDecode, UnicodeDecodeWithOffsets, UnicodeEncode, UnicodeTranscode, for UTF-8, UTF-16-BE and
-// UTF-32-BE. What is no character is replaced (each longest beginning of one once), left out, or refused.
+// Operations on code points: UnicodeDecode, UnicodeDecodeWithOffsets, UnicodeEncode, UnicodeTranscode, for UTF-8,
+// UTF-16-BE and UTF-32-BE. Bytes that are no character are replaced (once for each longest beginning of one), left out,
+// or an error.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 enum encoding { UTF_8, UTF_16_BE, UTF_32_BE, OTHER };
 struct unicode {
   enum encoding from, to;
-  bool strict, ignore, controls; // controls: replaced too
+  bool strict, ignore, controls; // controls: replace control characters too
   uint32_t replacement;
 };
 static enum encoding encoding_of(tfc_str name) {
@@ -39,7 +40,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
 static bool is_character(uint32_t v) {
   return v <= 0x10ffff && (v < 0xd800 || v > 0xdfff);
 }
-// Not one of those that Unicode will never give a meaning.
+// Whether v is a character, and not one to which Unicode will never give a meaning.
 static bool is_assignable(uint32_t v) {
   return is_character(v) && (v < 0xfdd0 || (v > 0xfdef && (v & 0xfffe) != 0xfffe));
 }
@@ -52,7 +53,7 @@ static uint32_t next_wide(const uint8_t *s, size_t size, size_t *at, size_t unit
   for (size_t i = 0; i < unit; i++) v = v << 8 | s[(*at)++];
   if (unit == 4) return is_character(v) ? v : UINT32_MAX;
   if (v < 0xd800 || v > 0xdfff) return v;
-  if (v < 0xdc00 && size - *at < 2) *at = size; // a pair cut short is one mistake
+  if (v < 0xdc00 && size - *at < 2) *at = size; // a pair that is cut short counts as one error
   if (v >= 0xdc00 || *at == size) return UINT32_MAX;
   uint32_t second = (uint32_t)s[*at] << 8 | s[*at + 1];
   if (second < 0xdc00 || second > 0xdfff) return UINT32_MAX;
@@ -61,7 +62,7 @@ static uint32_t next_wide(const uint8_t *s, size_t size, size_t *at, size_t unit
 }
 struct characters {
   int32_t *values;
-  int64_t *starts; // in bytes
+  int64_t *starts; // [count]: where each begins, in bytes
   int64_t count, capacity;
 };
 static tfc_status characters_add(struct characters *c, uint32_t value, size_t start) {
@@ -116,7 +117,7 @@ static void encode(enum encoding to, uint32_t v, struct tfc_text *out) {
   tfc_text_add(out, (tfc_str){b, n});
 }
 
-// x of n strings -> splits [n + 1], characters [m], and where they start in their strings [m]
+// Input: x with n strings; outputs: splits [n + 1], characters [m], and where each begins in its string [m].
 static tfc_status unicode_decode(struct tfc_kernel_ctx *ctx) {
   const struct unicode *u = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -161,7 +162,7 @@ static tfc_status unicode_transcode(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
-// values [m], splits [n + 1] -> n strings
+// Inputs: values [m], splits [n + 1]; output: n strings.
 static tfc_status unicode_encode(struct tfc_kernel_ctx *ctx) {
   const struct unicode *u = ctx->state;
   const struct tfc_tensor *values = ctx->inputs[0], *splits = ctx->inputs[1];
@@ -184,7 +185,7 @@ static tfc_status unicode_encode(struct tfc_kernel_ctx *ctx) {
           return tfc_status_make(TFC_INVALID_ARGUMENT, "Code point is out of range for Unicode, or a noncharacter.");
         }
         if (!u->ignore) v = u->replacement;
-        if (v > 0x10ffff) continue; // other ones are left in, surrogates as well as the encoding can
+        if (v > 0x10ffff) continue; // other invalid values are kept, surrogates too if the encoding has them
         if (!is_character(v) && u->to == UTF_8) v = 0xfffd;
       }
       encode(u->to, v, &text);

@@ -1,11 +1,11 @@
-// Characters out of UTF-8. Private to runtime/ops.
+// Reads characters from UTF-8. Private to runtime/ops.
 #ifndef TFC_RUNTIME_OPS_STRING_UTF8_H
 #define TFC_RUNTIME_OPS_STRING_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// The character at s[*at], behind which *at is moved; UINT32_MAX: none starts there.
+// Reads the character at s[*at] and moves *at behind it; UINT32_MAX: no character begins there.
 static inline uint32_t ops_next_utf8(const uint8_t *s, size_t size, size_t *at) {
   uint8_t lead = s[(*at)++], low = 0x80, high = 0xbf;
   if (lead < 0x80) return lead;

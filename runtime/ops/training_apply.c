@@ -1,8 +1,8 @@
-// Optimizers: one kernel for every Apply…, SparseApply… and their Resource forms. Which input is what follows from the
-// names in the op's signature.
+// Optimizers: one kernel for every Apply…, SparseApply… and their Resource forms. The names in the op's signature say
+// what each input is.
 //
-// Dense: var, slots and grad have one shape. Sparse: grad is [n, ...] for n rows of var [rows, ...]; rows that occur
-// twice are updated twice, in order.
+// Dense: var, slots and grad have one shape. Sparse: grad is [n, ...] for n rows of var [rows, ...]; if a row occurs
+// twice, it is updated twice, in order.
 #include "runtime/ops/training_apply.h"
 #include "runtime/ops/state_common.h"
 #include "runtime/ops/training_rules.h"
@@ -11,7 +11,7 @@ enum { GRAIN = 16384 };
 
 struct apply_state {
   const struct tfc_rule *rule;
-  uint32_t grad, indices; // inputs; indices UINT32_MAX: dense
+  uint32_t grad, indices; // numbers of inputs; indices UINT32_MAX: a dense update
   uint32_t scalars[TFC_RULE_SCALARS];
   uint32_t scalar_count;
   bool flag, lock;
@@ -43,7 +43,7 @@ static tfc_status apply_prepare(struct tfc_prepare_ctx *ctx) {
   struct apply_state *s = TFC_ARENA_NEW(ctx->arena, struct apply_state);
   if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   read_roles(ctx->def, s);
-  // An op without the attribute behaves as if slots were updated and nothing else were asked for.
+  // An op that lacks the attribute behaves as if update_slots were true and any other flag false.
   s->flag = s->rule->flag && tfc_node_attr_bool(ctx->graph, ctx->node, s->rule->flag,
                                                 tfc_str_is(tfc_str_from(s->rule->flag), "update_slots"));
   s->lock = tfc_node_attr_bool(ctx->graph, ctx->node, "use_locking", false);
@@ -55,7 +55,7 @@ struct piece {
   const struct tfc_rule *rule;
   struct tfc_rule_span span;
   size_t element;
-  const struct tfc_apply_source *source; // NULL: the gradient is in memory
+  const struct tfc_apply_source *source; // NULL: the gradient is a tensor in memory
 };
 
 static void run_piece(void *arg, int64_t begin, int64_t end) {
@@ -114,7 +114,7 @@ static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, cons
   return NULL;
 }
 
-// A graph may name one variable several times; it is locked once.
+// A graph may use one variable several times, which must be locked only once.
 static bool among(struct tfc_variable *const *v, int count, const struct tfc_variable *one) {
   for (int i = 0; i < count; i++)
     if (v[i] == one) return true;
@@ -125,7 +125,7 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
   const struct apply_state *st = state;
   const struct tfc_rule *rule = st->rule;
   const struct tfc_tensor *grad = ctx->inputs[st->grad];
-  const tfc_dtype type = source ? TFC_FLOAT : grad->dtype; // a source makes float32
+  const tfc_dtype type = source ? TFC_FLOAT : grad->dtype; // a source produces float32
   struct tfc_variable *v[TFC_RULE_SLOTS + 1] = {0};
   tfc_status s = NULL;
   int locked = 0;
@@ -224,7 +224,8 @@ static void apply_cost(const struct tfc_graph *g, const struct tfc_node *n, cons
   double elements = count > 0 ? (double)count : 0;
   size_t element = tfc_dtype_size(tfc_output_dtype(g, tfc_node_inputs(g, n)[roles.grad]));
   out->flops = roles.rule->flops * elements;
-  out->bytes = elements * (double)element * (1 + 2 * (roles.rule->slots + 1)); // grad read, the others read and written
+  // grad is read; var and slots are read and written
+  out->bytes = elements * (double)element * (1 + 2 * (roles.rule->slots + 1));
 }
 
 #define APPLY .types = OPS_BITS(OPS_FLOATS), APPLY_KERNEL

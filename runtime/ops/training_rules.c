@@ -1,4 +1,4 @@
-// What each optimizer does to an element, in TensorFlow's order of arithmetic (its training_ops kernels).
+// How each optimizer updates an element, in the order of arithmetic of TensorFlow's training_ops kernels.
 #include "runtime/ops/training_rules.h"
 
 // v, a, b, c: the variable and its slots; g: the gradient.

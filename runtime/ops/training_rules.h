@@ -10,7 +10,7 @@
 
 enum { TFC_RULE_SLOTS = 3, TFC_RULE_SCALARS = 8 };
 
-// One stretch of elements: var, its slots and the gradient, all of one dtype.
+// One run of elements: var, its slots and the gradient, all of one dtype.
 struct tfc_rule_span {
   tfc_dtype dtype;
   void *var, *slots[TFC_RULE_SLOTS];
@@ -18,17 +18,17 @@ struct tfc_rule_span {
   int64_t count;
   double _Complex scalars[TFC_RULE_SCALARS]; // in the order of the rule's `scalars`
   bool flag;                                 // use_nesterov, update_slots or multiply_linear_by_lr
-  bool sparse; // rows of an embedding: TensorFlow's sparse kernels round differently here and there
+  bool sparse; // rows of an embedding: TensorFlow's sparse kernels round differently in places
 };
 struct tfc_rule {
   const char *op;      // the op's name without "Resource", "Sparse" and "Apply"
-  int slots;           // variables beside var
-  const char *scalars; // names of the scalar inputs, apart by spaces
+  int slots;           // how many variables it has in addition to var
+  const char *scalars; // names of the scalar inputs, separated by spaces
   const char *grad;    // name of the gradient's input
   const char *flag;    // name of the boolean attribute, or NULL
   double flops;        // per element
   void (*run)(const struct tfc_rule_span *s);
 };
-const struct tfc_rule *tfc_rule_find(tfc_str op); // by the op's full name; NULL: no such rule
+const struct tfc_rule *tfc_rule_find(tfc_str op); // `op` is the op's full name; NULL: there is no such rule.
 
 #endif

@@ -38,7 +38,7 @@ tfc_status tfc_variable_check(const struct tfc_variable *v) {
                          TFC_STR_ARG(v->name));
 }
 
-// Held for a few instructions, so a spin lock that yields.
+// The lock is held for a few instructions only, so this spins and yields.
 void tfc_variable_lock(struct tfc_variable *v) {
   for (int spins = 0;; spins++) {
     int32_t free_lock = 0;
