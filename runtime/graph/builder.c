@@ -1,5 +1,5 @@
-// The builder keeps nodes with their edges in one array each (data first, then control, as the graph has them). Edges,
-// attributes and types of base nodes are views into the base until something changes them.
+// The builder keeps each node's edges in one array (data inputs first, then control inputs, as in a graph). Edges,
+// attributes and types of the base graph's nodes are views into that graph until something changes them.
 #include "runtime/graph/builder.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "runtime/graph/graph_internal.h"
 
 struct entry {
-  struct tfc_node node; // begins are not used here
+  struct tfc_node node; // the `begin` fields are not used here
   struct tfc_output *edges;
   uint32_t edge_capacity; // 0: the edges are a view
   const struct tfc_attr *attrs;
@@ -21,7 +21,7 @@ struct tfc_builder {
   const struct tfc_graph *base;
   TFC_ARRAY(struct entry) entries;
   struct tfc_strmap names; // name → number to try next if the name is in use
-  struct tfc_arena arena;  // goes with the finished graph
+  struct tfc_arena arena;  // becomes that of the finished graph
   tfc_str device, scope;
   tfc_status status;
 };
@@ -204,7 +204,7 @@ static const struct tfc_attr *given(const struct attr_list *attrs, tfc_str name)
 // Adds the attributes that follow from the inputs: types, numbers, lists of types. The array has room for them.
 static tfc_status infer_attrs(struct tfc_builder *b, const struct tfc_op_signature *sig,
                               const struct tfc_node_spec *spec, struct attr_list *attrs) {
-  // Counts the tensors of arguments that state their number, and the arguments that share the rest.
+  // Counts the tensors of arguments that have a given number, and the arguments that share the remaining tensors.
   uint32_t fixed = 0, sharing = 0;
   tfc_str shared = {0};
   for (uint32_t a = 0; a < sig->input_count; a++) {
@@ -405,7 +405,7 @@ struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, ui
   return e->edges[input];
 }
 
-// Gives the node edges of its own, with room for one more.
+// Copies the node's edges, if they are a view, and makes room for one more.
 static bool own_edges(struct tfc_builder *b, struct entry *e) {
   uint32_t count = e->node.input_count + e->node.control_count;
   e->node.raw = TFC_STR(""); // the node differs from the file now
@@ -515,7 +515,7 @@ tfc_status tfc_builder_finish(struct tfc_builder *b, struct tfc_graph **out) {
   if (s) goto out;
   TFC_TRY(s, tfc_graph_new(&g));
   tfc_arena_deinit(&g->arena);
-  g->arena = b->arena; // names, edges and attributes are in there
+  g->arena = b->arena; // it contains names, edges and attributes
   b->arena = (struct tfc_arena){.block_size = b->arena.block_size};
   TFC_TRY(s, fill(b, g));
   *out = g, g = NULL;
@@ -531,7 +531,7 @@ tfc_status tfc_builder_snapshot(const struct tfc_builder *b, struct tfc_graph **
   struct tfc_graph *g = NULL;
   if (b->status) return tfc_status_clone(b->status);
   TFC_RETURN_IF_ERROR(tfc_graph_new(&g));
-  tfc_status s = fill(b, g); // views into the builder's arena are valid as long as the builder
+  tfc_status s = fill(b, g); // makes views into the builder's arena, which are valid as long as the builder
   if (s)
     tfc_graph_release(g);
   else

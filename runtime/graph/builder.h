@@ -1,5 +1,5 @@
-// Builds a graph, or a new graph from an old one with more nodes. One thread. Node ids are given in order of adding and
-// are the ids of the finished graph; nodes of the base graph come first and keep theirs.
+// Builds a graph, or a new graph from an old one with nodes added. One thread. Nodes get ids in the order in which they
+// are added, and keep them in the finished graph; nodes of the base graph come first and keep theirs.
 //
 //   struct tfc_builder *b = NULL;
 //   TFC_TRY(s, tfc_builder_create(NULL, &b));
@@ -13,7 +13,7 @@
 
 struct tfc_builder;
 
-// `base` (optional, retained): its nodes come first with their ids, its function library is kept.
+// `base` (optional, retained): its nodes come first, with their ids, and its function library is kept.
 TFC_MUST_USE tfc_status tfc_builder_create(const struct tfc_graph *base, struct tfc_builder **out);
 void tfc_builder_free(struct tfc_builder *b); // NULL is fine
 // Checks the nodes (unique names, arity and types by op definition, no cycles except through NextIteration) and makes
@@ -47,13 +47,13 @@ void tfc_builder_fail(struct tfc_builder *b, tfc_status status); // takes it
 void tfc_builder_set_device(struct tfc_builder *b, tfc_str device);
 void tfc_builder_set_scope(struct tfc_builder *b, const char *prefix);
 
-// Reading the nodes so far (ids below the number of nodes added).
+// These read the nodes added so far (ids below their number).
 uint32_t tfc_builder_node_count(const struct tfc_builder *b);
 const struct tfc_node *tfc_builder_node(const struct tfc_builder *b, uint32_t id); // valid until the next add
 tfc_dtype tfc_builder_dtype(const struct tfc_builder *b, struct tfc_output o);
 const struct tfc_attr *tfc_builder_attr(const struct tfc_builder *b, uint32_t id, const char *name);
 struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, uint32_t input);
-// Rewires one data input of a node (how the back edge of a Merge is closed); appends a control input. Used by passes.
+// For passes: change one data input of a node (to close the back edge of a Merge, say); append a control input.
 void tfc_builder_set_input(struct tfc_builder *b, uint32_t id, uint32_t input, struct tfc_output from);
 void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
 
@@ -61,7 +61,7 @@ void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
 void tfc_builder_replace(struct tfc_builder *b, uint32_t id, const struct tfc_node_spec *spec);
 struct tfc_arena *tfc_builder_arena(struct tfc_builder *b); // lives as long as the finished graph
 
-// Short forms, output 0 of the new node.
+// Short forms of tfc_builder_add; they return output 0 of the new node.
 struct tfc_output tfc_add(struct tfc_builder *b, const char *op, const char *name, const struct tfc_output *inputs,
                           uint32_t input_count, const struct tfc_attr *attrs, uint32_t attr_count);
 struct tfc_output tfc_add1(struct tfc_builder *b, const char *op, struct tfc_output x);
@@ -75,7 +75,7 @@ struct tfc_output tfc_add_scalar(struct tfc_builder *b, tfc_dtype dtype, double 
 struct tfc_output tfc_add_placeholder(struct tfc_builder *b, const char *name, tfc_dtype dtype,
                                       const struct tfc_shape *shape);
 
-// Attribute values for specs (views: what they point to must live until the add).
+// Attribute values for specs; they are views, so what they point to must live until the add.
 static inline struct tfc_attr tfc_attr_int(const char *name, int64_t i) {
   return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_INT, .i = i};
 }

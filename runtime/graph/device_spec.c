@@ -5,7 +5,7 @@
 
 #include "runtime/base/units.h"
 
-// A letter, then letters, digits and underscores: how TensorFlow spells jobs and types of devices.
+// Whether TensorFlow accepts this as a job or a type of device: a letter, then letters, digits and underscores.
 static bool is_word(tfc_str text) {
   for (size_t i = 0; i < text.size; i++)
     if (i ? !isalnum((unsigned char)text.data[i]) && text.data[i] != '_' : !isalpha((unsigned char)text.data[0]))
@@ -28,7 +28,7 @@ static tfc_status number(tfc_str text, tfc_str whole, int *out) {
   return NULL;
 }
 
-// "GPU:0", "GPU:*", "GPU"
+// Parses "GPU:0", "GPU:*" or "GPU".
 static tfc_status type_and_index(tfc_str text, tfc_str whole, struct tfc_device_spec *spec) {
   size_t colon = tfc_str_find(text, ':');
   tfc_str type = tfc_str_sub(text, 0, colon);
@@ -44,7 +44,7 @@ static tfc_status type_and_index(tfc_str text, tfc_str whole, struct tfc_device_
   return NULL;
 }
 
-// The first '/' may be missing before a key that is written out.
+// Whether the string starts with a key that is written out; then the first '/' may be missing.
 static bool starts_with_key(tfc_str text) {
   return tfc_str_starts(text, "job:") || tfc_str_starts(text, "replica:") || tfc_str_starts(text, "task:") ||
          tfc_str_starts(text, "device:");

@@ -101,7 +101,7 @@ uint16_t tfc_float_to_half(float f) {
   if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);  // NaN
   if (magnitude >= 0x47800000u) return (uint16_t)(sign | 0x7c00u); // 65536 and more, infinity
   if (magnitude < 0x38800000u) {                                   // below 2^-14: subnormal
-    if (magnitude < 0x33000000u) return (uint16_t)sign;            // below 2^-25
+    if (magnitude < 0x33000000u) return (uint16_t)sign;            // below 2^-25: rounds to 0
     uint32_t shift = 126 - (magnitude >> 23), m = (magnitude & 0x7fffffu) | 0x800000u;
     uint32_t half = 1u << (shift - 1), rest = m & ((1u << shift) - 1), r = m >> shift;
     if (rest > half || (rest == half && (r & 1))) r++;

@@ -1,5 +1,6 @@
-// Writing graphs: the bytes of the file are copied field by field, also unknown fields. Only the device of each NodeDef
-// is replaced, and the lengths around it. Nodes that did not come from a file are written from their records.
+// Writes graphs: the bytes of the file are copied field by field, with unknown fields. Only the device of each NodeDef
+// is replaced, and so are the lengths of the messages around it. Nodes that did not come from a file are written from
+// their records.
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 struct devices {
   tfc_device_fn fn;
   void *arg;
-  tfc_str function; // inside which function, "" outside
+  tfc_str function; // the function that is being written, "" outside of functions
   struct tfc_text key;
 };
 
@@ -26,8 +27,8 @@ static tfc_str ask(struct devices *d, tfc_str name, tfc_str device) {
   return d->fn(d->arg, tfc_text_view(&d->key), device);
 }
 
-// Writes a NodeDef with the device that the callback returns, in the place of the old one or after the inputs (the
-// order of fields has no meaning, but other writers put it there).
+// Writes a NodeDef with the device that the callback returns, in place of the old one or after the inputs. (The order
+// of fields has no meaning, but other writers put the device there.)
 static tfc_status copy_node(struct devices *d, tfc_str bytes, struct tfc_text *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
@@ -103,7 +104,7 @@ static tfc_status copy_graph_def(struct devices *d, tfc_str bytes, struct tfc_te
   return copy_message(d, bytes, 1, copy_node, 2, copy_library, out);
 }
 
-// A graph without a file: its nodes, then the library and versions of the graph that it was made from.
+// Writes a graph that has no file: its nodes, then the library and versions of the graph that it was made from.
 static tfc_status encode_graph_def(struct devices *d, const struct tfc_graph *g, struct tfc_text *out) {
   tfc_status s = NULL;
   struct tfc_text part = {0};

@@ -1,4 +1,4 @@
-// The parts of the exporter.
+// Functions that the parts of the exporter share.
 #ifndef TFC_RUNTIME_GRAPH_EXPORT_INTERNAL_H
 #define TFC_RUNTIME_GRAPH_EXPORT_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 void tfc_wire_put_shape(struct tfc_text *out, uint32_t number, const struct tfc_shape *shape); // TensorShapeProto
 void tfc_wire_put_tensor(struct tfc_text *out, uint32_t number, const struct tfc_tensor *t);   // TensorProto
-void tfc_wire_put_tensor_fields(struct tfc_text *out, const struct tfc_tensor *t);             // its fields alone
+void tfc_wire_put_tensor_fields(struct tfc_text *out, const struct tfc_tensor *t);             // only its fields
 void tfc_wire_put_attr(struct tfc_text *out, uint32_t number, const struct tfc_attr *a);       // an entry of a map
 void tfc_wire_put_node(struct tfc_text *out, const struct tfc_graph *g, const struct tfc_node *n, tfc_str device);
 

@@ -1,5 +1,5 @@
-// From filled arrays to a graph: names, op definitions, outputs, edges, types, consumers, cycles. Every error names the
-// node.
+// Turns filled arrays into a graph: resolves names, op definitions, outputs and edges, checks types, lists consumers,
+// and looks for cycles. Every error names the node.
 #include "runtime/graph/graph_internal.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ tfc_status tfc_arg_type(const struct tfc_op_arg *arg, const struct tfc_attr_view
   return NULL;
 }
 
-// The attribute view of a node in `g`.
+// The attributes of a node in `g`, for look-ups.
 static struct tfc_attr_view view_of(const struct tfc_graph *g, const struct tfc_node *n) {
   return (struct tfc_attr_view){g->attrs + n->attr_begin, n->attr_count, n->def ? tfc_op_signature(n->def) : NULL};
 }
@@ -118,7 +118,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
         n->function = (uint32_t)*f;
         for (uint32_t r = 0; r < fn->ret_count && !s; r++)
           if (!tfc_array_push(&types, fn->ret_types[r])) s = out_of_memory(g);
-      } else { // unknown: what the file says of its outputs, else what its consumers use
+      } else { // an unknown op has the outputs that the file states, or else those that consumers use
         for (uint32_t k = 0; k < n->attr_count && !s; k++) {
           const struct tfc_attr *a = &g->attrs[n->attr_begin + k];
           if (a->kind != TFC_ATTR_LIST_SHAPE || !tfc_str_is(a->name, "_output_shapes")) continue;
@@ -143,7 +143,8 @@ out:
   return s;
 }
 
-// "name", "name:1", "^name"; numbers are read here because this runs once per edge.
+// Resolves "name", "name:1" or "^name". The number is parsed here and not by tfc_parse_i64, for speed: this runs once
+// per edge.
 static tfc_status resolve_edge(const struct tfc_graph *g, const struct tfc_node *n, tfc_str text, bool control,
                                struct tfc_output *out) {
   struct tfc_output o = {0, 0};
@@ -184,7 +185,7 @@ tfc_status tfc_graph_resolve_edges(struct tfc_graph *g, const tfc_str *texts) {
   return NULL;
 }
 
-// Ops that tfc does not know have as many outputs as consumers use: these are numbered after all others.
+// An op that tfc does not know has as many outputs as its consumers use; these are numbered after all others.
 static tfc_status number_unknown_outputs(struct tfc_graph *g) {
   uint32_t *wanted = NULL;
   for (uint32_t e = 0; e < g->edge_count; e++) {
@@ -241,7 +242,7 @@ static tfc_status check_node(struct tfc_graph *g, const struct tfc_node *n) {
     for (uint32_t k = 0; k < count; k++, at++) {
       tfc_dtype want, have = tfc_output_dtype(g, in[at]);
       TFC_RETURN_IF_ERROR(tfc_arg_type(arg, &view, k, &want));
-      if (have == TFC_DTYPE_NONE && !tfc_dtype_is_ref(want)) // of an op that tfc does not know
+      if (have == TFC_DTYPE_NONE && !tfc_dtype_is_ref(want)) // the producer is an op that tfc does not know
         g->output_dtypes[g->nodes[in[at].node].output_begin + (uint32_t)in[at].index] = have = want;
       if (!tfc_dtype_feeds(have, want))
         return tfc_status_make(TFC_INVALID_ARGUMENT, "input '%.*s' must be %s, but '%.*s:%d' is %s",
@@ -258,7 +259,8 @@ static tfc_status make_consumers(struct tfc_graph *g) {
   g->consumer_begin = TFC_ARENA_ARRAY(&g->arena, uint32_t, (size_t)g->node_count + 2);
   g->consumers = tfc_arena_alloc(&g->arena, (size_t)g->edge_count * sizeof *g->consumers);
   if (!g->consumer_begin || !g->consumers) return out_of_memory(g);
-  // Counting sort by producer; begin[id + 1] runs while filling and ends as the begin of the next.
+  // A counting sort by producer: begin[id + 1] is where the next consumer of `id` goes; when all are stored, it is
+  // where those of the next node begin.
   uint32_t *begin = g->consumer_begin;
   for (uint32_t e = 0; e < g->edge_count; e++) begin[g->inputs[e].node + 2]++;
   for (uint32_t i = 2; i < g->node_count + 2; i++) begin[i] += begin[i - 1];
@@ -272,7 +274,7 @@ static tfc_status make_consumers(struct tfc_graph *g) {
   return NULL;
 }
 
-// Whether every edge comes from an earlier node: then there is no cycle.
+// Whether every edge comes from an earlier node; then there is no cycle.
 static bool is_sorted(const struct tfc_graph *g) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];

@@ -99,7 +99,7 @@ tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_
   if (*out != TFC_NO_NODE) return NULL;
   const size_t colon = tfc_str_rfind(name, ':');
   int64_t index = -1;
-  if (colon != SIZE_MAX) { // one of its outputs names an operation too, even where it has none
+  if (colon != SIZE_MAX) { // the name of an output also stands for its operation, even if that has no outputs
     tfc_status s = tfc_parse_i64(tfc_str_sub(name, colon + 1, name.size), &index);
     tfc_status_free(s);
   }
@@ -187,8 +187,8 @@ static bool is_back_edge(const struct tfc_node *n) {
   return n->def && n->def->flags & TFC_OP_NEXT_ITERATION;
 }
 
-// Kahn's algorithm with the lowest id first among those that become ready together would need a heap; a plain queue
-// gives an order that is as good and depends on the graph alone.
+// Kahn's algorithm with a plain queue. Taking the lowest id first would need a heap; this order is as good, and it
+// depends on the graph alone.
 tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order) {
   tfc_status s = NULL;
   uint32_t *waits = calloc(g->node_count ? g->node_count : 1, sizeof *waits), head = 0, tail = 0;
@@ -209,7 +209,7 @@ tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order)
   }
   if (tail == g->node_count) goto out;
 
-  // Some node waits: following unmet inputs from there must reach a cycle.
+  // Some node still waits: going from there to inputs that wait must reach a cycle.
   uint32_t at = 0;
   while (!waits[at]) at++;
   for (uint32_t step = 0; step < 2 * g->node_count; step++) {

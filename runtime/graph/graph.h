@@ -29,7 +29,7 @@ static inline bool tfc_output_valid(struct tfc_output o) {
   return o.node != TFC_NO_NODE;
 }
 
-// Attribute values: AttrValue of the field. Lists are arrays in the graph's arena.
+// Attribute values, like TensorFlow's AttrValue. Lists are arrays in the graph's arena.
 typedef enum tfc_attr_kind {
   TFC_ATTR_NONE,
   TFC_ATTR_INT,
@@ -102,7 +102,7 @@ struct tfc_function { // FunctionDef
   const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
   const uint32_t *args, *rets;  // node ids in body, in order of the signature
   const tfc_str *arg_names, *ret_names;
-  const tfc_dtype *arg_types, *ret_types; // NONE where this attribute of the function decides:
+  const tfc_dtype *arg_types, *ret_types; // NONE: an attribute of the function decides, which these name:
   const tfc_str *arg_type_attrs, *ret_type_attrs;
   uint32_t arg_count, ret_count;
   const uint32_t *control_rets; // nodes that must run
@@ -172,11 +172,11 @@ struct tfc_graph {
   struct tfc_arena arena;
   _Atomic int32_t references;
   struct tfc_source *source; // the mapped file and what else export needs
-  void **heap;               // memory besides the arena
+  void **heap;               // memory in addition to the arena
   size_t heap_count;
   const struct tfc_graph *parent;  // retained: views point into it
-  const struct tfc_graph *library; // whose functions these are: NULL for its own
-  const struct tfc_graph *owner;   // of a function's body: the graph that it lives and dies with, else NULL
+  const struct tfc_graph *library; // the graph whose functions these are; NULL: its own
+  const struct tfc_graph *owner;   // of a function's body: the graph that is freed with it, else NULL
 };
 
 void tfc_graph_retain(const struct tfc_graph *g);
@@ -210,7 +210,7 @@ tfc_dtype tfc_node_attr_type(const struct tfc_graph *g, const struct tfc_node *n
                              tfc_dtype otherwise);
 tfc_str tfc_node_attr_string(const struct tfc_graph *g, const struct tfc_node *n, const char *name,
                              const char *otherwise);
-// All nodes in an order in which every data and control input comes first (edges out of NextIteration left out).
+// Orders all nodes so that each comes after its data and control inputs (edges out of NextIteration do not count).
 // `out_order` holds node_count ids. INVALID_ARGUMENT names the nodes of a cycle.
 TFC_MUST_USE tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order);
 

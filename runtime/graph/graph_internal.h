@@ -1,4 +1,4 @@
-// Making a graph; only for the builder and the importers.
+// How graphs are made; only for the builder and the importers.
 //
 // A maker allocates a graph, fills nodes (name, op, device, attributes, number of inputs) and the edge array, and calls
 // tfc_graph_resolve_nodes (names, op definitions, outputs), tfc_graph_resolve_edges where inputs came as text, and
@@ -9,12 +9,12 @@
 #include "runtime/base/file.h"
 #include "runtime/graph/op_def.h"
 
-// What a loaded graph came from: kept for export. Text files are turned into bytes when they are read.
+// The file that a graph was loaded from, kept for export. Text files are turned into bytes when they are read.
 struct tfc_source {
   struct tfc_file file;
   char *owned;         // malloc'd bytes, NULL when they are the file's
   char *directory;     // of a SavedModel, else NULL
-  tfc_str saved_model; // data == NULL where the file has no such level
+  tfc_str saved_model; // data == NULL: the file has no such message
   tfc_str meta_graph;
   tfc_str graph_def;
 };
@@ -25,7 +25,8 @@ TFC_MUST_USE tfc_status tfc_graph_new(struct tfc_graph **out); // one reference,
 TFC_MUST_USE tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out);
 void tfc_graph_free_body(struct tfc_graph *body); // for a body that could not be finished
 
-// Memory that is freed with the graph. If memory is out, it is freed at once and the result is false. NULL is fine.
+// Frees the memory together with the graph. If there is no memory to note that, frees it at once and returns false.
+// NULL is fine.
 bool tfc_graph_own(struct tfc_graph *g, void *memory);
 
 TFC_MUST_USE tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g);
@@ -34,7 +35,7 @@ TFC_MUST_USE tfc_status tfc_graph_resolve_edges(struct tfc_graph *g, const tfc_s
 TFC_MUST_USE tfc_status tfc_graph_finish(struct tfc_graph *g);
 
 // --- Signatures applied to a node ----------------------------------------------------------------------------------
-// Where a node's attributes are looked up before the graph exists.
+// The attributes of a node that is not yet in a finished graph.
 struct tfc_attr_view {
   const struct tfc_attr *attrs;
   uint32_t count;
@@ -43,8 +44,8 @@ struct tfc_attr_view {
 const struct tfc_attr *tfc_attr_find(const struct tfc_attr_view *view, tfc_str name);
 // Number of tensors of one argument. INVALID_ARGUMENT: a missing, negative or absurd number.
 TFC_MUST_USE tfc_status tfc_arg_count(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t *out);
-// Type of tensor `index` of an argument, a reference where it says so; NONE where it follows from an attribute that
-// is a placeholder of a function.
+// The type of tensor `index` of an argument, a reference type if the argument is one; NONE if it follows from an
+// attribute that is a placeholder of a function.
 TFC_MUST_USE tfc_status tfc_arg_type(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t index,
                                      tfc_dtype *out);
 // Whether a tensor of this type may feed an input of that type. (A reference may feed a plain input; NONE matches every

@@ -1,5 +1,5 @@
-// Finds the format of a file, and its GraphDef. The content decides the format: text has no control characters, and
-// binary messages are distinguished by their fields.
+// Finds the format of a file, and the GraphDef in it. The content decides the format: text has no control characters,
+// and binary messages differ in their fields.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ static enum kind kind_of_bytes(tfc_str bytes) {
 }
 
 static enum kind kind_of_text(tfc_str text) {
-  // The first word is a field of the message: skip blanks and comments.
+  // The first word tells which message it is: skip blanks and comments before it.
   size_t i = 0;
   while (i < text.size) {
     char c = text.data[i];
@@ -72,7 +72,7 @@ static enum kind kind_of_text(tfc_str text) {
   return kind_graph;
 }
 
-// The MetaGraphDef of a SavedModel that is used: the one tagged "serve", else "train", else the first.
+// Picks the MetaGraphDef of a SavedModel: the one tagged "serve", else the one tagged "train", else the first.
 static tfc_str pick_meta_graph(tfc_str saved_model) {
   struct tfc_wire w = tfc_wire_of(saved_model), m, t;
   struct tfc_field f, e, g = {0};
@@ -129,7 +129,7 @@ static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char 
   }
   if (kind == kind_saved_model) {
     src->saved_model = bytes;
-    TFC_TRY(s, last_field(bytes, 2, &src->meta_graph)); // whole?
+    TFC_TRY(s, last_field(bytes, 2, &src->meta_graph)); // only checks that the message is complete
     bytes = src->meta_graph = pick_meta_graph(bytes);
     if (!bytes.data) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the SavedModel holds no MetaGraph");
   }

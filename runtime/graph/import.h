@@ -1,6 +1,6 @@
-// Reading and writing graphs. GraphDef (.pb), text GraphDef (.pbtxt), MetaGraphDef (.meta), SavedModel (directory),
-// told apart by content. Nothing in a file is trusted: every length is checked, sizes and depth are capped, and an
-// error names the file, the node and the field.
+// Reads and writes graphs: GraphDef (.pb), text GraphDef (.pbtxt), MetaGraphDef (.meta) and SavedModel (a directory),
+// recognised by their content. Nothing in a file is trusted: every length is checked, sizes and depth are limited, and
+// an error names the file, the node and the field.
 #ifndef TFC_RUNTIME_GRAPH_IMPORT_H
 #define TFC_RUNTIME_GRAPH_IMPORT_H
 
@@ -19,8 +19,8 @@ typedef enum tfc_graph_format {
 TFC_MUST_USE tfc_status tfc_graph_load(const char *path, tfc_graph_format *out_format, struct tfc_graph **out);
 TFC_MUST_USE tfc_status tfc_graph_parse(tfc_str bytes, const char *path, tfc_graph_format *out_format,
                                         struct tfc_graph **out);
-// A TensorProto by itself. *out_tensor belongs to *out, which the caller releases; its type is what the message says,
-// whatever `type` is. INVALID_ARGUMENT: it is none.
+// Parses a single TensorProto. *out_tensor belongs to *out, which the caller releases; its type is the one in the
+// message, whatever `type` is. INVALID_ARGUMENT: the message is no TensorProto.
 TFC_MUST_USE tfc_status tfc_graph_parse_tensor(tfc_str message, tfc_dtype type, const char *path,
                                                struct tfc_graph **out,
                                                const struct tfc_tensor **out_tensor); // bytes are copied

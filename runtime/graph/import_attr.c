@@ -1,4 +1,4 @@
-// AttrValue, TensorShapeProto, TensorProto, NameAttrList.
+// Reads AttrValue, TensorShapeProto, TensorProto and NameAttrList.
 #include <stdlib.h>
 
 #include "runtime/base/no_memory.h"
@@ -48,7 +48,7 @@ tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out) {
 }
 
 // --- Tensors -------------------------------------------------------------------------------------------------------
-// The field that holds the values of a type, the bytes of one of its numbers, and how many numbers make an element.
+// The field that holds a type's values, the wire type of its numbers, and how many numbers make one element.
 struct value_field {
   uint32_t number;
   enum tfc_wire_type type;
@@ -85,12 +85,12 @@ static tfc_status count_expanded(struct tfc_attr_reader *r, size_t more) {
   return NULL;
 }
 
-// Writes number `index` (little-endian, as the machine's) of a value field.
+// Writes number `index` of a value field; both file and machine are little-endian.
 static void put_number(char *data, size_t index, size_t size, uint64_t value) {
   memcpy(data + index * size, &value, size);
 }
 
-// Numbers one by one or packed, as many as there is room for; the count is what the file has.
+// Reads numbers, single or packed, as many as fit; *out_count is how many the file has.
 static tfc_status read_numbers(tfc_str bytes, struct value_field vf, char *data, size_t room, size_t size,
                                size_t *out_count) {
   struct tfc_wire w = tfc_wire_of(bytes);
@@ -129,7 +129,7 @@ static bool has_values(tfc_str bytes, uint32_t number) {
   return false;
 }
 
-// All lengths, then all bytes.
+// Reads all lengths and then all bytes.
 static tfc_status read_string_content(tfc_str content, struct tfc_string *strings, size_t elements) {
   struct tfc_wire lengths = tfc_wire_of(content), w;
   uint64_t size;
@@ -181,7 +181,7 @@ static tfc_status read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct t
     *out = t;
     return NULL;
   }
-  if (!tfc_dtype_is_plain(t.dtype)) // handles mean nothing outside of the process that wrote them
+  if (!tfc_dtype_is_plain(t.dtype)) // a handle has a meaning only in the process that wrote it
     return tfc_status_make(TFC_UNIMPLEMENTED, "a constant of type %s", tfc_dtype_name(t.dtype));
   if (content.size) {
     if (content.size != t.size)
@@ -195,7 +195,7 @@ static tfc_status read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct t
   }
   struct value_field vf = field_of(t.dtype);
   if (t.size > bytes.size * 8) TFC_RETURN_IF_ERROR(count_expanded(r, t.size));
-  if (!has_values(bytes, vf.number)) { // zeros: memory that the system hands out untouched
+  if (!has_values(bytes, vf.number)) { // all zeros: memory that the system zeroes when it is first touched
     t.data = t.size < 65536 ? aligned(r->graph, t.size) : calloc(t.size + 64, 1);
     if (!t.data) return tfc_status_no_memory("reading a graph");
     if (t.size < 65536) {
@@ -213,7 +213,7 @@ static tfc_status read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct t
   TFC_RETURN_IF_ERROR(read_numbers(bytes, vf, t.data, room, size, &n));
   if (n < vf.per_element) {
     memset(t.data, 0, t.size);
-  } else if (n < room) { // the last value is repeated
+  } else if (n < room) { // the last value stands for all that follow
     size_t element = tfc_dtype_size(t.dtype), last = (n / vf.per_element - 1) * element;
     for (size_t at = last + element; at < t.size; at += element)
       memcpy((char *)t.data + at, (char *)t.data + last, element);
@@ -282,7 +282,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
   struct tfc_field f;
   uint32_t number = 0;
   size_t count = 0;
-  while (tfc_wire_next(&w, &f)) { // which kind, and at most how many
+  while (tfc_wire_next(&w, &f)) { // first pass: find the kind, and the most items that there can be
     if (f.number < 2 || f.number > 9) continue;
     if (number && f.number != number) return bad("a list mixes kinds of values");
     number = f.number;
@@ -336,7 +336,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
     }
   }
   out->count = n;
-  out->ints = items; // all list members are in one union
+  out->ints = items; // the list members of the union all have this address
   return NULL;
 }
 
@@ -369,7 +369,7 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
       struct tfc_tensor *t = tfc_arena_alloc(&r->graph->arena, sizeof *t);
       if (!t) return tfc_status_no_memory("reading a graph");
       tfc_status s = read_tensor(r, f.bytes, t);
-      if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // loads, but has no value
+      if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // such a constant can be loaded, but has no value
         tfc_status_free(s);
         break;
       }
@@ -391,13 +391,14 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
   return w.error ? bad(w.error) : NULL;
 }
 
-// Nearly all attributes are a name and one short value, written as by the protocol buffers library.
+// A fast path for nearly all attributes: a name and one short value, in the form that the protocol buffers library
+// writes.
 static bool read_short(tfc_str bytes, struct tfc_attr *out) {
   const uint8_t *p = (const uint8_t *)bytes.data;
   enum { KEY = 1 << 3 | TFC_WIRE_BYTES, VALUE = 2 << 3 | TFC_WIRE_BYTES, FIRST_LONG = 0x80 };
   if (bytes.size < 6 || p[0] != KEY || p[1] >= FIRST_LONG || (size_t)p[1] + 6 > bytes.size) return false;
   out->name = (tfc_str){bytes.data + 2, p[1]};
-  p += 2 + p[1]; // tag and size of the value, then tag and number (or size) of what is in it
+  p += 2 + p[1]; // skips tag and size of the value, then the tag and the number (or size) in it
   size_t size = bytes.size - 4 - out->name.size;
   if (p[0] != VALUE || p[1] != size || p[1] >= FIRST_LONG || p[3] >= FIRST_LONG) return false;
   out->count = 0;

@@ -1,4 +1,4 @@
-// What TensorFlow checks when it imports a GraphDef, besides references between its parts.
+// The checks that TensorFlow makes when it imports a GraphDef, except those of references between its parts.
 #include "runtime/graph/device_spec.h"
 #include "runtime/graph/import_internal.h"
 
@@ -35,7 +35,7 @@ tfc_status tfc_read_versions(struct tfc_graph *g, tfc_str bytes) {
   return w.error ? tfc_status_make(TFC_INVALID_ARGUMENT, "versions: %s", w.error) : NULL;
 }
 
-// [A-Za-z0-9.][A-Za-z0-9_./-]*, several of them with '>' between them.
+// Whether this is [A-Za-z0-9.][A-Za-z0-9_./-]*, or several of these with '>' between them.
 static bool is_name(tfc_str name) {
   bool first = true;
   for (size_t i = 0; i < name.size; i++) {
@@ -60,7 +60,7 @@ static tfc_status check_class(const struct tfc_graph *g, const struct tfc_node *
 }
 
 tfc_status tfc_check_nodes(const struct tfc_graph *g) {
-  tfc_str known = {0}; // the last device string: many nodes have the same
+  tfc_str known = {0}; // the last valid device string: many nodes have the same
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     tfc_status s = NULL;

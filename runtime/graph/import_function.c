@@ -1,5 +1,5 @@
-// FunctionDef: its parameters become _Arg nodes, its results _Retval nodes. Inside a body inputs are written
-// "parameter", "node:output argument:index" and "^node".
+// Reads FunctionDefs: parameters become _Arg nodes, results _Retval nodes. In a body, inputs are written "parameter",
+// "node:output argument:index" and "^node".
 #include <stdlib.h>
 
 #include "runtime/base/no_memory.h"
@@ -40,7 +40,7 @@ struct params {
   size_t count, capacity;
 };
 
-// OpDef of the signature: names, parameters, results.
+// Reads the signature, an OpDef: names, parameters, results.
 static tfc_status read_signature(tfc_str bytes, struct tfc_function *fn, struct params *args, struct params *rets) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
@@ -68,7 +68,7 @@ static tfc_status find_signature(tfc_str bytes, tfc_str *out) {
   return NULL;
 }
 
-// First round: name, parameters and results of every function, so that bodies may call any of them.
+// The first pass reads name, parameters and results of every function, so that bodies may call any of them.
 static tfc_status declare(struct tfc_graph *g, tfc_str bytes, struct tfc_function *fn) {
   tfc_status s = NULL;
   struct params args = {0}, rets = {0};
@@ -119,7 +119,7 @@ static tfc_status push_attr(struct body *b, struct tfc_attr attr) {
   return tfc_array_push(&b->r.attrs, attr) ? NULL : tfc_status_no_memory("reading a function");
 }
 
-// Type and index of a parameter or result node.
+// Adds the type and the index of a parameter or result node.
 static tfc_status push_param_attrs(struct body *b, tfc_dtype type, tfc_str type_attr, uint32_t index) {
   struct tfc_attr t = {.name = TFC_STR("T"), .kind = TFC_ATTR_TYPE, .type = tfc_dtype_base(type)};
   if (!type) { // an attribute of the function decides
@@ -141,7 +141,7 @@ static tfc_status push_node(struct body *b, tfc_str name, const char *op) {
   return tfc_array_push(&b->r.nodes, n) ? NULL : tfc_status_no_memory("reading a function");
 }
 
-// Attributes that the file gives to parameter `index` (shapes, mostly).
+// Adds the attributes that the file gives for parameter `index` (mostly shapes).
 static tfc_status push_given_attrs(struct body *b, uint32_t index) {
   for (size_t i = 0; i < b->arg_attrs.count; i++) {
     struct tfc_wire w = tfc_wire_of(b->arg_attrs.data[i]);
@@ -178,7 +178,7 @@ static tfc_status scan(struct body *b, tfc_str bytes) {
     switch (f.number) {
     case 4:
       TFC_RETURN_IF_ERROR(tfc_read_entry(f.bytes, &key, &value));
-      uint64_t at = (uint64_t)b->controls.count; // results are few: texts are kept beside the map
+      uint64_t at = (uint64_t)b->controls.count; // results are few, so their texts are in arrays in addition to the map
       if (!tfc_array_push(&b->controls, value)) return tfc_status_no_memory("reading a function");
       if (!tfc_strmap_put(&b->rets, key, at, NULL)) return tfc_status_no_memory("reading a function");
       break;
@@ -191,10 +191,10 @@ static tfc_status scan(struct body *b, tfc_str bytes) {
     default: break;
     }
   }
-  return NULL; // the signature has been found in these bytes before, so they are well formed
+  return NULL; // errors were found when the signature was read from these bytes
 }
 
-// The output that a name in a body means.
+// Finds the output that a name in a body refers to.
 static tfc_status resolve(const struct body *b, tfc_str text, struct tfc_output *out) {
   const struct tfc_graph *g = b->g;
   struct tfc_output o = {0, 0};
@@ -211,7 +211,7 @@ static tfc_status resolve(const struct body *b, tfc_str text, struct tfc_output 
       argument = tfc_str_sub(rest, 0, second);
       tfc_str number = second == SIZE_MAX ? TFC_STR("0") : tfc_str_sub(rest, second + 1, rest.size);
       if (second == SIZE_MAX && argument.size && argument.data[0] >= '0' && argument.data[0] <= '9')
-        number = argument, argument = (tfc_str){0}; // "parameter:0"
+        number = argument, argument = (tfc_str){0}; // it is "parameter:0"
       int64_t index;
       tfc_status s = tfc_parse_i64(number, &index);
       tfc_status_free(s);
@@ -274,7 +274,7 @@ static tfc_status read_function_attrs(struct body *b) {
   return NULL;
 }
 
-// Names of result nodes must not meet those of the body.
+// The name of a result's node must differ from all names in the body.
 static tfc_str ret_node_name(struct body *b, uint32_t r, const struct tfc_strmap *taken) {
   for (int n = 0;; n++) {
     tfc_str name = n ? tfc_arena_printf(&b->g->arena, "%.*s_RetVal_%d", TFC_STR_ARG(b->fn->ret_names[r]), n)
@@ -350,10 +350,10 @@ static tfc_status define(struct tfc_graph *g, tfc_str bytes, struct tfc_function
   struct body b = {.owner = g, .fn = fn};
   if (fn->problem.size) return NULL;
   TFC_TRY(s, tfc_graph_new_body(g, &b.g));
-  fn->body = b.g; // freed with the library from now on
+  fn->body = b.g; // from now on it is freed with the library
   b.r.attr_reader.graph = b.g;
   s = read_body(&b, bytes);
-  if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // the graph loads; calling the function does not
+  if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // such a graph can be loaded, but the function cannot be called
     fn->problem = tfc_arena_str(&g->arena, tfc_str_from(tfc_status_message(s)));
     tfc_status_free(s);
     s = NULL;

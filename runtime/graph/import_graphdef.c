@@ -1,4 +1,4 @@
-// GraphDef: nodes into growing arrays in one pass, then names, edges and types all at once.
+// Reads a GraphDef: one pass puts the nodes into growing arrays, then all names, edges and types are resolved at once.
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
@@ -6,7 +6,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/import_internal.h"
 
-// Empty lists say nothing of their kind in the file: the op's definition does.
+// The file does not say of which kind an empty list is, but the op's definition does.
 static void name_empty_lists(const struct tfc_node *n, struct tfc_attr *attrs) {
   const struct tfc_op_def *def = tfc_op_find(n->op);
   const struct tfc_op_signature *sig = def ? tfc_op_signature(def) : NULL;
@@ -20,16 +20,16 @@ static struct tfc_known_attrs *known_attrs(struct tfc_node_reader *r, const stru
   return &r->known[(tfc_hash_bytes(n->op.data, n->op.size) + bytes.size) % TFC_KNOWN_ATTRS];
 }
 
-// Where the node's fields lie, one pass over its bytes. Attributes come last (`rest`, with what is not read): a node
-// that has the same as one before shares its.
+// Finds the node's fields in one pass over its bytes. Attributes come last, in `rest` with the fields that are not
+// read. A node whose `rest` equals that of an earlier node shares its attributes.
 static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct tfc_node *n) {
-  enum { LARGE = 4096 }; // a constant's value: not worth comparing
+  enum { LARGE = 4096 }; // the size of a constant's value that is too large to be compared
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   tfc_str rest = {0};
   r->attr_reader.empty_list = false;
   while (tfc_wire_next(&w, &f)) {
-    if (f.number > 5) continue; // experimental_debug_info, experimental_type, whatever comes
+    if (f.number > 5) continue; // experimental_debug_info, experimental_type and later fields are not read
     if (f.type != TFC_WIRE_BYTES)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "field %u has the wrong wire type", f.number);
     if (f.number != 5) rest.size = 0;
@@ -121,7 +121,7 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
   TFC_ARRAY(tfc_str) libraries = {0};
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
-  // A guess that spares most of the growing: nodes are rarely shorter.
+  // These guesses avoid most of the growing: nodes are rarely shorter.
   if (!tfc_array_reserve(&r.nodes, bytes.size / 400 + 16) || !tfc_array_reserve(&r.attrs, bytes.size / 40 + 64) ||
       !tfc_array_reserve(&r.inputs, bytes.size / 200 + 32))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");

@@ -1,4 +1,4 @@
-// The importers' parts.
+// Functions that the parts of the importer share.
 #ifndef TFC_RUNTIME_GRAPH_IMPORT_INTERNAL_H
 #define TFC_RUNTIME_GRAPH_IMPORT_INTERNAL_H
 
@@ -7,9 +7,9 @@
 #include "runtime/graph/import.h"
 #include "runtime/graph/wire.h"
 
-// Caps on what a file may make tfc allocate beyond its own size. Tests and fuzz targets lower them.
+// Limits on what a file may make tfc allocate beyond its own size. Tests and fuzz targets lower them.
 struct tfc_import_limits {
-  size_t expanded_bytes; // of all constants together that are written as one repeated value
+  size_t expanded_bytes; // of all constants together that are given as one repeated value
   uint32_t depth;        // of attributes inside attributes
 };
 extern struct tfc_import_limits tfc_import_limits;
@@ -24,9 +24,9 @@ struct tfc_attr_reader {
 // The AttrValue in `bytes`; out->name stays. Errors say what is wrong in the value.
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
 TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
-// An entry of a map of attributes: name and value.
+// Reads an entry of a map of attributes: name and value.
 TFC_MUST_USE tfc_status tfc_read_attr(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
-// The key and value of an entry in a map (fields 1 and 2).
+// Reads key and value of an entry in a map (fields 1 and 2).
 TFC_MUST_USE tfc_status tfc_read_entry(tfc_str bytes, tfc_str *out_key, tfc_str *out_value);
 
 enum { TFC_KNOWN_ATTRS = 256 };
@@ -36,7 +36,7 @@ struct tfc_node_reader {
   struct tfc_known_attrs {
     tfc_str bytes;
     uint32_t begin, count;
-  } known[TFC_KNOWN_ATTRS]; // by op and size, the last one: many nodes have the same attributes, and share them
+  } known[TFC_KNOWN_ATTRS]; // the latest ones, by op and size: many nodes have equal attributes, and share them
   TFC_ARRAY(struct tfc_node) nodes;
   TFC_ARRAY(struct tfc_attr) attrs;
   TFC_ARRAY(tfc_str) inputs; // as text
@@ -45,7 +45,7 @@ TFC_MUST_USE tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes);
 TFC_MUST_USE tfc_status tfc_node_reader_hand_over(struct tfc_node_reader *r, struct tfc_graph *g);
 void tfc_node_reader_deinit(struct tfc_node_reader *r);
 
-// A whole GraphDef into an empty graph, finished. `bytes` must live as long as the graph.
+// Reads a whole GraphDef into an empty graph and finishes it. `bytes` must live as long as the graph.
 TFC_MUST_USE tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes);
 // Reads a FunctionDefLibrary. It comes before the graph's own nodes, which refer to it.
 TFC_MUST_USE tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_t count);
@@ -55,7 +55,7 @@ TFC_MUST_USE tfc_status tfc_check_nodes(const struct tfc_graph *g);
 TFC_MUST_USE tfc_status tfc_read_versions(struct tfc_graph *g, tfc_str bytes);
 // Reads what a MetaGraphDef has besides its GraphDef: collections, signatures, saver.
 TFC_MUST_USE tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes);
-// Reads which files of a SavedModel are fed by path to which tensors.
+// Reads which tensors of a SavedModel are fed with the paths of which files.
 TFC_MUST_USE tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *directory);
 
 // Converts a message as text to bytes and back ("GraphDef", "MetaGraphDef", "SavedModel").

@@ -1,4 +1,4 @@
-// A tensor that stands by itself, read by the importer as the value of a graph's only node.
+// Reads a single tensor: the importer reads it as the value of a graph's only node.
 #include "runtime/graph/export_internal.h"
 #include "runtime/graph/import.h"
 

@@ -1,4 +1,4 @@
-// MetaGraphDef: collections, signatures, the saver.
+// Reads what a MetaGraphDef has besides its GraphDef: collections, signatures, the saver.
 #include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
 
@@ -10,7 +10,7 @@ static size_t count_field(tfc_str bytes, uint32_t number) {
   return n;
 }
 
-// CollectionDef: lists of names, of bytes, of ints (as decimal text).
+// Reads a CollectionDef: a list of names, bytes or ints (kept as decimal text).
 static tfc_status read_collection(struct tfc_graph *g, tfc_str bytes, struct tfc_collection *out) {
   struct tfc_wire w = tfc_wire_of(bytes), l;
   struct tfc_field f, e;
@@ -49,7 +49,7 @@ static tfc_status read_collection(struct tfc_graph *g, tfc_str bytes, struct tfc
   return s;
 }
 
-// map<string, TensorInfo>, as field `number` of a SignatureDef; of a TensorInfo only the name counts.
+// Reads a map<string, TensorInfo>, field `number` of a SignatureDef; only a TensorInfo's name is kept.
 static tfc_status read_tensor_infos(struct tfc_graph *g, tfc_str bytes, uint32_t number, const tfc_str **out_keys,
                                     const tfc_str **out_tensors, uint32_t *out_count) {
   size_t count = count_field(bytes, number);
@@ -89,7 +89,7 @@ static tfc_status read_saver(struct tfc_graph *g, tfc_str bytes) {
   return w.error ? tfc_status_make(TFC_INVALID_ARGUMENT, "saver_def: %s", w.error) : NULL;
 }
 
-// AssetFileDef: the tensor, and the file in the model's folder of assets.
+// Reads an AssetFileDef: the tensor, and the file in the model's folder of assets.
 static tfc_status read_asset(struct tfc_graph *g, const char *directory, tfc_str bytes, struct tfc_asset *out) {
   struct tfc_wire w = tfc_wire_of(bytes), i;
   struct tfc_field f, e;
@@ -108,7 +108,7 @@ static tfc_status read_asset(struct tfc_graph *g, const char *directory, tfc_str
   return out->path.data ? NULL : tfc_status_no_memory("reading a MetaGraph");
 }
 
-// Old models have their assets in a collection alone, as Any messages.
+// Old models list their assets only in a collection, as Any messages.
 static tfc_str any_value(tfc_str any) {
   struct tfc_wire w = tfc_wire_of(any);
   struct tfc_field f;
@@ -118,7 +118,7 @@ static tfc_str any_value(tfc_str any) {
   return value;
 }
 
-// The Any messages (field 5, their field 1) of the collection "saved_model_assets".
+// Finds the Any messages (field 5, in it field 1) of the collection "saved_model_assets".
 static tfc_str asset_collection(tfc_str meta) {
   struct tfc_wire w = tfc_wire_of(meta), c;
   struct tfc_field f, e;

@@ -1,5 +1,5 @@
-// Which functions of a library call which, and values computed along calls. Calls may form chains of any length and
-// cycles, so nothing here is recursive.
+// Finds which functions of a library call which, and computes values along calls. Calls may form chains of any length,
+// and cycles, so nothing here is recursive.
 #include "runtime/graph/library.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ out:
   return s;
 }
 
-// A function is visited again when its value has grown, which happens at most as often as there are values. Callers are
+// A function is visited again when its value has grown, which happens at most once for each possible value. Callers are
 // found by inverting the lists of calls.
 tfc_status tfc_library_raise(uint32_t count, const struct tfc_library_calls *calls, uint8_t *values) {
   tfc_status s = NULL;

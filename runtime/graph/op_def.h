@@ -1,4 +1,4 @@
-// What an op is: one const row in its family's file (runtime/ops). TensorFlow's signature, the shape function, the
+// An op is one const row in its family's file (runtime/ops), with TensorFlow's signature, the shape function, the
 // gradient, the cost, the plain reference kernel, and sample inputs for tests.
 #ifndef TFC_RUNTIME_GRAPH_OP_DEF_H
 #define TFC_RUNTIME_GRAPH_OP_DEF_H
@@ -10,8 +10,8 @@ struct tfc_kernel_ctx;
 struct tfc_prepare_ctx;
 
 // --- Shape functions ---------------------------------------------------------------------------------------------
-// Called in topological order with all that is known; sets every output shape (which is unknown before).
-// INVALID_ARGUMENT says which inputs contradict each other; the caller adds the node's name.
+// A shape function is called in topological order with all that is known; it sets every output's shape (unknown
+// before). INVALID_ARGUMENT says which inputs contradict each other; the caller adds the node's name.
 struct tfc_handle_info { // what a resource or variant handle holds
   tfc_dtype dtype;       // NONE: unknown
   struct tfc_shape shape;
@@ -57,7 +57,7 @@ struct tfc_op_cost {
   double flops; // additions and multiplications (a multiply-add is two); transcendental functions count once
   double bytes; // read and written, each operand once
 };
-// Shapes are static here. NULL in the row: no FLOP; bytes of all inputs and outputs.
+// Shapes are static here. NULL in the row: no FLOP, and the bytes of all inputs and outputs.
 typedef void (*tfc_cost_fn)(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out);
 
@@ -65,14 +65,14 @@ typedef void (*tfc_cost_fn)(const struct tfc_graph *g, const struct tfc_node *n,
 enum tfc_op_flags {
   TFC_OP_STATEFUL = 1 << 0, // never dropped, merged or folded: variables, queues, random numbers
   TFC_OP_COMMUTATIVE = 1 << 1,
-  TFC_OP_VIEW = 1 << 2,     // output 0 is input 0's buffer with another shape or none changed (Identity, Reshape)
+  TFC_OP_VIEW = 1 << 2,     // output 0 is input 0's buffer, with the same or another shape (Identity, Reshape)
   TFC_OP_INPLACE = 1 << 3,  // output 0 may be computed in the buffer of an input of the same size (element-wise)
   TFC_OP_UPDATE = 1 << 4,   // writes the variable that its first (reference or resource) input names
   TFC_OP_VARIABLE = 1 << 5, // makes a variable (reference) or its handle (VarHandleOp)
   TFC_OP_HOST = 1 << 6,     // runs on the host only (strings, queues, files)
   TFC_OP_ASYNC = 1 << 7,    // completes by callback (tfc_kernel_done) and occupies no device
   TFC_OP_SAVES = 1 << 8,    // writes files or summaries: never run by measuring
-  TFC_OP_SWITCH = 1 << 9,   // control flow that the executor itself runs
+  TFC_OP_SWITCH = 1 << 9,   // the executor itself runs these, which are control flow
   TFC_OP_MERGE = 1 << 10,
   TFC_OP_ENTER = 1 << 11,
   TFC_OP_EXIT = 1 << 12,
@@ -86,8 +86,8 @@ enum tfc_op_flags {
   TFC_OP_INPLACE_FIRST = 1 << 20,      // output 0 may be computed in the buffer of input 0, and of no other
   TFC_OP_CHECKS = 1 << 21,             // a view that checks its input: never left out of a plan
   TFC_OP_FILES = 1 << 22,              // reads, writes or looks for files: refused for untrusted graphs
-  TFC_OP_ABOUT_INPUTS = 1 << 23,       // gives shapes, lengths or numbers of elements: smaller than what it looks at
-  TFC_OP_NO_ELEMENTS = 1 << 24,        // its kernel looks at no element of its inputs
+  TFC_OP_ABOUT_INPUTS = 1 << 23,       // outputs are shapes, lengths or numbers of elements, so they are small
+  TFC_OP_NO_ELEMENTS = 1 << 24,        // its kernel reads no element of its inputs
 };
 
 // What an op is for the rest of the runtime, if its flags do not say it: code that rewrites, lowers, differentiates or
@@ -95,12 +95,12 @@ enum tfc_op_flags {
 typedef enum tfc_op_role {
   TFC_ROLE_NONE,
   TFC_ROLE_IDENTITY,          // its output is its input
-  TFC_ROLE_REF_IDENTITY,      // the same of a reference
+  TFC_ROLE_REF_IDENTITY,      // the same for a reference
   TFC_ROLE_PASSES,            // its input's value, unchanged; it differs from Identity only for gradients or in copying
   TFC_ROLE_DEFAULT,           // its input, unless another value is fed
   TFC_ROLE_SPREAD,            // output i is input i
-  TFC_ROLE_PARAMETER,         // what a function is given
-  TFC_ROLE_RESULT,            // what a function returns
+  TFC_ROLE_PARAMETER,         // a parameter of a function
+  TFC_ROLE_RESULT,            // a result of a function
   TFC_ROLE_CONST,             // its value is in the graph
   TFC_ROLE_NOTHING,           // runs nothing; it has only control edges
   TFC_ROLE_TRIGGER,           // the same, and runs where its inputs are dead
@@ -160,7 +160,7 @@ struct tfc_op_def {
   bool broadcasts;
   bool is_cheap;                      // computing it again takes no longer than reading its result again
   uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
-  uint32_t host_inputs, host_outputs; // bit i: lives in host memory on every device (TensorFlow's HostMemory)
+  uint32_t host_inputs, host_outputs; // bit i: in host memory on every device (TensorFlow's HostMemory)
   size_t node_state; // bytes of state that the node has for the whole session, zero at first (random generators)
   tfc_shape_fn shape;
   tfc_grad_fn gradient;
@@ -179,7 +179,7 @@ static inline tfc_op_role tfc_node_role(const struct tfc_node *n) {
   return n->def ? n->def->role : TFC_ROLE_NONE;
 }
 
-// A family's file ends with TFC_REGISTER_OPS(rows): the linker gathers the families, so that a new op touches one file.
+// A family's file ends with TFC_REGISTER_OPS(rows). The linker gathers all families, so a new op changes only one file.
 struct tfc_op_family {
   const struct tfc_op_def *rows;
   size_t count;
@@ -219,8 +219,8 @@ struct tfc_op_signature {
   uint32_t attr_count;
 };
 const struct tfc_op_signature *tfc_op_signature(const struct tfc_op_def *def);
-// Are the node's attributes there, of their kind, and among the allowed values? INVALID_ARGUMENT names the one that is
-// not.
+// Checks that the node's attributes exist, have their kinds, and are among the allowed values. INVALID_ARGUMENT names
+// the wrong one.
 TFC_MUST_USE tfc_status tfc_op_check_attrs(const struct tfc_graph *g, const struct tfc_node *n);
 
 #endif

@@ -1,5 +1,5 @@
-// The linker puts the families of all files into one section; on first use they become a table in order of name, with
-// their parsed signatures. Built once, read by any thread.
+// The linker puts the families of all files into one section. On first use, they become a table ordered by name, with
+// their parsed signatures. Any thread may read it afterwards.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static void build(void) {
   signatures = calloc(n + 1, sizeof *signatures);
   if (!list || !signatures || !tfc_strmap_reserve(&by_name, n) || !tfc_intmap_reserve(&by_address, n)) {
     tfc_log(TFC_LOG_ERROR, "out of memory: the table of ops");
-    return; // no op is known: every graph is refused with its first op's name
+    return; // without a table no op is known, so every graph is rejected with the name of its first op
   }
   for (const struct tfc_op_family *f = __start_tfc_op_families; f != __stop_tfc_op_families; f++)
     for (size_t i = 0; i < f->count; i++) list[op_count++] = &f->rows[i];

@@ -45,7 +45,8 @@ bool tfc_shape_compatible(const struct tfc_shape *a, const struct tfc_shape *b) 
 tfc_status tfc_dim_merge(int64_t a, int64_t b, int64_t *out) {
   if (a >= 0 && b >= 0 && a != b)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "dimensions %lld and %lld differ", (long long)a, (long long)b);
-  // Known before symbol before unknown; of two symbols the older (its number is higher).
+  // A known size is preferred to a symbol and a symbol to an unknown size; of two symbols, the older one (a higher
+  // number).
   *out = a >= 0 ? a : b >= 0 ? b : a == TFC_DIM_UNKNOWN ? b : b == TFC_DIM_UNKNOWN ? a : a > b ? a : b;
   return NULL;
 }

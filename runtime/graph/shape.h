@@ -26,18 +26,18 @@ struct tfc_shape tfc_shape_unknown_of_rank(int rank);
 bool tfc_shape_is_static(const struct tfc_shape *s);                        // rank and every dimension known
 int64_t tfc_shape_elements(const struct tfc_shape *s);                      // product; -1 if unknown or over INT64_MAX
 bool tfc_shape_equal(const struct tfc_shape *a, const struct tfc_shape *b); // same rank, dims and symbols
-// Could both describe one tensor? (Unknown and symbols match anything.)
+// Whether both could describe the same tensor. (Unknown sizes and symbols match anything.)
 bool tfc_shape_compatible(const struct tfc_shape *a, const struct tfc_shape *b);
-// The most that is known of either; INVALID_ARGUMENT where they contradict.
+// Combines what is known in both; INVALID_ARGUMENT: they contradict each other.
 TFC_MUST_USE tfc_status tfc_shape_merge(const struct tfc_shape *a, const struct tfc_shape *b, struct tfc_shape *out);
 TFC_MUST_USE tfc_status tfc_dim_merge(int64_t a, int64_t b, int64_t *out);
-// Broadcasting as numpy's; with unknown dimensions what can be said (a known dimension > 1 wins over an unknown one).
+// Broadcasts like numpy; unknown dimensions give what is certain (a known dimension > 1 wins over an unknown one).
 TFC_MUST_USE tfc_status tfc_shape_broadcast(const struct tfc_shape *a, const struct tfc_shape *b,
                                             struct tfc_shape *out);
 // "[32,?,512]", "?" for unknown rank, symbols as "?a"; `buffer` holds at least TFC_SHAPE_TEXT bytes and is returned.
 enum { TFC_SHAPE_TEXT = 256 };
 const char *tfc_shape_show(const struct tfc_shape *s, char *buffer);
-// Row-major strides in elements of a static shape.
+// The row-major strides, in elements, of a static shape.
 void tfc_shape_strides(const struct tfc_shape *s, int64_t *out_strides);
 
 static inline bool tfc_dim_known(int64_t d) {

@@ -15,7 +15,7 @@ static tfc_str trim(tfc_str s) {
   return s;
 }
 
-// Cuts the part before the first `separator` outside of brackets and quotes off `rest`.
+// Takes the part before the first `separator`, outside of brackets and quotes, from `rest`.
 static tfc_str next_part(tfc_str *rest, char separator) {
   int depth = 0;
   char quote = 0;
@@ -125,7 +125,7 @@ static tfc_status parse_kind(tfc_str s, struct tfc_arena *arena, struct tfc_op_a
     }
     return NULL;
   }
-  // Words of TensorFlow's sources that stand for sets of types are "numbertype" and its like.
+  // Otherwise it is a kind, or a word of TensorFlow's sources that stands for a set of types ("numbertype").
   if (!base_kind(s, &out->kind, &out->allowed_types)) return bad(s, "not a kind of attribute");
   return NULL;
 }
@@ -170,7 +170,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
     return NULL;
   case TFC_ATTR_STRING:
     if (!wrapped(text, "'", "'", &out->s) && !wrapped(text, "\"", "\"", &out->s)) return bad(text, "not a string");
-    out->s = tfc_str_sub(text, 1, text.size - 1); // spaces count
+    out->s = tfc_str_sub(text, 1, text.size - 1); // spaces in the quotes belong to it
     return NULL;
   case TFC_ATTR_TYPE:
     out->type = tfc_dtype_parse(text);
@@ -206,7 +206,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
       default: ((struct tfc_shape *)items)[i] = *item.shape; break;
       }
     }
-    out->ints = items; // all list members share their place
+    out->ints = items; // all list members have this address
     return NULL;
   }
   default: return bad(text, "this kind of attribute has no default");
@@ -317,7 +317,7 @@ static bool allowed_string(const struct tfc_op_attr *want, tfc_str s) {
 }
 
 static tfc_status check_attr(const struct tfc_op_attr *want, const struct tfc_attr *a) {
-  if (a->kind != want->kind) { // an empty list is one of any kind
+  if (a->kind != want->kind) { // an empty list matches every kind of list
     bool both_lists = a->kind > TFC_ATTR_PLACEHOLDER && want->kind > TFC_ATTR_PLACEHOLDER;
     if (both_lists && a->count == 0) return NULL;
     return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' is of another kind", TFC_STR_ARG(want->name));
@@ -368,7 +368,7 @@ tfc_status tfc_op_check_attrs(const struct tfc_graph *g, const struct tfc_node *
       found = true;
       if (attrs[k].kind != TFC_ATTR_PLACEHOLDER) TFC_RETURN_IF_ERROR(check_attr(want, &attrs[k]));
     }
-    if (!found && !want->has_default && want->kind != TFC_ATTR_TENSOR) // a default that is a tensor is not in the rows
+    if (!found && !want->has_default && want->kind != TFC_ATTR_TENSOR) // rows do not contain defaults that are tensors
       return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' is missing", TFC_STR_ARG(want->name));
   }
   return NULL;

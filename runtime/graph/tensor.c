@@ -1,5 +1,5 @@
-// A host buffer is one allocation: the record, and the elements 64 bytes after its start. The bytes, including those of
-// its strings, are counted on the account of the thread that made it.
+// A host buffer is one allocation: the record, and 64 bytes after its start the elements. Its bytes, with those of its
+// strings, count on the account of the thread that made it.
 #include "runtime/graph/tensor.h"
 
 #include <assert.h>

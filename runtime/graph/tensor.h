@@ -21,8 +21,8 @@ struct tfc_buffer {
   size_t size;                              // bytes
   void (*destroy)(struct tfc_buffer *self); // frees data and the record; called when the last reference goes
   void *owner;                              // for destroy: the allocator, the account, the mapped file
-  _Atomic uint64_t stamp;                   // of the contents; 0: nobody asked for one since they were written
-  _Atomic uint64_t beside;                  // bytes of strings that belong to elements, as they were counted
+  _Atomic uint64_t stamp;                   // identifies the contents; 0: not requested since they were written
+  _Atomic uint64_t beside;                  // bytes of strings that belong to elements, as far as they were counted
 };
 
 struct tfc_tensor {
@@ -43,8 +43,8 @@ struct tfc_object;
 struct tfc_object_type {
   const char *name;
   void (*destroy)(struct tfc_object *self);
-  // Optional, for objects that kernels wait for: completes the waiting kernels of steps that have ended; describes what
-  // the object is and holds.
+  // Optional, for objects that kernels wait for: `wake` completes the waiting kernels of steps that have ended;
+  // `describe` says what the object is and holds.
   void (*wake)(struct tfc_object *self);
   void (*describe)(struct tfc_object *self, struct tfc_text *out);
 };
@@ -61,21 +61,21 @@ void tfc_buffer_release(struct tfc_buffer *b); // NULL is fine
 static inline void tfc_buffer_retain(struct tfc_buffer *b) {
   if (b) atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
 }
-// A stamp of the contents: a number that no other buffer ever has, and that this buffer has until it is written to.
-// Code that keeps something made from the contents (a packed weight) knows by it whether that is still valid. Code that
+// A stamp of the contents: a number that no other buffer ever has, and that this buffer keeps until it is written. Code
+// that keeps something made from the contents (a packed weight) compares stamps to see if it is still valid. Code that
 // writes to a buffer that others may have read (an update of a variable) calls tfc_buffer_written.
 uint64_t tfc_buffer_stamp(struct tfc_buffer *b);
 static inline void tfc_buffer_written(struct tfc_buffer *b) { // NULL is fine
   if (b) atomic_store_explicit(&b->stamp, 0, memory_order_relaxed);
 }
-// Host memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size in the message.
+// Allocates host memory, 64-byte aligned. The message of RESOURCE_EXHAUSTED has the size.
 TFC_MUST_USE tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **out);
 
-// Host tensor of a static shape; not cleared, but strings and objects start as ""/NULL (and are owned by the buffer).
+// Makes a host tensor of a static shape. It is not cleared, but strings are "" and objects NULL (the buffer owns them).
 TFC_MUST_USE tfc_status tfc_tensor_create(tfc_dtype dtype, const struct tfc_shape *shape, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_tensor_scalar_i64(int64_t value, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_tensor_scalar_f32(float value, struct tfc_tensor *out);
-// Bytes of `shape` × `dtype`, checked; INVALID_ARGUMENT when the shape is not static or too large.
+// The bytes of `shape` × `dtype`, checked. INVALID_ARGUMENT: the shape is not static, or too large.
 TFC_MUST_USE tfc_status tfc_tensor_bytes(tfc_dtype dtype, const struct tfc_shape *shape, size_t *out);
 
 void tfc_tensor_release(struct tfc_tensor *t);                             // drops the buffer; zeroes the record
@@ -86,11 +86,11 @@ static inline int64_t tfc_tensor_elements(const struct tfc_tensor *t) {
 }
 // Reads one element of an integer tensor (any width) as int64.
 int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index);
-// Replaces a string element (frees the old one). False when memory is out.
+// Replaces a string element and frees the old one. False: out of memory.
 bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value);
 tfc_str tfc_tensor_get_string(const struct tfc_tensor *t, int64_t index);
-// An integer vector (or scalar, as a vector of one) read as dimensions. INVALID_ARGUMENT: not integer, rank > 1, too
-// long.
+// Reads an integer vector (or a scalar, as a vector of one) as dimensions. INVALID_ARGUMENT: it is not integer, has
+// rank > 1, or is too long.
 TFC_MUST_USE tfc_status tfc_tensor_to_shape(const struct tfc_tensor *t, struct tfc_shape *out);
 
 #endif

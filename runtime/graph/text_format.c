@@ -1,5 +1,5 @@
-// Protocol buffers' text format, to and from bytes, by the schema in text_schema.c. Reading refuses fields that the
-// schema does not know and names the line; writing leaves them out, because no reader of text would take them.
+// Converts between bytes and protocol buffers' text format, by the schema in text_schema.c. Reading rejects fields that
+// the schema lacks and names their line; writing leaves them out, because no reader of text would accept them.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ static tfc_str rest_of_line(const struct scanner *s) {
   return (tfc_str){s->at, (size_t)(p - s->at)};
 }
 
-// A word or a number: characters up to a blank or punctuation.
+// Reads a word or a number: characters up to a blank or punctuation.
 static tfc_str word(struct scanner *s) {
   skip_blank(s);
   const char *from = s->at;
@@ -78,7 +78,7 @@ static int hex_digit(char c) {
   return -1;
 }
 
-// Adjacent "..." or '...' are one string.
+// Reads adjacent "..." or '...' as one string.
 static tfc_status read_string(struct scanner *s, struct tfc_text *out) {
   skip_blank(s);
   bool any = false;

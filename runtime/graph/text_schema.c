@@ -1,5 +1,5 @@
-// The messages that a graph file is made of: number, name and type of each field. Types in lower case are scalars,
-// "@Name" is an enumeration, the others are messages (map entries are messages with a key and a value).
+// The messages that graph files consist of: number, name and type of each field. A type in lower case is a scalar,
+// "@Name" an enumeration, any other one a message (map entries are messages with a key and a value).
 #include "runtime/graph/text_schema.h"
 
 static const struct tfc_text_field savedModel_fields[] = {{1, "saved_model_schema_version", "int64"},

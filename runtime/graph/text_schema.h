@@ -1,4 +1,4 @@
-// Schema of the messages in graph files, for text.
+// The schema of the messages in graph files, for converting them from and to text.
 #ifndef TFC_RUNTIME_GRAPH_TEXT_SCHEMA_H
 #define TFC_RUNTIME_GRAPH_TEXT_SCHEMA_H
 
@@ -14,7 +14,7 @@ struct tfc_text_message {
   const struct tfc_text_field *fields;
   size_t field_count;
 };
-struct tfc_text_enum { // all but DataType, which is runtime/graph/dtype.h
+struct tfc_text_enum { // all except DataType, which runtime/graph/dtype.h has
   const char *type, *name;
   int32_t number;
 };

@@ -1,4 +1,4 @@
-// Protocol buffers' wire format: a bounds-checked reader over bytes, and a writer into growing text.
+// Protocol buffers' wire format: a bounds-checked reader of bytes, and a writer that appends to a text.
 //
 //   struct tfc_wire w = tfc_wire_of(bytes);
 //   struct tfc_field f;
@@ -113,7 +113,7 @@ static inline double tfc_wire_double(uint64_t value) {
 
 // --- Writing -------------------------------------------------------------------------------------------------------
 void tfc_wire_put_varint(struct tfc_text *out, uint64_t value);
-void tfc_wire_put_int(struct tfc_text *out, uint32_t number, uint64_t value); // also the value 0
+void tfc_wire_put_int(struct tfc_text *out, uint32_t number, uint64_t value); // writes even the value 0
 void tfc_wire_put_float(struct tfc_text *out, uint32_t number, float value);
 void tfc_wire_put_bytes(struct tfc_text *out, uint32_t number, tfc_str bytes);
 static inline tfc_str tfc_text_view(const struct tfc_text *t) {

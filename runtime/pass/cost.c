@@ -1,4 +1,4 @@
-// The FLOP and bytes of an operation, by its op's row and inferred shapes.
+// Computes the FLOP and bytes of an operation from its op's row and the inferred shapes.
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@ static double bytes_of(const struct tfc_graph *g, const struct tfc_shapes *shape
   return (double)(count > 0 ? count : 0) * (double)tfc_dtype_size(tfc_dtype_base(g->output_dtypes[output]));
 }
 
-// Cost functions need static shapes. The first input and output decide the cost. Other shapes may be known only to
-// kernels (what batch normalisation keeps for its gradient) and count as nothing.
+// Cost functions need static shapes. The first input and output decide the cost; other shapes may be known only to
+// kernels (such as what batch normalisation keeps for its gradient), and then count as empty.
 bool tfc_node_cost(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shapes *shapes,
                    struct tfc_op_cost *out) {
   const struct tfc_output *inputs = tfc_node_inputs(g, n);

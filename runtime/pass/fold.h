@@ -8,7 +8,7 @@
 const struct tfc_tensor *tfc_const_value(const struct tfc_graph *g, const struct tfc_node *n);
 // Whether this node may be run when planning: it has no effects, needs only the host, and has a kernel.
 bool tfc_can_fold(const struct tfc_node *n);
-// outputs[output_count] become new tensors, which the caller releases. Errors are the kernel's.
+// Sets outputs[output_count] to new tensors, which the caller releases. Errors are the kernel's.
 TFC_MUST_USE tfc_status tfc_fold(const struct tfc_graph *g, const struct tfc_node *n,
                                  const struct tfc_tensor *const *inputs, struct tfc_tensor *outputs);
 

@@ -1,5 +1,5 @@
-// One walk in topological order: a node is in the deepest frame of its inputs, and needs what its inputs need; an Enter
-// leads one frame deeper, an Exit one back; a Switch adds what it tests, a Merge needs what all its inputs need.
+// One walk in topological order: a node is in the deepest frame of its inputs and has their guards. An Enter leads one
+// frame deeper, an Exit one back; a Switch adds a guard; a Merge has only the guards that all its inputs have.
 #include "runtime/pass/frames.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct finder {
   const struct tfc_graph *g;
   struct tfc_frames *out;
   TFC_ARRAY(struct tfc_frame) frames;
-  struct tfc_guards *of_frame; // [frame capacity] what the Enters of a frame need around it
+  struct tfc_guards *of_frame; // [frame capacity]: the guards that the Enters of a frame have in the surrounding frame
   size_t frame_capacity;
   uint32_t *depth; // by frame
 };
@@ -84,7 +84,7 @@ static struct tfc_guards needs(const struct finder *f, struct tfc_output o) {
       ->guards[o.index < 0 ? f->g->output_total + o.node : f->g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 
-// A predicate under a name that all its users share.
+// The predicate itself, behind any Identity, so that all its users have the same one.
 static struct tfc_output predicate(const struct tfc_graph *g, struct tfc_output o) {
   while (tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_IDENTITY) o = tfc_node_inputs(g, &g->nodes[o.node])[0];
   return o;

@@ -1,4 +1,4 @@
-// The control flow of a graph: which loop each node is in, what each loop is made of, and which branches have to be
+// The control flow of a graph: which loop each node is in, which nodes a loop consists of, and which branches must be
 // taken for a node to run.
 //
 //   struct tfc_frames frames = {0};
@@ -10,7 +10,7 @@
 
 #include "runtime/graph/op_def.h"
 
-// Node ids; TFC_NO_NODE where the graph has none.
+// The nodes of one loop variable; TFC_NO_NODE: the graph does not have that node.
 struct tfc_frame_variable { // Enter → Merge → Switch → (Exit | body → NextIteration → Merge)
   uint32_t enter, merge, switch_, exit, next;
 };
@@ -34,11 +34,11 @@ struct tfc_frame {
   uint32_t constant_count;
 };
 struct tfc_frames {
-  // By node: the frame that its outputs are in (an Enter's is the loop's, an Exit's the one around it); 0 is the root.
+  // By node: the frame of its outputs (for an Enter the loop's, for an Exit the surrounding one); 0 is the root.
   uint32_t *of_node;
   struct tfc_frame *frames;
   uint32_t count;
-  // By output number: the guards of an output within its frame; after them, by node, those of the node itself.
+  // By output number: the guards of an output within its frame. After these, by node: the guards of the node itself.
   struct tfc_guards *guards;
   struct tfc_arena arena;
 };
@@ -50,7 +50,7 @@ bool tfc_frames_is_loop_merge(const struct tfc_graph *g, const struct tfc_node *
 // Whether this node is in a loop or a branch.
 bool tfc_frames_is_inside(const struct tfc_graph *g, const struct tfc_frames *frames, uint32_t id);
 
-// INVALID_ARGUMENT for a cycle, or an Exit that is in no loop.
+// INVALID_ARGUMENT: the graph has a cycle, or an Exit that is in no loop.
 TFC_MUST_USE tfc_status tfc_frames_find(const struct tfc_graph *g, struct tfc_frames *out);
 void tfc_frames_deinit(struct tfc_frames *frames);
 

@@ -1,4 +1,4 @@
-// The gradient of a function, as a function.
+// Builds the gradient of a function, as a function.
 #include <stdlib.h>
 
 #include "runtime/pass/functions.h"

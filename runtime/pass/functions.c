@@ -15,7 +15,7 @@
 
 enum { depth_limit = 48, node_limit = 1 << 20 };
 
-// What calls may become. Graphs that are not trusted may have fewer nodes than others.
+// The most nodes that functions may be lowered to; an untrusted graph may have fewer.
 static uint64_t most_nodes(void) {
   return tfc_untrusted_nodes() < node_limit ? tfc_untrusted_nodes() : node_limit;
 }
@@ -29,7 +29,8 @@ static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, t
   return tfc_lowering_settle(l, at->caller, body.results, body.done);
 }
 
-// Inside a loop or a branch: what is built there as a whole gets a control edge from it, like any other body.
+// For a call in a loop or a branch: the gradient is built as a function, whose body then gets a control edge from the
+// caller's control input, like any other body.
 static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_site *at,
                                         const struct tfc_function *fn) {
   struct tfc_function made = {0};
@@ -46,7 +47,7 @@ static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_
   return s;
 }
 
-// The gradient f(x..., dy...) of a function with inputs x: the gradients of the xs.
+// Lowers the gradient f(x..., dy...) of a function with inputs x to the gradients of the xs.
 static tfc_status lower_symbolic_gradient(struct tfc_lowering *l, struct tfc_call_site *at) {
   tfc_status s = NULL;
   const struct tfc_func_attr *f = NULL;
@@ -91,8 +92,8 @@ static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   return true;
 }
 
-// A few lines of functions that call each other twice stand for more nodes than any machine can hold. So the number is
-// computed before the first node is made.
+// In a file of a few lines, functions that call each other twice can stand for more nodes than any machine can hold. So
+// the number is computed before the first node is made.
 static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t *total) {
   static const char *const names[] = {"f", "then_branch", "else_branch", "cond", "body", "branches"};
   const struct tfc_node *n = tfc_builder_node(l->b, id);
@@ -229,7 +230,7 @@ static tfc_status find_recursive(struct tfc_lowering *l, const struct tfc_graph 
 }
 
 // --- The whole -------------------------------------------------------------------------------------------------------
-// Which nodes of the graph are in a loop or a branch.
+// Finds which nodes of the graph are in a loop or a branch.
 static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g) {
   struct tfc_frames frames = {0};
   if (!tfc_array_resize(&l->inside, g->node_count)) return tfc_lowering_no_memory();

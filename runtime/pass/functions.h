@@ -1,10 +1,11 @@
-// Lowering single calls, for passes that need to see the nodes inside; and gradients of functions.
+// Lowers single calls, for passes that need to see the nodes inside, and makes gradients of functions.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_H
 
 #include "runtime/pass/pass.h"
 
-// The type of tfc_builder_gradients, which is passed down to files below it.
+// The type of tfc_builder_gradients. Callers pass that function as an argument to files that it is built on (see
+// lower.c).
 typedef tfc_status tfc_gradients_fn(struct tfc_builder *b, const struct tfc_output *ys, uint32_t y_count,
                                     const struct tfc_output *xs, uint32_t x_count, const struct tfc_output *grad_ys,
                                     struct tfc_output *out_grads);

@@ -1,4 +1,5 @@
-// What all kinds of lowering do around a calling node: nodes with its name as prefix, its dependencies, its new form.
+// What all kinds of lowering do at the calling node: they add nodes with its name as prefix, make these wait for its
+// control inputs, and replace the node itself.
 #include <stdlib.h>
 
 #include "runtime/pass/functions_internal.h"
@@ -50,7 +51,7 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   return tfc_status_clone(tfc_builder_status(l->b));
 }
 
-// One node that waits for all that the caller waits for; TFC_NO_NODE: it waits for nothing.
+// A node that waits for all of the caller's control inputs; TFC_NO_NODE: it has none.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at) {
   const struct tfc_node *n = tfc_builder_node(l->b, at->caller);
   uint32_t inputs = n->input_count, count = n->control_count;

@@ -5,13 +5,13 @@
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
-// A constant in the frame and the branch that `x` is in.
+// Ties a constant to the frame and the branch of `x`, by a control edge.
 static struct tfc_output near(struct tfc_lowering *l, struct tfc_output constant, struct tfc_output x) {
   if (tfc_output_valid(constant) && tfc_output_valid(x)) tfc_builder_add_control(l->b, constant.node, x.node);
   return constant;
 }
 
-// A scalar converted to bool, by TensorFlow's rules.
+// Converts a scalar to bool, by TensorFlow's rules.
 static tfc_status truth(struct tfc_lowering *l, const struct tfc_call_site *at, struct tfc_output x,
                         struct tfc_output *out) {
   tfc_dtype type = tfc_builder_dtype(l->b, x);
@@ -24,8 +24,8 @@ static tfc_status truth(struct tfc_lowering *l, const struct tfc_call_site *at, 
   return NULL;
 }
 
-// One branch, alive if `pred` has the value `side`: its parameters come through a Switch, everything else waits for the
-// pivot.
+// Lowers one branch, which is alive if `pred` has the value `side`: its parameters come through a Switch, and
+// everything else waits for the pivot.
 static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_site *at, const char *name,
                                struct tfc_output pred, int32_t side, uint32_t begin, const struct tfc_func_attr *func,
                                struct tfc_inlined *out) {
@@ -49,7 +49,7 @@ static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_sit
   branch.attrs = func->attrs;
   branch.attr_count = func->attr_count;
   TFC_TRY(s, tfc_lowering_inline_call(l, &branch, func->name, out));
-  // A node that runs after the branch, and is alive if the branch is.
+  // This node runs after the branch, and is alive if the branch is.
   uint32_t waits[2] = {branch.control, out->done};
   out->done =
       tfc_lowering_add(l, &branch, "Identity", "over", &pivot, 1, waits, out->done == TFC_NO_NODE ? 1 : 2, NULL, 0)
@@ -122,7 +122,7 @@ out:
   return s;
 }
 
-// Whether result i of the body is parameter i itself: then the loop does not change it.
+// Whether result i of the body is parameter i itself; then the loop does not change it.
 static bool is_invariant(const struct tfc_function *body, uint32_t i) {
   struct tfc_output in = tfc_node_inputs(body->body, &body->body->nodes[body->rets[i]])[0];
   return in.node == body->args[i];

@@ -1,5 +1,5 @@
-// One call: the body's nodes are copied to the calling graph. A node of the body without inputs gets a control input
-// that ties it to its branch or iteration. So does a node with an effect that depends only on values which the loop
+// Inlines one call: copies the body's nodes to the calling graph. A body's node without inputs gets a control input,
+// which ties it to its branch or iteration. So does a node that has an effect and depends only on values which the loop
 // does not change, because it would also act in the iteration that ends the loop.
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static bool is_steady(const struct tfc_lowering *l, struct tfc_output o) {
   return constant && constant->b && def && def->flags & TFC_OP_ENTER;
 }
 
-// A node that is dead exactly if the inputs of a call are dead.
+// A node that is dead exactly if the inputs of the call are dead.
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at) {
   for (uint32_t i = 0; i < at->arg_count; i++)
     if (!is_steady(l, at->args[i])) return at->args[i].node;
@@ -52,7 +52,7 @@ static const struct tfc_attr *find(const struct tfc_attr *attrs, uint32_t count,
   return NULL;
 }
 
-// Colocation with nodes of the body becomes colocation with their copies; with parameters it is dropped.
+// Colocation with nodes of the body becomes colocation with their copies; colocation with parameters is dropped.
 static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_site *at, const struct tfc_graph *body,
                                struct tfc_attr *a) {
   struct tfc_arena *arena = tfc_builder_arena(l->b);
@@ -118,8 +118,8 @@ static tfc_status copy_attrs(struct tfc_lowering *l, const struct tfc_call_site 
 // --- One call --------------------------------------------------------------------------------------------------------
 struct copying {
   const struct tfc_graph *body;
-  uint32_t *first;             // body node → builder node of its outputs, TFC_NO_NODE: not yet
-  struct tfc_output *argument; // body _Arg node → what it is
+  uint32_t *first;             // body node → builder node of its outputs; TFC_NO_NODE: not copied yet
+  struct tfc_output *argument; // body's _Arg node → the caller's output for it
 };
 
 static bool map_output(const struct copying *c, struct tfc_output o, struct tfc_output *out) {
@@ -236,7 +236,7 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
     struct tfc_output in = tfc_node_inputs(fn->body, &fn->body->nodes[fn->rets[i]])[0];
     if (!map_output(&c, in, &results[i])) TFC_FAIL(s, TFC_INTERNAL, "result %u of a function is nowhere", i);
   }
-  // What must have run at the end of the call: the nodes that the function names, or else all stateful nodes.
+  // The nodes that must have run at the end of the call: those that the function names, or else all stateful ones.
   for (uint32_t i = 0; i < fn->control_ret_count; i++)
     if (c.first[fn->control_rets[i]] != TFC_NO_NODE) controls[control_count++] = c.first[fn->control_rets[i]];
   for (size_t i = 0; i < n && !fn->control_ret_count; i++) {

@@ -1,5 +1,5 @@
-// What the files of the lowering share: functions.c on top of functions_control.c, functions_inline.c,
-// functions_call.c.
+// Declarations that the files of the lowering share. functions.c is built on functions_control.c, functions_inline.c
+// and functions_call.c.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_INTERNAL_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_INTERNAL_H
 
@@ -14,19 +14,19 @@ struct tfc_lowering {
   TFC_ARRAY(uint8_t) depth;
   TFC_ARRAY(uint32_t) caller;
   bool *recursive;        // by function
-  uint64_t *expanded;     // by function: nodes with all that it calls
+  uint64_t *expanded;     // by function: how many nodes it has if all calls are lowered
   TFC_ARRAY(bool) inside; // inside of a loop or a branch: nodes without inputs need a control edge from it
-  // Depends only on values that a loop does not change: alive in the iteration that ends the loop, too.
+  // Depends only on values that a loop does not change, so it is alive in the iteration that ends the loop too.
   TFC_ARRAY(bool) steady;
 };
 
-// The result of a call: one output per result, and a node that runs after everything in the call (or TFC_NO_NODE).
+// The result of a call: its outputs, and a node that runs after everything in the call (or TFC_NO_NODE).
 struct tfc_inlined {
   struct tfc_output *results;
   uint32_t done;
 };
 
-// The caller's view of one call.
+// One call, as the caller sees it.
 struct tfc_call_site {
   uint32_t caller; // node of the builder
   tfc_str name;    // prefix of the body's nodes
@@ -36,9 +36,9 @@ struct tfc_call_site {
   uint32_t control;             // a node that runs before everything in the call, or TFC_NO_NODE
   bool strict;                  // parameters wait for `control`, too
   bool inside;                  // the caller is in a loop or a branch
-  const struct tfc_attr *attrs; // of a polymorphic call
+  const struct tfc_attr *attrs; // for a polymorphic function: the call's attributes
   uint32_t attr_count;
-  // > 0: nodes of the body from this id on are of no function of the file; all are placed with this call.
+  // > 0: nodes of the body from this id on belong to no function in the file; all are placed with this call.
   uint32_t made_from;
 };
 
@@ -47,21 +47,21 @@ static inline bool tfc_lowering_is_call(const struct tfc_node *n) {
   return !n->def || n->def->role == TFC_ROLE_CALL || n->def->role == TFC_ROLE_REMOTE_CALL;
 }
 
-// functions_call.c. Adds a node "<call>/<suffix>"; its first output.
+// functions_call.c. Adds a node "<call>/<suffix>" and returns its first output.
 struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,
                                    const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
                                    uint32_t attr_count);
 tfc_status tfc_lowering_no_memory(void);
-// The calling node becomes an Identity of the results, behind its own control inputs and `done`.
+// Makes the calling node an Identity of the results, which runs after its own control inputs and `done`.
 TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
                                             uint32_t done);
-// One node that waits for all that the caller waits for; TFC_NO_NODE: it waits for nothing.
+// A node that waits for all of the caller's control inputs; TFC_NO_NODE: it has none.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at);
 TFC_MUST_USE tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name,
                                           const struct tfc_func_attr **out);
 
-// functions_inline.c: the body of a function, as nodes of the caller's graph.
+// functions_inline.c: copies the body of a function to the caller's graph.
 TFC_MUST_USE tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_site *at,
                                             const struct tfc_function *fn, struct tfc_inlined *out);
 TFC_MUST_USE tfc_status tfc_lowering_inline_call(struct tfc_lowering *l, const struct tfc_call_site *at,

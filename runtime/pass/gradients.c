@@ -1,12 +1,13 @@
-// Gradients as TensorFlow builds them: the nodes between xs and ys are visited from the ys back, each when all its
-// consumers in between were visited. Several gradients of one output are summed by AddN in the order of their arrival,
-// those on one device first. Trainable outputs without a gradient get zeros as soon as another output has one.
+// Builds gradients as TensorFlow does. Nodes between xs and ys are visited from the ys backwards, each one after all
+// its consumers in between. Several gradients of one output are summed by AddN in the order in which they come, those
+// on the same device first. Trainable outputs without a gradient get zeros as soon as another output of the node has
+// one.
 //
-// Gradients of gathered rows stay rows (values, indices, shape) through Identity and reads of variables. Several of
-// them are joined, and they become dense where any other operation needs them.
+// The gradient of gathered rows stays rows (values, indices, shape) through Identity and reads of variables. Several
+// such gradients are joined; any other operation gets them as a dense tensor.
 //
-// A loop is visited as a whole when all its Exits in between were visited (gradients_loop.c). Calls of functions in
-// between are lowered first, so that only frames and branches remain.
+// A loop is visited as a whole after all its Exits in between (gradients_loop.c). Calls of functions in between are
+// lowered first, so that only frames and branches remain.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
   return tfc_dtype_is_trainable(e->g->output_dtypes[number]);
 }
 
-// The next pop of what a node pushed, or the next push of what it pops, from `k` on.
+// From use `k` on, finds the next pop of what node `id` pushed or, if `pops`, the next push of what it pops.
 static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool pops, uint32_t k) {
   uint32_t stack = TFC_NO_NODE;
   const struct tfc_node *n = &e->g->nodes[id];
@@ -75,7 +76,7 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
     for (uint32_t k = 0; e->between[i] && k < g->nodes[i].input_count; k++)
       if (e->between[in[k].node]) e->pending[in[k].node]++;
   }
-  // A path ends at an x that depends on no other x.
+  // Visiting stops at an x that depends on no other x.
   for (uint32_t i = 0; i < x_count; i++) {
     const struct tfc_node *n = &g->nodes[xs[i].node];
     const struct tfc_output *in = tfc_node_inputs(g, n);
@@ -93,7 +94,7 @@ static tfc_status unsupported(const struct tfc_node *n) {
                          TFC_STR_ARG(n->op));
 }
 
-// Passes a gradient on unchanged, also if it consists of rows.
+// Whether the node passes a gradient on unchanged, even one that consists of rows.
 static bool passes_rows(const struct tfc_node *n) {
   return tfc_gradients_is_identity(n) || tfc_node_role(n) == TFC_ROLE_READ;
 }
@@ -103,8 +104,8 @@ static const struct tfc_function *with_gradient(const struct tfc_gradients *e, c
   return fn && fn->gradient.size ? fn : NULL;
 }
 
-// The row whose gradient function a node uses: its own, or that of the op which its attribute for custom gradients
-// names, if that op can replace it. NULL: there is none.
+// The row whose gradient function a node uses: its own, or that of the op in its attribute for custom gradients if that
+// op can stand in for it. NULL: there is none.
 static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const struct tfc_node *n, tfc_str *out_name) {
   const struct tfc_attr *a = n->def ? tfc_node_attr(e->g, n, "_gradient_op_type") : NULL;
   bool flow = n->def && n->def->flags & (TFC_OP_MERGE | TFC_OP_SWITCH | TFC_OP_EXIT | TFC_OP_FUNCTIONAL);
@@ -112,14 +113,14 @@ static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const str
   if (!a || a->kind != TFC_ATTR_STRING || flow || tfc_str_equal(a->s, n->op)) return n->def;
   const struct tfc_op_def *other = tfc_op_find(a->s);
   *out_name = a->s;
-  // A function that uses only one tensor and its gradient reads nothing that another op does not have.
+  // A gradient function with only one tensor and its gradient reads nothing that another such op lacks.
   bool simple = other && other->gradient && n->input_count == 1 && n->output_count == 1 &&
                 !strpbrk(other->inputs, ",*") && !strpbrk(other->outputs, ",*") &&
                 strchr(other->attrs, ':') == strrchr(other->attrs, ':');
   return simple || (other && other->flags & TFC_OP_NOT_DIFFERENTIABLE) ? other : NULL;
 }
 
-// A function that names its gradient function: it is called with the inputs and the gradients of the outputs.
+// For a function that names its gradient function: calls that with the inputs and the gradients of the outputs.
 static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node *n, const struct tfc_function *fn) {
   uint32_t count = n->input_count + n->output_count;
   struct tfc_output *inputs = calloc((size_t)count + 1, sizeof *inputs);
@@ -297,7 +298,7 @@ static tfc_status start(struct tfc_gradients *e, const struct tfc_output *ys, ui
       struct tfc_output dims =
           tfc_shape_is_static(shape) ? grad_const_shape(&ctx, shape) : tfc_add1(e->b, "Shape", ys[i]);
       given = tfc_add2(e->b, "Fill", dims, tfc_add_scalar(e->b, type, 1));
-    } else { // under a name of this computation, by which TensorArrays tell gradient computations apart
+    } else { // an Identity gives it a name of this computation, by which TensorArrays tell gradient computations apart
       given = tfc_add1(e->b, "Identity", given);
     }
     TFC_RETURN_IF_ERROR(tfc_gradients_push(e, ys[i], tfc_grad_dense(given)));
@@ -318,8 +319,8 @@ static void name_scope(struct tfc_gradients *e) {
   }
 }
 
-// Lowers the calls between xs and ys, also those in lowered bodies; then e->g and e->between are of a graph without
-// calls.
+// Lowers the calls between xs and ys, and those in the lowered bodies; then e->g and e->between describe a graph
+// without such calls.
 static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output *ys, uint32_t y_count,
                                 const struct tfc_output *xs, uint32_t x_count) {
   for (int round = 0; round < 100; round++) {

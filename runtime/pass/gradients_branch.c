@@ -1,5 +1,5 @@
-// Branches backwards: a Switch sends the gradient of a Merge to the branch that was taken. The gradients that come back
-// to a Switch are merged, with zeros for a branch that did not use the tensor.
+// Gradients of branches: the gradient of a Merge goes through a Switch to the branch that was taken. The gradients of a
+// Switch's two outputs are merged, with zeros for a branch that did not use the tensor.
 #include "runtime/pass/gradients_internal.h"
 
 static bool find_side(const struct tfc_guards *set, struct tfc_output pred, int32_t side) {
@@ -9,7 +9,7 @@ static bool find_side(const struct tfc_guards *set, struct tfc_output pred, int3
   return false;
 }
 
-// The predicate that distinguishes the two inputs of a Merge: they are alive for opposite values of it.
+// Finds the predicate that distinguishes a Merge's two inputs, which are alive for opposite values of it.
 static bool deciding(const struct tfc_gradients *e, const struct tfc_node *n, struct tfc_guard *out) {
   const struct tfc_output *in = tfc_node_inputs(e->g, n);
   if (n->input_count != 2) return false;

@@ -1,9 +1,9 @@
-// Values across frames. A value of the forward loop is available in the gradient's loop in the first of these ways that
-// applies: if the forward loop only entered it, the value outside; if it is a constant, a copy; otherwise it is pushed
-// onto a stack in every forward iteration and popped in the gradient's loop, which runs backwards. Pushes and pops keep
-// the order of iterations by means of the two loops' counters: the next count waits for them, and they wait for the
-// current one. Values of branches are pushed if the branch is taken, and popped if its predicate (kept on a stack, too)
-// says so.
+// Values across frames. The gradient's loop gets a value of the forward loop in the first of these ways that applies:
+// if the forward loop only entered the value, it is the value outside; if the value is a constant, it is a copy;
+// otherwise the value is pushed onto a stack in every forward iteration and popped in the gradient's loop, which runs
+// backwards. The counters of the two loops keep pushes and pops in the order of iterations: the next count waits for
+// them, and they wait for the current one. Values of branches are pushed if the branch is taken, and popped if its
+// predicate (kept on a stack too) says so.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static struct tfc_output recall(const struct tfc_intmap *map, struct tfc_output 
 static struct tfc_output remember(struct tfc_intmap *map, struct tfc_output o, uint32_t frame,
                                   struct tfc_output value) {
   uint64_t key;
-  if (tfc_output_valid(value) && make_key(o, frame, &key)) // out of memory: it is made again
+  if (tfc_output_valid(value) && make_key(o, frame, &key)) // if memory is out, the node is only made again
     tfc_intmap_put(map, key, (uint64_t)value.node << 32 | (uint32_t)value.index, NULL);
   return value;
 }
@@ -119,7 +119,7 @@ static bool equal(const struct tfc_guard *a, const struct tfc_guard *b) {
   return a->pred.node == b->pred.node && a->pred.index == b->pred.index && a->side == b->side;
 }
 
-// Whether this guard is implied by another one's predicate, or occurs twice.
+// Whether this guard follows from another guard's predicate, or occurs twice.
 static bool is_implied(struct tfc_gradients *e, const struct tfc_guards *set, uint32_t i) {
   for (uint32_t k = 0; k < set->count; k++) {
     if (k < i && equal(&set->items[k], &set->items[i])) return true;
@@ -150,7 +150,7 @@ static struct tfc_output fail(struct tfc_gradients *e, tfc_status s) {
   return TFC_NO_OUTPUT;
 }
 
-// A stack of all values that a forward output has in its loop.
+// Makes a stack with all values that a forward output has in its loop.
 static struct tfc_output keep(struct tfc_gradients *e, struct tfc_output o, uint32_t loop,
                               const struct tfc_guards *guards) {
   struct tfc_grad_loop *l = &e->loops[loop];
@@ -211,7 +211,7 @@ struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_ou
   return pop;
 }
 
-// The value of a forward tensor in the iteration that a gradient frame has reached.
+// The value of a forward tensor in the iteration at which a gradient frame is.
 static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, uint32_t frame) {
   struct tfc_output known = recall(&e->values, o, frame), cur = o;
   if (tfc_output_valid(known)) return known;

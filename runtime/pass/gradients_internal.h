@@ -1,4 +1,4 @@
-// Shared by gradients*.c.
+// Declarations that the files gradients*.c share.
 //
 // Frames: frames of the forward graph have the numbers of tfc_frames. The gradient of loop f runs in frame
 // `frames.count + f`, and the gradient of nodes outside of loops in the root, 0. `frame_of` has the frame of every node
@@ -12,7 +12,7 @@
 #include "runtime/pass/frames.h"
 #include "runtime/pass/pass.h"
 
-struct tfc_grad { // dense, or rows where indices are valid
+struct tfc_grad { // a dense gradient or, if indices is valid, rows
   struct tfc_output values, indices, dense_shape;
 };
 struct tfc_grad_list {
@@ -26,7 +26,7 @@ struct tfc_grad_loop { // the gradient of a forward frame, made when it is visit
   struct tfc_output count_exit;
   tfc_str name; // of the gradient's frame
   uint32_t pivot, condition, backward_next, backward_sync, over;
-  uint32_t waits; // how many stacks that another loop pops still have no gradient
+  uint32_t waits; // the number of stacks popped by another loop that still have no gradient
   bool keeps;     // it, or a loop inside it, pushes onto such stacks
 };
 struct tfc_grad_stack { // a stack onto which one loop pushes, and from which another, later loop pops
@@ -82,7 +82,7 @@ static inline const struct tfc_shape *tfc_grad_shape(const struct tfc_gradients 
   return &e->shapes.shapes[tfc_grad_number(e, o)];
 }
 
-static inline const struct tfc_guards *tfc_grad_guards(const struct tfc_gradients *e, uint32_t id) { // of a node
+static inline const struct tfc_guards *tfc_grad_guards(const struct tfc_gradients *e, uint32_t id) { // for a node
   return &e->frames.guards[e->g->output_total + id];
 }
 
@@ -112,15 +112,14 @@ void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t 
 // A stack in the gradient of a loop, alive if these branches were taken.
 struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_output stack, uint32_t frame,
                                         const struct tfc_guards *guards);
-// Pops, in the loop's gradient, what a stack holds for a forward output in its loop.
+// In the loop's gradient, pops the values that a stack holds for a forward output.
 struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o,
                                           uint32_t loop, const struct tfc_guards *guards);
-// Zeros of the shape of a forward tensor, for the gradient in `frame`. `zeros_of`: their type; for a resource the shape
-// is that of its content.
+// Zeros with the shape of a forward tensor (for a resource, of its content), for the gradient in `frame`.
 struct tfc_output tfc_gradients_zeros(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type, uint32_t frame);
-// Its shape as a vector; for a resource the shape of its content.
+// The shape of a forward tensor (for a resource, of its content), as a vector.
 struct tfc_output tfc_gradients_shape(struct tfc_gradients *e, struct tfc_output o);
-// An empty set of rows for such a tensor.
+// A gradient of rows, without any row, for such a tensor.
 struct tfc_output tfc_gradients_zero_rows(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type);
 
 // --- gradients_branch.c --------------------------------------------------------------------------------------------
@@ -139,14 +138,14 @@ TFC_MUST_USE tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t 
 // --- gradients_stacks.c --------------------------------------------------------------------------------------------
 // Finds all pushes and pops of the graph.
 TFC_MUST_USE tfc_status tfc_gradients_find_stacks(struct tfc_gradients *e);
-// Pairs those between xs and ys. UNIMPLEMENTED: they do not form such pairs.
+// Pairs pushes and pops between xs and ys. UNIMPLEMENTED: they do not form pairs.
 TFC_MUST_USE tfc_status tfc_gradients_pair_stacks(struct tfc_gradients *e);
 TFC_MUST_USE tfc_status tfc_gradients_of_pop(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 TFC_MUST_USE tfc_status tfc_gradients_of_push(struct tfc_gradients *e, uint32_t id);
-// Whether what this loop, or one inside it, pushed has a gradient.
+// Whether values that this loop, or one inside it, pushed have a gradient.
 bool tfc_gradients_came_by_stack(const struct tfc_gradients *e, uint32_t loop);
-// Called when a loop's gradient begins: its pushes go to the queue, and loops inside it that are between xs and ys only
-// because of that.
+// Called when a loop's gradient begins: queues its pushes, and the loops inside it that are between xs and ys only
+// because of pushes.
 TFC_MUST_USE tfc_status tfc_gradients_begin_pushed(struct tfc_gradients *e, uint32_t loop, uint32_t frame);
 // Called when a loop's gradient is built: loops that waited for it may continue.
 TFC_MUST_USE tfc_status tfc_gradients_end_popped(struct tfc_gradients *e, uint32_t loop);

@@ -1,6 +1,6 @@
-// A while loop backwards, as TensorFlow builds it. The forward loop gets a counter. The gradient's loop starts with
-// that count and the gradients of the forward loop's results, and counts down. Its variables are the gradients of the
-// forward loop's variables, and one sum for each value that the forward loop reads unchanged (for rows: one list that
+// The gradient of a while loop, as TensorFlow builds it. The forward loop gets a counter. The gradient's loop starts
+// with that count and the gradients of the forward loop's results, and counts down. Its variables are the gradients of
+// the forward loop's variables, and one sum for each value that the forward loop reads unchanged (for rows: a list that
 // grows). Its body is the gradient of the forward body.
 #include "runtime/pass/gradients_internal.h"
 
@@ -14,7 +14,7 @@ struct backward {
   struct tfc_gradients *e;
   const struct tfc_frame *f;
   struct tfc_grad_loop *l;
-  uint32_t loop, around, frame; // forward frame; the gradient's outer and own
+  uint32_t loop, around, frame; // the forward frame; the frame around the gradient's, and the gradient's
   uint32_t forward_around;
 };
 
@@ -53,7 +53,7 @@ static struct tfc_output taken(struct tfc_output o) { // the output of a Switch 
   return o;
 }
 
-// The number of iterations, counted in the forward loop.
+// Adds a counter of the iterations to the forward loop.
 static tfc_status count_forward(struct backward *w) {
   struct tfc_gradients *e = w->e;
   struct tfc_grad_loop *l = w->l;
@@ -76,14 +76,14 @@ static tfc_status count_forward(struct backward *w) {
   return failed(e);
 }
 
-// The gradient's loop: its frame, its condition, its counter that goes down to zero.
+// Makes the gradient's loop: its frame, its condition, and its counter, which goes down to zero.
 static tfc_status count_backward(struct backward *w) {
   struct tfc_gradients *e = w->e;
   struct tfc_grad_loop *l = w->l;
   uint32_t first = tfc_builder_node_count(e->b);
   l->name = tfc_arena_printf(tfc_builder_arena(e->b), "%s/%.*s_%u", e->scope, TFC_STR_ARG(w->f->name), w->loop);
   if (!l->name.data) return tfc_gradients_no_memory();
-  // The count as the surrounding gradient sees it: an Identity passes it there.
+  // An Identity passes the count to the surrounding gradient.
   struct tfc_output count = tfc_add1(e->b, "Identity", l->count_exit);
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
   uint32_t pivot_around = w->around ? e->loops[w->forward_around].pivot : TFC_NO_NODE;
@@ -111,7 +111,7 @@ static tfc_status count_backward(struct backward *w) {
   return failed(e);
 }
 
-// A variable of the gradient's loop that begins with `start` (in the frame around).
+// Adds a variable to the gradient's loop that begins with `start`, which is in the surrounding frame.
 static tfc_status make_variable(struct backward *w, struct tfc_output start, struct grad_variable *v) {
   struct tfc_output enter = tfc_gradients_enter(w->e, start, w->frame, false);
   v->merge = add_at(w, w->frame, "Merge", enter, enter);
@@ -143,7 +143,7 @@ static tfc_status start_of(struct backward *w, const struct tfc_frame_variable *
     *out = tfc_gradients_zeros(e, result, type, w->around);
   } else if (type != TFC_VARIANT && tfc_shape_is_static(tfc_grad_shape(e, inside))) {
     *out = tfc_gradients_zeros(e, inside, type, w->around);
-  } else { // the result had no consumer: now it gets one
+  } else { // the result had no consumer: this Exit reads it
     struct tfc_output made = add_at(w, w->forward_around, "Exit", inside, TFC_NO_OUTPUT);
     *out = tfc_add1(e->b, "ZerosLike", made);
   }
@@ -217,7 +217,8 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
   struct tfc_output indices = tfc_add2(e->b, "Fill", tfc_add_i32_vector(e->b, (int32_t[]){0}, 1),
                                        tfc_add_scalar(e->b, tfc_builder_dtype(e->b, g.indices), 0));
   sum.dense_shape = tfc_gradients_shape(e, source);
-  if (w->around) sum.dense_shape = tfc_add1(e->b, "Identity", sum.dense_shape); // leaves the forward loop
+  // the Identity takes it out of the forward loop
+  if (w->around) sum.dense_shape = tfc_add1(e->b, "Identity", sum.dense_shape);
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
   TFC_RETURN_IF_ERROR(append(w, values, g.values, &sum.values));
   TFC_RETURN_IF_ERROR(append(w, indices, g.indices, &sum.indices));
@@ -225,7 +226,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
 }
 
 // --- The loop ------------------------------------------------------------------------------------------------------
-// Only `only` may add gradients to this output.
+// Checks that only node `only` can add gradients to this output.
 static tfc_status check_consumers(const struct tfc_gradients *e, uint32_t id, int32_t output, uint32_t only) {
   const struct tfc_graph *g = e->g;
   for (uint32_t k = g->consumer_begin[id]; e->between[id] && k < g->consumer_begin[id + 1]; k++) {

@@ -1,6 +1,6 @@
-// Gradients of gradients of loops: what a loop keeps for its gradient goes from one loop to another by a stack.
-// Backwards the direction is reversed: the gradient of the popping loop visits the iterations in the order of the
-// pushes, and pushes the gradients of the popped values onto a stack of its own. The gradient of the pushing loop
+// Gradients of gradients of loops. A loop keeps values for its gradient on stacks, which take them from one loop to
+// another. Their gradients go the opposite way: the gradient of the popping loop visits the iterations in the order of
+// the pushes, and pushes the gradients of the popped values onto a stack of its own. The gradient of the pushing loop
 // begins when that stack is complete, and pops from it.
 #include "runtime/pass/gradients_internal.h"
 

@@ -1,5 +1,5 @@
-// Several gradients of one tensor become one: dense ones are added, those of one device first; if all are rows they are
-// joined, otherwise rows become dense.
+// Sums the gradients of one tensor. Dense gradients are added, those of the same device first. If all are rows, they
+// are joined; otherwise rows become dense.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
   return NULL;
 }
 
-// Adds rows to zeros: indices may repeat.
+// Adds the rows to zeros, because indices may repeat.
 struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct tfc_grad *g) {
   if (!tfc_grad_is_rows(g)) return g->values;
   struct tfc_builder *b = e->b;
@@ -36,7 +36,7 @@ struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct t
   return tfc_add3(b, "UnsortedSegmentSum", g->values, g->indices, rows);
 }
 
-// Sum of dense gradients, grouped by device.
+// Adds dense gradients, grouped by device.
 static struct tfc_output add_all(struct tfc_gradients *e, const struct tfc_output *items, size_t count) {
   struct tfc_builder *b = e->b;
   struct tfc_output sums[64], group[256];

@@ -1,6 +1,6 @@
-// Lowering and gradients need each other: the gradient of a call is that of the lowered call, and SymbolicGradient is
-// lowered to a gradient. To avoid a circle of files, lowering gets the gradients' function as an argument, here and in
-// gradients.c.
+// Lowering and gradients use each other: the gradient of a call is that of the lowered call, and a SymbolicGradient is
+// lowered to a gradient. To avoid files that depend on each other in a circle, callers pass the gradients' function to
+// the lowering as an argument, here and in gradients.c.
 #include "runtime/pass/functions.h"
 
 tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {
@@ -17,7 +17,7 @@ tfc_status tfc_lower_loaded(struct tfc_graph **graph) {
   if (!calls) return NULL;
   tfc_status s = tfc_lower_functions(*graph, &lowered, NULL);
   if (tfc_status_code(s) == TFC_INVALID_ARGUMENT || tfc_status_code(s) == TFC_UNIMPLEMENTED) {
-    tfc_status_free(s); // a broken call, perhaps of no step: it is an error when it is run
+    tfc_status_free(s); // a broken call, which perhaps no step needs: it is an error only when it runs
     return NULL;
   }
   if (s) return s;

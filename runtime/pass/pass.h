@@ -1,4 +1,4 @@
-// Passes over graphs: what a step needs, what shapes it has, gradients, lowered functions.
+// Passes over graphs: they find what a step needs, infer shapes, build gradients, and lower functions.
 #ifndef TFC_RUNTIME_PASS_PASS_H
 #define TFC_RUNTIME_PASS_PASS_H
 
@@ -11,19 +11,19 @@ struct tfc_shapes { // by output number (node.output_begin + index); arena-owned
   struct tfc_handle_info *handles;
   struct tfc_arena arena;
 };
-struct tfc_shape_override { // a feed: it replaces what the graph would compute
+struct tfc_shape_override { // a feed, which replaces what the graph would compute
   struct tfc_output output;
   struct tfc_shape shape;
   const struct tfc_tensor *value; // optional
   bool keep_shape;                // only a placeholder's attribute says something about its shape
 };
-// INVALID_ARGUMENT names the node, the op and the shapes that contradict each other. Loops are inferred to a fixed
-// point. Other values than the overrides may be fed later, so the values of defaults (PlaceholderWithDefault) are not
-// used.
+// Infers all shapes. INVALID_ARGUMENT names the node, the op and the shapes that contradict each other. Loops are
+// inferred to a fixed point. Values other than the overrides may be fed later, so the values of defaults
+// (PlaceholderWithDefault) are not used.
 TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                          uint32_t override_count, struct tfc_shapes *out);
-// The same, but a node that contradicts its inputs gets unknown outputs, and the error goes to `note`, which takes the
-// status over (in a loop perhaps several times).
+// The same, but a node that contradicts its inputs gets unknown outputs, and `note` gets the error, whose status it
+// takes over (in a loop perhaps several times).
 typedef void (*tfc_shape_note)(void *arg, const struct tfc_node *node, tfc_status status);
 TFC_MUST_USE tfc_status tfc_infer_shapes_noting(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                                 uint32_t override_count, tfc_shape_note note, void *arg,
@@ -35,8 +35,8 @@ TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const st
                                              uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);
 
-// FLOP and bytes of one run of a node, by its row (runtime/graph/op_def.h); without a row no FLOP, and the bytes of all
-// inputs and outputs. False: a shape is not static; then the known part.
+// The FLOP and bytes of one run of a node, by its row (runtime/graph/op_def.h); without a row no FLOP, and the bytes of
+// all inputs and outputs. False: a shape is not static, and the result is the known part.
 bool tfc_node_cost(const struct tfc_graph *graph, const struct tfc_node *node, const struct tfc_shapes *shapes,
                    struct tfc_op_cost *out);
 
@@ -48,14 +48,14 @@ TFC_MUST_USE tfc_status tfc_prune(const struct tfc_graph *g, const struct tfc_ou
                                   uint32_t target_count, bool *out_needed);
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
-// A new graph with d(sum of ys)/dx for each x. grad_ys (optional): weights of the ys; an entry TFC_NO_OUTPUT means
-// ones. out_grads[i] is TFC_NO_OUTPUT if x does not influence any y. Works through Switch/Merge, while frames and
+// Makes a new graph with d(sum of ys)/dx for each x. grad_ys (optional): weights of the ys; an entry TFC_NO_OUTPUT
+// means ones. out_grads[i] is TFC_NO_OUTPUT if x does not influence any y. Works through Switch/Merge, while frames and
 // functional If/While. UNIMPLEMENTED names a node whose op has no gradient. The nodes are those of tf.gradients
 // (several gradients are summed by AddN in order of consumers).
 TFC_MUST_USE tfc_status tfc_gradients(const struct tfc_graph *g, const struct tfc_output *ys, uint32_t y_count,
                                       const struct tfc_output *xs, uint32_t x_count, const struct tfc_output *grad_ys,
                                       struct tfc_graph **out, struct tfc_output *out_grads);
-// The same into a builder that holds the forward nodes already.
+// The same, in a builder that already holds the forward nodes.
 TFC_MUST_USE tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output *ys, uint32_t y_count,
                                               const struct tfc_output *xs, uint32_t x_count,
                                               const struct tfc_output *grad_ys, struct tfc_output *out_grads);

@@ -1,11 +1,11 @@
-// QueueRunnerDef: queue_name 1, enqueue_op_name 2 (repeated), close_op_name 3, cancel_op_name 4,
+// Reads QueueRunnerDefs: queue_name 1, enqueue_op_name 2 (repeated), close_op_name 3, cancel_op_name 4,
 // queue_closed_exception_types 5 (repeated, TensorFlow's error codes).
 #include "runtime/pass/queue_runners.h"
 
 #include "runtime/graph/wire.h"
 
 static const struct {
-  uint64_t number; // TensorFlow's
+  uint64_t number; // TensorFlow's error code
   tfc_code code;
 } codes[] = {{1, TFC_CANCELLED}, {3, TFC_INVALID_ARGUMENT},   {4, TFC_DEADLINE_EXCEEDED},
              {5, TFC_NOT_FOUND}, {8, TFC_RESOURCE_EXHAUSTED}, {9, TFC_FAILED_PRECONDITION},

@@ -26,8 +26,8 @@ struct tfc_queue_runners {
 TFC_MUST_USE tfc_status tfc_queue_runners_read(const struct tfc_graph *g, struct tfc_queue_runners *out);
 void tfc_queue_runners_deinit(struct tfc_queue_runners *r);
 
-// wanted[count]: the runners of queues that nodes in `needed` [node] use. The nodes that these run become needed, too,
-// and so on. Scratch: stack [node_count].
+// wanted[count] becomes true for the runners of queues that the nodes in `needed` [node] use. Nodes that these runners
+// run are needed as well, with the queues that they use. Scratch: stack [node_count].
 void tfc_queue_runners_need(const struct tfc_queue_runners *r, const struct tfc_graph *g, bool *needed, bool *wanted,
                             uint32_t *stack);
 

@@ -1,9 +1,5 @@
 // Shape inference: calls the ops' shape functions in topological order, with all values that are known (constants,
-// small integer tensors folded by the reference kernels, shapes as values).
-//
-// Loops: a Merge is first assumed to have the shape that enters the loop. If, after a pass, less is known of the shape
-// that comes back, the Merge gets what both have in common, and the pass runs again. This can happen only a few times
-// for a Merge, so it ends. Functions: the body is inferred with the call's inputs.
+// small integer tensors folded by the reference kernels, partly known shapes as values).
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
@@ -14,7 +10,7 @@
 
 enum { fold_limit = 1024, depth_limit = 24, pass_limit = 64, body_cost = 200, body_nodes_limit = 1 << 21 };
 
-struct call_input { // of a function body's parameter
+struct call_input { // for a parameter of a function's body
   struct tfc_shape shape;
   const struct tfc_tensor *value;
   const struct tfc_shape *partial;
@@ -25,13 +21,13 @@ struct engine {
   const struct tfc_graph *g;
   struct tfc_shapes *out;
   const struct tfc_shape **partial; // by output number; NULL where nothing is known
-  struct tfc_shape *believed;       // by node: the assumed output of a loop's Merge; rank -2: none yet
+  struct tfc_shape *believed;       // by node: the assumed output of a loop's Merge; rank -2: not assumed yet
   struct tfc_intmap symbols;        // node << 8 | number of the call → symbol
   int64_t *next_symbol;             // shared with the bodies of functions
   uint64_t *body_nodes;             // nodes of bodies visited so far; shared with the bodies
   struct tfc_intmap overrides;      // output number → index
   const struct tfc_shape_override *override_list;
-  const struct call_input *args; // of a body, by index attribute
+  const struct call_input *args; // for a function's body: its parameters, by the attribute index
   uint32_t arg_count, depth;
   uint32_t node, symbol_calls; // the current node
   bool lenient;                // a node that contradicts its inputs gets unknown outputs
@@ -73,7 +69,7 @@ static const struct tfc_shape *value_as_shape(struct engine *e, const struct tfc
   return s;
 }
 
-// Takes over a tensor; the result frees it.
+// Copies a tensor into the arena and releases the original.
 static const struct tfc_tensor *keep(struct engine *e, struct tfc_tensor *t) {
   struct tfc_tensor *copy = tfc_arena_alloc(&e->out->arena, sizeof *copy);
   char *data = copy ? tfc_arena_alloc(&e->out->arena, t->size + 1) : NULL;
@@ -135,7 +131,7 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
   struct tfc_tensor *outputs = calloc(n->output_count, sizeof *outputs);
   if (!outputs) return tfc_status_no_memory("shape inference");
   s = tfc_fold(g, n, values, outputs);
-  if (s) { // it fails when it is run, if ever
+  if (s) { // the node fails when it runs, if it ever does
     tfc_status_free(s);
     free(outputs);
     return NULL;
@@ -161,7 +157,7 @@ static bool is_interruption(tfc_status s) { // not the fault of any node
   return tfc_status_code(s) == TFC_CANCELLED || tfc_status_code(s) == TFC_DEADLINE_EXCEEDED;
 }
 
-// Shapes of the results of a function called with `args`.
+// Infers the shapes of a function's results when it is called with `args`.
 static tfc_status infer_body(struct engine *caller, const struct tfc_function *fn, const struct call_input *args,
                              uint32_t arg_count, struct tfc_shape *out, struct tfc_handle_info *out_handles) {
   tfc_status s = NULL;
@@ -175,14 +171,14 @@ static tfc_status infer_body(struct engine *caller, const struct tfc_function *f
                      .depth = caller->depth + 1};
   for (uint32_t i = 0; i < fn->ret_count; i++) out[i] = TFC_SHAPE_UNKNOWN, out_handles[i] = (struct tfc_handle_info){0};
   if (!fn->body || e.depth > depth_limit || arg_count != fn->arg_count) return NULL;
-  // Functions that call each other twice, and nested loops, are visited more often than there is time for: the number
-  // is limited.
+  // Functions that call each other twice, and nested loops, would take too many visits, so the number is limited.
   if (*caller->body_nodes > body_nodes_limit) return NULL;
   *caller->body_nodes += body_cost + fn->body->node_count;
   TFC_TRY(s, engine_init(&e));
   s = infer(&e);
   if (is_interruption(s)) goto out;
-  if (s && tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) { // perhaps a branch that is never taken: nothing is known
+  if (s && tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) {
+    // perhaps the body is a branch that is never taken: its results are unknown
     tfc_status_free(s);
     s = NULL;
     goto out;
@@ -282,7 +278,7 @@ out:
 }
 
 // --- One node ------------------------------------------------------------------------------------------------------
-struct scratch { // grows to the largest node
+struct scratch { // memory that grows to what the largest node needs
   struct tfc_arena arena;
   uint32_t inputs, outputs;
   const struct tfc_shape **shapes, **partials;
@@ -316,7 +312,7 @@ static void merge_file_shapes(struct engine *e, const struct tfc_node *n) {
   for (uint32_t i = 0; i < a->count; i++) {
     struct tfc_shape *have = &e->out->shapes[n->output_begin + i], merged;
     tfc_status s = tfc_shape_merge(have, &a->shapes[i], &merged);
-    if (!s) *have = merged; // another batch size is fed than the file says: use the inferred shape
+    if (!s) *have = merged; // the fed batch size differs from the file's: keep the inferred shape
     tfc_status_free(s);
   }
 }
@@ -344,7 +340,7 @@ static void apply_overrides(struct engine *e, const struct tfc_node *n) {
   }
 }
 
-// A loop's Merge: the entering shape, or what earlier passes left of it.
+// The output of a loop's Merge: the entering shape, or what earlier passes assumed.
 static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) {
   const struct tfc_output *in = tfc_node_inputs(e->g, n);
   struct tfc_shape *out = &e->out->shapes[n->output_begin];
@@ -360,7 +356,7 @@ static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) 
   if (n->output_count > 1) out[1] = TFC_SHAPE_SCALAR;
 }
 
-// Contradictions found by a node's rule are ignored if the node may never run.
+// Ignores a contradiction that a node's rule found if the node may never run.
 static tfc_status allow(struct engine *e, const struct tfc_node *n, struct tfc_shape_ctx *ctx, tfc_status s) {
   if (!s || !(e->lenient || e->note) || tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
   if (e->note)
@@ -439,7 +435,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     merge_file_shapes(e, n);
   }
   bool defaulted = e->any_feeds && tfc_node_role(n) == TFC_ROLE_DEFAULT;
-  // An unknown dimension of a feed becomes a symbol.
+  // An unknown dimension of something fed becomes a symbol.
   if (defaulted || (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg))
     for (uint32_t i = 0; i < n->output_count; i++) {
       struct tfc_shape *s = &out->shapes[n->output_begin + i];
@@ -473,7 +469,8 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   return NULL;
 }
 
-// After a pass: compares what comes back to each loop's Merge. True: less has to be assumed for one.
+// After a pass: compares the shape that comes back to each loop's Merge with the assumed one. True: another pass is
+// needed.
 static bool check_loops(struct engine *e) {
   const struct tfc_graph *g = e->g;
   bool changed = false;
@@ -485,7 +482,8 @@ static bool check_loops(struct engine *e) {
     for (uint32_t k = 0; k < n->input_count; k++) {
       if (!is_back_edge(e, in[k])) continue;
       uint32_t from = g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
-      // The shape that comes back holds for all iterations: unknown dimensions in it mean that nothing is known.
+      // The assumed shape holds for all iterations, so a dimension that is unknown in the one that comes back is
+      // unknown in it too.
       struct tfc_shape both = join(out, &e->out->shapes[from]);
       if (tfc_shape_equal(&both, out)) continue;
       struct tfc_shape now = e->believed[id].rank == -2 ? both : join(&e->believed[id], &both);
@@ -514,7 +512,8 @@ static tfc_status infer(struct engine *e) {
       }
     }
     if (!g->has_frames || !check_loops(e)) break;
-    if (pass == pass_limit - 2) // a limit that no graph has reached: make the rest unknown, so that it ends correctly
+    // no graph has reached this limit; making the rest unknown ends the passes with a correct result
+    if (pass == pass_limit - 2)
       for (uint32_t i = 0; i < g->node_count; i++)
         if (e->believed[i].rank != -2) e->believed[i] = TFC_SHAPE_UNKNOWN;
   }

@@ -1,6 +1,6 @@
-// Searches over the graph find what depends on what: values that depend on variables or feeds, real updates, and what
-// only saving needs. From these follow the nodes without consumers that are the step, and the assignments that
-// initialise.
+// Searches over the graph find which values depend on variables or feeds, which updates are real ones, and which nodes
+// only saving needs. From these follow the nodes without consumers that make up the step, and the assignments that
+// initialise variables.
 #include "runtime/pass/step_internal.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct work {
   bool *saves;     // writes files, or depends on a node that does
   bool *initial;   // [node] an assignment of a variable's initial value
   bool *needed;    // what the step runs
-  bool *beside;    // run by queue runners
+  bool *beside;    // only queue runners run it
   struct tfc_queue_runners runners;
   struct tfc_text queues;  // names of queues that the runners fill for the step
   struct tfc_shapes unfed; // from the graph alone, for queues that nothing fills
@@ -31,7 +31,7 @@ struct work {
   uint32_t *targets, target_count, target_capacity;
 };
 
-// Marks every node reachable from the marked ones, by data edges alone or by control edges, too.
+// Marks every node that is reachable from the marked ones, by data edges and, if `control`, by control edges.
 static void flood(struct work *w, bool *mark, bool control) {
   const struct tfc_graph *g = w->g;
   uint32_t depth = 0;
@@ -48,7 +48,7 @@ static void flood(struct work *w, bool *mark, bool control) {
   }
 }
 
-// The variable that an update writes: its first input, through nodes that only pass it on. TFC_NO_NODE: none.
+// The variable that an update writes: its first input, behind nodes that only pass it on. TFC_NO_NODE: there is none.
 static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_node *n) {
   for (int hop = 0; hop < 8 && n->input_count > 0; hop++) {
     struct tfc_output from = tfc_node_inputs(g, n)[0];
@@ -80,7 +80,7 @@ static bool is_initial(const struct work *w, uint32_t id) {
          tfc_str_is(tfc_str_sub(n->name, name.size, SIZE_MAX), "/Assign");
 }
 
-// Nodes that queue runners' threads run are not part of the step.
+// Finds the nodes that only the threads of queue runners run: these are not part of the step.
 static tfc_status find_beside(struct work *w) {
   const struct tfc_graph *g = w->g;
   TFC_RETURN_IF_ERROR(tfc_queue_runners_read(g, &w->runners));
@@ -93,7 +93,8 @@ static tfc_status find_beside(struct work *w) {
   return NULL;
 }
 
-// The same for queues that the step uses: variables that their runners need are initialised with the step's.
+// Adds what the runners of the step's queues need, because the variables among that are initialised together with the
+// step's.
 static tfc_status need_runners(struct work *w, bool *needed) {
   const struct tfc_graph *g = w->g;
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
@@ -190,7 +191,7 @@ static tfc_status sinks(struct work *w) {
     if (w->real[i] && !w->saves[i] && !w->beside[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i]) &&
         !tfc_step_enqueues_what_is_fed(g, i, w->outside))
       TFC_TRY(s, add_target(w, i));
-  // An update is part of the step even if only saving, or a read, depends on it.
+  // An update is part of the step even if only a save, or a read, depends on it.
   TFC_TRY(s, tfc_prune(g, NULL, 0, NULL, 0, w->targets, w->target_count, reached));
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (w->effect[i] != TFC_EFFECT_UPDATE || !w->real[i] || w->initial[i] || reached[i] || w->saves[i] || w->beside[i])
@@ -210,7 +211,7 @@ static tfc_status sinks(struct work *w) {
     for (uint32_t k = 0; initialises && k < n->input_count + n->control_count; k++)
       initialises =
           w->effect[in[k].node] != TFC_EFFECT_NONE || tfc_node_role(&g->nodes[in[k].node]) == TFC_ROLE_NOTHING;
-    if (initialises) continue; // a group of assignments of initial or restored values
+    if (initialises) continue; // it groups assignments of initial or restored values
     TFC_TRY(s, add_target(w, i));
   }
   w->source = TFC_STR("the nodes without consumers");
@@ -316,7 +317,8 @@ static tfc_status infer_init(struct work *w) {
     bool table = w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
                  (iterator != TFC_NO_NODE ? needed[iterator] && !done[iterator]
                                           : needed[tfc_node_inputs(g, &g->nodes[i])[0].node]);
-    if (table && iterator != TFC_NO_NODE) done[iterator] = true; // of several datasets for one iterator, the first
+    // if several datasets are for one iterator, the first one is used
+    if (table && iterator != TFC_NO_NODE) done[iterator] = true;
     if (!table) {
       if (!w->initial[i] || covered[i]) continue;
       uint32_t variable = updated_variable(g, &g->nodes[i]);
@@ -435,7 +437,7 @@ out:
   return s;
 }
 
-// Adds the requested feeds, and then every output that the step takes from a queue that nothing fills.
+// Lists the requested feeds, and then every output that the step takes from a queue that nothing fills.
 static tfc_status find_taken(struct work *w, const struct tfc_output *given, const bool *initial,
                              struct tfc_output **out, uint32_t *out_count) {
   const struct tfc_graph *g = w->g;
@@ -471,7 +473,7 @@ out:
   return s;
 }
 
-// The names of the queues that runners fill for the step, for the user.
+// Lists the names of the queues that runners fill for the step, to be shown to the user.
 static tfc_status tell_queues(struct work *w) {
   bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, w->g->node_count + 1);
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);

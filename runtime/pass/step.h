@@ -1,5 +1,5 @@
-// Infers what one step of a graph is, if the user does not say it: targets, fetches, initialiser, feeds. Also the
-// values that synthetic feeds may have.
+// Finds out what one step of a graph is, as far as the user does not say it: targets, fetches, initialiser, feeds. Also
+// the values that synthetic feeds may have.
 //
 // Targets are the train_op collection, or a SavedModel's serving signature (its outputs are fetches); else the nodes
 // without consumers that update variables or queues; else the nodes without consumers. A node without consumers whose
@@ -16,10 +16,10 @@
 
 #include "runtime/pass/pass.h"
 
-// What the user gave; zeroed: nothing.
+// What the user gave; all zero: nothing.
 struct tfc_step_feed_request {
   struct tfc_output output;
-  bool has_shape; // "NAME=DTYPE[SHAPE]" or a file's
+  bool has_shape; // the user gave "NAME=DTYPE[SHAPE]", or a file with that
   tfc_dtype dtype;
   struct tfc_shape shape; // static
 };
@@ -33,7 +33,7 @@ struct tfc_step_request {
   bool no_init; // the variables come from elsewhere (a checkpoint)
   const struct tfc_step_feed_request *feeds;
   uint32_t feed_count;
-  int64_t batch; // size of unknown leading dimensions; 0: a given feed's, else 32
+  int64_t batch; // the size of unknown leading dimensions; 0: that of a given feed, or else 32
 };
 
 struct tfc_step_feed {
@@ -42,7 +42,7 @@ struct tfc_step_feed {
   tfc_dtype dtype;
   struct tfc_shape shape; // static
   bool given;             // by the request: with a value, or with a type and shape
-  // Synthetic values: integers are uniform in [low, high); floats in [low, high) as well, by default [0, 1).
+  // Range of synthetic values: integers and floats are uniform in [low, high), floats by default in [0, 1).
   double low, high;
   tfc_str why; // "index into embedding/table [8000, 256]"; "": no limit
 };
@@ -58,18 +58,18 @@ struct tfc_step_spec { // everything lives in the arena, and the graph
   struct tfc_arena arena;
 };
 
-// INVALID_ARGUMENT: there is nothing to run, or a feed's shape is unknown or contradicts the graph; names the feed and
-// the flag to give.
+// INVALID_ARGUMENT: there is nothing to run, or a feed's shape is unknown or contradicts the graph; the message names
+// the feed and the flag to give.
 TFC_MUST_USE tfc_status tfc_step_infer(const struct tfc_graph *g, const struct tfc_step_request *request,
                                        struct tfc_step_spec *out);
-// Only the initialiser of every variable, for callers that define their own steps: `inits` of *out.
+// Finds only the initialisers of all variables, `inits` of *out, for callers that define their own steps.
 TFC_MUST_USE tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *out);
 void tfc_step_spec_deinit(struct tfc_step_spec *spec);
 
-// The shape that a placeholder declares for its feeds.
+// The shape that a placeholder declares for what is fed to it.
 struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n);
 
-// A value for a feed: a host tensor, the same for the same seed and feed name.
+// Makes a value for a feed, a host tensor; the same seed and feed name give the same values.
 TFC_MUST_USE tfc_status tfc_step_synthetic(const struct tfc_step_feed *feed, uint64_t seed, struct tfc_tensor *out);
 
 #endif

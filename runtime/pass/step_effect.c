@@ -1,10 +1,11 @@
-// The effect of a node: a call has the strongest effect in its function's body, and in all functions called there.
+// Finds the effects of nodes. A call has the strongest effect in its function's body and in all functions called from
+// there.
 #include <stdlib.h>
 
 #include "runtime/graph/library.h"
 #include "runtime/pass/step_internal.h"
 
-// The effects of the functions that a node calls, by `of_function`.
+// The strongest of `effect` and the effects of the functions that a node calls.
 static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_node *n,
                                   const uint8_t *of_function, tfc_op_effect effect) {
   const struct tfc_function *f = n->function != TFC_NO_NODE ? tfc_graph_function(library, n->op) : NULL;
@@ -21,7 +22,7 @@ static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct 
   return effect;
 }
 
-// A caller, direct or not, has the effect of the function: each function raises its callers until nothing changes.
+// A caller, direct or indirect, has the effect of the function: effects are passed on to callers until nothing changes.
 static tfc_status function_effects(const struct tfc_graph *g, uint8_t *out) {
   tfc_status s = NULL;
   const uint32_t count = g->function_count;

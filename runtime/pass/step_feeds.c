@@ -1,5 +1,5 @@
-// Synthetic feeds: finds a range of values that the graph accepts, by following an integer forward to where it is used
-// as an index, through operations that only move it; and makes tensors of such values.
+// Synthetic feeds. To find a range of values that the graph accepts, follows an integer feed forward, through
+// operations that only move it, to where it is used as an index; then makes a tensor of such values.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ struct search {
   struct trail *queue;
   uint32_t count, capacity;
   bool *seen;     // by output number
-  int64_t below;  // values must be below this; INT64_MAX: nothing found
-  bool is_length; // a length: starts at 1
+  int64_t below;  // values must be less than this; INT64_MAX: no limit was found
+  bool is_length; // it is used as a length, so values start at 1
   tfc_str cause;  // the node that limits the values
   const char *how;
 };
@@ -60,7 +60,7 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
   const struct tfc_output *in = tfc_node_inputs(g, n);
   int64_t number;
   if (how == TFC_INDEX_ROWS || how == TFC_INDEX_ROWS_OF_HANDLE) {
-    if (index == 0) follow(f, (struct tfc_output){id, 0}, divisor); // gathered from
+    if (index == 0) follow(f, (struct tfc_output){id, 0}, divisor); // rows are gathered from it, so its values move on
     if (index != 1) return;
     struct tfc_shape params = *shape_of(f, in[0]);
     if (how == TFC_INDEX_ROWS_OF_HANDLE && f->shapes->handles)
@@ -101,7 +101,7 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
     }
     return;
   }
-  if (how == TFC_INDEX_COMPARED && n->input_count == 2) { // lengths: compared with a range of times
+  if (how == TFC_INDEX_COMPARED && n->input_count == 2) { // a length is compared with a range of times
     const struct tfc_shape *other = shape_of(f, in[index == 0]);
     if (other->rank > 0 && other->dims[other->rank - 1] > 1) {
       limit(f, n, other->dims[other->rank - 1] + 1, divisor, "steps in time");
@@ -109,7 +109,7 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
     }
     return;
   }
-  if (how == TFC_INDEX_IN_PIECES && index == 0) { // the row within a table in pieces
+  if (how == TFC_INDEX_IN_PIECES && index == 0) { // the result is the row within one piece of a partitioned table
     if (constant_int(f, in[1], &number) && number > 0 && number < 1 << 20)
       follow(f, (struct tfc_output){id, 0}, divisor * number);
     return;
@@ -123,7 +123,7 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
 void tfc_step_feed_range(const struct tfc_graph *g, const struct tfc_shapes *shapes, const bool *needed,
                          struct tfc_arena *arena, struct tfc_step_feed *feed) {
   if (tfc_dtype_is_floating(feed->dtype) || tfc_dtype_is_complex(feed->dtype)) {
-    bool scalar = feed->shape.rank == 0; // a rate or a probability
+    bool scalar = feed->shape.rank == 0; // a scalar is likely a rate or a probability
     feed->low = scalar ? 0.1 : -1, feed->high = scalar ? 0.1 : 1;
     feed->why = scalar ? TFC_STR("0.1") : TFC_STR("values in [-1, 1)");
     return;
@@ -155,7 +155,7 @@ void tfc_step_feed_range(const struct tfc_graph *g, const struct tfc_shapes *sha
     if (feed->high <= feed->low) feed->low = 0;
     feed->why = tfc_arena_printf(arena, "values in [%.0f, %.0f): %s ('%.*s')", feed->low, feed->high, f.how,
                                  TFC_STR_ARG(f.cause));
-  } else if (feed->dtype == TFC_UINT8 && feed->shape.rank > 1) { // pictures
+  } else if (feed->dtype == TFC_UINT8 && feed->shape.rank > 1) { // it is likely an image
     feed->low = 0, feed->high = 256;
     feed->why = TFC_STR("any byte");
   } else {

@@ -1,4 +1,4 @@
-// Shared by step*.c.
+// Declarations that the files step*.c share.
 #ifndef TFC_RUNTIME_PASS_STEP_INTERNAL_H
 #define TFC_RUNTIME_PASS_STEP_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "runtime/pass/queue_runners.h"
 #include "runtime/pass/step.h"
 
-// The effects of a node: of its op, or of the body of the function that it calls, and of everything called there.
+// The effects of all nodes: of the op itself, or of everything that the called function runs.
 TFC_MUST_USE tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out); // [node_count]
 static inline bool tfc_node_is_variable(const struct tfc_node *n) {                // it lives longer than a step
   return n->def && n->def->flags & TFC_OP_VARIABLE && n->def->role != TFC_ROLE_TEMPORARY;
@@ -15,21 +15,21 @@ static inline bool tfc_node_is_placeholder(const struct tfc_node *n) {
   return tfc_op_is_placeholder(n->op) || (n->def && n->def->flags & TFC_OP_PLACEHOLDER);
 }
 
-bool tfc_step_dequeues(const struct tfc_node *n); // takes elements out of the queue in its first input
+bool tfc_step_dequeues(const struct tfc_node *n); // whether it takes elements out of the queue in its first input
 
-// Whether this is an enqueue that the training program ran in a thread of its own, with feeds (`outside` [node]:
-// depends on them), for a queue that the graph takes from: it is not part of a step.
+// Whether this is an enqueue that the training program ran in a thread of its own, with feeds, into a queue from which
+// the graph takes: it is then not part of a step. `outside` [node]: the node depends on feeds.
 bool tfc_step_enqueues_what_is_fed(const struct tfc_graph *g, uint32_t node, const bool *outside);
-// unfilled [node], zeroed: the queues from which `needed` takes and that only the training program filled: there is an
-// enqueue that has to be fed, and no step, initialiser or queue runner fills the queue without feeds.
+// Finds the queues from which `needed` takes and that only the training program filled: an enqueue must be fed, and no
+// step, initialiser or queue runner fills the queue without feeds. unfilled [node] comes in zeroed.
 TFC_MUST_USE tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_queue_runners *runners,
                                                  const bool *needed, const bool *initial, struct tfc_arena *scratch,
                                                  bool *unfilled);
-// The shape of an output of a dequeue: from its queue, else from what is enqueued.
+// The shape of a dequeue's output: as its queue declares it, or else that of what is enqueued.
 struct tfc_shape tfc_step_dequeued_shape(const struct tfc_graph *g, const struct tfc_shapes *shapes,
                                          struct tfc_output output);
 
-// Sets low, high and why of a synthetic feed from the operations that use its values.
+// Sets low, high and why of a synthetic feed, from the operations that use its values.
 void tfc_step_feed_range(const struct tfc_graph *g, const struct tfc_shapes *shapes, const bool *needed,
                          struct tfc_arena *arena, struct tfc_step_feed *feed);
 

@@ -1,5 +1,5 @@
-// Queues that nothing in the graph fills: the training program fed their placeholders from threads of its own
-// (numpy_input_fn and the like), and the file does not contain that program. What a step takes from such a queue is fed
+// Queues that nothing in the graph fills: the training program filled them from its own threads, feeding placeholders
+// (as numpy_input_fn does), and the file does not contain that program. What a step takes from such a queue is fed
 // instead.
 #include "runtime/pass/step_internal.h"
 
@@ -16,7 +16,7 @@ bool tfc_step_dequeues(const struct tfc_node *n) {
   return (role == TFC_ROLE_DEQUEUE || role == TFC_ROLE_DEQUEUE_MANY) && n->input_count > 0;
 }
 
-// Whether this can be run repeatedly without feeds. `unfilled`: queues that are known to stay empty.
+// Whether this can run repeatedly without feeds. `unfilled`: queues that are known to stay empty.
 static bool runs_alone(const struct tfc_graph *g, uint32_t id, const bool *unfilled, bool *seen, uint32_t *stack) {
   uint32_t depth = 0;
   memset(seen, 0, g->node_count * sizeof *seen);
@@ -46,13 +46,14 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
   bool *seen = TFC_ARENA_ARRAY(scratch, bool, g->node_count + 1), changed = true;
   uint32_t *stack = TFC_ARENA_ARRAY(scratch, uint32_t, g->node_count + 1);
   if (!seen || !stack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  while (changed) { // a queue that is filled from an empty one stays empty, too
+  while (changed) { // a queue that is filled only from an empty one stays empty too
     changed = false;
     for (uint32_t i = 0; i < g->node_count; i++) {
       const struct tfc_node *n = &g->nodes[i];
       if (!needed[i] || !tfc_step_dequeues(n)) continue;
       const uint32_t queue = tfc_node_inputs(g, n)[0].node;
-      bool filled = unfilled[queue], fed = false; // fed: by the program. A queue without any enqueue is a deadlock
+      // fed: the training program filled it. A queue without any enqueue is not reported here: its step waits for ever
+      bool filled = unfilled[queue], fed = false;
       for (uint32_t c = g->consumer_begin[queue]; !filled && c < g->consumer_begin[queue + 1]; c++) {
         const uint32_t user = g->consumers[c].node;
         if (!enqueues_into(g, user, queue)) continue;
@@ -77,7 +78,7 @@ struct tfc_shape tfc_step_dequeued_shape(const struct tfc_graph *g, const struct
   struct tfc_shape shape = TFC_SHAPE_UNKNOWN;
   if (attr && attr->kind == TFC_ATTR_LIST_SHAPE && (uint32_t)o.index < attr->count) shape = attr->shapes[o.index];
   for (uint32_t c = g->consumer_begin[in[0].node]; shape.rank < 0 && c < g->consumer_begin[in[0].node + 1]; c++) {
-    const uint32_t user = g->consumers[c].node; // the queue does not declare shapes: use those of what is enqueued
+    const uint32_t user = g->consumers[c].node; // if the queue declares no shapes, those of what is enqueued are used
     const struct tfc_node *put = &g->nodes[user];
     if (!enqueues_into(g, user, in[0].node) || (uint32_t)o.index + 1 >= put->input_count) continue;
     const struct tfc_output from = tfc_node_inputs(g, put)[o.index + 1];
