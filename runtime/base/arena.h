@@ -18,11 +18,11 @@ struct tfc_arena {
 
 void tfc_arena_init(struct tfc_arena *arena, size_t block_size);
 void tfc_arena_deinit(struct tfc_arena *arena);
-// Aligned to 16; zeroed by _zalloc. NULL when memory is out or the size overflows.
+// Returns memory aligned to 16 bytes; tfc_arena_zalloc clears it. NULL: out of memory, or the size overflows.
 void *tfc_arena_alloc(struct tfc_arena *arena, size_t size);
 void *tfc_arena_zalloc(struct tfc_arena *arena, size_t size);
 void *tfc_arena_array(struct tfc_arena *arena, size_t count, size_t size); // zeroed, overflow-checked
-// A copy with a terminating zero, which is not part of the view.
+// Returns a copy with a terminating zero, which is not part of the view.
 tfc_str tfc_arena_str(struct tfc_arena *arena, tfc_str text);
 tfc_str tfc_arena_printf(struct tfc_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -17,7 +17,7 @@
     size_t count, capacity;                                                                                            \
   }
 
-// Makes room for `capacity` items of `size` bytes; false when memory is out (the array stays as it was).
+// Makes room for `capacity` items of `size` bytes; false: out of memory (the array stays as it was).
 bool tfc_array_grow(void **data, size_t *held, size_t capacity, size_t size);
 
 #define tfc_array_reserve(array, wanted)                                                                               \

@@ -15,7 +15,7 @@ bool tfc_read_small(const char *path, char *out, size_t size) {
   return n > 0;
 }
 
-// Is it one of a list like "cpu,cpuacct"?
+// Whether the controller is in a list like "cpu,cpuacct".
 static bool is_listed(const char *controllers, const char *controller) {
   size_t n = strlen(controller);
   for (const char *c = controllers;; c++) {
@@ -27,7 +27,8 @@ static bool is_listed(const char *controllers, const char *controller) {
 void tfc_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder, bool second), void *user) {
   char line[4096];
   FILE *f = fopen("/proc/self/cgroup", "re");
-  while (f && fgets(line, sizeof line, f)) { // "number:controllers:group", version 2 with no controllers
+  while (f && fgets(line, sizeof line, f)) {
+    // a line is "number:controllers:group"; in version 2 there are no controllers
     char *controllers = strchr(line, ':');
     char *group = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!group) continue;

@@ -9,7 +9,7 @@
 // group, all above it, and the root (where a container sees its own limit). `second`: the folder is of control groups
 // version 2, whose files have other names. The folder need not exist.
 void tfc_cgroup_visit(const char *controller, void (*visit)(void *user, const char *folder, bool second), void *user);
-// The beginning of a small file of the kernel's, as a string; false: it does not exist, or is empty.
+// Reads the beginning of a small file of the kernel as a string; false: the file does not exist, or is empty.
 bool tfc_read_small(const char *path, char *out, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
-// ticks → ns is a line through two calibration points: the rate from the longest baseline so far, the offset from the
-// last resynchronisation. A sequence counter lets readers on other threads see both consistently.
+// The conversion from ticks to ns is a line through two calibration points: its rate comes from the longest baseline so
+// far, its offset from the last resynchronisation. A sequence counter lets readers on other threads see both
+// consistently.
 #include "runtime/base/clock.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ struct pair {
   int64_t ns;
 };
 
-static struct pair sample(void) { // the tightest of a few tries
+static struct pair sample(void) { // tries a few times and keeps the pair whose two readings are closest together
   struct pair best = {0, 0};
   uint64_t width = UINT64_MAX;
   for (int i = 0; i < 8; i++) {

@@ -7,7 +7,7 @@
 
 int64_t tfc_now_ns(void); // CLOCK_MONOTONIC_RAW
 
-// A cheap stamp: the TSC where it is invariant, else CLOCK_MONOTONIC_RAW in ns. Any thread.
+// A cheap time stamp: the time stamp counter if it is invariant, else CLOCK_MONOTONIC_RAW in ns. Any thread.
 static inline uint64_t tfc_ticks(void) {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -15,8 +15,8 @@ static inline uint64_t tfc_ticks(void) {
   return (uint64_t)tfc_now_ns();
 #endif
 }
-// Calibrates ticks against the clock; called once per process on first use, ~2 ms. Thread-safe.
-// ns = tfc_ticks_to_ns(ticks) is on CLOCK_MONOTONIC_RAW's axis. Resynchronise (between steps) bounds the drift.
+// Converts ticks to ns on the axis of CLOCK_MONOTONIC_RAW. On first use in a process, it calibrates ticks against the
+// clock, which takes about 2 ms. Resynchronise (between steps) to bound the drift. Thread-safe.
 int64_t tfc_ticks_to_ns(uint64_t ticks);
 double tfc_ns_per_tick(void);
 void tfc_ticks_resync(void);

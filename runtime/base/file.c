@@ -23,7 +23,7 @@ static tfc_status may_write(const char *path) {
              : NULL;
 }
 
-// Refuses callers that did not check before.
+// Fails for callers that did not check whether writing is forbidden.
 static int os_open(const char *path, int flags, int mode) {
   if (((flags & O_ACCMODE) != O_RDONLY || flags & O_CREAT) && atomic_load(&forbidden)) return errno = EROFS, -1;
   return open(path, flags, mode);
@@ -63,18 +63,20 @@ tfc_status tfc_file_write(const char *path, tfc_str content) {
   TFC_RETURN_IF_ERROR(may_write(path));
   tfc_status s = NULL;
   struct stat info;
-  bool there = stat(path, &info) == 0, direct = there && !S_ISREG(info.st_mode); // /dev/stdout, a pipe
-  char *target = there && !direct ? realpath(path, NULL) : NULL;                 // a link stays one
+  // /dev/stdout or a pipe is written directly
+  bool there = stat(path, &info) == 0, direct = there && !S_ISREG(info.st_mode);
+  char *target = there && !direct ? realpath(path, NULL) : NULL; // a link stays a link
   char *temporary =
       direct ? tfc_str_dup(tfc_str_from(path)) : tfc_format("%s.%d.tmp", target ? target : path, (int)getpid());
   int fd = -1;
   if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  // Left by a killed process; a new file, so that nothing is written through another one of that name.
+  // A killed process may have left a file of that name. The temporary file is always a new one, so that nothing is
+  // written through a link of that name.
   if (!direct) unlink(temporary);
   fd = tfc_os.open(temporary, O_WRONLY | O_CLOEXEC | (direct ? O_NONBLOCK : O_CREAT | O_EXCL), 0666);
   if (fd < 0 && direct && errno == ENXIO)
     TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: a pipe that nobody reads", path);
-  if (direct && fd >= 0) (void)fcntl(fd, F_SETFL, 0); // writing may wait for a reader, opening may not
+  if (direct && fd >= 0) (void)fcntl(fd, F_SETFL, 0); // opening must not wait for a reader, but writing may
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
   for (size_t at = 0; at < content.size;) {
     ssize_t n = tfc_os.write(fd, content.data + at, content.size - at);

@@ -1,4 +1,4 @@
-// Files: mapping one for reading, and writing one so that no reader ever sees half of it. System calls that can fail go
+// Maps files for reading, and writes files so that no reader ever sees half of one. System calls that can fail go
 // through tfc_os, which tests replace.
 #ifndef TFC_RUNTIME_BASE_FILE_H
 #define TFC_RUNTIME_BASE_FILE_H
@@ -15,17 +15,17 @@ struct tfc_file { // read-only view of a whole file
   size_t size;
   void *mapping; // NULL for an empty file
 };
-// NOT_FOUND where there is none, INVALID_ARGUMENT where it cannot be read (a directory, no permission).
+// NOT_FOUND: there is no such file. INVALID_ARGUMENT: it cannot be read (it is a directory, permission is missing).
 TFC_MUST_USE tfc_status tfc_file_map(const char *path, struct tfc_file *out);
 void tfc_file_unmap(struct tfc_file *file);
 
 // Writes a temporary file beside `path`, syncs, renames. On failure (DATA_LOSS) an old file stays as it was.
 TFC_MUST_USE tfc_status tfc_file_write(const char *path, tfc_str content);
 
-// Makes the folders on the way to the file `path`. DATA_LOSS names the one that cannot be made.
+// Makes the folders of the path up to the file `path`. DATA_LOSS names the one that cannot be made.
 TFC_MUST_USE tfc_status tfc_file_make_parents(const char *path);
 
-// From now on this process opens no file for writing, makes no folder and renames nothing (FAILED_PRECONDITION). A
+// After this call, this process opens no file for writing, makes no folder and renames nothing (FAILED_PRECONDITION). A
 // process that runs a graph only to time it calls this, so that no operation of the graph has an effect.
 void tfc_file_forbid_writing(void);
 

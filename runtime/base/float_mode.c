@@ -7,7 +7,8 @@
 uint32_t tfc_float_mode_enter(void) {
 #if defined(__x86_64__)
   uint32_t saved = _mm_getcsr();
-  if ((saved & 0x8040u) != 0x8040u) _mm_setcsr(saved | 0x8040u); // flush to zero, denormals are zero
+  // Sets the bits for "flush to zero" and "denormals are zero".
+  if ((saved & 0x8040u) != 0x8040u) _mm_setcsr(saved | 0x8040u);
   return saved;
 #elif defined(__aarch64__)
   uint64_t saved;

@@ -1,4 +1,5 @@
-// The floating-point mode of kernels: denormals are flushed to zero. For threads that are not the runtime's own.
+// The floating-point mode of kernels, in which denormals are flushed to zero, for threads that the runtime did not
+// create.
 #ifndef TFC_RUNTIME_BASE_FLOAT_MODE_H
 #define TFC_RUNTIME_BASE_FLOAT_MODE_H
 

@@ -37,7 +37,7 @@ tfc_status tfc_instructions_limit(tfc_instructions most) {
 bool tfc_instructions_allowed(tfc_instructions wanted) {
   pthread_mutex_lock(&lock);
   final = true;
-  // The enumeration ascends, and without a limit all of them may be used.
+  // The enumeration is in ascending order; without a limit, everything may be used.
   const bool within = limit == TFC_INSTRUCTIONS_NATIVE || (wanted != TFC_INSTRUCTIONS_NATIVE && wanted <= limit);
   pthread_mutex_unlock(&lock);
   return within && has(wanted);

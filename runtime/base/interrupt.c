@@ -23,7 +23,7 @@ tfc_status tfc_interrupted(const char *doing) {
     return tfc_status_make(TFC_CANCELLED, "interrupted while %s", doing);
   const int64_t until = atomic_load_explicit(&deadline, memory_order_relaxed);
   if (!until) return NULL;
-  static _Thread_local uint32_t asked; // a clock read costs more than most that is done between two questions
+  static _Thread_local uint32_t asked; // reading the clock costs more than most of what is done between two calls
   if (asked++ % 16 || tfc_now_ns() < until) return NULL;
   return tfc_status_make(TFC_DEADLINE_EXCEEDED, "no time left while %s: %s", doing, deadline_name);
 }

@@ -1,5 +1,5 @@
-// Interrupting work that takes long for unusual inputs only: reading a file, lowering functions, inferring shapes. Such
-// work calls tfc_interrupted node by node. A program sets once at its start what may interrupt it; without that,
+// Interrupts work that takes long only for unusual inputs: reading a file, lowering functions, inferring shapes. Such
+// work calls tfc_interrupted for every node. A program sets once, at its start, what may interrupt it; without that,
 // nothing does.
 //
 //   TFC_RETURN_IF_ERROR(tfc_interrupted("lowering functions"));

@@ -1,4 +1,5 @@
-// Open addressing, linear probing, at most three quarters full. Nothing is removed, so no tombstones.
+// Open addressing with linear probing, at most three quarters full. Nothing is ever removed, so there are no
+// tombstones.
 #include "runtime/base/map.h"
 
 #include <stdlib.h>
@@ -9,9 +10,9 @@ uint64_t tfc_hash_bytes(const void *data, size_t size) {
 }
 
 // --- Strings ---------------------------------------------------------------------------------------------------------
-// A slot has 32 bits of the key's hash and the number of its entry plus one, 0: free. Slots are small, and entries are
-// stored in the order of insertion: looking up names in that order (the inputs of a graph's nodes) reads neighbouring
-// memory.
+// A slot has 32 bits of the key's hash, and the number of its entry plus one (0: the slot is free). Slots are small,
+// and entries are stored in the order of insertion: looking up names in that order (such as the inputs of a graph's
+// nodes) reads neighbouring memory.
 static size_t most_entries(size_t capacity) {
   return capacity / 4 * 3;
 }
@@ -40,7 +41,7 @@ bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count) {
   return true;
 }
 
-// The slot with the key, or the free slot where it belongs.
+// Finds the slot of the key, or the free slot where it belongs.
 static uint64_t *find(const struct tfc_strmap *map, tfc_str key, uint64_t hash) {
   for (size_t at = hash & (map->capacity - 1);; at = (at + 1) & (map->capacity - 1)) {
     uint64_t slot = map->slots[at];

@@ -1,5 +1,5 @@
-// Hash maps: from a string view, or a 64-bit number, to a 64-bit value. Keys of the string map are views: their bytes
-// must outlive the map. Zeroed is empty. One writer at a time; any number of readers while nothing is written.
+// Hash maps from a string view, or a 64-bit number, to a 64-bit value. Keys of the string map are views: their bytes
+// must outlive the map. A zeroed map is empty. One writer at a time; any number of readers while nothing is written.
 #ifndef TFC_RUNTIME_BASE_MAP_H
 #define TFC_RUNTIME_BASE_MAP_H
 
@@ -12,7 +12,7 @@ struct tfc_strmap_entry {
 struct tfc_strmap {
   struct tfc_strmap_entry *entries; // in the order in which they were put
   size_t count;
-  uint64_t *slots; // part of the hash, and the number of an entry
+  uint64_t *slots; // each has a part of the hash, and the number of an entry
   size_t capacity; // of slots: a power of two, or 0
 };
 bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count);
@@ -35,6 +35,6 @@ uint64_t *tfc_intmap_put(struct tfc_intmap *map, uint64_t key, uint64_t value, b
 const uint64_t *tfc_intmap_get(const struct tfc_intmap *map, uint64_t key);
 void tfc_intmap_deinit(struct tfc_intmap *map);
 
-uint64_t tfc_hash_bytes(const void *data, size_t size); // stable within a process run, not between versions
+uint64_t tfc_hash_bytes(const void *data, size_t size); // stable within a run of a process, but not between versions
 
 #endif

@@ -8,7 +8,7 @@
 #include "runtime/base/units.h"
 
 static struct tfc_memory_account host = {.limit = UINT64_MAX, .open = true};
-static struct tfc_memory_account *accounts; // all but the host's
+static struct tfc_memory_account *accounts; // all except the host's
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct tfc_memory_account *current;
 
@@ -120,7 +120,8 @@ tfc_status tfc_account_exhausted(const struct tfc_memory_account *a, size_t byte
   const char *colon = a->name[0] ? ": " : "";
   tfc_show_bytes(wanted, (double)bytes);
   uint64_t room = a->limit > taken ? a->limit - taken : 0;
-  if (a->limit != UINT64_MAX && (bytes >= room || room - bytes < 64)) // blocks are multiples of 64
+  // Also if less than a block's 64 bytes would be left.
+  if (a->limit != UINT64_MAX && (bytes >= room || room - bytes < 64))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
                            "%s%sout of memory: %s asked for, %s in use, limit %s, largest free block %s", a->name,
                            colon, wanted, tfc_show_bytes(used, (double)taken), tfc_show_bytes(limit, (double)a->limit),

@@ -20,26 +20,28 @@
 
 #include "runtime/base/status.h"
 
-// Frees memory that is kept for later until `bytes` can be counted, and counts them; false: they never could be.
+// Frees memory that is kept for later use until `bytes` can be counted, and counts them; false: there is not enough.
 typedef bool tfc_account_room(void *keeper, uint64_t bytes);
 
 struct tfc_memory_account {
-  char name[64];            // of the device; "" for the host
-  uint64_t limit;           // bytes, UINT64_MAX: none
-  _Atomic uint64_t taken;   // what counts against the limit: tensors, strings, elements of lists, packed weights
-  _Atomic uint64_t scratch; // workspaces of threads: they grow to what kernels need and stay; no limit but the system's
-  _Atomic uint64_t peak;    // most of both together since it was opened or restarted
-  bool open;                // guarded by the lock of all accounts, as the next two
-  tfc_account_room *room;   // NULL: nobody keeps memory on this account for later
+  char name[64];          // the device's name; "" for the host
+  uint64_t limit;         // bytes, UINT64_MAX: none
+  _Atomic uint64_t taken; // what counts against the limit: tensors, strings, elements of lists, packed weights
+  // Workspaces of threads: they grow to what kernels need and stay; only the system limits them.
+  _Atomic uint64_t scratch;
+  _Atomic uint64_t peak;  // the most that both were together, since the account was opened or restarted
+  bool open;              // this and the next two are guarded by the lock of all accounts
+  tfc_account_room *room; // NULL: nobody keeps memory on this account for later
   void *keeper;
   struct tfc_memory_account *next;
 };
 
-// RESOURCE_EXHAUSTED: no memory for the record.
+// Opens an account for a device. RESOURCE_EXHAUSTED: no memory for the record.
 TFC_MUST_USE tfc_status tfc_account_open(const char *name, uint64_t limit, struct tfc_memory_account **out);
 void tfc_account_close(struct tfc_memory_account *a); // NULL is fine
-// An allocator that keeps freed blocks on the account: tfc_account_take at the limit asks it for them, until the
-// account is closed. `room` is called under the lock of all accounts: it must open and close none.
+// Called by an allocator that keeps freed blocks on the account: until the account is closed, tfc_account_take calls
+// `room` when the limit is reached, to get them back. `room` runs under the lock of all accounts, so it must not open
+// or close any.
 void tfc_account_keeps(struct tfc_memory_account *a, tfc_account_room *room, void *keeper);
 
 struct tfc_memory_account *tfc_account_current(void); // the host's, if the thread has entered none
@@ -57,11 +59,11 @@ void tfc_account_give_scratch(struct tfc_memory_account *a, size_t bytes);
 bool tfc_account_reserve(struct tfc_memory_account *a, size_t bytes);
 void tfc_account_unreserve(struct tfc_memory_account *a, size_t bytes);
 
-// RESOURCE_EXHAUSTED with the bytes that were asked for, the bytes in use, and which limit leaves how much.
+// RESOURCE_EXHAUSTED with the bytes that were requested, the bytes in use, and the limit that leaves least.
 tfc_status tfc_account_exhausted(const struct tfc_memory_account *a, size_t bytes);
 
-// Most bytes on the account at one time, since it was opened or since tfc_account_restart (which starts with the bytes
-// that are on it then).
+// The most bytes on the account at one time, since it was opened or since tfc_account_restart (which begins with the
+// bytes that are on it then).
 uint64_t tfc_account_peak(const struct tfc_memory_account *a);
 void tfc_account_restart(struct tfc_memory_account *a);
 struct tfc_memory_account *tfc_account_host(void);

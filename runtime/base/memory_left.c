@@ -1,5 +1,5 @@
-// Reads /proc/meminfo, the limits of control groups (both versions, this group and its parents), and the limits of
-// addresses. Memory that a group uses for caches of files counts as left, because the kernel can reclaim it.
+// Reads /proc/meminfo, the limits of control groups (both versions, this group and its parents), and the limits of the
+// address space. Memory that a group uses for caches of files counts as left, because the kernel can reclaim it.
 //
 // One look costs as much as touching a hundred pages. So each look allows a quarter of what is left, at most 64 MiB, to
 // be granted before the next look: near the limit, looks are more frequent. Memory that is not granted (small
@@ -42,7 +42,7 @@ static void visit_group(void *user, const char *folder, bool second) {
   char *stat = tfc_format("%s/memory.stat", folder);
   if (!limit || !usage || !stat || !tfc_read_small(limit, text, sizeof text)) goto out;
   uint64_t most = strncmp(text, "max", 3) == 0 ? UINT64_MAX : strtoull(text, NULL, 10);
-  if (most >= INT64_MAX / 2) goto out; // version 1 writes "no limit" as a large number
+  if (most >= INT64_MAX / 2) goto out; // version 1 writes a large number for "no limit"
   if (!tfc_read_small(usage, text, sizeof text)) goto out;
   uint64_t used = strtoull(text, NULL, 10), idle = 0;
   if (tfc_read_small(stat, text, sizeof text))
@@ -53,7 +53,7 @@ out:
   free(limit), free(usage), free(stat);
 }
 
-// Pages of this process: its addresses, those that are resident, and those of its own data.
+// The memory of this process: its address space, what of it is resident, and its own data.
 struct pages {
   uint64_t size, resident, data; // bytes
 };
@@ -101,13 +101,13 @@ uint64_t tfc_memory_left(void) {
 }
 
 enum { MOST_AHEAD = 64 << 20, LEAST_MARGIN = 8 << 20, MARGIN_SHARE = 32 };
-static _Atomic uint64_t granted; // and not given back
+static _Atomic uint64_t granted; // without what was given back
 static _Atomic uint64_t allowed; // `granted` may grow up to this without another look
-static uint64_t other;           // resident, but not granted, at least; guarded by the lock
+static uint64_t other;           // the least memory seen that was resident but not granted; guarded by the lock
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Whether there is memory for all that is granted. Part of it was touched and is resident, so the system counts it
-// already. `now`: `granted` including the request. Sets how far `granted` may grow before the next look.
+// Whether there is memory for all that is granted. What was touched of it is resident, so the system counts it already.
+// `now`: `granted` with this request. Sets how far `granted` may grow before the next look.
 static bool look(uint64_t now, uint64_t bytes) {
   struct tfc_memory_bound b;
   tfc_memory_bound(&b);
@@ -132,7 +132,7 @@ bool tfc_memory_grant(size_t bytes) {
   if (now <= atomic_load_explicit(&allowed, memory_order_relaxed)) return true;
   pthread_mutex_lock(&lock);
   bool good = look(now, bytes);
-  if (!good) { // freed memory may still be in the heap
+  if (!good) { // the heap may still hold memory that was freed
     malloc_trim(0);
     good = look(now, bytes);
   }

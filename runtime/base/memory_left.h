@@ -17,15 +17,16 @@ struct tfc_memory_bound {
 };
 void tfc_memory_bound(struct tfc_memory_bound *out);
 uint64_t tfc_memory_left(void); // the field `left` of it
-// Limits this process's resident memory: less than `bytes` minus what is resident is left from now on.
+// Limits this process's resident memory: from now on, no more than `bytes` minus what is resident is left.
 void tfc_memory_limit(uint64_t bytes);
 
 // Counts memory that is about to be allocated. False: this, plus what was granted and not touched yet, is more than
-// what is left. The system is asked again only after much was granted. Granted memory is given back with the same size.
+// what is left. The system is only asked again after much more was granted. Give granted memory back with the same
+// size.
 bool tfc_memory_grant(size_t bytes);
 void tfc_memory_give_back(size_t bytes);
-// All that is resident now and was not granted is not tensors: the program itself, and what read the graph. Call it
-// before much is granted (when a session is created).
+// Memory that is resident now and was not granted is not for tensors, but for the program itself and for reading the
+// graph. Call this before much is granted (when a session is created).
 void tfc_memory_mark(void);
 
 #endif

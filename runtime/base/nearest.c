@@ -1,6 +1,6 @@
 #include "runtime/base/nearest.h"
 
-// Edit distance with neighbours swapped (optimal string alignment); SIZE_MAX for names that are too long.
+// The edit distance, in which swapping neighbours is one edit (optimal string alignment); SIZE_MAX: a name is too long.
 static size_t edit_distance(tfc_str a, tfc_str b) {
   const size_t m = a.size, n = b.size;
   size_t rows[3][TFC_NEAREST_MOST + 1], *before = rows[0], *last = rows[1], *now = rows[2];
@@ -29,7 +29,7 @@ void tfc_nearest_try(struct tfc_nearest *nearest, tfc_str candidate) {
   const size_t apart = candidate.size > text.size ? candidate.size - text.size : text.size - candidate.size;
   size_t d = SIZE_MAX;
   if (text.size >= 3 && tfc_str_equal(tfc_str_sub(candidate, 0, text.size), text))
-    d = 1; // an abbreviation
+    d = 1; // the text is an abbreviation of the candidate
   else if (apart <= bar)
     d = edit_distance(text, candidate);
   if (d > bar || (nearest->best.data && d >= nearest->distance)) return;

@@ -1,4 +1,4 @@
-// How alike two names are, for messages that ask "did you mean ...?".
+// Compares names, for messages that ask "did you mean ...?".
 #ifndef TFC_RUNTIME_BASE_NEAREST_H
 #define TFC_RUNTIME_BASE_NEAREST_H
 

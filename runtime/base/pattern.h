@@ -27,9 +27,9 @@ void tfc_pattern_free(struct tfc_pattern *pattern); // NULL is fine
 // Whether the pattern matches the whole text.
 bool tfc_pattern_matches(const struct tfc_pattern *pattern, const char *text, size_t size);
 
-// The text with its first match, or all of them, replaced by `rewrite`, in which \0 to \9 are groups of the match and
-// \\ a backslash; as in TensorFlow, a rewrite that names a group which the pattern does not have leaves the text as it
-// is. NULL when memory is out. free() it.
+// Replaces the first match, or all of them, by `rewrite`, in which \0 to \9 are groups of the match and \\ a backslash.
+// As in TensorFlow, the text stays as it is if `rewrite` has a group that the pattern lacks. NULL: out of memory.
+// free() it.
 char *tfc_pattern_replace(const struct tfc_pattern *pattern, const char *text, size_t size, const char *rewrite,
                           size_t rewrite_size, bool all, size_t *out_size);
 

@@ -27,7 +27,7 @@ static inline uint64_t tfc_random_u64(struct tfc_random *r) {
   s[3] = (s[3] << 45) | (s[3] >> 19);
   return result;
 }
-// Uniform in [0, n), n > 0 (Lemire 2019, with the bias of at most n / 2^64).
+// Uniform in [0, n), n > 0 (Lemire 2019, with a bias of at most n / 2^64).
 static inline uint64_t tfc_random_below(struct tfc_random *r, uint64_t n) {
   return (uint64_t)(((unsigned __int128)tfc_random_u64(r) * n) >> 64);
 }

@@ -1,5 +1,5 @@
-// Landlock by its system calls (the C library has no functions for them), in the version that the kernel supports;
-// seccomp by libseccomp if the build found it.
+// Uses Landlock by its system calls (the C library has no functions for them), in the version that the kernel supports,
+// and seccomp by libseccomp if the build found it.
 #include "runtime/base/sandbox.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ struct path_beneath_attr {
 struct ruleset {
   int fd;
   uint64_t handled;
-  int error; // errno of the first rule that the kernel refused
+  int error; // errno of the first rule that the kernel rejected
 };
 
 static bool allow(struct ruleset *r, const char *path, uint64_t access) {
@@ -78,11 +78,11 @@ static bool allow(struct ruleset *r, const char *path, uint64_t access) {
   return true;
 }
 
-// The folder of `path` with links resolved, or the nearest folder that exists.
+// Allows the folder of `path` with links resolved, or the nearest folder that exists.
 static void allow_around(struct ruleset *r, const char *path, bool is_folder) {
   struct stat st;
   bool there = stat(path, &st) == 0;
-  if (there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) { // a device or a pipe is written as it is
+  if (there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) { // a device or a pipe is written directly
     allow(r, path, USES_DEVICE);
     return;
   }
@@ -97,7 +97,7 @@ static void allow_around(struct ruleset *r, const char *path, bool is_folder) {
   free(folder);
 }
 
-// Loaded libraries, with their folders (for plug-ins), and the loader, which starts every program.
+// Allows loaded libraries, with their folders (for plug-ins), and the loader, which starts every program.
 static int allow_library(struct dl_phdr_info *info, size_t size, void *user) {
   (void)size;
   struct ruleset *r = user;
@@ -122,7 +122,8 @@ static void allow_all(struct ruleset *r, const struct tfc_sandbox_rules *rules) 
     globfree(&found);
   }
   dl_iterate_phdr(allow_library, r);
-  allow(r, "/proc/self/exe", FS_READ_FILE | (rules->starts_programs ? FS_EXECUTE : 0)); // the worker is this program
+  // The measuring worker is started from this program's own file.
+  allow(r, "/proc/self/exe", FS_READ_FILE | (rules->starts_programs ? FS_EXECUTE : 0));
   for (uint32_t i = 0; i < rules->path_count; i++) {
     const struct tfc_sandbox_path *p = &rules->paths[i];
     switch (p->access) {
@@ -167,7 +168,7 @@ static tfc_status restrict_calls(const struct tfc_sandbox_rules *rules, struct t
                                SCMP_SYS(listen),
                                SCMP_SYS(accept),
                                SCMP_SYS(accept4),
-#ifndef TFC_SANITIZED // checking for leaks at the end needs tracing
+#ifndef TFC_SANITIZED // the leak checker needs tracing when the program ends
                                SCMP_SYS(ptrace),
 #endif
                                SCMP_SYS(process_vm_readv),

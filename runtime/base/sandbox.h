@@ -19,13 +19,13 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-#define TFC_UNTRUSTED_MEMORY (UINT64_C(8) << 30) // bytes that a process may take
-#define TFC_UNTRUSTED_NODES UINT64_C(1048576)    // in a graph, its functions lowered
+#define TFC_UNTRUSTED_MEMORY (UINT64_C(8) << 30) // the memory that a process may take, in bytes
+#define TFC_UNTRUSTED_NODES UINT64_C(1048576)    // the nodes of a graph with lowered functions
 #define TFC_UNTRUSTED_SECONDS 600.0
 
 typedef enum tfc_sandbox_access {
   TFC_SANDBOX_READ, // a file, or everything in a folder
-  // A file that may be created or replaced: everything in its folder, or in the nearest one that exists.
+  // A file that may be created or replaced. This allows everything in its folder, or in the nearest one that exists.
   TFC_SANDBOX_WRITE,
   TFC_SANDBOX_FOLDER, // everything in a folder that may be created: in the nearest one that exists
   TFC_SANDBOX_RUN,    // a program that may be started
@@ -36,7 +36,7 @@ struct tfc_sandbox_path {
 };
 
 struct tfc_sandbox_rules {
-  const struct tfc_sandbox_path *paths; // besides those that every process needs: libraries, /proc, /sys
+  const struct tfc_sandbox_path *paths; // in addition to what every process needs: libraries, /proc, /sys
   uint32_t path_count;
   bool starts_programs; // false: no program may be started
   uint64_t memory, nodes;
@@ -45,8 +45,8 @@ struct tfc_sandbox_rules {
 // Writes into `out_missing` a line for each restriction that this kernel or this build cannot apply. INTERNAL: the
 // kernel refused something that it claims to support.
 TFC_MUST_USE tfc_status tfc_sandbox_enter(const struct tfc_sandbox_rules *rules, struct tfc_text *out_missing);
-// For a process that a restricted program has started: it inherited the kernel's restrictions and the limit of memory;
-// this sets the others.
+// Called in a process that a restricted program has started: it inherited the kernel's restrictions and the memory
+// limit; this sets the others.
 void tfc_sandbox_inherit(uint64_t nodes);
 
 // Any thread.

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), to tell files apart by content.
+// SHA-256 (FIPS 180-4), which identifies files by their content.
 #ifndef TFC_RUNTIME_BASE_SHA256_H
 #define TFC_RUNTIME_BASE_SHA256_H
 

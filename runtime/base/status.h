@@ -47,7 +47,7 @@ typedef struct tfc_status_record *tfc_status;
 #define TFC_MUST_USE __attribute__((warn_unused_result))
 #define TFC_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-// A new error. `format` is printf's. Never NULL: when memory is out, a static record is returned.
+// Makes a new error. `format` is printf's. Never NULL: if memory is out, a static record is returned.
 TFC_MUST_USE tfc_status tfc_status_make(tfc_code code, const char *format, ...) TFC_PRINTF(2, 3);
 
 // The code and message of `why`, followed by those of `status`, which it caused; `status` is consumed, `why` is not.
@@ -79,7 +79,7 @@ TFC_MUST_USE tfc_status tfc_status_join(tfc_status first, tfc_status second);
     goto out;                                                                                                          \
   } while (0)
 
-// For functions with nothing to release.
+// The same for functions that have nothing to release.
 #define TFC_RETURN_IF_ERROR(call)                                                                                      \
   do {                                                                                                                 \
     tfc_status tfc_status_ = (call);                                                                                   \

@@ -17,7 +17,7 @@ static const struct unit byte_units[] = {
 static const struct unit time_units[] = {{"", 1},     {"us", 1},     {"ns", 1e-3},  {"ms", 1e3}, {"s", 1e6},
                                          {"m", 60e6}, {"min", 60e6}, {"h", 3600e6}, {0}};
 
-// The number at the front of `text`, and what follows it without blanks.
+// Parses the number at the front of `text`, and the unit behind it, without blanks.
 static tfc_status number_and_unit(tfc_str text, double *out, char unit[16]) {
   char copy[64];
   while (text.size && text.data[0] == ' ') text = tfc_str_sub(text, 1, text.size);

@@ -1,7 +1,8 @@
-// TensorFlow's ordered codes (tensorflow/core/lib/strings/ordered_code.h describes them).
+// Writes keys and indexes of checkpoints. Keys use TensorFlow's ordered codes (described in
+// tensorflow/core/lib/strings/ordered_code.h).
 #include "runtime/io/bundle.h"
 
-static void put_number(struct tfc_text *out, uint64_t value) { // length, then big-endian without leading zeros
+static void put_number(struct tfc_text *out, uint64_t value) { // its length, then big-endian without leading zeros
   char bytes[9];
   int n = 0;
   for (uint64_t v = value; v; v >>= 8) n++;
@@ -19,7 +20,8 @@ static void put_string(struct tfc_text *out, tfc_str s) {
   tfc_text_add(out, (tfc_str){"\0\1", 2});
 }
 
-// The first bits say how many bytes there are, as in UTF-8: n ones; the rest is the number in two's complement.
+// As in UTF-8, the number of leading one bits is the number of bytes; the other bits are the number in two's
+// complement.
 static void put_signed(struct tfc_text *out, int64_t value) {
   uint64_t x = value < 0 ? ~(uint64_t)value : (uint64_t)value;
   int bits = 0;
@@ -53,7 +55,7 @@ static int by_key(const void *a, const void *b) {
 tfc_status tfc_bundle_write_index(struct tfc_table_entry *entries, size_t count, uint32_t shards, const char *path) {
   tfc_status s = NULL;
   struct tfc_text header = {0}, version = {0}, table = {0};
-  tfc_wire_put_int(&version, 1, 1); // producer
+  tfc_wire_put_int(&version, 1, 1); // the producer
   tfc_wire_put_int(&header, 1, shards);
   tfc_wire_put_bytes(&header, 3, tfc_text_view(&version));
   if (header.failed || version.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

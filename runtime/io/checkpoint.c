@@ -1,4 +1,4 @@
-// Reading: the index is read whole when opened; data files are mapped when their first tensor is read.
+// Reads checkpoints. Opening reads the whole index; a data file is mapped when its first tensor is read.
 #include "runtime/io/checkpoint.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { shard_limit = 1 << 16, slice_limit = 1 << 16 };
 
 struct entry {    // BundleEntryProto
-  tfc_str slices; // the whole proto, where it has slices; data == NULL otherwise
+  tfc_str slices; // the whole proto if the tensor has slices; otherwise data == NULL
   uint64_t offset, size;
   uint32_t shard, crc;
   tfc_dtype dtype;
@@ -93,7 +93,7 @@ static tfc_status read_aliases(struct tfc_checkpoint *c) {
         return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   }
-  return NULL; // without the map, names are not found, but keys are
+  return NULL; // without the map, tensors are found by their keys only
 }
 
 static tfc_status read_index(struct tfc_checkpoint *c) {
@@ -119,7 +119,7 @@ static tfc_status read_index(struct tfc_checkpoint *c) {
     if (!tfc_strmap_put(&c->by_key, key, c->all_count, &found))
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (found) return tfc_status_make(TFC_INVALID_ARGUMENT, "tensor '%.*s' comes twice", TFC_STR_ARG(key));
-    if (key.data[0]) { // slices' keys begin with a zero byte
+    if (key.data[0]) { // the keys of slices begin with a zero byte
       c->listed[c->listed_count] = (struct tfc_checkpoint_entry){key, e->dtype, e->shape};
       c->listed_entry[c->listed_count++] = (uint32_t)c->all_count;
       if (!tfc_strmap_put(&c->aliases, key, c->listed_count - 1, NULL))
@@ -194,8 +194,8 @@ static tfc_status wrong_checksum(void) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "its checksum is wrong");
 }
 
-// The format is: lengths as varints, their checksum, the bytes. The checksum covers the lengths as 32-bit numbers (64
-// bits for very long strings).
+// The file has the lengths as varints, their checksum, and the bytes. The checksum covers the lengths as 32-bit numbers
+// (as 64-bit ones for very long strings).
 static tfc_status read_strings(tfc_str data, const struct entry *e, struct tfc_tensor *t) {
   struct tfc_wire w = tfc_wire_of(data);
   size_t n = (size_t)tfc_tensor_elements(t);
@@ -236,7 +236,8 @@ static tfc_status read_plain(struct tfc_checkpoint *c, const struct entry *e, st
   TFC_RETURN_IF_ERROR(tfc_tensor_bytes(e->dtype, &e->shape, &bytes));
   if (tfc_dtype_is_ref(e->dtype) || (!tfc_dtype_is_plain(e->dtype) && e->dtype != TFC_STRING))
     return tfc_status_make(TFC_UNIMPLEMENTED, "it holds %s", tfc_dtype_name(e->dtype));
-  // Checked before allocating: a string needs at least one byte in the file, other elements all their bytes.
+  // Checks the size before allocating: in the file, a string needs at least one byte, and other elements all their
+  // bytes.
   if (e->dtype == TFC_STRING ? bytes / sizeof(struct tfc_string) > data.size : bytes != data.size)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "it has %zu bytes, which does not fit its shape", data.size);
   TFC_RETURN_IF_ERROR(tfc_tensor_create(e->dtype, &e->shape, &t));
@@ -278,7 +279,7 @@ static tfc_status read_slice_proto(tfc_str bytes, int rank, struct slice *out) {
   return n == rank ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "a slice has too few dimensions");
 }
 
-// Copies a part into the whole, row by row of the last dimension.
+// Copies a part to its place in the whole tensor, row by row of the last dimension.
 static void place(const struct tfc_tensor *part, const int64_t *starts, struct tfc_tensor *whole) {
   size_t size = tfc_dtype_size(whole->dtype);
   int rank = whole->shape.rank;
@@ -347,7 +348,7 @@ tfc_status tfc_checkpoint_read(struct tfc_checkpoint *c, tfc_str name, struct tf
   return tfc_status_annotate(s, "%s: tensor '%.*s'", c->prefix, TFC_STR_ARG(name));
 }
 
-// Copies a part out of the whole.
+// Copies a part out of the whole tensor.
 static tfc_status cut(const struct tfc_tensor *whole, const int64_t *starts, const int64_t *lengths,
                       struct tfc_tensor *out) {
   struct tfc_shape shape = {.rank = whole->shape.rank};

@@ -21,14 +21,14 @@ struct tfc_checkpoint_entry {
 };
 TFC_MUST_USE tfc_status tfc_checkpoint_open(const char *prefix, struct tfc_checkpoint **out);
 void tfc_checkpoint_close(struct tfc_checkpoint *c); // NULL is fine
-// The tensors in order of name; slices are not listed. Borrowed.
+// Lists the tensors in order of name; slices are not listed. Borrowed.
 const struct tfc_checkpoint_entry *tfc_checkpoint_entries(const struct tfc_checkpoint *c, size_t *out_count);
 // Finds a tensor by its key or, in checkpoints of objects (TensorFlow 2), by the variable's own name. NULL: there is
 // none.
 const struct tfc_checkpoint_entry *tfc_checkpoint_find(const struct tfc_checkpoint *c, tfc_str name);
 TFC_MUST_USE tfc_status tfc_checkpoint_read(struct tfc_checkpoint *c, tfc_str name, struct tfc_tensor *out);
-// Reads a part: `starts` and `lengths` by dimension, `rank` of them. If a stored slice equals the part, only that slice
-// is read. INVALID_ARGUMENT: the part is outside of the tensor.
+// Reads a part: `starts` and `lengths` have `rank` numbers, one for each dimension. If a stored slice equals the part,
+// only that slice is read. INVALID_ARGUMENT: the part is outside of the tensor.
 TFC_MUST_USE tfc_status tfc_checkpoint_read_slice(struct tfc_checkpoint *c, tfc_str name, int rank,
                                                   const int64_t *starts, const int64_t *lengths,
                                                   struct tfc_tensor *out);

@@ -1,5 +1,5 @@
-// Merging: data files are renamed to shards of the destination; the entries of all indices go into one index, with new
-// shard numbers. The index is written last; then those of the parts are removed.
+// Merges checkpoints: data files are renamed to shards of the destination, and the entries of all indexes go into one
+// index, with new shard numbers. That index is written last; then the parts' indexes are removed.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ struct merged {
   bool sliced;
 };
 struct part {
-  char *index; // path
+  char *index; // the index's path
   struct tfc_file file;
-  uint32_t first, shards; // of the destination
+  uint32_t first, shards; // number of its first shard in the destination, and how many it has
 };
 struct merge {
   TFC_ARRAY(struct merged) entries;
@@ -30,8 +30,8 @@ struct merge {
   uint32_t shards;
 };
 
-// Copies an entry with another shard number. The order of fields is kept: dtype and shape before the shard, the rest
-// after it.
+// Copies an entry with another shard number. The order of fields stays: dtype and shape come before the shard, the
+// other fields after it.
 static tfc_status renumber(tfc_str bytes, uint32_t first, uint32_t shards, struct merged *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
@@ -43,7 +43,7 @@ static tfc_status renumber(tfc_str bytes, uint32_t first, uint32_t shards, struc
   if (w.error) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s", w.error);
   if (shard >= shards)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "it is in data file %llu of %u", (unsigned long long)shard, shards);
-  bool placed = out->sliced || first + shard == 0; // the whole of slices has no data
+  bool placed = out->sliced || first + shard == 0; // the entry of a tensor that is stored in slices has no shard
   w = tfc_wire_of(bytes);
   while (tfc_wire_next(&w, &f)) {
     if (f.number > 3 && !placed) {
@@ -56,7 +56,7 @@ static tfc_status renumber(tfc_str bytes, uint32_t first, uint32_t shards, struc
   return out->value.failed ? tfc_status_no_memory("merging checkpoints") : NULL;
 }
 
-// More slices of a tensor that is there already.
+// Appends the slices to a tensor that already has some.
 static tfc_status add_slices(struct merged *to, tfc_str bytes) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;

@@ -11,7 +11,7 @@
 #include "runtime/graph/wire.h"
 #include "runtime/io/table.h"
 
-struct described { // a tensor, as the table's first entry says
+struct described { // a tensor as the table's first entry describes it
   tfc_str name;
   tfc_dtype dtype;
   struct tfc_shape shape;
@@ -50,7 +50,7 @@ static tfc_status read_shape(tfc_str bytes, struct tfc_shape *out) { // TensorSh
   return w.error ? broken("a shape") : NULL;
 }
 
-// Where a slice of a tensor of this shape lies.
+// Reads where a slice lies in a tensor of this shape.
 static tfc_status read_extents(tfc_str bytes, const struct tfc_shape *whole, int64_t *starts, int64_t *lengths) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
@@ -159,8 +159,7 @@ tfc_status tfc_checkpoint_v1_find(const struct tfc_checkpoint_v1 *c, tfc_str nam
   return tfc_status_make(TFC_NOT_FOUND, "Tensor name \"%.*s\" not found in checkpoint files", TFC_STR_ARG(name));
 }
 
-// The values of a slice. The message does not always have type and shape, so they are appended before the importer
-// reads it.
+// Reads the values of a slice. The message may lack type and shape, so they are appended before the importer reads it.
 static tfc_status read_values(tfc_str values, tfc_dtype dtype, const struct tfc_shape *shape,
                               struct tfc_graph **out_graph, const struct tfc_tensor **out) {
   struct tfc_text message = {0};
@@ -187,7 +186,7 @@ out:
   return s;
 }
 
-// Copies the common part of a slice at [starts, lengths) and the requested part; returns the number of elements.
+// Copies the intersection of a slice at [starts, lengths) and the requested part; returns how many elements it has.
 struct box {
   int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
 };
@@ -261,7 +260,7 @@ out:
 }
 
 // --- Writing -------------------------------------------------------------------------------------------------------
-// Keys whose byte order is the order of their numbers and names.
+// These write keys whose byte order is the order of their numbers and names.
 static void put_name(struct tfc_text *out, tfc_str name) {
   for (size_t i = 0; i < name.size; i++) {
     tfc_text_add(out, (tfc_str){name.data + i, 1});
@@ -283,7 +282,7 @@ static void put_signed(struct tfc_text *out, int64_t v) {
   uint64_t x = v < 0 ? ~(uint64_t)v : (uint64_t)v;
   int bits = x ? 64 - __builtin_clzll(x) : 0, n = bits / 7 + 1;
   for (int i = 0; i < 10; i++) bytes[9 - i] = (unsigned char)(i < 8 ? (uint64_t)v >> (8 * i) : v < 0 ? 0xff : 0);
-  for (int i = 0; i < n; i++) bytes[10 - n + i / 8] ^= (unsigned char)(0x80 >> i % 8); // n leading ones, as a length
+  for (int i = 0; i < n; i++) bytes[10 - n + i / 8] ^= (unsigned char)(0x80 >> i % 8); // n leading ones say the length
   tfc_text_add(out, (tfc_str){(const char *)bytes + 10 - n, (size_t)n});
 }
 
@@ -331,7 +330,7 @@ static int by_key(const void *a, const void *b) {
                          tfc_text_view(&((const struct written *)b)->key));
 }
 
-// One slice: its extents, its key, its values, and its description.
+// Makes what is stored for one slice: its extents, its key, its values, and its description.
 static tfc_status put_item(const struct tfc_checkpoint_item *item, struct written *out, struct tfc_text *described) {
   const struct tfc_shape *own = &item->tensor->shape, *whole = item->whole ? item->whole : own;
   struct tfc_text extents = {0}, slice = {0}, meta = {0};
@@ -377,7 +376,7 @@ tfc_status tfc_checkpoint_v1_write(const char *path, const struct tfc_checkpoint
   struct tfc_table_entry *entries = calloc(count + 1, sizeof *entries);
   if (!slices || !entries) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", path);
   for (size_t i = 0; i < count; i++) TFC_TRY(s, put_item(&items[i], &slices[i], &described));
-  tfc_wire_put_int(&versions, 1, 1); // its producer; files of 0 may have wrong values of some types
+  tfc_wire_put_int(&versions, 1, 1); // the producer; files of producer 0 may have wrong values of some types
   tfc_wire_put_bytes(&described, 2, tfc_text_view(&versions));
   tfc_wire_put_bytes(&first, 1, tfc_text_view(&described));
   qsort(slices, count, sizeof *slices, by_key);

@@ -1,5 +1,5 @@
 // Checkpoints in TensorFlow's first format: one file, a sorted table of slices whose values are TensorProtos, in blocks
-// that may be compressed. Read and written whole.
+// that may be compressed. A file is read and written as a whole.
 //
 //   struct tfc_checkpoint_v1 *c = NULL;
 //   TFC_TRY(s, tfc_checkpoint_v1_open("model.ckpt-?????-of-00002", &c)); // a path, or a pattern of several
@@ -17,7 +17,7 @@ TFC_MUST_USE tfc_status tfc_checkpoint_v1_open(const char *pattern, struct tfc_c
 void tfc_checkpoint_v1_close(struct tfc_checkpoint_v1 *c); // NULL is fine
 TFC_MUST_USE tfc_status tfc_checkpoint_v1_find(const struct tfc_checkpoint_v1 *c, tfc_str name, tfc_dtype *out_dtype,
                                                struct tfc_shape *out_shape);
-// The part that begins at `starts` and has these `lengths`; both NULL: all of it.
+// Reads the part that begins at `starts` and has these `lengths`; both NULL: the whole tensor.
 TFC_MUST_USE tfc_status tfc_checkpoint_v1_read(const struct tfc_checkpoint_v1 *c, tfc_str name, const int64_t *starts,
                                                const int64_t *lengths, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_checkpoint_v1_write(const char *path, const struct tfc_checkpoint_item *items,

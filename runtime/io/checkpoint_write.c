@@ -1,5 +1,5 @@
-// Writing: the tensors one after another into one data file, then the index. The data file is written under a temporary
-// name and renamed, so that a failure leaves the old checkpoint.
+// Writes checkpoints: the tensors one after another into one data file, then the index. The data file is written under
+// a temporary name and then renamed, so that a failure leaves the old checkpoint.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct record {
   tfc_str key;
   struct tfc_text value; // BundleEntryProto
 };
-struct whole { // a tensor that was given in slices
+struct whole { // a tensor that the caller gave in slices
   tfc_str name;
   tfc_dtype dtype;
   struct tfc_shape shape;
@@ -70,7 +70,7 @@ out:
   return s;
 }
 
-// Describes a slice in the proto of the whole tensor.
+// Adds a slice to the proto that describes the whole tensor.
 static void put_slice(struct tfc_text *out, int rank, const int64_t *starts, const int64_t *lengths) {
   struct tfc_text m = {0}, extent = {0};
   for (int d = 0; d < rank; d++) {

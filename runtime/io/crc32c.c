@@ -1,4 +1,4 @@
-// Eight bytes at a time: by the processor's instruction where it has one, else by eight tables.
+// Computes the checksum of eight bytes at a time, by the processor's instruction if it has one, else by eight tables.
 #include "runtime/io/crc32c.h"
 
 #include <pthread.h>

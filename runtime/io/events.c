@@ -21,7 +21,7 @@ static double wall_time(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-// Event.wall_time and step; the caller adds what happened.
+// Writes wall_time and step of an Event; the caller adds what happened.
 static void begin_event(struct tfc_text *event, int64_t step) {
   double now = wall_time();
   tfc_wire_put_varint(event, 1 << 3 | TFC_WIRE_64);
@@ -29,7 +29,8 @@ static void begin_event(struct tfc_text *event, int64_t step) {
   if (step) tfc_wire_put_int(event, 2, (uint64_t)step);
 }
 
-// Length, its checksum, content, its checksum: in one write, so that readers see whole records.
+// A record is the length, its checksum, the content, its checksum. It is written at once, so that readers see whole
+// records.
 static tfc_status put_record(struct tfc_events *e, tfc_str content) {
   struct tfc_text record = {0};
   tfc_status s = NULL;

@@ -14,10 +14,10 @@
 
 struct tfc_events;
 TFC_MUST_USE tfc_status tfc_events_create(const char *directory, struct tfc_events **out); // makes the directory
-// The same with `suffix` after the file's name.
+// The same with `suffix` appended to the file's name.
 TFC_MUST_USE tfc_status tfc_events_create_named(const char *directory, const char *suffix, struct tfc_events **out);
 TFC_MUST_USE tfc_status tfc_events_scalar(struct tfc_events *events, int64_t step, tfc_str tag, float value);
-// A serialized Summary; a serialized Event, written unchanged; a serialized GraphDef.
+// These write a serialized Summary, a serialized Event (unchanged), and a serialized GraphDef.
 TFC_MUST_USE tfc_status tfc_events_summary(struct tfc_events *events, int64_t step, tfc_str summary);
 TFC_MUST_USE tfc_status tfc_events_event(struct tfc_events *events, tfc_str event);
 TFC_MUST_USE tfc_status tfc_events_graph(struct tfc_events *events, int64_t step, tfc_str graph);

@@ -1,4 +1,4 @@
-// The header is a Python dictionary literal with three keys; it is read by a small scanner that knows nothing else.
+// The header is a Python dictionary literal with three keys, which a small scanner reads that accepts nothing else.
 #include "runtime/io/npy.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static bool take_number(struct scanner *p, int64_t *out) {
     p->at++;
   }
   if (p->at == start) return false;
-  (void)take(p, "L"); // Python 2 wrote long integers so
+  (void)take(p, "L"); // Python 2 wrote long integers with an L
   *out = value;
   return true;
 }
@@ -94,7 +94,8 @@ out:
   return s;
 }
 
-// "<f4" and its kin; `width` is a string's, 0 otherwise, and in `wide` strings of code points of four bytes.
+// Reads types like "<f4". `width` is the length of a string type, otherwise 0; for `wide` it counts code points of four
+// bytes.
 static tfc_status read_type(tfc_str descr, tfc_dtype *out, size_t *out_width, bool *out_wide, bool *out_swap) {
   static const struct {
     const char *text;
@@ -140,11 +141,11 @@ static void swap_bytes(uint8_t *data, size_t count, size_t size) {
     }
 }
 
-// Code points of four bytes each as UTF-8; zeros at the end are filling.
+// Converts code points of four bytes each to UTF-8; zeros at the end are padding.
 static tfc_status set_text(struct tfc_tensor *t, int64_t i, tfc_str from, bool swap) {
   size_t n = from.size / 4, size = 0;
   tfc_status s = NULL;
-  char *text = malloc(from.size + 1); // at most four bytes for each
+  char *text = malloc(from.size + 1); // UTF-8 needs at most four bytes for each
   if (!text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   while (n > 0 && memcmp(from.data + 4 * (n - 1), "\0\0\0", 4) == 0) n--;
   for (size_t k = 0; k < n; k++) {
@@ -192,15 +193,15 @@ static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
   TFC_TRY(s, tfc_tensor_create(dtype, &h.shape, &t));
   const char *values = bytes.data + start + size;
   int64_t index[TFC_MAX_RANK] = {0};
-  for (int64_t i = 0; i < count && element > 0; i++) { // strings of no width are made empty
-    // Where element i of C order lies in the file.
+  for (int64_t i = 0; i < count && element > 0; i++) { // strings of width 0 stay empty
+    // The position in the file of element i in C order.
     int64_t at = i;
     if (h.fortran) {
       int64_t stride = 1;
       at = 0;
       for (int32_t d = 0; d < h.shape.rank; d++) at += index[d] * stride, stride *= h.shape.dims[d];
       for (int32_t d = h.shape.rank - 1; d >= 0 && ++index[d] == h.shape.dims[d]; d--) index[d] = 0;
-    } else if (dtype != TFC_STRING) { // at once
+    } else if (dtype != TFC_STRING) { // copies all elements at once
       memcpy(t.data, values, wanted);
       break;
     }

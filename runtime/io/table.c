@@ -25,7 +25,7 @@ static tfc_status bad(const char *what) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "%s", what);
 }
 
-// Snappy: the length, then runs of bytes and copies of what came before.
+// Unpacks Snappy: the length, then runs of bytes and copies of earlier bytes.
 static tfc_status decompress(tfc_str in, struct tfc_arena *arena, tfc_str *out) {
   struct tfc_wire w = tfc_wire_of(in);
   uint64_t size;
@@ -38,7 +38,7 @@ static tfc_status decompress(tfc_str in, struct tfc_arena *arena, tfc_str *out) 
     unsigned tag = *at++;
     size_t length = (tag >> 2) + 1, back = 0, more;
     if ((tag & 3) == 0) {
-      if (length > 60) { // so many bytes more say the length
+      if (length > 60) { // the length is in the next length - 60 bytes
         more = length - 60;
         length = 0;
         if ((size_t)(end - at) < more) return bad("a compressed block is not whole");
@@ -61,14 +61,14 @@ static tfc_status decompress(tfc_str in, struct tfc_arena *arena, tfc_str *out) 
     }
     at += more;
     if (!back || back > n || length > size - n) return bad("a compressed block is not whole");
-    for (size_t i = 0; i < length; i++, n++) data[n] = data[n - back]; // may overlap
+    for (size_t i = 0; i < length; i++, n++) data[n] = data[n - back]; // a copy may overlap itself
   }
   if (n != size) return bad("a compressed block is not whole");
   *out = (tfc_str){data, n};
   return NULL;
 }
 
-// The block's entries, without its list of restarts.
+// Reads the block's entries, without its list of restarts.
 static tfc_status read_block(tfc_str file, struct handle h, struct tfc_arena *arena, tfc_str *out) {
   if (h.size > file.size || h.offset > file.size - h.size || file.size - h.size - h.offset < trailer_size)
     return bad("a block lies outside of the file");
@@ -172,7 +172,7 @@ static bool add_entry(struct block *b, tfc_str key, tfc_str value) {
   return true;
 }
 
-// Ends the block, appends it with its trailer, starts anew.
+// Ends the block, appends it with its trailer to `out`, and begins a new one.
 static struct handle end_block(struct block *b, struct tfc_text *out) {
   for (size_t i = 0; i < b->restarts.count; i++) put_u32(&b->bytes, b->restarts.data[i]);
   if (!b->restarts.count) put_u32(&b->bytes, 0);
@@ -207,7 +207,7 @@ tfc_status tfc_table_write(const struct tfc_table_entry *entries, size_t count, 
     if (!add_entry(&index, entries[i].key, tfc_text_view(&handle)))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  struct handle meta = end_block(&data, out), root = end_block(&index, out); // no meta blocks
+  struct handle meta = end_block(&data, out), root = end_block(&index, out); // the table has no meta blocks
   handle.size = 0;
   put_handle(&handle, meta);
   put_handle(&handle, root);

@@ -1,5 +1,6 @@
-// Sorted string tables, as LevelDB and TensorFlow's checkpoint indexes have them: blocks of entries whose keys share
-// prefixes, each block with a checksum and maybe compressed (Snappy; read, never written); an index block; a footer.
+// Sorted string tables, the format of LevelDB and of TensorFlow's checkpoint indexes: blocks of entries whose keys
+// share prefixes (each block with a checksum; compressed blocks, by Snappy, are read but never written), an index
+// block, and a footer.
 #ifndef TFC_RUNTIME_IO_TABLE_H
 #define TFC_RUNTIME_IO_TABLE_H
 
@@ -9,11 +10,11 @@
 struct tfc_table_entry {
   tfc_str key, value;
 };
-// All entries, in order. Keys are in the arena, values are views into `bytes` or the arena. INVALID_ARGUMENT: not a
-// table, or a checksum is wrong.
+// Reads all entries, in order. Keys are in the arena, values are views into `bytes` or the arena. INVALID_ARGUMENT: the
+// bytes are no table, or a checksum is wrong.
 TFC_MUST_USE tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_table_entry **out,
                                        size_t *out_count);
-// `entries` in strictly ascending order of bytes.
+// Writes `entries`, which must be in strictly ascending order of bytes.
 TFC_MUST_USE tfc_status tfc_table_write(const struct tfc_table_entry *entries, size_t count, struct tfc_text *out);
 
 #endif

@@ -364,7 +364,7 @@ static tfc_status shape_pack(struct tfc_shape_ctx *ctx) {
     all = merged;
   }
   if (all.rank == 0 && n <= TFC_MAX_RANK && ctx->input_as_shape) {
-    // the inputs are single sizes: the result is a known shape
+    // The inputs are single sizes: the result is a known shape.
     struct tfc_shape sizes = {.rank = (int32_t)n};
     for (uint32_t i = 0; i < n; i++) {
       const struct tfc_shape *p = ctx->input_as_shape[i];

@@ -60,7 +60,7 @@ struct align_state {
   bool super_left, sub_left;
 };
 static void read_align(const struct tfc_graph *g, const struct tfc_node *n, struct align_state *out) {
-  // the default is that of versions 1 and 2, which have no `align`
+  // The default is that of versions 1 and 2, which have no `align`.
   tfc_str align = tfc_node_attr_string(g, n, "align", "LEFT_LEFT");
   out->super_left = tfc_str_starts(align, "LEFT");
   out->sub_left = tfc_str_ends(align, "LEFT");

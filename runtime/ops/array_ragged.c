@@ -334,7 +334,7 @@ static tfc_status ragged_gather(struct tfc_kernel_ctx *ctx) {
                      "indices[%lld] = %lld is not in [0, %lld)", (long long)i, (long long)tfc_tensor_int(indices, i),
                      (long long)rows);
   for (int d = 0; d + 1 < indices->shape.rank; d++) {
-    // each further dimension of the indices becomes one with rows of equal length
+    // Each further dimension of the indices becomes one with rows of equal length.
     struct tfc_tensor *y = NULL;
     uniform *= indices->shape.dims[d];
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, level++, type, &TFC_SHAPE(uniform + 1), &y));

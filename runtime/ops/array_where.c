@@ -19,7 +19,7 @@ static tfc_status find_not_zero(const struct tfc_kernel_ctx *ctx, const struct t
   }
 }
 static tfc_status where(struct tfc_kernel_ctx *ctx) {
-  // lists the coordinates of all elements that are not zero, in order
+  // Lists the coordinates of all elements that are not zero, in order.
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_buffer *held = NULL;
   struct tfc_tensor *y = NULL;
@@ -71,7 +71,7 @@ static tfc_status unravel_index(struct tfc_kernel_ctx *ctx) {
     TFC_KERNEL_CHECK(v < total, "index is out of bound as with dims: %lld", (long long)v);
     for (int64_t d = rank - 1; d >= 0; d--) {
       int64_t size = tfc_tensor_int(dims, d);
-      // dimension 0 takes the rest; TensorFlow does so for a negative index too
+      // Dimension 0 takes the rest; TensorFlow does so for a negative index too.
       put_int(y, d * n + i, d ? v % size : v);
       v /= size;
     }

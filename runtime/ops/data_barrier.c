@@ -159,7 +159,7 @@ static tfc_status partial_of(struct barrier *b, tfc_str key, struct partial **ou
     free(made.parts);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  // the map's key still points to the bytes of the key's older entry, which is kept for that
+  // The map's key still points to the bytes of the key's older entry, which is kept for that.
   *place = b->incomplete.count - 1;
   b->live++;
   *out = &b->incomplete.data[b->incomplete.count - 1];

@@ -112,7 +112,7 @@ static tfc_status interleave_v2(struct tfc_kernel_ctx *ctx) { // has the further
   return make_cycle(ctx, &interleave_kind, 3);
 }
 static tfc_status interleave_v4(struct tfc_kernel_ctx *ctx) {
-  // has num_parallel_calls and two buffer sizes as further inputs
+  // Has num_parallel_calls and two buffer sizes as further inputs.
   return make_cycle(ctx, &interleave_kind, 5);
 }
 

@@ -85,7 +85,7 @@ static tfc_status anonymous(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
   TFC_RETURN_IF_ERROR(create(NULL, &o));
   if (ctx->output_count > 1) {
-    // the second output is a deleter, which has nothing to delete: the handle's last holder frees the iterator
+    // The second output is a deleter, which has nothing to delete: the handle's last holder frees the iterator.
     struct tfc_tensor nothing = {0};
     tfc_status s = tfc_tensor_create(TFC_VARIANT, &TFC_SHAPE_SCALAR, &nothing);
     if (!s) s = tfc_data_output(ctx, 1, &nothing);

@@ -161,7 +161,7 @@ static tfc_status from_variant(struct tfc_kernel_ctx *ctx) {
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, l, split, &TFC_SHAPE(total[l] + 1), &y[l]));
   shape.dims[0] = total[count - 1];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, count - 1, dtype, &shape, &y[count - 1]));
-  // rows written so far; rows of the next level so far
+  // Rows written so far; rows of the next level so far.
   int64_t at[TFC_MAX_RANK + 1] = {0}, below[TFC_MAX_RANK + 1] = {0};
   for (uint32_t l = 0; l + 1 < count; l++) ops_set_split(y[l], 0, 0);
   for (int64_t i = 0, value = 0; i < n; i++) {

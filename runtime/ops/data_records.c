@@ -107,7 +107,7 @@ static tfc_status next_tf(struct tfc_records *r, tfc_str *value, bool *found) {
 
 static bool next_fixed(const struct tfc_records_format *f, struct tfc_records *r, tfc_str *value) {
   uint64_t step = (uint64_t)(f->hop ? f->hop : f->record), most = r->size;
-  // opening checked that each is below 2^62
+  // Opening checked that each is below 2^62.
   uint64_t overhead = (uint64_t)f->header + (uint64_t)f->footer + (uint64_t)f->record;
   if (overhead > most || (uint64_t)r->number > (most - overhead) / step) return false;
   *value = (tfc_str){r->data + (uint64_t)f->header + (uint64_t)r->number * step, (size_t)f->record};

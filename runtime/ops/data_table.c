@@ -222,7 +222,7 @@ static tfc_status insert_(struct tfc_kernel_ctx *ctx) {
 static tfc_status import(struct tfc_kernel_ctx *ctx) {
   struct table *t = NULL;
   TFC_RETURN_IF_ERROR(table_of(ctx, &t));
-  // replaces the content of a mutable table; fills an immutable one
+  // Replaces the content of a mutable table; fills an immutable one.
   return put_pairs(ctx, t, ctx->inputs[1], ctx->inputs[2], t->mutable);
 }
 static tfc_status initialize(struct tfc_kernel_ctx *ctx) {

@@ -236,7 +236,7 @@ static tfc_status object_zeros(struct tfc_kernel_ctx *ctx, struct tfc_object *x,
     TFC_RETURN_IF_ERROR(tfc_list_create(list->dtype, &list->element_shape, list->count, &made));
     made->most = list->most;
     for (int64_t i = 0; !s && i < list->count; i++) {
-      // neighbouring elements of the same type and shape share their zeros
+      // Neighbouring elements of the same type and shape share their zeros.
       const struct tfc_tensor *t = tfc_list_at(list, i), *before = i ? tfc_list_at(made, i - 1) : NULL;
       if (before && tfc_dtype_is_plain(t->dtype) && before->dtype == t->dtype &&
           tfc_shape_equal(&before->shape, &t->shape))

@@ -18,7 +18,7 @@ tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
 bool tfc_op_begins_iterator(tfc_str op);
 bool tfc_op_is_placeholder(tfc_str op); // whether the op only gives a value that is fed
 bool tfc_op_is_outside(
-    // whether the op is a placeholder, with a default or without, or reads a queue, an iterator or a reader
+    // Whether the op is a placeholder, with a default or without, or reads a queue, an iterator or a reader.
     tfc_str op);
 bool tfc_op_closes_queue(tfc_str op);
 

@@ -135,7 +135,7 @@ static tfc_status while_(struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < n; i++) pass_input(ctx, i, &now[i]);
   for (;;) {
     if (ctx->env->cancelled && ctx->env->cancelled(ctx->env)) TFC_FAIL(s, TFC_CANCELLED, "the step was cancelled");
-    // shared, because the body still needs them after the condition
+    // Shared, because the body still needs them after the condition.
     for (uint32_t i = 0; i < n; i++) tfc_tensor_share(&now[i], &next[i]);
     s = ctx->env->call(ctx->env, condition, next, n, &go, 1);
     for (uint32_t i = 0; i < n; i++) tfc_tensor_release(&next[i]);

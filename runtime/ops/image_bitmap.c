@@ -32,7 +32,7 @@ tfc_status tfc_bmp_read(tfc_str file, int channels, struct tfc_tensor *out) {
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(height, width, made), out));
   uint8_t *to = out->data;
   for (int64_t y = 0; y < height; y++) {
-    // the lowest row is first, unless the height is negative
+    // The lowest row is first, unless the height is negative.
     const uint8_t *from = p + begin + (tall < 0 ? y : height - 1 - y) * row;
     for (int64_t x = 0; x < width; x++, from += own, to += made) { // the order of colours is blue, green, red
       to[0] = own == 1 ? from[0] : from[2];
@@ -90,7 +90,7 @@ static bool unpack(const uint8_t *in, size_t size, int bits, uint8_t *out, size_
     if (code == stop) return false;
     if (code > next || (code == next && previous < 0) || (previous < 0 && code >= clear)) return false;
     int at = code;
-    // the code being defined now: the previous string and its own first byte
+    // The code being defined now: the previous string and its own first byte.
     if (code == next) stack[depth++] = first, at = previous;
     for (; at > stop; at = prefix[at]) stack[depth++] = last[at];
     first = stack[depth++] = (uint8_t)at;

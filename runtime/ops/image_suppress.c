@@ -68,7 +68,7 @@ static float similarity(const struct suppression *p, int32_t a, int32_t b) {
   return p->overlaps ? p->overlaps[a * p->n + b] : overlap(p->boxes + 4 * a, p->boxes + 4 * b);
 }
 static float stored(const struct suppression *p, float x) {
-  // as in TensorFlow, every step is rounded to the type of the scores
+  // As in TensorFlow, every step is rounded to the type of the scores.
   return p->half ? tfc_half_to_float(tfc_float_to_half(x)) : x;
 }
 // Chooses among the candidates in heap [n]; chosen and scores have room for p->most. Returns how many were chosen.

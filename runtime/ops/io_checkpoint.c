@@ -244,7 +244,7 @@ static tfc_status restore_v2(struct tfc_kernel_ctx *ctx) {
   struct tfc_checkpoint_v1 *old = NULL;
   s = tfc_checkpoint_open(prefix, &c);
   if (s && tfc_status_code(s) == TFC_NOT_FOUND && access(prefix, R_OK) == 0) {
-    // the prefix is a file of the first format
+    // The prefix is a file of the first format.
     tfc_status_free(s);
     s = tfc_checkpoint_v1_open(prefix, &old);
   }

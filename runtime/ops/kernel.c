@@ -48,7 +48,7 @@ tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype d
   struct tfc_tensor *t = ctx->outputs[i];
   size_t bytes;
   if (t->data && !t->buffer && t->dtype == dtype && same_dims(&t->shape, shape)) {
-    // the output's place is still set up from the step before
+    // The output's place is still set up from the step before.
     *out = t;
     return NULL;
   }
@@ -92,7 +92,7 @@ tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const s
   struct tfc_tensor *t = ctx->outputs[i];
   TFC_RETURN_IF_ERROR(check_declared(ctx, i, value->dtype));
   if (has_place(t, value->dtype, value->size)) {
-    // the plan gives a view's output a place only if it cannot elide the view; such memory is host-addressable
+    // The plan gives a view's output a place only if it cannot elide the view; such memory is host-addressable.
     if (value->size && t->data != value->data) memmove(t->data, value->data, value->size);
     t->dtype = value->dtype;
     t->shape = value->shape;

@@ -189,7 +189,7 @@ static tfc_status solve_all(struct tfc_kernel_ctx *ctx) {
     if (perturb)
       solve_perturbed(&precision, up, up + m, up + 2 * m, second, out, m, n);
     else if (!solve(up, up + m, up + 2 * m, second, out, m, n, pivot))
-      // singular: real types get NaN; complex types get 0, because TensorFlow has no complex NaN
+      // singular: real types get NaN; complex types get 0, because TensorFlow has no complex NaN.
       for (int64_t i = 0; i < m * n; i++) out[i] = tfc_dtype_is_complex(y->dtype) ? 0 : CMPLX(NAN, 0);
     ops_linalg_from_complex(out, y, b * m * n, m * n);
   }

@@ -363,7 +363,7 @@ static struct tfc_output band_part(struct tfc_grad_ctx *g, struct tfc_output x, 
   return grad_op3(g, "MatrixBandPart", x, grad_int(g, TFC_INT64, lower), grad_int(g, TFC_INT64, upper));
 }
 static struct tfc_output adjoint_of(struct tfc_grad_ctx *g, struct tfc_output x) {
-  // exchanges the last two dimensions and conjugates
+  // Exchanges the last two dimensions and conjugates.
   struct tfc_builder *b = g->builder;
   struct tfc_output rank = grad_op1(g, "Rank", x), one = tfc_add_i32(b, 1), two = tfc_add_i32(b, 2);
   struct tfc_output less_one = g_sub(g, rank, one), less_two = g_sub(g, rank, two);

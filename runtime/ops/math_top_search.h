@@ -73,7 +73,7 @@ TOP_FN void top_heap_sort(const TOP_ROW *r, enum top_order order, int32_t *heap,
 }
 
 // --- Sorting whole rows ----------------------------------------------------------------------------------------------
-// spans of at most TOP_SMALL elements are left to insertion sort; TOP_SPANS is twice the bits of a length
+// Spans of at most TOP_SMALL elements are left to insertion sort; TOP_SPANS is twice the bits of a length.
 enum { TOP_SMALL = 16, TOP_SPANS = 64 };
 struct top_span { // a part that is still to be sorted
   int32_t begin, end, depth;

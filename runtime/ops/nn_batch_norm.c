@@ -310,7 +310,7 @@ static tfc_status grad_of_batch_norm(struct tfc_grad_ctx *c) {
   tfc_str layout = format && format->kind == TFC_ATTR_STRING ? format->s : TFC_STR("NHWC");
   struct tfc_output x = grad_in(c, 0), dy = c->grad_outputs[0], dx;
   uint32_t rank = layout.size == 5 ? 5 : 4;
-  // for frozen statistics, TensorFlow computes with channels last
+  // For frozen statistics, TensorFlow computes with channels last.
   bool turned = !training && tfc_str_starts(layout, "NC");
   if (turned) {
     x = transpose(c, x, rank == 5 ? last5 : last4, rank);

@@ -96,7 +96,7 @@ tfc_status tfc_window_output(const struct tfc_window *w, int k, int64_t in, int6
     *out = TFC_DIM_UNKNOWN;
     return NULL;
   }
-  // reach: from the window's first cell to its last
+  // reach: from the window's first cell to its last.
   int64_t stride = w->stride[k], reach = size < 0 ? 1 : (size - 1) * w->dilation[k] + 1;
   if (w->padding == TFC_PADDING_SAME) {
     *out = (in + stride - 1) / stride;

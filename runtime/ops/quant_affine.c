@@ -210,7 +210,7 @@ static tfc_status dequantize(struct tfc_kernel_ctx *ctx) {
       for (int64_t i = 0; i < s.inner; i++) {
         const int64_t at = (o * s.count + c) * s.inner + i;
         float v = load(x->dtype, x->data, at);
-        // as in TensorFlow, 2³¹ - 1 becomes -2³¹ here, because it goes through float
+        // As in TensorFlow, 2³¹ - 1 becomes -2³¹ here, because it goes through float.
         if (a->mode == SCALED && s.count == 1) v = (float)whole(v);
         if (a->mode == MIN_COMBINED)
           v = (v + l.shift) * l.factor + l.after;

@@ -127,7 +127,7 @@ static tfc_status sample(struct sampler *s, struct bounds b, int64_t count) {
   s->b = b;
   s->iterations = 0;
   const double inside =
-      // bounds beyond this many deviations make normal numbers worth proposing
+      // Bounds beyond this many deviations make normal numbers worth proposing.
       rounded(t, t == TFC_DOUBLE ? 1.3 : (double)1.3f);
   double root = rounded(t, sqrt(rounded(t, rounded(t, b.low * b.low) + 4)));
   double power = rounded(t, 0.5 + rounded(t, rounded(t, b.low * rounded(t, b.low - root)) / 4));

@@ -251,7 +251,7 @@ OPS_GRADIENT(UnsortedSegmentProd) {
   struct tfc_output rest = grad_op3(g, "SelectV2", is_zero, grad_op1(g, "OnesLike", X), X);
   struct tfc_output rest_prod = grad_op3(g, "UnsortedSegmentProd", rest, ids, n);
   struct tfc_output gathered_grad = gather_dropping(g, grad, &d);
-  // may be NaN where X is zero, but is not selected there
+  // May be NaN where X is zero, but is not selected there.
   struct tfc_output divided = g_div(g, rows_of(g, Y, d.clipped), X);
   struct tfc_output slope = grad_op3(g, "SelectV2", is_zero, rows_of(g, rest_prod, d.clipped), divided);
   g->grad_inputs[0] = g_mul(g, gathered_grad, slope);

@@ -119,7 +119,7 @@ static void run(struct plan *p, cplx *line) {
   memset(w, 0, (size_t)p->padded * sizeof(cplx));
   for (int64_t k = 0; k < p->n; k++) w[k] = line[k] * p->chirp[k];
   run(p->inner, w);
-  // conjugation makes the forward transform the inverse one
+  // Conjugation makes the forward transform the inverse one.
   for (int64_t k = 0; k < p->padded; k++) w[k] = conj(w[k] * p->kernel[k]);
   run(p->inner, w);
   for (int64_t k = 0; k < p->n; k++) line[k] = conj(w[k]) / (double)p->padded * p->chirp[k];

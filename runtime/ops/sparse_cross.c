@@ -52,7 +52,7 @@ static tfc_status put_cross(const struct rule *rule, const struct column *column
       } else {
         one = (uint64_t)tfc_tensor_int(columns[c].values, i);
         if (columns[c].begin && !rule->seeded) {
-          // there, TensorFlow hashes the low four bytes of a sparse column's number
+          // There, TensorFlow hashes the low four bytes of a sparse column's number.
           uint32_t low = (uint32_t)one;
           tfc_str four = {(const char *)&low, sizeof low};
           one = rule->keyed ? tfc_keyed_hash64(four, rule->key) : tfc_fingerprint64(four);
@@ -279,7 +279,7 @@ static tfc_status counts_of(const struct tfc_kernel_ctx *ctx, uint32_t *sparse, 
 static tfc_status sparse_cross(struct tfc_kernel_ctx *ctx) {
   uint32_t sparse, dense;
   TFC_RETURN_IF_ERROR(counts_of(ctx, &sparse, &dense));
-  // numbers are not converted to strings
+  // Numbers are not converted to strings.
   if (tfc_node_attr_type(ctx->graph, ctx->node, "internal_type", TFC_INT64) == TFC_STRING)
     for (uint32_t i = 0; i < sparse + dense; i++)
       TFC_KERNEL_CHECK(ctx->inputs[i < sparse ? sparse + i : 2 * sparse + i]->dtype == TFC_STRING,

@@ -14,7 +14,7 @@ tfc_status ops_grad_sparse_reduce_sum(struct tfc_grad_ctx *g) {
   axes = grad_op2(g, "FloorMod", g_add(g, axes, rank), rank);
   struct tfc_output ones = int64_of(g, grad_op1(g, "OnesLike", axes));
   struct tfc_output parts[4] = {places, axes, dims, ones};
-  // dims, with 1 for each dimension that is summed
+  // Dims, with 1 for each dimension that is summed.
   struct tfc_output kept = tfc_add(b, "DynamicStitch", "", parts, 4, NULL, 0);
   struct tfc_output own = grad_op2(g, "FloorDiv", X, grad_op2(g, "FloorDiv", dims, kept));
   g->grad_inputs[1] = grad_op2(g, "GatherNd", g_reshape(g, G, kept), own);

@@ -54,7 +54,7 @@ static tfc_status reshape(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(ops_sparse_output(ctx, 0, x.count, rank, TFC_INT64, &at, NULL));
   TFC_RETURN_IF_ERROR(ops_sparse_shape_output(ctx, 1, dims, rank));
   if (rank == x.rank && memcmp(dims, x.dims, (size_t)rank * sizeof *dims) == 0) {
-    // done even if indices are outside of the shape
+    // Done even if indices are outside of the shape.
     if (x.count && rank) memcpy(at, x.at, (size_t)(x.count * rank) * sizeof *at);
     return NULL;
   }

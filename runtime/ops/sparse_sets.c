@@ -88,7 +88,7 @@ static tfc_status operate(struct tfc_kernel_ctx *ctx, const struct ops_sparse *a
   TFC_TRY(s, gather_members(ctx, a, dense_a, &p, &held[0]));
   TFC_TRY(s, gather_members(ctx, b, dense_b, &q, &held[1]));
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(p.count + q.count + 1) * 2 * sizeof(int64_t), &held[2]));
-  // an element of a is stored as it is, one of b as its complement (~)
+  // An element of a is stored as it is, one of b as its complement (~)
   int64_t *rows = held[2]->data, *sources = rows + p.count + q.count;
   for (int64_t i = 0, j = 0; i < p.count || j < q.count;) {
     int c = i == p.count             ? 1

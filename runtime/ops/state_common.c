@@ -83,7 +83,7 @@ tfc_status tfc_state_assign(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_v
   if (!in_place) {
     struct tfc_tensor fresh = {0};
     TFC_RETURN_IF_ERROR(tfc_state_tensor(ctx, v->dtype, &value->shape, &fresh));
-    // copied before the old value is released, which `value` may be
+    // Copied before the old value is released, which `value` may be.
     if (value->size) memcpy(fresh.data, value->data, value->size);
     tfc_tensor_release(&v->value);
     v->value = fresh;

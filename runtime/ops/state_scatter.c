@@ -21,7 +21,7 @@ static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const vo
     return NULL;
   }
   if (dtype == TFC_BOOL || !(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(dtype))) {
-    // an update by one repeated element, of any plain type
+    // An update by one repeated element, of any plain type.
     size_t size = tfc_dtype_size(dtype);
     for (int64_t i = 0; i < n; i++) memcpy((char *)to + (size_t)i * size, from, size);
     return NULL;

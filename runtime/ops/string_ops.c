@@ -246,7 +246,7 @@ static void split_one(tfc_str s, tfc_str separator, int64_t most, void (*got)(vo
     size_t at = 0;
     for (int64_t pieces = 0;; pieces++) {
       while (at < s.size && is_space(s.data[at])) at++;
-      // the last piece is the rest, even if that is empty
+      // The last piece is the rest, even if that is empty.
       if (pieces == most) return got(arg, tfc_str_sub(s, at, s.size));
       if (at == s.size) return;
       size_t end = at;

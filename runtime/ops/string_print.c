@@ -76,7 +76,7 @@ static void add_ends(struct tfc_text *out, const struct tfc_tensor *x, int d, in
     bool gap = i == ends && n > 2 * ends;
     if (i >= ends && i < last && !gap) continue;
     if (shown++ > 0 || gap) {
-      // between elements is a space; between rows are newlines, and a space for each open bracket
+      // Between elements is a space; between rows are newlines, and a space for each open bracket.
       for (int k = 0; d < rank - 1 && k < rank - d - 1; k++) tfc_text_add(out, TFC_STR("\n"));
       for (int k = 0; k <= (d < rank - 1 ? d : 0); k++) tfc_text_add(out, TFC_STR(" "));
     }

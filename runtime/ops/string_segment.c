@@ -35,7 +35,7 @@ static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
     int64_t id = tfc_tensor_int(ids, i);
     for (int64_t k = 0; k < inner; k++) {
       struct tfc_text *t = &texts[id * inner + k];
-      // as in TensorFlow, there is no separator after a text that is still empty
+      // As in TensorFlow, there is no separator after a text that is still empty.
       if (t->size) tfc_text_add(t, separator);
       tfc_text_add(t, tfc_tensor_get_string(x, i * inner + k));
     }

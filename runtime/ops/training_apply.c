@@ -224,7 +224,7 @@ static void apply_cost(const struct tfc_graph *g, const struct tfc_node *n, cons
   double elements = count > 0 ? (double)count : 0;
   size_t element = tfc_dtype_size(tfc_output_dtype(g, tfc_node_inputs(g, n)[roles.grad]));
   out->flops = roles.rule->flops * elements;
-  // grad is read; var and slots are read and written
+  // Grad is read; var and slots are read and written.
   out->bytes = elements * (double)element * (1 + 2 * (roles.rule->slots + 1));
 }
 

@@ -217,7 +217,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
   struct tfc_output indices = tfc_add2(e->b, "Fill", tfc_add_i32_vector(e->b, (int32_t[]){0}, 1),
                                        tfc_add_scalar(e->b, tfc_builder_dtype(e->b, g.indices), 0));
   sum.dense_shape = tfc_gradients_shape(e, source);
-  // the Identity takes it out of the forward loop
+  // The Identity takes it out of the forward loop.
   if (w->around) sum.dense_shape = tfc_add1(e->b, "Identity", sum.dense_shape);
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
   TFC_RETURN_IF_ERROR(append(w, values, g.values, &sum.values));

@@ -1,5 +1,9 @@
 // Shape inference: calls the ops' shape functions in topological order, with all values that are known (constants,
 // small integer tensors folded by the reference kernels, partly known shapes as values).
+//
+// Loops: a Merge is first assumed to have the shape that enters the loop. If, after a pass, less is known of the shape
+// that comes back, the Merge gets what both have in common, and the pass runs again. This can happen only a few times
+// for a Merge, so it ends. Functions: the body is inferred with the call's inputs.
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
@@ -178,7 +182,7 @@ static tfc_status infer_body(struct engine *caller, const struct tfc_function *f
   s = infer(&e);
   if (is_interruption(s)) goto out;
   if (s && tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) {
-    // perhaps the body is a branch that is never taken: its results are unknown
+    // Perhaps the body is a branch that is never taken: its results are unknown.
     tfc_status_free(s);
     s = NULL;
     goto out;
@@ -512,7 +516,7 @@ static tfc_status infer(struct engine *e) {
       }
     }
     if (!g->has_frames || !check_loops(e)) break;
-    // no graph has reached this limit; making the rest unknown ends the passes with a correct result
+    // No graph has reached this limit; making the rest unknown ends the passes with a correct result.
     if (pass == pass_limit - 2)
       for (uint32_t i = 0; i < g->node_count; i++)
         if (e->believed[i].rank != -2) e->believed[i] = TFC_SHAPE_UNKNOWN;

@@ -317,7 +317,7 @@ static tfc_status infer_init(struct work *w) {
     bool table = w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
                  (iterator != TFC_NO_NODE ? needed[iterator] && !done[iterator]
                                           : needed[tfc_node_inputs(g, &g->nodes[i])[0].node]);
-    // if several datasets are for one iterator, the first one is used
+    // If several datasets are for one iterator, the first one is used.
     if (table && iterator != TFC_NO_NODE) done[iterator] = true;
     if (!table) {
       if (!w->initial[i] || covered[i]) continue;

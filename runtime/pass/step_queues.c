@@ -52,7 +52,7 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
       const struct tfc_node *n = &g->nodes[i];
       if (!needed[i] || !tfc_step_dequeues(n)) continue;
       const uint32_t queue = tfc_node_inputs(g, n)[0].node;
-      // fed: the training program filled it. A queue without any enqueue is not reported here: its step waits for ever
+      // fed: the training program filled it. A queue without any enqueue is not reported here: its step waits for ever.
       bool filled = unfilled[queue], fed = false;
       for (uint32_t c = g->consumer_begin[queue]; !filled && c < g->consumer_begin[queue + 1]; c++) {
         const uint32_t user = g->consumers[c].node;

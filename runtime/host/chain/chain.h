@@ -1,12 +1,12 @@
-// Chains of element-wise operations in one pass over memory.
+// Runs chains of element-wise operations in one pass over memory.
 //
 // A chain runs over a space of rows × columns, block by block. Every step computes one block with the loop of one
 // operation, from operands in memory or from registers (blocks that stay in the first-level cache). So the result has
 // the same bits as running the operations one by one, and only values that are needed outside of the chain are written.
 //
-// An operand is addressed by two strides. That covers whole tensors, repeated rows (a bias), repeated columns (a factor
-// per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated); and rows that are
-// used for several rows of the space (a query beside all keys of its example).
+// An operand is addressed by two strides. This covers whole tensors, repeated rows (a bias), repeated columns (a factor
+// per example), scalars, and slices of wider tensors (the gates of a cell, split or concatenated). A row may also be
+// used for several rows of the space (a query for all keys of its example).
 //
 // A chain is immutable once built; its builder owns its steps and operands. Any number of threads may run disjoint
 // parts of it.
@@ -23,7 +23,7 @@ struct tfc_chain_operand { // in memory
   int64_t offset;          // elements to the first
   int64_t row;             // elements from row to row, 0: every row is the same
   int64_t column;          // 1, or 0: one value for the whole row
-  int64_t each, cycle;     // row r of the space uses the operand's row r / each % cycle; each 0: row r
+  int64_t each, cycle;     // row r of the space uses the operand's row r / each % cycle; each == 0: row r
 };
 
 // out = (x - center) * factor + shift, and perhaps what an activation makes of it: several operations in one loop.
@@ -63,7 +63,7 @@ void tfc_chain_flatten(struct tfc_chain *chain);
 void tfc_chain_join(struct tfc_chain *chain);
 // The number of blocks of the whole chain; threads get ranges of blocks.
 int64_t tfc_chain_blocks(const struct tfc_chain *chain);
-// Runs blocks [begin, end). `tensors` are the memory of each tensor index.
+// Runs blocks [begin, end). `tensors` has the memory for each tensor index.
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end);
 // Runs columns [first, first + count) of a chain of one row, count <= TFC_CHAIN_BLOCK; values for operand `operand` are
 // written to `out` instead.

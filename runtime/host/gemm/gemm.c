@@ -1,10 +1,12 @@
-// Blocking: rows in blocks whose packed A stays in the second-level cache; within a block either panels outside (B is
-// streamed once, A comes from cache) or, where all of B fits into cache itself and C is what has to be streamed, rows
-// outside. A tile of C takes all products of a sum in turn, so that it stays in the first-level cache, unless their
-// panels together are more than the second-level cache should hold: then one product's panel is used up first.
+// Blocking: rows are divided into blocks whose packed A stays in the second-level cache. Within a block, the outer loop
+// is over panels (B is streamed once, A comes from the cache); but if all of B fits into the cache and C must be
+// streamed, it is over rows. A tile of C takes all products of a sum in turn, so that it stays in the first-level
+// cache, unless their panels together are larger than the second-level cache should hold: then all tiles use one
+// product's panel before the next product's.
 //
-// A single product with a long k goes through it in pieces, all of a block's tiles for one piece before the next, so
-// that a piece of a panel is read from the second-level cache for many rows; its chains go on from what C holds.
+// A single product with a long k is computed in pieces of k: all of a block's tiles for one piece before the next
+// piece. So a piece of a panel is read from the second-level cache for many rows; the chains of multiply-adds continue
+// from the values in C.
 #include "runtime/host/gemm/gemm.h"
 
 #include <pthread.h>
@@ -49,7 +51,7 @@ int64_t tfc_gemm_panels(int64_t n) {
   return (n + tfc_gemm_panel() - 1) / tfc_gemm_panel();
 }
 
-// The kernel prefetches 8 rows of a panel ahead.
+// There is room for 8 more rows, because the kernel prefetches 8 rows of a panel ahead.
 size_t tfc_gemm_packed_bytes(int64_t k, int64_t n) {
   int64_t width = tfc_gemm_panel();
   return (size_t)(tfc_gemm_panels(n) * width * k + 8 * width) * sizeof(float);
@@ -66,7 +68,7 @@ size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k) {
   return (size_t)((rows < block ? rows : block) * k) * sizeof(float);
 }
 
-// Rows of B in groups of 8, each group across all panels: both sides are walked in long runs.
+// Packs rows of B in groups of 8, each group across all panels: so both sides are accessed in long runs.
 static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
                       int64_t last, int64_t width, float *packed) {
   for (int64_t block = row_first; block < row_last; block += 8) {
@@ -87,8 +89,8 @@ static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_fir
   }
 }
 
-// A transposed B: its columns are rows in memory. In pieces of k, so that what is written stays in the first-level
-// cache.
+// Packs a transposed B, whose columns are rows in memory, in pieces of k, so that the written piece stays in the
+// first-level cache.
 static void pack_columns(struct tfc_matrix b, int64_t n, int64_t row_first, int64_t row_last, int64_t panel,
                          int64_t width, float *out) {
   enum { piece = 64 };
@@ -127,7 +129,8 @@ void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out) {
   chosen()->pack(rows, count, out, tfc_gemm_stripe);
 }
 
-// A stripe of 8 rows, k-major. Rows beyond the last are the last one again: what comes of them is not written.
+// Packs a stripe of 8 rows, k-major. If there are fewer rows, the last one is repeated; results for the repeated rows
+// are not written.
 static void pack_a(const struct tfc_gemm_kernel *g, struct tfc_matrix a, int64_t k, int64_t row, int64_t rows,
                    float *out) {
   const float *in = a.data + row * a.row;
@@ -147,7 +150,7 @@ static void pack_a(const struct tfc_gemm_kernel *g, struct tfc_matrix a, int64_t
       out[i * tfc_gemm_stripe + r] = r < rows ? in[r * a.row + i * a.column] : 0;
 }
 
-// Two stripes of an A whose columns lie in memory one behind the other: a cache line has a row's part of both.
+// Packs two stripes of an A whose columns are contiguous, because a cache line contains parts of both.
 static void pack_a_pair(struct tfc_matrix a, int64_t k, int64_t row, float *out, float *second) {
   enum { stripe = tfc_gemm_stripe, ahead = 12 };
   const float *in = a.data + row * a.row;
@@ -167,7 +170,7 @@ struct job {
   bool accumulate, joined;
 };
 
-// All products of one stripe, one behind the other.
+// Packs one stripe of all products, one product after the other.
 static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float *out) {
   for (int64_t i = 0; i < job->product_count; i++) {
     const struct tfc_gemm_product *p = &job->products[i];
@@ -179,7 +182,7 @@ static void pack_stripe(const struct job *job, int64_t row, int64_t rows, float 
   }
 }
 
-// Rows [begin, end), stripe behind stripe.
+// Packs rows [begin, end), one stripe after the other.
 static void pack_stripes(const struct job *job, int64_t begin, int64_t end, float *out) {
   enum { stripe = tfc_gemm_stripe };
   bool pairs = true;
@@ -201,8 +204,8 @@ static int64_t at_most(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Products of the sum from `first` on that one call may add up: they lie one behind the other, are equally long, and
-// their part of a panel stays in cache.
+// How many products of the sum, from `first` on, one call may add: they must lie one after the other, have the same k,
+// and their part of a panel must stay in the cache.
 static int64_t group_of(const struct job *job, int64_t first) {
   const struct tfc_gemm_product *p = &job->products[first];
   const int64_t most = p->k > 0 ? b_cached_bytes / (job->kernel->width * (int64_t)sizeof(float)) / p->k : 1;
@@ -212,8 +215,8 @@ static int64_t group_of(const struct job *job, int64_t first) {
   return count;
 }
 
-// One tile of C, `count` products of the sum. `part`: which third of their next panel is brought near meanwhile; beyond
-// the third, none.
+// Computes one tile of C for `count` products of the sum. `part`: which third of the next panel is prefetched
+// meanwhile; a larger number prefetches nothing.
 static void one_tile(const struct job *job, int64_t first, int64_t count, const float *a, int64_t row, int64_t rows,
                      int64_t panel, int64_t part) {
   const struct tfc_gemm_kernel *g = job->kernel;
@@ -235,7 +238,7 @@ static void one_tile(const struct job *job, int64_t first, int64_t count, const 
           job->accumulate || first > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET);
 }
 
-// Rows [begin, end), packed at `a`, of the only product, or of those that are joined, its k in pieces.
+// Computes rows [begin, end), packed at `a`, of the only product (or of products that are joined), in pieces of k.
 static void pieces(const struct job *job, const float *a, int64_t begin, int64_t end, int64_t first, int64_t last) {
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
@@ -259,8 +262,7 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
   }
 }
 
-// The only product, with few panels: rows of A are read where they are, as packing them would take longer than it
-// helps.
+// For a single product with few panels: reads rows of A in place, because packing them would take longer than it saves.
 static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                      float *edge) {
   const struct tfc_gemm_kernel *g = job->kernel;
@@ -278,7 +280,7 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   }
 }
 
-// Can rows of A be read where they are?
+// Whether rows of A can be read in place.
 static bool lies_in_rows(const struct tfc_gemm_product *p) {
   enum { shortest = 32 };
   if (!p->source) return p->a.column == 1;
@@ -307,14 +309,14 @@ static int64_t panel_bytes(const struct job *job) {
   return job->kernel->width * job->total_k * (int64_t)sizeof(float);
 }
 
-// Do so many panels of B stay in cache while rows of A pass by? Few may be more: for them alone packing A would take
-// long.
+// Whether so many panels of B stay in the cache while all rows of A are processed. A few panels may be larger, because
+// packing A just for them would take long.
 static bool stays_in_cache(const struct job *job, int64_t panels) {
   enum { few = 3, few_bytes = 704 * 1024 };
   return panels * panel_bytes(job) <= (panels <= few ? few_bytes : b_cached_bytes);
 }
 
-// Rows [begin, end), packed at `packed`.
+// Computes rows [begin, end), which are packed at `packed`.
 static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last,
                        bool rows_outside, const float *packed) {
   enum { step = tfc_gemm_stripe };
@@ -324,7 +326,7 @@ static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_
     pieces(job, packed, begin, end, first, last);
     return;
   }
-  if (panel_bytes(job) > b_cached_bytes) { // products outside
+  if (panel_bytes(job) > b_cached_bytes) { // the loop over products is outside
     for (int64_t panel = first; panel < last; panel++) {
       const float *a = packed;
       for (int64_t i = 0, count; i < product_count; i += count) {

@@ -1,15 +1,15 @@
 // Matrix products in float32 for CPU devices.
 //
-// Every element of a product is one chain of fused multiply-adds over k, upwards from zero, whatever the blocking, the
-// packing or the number of cores:  c(i,j) = fma(a(i,K-1), b(K-1,j), … fma(a(i,0), b(0,j), 0)).  So a product has the
-// same bits however it is split or grouped, which is what lets `--rewrites exact` pack weights once, run the products
-// of an unrolled cell into one sum, and split over cores. (On processors without fused multiply-add it is multiply,
-// then add.)
+// Every element of a product is one chain of fused multiply-adds over ascending k, starting from zero, however the
+// product is blocked and packed and on any number of cores:  c(i,j) = fma(a(i,K-1), b(K-1,j), … fma(a(i,0), b(0,j),
+// 0)).  So a product has the same bits however it is split or grouped. That is why `--rewrites exact` may pack weights
+// once, add the products of an unrolled cell to one sum, and split over cores. (Processors without fused multiply-add
+// multiply and then add.)
 //
 // B is packed in panels of `tfc_gemm_panel()` columns, k-major, padded with zeros: pack once, multiply often. A is
 // packed on the fly, 8 rows at a time.
 //
-// Nothing here allocates or locks. Any thread; calls on disjoint parts of C may run side by side.
+// Nothing here allocates or locks. Any thread; calls for disjoint parts of C may run at the same time.
 #ifndef TFC_RUNTIME_HOST_GEMM_GEMM_H
 #define TFC_RUNTIME_HOST_GEMM_GEMM_H
 
@@ -25,13 +25,13 @@ struct tfc_matrix {
 
 int64_t tfc_gemm_panel(void);                        // columns of a panel on this processor
 const char *tfc_gemm_name(void);                     // "avx512", "avx2", "generic"
-size_t tfc_gemm_packed_bytes(int64_t k, int64_t n);  // of B [k, n] packed; align the memory to 64
+size_t tfc_gemm_packed_bytes(int64_t k, int64_t n);  // for B [k, n], packed; align the memory to 64
 size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k); // for each thread that calls tfc_gemm_run; k: of all products
 int64_t tfc_gemm_panels(int64_t n);                  // number of panels of n columns
 
 // Packs panels [first, last) of B [k, n].
 void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed);
-// Rows [row_first, row_last) of those panels; `row_first` is a multiple of 64.
+// The same for rows [row_first, row_last) of those panels; `row_first` is a multiple of 64.
 void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
                         int64_t last, float *packed);
 
@@ -52,7 +52,7 @@ void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out);
 // One product of a sum: A [m, k] times B [k, n].
 struct tfc_gemm_product {
   struct tfc_matrix a;
-  const struct tfc_gemm_source *source; // A, where it is not NULL
+  const struct tfc_gemm_source *source; // if not NULL, A comes from here
   const float *packed_b; // or NULL: B is row-major, `b` with `b_row` elements from row to row, and where n is no
   const float *b;        // multiple of a panel, `tail` is its last panel, packed
   int64_t b_row;
@@ -65,28 +65,29 @@ struct tfc_gemm_product {
   // rounds differently.
   bool joined;
 };
-// C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, or C + that, left to right,
-// with `accumulate`. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a multiple of 8.
+// C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, from left to right; with
+// `accumulate`, that is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a
+// multiple of 8.
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch);
 
-// For callers that pack A once and multiply it by some panels at a time. Returns how many rows of A may be packed at
-// once, or 0 if all of B stays in cache (then rows should be divided among threads); packs rows [row_first, row_last)
-// into tfc_gemm_scratch_bytes; computes these rows of panels [first, last).
+// For callers that pack A once and multiply it by a few panels at a time. tfc_gemm_block returns how many rows of A may
+// be packed at once, or 0 if all of B stays in cache (then divide the rows among threads); tfc_gemm_pack_a packs rows
+// [row_first, row_last) into tfc_gemm_scratch_bytes; tfc_gemm_run_block computes these rows of panels [first, last).
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate);
 void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,
                      int64_t row_last, float *packed);
 void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
                         int64_t ldc, bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                         const float *packed_a);
-// The same for one product and one panel, of which rows [k_first, k_last) are packed at `panel_b`; earlier rows were
-// added before. `packed_a`: rows [row_first, row_last) with all k elements.
+// The same for one product and one panel. Rows [k_first, k_last) of the panel are packed at `panel_b`; earlier ones
+// have been added already. `packed_a`: rows [row_first, row_last) with all k elements.
 void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float *c, int64_t row_first,
                         int64_t row_last, int64_t k_first, int64_t k_last, int64_t panel, const float *panel_b,
                         const float *packed_a);
 
-// c [n] = x B, for a vector x [k] with a distance of `x_step` elements. Only if rows or columns of B are contiguous;
-// else false, and nothing is done.
+// c [n] = x B, for a vector x [k] whose elements are `x_step` apart. Works only if rows or columns of B are contiguous;
+// otherwise returns false and does nothing.
 bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_t k, int64_t n, float *c);
 
 // C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`

@@ -1,5 +1,5 @@
-// The micro-kernel's interface, one per instruction set. A panel of packed B is k-major, `width` columns; a stripe of
-// packed A is k-major, 8 rows.
+// The interface of the micro-kernels; there is one for each instruction set. A panel of packed B is k-major with
+// `width` columns, a stripe of packed A is k-major with 8 rows.
 #ifndef TFC_RUNTIME_HOST_GEMM_KERNEL_H
 #define TFC_RUNTIME_HOST_GEMM_KERNEL_H
 
@@ -8,7 +8,8 @@
 
 enum { tfc_gemm_stripe = 8 };
 
-// How a tile of C is computed: the product, C + the product, or by continuing the chains of multiply-adds from C.
+// How a tile of C is computed: it becomes the product, the product is added to it, or its chains of multiply-adds
+// continue from C.
 typedef enum tfc_gemm_mode { TFC_GEMM_SET, TFC_GEMM_ADD, TFC_GEMM_CONTINUE } tfc_gemm_mode;
 
 struct tfc_gemm_kernel {
@@ -20,8 +21,8 @@ struct tfc_gemm_kernel {
   // each, one after another in `a` and `b`, is added from left to right; `count` must be 1 to continue chains.
   void (*tile)(int64_t count, int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c,
                int64_t ldc, int64_t rows, int64_t columns, tfc_gemm_mode mode);
-  // c[8, columns] = the product, with B packed and the 8 rows of A in place, in `pieces` of `length` elements each:
-  // `rows` [pieces, 8].
+  // c[8, columns] = the product of packed B with 8 rows of A, which are read in place, in `pieces` of `length` elements
+  // each: `rows` [pieces, 8].
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
                  int64_t columns);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.

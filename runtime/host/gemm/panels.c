@@ -15,14 +15,14 @@ struct job {
   _Atomic bool failed;
 };
 
-// Of a plain B a panel's rows lie far apart, of a turned one beside each other; and panels are not cut, so that few of
-// them may leave threads idle.
+// The rows of a panel are far apart in a plain B and next to each other in a turned one. Panels are not cut, so threads
+// may be idle if there are few.
 bool tfc_panels_pay(int64_t threads, int64_t m, int64_t k, int64_t n, bool turned) {
   enum { least_rows = 24, few_rows = 128, most_rows = 448, a_bytes = 4 << 20, b_bytes = 512 * 1024 };
   enum { alone_a_bytes = 1280 * 1024, alone_k = 1024 };
   const int64_t size = sizeof(float), panels = tfc_gemm_panels(n);
   if (m < least_rows || n * k * size <= b_bytes) return false;
-  if (threads == 1) // where all of A stays in the second-level cache
+  if (threads == 1) // this pays if all of A stays in the second-level cache
     return turned && k <= alone_k && m * k * size <= alone_a_bytes;
   if (m > most_rows || m * k * size > a_bytes) return false;
   return turned ? m <= few_rows || panels >= 4 * threads : m <= few_rows && panels >= 6 * threads;
@@ -34,7 +34,7 @@ static void pack_a(void *arg, int64_t begin, int64_t end) {
   tfc_gemm_pack_a(&j->product, 1, begin * stripe, last, j->a + begin * stripe * j->product.k);
 }
 
-// Rows [first, last) of a panel of B.
+// Packs rows [first, last) of a panel of B.
 static void pack_b(const struct job *j, int64_t first, int64_t last, int64_t panel, float *out) {
   const struct tfc_product *p = j->given;
   if (p->right) {
@@ -64,7 +64,7 @@ static void run_panels(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Parts of the rows: by cycles for each of k, of multiplying and of packing.
+// Chooses into how many parts the rows are divided, by the cycles that multiplying and packing take for each k.
 static void choose_parts(struct job *j, int64_t threads) {
   const int64_t panels = tfc_gemm_panels(j->n);
   double best = 0;

@@ -1,6 +1,6 @@
-// B is packed in the caller's scratch memory first if that pays (always if it is transposed; else if it and A have many
-// rows); otherwise it is read in place with only its last panel packed. Then pieces of C, divided by panels of columns
-// and, if these are too few, by rows, run on any free core; the result does not depend on that.
+// B is first packed in the caller's scratch memory if that pays (always if B is transposed, else if B and A have many
+// rows); otherwise B is read in place, and only its last panel is packed. Then pieces of C, divided by panels of
+// columns and, if these are too few, by rows, run on any free core; the result does not depend on which.
 //
 // For few rows times a transposed B that is not packed, the transposed product is computed: B is then packed in stripes
 // while it is used, and never written as a whole. Each element is the same chain of multiply-adds.
@@ -23,17 +23,17 @@ enum {
 };
 
 struct job {
-  bool as_one, joined; // the right sides are packed as one; as of tfc_gemm_product
+  bool as_one, joined; // the right sides are packed as one; `joined` as in tfc_gemm_product
   struct tfc_gemm_product products[TFC_PRODUCTS_MOST];
   const struct tfc_product *given;
   int64_t count, total_k, m, n;
   float *c;
   bool accumulate;
-  int64_t row_part, panel_part, panel_parts; // of a piece
+  int64_t row_part, panel_part, panel_parts; // the sizes of a piece
   int64_t row_parts;
   int64_t threads;
   _Atomic bool begun[MOST_ROW_PARTS];   // each part of the rows
-  _Atomic int64_t next[MOST_ROW_PARTS]; // its next piece
+  _Atomic int64_t next[MOST_ROW_PARTS]; // the next piece of each part
   _Atomic bool failed;
 };
 
@@ -53,7 +53,7 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Runs pieces of one part of the rows until none is left; each thread that comes packs the part's rows of A once.
+// Runs pieces of one part of the rows until none is left; each thread that works on the part packs its rows of A once.
 static void run_row_part(struct job *job, int64_t part) {
   const int64_t panels = tfc_gemm_panels(job->n), row = part * job->row_part;
   const int64_t row_end = row + job->row_part < job->m ? row + job->row_part : job->m;
@@ -73,8 +73,8 @@ static void run_row_part(struct job *job, int64_t part) {
   }
 }
 
-// A thread's work: first its own parts of the rows, then parts that no thread has begun, then pieces of the parts with
-// most left.
+// The work of one thread: first its own parts of the rows, then parts that no thread has begun, then pieces of the
+// parts that have most left.
 static void share(void *arg, int64_t begin, int64_t end) {
   struct job *job = arg;
   if (begin >= end) return;
@@ -84,7 +84,7 @@ static void share(void *arg, int64_t begin, int64_t end) {
     if (!atomic_exchange_explicit(&job->begun[part], true, memory_order_relaxed)) run_row_part(job, part);
   }
   for (;;) {
-    int64_t best = -1, most = 1; // of the last piece somebody else takes care
+    int64_t best = -1, most = 1; // a part's last piece is left to the threads that already work on the part
     for (int64_t part = 0; part < job->row_parts; part++) {
       int64_t left = job->panel_parts - atomic_load_explicit(&job->next[part], memory_order_relaxed);
       if (left > most) best = part, most = left;
@@ -94,8 +94,8 @@ static void share(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// A thread packs rows of A once and takes a few panels of B at a time, so that slower threads, or threads that come
-// later, do less.
+// A thread packs rows of A once and takes a few panels of B at a time, so that threads that are slower or come later do
+// less.
 static bool share_out(struct job *job, int64_t threads) {
   const int64_t block = tfc_gemm_block(job->products, job->count, job->n, job->accumulate);
   const int64_t panels = tfc_gemm_panels(job->n);
@@ -106,7 +106,7 @@ static bool share_out(struct job *job, int64_t threads) {
     parts = even;
   else if (parts < most)
     parts = most;
-  // Whoever is done first may wait for a piece: they are not to be too long.
+  // The thread that finishes first may have to wait for a piece, so pieces must not be too long.
   const double panel_flop = 2.0 * (double)job->m * (double)tfc_gemm_panel() * (double)job->total_k;
   while (2 * parts <= most && panel_flop / (double)parts > MOST_PIECE_FLOP) parts *= 2;
   job->row_part = ((job->m + parts - 1) / parts + 7) / 8 * 8;
@@ -125,15 +125,16 @@ static bool share_out(struct job *job, int64_t threads) {
 static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, short_k = 256 };
   if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
-  if (m > many_rows || p->k < short_k) return false; // packing is little beside the work; or fits the first-level cache
+  // Packing takes little of the time; or the panel fits the first-level cache.
+  if (m > many_rows || p->k < short_k) return false;
   if (p->b.row % line || n < 2 * tfc_gemm_panel() || (uintptr_t)p->b.data % (line * sizeof(float))) return false;
-  int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in it
+  int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in the distance
   if (!apart) return false;
   int64_t used = common <= lines ? sets : sets / common * lines;
   return p->k * lines <= used * ways / 2;
 }
 
-// For a sum whose right sides are all packed here: they are packed as one.
+// Whether the right sides of a sum are packed as one: only if all of them are packed here.
 static bool pack_as_one(const struct job *job) {
   bool can = job->count > 1;
   for (int64_t i = 0; i < job->count && can; i++) {
@@ -152,7 +153,7 @@ static size_t lay_out(const struct job *job, size_t *offsets) {
     offsets[i] = at;
     if (p->packed_b) continue;
     if (job->as_one) {
-      at += (size_t)(p->k * width); // of the first panel
+      at += (size_t)(p->k * width); // behind this product's rows of the first panel
       continue;
     }
     int64_t panels = read_in_place(p, job->m, job->n) ? job->n % width != 0 : tfc_gemm_panels(job->n);
@@ -167,9 +168,9 @@ struct packing {
   float *memory;
   const size_t *offsets;
 };
-enum { PACKED_ROWS = 64 }; // of B, at once
+enum { PACKED_ROWS = 64 }; // of B, packed at once
 
-// Pieces: each product in turn, PACKED_ROWS rows at a time.
+// Pieces of packing: PACKED_ROWS rows of one product at a time, product after product.
 static void pack_pieces(void *arg, int64_t begin, int64_t end) {
   const struct packing *packing = arg;
   struct job *job = packing->job;
@@ -191,11 +192,11 @@ static void pack_pieces(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Fills job->products. `ctx` NULL: on this thread alone.
+// Fills job->products. `ctx` NULL: packs only on this thread.
 static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   size_t offsets[TFC_PRODUCTS_MOST];
   job->as_one = pack_as_one(job);
-  job->joined = job->as_one && ctx && ctx->rounding; // one chain over all of their k
+  job->joined = job->as_one && ctx && ctx->rounding; // one chain over the k of all products
   float *memory = tfc_thread_scratch(TFC_SCRATCH_B, lay_out(job, offsets));
   if (!memory) return false;
   struct packing packing = {job, memory, offsets};
@@ -225,7 +226,7 @@ static bool pack_operands(struct tfc_kernel_ctx *ctx, struct job *job) {
   return true;
 }
 
-// The size of a piece with which equal pieces keep all threads busy to the end; *out_time: the time until the last one
+// Finds the size of a piece with which equal pieces keep all threads busy to the end; *out_time: when the last one
 // ends.
 static int64_t even_part(int64_t units, int64_t threads, int64_t multiple, int64_t least, int64_t *out_time) {
   int64_t best = units;
@@ -253,7 +254,7 @@ void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t l
     *out_rows = row_part;
   } else if (by_panels * (double)threads <= 1.2) {
     *out_panels = panel_part;
-  } else { // small in both directions
+  } else { // neither rows nor panels can be divided evenly
     *out_panels = 1;
     int64_t parts = (3 * threads + panels - 1) / panels, part = (rows + parts - 1) / parts;
     *out_rows = (part + 7) / 8 * 8;
@@ -279,7 +280,7 @@ tfc_status tfc_products_run_split(const struct tfc_split_product *products, int6
   const uint64_t begin = tfc_split_clock();
   void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
   if (!scratch) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  bool first = m > TFC_SPLIT_ROWS, fits = true; // else each B is packed once anyway
+  bool first = m > TFC_SPLIT_ROWS, fits = true; // otherwise each B is packed only once anyway
   for (int64_t i = 0; i < count; i++) {
     bytes += products[i].packed_b ? 0 : tfc_split_packed_bytes(products[i].k, n);
     total_k += products[i].k;
@@ -305,7 +306,7 @@ static bool all_fit(struct tfc_matrix x, int64_t rows, int64_t columns) {
   return fit;
 }
 
-// Whether the sum goes to the tile unit. *out_done: it was computed there.
+// Computes the sum on the tile unit if that pays. *out_done: it did so.
 static tfc_status try_split(bool allowed, const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
                             bool accumulate, float *c, bool *out_done) {
   struct tfc_split_product split[TFC_PRODUCTS_MOST];
@@ -322,7 +323,7 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
     total_k += p->k, blocks += tfc_split_blocks(p->k);
   }
   if (!ready && !(tfc_split_pays(m, n, total_k, blocks, false) && tfc_split_is_fast())) return NULL;
-  if (!ready && accumulate) // C could not be had again
+  if (!ready && accumulate) // the old C would be lost if a number turned out to be too large
     for (int64_t i = 0; i < count; i++)
       if (!all_fit(products[i].a, m, products[i].k) || !all_fit(products[i].b, products[i].k, n)) return NULL;
   TFC_RETURN_IF_ERROR(tfc_products_run_split(split, count, m, n, accumulate, c, out_done));
@@ -335,7 +336,7 @@ static bool pays_turned(const struct tfc_product *p, int64_t m, int64_t n) {
          p->k >= 2 * m && n > m;
 }
 
-struct turn { // C [m, n] from its transpose
+struct turn { // makes C [m, n] from its transpose
   const float *from;
   float *c;
   int64_t m, n;
@@ -373,7 +374,7 @@ static bool pays_by_panels(const struct tfc_kernel_ctx *ctx, const struct tfc_pr
          !read_in_place(p, m, n);
 }
 
-// Whether one thread computes the product: it has no others, or waking them takes longer.
+// Whether one thread computes the product: the device has only one, or waking the others takes longer.
 static bool is_small(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k) {
   return !ctx || ctx->env->threads == 1 || 2.0 * (double)m * (double)n * (double)k < 2e6;
 }

@@ -1,4 +1,4 @@
-// Matrix products on the cores of a device: which operands are packed, and how the work is split.
+// Matrix products on the cores of a device: decides which operands are packed and how the work is split.
 #ifndef TFC_RUNTIME_HOST_GEMM_PRODUCTS_H
 #define TFC_RUNTIME_HOST_GEMM_PRODUCTS_H
 
@@ -6,25 +6,26 @@
 #include "runtime/host/gemm/split.h"
 #include "runtime/ops/kernel.h"
 
-// A B that is not stored as a matrix: packs rows [first, last) of one panel. Any thread.
+// A B that is not stored as a matrix: `pack` packs rows [first, last) of one panel. Any thread.
 struct tfc_gemm_right {
   void (*pack)(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out);
 };
 struct tfc_product { // A [m, k] B [k, n]
   struct tfc_matrix a, b;
-  const struct tfc_gemm_source *source; // A, where it is not NULL
-  const float *packed_b;                // B, packed by tfc_gemm_pack; NULL: `b` is packed here where that pays
-  const struct tfc_gemm_right *right;   // B, where it is not NULL; for one product where tfc_panels_pay (panels.h)
-  const void *split_b;                  // B, packed by tfc_split_pack_b: the sum goes to the tile unit
+  const struct tfc_gemm_source *source; // if not NULL, A comes from here
+  const float *packed_b;                // B packed by tfc_gemm_pack; NULL: `b` is packed here if that pays
+  const struct tfc_gemm_right *right;   // if not NULL, B comes from here; for one product if tfc_panels_pay (panels.h)
+  const void *split_b;                  // B packed by tfc_split_pack_b: the sum is computed on the tile unit
   int64_t k;
 };
 
-// C [m, n], row-major and contiguous, becomes the sum of the products, left to right, or C plus that sum
-// (`accumulate`), on all cores of the device. On the tile unit (split.h) if other rounding is allowed (ctx->rounding)
-// and it is faster; numbers that are too large to be split are detected, except in a B that is already packed.
+// C [m, n], row-major and contiguous, becomes the sum of the products, from left to right, or C plus that sum
+// (`accumulate`). All cores of the device work on it. Uses the tile unit (split.h) if other rounding is allowed
+// (ctx->rounding) and the unit is faster; numbers that are too large to be split are detected, except in a B that is
+// already packed.
 TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
                                          int64_t m, int64_t n, bool accumulate, float *c);
-// The sum on the calling thread alone; `split`: on the tile unit, if that is faster.
+// Computes the sum on the calling thread only; `split`: on the tile unit, if that is faster.
 TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n,
                                                 bool split, float *c);
 // Whether this operation may use the tile unit: if rounding may change, on a device of one core that is alone in its
@@ -33,17 +34,17 @@ bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
 // Whether it is also faster (tfc_split_pays), at the unit's current speed.
 bool tfc_products_choose_split(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k, int64_t blocks,
                                bool ready);
-// The sum on the tile unit, by the calling thread. *out_fits false: numbers were too large; the content of C is
-// undefined then.
+// Computes the sum on the tile unit, in the calling thread. *out_fits false: numbers were too large, and the content of
+// C is undefined.
 TFC_MUST_USE tfc_status tfc_products_run_split(const struct tfc_split_product *products, int64_t count, int64_t m,
                                                int64_t n, bool accumulate, float *c, bool *out_fits);
 // Divides C [rows, panels] into pieces for that many threads: the rows of a piece (a multiple of 8, at least `least`,
-// or all) and its panels. By rows if the parts are equal, because a thread packs the rows of A of its piece.
+// or all) and its panels. Divides by rows if that gives equal parts, because a thread packs the rows of A of its piece.
 void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t least, int64_t *out_rows,
                         int64_t *out_panels);
 // Packs B [k, n] on all cores; `packed` has tfc_gemm_packed_bytes.
 void tfc_products_pack(struct tfc_kernel_ctx *ctx, struct tfc_matrix b, int64_t k, int64_t n, float *packed);
 
-enum { TFC_PRODUCTS_MOST = 64 }; // of a sum
+enum { TFC_PRODUCTS_MOST = 64 }; // products of a sum
 
 #endif

@@ -9,7 +9,7 @@
 struct held {
   void *data[TFC_SCRATCH_PLACES];
   size_t size[TFC_SCRATCH_PLACES];
-  struct tfc_memory_account *account[TFC_SCRATCH_PLACES]; // where `size` is counted
+  struct tfc_memory_account *account[TFC_SCRATCH_PLACES]; // the account on which `size` is counted
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -28,7 +28,7 @@ static void let_go(void *record) {
   free(h);
 }
 
-static void at_exit(void) { // the main thread's
+static void at_exit(void) { // frees the main thread's memory
   if (mine) let_go(mine);
   mine = NULL;
 }
@@ -42,7 +42,8 @@ static void *take(size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
   void *p = NULL;
   if (posix_memalign(&p, bytes < 2 * HUGE_PAGE ? 64 : HUGE_PAGE, bytes)) return NULL;
-  if (bytes >= 2 * HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE); // where there are none, the memory is as good
+  // Without large pages, the memory can be used just as well.
+  if (bytes >= 2 * HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE);
   return p;
 }
 

@@ -1,4 +1,4 @@
-// Scratch memory of a thread: grows to the largest request and stays until the thread ends.
+// Scratch memory of a thread, which grows to the largest request and stays until the thread ends.
 #ifndef TFC_RUNTIME_HOST_GEMM_SCRATCH_H
 #define TFC_RUNTIME_HOST_GEMM_SCRATCH_H
 

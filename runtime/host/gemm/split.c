@@ -1,7 +1,7 @@
-// A thread computes 256 rows of A at a time, and of each product (or of several short ones) 576 k: the packed rows and
-// a panel stay in the second-level cache. Within that, 32 x 32 elements of C stay in four tiles while k goes on; of the
-// other four two have rows of A and two columns of B, and the six products of pieces are taken in an order in which
-// only one side changes from one to the next.
+// A thread computes 256 rows of A at a time, for 576 k of a product (or of several short ones): the packed rows and a
+// panel then stay in the second-level cache. Within that, 32 x 32 elements of C stay in four tiles while k advances. Of
+// the other four tiles, two hold rows of A and two columns of B. The six products of pieces come in an order in which
+// each one differs from the one before on one side only.
 #include "runtime/host/gemm/split.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void ask(void) {
   unsigned a, b, c, d;
   if (!tfc_instructions_allowed(TFC_INSTRUCTIONS_NATIVE) || !tfc_instructions_allowed(TFC_INSTRUCTIONS_AVX512)) return;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILE_UNIT) || !(d & BFLOAT16)) return;
-  available = syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0; // of all threads of the process
+  available = syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0; // the request is for all threads of the process
 }
 
 bool tfc_split_available(void) {
@@ -50,7 +50,8 @@ static inline __mmask16 some(int64_t count) {
   return (__mmask16)(count >= TILE ? 0xffff : count > 0 ? (1u << count) - 1 : 0);
 }
 
-// 16 numbers of k, and the 16 of k + 16, become a row of a tile for each piece. `top` collects the largest.
+// For each piece, makes a row of a tile from 16 numbers of k and the 16 numbers of k + 16. `top` collects the largest
+// magnitudes.
 static inline __attribute__((always_inline)) void split(__m512 low, __m512 high, char *out, __m512i *top) {
   const __m512i bits = _mm512_set1_epi32((int)0xffff0000u), half = _mm512_set1_epi32(0x8000);
   const __m512i size = _mm512_set1_epi32(0x7fffffff);
@@ -93,10 +94,10 @@ static inline __attribute__((always_inline)) void transpose(__m512 v[TILE]) {
   for (int i = 0; i < TILE; i++) v[i] = t[i];
 }
 
-// 16 x 16 numbers: those of a line are `across` elements apart (1: side by side), lines `down`; `lines` and `length` of
-// them are there, the others are 0.
+// 16 x 16 numbers. Neighbours in a line are `across` elements apart (1: contiguous), lines are `down` apart. Only
+// `lines` lines with `length` numbers exist; the other numbers are 0.
 struct square {
-  const float *const *rows; // NULL: by strides; else where lines begin
+  const float *const *rows; // where each line begins; NULL: `down` and `across` say it
   const float *data;
   int64_t down, across, lines, length;
 };
@@ -116,8 +117,8 @@ static inline __attribute__((always_inline)) void load_square(const struct squar
   if (turned) transpose(v);
 }
 
-// One tile of each piece: 16 rows of A, or 16 columns of B, `n` of which are there, k from `at` to `k`, where the
-// numbers of a tile's row do not lie side by side.
+// Packs one tile of each piece, for 16 rows of A or 16 columns of B, of which `n` exist, and for k from `at` to `k`, if
+// the numbers of a tile's row are not contiguous.
 static void pack_turned(bool of_a, struct tfc_matrix x, int64_t first, int64_t n, int64_t at, int64_t k, char *out,
                         __m512i *top) {
   __m512 low[TILE], high[TILE];
@@ -133,7 +134,7 @@ static void pack_turned(bool of_a, struct tfc_matrix x, int64_t first, int64_t n
   for (int i = 0; i < TILE; i++) split(low[i], high[i], out + i * 64, top);
 }
 
-// 16 rows of A whose k lie side by side.
+// Packs 16 rows of A whose k are contiguous.
 static void pack_lines(const float *const *lines, int64_t count, int64_t at, int64_t k, char *out, __m512i *top) {
   __m512i most = *top;
   for (int64_t i = 0; i < TILE; i++) {
@@ -155,7 +156,7 @@ static void pack_lines(const float *const *lines, int64_t count, int64_t at, int
   *top = most;
 }
 
-// k [from, to) of a stripe of A, `rows` rows of it that lie each in one piece; `from` is a multiple of 32.
+// Packs k [from, to) of a stripe of A with `rows` rows, each of which is contiguous; `from` is a multiple of 32.
 static void pack_stripe(const struct tfc_split_matrix *a, int64_t row, int64_t rows, int64_t from, int64_t to,
                         char *out, __m512i *top) {
   for (int64_t t = 0; t < 2 && rows > t * TILE; t++) {
@@ -169,7 +170,7 @@ static void pack_stripe(const struct tfc_split_matrix *a, int64_t row, int64_t r
   }
 }
 
-// k [from, to) of rows [row, row_end) of A; stripes are `step` bytes apart.
+// Packs k [from, to) of rows [row, row_end) of A; stripes are `step` bytes apart.
 static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t row_end, int64_t from, int64_t to,
                          char *out, int64_t step, __m512i *top) {
   if (a->rows && a->turned) {
@@ -194,7 +195,7 @@ static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t 
       pack_stripe(a, r, row_end - r < TFC_SPLIT_SIDE ? row_end - r : TFC_SPLIT_SIDE, from, to, out, top);
     return;
   }
-  for (int64_t z = from; z < to; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK) // along the lines in memory
+  for (int64_t z = from; z < to; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK) // goes along the lines in memory
     for (int64_t r = row; r < row_end; r += TILE) {
       int64_t s = (r - row) / TFC_SPLIT_SIDE, t = (r - row) / TILE % 2;
       pack_turned(true, a->matrix, r, row_end - r < TILE ? row_end - r : TILE, z, to, out + s * step + t * TILE_BYTES,
@@ -202,7 +203,8 @@ static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t 
     }
 }
 
-// One block of each of panels [first, last): k [from, to), at most 32 of them. Panels are `step` bytes apart.
+// Packs one block, k [from, to) with at most 32 of them, of each of panels [first, last). Panels are `step` bytes
+// apart.
 static void pack_block(const struct tfc_split_matrix *b, int64_t from, int64_t to, int64_t n, int64_t first,
                        int64_t last, char *out, int64_t step, __m512i *top) {
   const float *lines[TFC_SPLIT_K];
@@ -248,7 +250,7 @@ bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, in
 
 // --- Multiplying -------------------------------------------------------------------------------------------------
 void tfc_split_configure(void) {
-  // In memory of its own: the compiler takes the instruction to read eight bytes.
+  // Kept in memory of its own, because the compiler assumes that the instruction reads only eight bytes.
   static const struct {
     uint8_t palette, start, unused[14];
     uint16_t bytes[16];
@@ -257,11 +259,11 @@ void tfc_split_configure(void) {
   _tile_loadconfig(&settings);
 }
 
-// What is brought near meanwhile, a few pairs of cache lines with each block: the next square of C into the first-level
-// cache, the next panel into the second.
+// What is prefetched meanwhile, a few pairs of cache lines for each block: the next square of C into the first-level
+// cache, the next panel into the second-level cache.
 struct near {
   const char *c, *b;
-  int64_t c_step, b_step, c_left, b_left; // pairs of lines
+  int64_t c_step, b_step, c_left, b_left; // left: in pairs of lines
   int64_t c_each, b_each;
 };
 static inline __attribute__((always_inline)) void bring(struct near *n) {
@@ -275,7 +277,7 @@ static inline __attribute__((always_inline)) void bring(struct near *n) {
   }
 }
 
-// C in tiles 0 to 3 (row by row of tiles) += `blocks` blocks of a and b; R x S tiles.
+// Adds `blocks` blocks of a times b to C in tiles 0 to 3 (row by row of tiles); there are R x S tiles.
 #define ROWS_OF_A(piece)                                                                                               \
   do {                                                                                                                 \
     _tile_loadd(4, a + (piece)*PIECE_BYTES, 64);                                                                       \
@@ -313,10 +315,10 @@ static inline __attribute__((always_inline)) void multiply(const int R, const in
   }
 }
 
-struct stretch { // blocks of one product
+struct stretch { // some blocks of one product
   int64_t product, block, blocks;
   int64_t step;      // bytes from stripe to stripe of A
-  const char *a, *b; // of the stripe and the panel at hand
+  const char *a, *b; // of the current stripe and panel
 };
 
 static inline __attribute__((always_inline)) void tile(const int R, const int S, const struct stretch *stretches,
@@ -342,7 +344,7 @@ static inline __attribute__((always_inline)) void tile(const int R, const int S,
   if (R == 2 && S == 2) _tile_stored(3, c + TILE * ldc + TILE, step);
 }
 
-// rows <= 32, columns <= 32 of C.
+// Computes a square of C with rows <= 32 and columns <= 32.
 static void square_of_c(const struct stretch *stretches, int64_t count, int64_t stripe, float *c, int64_t ldc,
                         int64_t rows, int64_t columns, bool goes_on, float *edge, struct near *near) {
   bool whole = rows % TILE == 0 && columns % TILE == 0;
@@ -363,8 +365,8 @@ static void square_of_c(const struct stretch *stretches, int64_t count, int64_t 
   for (int64_t r = 0; !whole && r < rows; r++) memcpy(c + r * ldc, edge + r * EDGE, (size_t)columns * sizeof *edge);
 }
 
-// The next blocks of the products: at most GROUP_BLOCKS of them, and so that those that follow are as many; 0: there
-// are no more.
+// Finds the next blocks of the products, at most GROUP_BLOCKS of them, so that groups have about the same size; 0:
+// there are no more.
 static int64_t next_group(const struct tfc_split_product *products, int64_t product_count, int64_t *product,
                           int64_t *block, struct stretch out[GROUP_BLOCKS]) {
   int64_t count = 0, left = -*block;
@@ -389,7 +391,7 @@ struct work {
   __m512i top;
 };
 
-// Rows [row, row_end) of A for a group.
+// Packs rows [row, row_end) of A for a group.
 static void ready_a(struct work *w, struct stretch *group, int64_t count, int64_t row, int64_t row_end) {
   int64_t step = 0;
   for (int64_t i = 0; i < count; i++) step += group[i].blocks * TFC_SPLIT_BLOCK;
@@ -422,7 +424,7 @@ static void ready_b(struct work *w, struct stretch *group, int64_t count, int64_
   }
 }
 
-// What of the only product's next panel is to be brought near: the packed blocks, or the rows that will be packed.
+// What is prefetched of the only product's next panel: its packed blocks, or the rows that will be packed.
 static void next_panel(const struct tfc_split_product *products, const struct stretch *g, int64_t panel,
                        int64_t stripes, struct near *near) {
   const struct tfc_split_product *p = &products[g->product];
@@ -462,7 +464,8 @@ bool tfc_split_run(const struct tfc_split_product *products, int64_t product_cou
         if (count == 1 && panel + 1 < last) next_panel(products, group, panel + 1, stripes, &near);
         for (int64_t r = row, t = 0; r < row_end; r += TFC_SPLIT_SIDE, t++) {
           float *here = c + r * ldc + column;
-          bool down = r + TFC_SPLIT_SIDE < row_end; // the next square of C is below, or at the top of the next panel
+          // The next square of C is below this one, or at the top of the next panel.
+          bool down = r + TFC_SPLIT_SIDE < row_end;
           near.c = (const char *)(down ? here + TFC_SPLIT_SIDE * ldc : c + row * ldc + column + TFC_SPLIT_SIDE);
           near.c_left = down || panel + 1 < last ? TFC_SPLIT_SIDE : 0;
           square_of_c(group, count, t, here, ldc, row_end - r < TFC_SPLIT_SIDE ? row_end - r : TFC_SPLIT_SIDE, columns,
@@ -471,7 +474,7 @@ bool tfc_split_run(const struct tfc_split_product *products, int64_t product_cou
       }
       goes_on = true;
     }
-    for (int64_t r = row; r < row_end && !goes_on; r++) { // all k are 0
+    for (int64_t r = row; r < row_end && !goes_on; r++) { // if k is 0 for all products, C becomes 0
       int64_t column = first * TFC_SPLIT_SIDE, end = last * TFC_SPLIT_SIDE < n ? last * TFC_SPLIT_SIDE : n;
       memset(c + r * ldc + column, 0, (size_t)(end - column) * sizeof *c);
     }
@@ -481,12 +484,12 @@ bool tfc_split_run(const struct tfc_split_product *products, int64_t product_cou
 }
 
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready) {
-  // Few rows: what a slow unit loses, before that is noticed, is more than what a fast one gains.
+  // With few rows, a slow unit loses more before that is noticed than a fast unit gains.
   if (m < LEAST_ROWS || n < TILE || k < TILE) return false;
-  // Short chains, too: reading and writing C is most of their time, packing much of the rest.
+  // The same for a short k: most of the time is for reading and writing C, and much of the rest for packing.
   if (!ready && k < LEAST_K) return false;
-  // Cycles: the tile unit does 60 multiply-adds in each, 16 x 16 x 32 at a time, packing takes one for a number;
-  // elsewhere it is 28 multiply-adds, 8 x 16 at a time, and a fifth of a cycle.
+  // Estimates cycles. The tile unit does 60 multiply-adds per cycle, 16 x 16 x 32 at a time, and packing takes about a
+  // cycle for a number; otherwise it is 28 multiply-adds, 8 x 16 at a time, and a fifth of a cycle.
   double rows = (double)((m + 15) / 16 * 16), columns = (double)((n + 15) / 16 * 16);
   double split = rows * columns * (double)(blocks * TFC_SPLIT_K) / 60 + 0.9 * (double)(m * k);
   double plain = (double)((m + 7) / 8 * 8) * columns * (double)k / 28 + 0.2 * (double)(m * k);

@@ -1,10 +1,11 @@
-// The tile unit of a core is shared with whoever else computes on it, and then falls to less than half of its speed,
-// for milliseconds or for minutes: slower than multiply-adds elsewhere. So a thread times a few products of tiles, by
-// the core's own clock, and believes what it saw for a part of a millisecond; three times in a row it has to be fast.
+// Other programs may use the tile unit of a core as well, and then it falls to less than half of its speed, for
+// milliseconds or for minutes: slower than multiply-adds elsewhere. So a thread times a few products of tiles, by the
+// core's own clock, and uses the result for half a millisecond. The unit must be fast three times in a row to be called
+// fast.
 //
-// Where the phases are as short as the products, the answer is out of date when the product runs. So both ways are
-// timed, too: after a product on the unit that took longer than by the last products without it, nobody asks for a
-// while, twice as long each time.
+// If such phases are as short as a product, the answer is outdated when the product runs. So products themselves are
+// timed as well: if one on the unit took longer than the latest ones without it, the unit is not used for a while,
+// which is twice as long each time.
 #include "runtime/host/gemm/split.h"
 
 #include <stdatomic.h>
@@ -21,19 +22,19 @@ void tfc_split_suppose_fast(bool always) {
 #include <x86intrin.h>
 
 enum {
-  PRODUCTS = 32,          // of tiles, 16 cycles each where nobody else uses the unit
-  MOST_CYCLES = 24,       // for one of them, to call the unit fast
+  PRODUCTS = 32,          // products of tiles; each takes 16 cycles if nobody else uses the unit
+  MOST_CYCLES = 24,       // the most cycles of one of them at which the unit counts as fast
   FACTORS = 64,           // a chain of integer multiplications, 3 cycles each
   BELIEVED = 1000 * 1000, // ticks: about half a millisecond
   TRUSTED = 3,
   FIRST_PAUSE = 4 * BELIEVED,
   LONGEST_PAUSE = 400 * BELIEVED,
-  TELLING = 2000000, // FLOP of a product whose time says something
+  TELLING = 2000000, // the FLOP of a product whose time is long enough to be meaningful
 };
 static _Thread_local struct {
-  uint64_t asked, again, pause; // when it was asked, may be asked again, and for how long it was not, the last time
-  int fast;                     // answers in a row
-  float without;                // FLOP of a tick without the unit, as of late; 0: not known
+  uint64_t asked, again, pause; // when it was measured, when it may be measured again, and how long the last pause was
+  int fast;                     // how many times in a row it was fast
+  float without;                // FLOP per tick of the latest products without the unit; 0: not known
 } unit;
 
 static uint64_t ticks_of_products(void) {
@@ -56,7 +57,7 @@ static uint64_t ticks_of_factors(void) {
 }
 
 static bool ask(void) {
-  static const _Alignas(64) uint16_t ones[512] = {[0 ... 511] = 0x3f80}; // zeros would be done without the unit
+  static const _Alignas(64) uint16_t ones[512] = {[0 ... 511] = 0x3f80}; // the unit would skip zeros
   tfc_split_configure();
   _tile_zero(0);
   _tile_zero(1);
@@ -66,7 +67,7 @@ static bool ask(void) {
   _tile_loadd(5, ones, 64);
   _tile_loadd(6, ones, 64);
   _tile_loadd(7, ones, 64);
-  ticks_of_products(); // wakes the unit
+  ticks_of_products(); // wakes the unit up
   uint64_t products = ticks_of_products(), again = ticks_of_products(), factors = ticks_of_factors();
   _tile_release();
   if (again < products) products = again;
