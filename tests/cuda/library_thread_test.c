@@ -35,10 +35,9 @@ static tfc_status handle_prepare(struct tfc_cuda_prepare *p) {
 }
 static tfc_status handle_launch(struct tfc_cuda_launch *l) {
   struct cudnnContext *handle = NULL;
-  struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(l->library->cudnn(l->library, &handle));
   green_in[1] = tfc_cuda_fake_green();
-  return tfc_kernel_output_like(l->ctx, 0, l->ctx->inputs[0], &y);
+  return NULL;
 }
 // A library that declines before a row of its own kernels.
 static tfc_status declines(struct tfc_cuda_prepare *p) {
@@ -46,8 +45,8 @@ static tfc_status declines(struct tfc_cuda_prepare *p) {
   return tfc_status_make(TFC_UNIMPLEMENTED, "cuDNN: CUDNN_STATUS_NOT_SUPPORTED");
 }
 static tfc_status plain_launch(struct tfc_cuda_launch *l) {
-  struct tfc_tensor *y = NULL;
-  return tfc_kernel_output_like(l->ctx, 0, l->ctx->inputs[0], &y);
+  (void)l;
+  return NULL;
 }
 static const struct tfc_cuda_kernel rows[] = {{"TestDeclined", 0, declines, plain_launch, 0},
                                               {"TestDeclined", 0, NULL, plain_launch, 0},
