@@ -32,7 +32,8 @@ bool tfc_conv_sizes_read(const struct tfc_cpu_prepare *p, struct tfc_conv_sizes 
                                  .made = y->dims[rank - 1]};
   out->in[2] = out->out[2] = out->size[2] = out->stride[2] = out->dilation[2] = 1;
   for (int k = 0; k < 2 + planes; k++) {
-    const int from = k < 2 ? planes + k : 0, of = k < 2 ? 1 + k : 0; // in the shapes; of the window's three
+    const int from = k < 2 ? planes + k : 0,
+              of = k < 2 ? 1 + k : 0; // `from`: index in the shapes; `of`: index in the window
     out->in[k] = x->dims[1 + from], out->size[k] = f->dims[from];
     out->stride[k] = w.stride[of], out->dilation[k] = w.dilation[of];
     s = tfc_window_output(&w, of, out->in[k], out->size[k], &out->out[k], &out->before[k]);

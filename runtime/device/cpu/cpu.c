@@ -1,6 +1,6 @@
-// The CPU driver. A device is a group of cores: a queue's thread and its team of pinned workers. If there are more
-// devices than cores, each device is one thread that is not pinned and does not spin. All devices share the host's
-// address space.
+// The CPU driver. A device is a group of cores. It has a queue with a thread, and a team of workers that are pinned to
+// its cores. If there are more devices than cores, each device has one thread, which is not pinned and does not spin.
+// All devices share the host's address space.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-// Fast row of Einsum in float32, float16 and bfloat16: products whose operands are read where they lie, by strides,
-// instead of copies in another order. 16-bit floats are computed in float32 and rounded once, at the end.
+// The fast kernel of Einsum for float32, float16 and bfloat16. It computes matrix products that read their operands in
+// place with strides, instead of transposing them first. 16-bit floats are computed in float32 and rounded once, at the
+// end.
 #include <string.h>
 
 #include "runtime/device/cpu/kernels.h"
@@ -48,7 +49,7 @@ static struct tfc_product product_at(const struct einsum_job *j, int64_t index, 
       .a = {j->a + a, p->a_row, p->a_column}, .b = {j->b + b, p->b_row, p->b_column}, .k = p->k};
 }
 
-// Rows [begin, end) of a product [m, n] into the result.
+// Copies rows [begin, end) of a product [m, n] to their places in the result.
 static void put_rows(const struct einsum_job *j, const float *rows, int64_t c, int64_t begin, int64_t end) {
   const struct ops_einsum_products *p = j->p;
   for (int64_t i = begin; i < end; i++) {

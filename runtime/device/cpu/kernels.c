@@ -1,4 +1,4 @@
-// The table of fast kernels: what the linker gathered.
+// The table of the CPU's fast kernels. It is made at the first look-up from the rows that the linker has gathered.
 #include "runtime/device/cpu/kernels.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-// Fast kernels of CPU devices: one row per op where speed matters. An op without a row, or whose rows all decline, runs
-// its reference kernel. A file of rows ends with TFC_CPU_KERNELS(rows); the linker gathers them.
+// Fast kernels of CPU devices: a table with rows for the ops that are worth one. An op without a row, or one whose rows
+// all decline, runs its reference kernel. A file with rows ends with TFC_CPU_KERNELS(rows); the linker gathers the rows
+// of all files.
 //
 //   static tfc_status matmul_prepare(struct tfc_cpu_prepare *p) { ... p->base->state = ...; return NULL; }
 //   static tfc_status matmul_run(struct tfc_kernel_ctx *ctx) { ... }
@@ -14,7 +15,7 @@ struct tfc_cpu_prepare {
   struct tfc_prepare_ctx *base;    // graph, node, shapes, constants; state and release are set here
   const struct tfc_segment_op *op; // its slots; an output with data has a planned place. NULL: a single launch
   const struct tfc_device *device; // info.cores: threads of parallel_for
-  int variant;                     // the row's
+  int variant;                     // from the row
 };
 struct tfc_cpu_kernel {
   const char *op;
@@ -23,7 +24,7 @@ struct tfc_cpu_kernel {
   // then the reference kernel with the op's own prepare. Any other error makes the plan fail.
   tfc_status (*prepare)(struct tfc_cpu_prepare *p);
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
-  int variant; // what `prepare` needs to know where it serves several ops: a number of the file's own
+  int variant; // for a `prepare` that serves several rows: tells it which; its meaning is the file's own
 };
 struct tfc_cpu_kernels {
   const struct tfc_cpu_kernel *rows;
@@ -33,7 +34,8 @@ struct tfc_cpu_kernels {
   static const struct tfc_cpu_kernels tfc_cpu_kernels_##rows                                                           \
       __attribute__((used, section("tfc_cpu_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// The rows of an op one after the other: pass NULL first, then the last result; NULL after the last. Any thread.
+// Returns the rows of an op one after the other: pass NULL first, then the last result. It returns NULL after the last
+// row. Any thread may call it.
 const struct tfc_cpu_kernel *tfc_cpu_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cpu_kernel *after);
 
 #endif

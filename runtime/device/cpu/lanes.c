@@ -1,10 +1,10 @@
-// A lane is a list of operations for one core. The device's threads take the lanes in any order. An operation that is
-// divided is computed by a team: the lane that has it, and the lanes that have nothing to do at that time.
+// A lane is a list of operations for one core. Each thread of the device takes a lane, in any order. The loops of a
+// large operation are split: the lane that runs it and the lanes that are idle at that time work on them together.
 //
-// The plan says which lanes run what, and in which order. But cores of a shared machine are never as fast as when they
-// were timed, so a lane does not wait for the plan: it runs the first of its own operations that is ready; if none is,
-// it helps with one that is split, or takes the first that is ready on any lane. An operation that is planned on
-// several lanes begins with the first lane that comes; the others help before they go on.
+// The plan says which lanes run what, and in which order. But on a shared machine operations rarely take the time that
+// was measured for the plan. So a lane does not keep to the plan: it runs the first of its own operations that is
+// ready. If none is, it helps with one that is split, or takes the first that is ready on any lane. An operation that
+// is planned on several lanes starts on the first of them that is free; the others help before they go on.
 #include "runtime/device/cpu/lanes.h"
 
 #include <sched.h>
@@ -16,13 +16,13 @@
 static const uint32_t NONE = UINT32_MAX;
 
 struct lane {
-  _Alignas(64) _Atomic uint32_t ended; // operations that it has split and that have ended
-  _Atomic uint32_t splits;             // the step that it splits, NONE: none
-  _Atomic uint64_t *ready; // a bit for each of its steps: ready to be taken (another lane may have taken it)
+  _Alignas(64) _Atomic uint32_t ended; // number of operations that it has split and that have ended
+  _Atomic uint32_t splits;             // the step that it splits now, NONE: none
+  _Atomic uint64_t *ready; // a bit for each of its steps: all before it has ended (a lane may have taken it already)
   const uint32_t *steps;   // [step_count]
   uint32_t step_count;
   struct tfc_team team;
-  struct tfc_kernel_env env[TFC_CPU_MOST_LANES]; // by threads - 1
+  struct tfc_kernel_env env[TFC_CPU_MOST_LANES]; // env[n - 1] is for operations on n threads
 };
 struct tfc_cpu_lanes {
   struct tfc_runner *runner;
@@ -33,10 +33,10 @@ struct tfc_cpu_lanes {
   _Atomic uint64_t *ready; // of all lanes
   uint32_t ready_words;
   uint32_t *steps;                    // lane by lane
-  uint32_t *bit;                      // [lane * step_count + step] where in the lane
-  _Atomic bool *taken;                // [steps]
-  _Atomic uint32_t *before;           // [steps] how many of those that come before it have not ended
-  uint32_t *next;                     // [steps] chains of steps that run nothing and are to end
+  uint32_t *bit;                      // [lane * step_count + step] the step's index in the lane
+  _Atomic bool *taken;                // [steps] a lane runs it or has run it
+  _Atomic uint32_t *before;           // [steps] how many steps that it waits for have not ended
+  uint32_t *next;                     // [steps] linked lists, used by `end`: steps that run nothing and can end now
   _Alignas(64) _Atomic uint32_t left; // steps that have not ended
 };
 
@@ -112,7 +112,7 @@ static void make_ready(struct tfc_cpu_lanes *l, uint32_t step) {
   }
 }
 
-// A step has ended, and with it those that only waited for it and run nothing.
+// Notes that a step has ended. Steps that run nothing and now wait for no other step end with it.
 static void end(struct tfc_cpu_lanes *l, uint32_t step) {
   const struct tfc_lanes *plan = l->plan;
   uint32_t chain = NONE, count = 0;
@@ -133,7 +133,7 @@ static void end(struct tfc_cpu_lanes *l, uint32_t step) {
   atomic_fetch_sub_explicit(&l->left, count, memory_order_acq_rel);
 }
 
-// The first step of a lane that is ready and that nobody took, NONE: none.
+// The first step of a lane that is ready and that no lane has taken; NONE if there is none.
 static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *lane) {
   for (uint32_t w = 0; w * 64 < lane->step_count; w++) {
     uint64_t bits = atomic_load_explicit(&lane->ready[w], memory_order_acquire);
@@ -146,14 +146,15 @@ static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *la
   return NONE;
 }
 
-// Helps the lane that splits the first step before `limit`.
+// Of the steps before `limit` that other lanes split now, helps with the first until it has ended. False: there is
+// none.
 static bool help(struct tfc_cpu_lanes *l, uint32_t index, uint32_t limit) {
   struct lane *other = NULL;
   uint32_t ended = 0;
   for (uint32_t i = 0; i < l->plan->count; i++) {
     if (i == index) continue;
     uint32_t seen =
-        atomic_load_explicit(&l->lanes[i].ended, memory_order_acquire); // first: it ends after `splits` does
+        atomic_load_explicit(&l->lanes[i].ended, memory_order_acquire); // before `splits`, which `run` clears first
     uint32_t step = atomic_load_explicit(&l->lanes[i].splits, memory_order_acquire);
     if (step < limit) other = &l->lanes[i], ended = seen, limit = step;
   }
@@ -161,14 +162,16 @@ static bool help(struct tfc_cpu_lanes *l, uint32_t index, uint32_t limit) {
   return other;
 }
 
-// Works in a loop of another lane's operation, if one is open: `loops` are those that it worked in last.
+// Works in a loop of another lane's operation, if one is open. `loops` holds, for each lane, the loop in which this
+// lane worked last, so that it does not join it again.
 static bool help_once(struct tfc_cpu_lanes *l, uint32_t index, uint32_t *loops) {
   for (uint32_t i = 0; i < l->plan->count; i++)
     if (i != index && tfc_team_help_once(&l->lanes[i].team, (int)index, &loops[i])) return true;
   return false;
 }
 
-// What waits for the step is ready before those that helped with it look for more.
+// Steps that wait for this one become ready (`end`) before the lanes that help with it are released, so that these find
+// them at once.
 static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   const struct tfc_lane_step *s = &l->plan->steps[step];
   uint32_t planned = (uint32_t)__builtin_popcount(s->lanes),
@@ -203,7 +206,7 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
     else if (++idle < SPINS)
       tfc_pause();
     else
-      sched_yield(); // the others' cores may not be their own just now
+      sched_yield(); // another lane's thread may be waiting for this core
   }
 }
 

@@ -1,6 +1,6 @@
-// Fast rows of MatMul and BatchMatMul in float32; of 16-bit floats in float32, rounded once, at the end. A right side
-// that is used a second time in a step, unchanged (a weight in a loop: through frames, functions, or a list for the
-// gradient's loop), is packed, and the packed form is kept for the rest of the step.
+// Fast kernels of MatMul and BatchMatMul for float32 and 16-bit floats. The latter are computed in float32 and rounded
+// once, at the end. If a right side is used a second time in a step with the same contents (for example a weight in a
+// loop), it is packed, and the packed form is kept for the rest of the step.
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -10,24 +10,25 @@
 #include "runtime/host/gemm/products.h"
 
 struct kept {         // a packed B
-  _Atomic bool taken; // steps of several threads may run one plan at once: who comes second packs for itself
-  int64_t step;       // which step and which contents it is of; -1: none
+  _Atomic bool taken; // in use: several threads may run one plan at once; a second one does not use what is kept
+  int64_t step;       // with `stamp`: the step and the contents of B that it was made from; -1: none
   uint64_t stamp;
   const float *data;
   int64_t k, n;
-  bool packed; // or only met once so far
-  bool split;  // for the tile unit
+  bool packed; // `memory` holds the packed B; false: this step has used B only once so far
+  bool split;  // packed for the tile unit
   float *memory;
   size_t bytes;
-  struct tfc_memory_account *account; // where `bytes` are counted
+  struct tfc_memory_account *account; // `bytes` are counted here
 };
 struct state {
   bool transpose_a, transpose_b;
-  bool same_shapes;  // an addition that does not broadcast
-  struct kept *kept; // NULL: batches
+  bool same_shapes;  // for a sum: neither term is broadcast
+  struct kept *kept; // NULL for batches, which keep nothing
 };
 
-// What is kept only saves time, and tensors may need the room: under a limit half of it stays free.
+// A kept matrix only saves time, and tensors may need the memory. So under a limit, one is kept only if half of the
+// limit stays free.
 static bool has_room(const struct tfc_memory_account *a, size_t bytes) {
   uint64_t taken = atomic_load_explicit(&a->taken, memory_order_relaxed), most = a->limit / 2;
   return a->limit == UINT64_MAX || (bytes <= most && taken <= most - bytes);
@@ -48,7 +49,7 @@ static void release(void *state) {
 // Variants of the rows.
 enum {
   BATCH = 1,
-  SAME_SHAPES = 2, // of a sum's terms, or of a batch's operands: nothing is broadcast
+  SAME_SHAPES = 2, // the terms of a sum, or the operands of a batch, have the same shape: nothing is broadcast
 };
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
@@ -69,10 +70,10 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   return NULL;
 }
 
-// Gives `p` its packed B where this step has met it before; true where `kept` has to be let go afterwards.
+// Gives `p` the packed B if this step has used B before. True: the caller must clear kept->taken after the product.
 static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t m, int64_t n) {
-  struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: a place in a static plan, where an operation runs once
-  if (m == 1) return false; // a vector meets every element of B once: nothing to gain from another form
+  struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: a planned place; its operation runs once in a step
+  if (m == 1) return false; // a vector uses every element of B once, so packing B gains nothing
   if (!kept || !buffer || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
   uint64_t stamp = tfc_buffer_stamp(buffer);
   if (kept->step != ctx->env->step_id || kept->stamp != stamp || kept->data != p->b.data || kept->k != p->k ||
@@ -87,7 +88,8 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
   if (!kept->packed && kept->bytes < bytes) {
     drop(kept);
     kept->account = tfc_account_current();
-    if (has_room(kept->account, bytes) && tfc_account_take(kept->account, bytes)) { // else every product packs
+    if (has_room(kept->account, bytes) &&
+        tfc_account_take(kept->account, bytes)) { // else B is packed again for every product
       kept->memory = aligned_alloc(64, bytes);
       if (kept->memory)
         kept->bytes = bytes;
@@ -147,7 +149,7 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// to + product [m, n], where one of them repeats along the other.
+// `to` + product [m, n], where one of the two is broadcast to the shape of the other.
 static tfc_status add_repeated(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n) {
   tfc_status s = NULL;
   struct tfc_buffer *buffer = NULL;
@@ -169,7 +171,7 @@ out:
   return s;
 }
 
-// What is added to, and a product: computed into the former's memory.
+// The first input plus the product of the other two. The output may have the memory of the first input.
 static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *to = ctx->inputs[0];
   struct tfc_kernel_ctx factors = *ctx;
@@ -191,7 +193,8 @@ static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// Batch dimensions broadcast. Matrices of a batch run side by side, each on one core, where there are enough of them.
+// A product of batches of matrices, whose batch dimensions may be broadcast. If there are enough matrices, they are
+// computed at the same time, each on one core.
 struct batch {
   struct tfc_product first;
   int64_t m, n;
@@ -223,7 +226,7 @@ static void run_batch(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Strides in elements of the batch dimensions of an operand, aligned to the output's; 0 where it repeats.
+// The strides, in elements, of an operand along the output's batch dimensions; 0 for a dimension that is broadcast.
 static void batch_strides(const struct tfc_tensor *t, const struct tfc_shape *batch, int64_t *strides) {
   int have = t->shape.rank - 2;
   int64_t stride = t->shape.dims[t->shape.rank - 1] * t->shape.dims[t->shape.rank - 2];

@@ -1,6 +1,6 @@
-// A loop is opened by writing its parameters and then the state word; workers join by incrementing the count while it
-// is open. When no pieces are left, the leader closes the loop and waits for the workers inside: a sleeping worker need
-// not wake up for a loop to end.
+// The leader opens a loop: it writes the loop's parameters and then the state word. Workers join it by incrementing the
+// state's count while the loop is open. When no pieces are left, the leader closes the loop and waits only for the
+// workers that have joined, so a sleeping worker need not wake up for a loop to end.
 #include "runtime/device/cpu/team.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@ static void work_share(struct tfc_team *t, struct tfc_team_share *share) {
   }
 }
 
-// `index`: of the thread in the team.
+// `index` is the thread's number in the team: the share with which it begins.
 static void work(struct tfc_team *t, int index) {
   uint64_t begin = tfc_ticks();
   for (int i = 0; i < t->share_count; i++) work_share(t, &t->shares[(index + i) % t->share_count]);
@@ -51,7 +51,7 @@ static void *run_worker(void *arg) {
       tfc_account_enter(t->account);
       work(t, worker->index);
       atomic_fetch_sub(&t->state, 1);
-      // No piece is left, but the loop stays open until the leader comes round.
+      // No piece is left, but the loop stays open until the leader has ended its own piece and closes it.
       while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
       continue;
     }
@@ -152,7 +152,7 @@ static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64
     t->shares[i].end = pieces * (i + 1) / t->share_count;
   }
   uint64_t begin = tfc_ticks();
-  // Nobody is inside: the last loop was left closed with a count of 0.
+  // No worker is in a loop now: the last loop was closed, and its count is 0. So the state word needs no exchange.
   uint32_t s = atomic_load_explicit(&t->state, memory_order_relaxed);
   atomic_store(&t->state, (s + LOOP) | OPEN);
   if (atomic_load(&t->sleepers)) tfc_futex_wake(&t->state, t->size - 1);

@@ -1,5 +1,6 @@
-// hwloc names cores and their logical processors; of each core the first one that affinity allows is used. The quota of
-// control groups (v2 cpu.max, v1 cpu.cfs_quota_us) is the smallest on the way up from this process's group.
+// hwloc lists the cores and their logical processors; this uses each core's first logical processor that the affinity
+// mask allows. The quota is the smallest of this process's control group and all groups above it (v2 cpu.max, v1
+// cpu.cfs_quota_us).
 #include "runtime/device/cpu/topology.h"
 
 #include <hwloc.h>
@@ -13,7 +14,7 @@
 #include "runtime/base/cgroup.h"
 #include "runtime/base/str.h"
 
-// "max 100000", "150000 100000" of cpu.max. 0: no limit.
+// Parses the content of cpu.max, such as "max 100000" or "150000 100000", and returns processors. 0: no limit.
 static double parse_quota(const char *cpu_max) {
   double quota = 0, period = 100000;
   if (sscanf(cpu_max, "%lf %lf", &quota, &period) < 1 || quota <= 0 || period <= 0) return 0;

@@ -1,4 +1,4 @@
-// The cores that this process may use: hwloc's, within affinity and the cgroup's quota.
+// The cores that this process may use: those that hwloc lists, within the affinity mask and the control group's quota.
 #ifndef TFC_RUNTIME_DEVICE_CPU_TOPOLOGY_H
 #define TFC_RUNTIME_DEVICE_CPU_TOPOLOGY_H
 
@@ -8,11 +8,11 @@
 
 enum { TFC_MAX_CORES = 1024 };
 struct tfc_topology {
-  int core_count;          // usable cores: quota and affinity, at least 1
-  int cpus[TFC_MAX_CORES]; // one logical processor of each, neighbours share caches
-  int affinity_cores;      // before the quota
+  int core_count;          // cores within affinity and quota, at least 1
+  int cpus[TFC_MAX_CORES]; // one logical processor of each core; cores that share a cache follow each other
+  int affinity_cores;      // cores within affinity alone
   double quota;            // processors that the cgroup grants, 0: no limit
-  uint64_t memory;         // bytes of the machine or the cgroup's limit
+  uint64_t memory;         // bytes: the machine's memory
   char model[96];
 };
 TFC_MUST_USE tfc_status tfc_topology_read(struct tfc_topology *out); // read once per process, then a copy

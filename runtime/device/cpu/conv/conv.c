@@ -1,15 +1,15 @@
-// Fast rows of Conv2D, Conv3D and their gradients in float32, channels last, as matrix products over patches
-// (patches.h) that are never written to memory:
+// Fast kernels of Conv2D, Conv3D and their gradients for float32 with channels last. Each is a matrix product whose
+// patches (patches.h) are never written to memory:
 //
 //   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
-//   dx [positions of x, channels]     = patches of dy · w turned by half a circle; for a stride of s in s * s (of
-//   volumes
-//                                       s * s * s) parts, of the positions of x that meet the same cells each
-//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions in turn
-//                                       (pieces.h: side by side) or, with few filters, over lines (lines.h)
+//   dx [positions of x, channels]     = patches of dy · w turned by half a circle. With a stride of s there is one
+//                                       product for each remainder of a position modulo s (s * s of them, for volumes
+//                                       s * s * s), because positions with one remainder meet the same cells
+//   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions: one after
+//                                       the other, or on several cores at once (pieces.h), or over lines (lines.h)
 //
-// Shapes must be known when the plan is made; what is not covered (other layouts, groups, windows dilated and with
-// strides) declines.
+// The kernels need shapes that are known when the plan is made. They decline other layouts, groups, and windows that
+// have both a dilation and a stride.
 #include <stdlib.h>
 
 #include "runtime/device/cpu/conv/lines.h"
@@ -28,7 +28,8 @@ struct conv {
   struct tfc_conv_sizes sizes;
   struct tfc_shape shape; // of the result
   bool pointwise;         // a window of one cell with stride 1: images are matrices
-  // A constant filter packed once: as one right side, or (backward) one for each part. NULL: it is packed in each step.
+  // A constant filter, packed when the plan is made: one matrix, or for dx with strides one for each part. NULL: the
+  // filter is packed in each step.
   float **packed;
   int64_t packed_count;
 };
@@ -80,14 +81,13 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
 
 // --- On the tile unit ---------------------------------------------------------------------------------------------
 // A sum over the cells of a window: for each cell, the pixels that it meets at all positions, times the cell's part of
-// the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`, in reverse order with `turned`.
-// False: it is not worth it, or numbers are too large for the tile unit.
+// the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `turned` the order of the
+// cells is reversed. *out_done is false if another way is faster or numbers are too large for the tile unit.
 struct window_sum {
   const struct conv *conv;
   const struct tfc_patches *patches;
   const float *w;
-  bool turned; // by half a circle: rows of the filter are `channels`, columns `filters`, and multiplied from the other
-               // side
+  bool turned; // for dx: a cell's part of the filter, [channels, filters], is used transposed
   int64_t first[2], step[2];
 };
 
@@ -156,7 +156,7 @@ static struct part part_of(const struct conv *c, int k, int64_t remainder) {
   return p;
 }
 
-// Part i of all: of the positions with each remainder.
+// Part `i` of the product of all strides: the positions with one remainder in each dimension.
 static void parts_of(const struct conv *c, int64_t i, struct part out[3]) {
   out[0] = part_of(c, 0, i / c->sizes.stride[1] % c->sizes.stride[0]);
   out[1] = part_of(c, 1, i % c->sizes.stride[1]);
@@ -171,7 +171,7 @@ struct turning { // of the filter: B [cells * filters, channels]
   float *packed;
 };
 
-// Rows and columns of the window's cell q of a part, as the filter counts them.
+// The number of the filter's cell that is cell q of a part's window.
 static int64_t filter_cell(const struct turning *t, int64_t q) {
   const struct conv *c = t->conv;
   const struct part *y = &t->parts[0], *x = &t->parts[1], *z = &t->parts[2];
@@ -183,7 +183,8 @@ static int64_t cells_of(const struct turning *t) {
   return t->parts[0].count * t->parts[1].count * t->parts[2].count;
 }
 
-// Pieces: a panel's part of one cell, in the order in which they lie.
+// Packs the pieces [begin, end) of the turned filter. A piece is one cell's part of one panel; pieces are numbered in
+// the order in which they lie in memory.
 static void turn_cells(void *arg, int64_t begin, int64_t end) {
   const struct turning *t = arg;
   const struct conv *c = t->conv;
@@ -196,7 +197,7 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Rows of B are filters of one cell after the other.
+// The rows of B are the filters of the first cell, then those of the second, and so on.
 static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out) {
   const struct turning *t = (const struct turning *)(const void *)right;
   const struct conv *c = t->conv;
@@ -231,7 +232,7 @@ static void scatter_lines(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// `packed`: the part's turned filter, NULL: it is packed here.
+// `packed` is the part's turned filter, packed when the plan was made. NULL: this function packs it.
 static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[3],
                                 const float *w, const float *packed, const float *dy, float *dx) {
   struct tfc_patches patches = {.image = dy, .batch = c->sizes.batch, .channels = c->sizes.filters, .zeros = zeros};
@@ -252,7 +253,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
-    // nothing to pack
+    // the filter was packed when the plan was made
   } else if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true)) {
     p.right = &turning.right;
   } else if (!done) {
@@ -283,7 +284,7 @@ static tfc_status backward_input(struct tfc_kernel_ctx *ctx, const struct conv *
     if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
     return tfc_products_run(ctx, &p, 1, product_of(c->sizes.batch, c->sizes.in), c->sizes.channels, false, dx->data);
   }
-  // Where a window is smaller than its stride, some positions of x meet no cell.
+  // If a window is smaller than its stride, some positions of x meet no cell; no part writes them.
   if (c->sizes.size[0] < c->sizes.stride[0] || c->sizes.size[1] < c->sizes.stride[1] ||
       c->sizes.size[2] < c->sizes.stride[2])
     tfc_kernel_parallel_for(ctx, tfc_tensor_elements(dx), 65536, clear, dx->data);
@@ -303,15 +304,15 @@ static float *packed_memory(int64_t k, int64_t n) {
   return aligned_alloc(64, (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64);
 }
 
-// Packing takes as long as multiplying by a hundred rows or more. Where memory is limited, or there is none, filters
-// are packed in each step.
+// Packs a constant filter when the plan is made, because packing takes as long as multiplying it by a hundred rows or
+// more. If the device has a memory limit, or the allocation fails, the filter is packed in each step.
 static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c) {
   const struct tfc_tensor *w = p->base->input_values ? p->base->input_values[1] : NULL;
   const struct tfc_conv_sizes *z = &c->sizes;
   if (!w || z->role == TFC_CONV_FILTER || p->device->info.memory != UINT64_MAX) return;
   const bool forward = z->role == TFC_CONV_FORWARD;
   if (product_of(z->batch, forward ? z->out : z->in) < LEAST_POSITIONS)
-    return; // a vector times the filter reads it in place
+    return; // for so few positions, products read the filter where it is
   const int64_t parts = forward || c->pointwise ? 1 : product_of(1, z->stride);
   if (parts > MOST_PARTS) return;
   c->packed = tfc_arena_zalloc(p->base->arena, (size_t)parts * sizeof *c->packed);
@@ -339,14 +340,14 @@ struct filter_job {
   struct tfc_patches patches;
   const float *dy;
   float *packed, *dw;
-  int64_t positions, rows, pieces, panels;   // pieces: of positions
-  int64_t row_part, panel_part, panel_parts; // of dw
+  int64_t positions, rows, pieces, panels;   // positions are divided into pieces
+  int64_t row_part, panel_part, panel_parts; // dw is divided into parts of row_part rows and panel_part panels
   _Atomic bool failed;
 };
 static int64_t piece_length(const struct filter_job *j, int64_t piece) {
   return j->positions - piece * PIECE < PIECE ? j->positions - piece * PIECE : PIECE;
 }
-enum { ROWS_PACKED = 32, PACKINGS = PIECE / ROWS_PACKED }; // some rows of a piece at a time
+enum { ROWS_PACKED = 32, PACKINGS = PIECE / ROWS_PACKED }; // a call of pack_dy packs ROWS_PACKED rows of a piece
 static void pack_dy(void *arg, int64_t begin, int64_t end) {
   const struct filter_job *j = arg;
   int64_t filters = j->conv->sizes.filters, width = tfc_gemm_panel();
@@ -380,7 +381,7 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// A window of one cell: dw = x transposed times dy as they stand.
+// With a window of one cell no patches are needed: dw = x, transposed, times dy.
 enum { MOST_PACKED = 8 << 20, STRETCH = TFC_SPLIT_GROUP * TFC_SPLIT_K };
 static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const float *dy, float *dw, bool *out_done) {
   const int64_t positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1];
@@ -397,7 +398,7 @@ static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const fl
 }
 
 // On the tile unit: for each cell of the window its part of dw, [channels, filters] = (the pixels that the cell meets),
-// transposed, times dy, summed over blocks of positions. dy is packed once, patches while they are used.
+// transposed, times dy, summed over blocks of positions. dy is packed once, patches are packed when they are used.
 static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
                                   const float *dy, float *dw, bool *out_done) {
   const int64_t positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1],
@@ -449,7 +450,8 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->sizes.filters));
   if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_kernel_parallel_for(ctx, (j.positions + ROWS_PACKED - 1) / ROWS_PACKED, 1, pack_dy, &j);
-  // Each piece reads a packed piece of dy: where that comes from beyond the second-level cache, for more rows.
+  // Every part of dw reads packed pieces of dy. If a piece is larger than the second-level cache, parts get more rows,
+  // so that dy is read less often.
   const bool near = j.panels * tfc_gemm_panel() * PIECE * (int64_t)sizeof(float) <= 512 * 1024;
   tfc_products_split(j.rows, j.panels, ctx->env->threads, near ? 24 : 64, &j.row_part, &j.panel_part);
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;

@@ -1,13 +1,14 @@
-// For each line of positions, and each row of the window, the part of dw transposed
+// For each line of output positions and each row of the window, this adds a product to a part of dw, transposed:
 //
 //   [filters, size[1] * channels]  +=  dy's line, transposed [filters, positions] · windows [positions, size[1] *
 //   channels]
 //
-// where row x of the right side is one piece of the image that begins stride[1] * channels elements after that of x -
-// 1: it is read where it is, or from a copy of the image's line with zeros around it. What a vector reads beyond a
-// window goes to columns that nobody reads.
+// Row x of the right side is one contiguous piece of an image's line, stride[1] * channels elements after the piece of
+// row x - 1. It is read from the image, or from a copy of the line with zeros as padding. Vectors may read beyond a
+// window; the products of these elements go to columns of the sum that are not used.
 //
-// Lines are summed in `parts` runs, whatever the number of cores, and the runs in turn.
+// Lines are divided into `parts` groups, on any number of cores. Each group has its own sum, and the sums are added
+// in order, so that the result does not depend on the number of cores.
 #include "runtime/device/cpu/conv/lines.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters) {
          p->out[1] >= 24 && p->batch * p->out[0] >= parts && filters <= 64 && columns * p->size[0] <= 2048;
 }
 
-// Elements of the image from the first window of a line to what is read of the last.
+// The number of elements from the begin of a line's first window to the last element that is read for its last window.
 static int64_t read_length(const struct job *j) {
   const struct tfc_patches *p = j->p;
   return (p->out[1] - 1) * p->stride[1] * p->channels + j->columns_up;
@@ -53,7 +54,7 @@ static const float *windows(const struct job *j, int64_t n, int64_t y, float *co
   return copy;
 }
 
-// dy's line transposed, 8 filters at a time.
+// Copies a line of dy in stripes of 8 filters: [stripe][position][filter of the stripe].
 static void pack_line(const struct job *j, const float *dy, float *out) {
   const int64_t count = j->p->out[1];
   for (int64_t f = 0; f < j->filters; f += stripe, out += count * stripe) {

@@ -1,15 +1,16 @@
-// A window's row lies in one piece in memory (size[1] * channels floats) where the window is not dilated along it and
-// does not reach over an edge; then it is packed without a copy. Other windows are first copied into a buffer,
-// with zeros for what lies outside of the image.
+// A row of a window is contiguous in memory (size[1] * channels floats) if the window has no dilation along the row and
+// does not reach over the image's edge. Then it is packed directly. Other rows are first copied into a buffer, with
+// zeros for cells outside of the image.
 #include "runtime/device/cpu/conv/patches.h"
 
 #include <string.h>
 
-enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE }; // floats of a copied piece of a row
+// STRIPE: windows that are packed together. EDGE: most floats of a piece of a row that is copied.
+enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE };
 
-struct place { // of a window
+struct place { // where a window lies
   const float *image;
-  int64_t z, y, x; // of its first cell; may be outside
+  int64_t z, y, x; // position of its first cell, which may be outside of the image
 };
 
 static struct place place_of(const struct tfc_patches *p, int64_t position) {
@@ -20,7 +21,7 @@ static struct place place_of(const struct tfc_patches *p, int64_t position) {
                         y * p->stride[0] - p->before[0], x * p->stride[1] - p->before[1]};
 }
 
-// Row `i` of all rows of a window at that place: whether it is inside; *out_line: which line of the image it is.
+// Whether row `i` of the window at that place is inside of the image; *out_line is the image's line that it meets.
 static bool find_line(const struct tfc_patches *p, const struct place *at, int64_t i, int64_t *out_line) {
   const int64_t z = at->z + i / p->size[0] * p->dilation[2], y = at->y + i % p->size[0] * p->dilation[0];
   *out_line = z * p->in[0] + y;
@@ -30,13 +31,13 @@ static int64_t rows_of(const struct tfc_patches *p) {
   return p->size[2] * p->size[0];
 }
 
-// Cells [first, last) of a window's row of `size` cells from `x` on that are inside.
+// Cells [first, last) of a window's row are those inside of the image. The row has `size` cells and begins at column x.
 static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t *last) {
   *first = x < 0 ? (-x < size ? -x : size) : 0;
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
 }
 
-// The places of 8 windows in turn; those beyond `rows` are the last one again.
+// The places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the others repeat the last one.
 static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
   int64_t x = row % p->out[1], y = row / p->out[1] % p->out[0], z = row / p->out[1] / p->out[0] % p->out[2];
   at[0] = place_of(p, row);
@@ -53,7 +54,8 @@ static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, 
   }
 }
 
-// Row i of each window, in one piece; what reaches over an edge is made at `edge` [8, size[1] * channels].
+// Sets `from` to row i of each window as a contiguous piece. A row that reaches over the image's edge is copied, with
+// zeros for padding, to `edge` [8, size[1] * channels].
 static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE], int64_t i, const float *from[STRIPE],
                       float *edge) {
   const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
@@ -63,7 +65,7 @@ static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE]
       from[r] = p->zeros;
       continue;
     }
-    const float *start = at[r].image + y * line + at[r].x * c; // may lie before the line
+    const float *start = at[r].image + y * line + at[r].x * c; // x may be negative
     inside(at[r].x, p->size[1], p->in[1], &first, &last);
     if (first == 0 && last == p->size[1]) {
       from[r] = start;
@@ -119,7 +121,8 @@ void tfc_patches_init(struct tfc_patches *p) {
   p->base.find = find, p->base.pieces = rows_of(p), p->base.length = p->size[1] * p->channels;
 }
 
-// out[k * 8 + r] for 8 channels of one cell: a line of positions at a time.
+// Packs 8 channels (r) of one cell at `count` positions (k): out[k * 8 + r]. It works through one line of positions
+// after the other.
 static void pack_cell(const struct tfc_patches *p, int64_t first, int64_t count, int64_t i, int64_t j, int64_t channel,
                       float *out) {
   const int64_t c = p->channels;
@@ -152,7 +155,7 @@ static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, i
     pack_cell(p, t->first, t->count, cell / p->size[1], cell % p->size[1], channel, out);
     return;
   }
-  int64_t offset[STRIPE], line[STRIPE], dx[STRIPE]; // of each row's cell; line: of the window
+  int64_t offset[STRIPE], line[STRIPE], dx[STRIPE]; // for the cell of each row of A; `line`: row of the window
   for (int64_t r = 0; r < STRIPE; r++) {
     int64_t at = row + (r < rows ? r : rows - 1);
     cell = at / p->channels;

@@ -1,23 +1,23 @@
-// The patches of an image as the matrix A of a product (gemm.h): what makes a convolution a matrix product without
-// writing the patches to memory.
+// The patches of an image as the matrix A of a product (gemm.h). With them a convolution is a matrix product. The
+// patches are read from the image when they are packed; the matrix itself is never written to memory.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 
 #include "runtime/host/gemm/split.h"
 
 // Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
-// x * stride[1] + j * dilation[1] - before[1], c], or 0 outside. Of a volume there are planes, dimension 2, before
-// rows: row (n, z, y, x) and column (h, i, j, c).
+// x * stride[1] + j * dilation[1] - before[1], c], or 0 outside of the image. A volume also has planes (index 2 of the
+// arrays): row (n, z, y, x) and column (h, i, j, c).
 struct tfc_patches {
   struct tfc_gemm_source base; // by tfc_patches_init
   const float *image;          // [batch, in[2], in[0], in[1], channels]
   int64_t batch, in[3], out[3], channels, size[3], stride[3], dilation[3], before[3];
   const float *zeros; // at least size[1] * channels of them
 };
-void tfc_patches_init(struct tfc_patches *p);           // the other members are set
-bool tfc_patches_are_flat(const struct tfc_patches *p); // of pictures
+void tfc_patches_init(struct tfc_patches *p);           // sets `base`; the caller has set the other members
+bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
 
-// The same matrix transposed: row (i, j, c), column: positions from `first` on, `count` of them.
+// The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on.
 struct tfc_patches_transposed {
   struct tfc_gemm_source base;
   const struct tfc_patches *patches;
@@ -26,11 +26,12 @@ struct tfc_patches_transposed {
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out);
 
-// Of pictures: what one cell (i, j) of the window meets at each position from `first` on: rows of `channels` elements.
+// For two-dimensional images: the matrix of the pixels that cell (i, j) of the window meets, one row of `channels`
+// elements for each position from `first` on.
 struct tfc_patches_cell {
   const struct tfc_patches *patches;
   int64_t i, j, first;
 };
-struct tfc_split_matrix tfc_patches_of_cell(const struct tfc_patches_cell *cell); // which must stay
+struct tfc_split_matrix tfc_patches_of_cell(const struct tfc_patches_cell *cell); // `cell` must outlive the result
 
 #endif

@@ -12,11 +12,11 @@ enum { MOST_PARTS = 8, ELEMENTS = 2048 };
 
 struct job {
   const struct tfc_patches *p;
-  bool pointwise; // positions are rows of a matrix
+  bool pointwise; // the window is one cell with stride 1: the image itself is the matrix
   const float *dy;
-  float *dw, *sums; // sums: of all pieces but the first
+  float *dw, *sums; // the first piece's sum is dw; `sums` holds those of the others
   int64_t filters, positions, rows, pieces, panels;
-  int64_t row_part, row_parts, panel_part, panel_parts; // of dw
+  int64_t row_part, row_parts, panel_part, panel_parts; // dw is divided into row_parts * panel_parts parts
   _Atomic bool failed;
 };
 
@@ -27,8 +27,8 @@ static int64_t positions_of(const struct tfc_patches *p) {
   return p->batch * p->out[0] * p->out[1] * p->out[2];
 }
 
-// The sums of pieces are stored: that should be a small part of all memory that is read. (With more rows than these,
-// each thread has enough rows of its own, and packs only them.)
+// The pieces' sums are written to memory; this pays only if they are small compared with the memory that is read. (If
+// dw has more rows, it can be divided by rows instead, and each thread packs only its own rows.)
 bool tfc_pieces_pay(const struct tfc_patches *p) {
   const int64_t positions = positions_of(p), pieces = (positions + TFC_PIECE - 1) / TFC_PIECE;
   return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;
@@ -82,8 +82,8 @@ static void add_sums(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Chooses the number of parts of dw, by an estimate of the cycles per position for multiplying and for packing both
-// sides. At the end threads wait for half of a piece on average.
+// Chooses the number of parts of dw that has the least estimated time: the cycles per position for multiplying and for
+// packing both sides, plus half of a piece at the end, which a thread waits for the others on average.
 static void choose_parts(struct job *j, int64_t threads) {
   double best = 0;
   for (int64_t r = 1; r <= MOST_PARTS; r++)

@@ -1,4 +1,5 @@
-// The gradient of a convolution's filter where positions are many and dw is small: pieces of positions side by side.
+// Computes the gradient of a convolution's filter if there are many positions and dw is small: positions are divided
+// into pieces, and threads work on different pieces at the same time.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_PIECES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_PIECES_H
 
@@ -7,10 +8,11 @@
 
 enum { TFC_PIECE = 512 }; // positions
 
-// Does this way pay?
+// Whether this is expected to be faster than dividing dw among the threads.
 bool tfc_pieces_pay(const struct tfc_patches *p);
 // dw [cells * channels, filters] = patches of x, transposed · dy [positions, filters], summed over pieces of TFC_PIECE
-// positions in turn, on any number of cores. RESOURCE_EXHAUSTED.
+// positions in their order, so that the result does not depend on the number of cores. RESOURCE_EXHAUSTED: no memory
+// for the sums.
 TFC_MUST_USE tfc_status tfc_pieces_filter(struct tfc_kernel_ctx *ctx, const struct tfc_patches *p, const float *dy,
                                           int64_t filters, float *dw);
 

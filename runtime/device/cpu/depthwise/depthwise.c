@@ -1,15 +1,15 @@
-// Fast rows of DepthwiseConv2dNative and its gradients in float32 and float64, channels last, computed line by line
-// with vectors over the channels (lines.h); and of Conv2D and its gradients where each channel is a group, which is the
-// same with another shape of the filter:
+// Fast kernels of DepthwiseConv2dNative and its gradients for float32 and float64 with channels last, computed line by
+// line with vectors over the channels (lines.h). They also serve Conv2D and its gradients if each channel is a group of
+// its own, which is the same operation with another shape of the filter:
 //
-//   y [batch, out_h, out_w, k]   a line for each row of y; k = channels * multiplier
-//   dx [batch, h, w, k]          for each row of x as many lines as the stride is wide, of the positions that meet the
-//                                same cells of the window each
-//   dw [cells, k]                rows of y in pieces, whose sums are then added up in order
+//   y [batch, out_h, out_w, k]   one line for each row of y; k = channels * multiplier
+//   dx [batch, h, w, k]          one line for each row of x and each remainder of a column modulo the stride, because
+//                                columns with one remainder meet the same cells of the window
+//   dw [cells, k]                rows of y are divided into pieces; the sums of the pieces are added in order
 //
-// With a multiplier, each channel of x is first repeated for its filters, and what dx has of them is added up last.
-// Which positions are a line and which rows a piece depends on shapes alone, and so do all sums. Shapes must be known
-// when the plan is made; what is not covered (channels first, 16-bit types) declines.
+// With a multiplier above 1, each channel of x is first repeated for each of its filters, and for dx the results of
+// these copies are added up at the end. Lines and pieces depend on shapes alone, so the order of all sums does, too.
+// The kernels need shapes that are known when the plan is made; they decline channels first and 16-bit types.
 #include <pthread.h>
 #include <string.h>
 
@@ -18,17 +18,18 @@
 #include "runtime/device/cpu/depthwise/lines.h"
 #include "runtime/ops/nn_window.h"
 
-enum { MOST_PIECES = 32, PIECE_POSITIONS = 64, ENOUGH = 32768 }; // ENOUGH: multiply-adds, or elements, for a thread
+// ENOUGH: multiply-adds, or elements, that are worth the start of another thread
+enum { MOST_PIECES = 32, PIECE_POSITIONS = 64, ENOUGH = 32768 };
 
-enum { ROLE = 3, GROUPS = 4 }; // a row's variant: its role, and whether it is of Conv2D
+enum { ROLE = 3, GROUPS = 4 }; // bits of a row's variant: the role (ROLE is its mask), and whether the op is Conv2D
 
 struct depthwise {
   struct tfc_conv_sizes sizes;
   struct tfc_shape shape; // of the result
   const struct tfc_depthwise_lines *lines;
   int64_t multiplier, k, cells;
-  // The cells of a row of the window, as a line uses them; those of remainder r are [starts[r], starts[r + 1]). There
-  // is one remainder, for dx as many as the stride.
+  // The cells of a row of the window, as a line uses them; those of remainder r are [starts[r], starts[r + 1]). For dx
+  // there are as many remainders as the stride, else one.
   struct tfc_depthwise_cell *columns;
   int64_t *starts, remainders;
   size_t element;
@@ -56,7 +57,7 @@ static int64_t clamp(int64_t v, int64_t most) {
   return v < 0 ? 0 : v < most ? v : most;
 }
 
-// Where the positions of a line meet the columns of the window.
+// Computes, for each column of the window, which positions of a line meet it.
 static void meet_columns(struct depthwise *d) {
   const int64_t stride = d->sizes.stride[1], dilation = d->sizes.dilation[1], before = d->sizes.before[1];
   int64_t n = 0;
@@ -122,7 +123,7 @@ struct pass {
   int64_t pieces;
 };
 
-// Cells of the lines of y's row `at`.
+// The cells for the line that is row `at` of y.
 static int64_t forward_cells(const struct depthwise *d, int64_t at, struct tfc_depthwise_cell *cells) {
   int64_t i0, i1, n = 0;
   tfc_window_cells(at, d->sizes.stride[0], d->sizes.dilation[0], d->sizes.before[0], d->sizes.size[0], d->sizes.in[0],
@@ -247,7 +248,7 @@ static void add_repeated(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// x with k channels: itself, or a buffer.
+// x with k channels: x itself if the multiplier is 1, else a buffer in which each channel is repeated.
 static tfc_status repeated(struct tfc_kernel_ctx *ctx, const struct depthwise *d, const void *x,
                            struct tfc_buffer **out_scratch, const char **out_x) {
   *out_x = x;

@@ -1,6 +1,6 @@
-// Depthwise convolution line by line, one set of functions for each instruction set. A line is a row of positions of
-// an image with channels last; a cell is one of the window's cells as the positions of a line meet it. Numbers are
-// float or double; all steps and offsets count elements.
+// The inner loops of depthwise convolution, with one set of functions for each instruction set. A line is a row of
+// positions of an image with channels last. A cell is a cell of the window together with the positions of the line that
+// meet it. Numbers are float or double; all steps and offsets count elements.
 #ifndef TFC_RUNTIME_DEVICE_CPU_DEPTHWISE_LINES_H
 #define TFC_RUNTIME_DEVICE_CPU_DEPTHWISE_LINES_H
 
@@ -15,8 +15,8 @@ struct tfc_depthwise_cell {
 };
 
 struct tfc_depthwise_lines {
-  // out[p * out_step + c] = the chain of in * filter over the cells that position p meets, in their order; 0 if it
-  // meets none. At most TFC_DEPTHWISE_MOST_CELLS cells.
+  // out[p * out_step + c] = the sum of in * filter over the cells that position p meets, added in their order; 0 if it
+  // meets none. There are at most TFC_DEPTHWISE_MOST_CELLS cells.
   void (*line)(const struct tfc_depthwise_cell *cells, int64_t count, int64_t positions, const void *in,
                int64_t in_step, const void *filter, void *out, int64_t out_step, int64_t channels);
   // sums[cell.filter + c] += the sum over the positions p that meet the cell of in * dy[p * channels + c].

@@ -1,8 +1,9 @@
-// Fast rows of FusedBatchNorm and its gradient in float32, channels last.
+// Fast kernels of FusedBatchNorm and its gradient for float32 with channels last.
 //
-// x is [rows, channels]. Statistics come from blocks of rows that stay in cache: mean and squared deviations of each
-// block in float32, blocks joined in float64 in order (Chan, Golub, LeVeque 1979), so that memory is read once for them
-// and once more for the result. Blocks depend on the shape alone.
+// x is a matrix [rows, channels], divided into blocks of rows that fit into the cache. The mean and the sum of squared
+// deviations are computed for each block in float32, and joined in float64 in the order of the blocks (Chan, Golub,
+// LeVeque 1979). So memory is read once for the statistics and once more for the result. The division into blocks
+// depends on the shape alone.
 #include <math.h>
 #include <tgmath.h>
 
@@ -21,7 +22,7 @@ static tfc_status declined(void) {
   return tfc_status_make(TFC_UNIMPLEMENTED, "not covered");
 }
 
-enum { GRADIENT = 1 }; // variant of the rows
+enum { GRADIENT = 1 }; // the variant of the gradients' rows
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
@@ -63,9 +64,9 @@ static struct pass pass_of(const struct tfc_tensor *x) {
   return p;
 }
 
-// 16 to 64 columns at a time are summed over all rows of a block, with their sums in registers; columns beyond a
-// multiple of 16 one by one. `V` vectors are side by side, each with `R` sums for different rows, because an addition
-// takes several cycles.
+// The sums of 16 to 64 columns are kept in registers over all rows of a block; the columns after the last multiple of
+// 16 are summed one by one. `V` vectors of columns are summed together. Each has `R` partial sums for different rows,
+// because an addition takes several cycles and the next one must not wait for it.
 typedef float lanes __attribute__((vector_size(64), aligned(4)));
 enum { LANES = 16 };
 #define EACH(i, n) _Pragma("GCC unroll 8") for (int i = 0; i < (n); i++)
@@ -92,7 +93,7 @@ static inline __attribute__((always_inline)) void moments_of(int V, int R, const
   EACH(k, V) * (lanes *)(squares + k * LANES) = sum[k];
 }
 
-// Mean and sum of squared deviations of each block.
+// Computes the mean and the sum of squared deviations of each block.
 OPS_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
@@ -151,7 +152,7 @@ static inline __attribute__((always_inline)) void products_of(int V, int R, cons
   EACH(k, V) * (lanes *)(sums + k * LANES) = sum[k], *(lanes *)(products + k * LANES) = product[k];
 }
 
-// Sums of dy and of dy (x - mean) of each block.
+// Computes the sums of dy and of dy * (x - mean) of each block.
 OPS_CLONES static void products(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t c = p->channels;
@@ -207,12 +208,12 @@ static void each_row(struct tfc_kernel_ctx *ctx, struct pass *p, void (*rows)(vo
 }
 
 // --- Statistics of channels --------------------------------------------------------------------------------------
-enum { CHANNELS = 64 }; // whose sums are joined at once, block after block
+enum { CHANNELS = 64 }; // so many channels are joined together, block after block
 static int64_t channels_at_once(const struct pass *p) {
   return (8192 / p->blocks / CHANNELS + 1) * CHANNELS;
 }
 
-// Mean and sum of squared deviations of `count` channels from `k` on, from those of the blocks.
+// Joins the blocks' means and sums of squared deviations, for `count` channels from `k` on.
 OPS_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t count, double *restrict mean,
                                     double *restrict squares) {
   double rows = 0;
@@ -294,7 +295,7 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   for (uint32_t i = 0; i < 4; i++)
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i + 1, TFC_FLOAT, &TFC_SHAPE(c), &stats[i]));
-  if (ctx->output_count > 5) { // what cuDNN keeps for the gradient; elsewhere a scalar that nobody reads
+  if (ctx->output_count > 5) { // reserve_space_3: only cuDNN stores something here for the gradient; here it is a 0
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, TFC_FLOAT, &TFC_SHAPE_SCALAR, &third));
     *(float *)third->data = 0;
   }
@@ -321,7 +322,7 @@ out:
 }
 
 // --- Backward ----------------------------------------------------------------------------------------------------
-// (dy, x, scale, reserve_space_1, reserve_space_2 (, _3)) -> dx, dscale, doffset, two that nobody reads.
+// (dy, x, scale, reserve_space_1, reserve_space_2 (, _3)) -> dx, dscale, doffset, and two outputs that are not used.
 // With r = 1 / sqrt(variance + epsilon) and centered = x - mean: dscale = sum(dy centered) r, doffset = sum(dy),
 // training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r.
 struct backward {
