@@ -30,8 +30,8 @@ bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the dead
 #define TFC_NEEDS_THROUGHPUT 2u // only for the throughput objective
 #define TFC_NEEDS_EVALUATOR 4u  // calls the evaluator (others simulate by themselves)
 #define TFC_NEEDS_BUDGET 8u     // searches until the budget ends
-#define TFC_NEEDS_SMALL 16u     // only for comparison: runs only where it is asked for by name
-#define TFC_NEEDS_NAME 32u      // a rival to compare with: runs only where it is asked for by name
+#define TFC_NEEDS_SMALL 16u     // too slow to be compared by default: `auto` uses it on small problems
+#define TFC_NEEDS_NAME 32u      // a rival for comparison: runs only if the user names it
 
 struct tfc_algo {
   const char *name;

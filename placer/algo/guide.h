@@ -10,9 +10,9 @@ struct tfc_guidance;
 // What the policy's own placements of a problem were like.
 struct tfc_guide_samples {
   uint64_t count;
-  double invalid_share; // of them: illegal, or above a memory limit
-  // How different they are: the entropy of a unit's device over all of them, divided by that of all devices alike, mean
-  // over the units. 0: all equal; 1: any device as often as any other.
+  double invalid_share; // share of the placements that are illegal or above a memory limit
+  // How much the placements differ: the entropy of a unit's device over all of them, divided by the entropy of a
+  // uniform choice among the devices; the mean over the units. 0: all equal; 1: any device as often as any other.
   double entropy;
 };
 struct tfc_guide {

@@ -1,5 +1,5 @@
-// HEFT: takes operations by falling upward rank and puts each on the device where it ends first, into a gap if it fits.
-// A unit goes where its first operation goes; memory and links limit the choice.
+// HEFT: takes operations in descending order of upward rank and puts each on the device where it ends first, into a gap
+// if it fits. A unit goes where its first operation goes; memory and links limit the choice.
 #include <stdlib.h>
 
 #include "placer/algo/lister.h"

@@ -1,4 +1,4 @@
-// Partitioning the undirected graph of units, as METIS and Scotch do it. A vertex weighs its time, an edge its time on
+// The undirected graph of units that METIS and Scotch partition. A vertex's weight is its time, an edge's its time on
 // the wire. Parts are assigned to devices so that the simulated result is best. Internal to the algorithms.
 #ifndef TFC_PLACER_ALGO_PARTITION_H
 #define TFC_PLACER_ALGO_PARTITION_H

@@ -1,4 +1,4 @@
-// The document, with measured values instead of the model's.
+// Writes the placement document of the answer, with measured values instead of the model's.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

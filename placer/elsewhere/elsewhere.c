@@ -70,7 +70,7 @@ static tfc_status read_rivals(struct tfc_elsewhere *r) {
     if (is_new) r->known.data[index].single = rival->single, list[some++] = index;
   }
   r->phase = "profile";
-  if (some) TFC_TRY(s, tfc_elsewhere_read(r, list, some)); // a run that is gone on with has them
+  if (some) TFC_TRY(s, tfc_elsewhere_read(r, list, some)); // a resumed run has measured them already
 out:
   free(list);
   return s;
@@ -84,7 +84,8 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
   r.begin_s = 1e-9 * (double)tfc_now_ns();
   r.seconds = o->search.seconds > 0 || o->search.evaluations ? o->search.seconds : usual_seconds;
   TFC_TRY(s, set_up(&r));
-  tfc_random_init(&r.random, o->search.seed + 4099 + 65537 * r.known.count); // gone on with, other draws
+  tfc_random_init(&r.random,
+                  o->search.seed + 4099 + 65537 * r.known.count); // a resumed run draws other numbers than before
   if (o->evaluate) {
     uint32_t index;
     bool is_new;
@@ -96,7 +97,7 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
     s = read_rivals(&r);
     if (!s) s = tfc_elsewhere_search(&r);
     cancelled = tfc_status_code(s) == TFC_CANCELLED;
-    if (cancelled) { // what was measured so far has an answer
+    if (cancelled) { // the best placement measured so far is the answer
       tfc_status_free(s);
       s = tfc_elsewhere_keep(&r);
     }

@@ -19,9 +19,9 @@ struct tfc_elsewhere_rival {
   bool single; // everything on one device
 };
 
-// What a program asks for, whatever is placed.
+// What the calling program chooses, for a cost graph and a TensorFlow graph alike.
 struct tfc_elsewhere_settings {
-  const char *measure_with; // the command; or what else measures, for people
+  const char *measure_with; // the command, or a text that names the function `ask`, for messages
   tfc_command_fn ask;       // measures in place of a command, NULL: the command does
   void *ask_user;
   double timeout_s;                       // --measure-timeout, 0: not given
@@ -30,7 +30,7 @@ struct tfc_elsewhere_settings {
   uint32_t measurements;                  // placements that may be measured
   bool prior;                             // --model prior: measurements only rank placements, costs stay as they are
   const char *database, *program_command; // --db; the whole command line, for the database
-  int64_t resume;                         // run to go on with; 0: none, < 0: the last interrupted one
+  int64_t resume;                         // number of the run to resume; 0: none, < 0: the last interrupted one
   void (*say)(bool warning, const char *text); // a line for people
 };
 

@@ -10,7 +10,7 @@
 
 enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = CHOOSE };
 
-static const double most_share = 0.35; // of the whole time; with slow programs there are fewer turns and finalists
+static const double most_share = 0.35; // of the run's time; with slow programs there are fewer turns and finalists
 
 double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *r) {
   const double all = r->reading_s * ((FINALISTS + 1) * CHOOSE + 2 * CONFIRM + 1);
@@ -42,7 +42,7 @@ static tfc_status read_turn(struct tfc_elsewhere *r, struct finalist *list, uint
   struct tfc_placement *document = NULL;
   struct tfc_command_answer answer = {0};
   for (uint32_t i = 0; i < count; i++) {
-    struct finalist *f = &list[(i + turn) % count]; // each is first once
+    struct finalist *f = &list[(i + turn) % count]; // the order rotates, so that no finalist is always first
     struct tfc_elsewhere_known *k = &r->known.data[f->index];
     f->log_us[turn] = (double)NAN;
     if (f->out) continue;

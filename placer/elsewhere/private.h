@@ -13,7 +13,7 @@
 struct tfc_elsewhere_known {
   char *name;
   const char *algorithm, *role; // static, or `owned`
-  char *owned;                  // the algorithm of a run that is gone on with
+  char *owned;                  // the algorithm's name, if it was read back from a resumed run
   bool baseline, single;
   struct tfc_solution solution;
   uint64_t digest;
@@ -21,25 +21,25 @@ struct tfc_elsewhere_known {
   char *note;
   double median_us, q1_us, q3_us; // of its first reading; NaN: none
   uint32_t steps;
-  double ratio;                     // of its first reading to the reference
-  double seconds;                   // that took
-  double simulated_us;              // by the prior
-  double predicted_us;              // by the learned model as it was before the reading; NaN: nothing was learned yet
-  double log_us;                    // what it takes at the run's level: the mean of its readings, logarithm; NaN: none
-  uint32_t readings;                // of that mean
-  bool won;                         // when it was first measured it was faster than what led before
+  double ratio;        // of its first reading to the reference
+  double seconds;      // duration of that reading
+  double simulated_us; // by the prior
+  double predicted_us; // by the learned model as it was before the reading; NaN: nothing was learned yet
+  double log_us;       // logarithm of its step time, us: the mean of its readings, corrected for drift; NaN: none
+  uint32_t readings;   // number of readings in that mean
+  bool won;            // at its first reading it was faster than the incumbent
   struct tfc_search_account policy; // what a learned policy did in the search that proposed it; samples.count 0: none
   int64_t placement_id, key;
   uint32_t next_step;
-  TFC_ARRAY(double) final_us;  // steps of the final turns that did not choose it
-  TFC_ARRAY(double) choose_us; // medians of the final turns that choose
+  TFC_ARRAY(double) final_us;  // step times in the final turns that confirm
+  TFC_ARRAY(double) choose_us; // median step times in the final turns that choose
 };
 
 struct tfc_elsewhere {
   const struct tfc_elsewhere_options *o;
   struct tfc_elsewhere_outcome *out;
   const struct tfc_problem *problem;
-  double begin_s, seconds; // the budget, from then on; 0: by evaluations alone
+  double begin_s, seconds; // start, and the time budget; 0: evaluations alone limit the run
   struct tfc_command *program;
   struct tfc_evaluator *evaluator;
   struct tfc_simulator *simulator;
@@ -48,9 +48,9 @@ struct tfc_elsewhere {
   struct tfc_random random;
   TFC_ARRAY(struct tfc_elsewhere_known) known;
   uint32_t best;      // index of the incumbent, UINT32_MAX: none
-  uint32_t reference; // that all batches are compared with, UINT32_MAX: none yet
+  uint32_t reference; // index of the placement that is measured with every batch, UINT32_MAX: none yet
   uint32_t episodes;
-  double reading_s;                   // of one reading, lately
+  double reading_s;                   // duration of a recent reading
   uint64_t evaluations;               // simulated
   struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
   struct tfc_store *store;
@@ -68,7 +68,7 @@ uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // measurements
 TFC_MUST_USE tfc_status tfc_elsewhere_add(struct tfc_elsewhere *run, const char *name, const char *algorithm,
                                           const char *role, const struct tfc_solution *solution, uint32_t *out_index,
                                           bool *out_new);
-void tfc_elsewhere_forget(struct tfc_elsewhere *run); // all that are known
+void tfc_elsewhere_forget(struct tfc_elsewhere *run); // frees all known placements
 void tfc_elsewhere_say(struct tfc_elsewhere *run, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
 
 uint64_t tfc_elsewhere_digest(const struct tfc_problem *problem, const struct tfc_solution *solution);
@@ -77,17 +77,18 @@ void tfc_elsewhere_known_deinit(struct tfc_elsewhere_known *known);
 // resume.c
 // Stores, after each batch, what is needed to resume the run.
 TFC_MUST_USE tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *run);
-// Goes on with the run that the settings name. INVALID_ARGUMENT: that run placed another problem, or has ended.
+// Resumes the run that the settings name. INVALID_ARGUMENT: that run placed another problem, or has ended.
 TFC_MUST_USE tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *run);
 // readings.c
-// Reads them in turns with the reference, stores what came, learns from it, and takes the best as the new incumbent.
+// Measures the listed placements in turns with the reference, stores the readings, learns from them, and makes the best
+// placement the new incumbent.
 TFC_MUST_USE tfc_status tfc_elsewhere_read(struct tfc_elsewhere *run, const uint32_t *list, uint32_t count);
 tfc_status tfc_elsewhere_observe(void *run, uint32_t index, const struct tfc_solution *candidate,
                                  const struct tfc_command_answer *answer, const struct tfc_result *result);
 // rounds.c
 TFC_MUST_USE tfc_status tfc_elsewhere_search(struct tfc_elsewhere *run);
 // final.c
-double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run); // that the final turns are given
+double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run); // time reserved for the final turns
 // *out_answer: index of the answer; *out_ratio and the rest: against the best single device, NaN without one.
 struct tfc_elsewhere_verdict {
   uint32_t answer, single; // UINT32_MAX: none

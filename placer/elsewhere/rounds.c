@@ -1,8 +1,8 @@
 // Rounds: search with the current costs, measure the best and most different placements, learn, search again. With a
 // learned model each round searches several draws from the model's uncertainty, and measures what is best under a draw
-// (Thompson 1933; Russo, Van Roy, Kazerouni, Osband, Wen, "A tutorial on Thompson sampling", 2018): so whatever the
-// model may be wrong about is explored as long as it may pay. Without a model, rounds start from the best measured
-// placements and their neighbours.
+// (Thompson 1933; Russo, Van Roy, Kazerouni, Osband, Wen, "A tutorial on Thompson sampling", 2018): so
+// placements are measured as long as the model's uncertainty allows that they are the best. Without a model, rounds
+// start from the best measured placements and their neighbours.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "placer/search/local.h"
 
 #define TFC_EXHAUST_NODES 32u           // larger problems are refused
-#define TFC_EXHAUST_EVALUATIONS 200000u // for the caller: more are not worth trying
+#define TFC_EXHAUST_EVALUATIONS 200000u // the limit that callers use: more evaluations are not worth their time
 
 // The number of evaluations that an exhaustive search takes, if it is at most `most`; else UINT64_MAX. `orders`: with
 // all orders of each placement. Where those are too many, every placement once, with the problem's own precedence, may

@@ -15,7 +15,8 @@ struct model {
   int span;     // the variable that is minimised
   int *x;       // [cluster * device_count + device], -1: not allowed
   double scale; // factor from picoseconds to the program's unit
-  // Ps; no transfer counts as more, because already one as long as this makes a placement worse than the known one.
+  // In ps: longer transfers count as this long, because a single one of this length already makes a placement worse
+  // than the known one.
   int64_t cap;
 };
 

@@ -145,7 +145,7 @@ static bool wait_for(pid_t pid, const struct tfc_program_limits *limits, double 
     const pid_t gone = waitpid(pid, &state, WNOHANG);
     if (gone == pid) return WIFEXITED(state) && WEXITSTATUS(state) == 0;
     if (gone < 0 && errno != EINTR) return false;
-    if (tfc_seconds_now() > deadline || cancelled(limits)) kill(pid, SIGKILL); // and is waited for
+    if (tfc_seconds_now() > deadline || cancelled(limits)) kill(pid, SIGKILL); // the next round reaps it
     nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
   }
 }

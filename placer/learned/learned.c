@@ -1,8 +1,9 @@
-// The model: log(measured / simulated) of an operation = all + device + family + what is left of the node on the
-// device; of a transfer = all links + pair, for its latency and the rest apart; and each arrival takes so many
-// microseconds. Parameters have Gaussian priors around 0, so the simulator is the prior mean and the posterior is that
-// of a Bayesian linear regression (ridge; Hoerl and Kennard 1970; Bishop, "Pattern Recognition and Machine Learning",
-// 2006, 3.3). What is left of a node is a random effect, shrunk by how often it was seen (Robinson, "That BLUP is a
+// The model: log(measured / simulated) of an operation is the sum of a parameter for all operations, one for the
+// device, one for the family, and a residual of the node on the device. That of a transfer is the sum of a parameter
+// for all links and one for the pair, separately for latency and for the rest. Each arrival of a tensor adds a fixed
+// time. Parameters have Gaussian priors around 0, so the simulator is the prior mean and the posterior is that of a
+// Bayesian linear regression (ridge; Hoerl and Kennard 1970; Bishop, "Pattern Recognition and Machine Learning",
+// 2006, 3.3). A node's residual is a random effect, shrunk by how often it was seen (Robinson, "That BLUP is a
 // good thing", 1991).
 #include "placer/learned/learned.h"
 

@@ -11,7 +11,7 @@
 //   TFC_TRY(s, tfc_learned_world(learned, problem, &random, &world)); // a draw; NULL: the mean
 //   ... search world.problem: units and nodes have the numbers that they have in `problem` ...
 //
-// One thread.
+// Only one thread at a time may use a model.
 #ifndef TFC_PLACER_LEARNED_LEARNED_H
 #define TFC_PLACER_LEARNED_LEARNED_H
 

@@ -54,8 +54,8 @@ struct tfc_learned {
   double *crowd;
   uint32_t family_count;
 
-  // Parameters: logarithms of factors. all operations; [device]; [family]; all links: latency, the rest; [pair]:
-  // latency, the rest; what an arrival costs, in units of arrival_unit_us.
+  // The parameters in their order: logarithms of factors for all operations; [device]; [family]; all links (latency,
+  // the rest); [pair] (latency, the rest); and last the time of an arrival, in units of arrival_unit_us.
   uint32_t dim, at_family, at_links, at_pairs, at_arrival;
   double arrival_unit_us;
   double *prior;               // [dim] standard deviations
@@ -73,7 +73,7 @@ struct tfc_learned {
   TFC_ARRAY(struct tfc_learned_reading) steps;
   struct tfc_learned_whole whole;
   struct tfc_learned_trust trust;
-  uint32_t fitted;              // readings that the last fit knew
+  uint32_t fitted;              // number of readings at the last fit
   struct tfc_learned_world now; // with the mean of the parameters, as of the last fit
   struct tfc_simulator *now_simulator;
   // [pair * pair_count + pair] how often one waited for the other, and how often they ran at the same time.
@@ -112,18 +112,19 @@ static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t 
 // The world of one parameter vector; `effects` [node * device_count + device] are added to operations (NULL: none).
 TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const struct tfc_problem *like,
                                           const double *theta, const double *effects, struct tfc_learned_world *out);
-// Notes what was foretold, fully trusted (`foretold_us`), of a placement that was just measured for the first time.
+// Stores, for a placement that was just measured for the first time, what the learned model predicted with full trust
+// (`foretold_us`) and what was measured.
 TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, const struct tfc_solution *solution,
                                                double foretold_us, double log_us);
 void tfc_learned_fit_trust(struct tfc_learned *learned);
-// Parameters and effects, of which only the trusted share counts; how slow everything is, is not a matter of trust.
+// Scales parameters and effects by the trusted share, except the factor that all operations have in common.
 void tfc_learned_apply_trust(const struct tfc_learned *learned, double *theta, double *effects);
 // The learned prediction of a step, logarithm, as far as it is trusted.
 double tfc_learned_trusted(const struct tfc_learned *learned, const struct tfc_solution *solution, double log_us);
 // As tfc_learned_predict, with full trust.
 bool tfc_learned_predict_fully(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,
                                double *out_sd);
-// What whole steps teach beyond the world `now`.
+// Fits the model of whole steps: what they take beyond the simulation with the costs of `now`.
 TFC_MUST_USE tfc_status tfc_learned_fit_whole(struct tfc_learned *learned);
 // Equations: a = factor factor^T (false: a is not positive definite); factor x = b; factor^T x = b.
 bool tfc_learned_cholesky(const double *a, double *factor, uint32_t n);

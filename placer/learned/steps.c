@@ -1,5 +1,5 @@
-// What whole steps teach: a step is as long as its critical path, so its logarithm changes with a parameter by the
-// share of the path that this parameter multiplies. And what a trace teaches about wires: which links share one.
+// Learns from whole steps: a step is as long as its critical path, so its logarithm changes with a parameter by the
+// share of the path that this parameter multiplies. Also learns from traces which links share a wire.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,9 @@
 #include "placer/learned/private.h"
 
 enum { MOST_STEPS = 160 };
-static const double sd_step = 0.03, sd_model = 0.05; // of one reading; of what the parameters cannot express
+static const double sd_step = 0.03,
+                    sd_model =
+                        0.05; // standard deviations of log(time): of one reading; of what the parameters cannot express
 
 // Computes for each parameter the share of a critical path that it multiplies.
 static void shares(const struct tfc_learned *l, const struct tfc_problem *world, const struct tfc_timeline *t,

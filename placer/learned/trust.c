@@ -1,16 +1,16 @@
-// How far the learned model is followed. Before a placement is measured for the first time, the given model (the
-// simulator with the costs of the profile or description) and the learned one each say what its step will take. Later
-// fits regress what was measured on both (stacked regression: Wolpert 1992, "Stacked Generalization"; Breiman 1996):
-// the share of the learned model's deviation from the given one that best foretells the measured deviation. A model
-// that foretells placements that it has not seen no better than the given one loses its share, and search and
-// predictions go back to the given costs. Only what distinguishes placements counts: a factor that all have in common
-// is left out.
+// Decides how much weight the learned model's predictions get. Before a placement is measured for the first time, the
+// given model (the simulator with the costs of the profile or description) and the learned one each say what its step
+// will take. Later fits regress what was measured on both (stacked regression: Wolpert 1992, "Stacked Generalization";
+// Breiman 1996): the share of the learned model's deviation from the given one that best foretells the measured
+// deviation. A model that foretells placements that it has not seen no better than the given one loses its share, and
+// search and predictions go back to the given costs. Only what distinguishes placements counts: a factor that all have
+// in common is left out.
 #include <math.h>
 
 #include "placer/learned/private.h"
 
 enum { MOST_TRIALS = 64 };
-static const double believed = 10; // trials that the belief in the learned model is worth before there are any
+static const double believed = 10; // the prior for full trust counts as much as so many trials
 
 tfc_status tfc_learned_note_trial(struct tfc_learned *l, const struct tfc_solution *solution, double foretold_us,
                                   double log_us) {

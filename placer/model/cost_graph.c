@@ -1,5 +1,5 @@
 // The builder collects nodes and edges as they come; finish sorts the edges by (producer, output, consumer), so that
-// tensors, consumers and inputs fall out as runs of one array, and orders the nodes topologically (Kahn).
+// the edges of a tensor, and its consumers, are consecutive, and orders the nodes topologically (Kahn).
 #include "placer/model/cost_graph.h"
 
 #include <math.h>

@@ -75,7 +75,7 @@ struct tfc_problem {
   uint32_t host_count;
   const struct tfc_pair *pair; // [from * device_count + to]
   const int64_t *wire_time;    // [speed * tensor_count + tensor] ps; NULL where that table would be large
-  const uint32_t *twin;        // [device] the first device that it could be exchanged with, maybe itself
+  const uint32_t *twin;        // [device] the first device that is interchangeable with it, maybe itself
   bool live_matters;           // has_live, and the live bytes of some placement may be more than a device has
   bool has_live, has_slowdown, has_occupancy, has_missing_links, has_limits;
   bool is_bounded;       // no slowdown is below 1, so no operation is shorter than its `time`

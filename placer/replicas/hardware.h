@@ -6,7 +6,7 @@
 #include "placer/model/problem.h"
 
 struct tfc_hardware_link {
-  double latency_us, bandwidth; // bytes per second each way; INFINITY: no limit
+  double latency_us, bandwidth; // bandwidth: bytes per second in each direction; INFINITY: no limit
 };
 struct tfc_hardware {
   uint32_t device;   // of the problem: the first replica's

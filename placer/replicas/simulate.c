@@ -1,7 +1,7 @@
-// Time goes in ticks. At the beginning of a tick it is known how many replicas use each link, and so the rates at which
-// each may read and send; within the tick every replica goes its own way at these rates: it waits, asks its servers,
-// computes piece by piece, reads ahead and sends behind. So a replica's own times are exact, and only changes of rates
-// are late by up to a tick.
+// Simulated time advances in ticks. At the beginning of a tick the replicas that use each link are counted, which gives
+// the rates at which each may read and send. Within the tick every replica proceeds independently at these rates: it
+// waits, asks its servers, computes piece by piece, reads parameters ahead and sends gradients afterwards. So a
+// replica's own times are exact, and only changes of rates are late by up to a tick.
 #include "placer/replicas/simulate.h"
 
 #include <math.h>
@@ -34,7 +34,8 @@ static void tell(struct times *t, struct tfc_replicas_result *out) {
 
 static void consider_link(struct tfc_replicas_result *out, const char *link, double bytes, double bandwidth) {
   const double us = isfinite(bandwidth) ? 1e6 * bytes / bandwidth : 0;
-  if (out->link && us <= out->link_share) return; // the time for now; a share when the step's time is known
+  if (out->link && us <= out->link_share)
+    return; // a time here; tfc_replicas_simulate divides it by the step's time later
   out->link = link, out->link_bytes = bytes, out->link_share = us;
 }
 
@@ -98,9 +99,9 @@ struct replica {
   uint32_t host, piece;
   double wait_us;              // WAITS and ENDS
   double ask_us;               // ASKS: server time that is left
-  double factor;               // of this step's computing
+  double factor;               // of this step's computing time
   double left_us;              // of the piece
-  double pulled, pushed, made; // bytes; made: may be sent
+  double pulled, pushed, made; // bytes; made: gradients that are computed and may be sent
   double began_us;
   uint64_t step; // that its gradient is for
 };
@@ -139,8 +140,8 @@ static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64
   x->began_us = now_us, x->step = step;
 }
 
-// Who uses what from now on. Returns how long the tick may be: up to the next end of a wait, for then others begin to
-// ask and to read; but not much shorter than a tick, or one would follow the other.
+// Counts who uses which link and server from now on. Returns how long the tick may be: until a replica's wait ends,
+// because that replica then begins to ask and read; but not much shorter than `tick_us`, to limit the number of ticks.
 static double count_users(struct fleet *f, double tick_us) {
   double us = tick_us;
   f->pulling = f->pushing = f->asking = 0;
@@ -214,7 +215,7 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   return us;
 }
 
-// Lets a replica go on for up to `us`. Returns the time that is left when its step is done, below 0: it is not.
+// Lets a replica proceed for up to `us`. Returns the time that is left when its step is done; below 0: it is not done.
 static double go_on(const struct fleet *f, struct replica *x, double us) {
   const struct rates rate = rates_of(f, x);
   while (us >= 0) {
@@ -271,7 +272,7 @@ static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arriv
     return;
   }
   *step_end_us = list[f->r->count - *arrived - 1].us;
-  *dropped += n - (f->r->count - *arrived); // they came in the same moments, and are not needed
+  *dropped += n - (f->r->count - *arrived); // gradients beyond the number needed, which arrived in the same tick
 }
 
 static tfc_status serve_sync(struct fleet *f, uint32_t steps, double tick_us, struct times *times,
@@ -291,7 +292,7 @@ static tfc_status serve_sync(struct fleet *f, uint32_t steps, double tick_us, st
       continue;
     }
     keep(times, end - began);
-    // The next step begins at once for all that are done; the rest of the tick is theirs.
+    // All replicas that are done begin the next step at once, in the rest of the tick.
     const double left = f->now_us + us - end;
     began = end, step++, arrived = 0;
     for (uint32_t i = 0; i < f->count; i++) {
@@ -315,7 +316,7 @@ static void serve_async(struct fleet *f, uint32_t steps, double tick_us, struct 
   double from = -1;
   for (uint32_t i = 0; i < f->count; i++) {
     begin_step(f, &f->replica[i], 0, 0);
-    // They do not begin together: each is somewhere in its step.
+    // Asynchronous replicas do not begin together: each starts with a random delay of up to a step.
     f->replica[i].wait_us += tfc_random_unit(&f->random) * f->r->workload->step_us;
   }
   for (uint32_t t = 0; t < MOST_TICKS && done < all; t++) {
@@ -373,7 +374,7 @@ static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct tim
   double need = 0;
   for (uint32_t k = 0; k < TFC_WORKLOAD_PIECES; k++) f.need[k] = need += w->pull[k];
   server_links(&f, out);
-  // About what a step takes, to divide it into ticks.
+  // An estimate of the step's time, which is divided into ticks.
   const double about = w->step_us + 4 * f.latency_us + f.count * h->serve_us + out->link_share;
   const double tick_us = fmax(about, 1e-3) / TICKS;
   if (r->mode == TFC_REPLICAS_SYNC)
@@ -391,7 +392,7 @@ tfc_status tfc_replicas_simulate(const struct tfc_replicas *r, struct tfc_replic
   struct tfc_replicas_result result = {0};
   struct times times = {0};
   uint32_t steps = r->steps;
-  if (!steps) { // many replicas show in fewer steps what varies
+  if (!steps) { // with many replicas fewer steps give as many samples
     steps = 20000 / r->count;
     steps = steps < LEAST_STEPS ? LEAST_STEPS : steps > MOST_STEPS ? MOST_STEPS : steps;
   }

@@ -3,10 +3,9 @@
 // - TFC_REPLICAS_ALL: synchronous, no servers. Gradients are reduced in buckets while back-propagation goes on: within
 //   each host, then between hosts (rings for bandwidth, trees where latency counts). A step ends when the slowest
 //   replica's last bucket is reduced.
-// - TFC_REPLICAS_SYNC: synchronous with parameter servers. Replicas read parameters as they need them and send
-// gradients
-//   as they are made. A step ends when N gradients of it have arrived; with B backups there are N + B workers, and what
-//   arrives later is dropped (Chen et al., "Revisiting Distributed Synchronous SGD", 2016).
+// - TFC_REPLICAS_SYNC: synchronous with parameter servers. Replicas read parameters when they need them and
+//   send gradients when they are computed. A step ends when N gradients of it have arrived; with B backups there are N
+//   + B workers, and what arrives later is dropped (Chen et al., "Revisiting Distributed Synchronous SGD", 2016).
 // - TFC_REPLICAS_ASYNC: each replica goes on by itself.
 //
 // Servers are on the replicas' own hosts, one on each, or on hosts of their own. Links are shared in equal parts by
@@ -27,18 +26,18 @@ struct tfc_replicas {
   tfc_replicas_mode mode;
   uint32_t count, backup; // N; and B, of TFC_REPLICAS_SYNC
   uint32_t servers;       // hosts of their own that serve parameters; 0: one server on each host with replicas
-  uint32_t steps;         // to simulate, of each replica; 0: as many as are worth it
+  uint32_t steps;         // to simulate, of each replica; 0: chosen by the number of replicas
   uint64_t seed;
 };
 struct tfc_replicas_result {
   uint32_t hosts, servers;
-  double batches_per_second; // steps of single replicas that count
-  double efficiency;         // that, divided by what N devices would do which exchange nothing and are never late
+  double batches_per_second; // steps of single replicas whose gradients are used
+  double efficiency;         // batches_per_second divided by that of N devices that exchange nothing and are never late
   double median_us, q1_us, q3_us, p95_us; // of a step; asynchronous: of one replica's
   uint32_t steps;                         // that these figures come from
   double dropped;                         // gradients that came too late, a step
-  // The link that is used longest: which, bytes that it carries in one direction in a step (asynchronous: while every
-  // replica does one), and the share of the time.
+  // The link that is busy for the longest time: its name, the bytes that it carries in one direction in a step
+  // (asynchronous: while every replica does one step), and the share of the time in which it is busy.
   const char *link;
   double link_bytes, link_share;
 };

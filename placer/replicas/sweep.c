@@ -19,8 +19,8 @@ static double gain_of(const struct tfc_sweep_row *row, uint32_t backup, const st
   return with->batches_per_second / without->batches_per_second * row->count / (row->count + backup);
 }
 
-// Backups pay while the latest of N + B is later than the latest but one by more than a device's share: with few of
-// them or not at all.
+// Finds the number of backups with the greatest gain. One more backup is worth its device only if the slowest replica
+// is late by more than that device's share of the work, so the best number is small or 0.
 static tfc_status find_backups(const struct tfc_sweep_options *o, struct tfc_sweep_row *row) {
   static const uint32_t tried[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64};
   struct tfc_replicas r = replicas_of(o, row->count, TFC_REPLICAS_SYNC);

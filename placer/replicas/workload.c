@@ -61,7 +61,8 @@ static tfc_status fill(const struct making *m, struct tfc_workload *w) {
   if (!(w->parameter = calloc(p->unit_count + 1u, sizeof *w->parameter)))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
   for (uint32_t u = 0; u < p->unit_count; u++) {
-    if (!m->holds[u] || !(m->pull[u] > 0)) continue; // what no replica reads, such as an optimizer's slots, stays there
+    if (!m->holds[u] || !(m->pull[u] > 0))
+      continue; // parameters that no replica reads, such as an optimizer's slots, stay on the server
     const double push = m->most[u] > 0 && m->push[u] > m->most[u] ? m->most[u] : m->push[u];
     w->pull[piece_at(m, m->needed[u])] += m->pull[u];
     w->push[piece_at(m, m->made[u])] += push;

@@ -166,7 +166,7 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
     double slack = heat > 0 ? -log(tfc_random_unit(&a->random) + 1e-300) * heat * (double)now.value : 0;
     int64_t cutoff = TFC_TIME_MAX;
-    // Computed with the price of the moment.
+    // The incumbent's score with the present price.
     const double most = (double)now.value * (1 + price * (double)now.excess) + slack;
     if (price > 0 && now.value != TFC_TIME_MAX && most < 9.2e18)
       cutoff = 1 + (int64_t)most;

@@ -1,9 +1,9 @@
 // Communities: sets of units that exchange much data with each other and little with others; they may differ in work
 // and memory. Internal to the placer.
 //
-// Modularity with a resolution is made large by moving units between communities, then communities as one, as long as
-// that helps (Blondel et al. 2008, Fast Unfolding of Communities in Large Networks; Reichardt and Bornholdt 2006,
-// Statistical Mechanics of Community Detection, equation 15).
+// Modularity with a resolution is maximized by moving single units between communities, then whole communities, until
+// no move increases it (Blondel et al. 2008, Fast Unfolding of Communities in Large Networks; Reichardt and Bornholdt
+// 2006, Statistical Mechanics of Community Detection, equation 15).
 #ifndef TFC_PLACER_SEARCH_COMMUNITIES_H
 #define TFC_PLACER_SEARCH_COMMUNITIES_H
 

@@ -2,8 +2,8 @@
 
 #define KEPT 0.8 // weight of a turn after each newer one of its method
 #define FLOOR                                                                                                          \
-  0.1 // of the peak is added to every worth: all methods have some probability, and the same once none gains
-#define LASTING 0.97 // of the peak that is left at the next draw
+  0.1 // share of the peak that is added to every worth: so every method can be drawn, and all alike once none gains
+#define LASTING 0.97 // factor of the peak from one draw to the next
 
 void tfc_credits_add(struct tfc_credits *credits, enum tfc_search_method method, double gain, double effort) {
   struct tfc_credit *c = &credits->of[method];

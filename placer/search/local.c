@@ -67,7 +67,8 @@ static bool may_pack(const void *user, uint32_t unit, uint32_t device) {
   return !(q->kept && q->kept[unit]) && tfc_problem_allows(q->p, unit, device);
 }
 
-// Where moves and exchanges leave bytes above the limits: divides the units of two devices at a time anew.
+// For placements that exceed memory limits after moves and exchanges: takes two devices at a time and divides their
+// units between them anew.
 static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, const bool *kept, struct trouble now) {
   const struct tfc_problem *p = l->problem;
   const struct packing packing = {p, kept};

@@ -1,4 +1,5 @@
-// Local search: what the searching algorithms share. Internal to the placer.
+// What all local searches need: scores, a meter for the budget, repair, clusters, and annealing. Internal to the
+// placer.
 #ifndef TFC_PLACER_SEARCH_LOCAL_H
 #define TFC_PLACER_SEARCH_LOCAL_H
 
@@ -61,8 +62,8 @@ struct tfc_anneal_options {
   uint32_t cluster_count;
   bool orders;        // also exchange precedences (step)
   uint32_t squarings; // throughput: the walk's energy is the 2^squarings-norm of the loads; 0: 4
-  // Bytes above the limits, as a share of all bytes, times this is what they add to the value, as a share of it, at
-  // first; 100 times as much at last, by which the best is chosen. 0: never more bytes above the limits.
+  // What memory above the limits costs: `excess` bytes multiply the value by 1 + price * excess / (bytes of all units).
+  // The price rises to 100 times as much at the end of the budget. 0: the excess never increases.
   double price;
   bool by_loads; // the loads are the objective and the score, whatever the problem's objective is
 };

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FREE 28               // items that are divided anew at a time
-#define HALF (1u << FREE / 2) // most sums of one half of them
+#define FREE 28               // items of two bins that are divided anew at a time
+#define HALF (1u << FREE / 2) // sums of the subsets of one half of them
 
-#define MOST_ITEMS 64 // for branch and bound
-#define MOST_STEPS 200000
+#define MOST_ITEMS 64     // for branch and bound
+#define MOST_STEPS 200000 // of branch and bound
 
-#define MOST_SUMMED 40   // most items whose sums of halves are listed
+#define MOST_SUMMED 40   // most items whose subset sums are listed, as two halves
 #define MOST_EXACT 512   // most ways to fill a bin that are tried
-#define MOST_LISTINGS 24 // in units of a listing for half of MOST_SUMMED items
+#define MOST_LISTINGS 24 // total cost of listings; listing one half of MOST_SUMMED items costs 1
 
 struct sum {
   uint64_t bytes;
@@ -157,7 +157,7 @@ static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
     f->home[i] = bin;
     if (fill(f, bin, i + 1, used + bytes)) return true;
     f->home[i] = TFC_NONE;
-    tried = f->bounded ? 0 : bytes; // an item of the same size would do no better
+    tried = f->bounded ? 0 : bytes; // another item of the same size cannot succeed either
   }
   if (limit - used > f->slack) return false;
   if (bin + 1 == f->bins) {

@@ -14,7 +14,7 @@ struct tfc_parts {
   const struct tfc_problem *p;
   uint32_t count;
   const uint32_t *of; // [unit] its part
-  bool any;           // every part is allowed on at least one device
+  bool any;           // every part has a device on which it is allowed
   bool *may;          // [part * device_count + device]
   uint64_t *memory;   // [part]
   double *time;       // [part * class_count + class]

@@ -25,10 +25,10 @@
 #include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
-#define POLICY_TURNS 8 // one turn of so many belongs to the policy
+#define POLICY_TURNS 8 // one of 8 turns belongs to the policy
 #define FEWEST 64      // evaluations of a job, if there are that many left: with fewer, no method finds anything
-#define ROLLOUTS 200   // by a learned policy, to begin with
-#define TRIED 80       // of them; the others only if one of these is the best so far
+#define ROLLOUTS 200   // placements that a learned policy proposes before the rounds
+#define TRIED 80       // so many of ROLLOUTS come first, the others only if one of these is the best so far
 #define ENOUGH 600     // evaluations: with fewer, the search has no part that only cools down
 #define SETTLED 3      // placements of heuristics whose order of operations is chosen anew
 #define CHANCE 0.01    // with which the first temperature accepts the median of the changes for the worse
@@ -361,7 +361,7 @@ out:
 
 // Plans the next job: the method whose turn it is, on a placement of the elite. For the step objective, every other
 // turn goes to `drawn`, a method that was drawn by its credit. If memory is nearly full, every third turn packs. The
-// caller sets the budget. `temperature`: where to begin when annealing units, about; 0: not known.
+// caller sets the budget. `temperature`: about where annealing of units begins; 0: not known.
 static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
                            bool tight, uint64_t turn, enum tfc_search_method drawn, double temperature,
                            struct tfc_search_job *j) {
@@ -458,7 +458,7 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
   uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
   // The last part of a search for the shortest step cools down from the best placement.
   const uint64_t cooling = temperature > 0 && total_left >= ENOUGH ? (total_left < 16000 ? total_left / 4 : 4000) : 0;
-  // Where the first round has few jobs, the policy's is the first of them.
+  // If the budget allows few jobs in the first round, the policy's job is the first.
   uint64_t turn = fixed && guidance && total_left / 10 < (uint64_t)workers * FEWEST ? 1 : 0;
   for (uint32_t round = 0; !is_over(f) && elite->count && p->device_count > 0; round++) {
     uint32_t busy = workers;
@@ -563,7 +563,7 @@ out:
   return s;
 }
 
-// Adds the policy's proposals to the elite: some 200 rollouts, fewer if the budget is small.
+// Adds the policy's proposals to the elite: ROLLOUTS of them, fewer if the budget is small.
 struct asked {
   struct finder *f;
   struct tfc_elite *elite;
@@ -589,7 +589,7 @@ static tfc_status ask_policy(struct finder *f, struct tfc_elite *elite, struct t
   f->at_work = "policy";
   f->out->learned.before = f->best.value;
   uint64_t used = 0;
-  // A few first: where they are no better than what heuristics found, more of them seldom are.
+  // First a few proposals: if none is better than what the heuristics found, more of them seldom help.
   const uint64_t all = budget.evaluations;
   const struct tfc_score before = f->best;
   if (all > TRIED) budget.evaluations = TRIED;

@@ -1,5 +1,5 @@
-// Search: runs algorithms under a budget on all cores and keeps the best. `auto` races a portfolio: heuristics first,
-// then local searches from the best of them, exchanging incumbents, and a polish of the winners.
+// Search: runs algorithms under a budget on all cores and keeps the best. `auto` runs heuristics first,
+// then local searches that start from the best placements and share what they find (search.c).
 #ifndef TFC_PLACER_SEARCH_SEARCH_H
 #define TFC_PLACER_SEARCH_SEARCH_H
 

@@ -178,8 +178,8 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
   return s;
 }
 
-// Short runs, each with clusters of units that have similar names and are on one device: what belongs together moves
-// together. Which parts of the names count is drawn anew for each run. Where such clusters are hardly larger than
+// Short runs, each with clusters of units that have similar names and are on one device, so that a layer moves as
+// one. Which parts of the names count is drawn anew for each run. Where such clusters are hardly larger than
 // single units, units move instead.
 static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score) {

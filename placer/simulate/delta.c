@@ -127,7 +127,8 @@ static void mark_stale(struct tfc_delta *d, uint32_t n) {
   }
 }
 
-// Tails after the trial's moves: of what moved, and backwards from there as far as anything changes.
+// Updates the tails for the trial's moves: those of the moved nodes, then those of their predecessors, until no tail
+// changes any more.
 static void update_tails(struct tfc_delta *d) {
   const struct tfc_problem *p = d->problem;
   for (size_t k = 0; k < d->moved.count; k++)
@@ -211,7 +212,7 @@ static void close_trial(struct tfc_delta *d) {
   d->open = false;
 }
 
-// One unit, throughput: what the loads would be, without moving anything.
+// Throughput: computes what the loads would be after the move of one unit, without moving it.
 static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutoff, struct tfc_verdict *v) {
   const struct tfc_problem *p = d->problem;
   struct tfc_loads *l = &d->loads;
@@ -228,7 +229,7 @@ static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutof
   d->peek = *move, d->peeked = true;
 }
 
-// Runs the trial, which is applied, to its end, or until it is known.
+// Runs the applied trial to its end, or until its value is known.
 static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t leaves, struct tfc_verdict *v) {
   struct tfc_engine *e = &d->engine;
   if (!d->now.ends.node || !d->verdict.legal) return tfc_engine_run(e, cutoff, UINT32_MAX);
@@ -242,7 +243,7 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
     int64_t past, shift;
     e->watch_from = ended + d->patience;
     if (!tfc_delta_joins(d, &past, &shift)) continue;
-    if (ended >= over) { // from here on it is the incumbent again
+    if (ended >= over) { // from here on the trial equals the incumbent
       v->value = d->verdict.value + shift;
       break;
     }
@@ -253,7 +254,7 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
       tfc_delta_adjust(d, e->block, d->save[save].time, past);
       e->reach = e->scalars->ended;
     }
-    // It stays joined until then: there is nothing to look for before.
+    // Until `leaves` the trial equals the incumbent, so the engine need not pause for another comparison before that.
     const uint32_t before = tfc_delta_ended_before(d, leaves);
     if (before >= e->watch_from) e->watch_from = before + 1;
   }
@@ -276,7 +277,7 @@ static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v)
     tfc_engine_restore(e, &d->save[d->from_save], 0);
     tfc_delta_adjust(d, e->block, d->save[d->from_save].time, -1);
   }
-  // `highest` is one more than a position: 0 where nothing moved, and then every tail is right.
+  // `highest` is one more than a position; 0: nothing moved, and every tail is right.
   e->tail = cutoff == TFC_TIME_MAX ? NULL : d->tail, e->position = d->position, e->tail_from = d->highest;
   const tfc_engine_stop stop = run_trial(d, cutoff, leaves, v);
   e->tail = NULL;
@@ -349,7 +350,7 @@ void tfc_delta_commit(struct tfc_delta *d) {
     return;
   }
   update_tails(d);
-  // What is recorded tells of silent transfers too.
+  // The new record must contain the silent transfers, so the run restarts before the first of them.
   for (uint32_t i = 0; i < d->silent_count; i++)
     while (d->from_save != TFC_NONE && d->save[d->from_save].time > d->silent[i].begin)
       d->from_save = d->from_save ? d->from_save - 1 : TFC_NONE;

@@ -7,7 +7,7 @@
 //   tfc_delta_try(d, &(struct tfc_move){.unit = u, .device = 2}, 1, NULL, verdict.value, &tried);
 //   if (better(tried)) tfc_delta_commit(d); else nothing;
 //
-// One per thread.
+// Each thread needs its own tfc_delta.
 #ifndef TFC_PLACER_SIMULATE_DELTA_H
 #define TFC_PLACER_SIMULATE_DELTA_H
 
@@ -32,7 +32,7 @@ void tfc_delta_try(struct tfc_delta *delta, const struct tfc_move *moves, uint32
 // The last trial becomes the incumbent (it must have been legal and not cut off).
 void tfc_delta_commit(struct tfc_delta *delta);
 const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta); // [unit] of the incumbent
-// [node] of the incumbent, until the next trial.
+// The incumbent's ranks, [node]; valid until the next trial.
 const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);
 const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta); // of the incumbent, arrays filled
 // [node] when the incumbent's operations start, end and become ready, ps; step objective only, else NULL.

@@ -1,5 +1,5 @@
-// Where a trial joins the incumbent again, possibly earlier or later than the incumbent was there. The future of a
-// simulation depends only on which operations have ended, what is running and for how much longer, and what is on the
+// Finds where a trial joins the incumbent again, possibly earlier or later than the incumbent was there. The future of
+// a simulation depends only on which operations have ended, what is running and for how much longer, and what is on the
 // wires or waits for them. Where all of that is equal, the trial's future is the incumbent's, shifted by the difference
 // in time.
 #include "placer/simulate/delta_private.h"
@@ -20,7 +20,7 @@ size_t tfc_delta_first_under_way(const struct tfc_engine_rides *r, int64_t past)
   return low;
 }
 
-// Whether the lane carries, and has waiting, what it has in the incumbent at `past`.
+// Whether the lane carries the same transfer, and the same transfers wait for it, as in the incumbent at `past`.
 static bool same_on_lane(const struct tfc_delta *d, uint32_t lane, int64_t past, int64_t shift) {
   const struct tfc_engine *e = &d->engine;
   const struct tfc_engine_rides *r = &d->now.rides[lane];

@@ -1,6 +1,6 @@
-// Where a trial leaves the incumbent: the first instant at which the two simulations can differ. Before these moments
-// nothing can: an input of a moved node is produced, if its transfers change by the move; a moved node becomes ready,
-// on its old device or on its new one; a node whose rank changed becomes ready. One kind of change is ignored: a
+// Finds where a trial leaves the incumbent: the first instant at which the two simulations can differ, which is the
+// first of these: an input of a moved node is produced, if its transfers change by the move; a moved node becomes
+// ready, on its old device or on its new one; a node whose rank changed becomes ready. One kind of change is ignored: a
 // transfer that is added or left out on a wire that is otherwise free at that time changes nothing else.
 #include "placer/simulate/delta_private.h"
 
@@ -120,7 +120,7 @@ int64_t tfc_delta_leaves(struct tfc_delta *d) {
       for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
         const uint32_t tensor = g->input[j], producer = g->producer[tensor];
         const int64_t end = d->now.end[producer];
-        if (end >= first) { // another input cannot make it earlier
+        if (end >= first) { // the node becomes ready at `first` or later, whatever its other inputs do
           ready = TFC_TIME_MAX;
           continue;
         }
@@ -170,7 +170,7 @@ int64_t tfc_delta_leaves_after(const struct tfc_delta *d, int64_t past) {
             continue;
           }
         }
-        // What is produced by then is either there or under way in both.
+        // An input that is produced by then is either present or under way, in both simulations.
         const int64_t at = tensor_at(d, tensor, to, consumers_on(d, tensor, to) & 1);
         if (end > past || at < TFC_TIME_MAX) ready = at > ready ? at : ready;
       }
@@ -193,7 +193,8 @@ static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time, 
   for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
     const uint32_t tensor = g->input[j];
     const int64_t end = d->now.end[g->producer[tensor]];
-    // What is not produced by then is nowhere; what is, goes where it went, or was silent, or came before `past`.
+    // A tensor that is not produced at `time` is still missing. One that is produced is sent as in the incumbent, or by
+    // a silent transfer, or was present before `past`.
     if (end >= time) {
       pending++;
     } else if (end <= past) {

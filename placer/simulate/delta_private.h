@@ -7,9 +7,9 @@
 #include "placer/simulate/engine.h"
 #include "placer/simulate/loads.h"
 
-#define SAVES 48 // saved states of the incumbent
-#define MOST_SILENT 24
-#define MOST_DELAYED 16 // behind a silent transfer
+#define SAVES 48        // saved states of the incumbent
+#define MOST_SILENT 24  // silent transfers of one trial
+#define MOST_DELAYED 16 // transfers that one silent transfer may delay
 
 struct undo {
   uint32_t unit;
@@ -30,7 +30,7 @@ struct silent {
 struct record {
   int64_t *end, *start, *arrival; // [node]
   uint32_t *sequence;
-  struct tfc_engine_ends ends;    // in which order its operations end; empty: joining is not looked for
+  struct tfc_engine_ends ends;    // in which order its operations end; empty: trials are not compared for joins
   int64_t *arrived;               // [tensor * device_count + device] ends of transfers; NULL: not kept
   struct tfc_engine_rides *rides; // [lane] transfers; NULL without `arrived`
 };
@@ -46,17 +46,17 @@ struct tfc_delta {
   TFC_ARRAY(struct undo) moved;
   TFC_ARRAY(uint32_t) swapped;
   bool open;   // a trial is applied and not committed
-  bool peeked; // one move was asked about without applying it (throughput)
+  bool peeked; // the trial is one move that was evaluated without applying it (throughput)
   struct tfc_move peek;
   // Throughput.
   struct tfc_loads loads;
   // Step: the incumbent.
   struct tfc_engine engine;
   struct tfc_engine_save save[SAVES];
-  uint32_t patience;           // operations that end before joining is looked for again
+  uint32_t patience;           // operations that end before the next comparison for a join
   uint32_t most_saves, stride; // save i: when i * stride operations have ended; time TFC_TIME_MAX: none
   struct record now;
-  struct record next;  // room for what a commit makes; only where joining is looked for
+  struct record next;  // room for the record that a commit makes; only if trials are compared for joins
   uint32_t lane_count; // lanes are wires, or devices where each has an inbox
   int64_t *tail;       // [node] longest remaining path with its devices and transfers
   uint64_t *stale;     // set of positions whose tails are to be worked out again; empty between calls
@@ -97,7 +97,7 @@ void tfc_delta_record_trial(struct tfc_delta *delta, struct tfc_verdict *out);
 uint32_t tfc_delta_save_before(const struct tfc_delta *delta, int64_t time, uint32_t ended);
 // Operations that have ended before an instant of the incumbent.
 uint32_t tfc_delta_ended_before(const struct tfc_delta *delta, int64_t time);
-// How many have ended when all that the trial touches has.
+// How many operations of the incumbent have ended when all operations that the trial moves or swaps have ended.
 uint32_t tfc_delta_ended_with_all(const struct tfc_delta *delta);
 
 // --- joining ---------------------------------------------------------------------------------------------------------

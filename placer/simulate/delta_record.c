@@ -206,7 +206,7 @@ static bool copy_later(struct tfc_delta *d, int64_t past, int64_t until, int64_t
   return true;
 }
 
-// What the incumbent's transfers and operations add up to, where it was not run in one piece.
+// Adds up the new incumbent's transfers and operations: it was not run in one piece, so the engine's sums lack some.
 static void add_up(const struct tfc_delta *d, struct tfc_verdict *v) {
   const struct tfc_problem *p = d->problem;
   const struct record *r = &d->next;
@@ -250,7 +250,7 @@ static int64_t run_differences(struct tfc_delta *d) {
     if (!tfc_delta_joins(d, &past, &shift)) continue;
     leaves = ended >= over ? TFC_TIME_MAX : tfc_delta_leaves_after(d, past);
     const uint32_t save = ended >= over ? d->most_saves : tfc_delta_save_before(d, leaves, ended);
-    if (save == TFC_NONE) { // it stays joined until then: there is nothing to look for before
+    if (save == TFC_NONE) { // equal until `leaves`: no need to compare before that
       const uint32_t before = tfc_delta_ended_before(d, leaves);
       if (before > ended) e->watch_from = before + 1;
       continue;
@@ -274,7 +274,7 @@ static int64_t run_differences(struct tfc_delta *d) {
 
 void tfc_delta_record_trial(struct tfc_delta *d, struct tfc_verdict *out) {
   struct tfc_engine *e = &d->engine;
-  if (!d->verdict.legal) { // nothing of its record is of use
+  if (!d->verdict.legal) { // its record has no part that could be copied
     tfc_delta_record(d, out);
     return;
   }
@@ -294,7 +294,7 @@ void tfc_delta_record_trial(struct tfc_delta *d, struct tfc_verdict *out) {
   const int64_t value = run_differences(d);
   record_into(e, NULL);
   e->end_position = NULL;
-  if (value == TFC_TIME_MAX) { // out of memory: maybe there is enough for what is there already
+  if (value == TFC_TIME_MAX) { // out of memory for a second record: record anew into the one that exists
     tfc_delta_record(d, out);
     return;
   }

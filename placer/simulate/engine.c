@@ -1,8 +1,9 @@
-// Coming ends are in a tournament tree with a leaf for each device and each wire: a change is a walk to the root by
-// comparisons without branches. Ends of transfers that use no wire are in a binary heap.
+// The simulation's loop. Future ends of operations and transfers are in a tournament tree with a leaf for each device
+// and each wire: a change is a walk to the root by comparisons without branches. Ends of transfers that use no wire are
+// in a binary heap.
 //
-// A round: all ends of one instant are taken from there (operations make their local consumers ready and
-// append their transfers to the list, in the order of the rule; transfers make their consumers ready), then waiting
+// A round: all ends of one instant are taken from the tree and the heap (operations make their local consumers ready
+// and append their transfers to the list, in the order of the rule; transfers make their consumers ready), then waiting
 // transfers start, then idle devices start their first ready operation.
 //
 // The list of waiting transfers is walked without looking at all of it: a transfer can start only if it is the first
@@ -32,7 +33,7 @@ INLINE void hold(struct tfc_engine *e, uint32_t device, uint64_t bytes) {
   if (e->memory[device] > e->peak[device]) e->peak[device] = e->memory[device];
 }
 
-// One input of the node has arrived, if `comes`. Only becoming ready is a branch.
+// Counts one input of the node as arrived, if `comes`. The only branch is on whether the node becomes ready.
 INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bool comes) {
   const uint32_t pending = e->pending[node] - comes;
   e->pending[node] = pending;
@@ -197,7 +198,8 @@ static void start_transfers(struct tfc_engine *e) { // the list is walked, with 
     } else {
       start_transfer(e, index, pair, false);
     }
-    // The next of a device's heap comes out as long as the device stays idle: it came in because this one left.
+    // The next of a device's heap comes out as long as the device stays idle. Only the first of a heap is in the walk,
+    // so it is replaced by the next.
     for (int end = 0; end < 2; end++) {
       uint32_t d = end ? t->to : t->from;
       if (!(pair->occupies & (end ? TFC_OCCUPIES_RECEIVER : TFC_OCCUPIES_SENDER))) continue;

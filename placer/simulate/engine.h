@@ -60,11 +60,11 @@ struct tfc_engine {
   tfc_device_id *device;                  // [node + 1]
   uint32_t *rank;                         // [node]
   uint32_t *by_rank;                      // [node_count]
-  const uint32_t *rank_now, *by_rank_now; // what counts: the problem's or its own
+  const uint32_t *rank_now, *by_rank_now; // the ranks in use: the problem's or the engine's own
   bool live;                              // live bytes are counted
   bool plain;                             // no live bytes, no occupancy, no slowdown
   bool lean;                              // plain, fewer than 64 devices, every transfer on a wire, every end on a leaf
-  bool apart;                             // no transfer takes no time
+  bool apart;                             // every transfer takes more than 0 ps
   bool wired;                             // every transfer on a wire, every end on a leaf
   bool inbox;             // no live bytes, fewer than 64 devices, no wires, every transfer occupies its receiver alone
   bool count_incoming;    // `left` has the transfers that a device is to receive too
@@ -103,20 +103,21 @@ struct tfc_engine {
   uint32_t source_count;
   struct tfc_engine_pace *pace; // [device] inbox: how long operations take there
   uint32_t *first_four,
-      *fours; // lean and inbox: [tensor + 1], the consumers of each by fours, filled up with node_count
+      *fours; // lean and inbox: each tensor's consumers in groups of four, padded with node_count; its first group
+              // [tensor + 1]
   // Work space of one round.
   uint32_t *ended_nodes;    // [device]
   uint32_t *touched_wires;  // [wire]
   uint8_t *wire_touched;    // [wire]
   TFC_ARRAY(uint32_t) walk; // heap of indices of transfers that may start now
   uint32_t *kind_of;        // [device] devices of one kind share a number
-  // A longer remaining path, for cutting off: that of the placement, right for nodes behind `tail_from` in the
-  // topological order. NULL: none.
+  // The longest remaining path of each node under this placement, for cutting off. It is right only for nodes behind
+  // `tail_from` in the topological order; for others the problem's own is used. NULL: not known.
   const int64_t *tail;      // [node] ps
   const uint32_t *position; // [node]
   uint32_t tail_from;
-  // To pause where the operations that have ended are the first ones of another run's order of ends, at least
-  // `watch_from` of them, at the end of an instant. NULL: not wanted.
+  // The engine pauses at the end of an instant if the operations that have ended, at least `watch_from` of them, are
+  // exactly the first ones of another run's order of ends. NULL: it does not pause for this.
   const uint32_t *end_position; // [node]
   uint32_t reach;               // one more than the highest position of one that has ended
   uint32_t watch_from;
@@ -131,7 +132,8 @@ struct tfc_engine {
   uint32_t *step_sequence;            // [node] counted together with transfers, with log_transfers
   uint32_t starts, all_starts;
   bool log_transfers;
-  bool count_bytes; // as transfers join; else they are counted in the list, which is whole only without restoring
+  bool count_bytes; // add up bytes when transfers join; else from the list, which is complete only if no saved state
+                    // was restored
   bool failed;      // memory ran out
 };
 
@@ -147,8 +149,9 @@ void tfc_engine_begin(struct tfc_engine *engine); // the state before anything r
 typedef enum tfc_engine_stop {
   TFC_ENGINE_ENDED,
   TFC_ENGINE_CUT,     // the value cannot be below the cutoff
-  TFC_ENGINE_NO_LINK, // a tensor needs a link that is not there
-  TFC_ENGINE_PAUSED   // `pause` operations have ended, or what is watched for, and time moves on next
+  TFC_ENGINE_NO_LINK, // a tensor needs a link that the machine lacks
+  TFC_ENGINE_PAUSED   // `pause` operations have ended, or `end_position` asks for it; all events of this instant are
+                      // handled
 } tfc_engine_stop;
 tfc_engine_stop tfc_engine_run(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
 

@@ -32,7 +32,7 @@ INLINE bool begin_operation(struct tfc_engine *e, uint32_t device, int64_t now, 
   if (pace->slowdown_count && own) {
     const uint32_t busy = (uint32_t)__builtin_popcountll(~e->idle[0] & pace->neighbours);
     const double factor = pace->slowdown[(busy < pace->slowdown_count ? busy : pace->slowdown_count) - 1];
-    if (factor != 1) // times are not negative: cutting off is rounding down
+    if (factor != 1) // times are not negative, so the conversion to an integer rounds down
       time = (int64_t)(pace->time_us[(size_t)n * pace->stride] * factor * 1e6 + 0.5) + pace->dispatch;
   }
   if (recorded) {

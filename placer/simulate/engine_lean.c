@@ -112,14 +112,15 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
       } else {
         e->idle[0] |= UINT64_C(1) << device;
       }
-      tree_set(e, leaf, key, leaves); // it kept its old key, the least, so far
+      tree_set(e, leaf, key, leaves); // until now the leaf had its old key, which was the least
     }
   }
   s->value = s->now;
   return TFC_ENGINE_ENDED;
 }
 
-// The usual sizes as constants: up to 4,096 and up to 262,144 operations on up to four devices.
+// The usual sizes are constants, so that the compiler unrolls the loops: up to 4,096 and up to 262,144 operations on up
+// to four devices.
 TFC_ENGINE_CLONES
 tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
   if (e->leaves == 1 << LEAST_LEAF_BITS && e->levels == 2) return run(e, cutoff, pause, 2, 1 << LEAST_LEAF_BITS);

@@ -16,7 +16,7 @@
 
 #define NOWHERE 63 // no device of a lean problem
 
-// A round of a plain problem, for lean ones: where more ends at one instant, or nothing has begun.
+// One round as for any plain problem. The lean loop calls it at the beginning, and if several items end at one instant.
 bool tfc_engine_round(struct tfc_engine *engine, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop);
 tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
 tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, uint32_t pause); // may record
@@ -168,7 +168,7 @@ INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, u
   return where;
 }
 
-// Whether what is watched for is there, at the end of an instant.
+// Whether the engine has to pause at the end of this instant (`end_position` in engine.h).
 INLINE bool is_watched_for(const struct tfc_engine *e) {
   return e->end_position && e->scalars->ended == e->reach && e->reach >= e->watch_from;
 }

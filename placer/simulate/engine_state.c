@@ -44,7 +44,7 @@ static tfc_status make_pace(struct tfc_engine *e) {
     while (kind < g->kind_count && !tfc_str_equal(g->kind_names[kind], m->devices[d].kind)) kind++;
     for (uint32_t i = 0; i < m->device_count; i++) pace->neighbours |= (uint64_t)(e->kind_of[i] == e->kind_of[d]) << i;
     pace->slowdown = m->devices[d].slowdown, pace->slowdown_count = m->devices[d].slowdown_count;
-    // A kind for which no node has a time: nothing runs there.
+    // If no node has a time for this kind, no node runs there: any column will do.
     pace->time_us = g->time_us + (kind < g->kind_count ? kind : 0), pace->stride = g->kind_count;
     pace->dispatch = (int64_t)(m->devices[d].dispatch_us * 1e6 + 0.5);
   }

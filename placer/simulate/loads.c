@@ -5,7 +5,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Whether a tensor's time is the same to all devices.
+// Whether each tensor takes the same time between all pairs of devices.
 static bool is_even(const struct tfc_problem *p) {
   if (p->device_count < 2 || p->device_count > 64 || !p->wire_time || p->has_missing_links) return false;
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count; i++)

@@ -9,10 +9,11 @@
 struct tfc_simulator {
   const struct tfc_problem *problem;
   struct tfc_engine engine;
-  struct tfc_engine quick; // without live bytes, where they cannot matter and nobody asks for them; block NULL: none
-  uint64_t *memory;        // [device]
-  uint32_t *mark;          // [device] the last net that visited it
-  int64_t *load;           // [device]
+  struct tfc_engine
+      quick; // does not count live bytes: for calls that want none and where no limit can be exceeded; block NULL: none
+  uint64_t *memory; // [device]
+  uint32_t *mark;   // [device] the last net that visited it
+  int64_t *load;    // [device]
 };
 
 tfc_status tfc_simulator_create(const struct tfc_problem *p, struct tfc_simulator **out) {

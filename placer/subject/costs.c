@@ -43,12 +43,13 @@ out:
   return s;
 }
 
-// --- What rewrites add -----------------------------------------------------------------------------------------------
+// --- Edges that rewrites add
+// ------------------------------------------------------------------------------------------
 struct rewritten {
   const struct tfc_subject *l;
   const bool *kept;
   uint32_t *sum_of;    // [cost] the first operation of the sum that it belongs to, or TFC_NONE
-  uint32_t *continues; // [cost] index of what it goes on from, or TFC_NONE
+  uint32_t *continues; // [cost] the operation whose result it continues, or TFC_NONE
   TFC_ARRAY(struct tfc_subject_edge) edges;
 };
 

@@ -51,8 +51,8 @@ out:
 }
 
 // --- The expert ------------------------------------------------------------------------------------------------------
-// Where devices are those of several tasks, a string's job and task count, and one without a type means the task's
-// first device. TFC_NONE: no device fits.
+// With devices of several tasks, the job and the task in a device string select the device; a string without a device
+// type means the task's first device. TFC_NONE: no device fits.
 static uint32_t device_of_task(const struct tfc_machine *m, const struct tfc_device_spec *spec) {
   if (spec->task < 0 && !spec->job.size) return TFC_NONE;
   for (uint32_t d = 0; d < m->device_count; d++) {

@@ -42,18 +42,18 @@ struct tfc_subject_options {
   const char *const *pins; // "REGEX=DEVICE"
   uint32_t pin_count;
   bool constrain; // device strings are constraints
-  tfc_str host;   // the device of what runs on the host only
+  tfc_str host;   // the device for operations that run on the host only
   // Which kinds can run a node: supported[kind * node_count + node], kinds in the machine's order of first
   // appearance; NULL: all.
   const bool *supported;
   // On one device: the operation that a node's work is fused into, [node] as in tfc_measured; NULL: none. What stays
   // inside a fused operation takes no memory.
   const uint32_t *done_by;
-  // Beside other devices: operations that go on from others' results; borrowed, also by the subject. NULL: none.
+  // With several devices: operations that continue the results of others. Borrowed, also by the subject. NULL: none.
   const struct tfc_plan_continued *continued;
   uint32_t continued_count;
-  // Coarser units, for searching: pairs of nodes that stay together. What comes from outside is held to the graph's own
-  // units only.
+  // Coarser units, for searching: pairs of nodes that stay together. Pins and given placements need to
+  // agree with the graph's own units only.
   const struct tfc_node_pair *together;
   uint32_t together_count;
   bool live; // tensors' memory matters: some device's limit is below what the whole step holds
@@ -70,7 +70,7 @@ struct tfc_subject {
   const struct tfc_graph *graph;     // retained
   const struct tfc_machine *machine; // borrowed
   const bool *needed;                // [node] part of the step
-  const uint32_t *anchor;            // [node] cost node that it goes with, or TFC_NONE: nothing of the step
+  const uint32_t *anchor;            // [node] the cost node whose device it gets; TFC_NONE: not part of the step
   const uint32_t *cost_of;           // [node] its own cost node, or TFC_NONE
   uint32_t cost_count;
   const uint32_t *node_of; // [cost] graph node
@@ -101,8 +101,8 @@ void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
 
 // The costs of a profile as a cost graph: medians, or (for bounds) the fastest ever seen; a kind that a node was not
 // seen on gets the fastest of its other kinds' times (a kind of the machine that was never profiled), unless it cannot
-// run it. `kept` (by node, NULL: none): what stays with the operation that it is fused into; that one has its cost, and
-// begins when the inputs of all of them are there; and so do those that it is the first piece of.
+// run it. `kept` (by node, NULL: none): nodes that stay with the operation into which they are fused. That
+// operation includes their cost, and begins when the inputs of all of them are present.
 TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
                                                bool fastest, const bool *kept, struct tfc_cost_graph **out);
 

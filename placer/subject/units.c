@@ -1,6 +1,7 @@
-// Ties, in this order: the classes of _class attributes (over all nodes of the file, so that initialisers and slots go
-// with their variables), references, resource handles; and where calls were lowered, the copies of one node of a
-// function (it has one place, whoever calls it), and what the lowering itself needs.
+// Finds which nodes are tied to one device. Ties are made in this order: the classes of _class attributes (over all
+// nodes of the file, so that initialisers and slots go with their variables), references, resource handles; and where
+// calls were lowered, the copies of one node of a function (it has one place, whoever calls it), and what the lowering
+// itself needs.
 #include "placer/subject/units.h"
 
 #include "runtime/base/map.h"
@@ -73,8 +74,8 @@ out:
   return s;
 }
 
-// The real source of a handle, also behind IdentityN (which a lowered call becomes): the list as a whole ties nothing
-// together.
+// The real source of a handle, also behind IdentityN (which a lowered call becomes). Only the handle's own source is
+// tied: the other tensors of an IdentityN need not share its device.
 static struct tfc_output behind_lists(const struct tfc_graph *g, struct tfc_output o) {
   while (o.index >= 0 && tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_SPREAD)
     o = tfc_node_inputs(g, &g->nodes[o.node])[o.index];

@@ -21,7 +21,7 @@ struct tfc_units {
   uint32_t *tied_to;
 };
 TFC_MUST_USE tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena, struct tfc_units *out);
-void tfc_units_join(struct tfc_units *units, uint32_t a, uint32_t b); // for no reason of the graph's own
+void tfc_units_join(struct tfc_units *units, uint32_t a, uint32_t b); // for a reason that is not in the graph
 uint32_t tfc_units_root(const struct tfc_units *units, uint32_t node);
 
 int tfc_subject_by_ends(const void *a, const void *b); // edges, for qsort: producer, output, consumer
