@@ -63,6 +63,7 @@ start() { # NAME
   done
   fail "$1: it measures nothing"
 }
+export OMPI_MCA_odls_base_sigkill_timeout=20 # mpirun gives tasks a second to end, which is short on a busy machine
 start stopped
 kill -INT "$(pgrep -f "^mpirun .*$out/stopped.json")"
 wait "$job"
