@@ -1,8 +1,8 @@
-// What operations take on devices that are only described: a roofline model. An operation's time on a kind of device is
-// the larger of its FLOP divided by the kind's `flops` and its bytes divided by the kind's `memory_bandwidth`
-// (Williams, Waterman, Patterson 2009); the machine file adds the time to launch it. FLOP and bytes come from the op's
-// row (runtime/graph/op_def.h). The model is a lower bound, because real kernels stay below both rates: use it to
-// compare placements, not to predict times.
+// Estimates the times of operations on devices that only a machine file describes, by a roofline model. An operation's
+// time on a kind of device is the larger of its FLOP divided by the kind's `flops` and its bytes divided by the kind's
+// `memory_bandwidth` (Williams, Waterman, Patterson 2009); the machine file adds the time to launch it. FLOP and bytes
+// come from the op's row (runtime/graph/op_def.h). The model is a lower bound, because real kernels stay below both
+// rates: use it to compare placements, not to predict times.
 #ifndef TFC_CLI_COST_MODEL_H
 #define TFC_CLI_COST_MODEL_H
 

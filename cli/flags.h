@@ -14,7 +14,7 @@
 //   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
 //   if (code >= 0) return code;
 //
-// Main thread, before any other is started. Texts are views of argv.
+// Call it on the main thread, before any other thread is started. Texts are views of argv.
 #ifndef TFC_CLI_FLAGS_H
 #define TFC_CLI_FLAGS_H
 

@@ -36,7 +36,7 @@ bool tfc_guard_enter(const char *program, struct tfc_guard **out, int *out_code)
     munmap(g, sizeof *g);
     return true;
   }
-  if (pid == 0) { // what is left of a job goes with its guard
+  if (pid == 0) { // the child is killed when its guard dies
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(4);
     *out = g;

@@ -1,4 +1,4 @@
-// The options of tfc-place, and the functions that do what they ask for.
+// The options of tfc-place, and the functions that act on them.
 #ifndef TFC_CLI_PLACE_H
 #define TFC_CLI_PLACE_H
 
@@ -26,7 +26,7 @@ struct place_options {
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   const char *policy, *save_policy; // policy NULL: the one that is installed with the program
   const char *cluster;
-  struct place_tasks *tasks; // of which this process is one and places; NULL: there is one process
+  struct place_tasks *tasks; // set in the task that places over all tasks of a job; NULL: there is no job
   const char *replicas, *step_times;
   bool sync, async;
   int reduce;         // as in its choices: 0: both, 1: all, 2: ps
@@ -49,13 +49,14 @@ struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
                                       bool record, struct tfc_place_outcome *out);
 
-// The problem of a TensorFlow graph on a described machine, passed to a function. `sha256`: of the graph's file, ""
-// where it cannot be read.
+// Makes the problem of a TensorFlow graph on a described machine, and passes it to a function. `sha256`: of the graph's
+// file, "" where it cannot be read.
 struct tfc_problem;
 typedef tfc_status (*place_problem_fn)(void *user, const struct tfc_problem *problem, const char *sha256);
 TFC_MUST_USE tfc_status place_machine_problem(const struct place_options *options, place_problem_fn fn, void *user);
 
-// Several tasks (place_tasks.c): this process is one of them. Task 0 places, the others serve. Returns the exit code.
+// Places over the tasks of a job, of which this process is one (place_tasks.c). Task 0 places, the others serve.
+// Returns the exit code.
 int place_tasks(const struct place_options *options);
 int place_check_tasks(const struct tfc_program *program, const struct place_options *options);
 // For task 0: the machine that the tasks make, whose devices are in the order of their names; what operations take

@@ -348,7 +348,7 @@ int place_local(const struct place_options *o) {
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s)
       code = tfc_program_fail(s);
-    else if (outcome.interrupted && o->common.json) // without --json the answer ends with it
+    else if (outcome.interrupted && o->common.json) // without --json the printed answer says this at its end
       tfc_say("Interrupted. The best placement so far is in %s", path);
     s = NULL;
   }

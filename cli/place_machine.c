@@ -362,7 +362,7 @@ out:
   return s;
 }
 
-// What the record of an answer knows of the graph beside the problem: types of operations, FLOP and bytes.
+// Makes the record of an answer, with what the problem lacks: types of operations, FLOP and bytes.
 static tfc_status record(const struct described *d, struct tfc_record *r, struct tfc_place_outcome *out) {
   const struct tfc_subject *u = d->subject;
   tfc_status s = NULL;

@@ -33,7 +33,7 @@ struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
   free(line);
   const char *temporary = getenv("TMPDIR");
   int64_t resume;
-  place_resume(o, &resume); // that it is a number was checked
+  place_resume(o, &resume); // its syntax was checked before
   settings = (struct tfc_elsewhere_settings){.measure_with = o->tasks ? place_tasks_text(o->tasks) : o->measure_with,
                                              .timeout_s = o->measure_timeout,
                                              .stderr_to = o->common.verbose ? STDERR_FILENO : -1,
@@ -141,8 +141,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   const bool reports = (o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0);
   options.record = reports && !measures;
   char *path = NULL, *report = NULL;
-  if (options.search.seconds <= 0 && options.search.evaluations == 0)
-    options.search.seconds = measures ? 600 : 60;
+  if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = measures ? 600 : 60;
   struct tfc_policy *policy = NULL;
   tfc_status wrong = place_check_files(o);
   if (!wrong) wrong = place_read_policy(o, &policy);

@@ -20,7 +20,8 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
-static const double usual_seconds = 600, profile_share = 0.2, links_share = 0.3; // moments of the whole time
+static const double usual_seconds = 600, profile_share = 0.2,
+                    links_share = 0.3; // shares of the time after which each ends
 
 struct place_tasks {
   struct place_options o; // of this task
@@ -99,7 +100,8 @@ static tfc_status find_list(struct place_tasks *t) {
     else
       tfc_text_printf(&list, index > 0 ? "%scpu:0-%lld" : "%scpu:%lld", list.size ? "," : "", (long long)index);
   }
-  t->list = list.failed ? NULL : tfc_format("%s", list.data ? list.data : "cpu:0"); // one that only serves
+  t->list =
+      list.failed ? NULL : tfc_format("%s", list.data ? list.data : "cpu:0"); // a task that only serves opens its CPU
   tfc_text_deinit(&list);
   return t->list ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
@@ -239,8 +241,8 @@ static uint32_t devices_of(const struct place_tasks *t, uint32_t rank) {
   return count;
 }
 
-// Every task's times come to task 0. Tasks profile one after the other on a host: beside each other they would share
-// its memory and its caches.
+// Collects every task's times at task 0. Tasks of one host profile one after the other, because at the same time they
+// would share its memory bandwidth and its caches.
 static tfc_status profile_all(struct place_tasks *t) {
   tfc_status s = NULL;
   const atomic_bool *cancel = t->rank ? NULL : tfc_program_cancel();
@@ -283,8 +285,8 @@ tfc_status place_tasks_machine(const struct place_tasks *t, struct tfc_machine *
   return tfc_task_machine(t->member, &t->spec, t->patterns ? t->o.devices : NULL, t->links, t->link_count, out);
 }
 
-// A kind's time is the mean over its devices. An operation that was not timed anywhere (it waits for the outside) takes
-// none.
+// A kind's time is the mean over its devices. An operation that was not timed anywhere (it waits for something outside
+// of the step) takes none.
 tfc_status place_tasks_costs(const struct place_tasks *t, const struct tfc_machine *m, const uint32_t *ops,
                              uint32_t op_count, struct tfc_cost_table **out) {
   tfc_status s = NULL;
@@ -332,7 +334,7 @@ static tfc_status work(struct place_tasks *t, int *code) {
   TFC_RETURN_IF_ERROR(join(t));
   TFC_RETURN_IF_ERROR(take_lock(t));
   TFC_RETURN_IF_ERROR(tfc_member_barrier(t->member, "alone", t->rank ? NULL : tfc_program_cancel()));
-  t->begin_ns = tfc_now_ns(); // not before other measuring runs have ended
+  t->begin_ns = tfc_now_ns(); // only now: waiting for other measuring runs does not count
   TFC_RETURN_IF_ERROR(read_step(t));
   TFC_RETURN_IF_ERROR(profile_all(t));
   if (t->rank) return tfc_member_end(t->member, NULL); // serves
@@ -346,7 +348,7 @@ static tfc_status work(struct place_tasks *t, int *code) {
 static int fail(struct place_tasks *t, tfc_status s) {
   char *why = NULL;
   int code;
-  if (atomic_load(&t->told)) { // the job has failed elsewhere, and that was said
+  if (atomic_load(&t->told)) { // another task failed, and its error was printed already
     code = tfc_exit_code(s);
     tfc_status_free(s);
   } else {

@@ -1,4 +1,4 @@
-// What the source files of tfc-run share.
+// Types and functions that the source files of tfc-run share.
 #ifndef TFC_CLI_RUN_H
 #define TFC_CLI_RUN_H
 
@@ -61,7 +61,8 @@ TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);  
 int run_cluster(const struct run_options *options, char **argv);
 // --restarts: the exit code of the last job that was started.
 int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
-// Without --run: its steps, inferred or given. The chief initialises, or restores what --supervise saved, and saves.
+// Takes a task's steps without --run. The chief initialises the variables, or restores what --supervise saved, and
+// saves them.
 TFC_MUST_USE tfc_status run_train(struct run_setup *setup, bool chief);
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
 TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);

@@ -1,4 +1,4 @@
-// --checkpoint and --save-checkpoint: all variables whose names are keys of the checkpoint.
+// Implements --checkpoint and --save-checkpoint, for all variables whose names are keys of the checkpoint.
 #include "cli/program.h"
 #include "cli/run.h"
 #include "runtime/exec/model.h"

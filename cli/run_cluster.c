@@ -21,7 +21,7 @@ struct job {
   char name[TFC_TASK_TEXT];
   struct tfc_guard *guard; // NULL: there is none
   atomic_bool told;
-  bool runs, chief; // steps of its own; it is the first that does
+  bool runs, chief; // runs: it takes steps; chief: it is the first task that does
 };
 
 // Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
@@ -58,8 +58,8 @@ static bool has_own_graph(const struct job *job, uint32_t rank) {
   return there;
 }
 
-// Without a script: those with a graph of their own take steps; with one graph for all, the first task of a job that is
-// not `ps`. The first of them is the chief.
+// Whether a task takes steps if there is no script: tasks with graphs of their own do; with one graph for all, only the
+// first task whose job is not `ps` does. The first task that takes steps is the chief.
 static bool trains(struct job *job, uint32_t rank) {
   uint32_t first = UINT32_MAX, only = UINT32_MAX;
   for (uint32_t r = (uint32_t)job->spec.tasks.count; r-- > 0;) {
@@ -147,12 +147,12 @@ static tfc_status run_own(struct job *job) {
 // Prints an error and ends the whole job.
 static int fail(struct job *job, tfc_status s) {
   if (tfc_status_code(s) == TFC_CANCELLED && job->spec.tasks.count > 1 && atomic_load(tfc_program_cancel())) {
-    const int stopped = tfc_exit_code(s); // with all others: who ended the job has said why
+    const int stopped = tfc_exit_code(s); // the whole job ends; the task that ended it has printed why
     tfc_status_free(s);
     fflush(NULL);
     _exit(stopped);
   }
-  if (atomic_load(&job->told)) { // the job has failed elsewhere, and that was said
+  if (atomic_load(&job->told)) { // another task failed, and its error was printed already
     const int code = tfc_exit_code(s);
     tfc_status_free(s);
     tfc_member_fail(job->member, code, "the job has failed");

@@ -36,7 +36,8 @@ struct measurement {
   struct tfc_plan *plan;
   double *times_us; // [steps]
   uint32_t taken;
-  // GPUs: every step is traced, so that their work decides how long it took. Some are not, to see what tracing costs.
+  // With GPUs, steps are traced, because a step's time is that of the GPUs' work. Some are not, to measure what tracing
+  // costs.
   bool traces;
   double *host_us, *plain_us; // [steps] by the host's clock: of traced and of untraced steps
   uint32_t plain;
@@ -96,7 +97,8 @@ static tfc_status infer(struct measurement *m) {
                                      .targets = m->targets,
                                      .target_count = o->targets.count,
                                      .inits = m->inits,
-                                     .init_count = o->checkpoint ? 0 : o->inits.count, // else they ran before
+                                     .init_count =
+                                         o->checkpoint ? 0 : o->inits.count, // with a checkpoint they have run already
                                      .no_init = o->checkpoint != NULL || m->setup->graph->variables_prefix.size > 0,
                                      .feeds = requests,
                                      .feed_count = o->feeds.count,
@@ -179,12 +181,12 @@ static void release_results(struct measurement *m) {
 
 // The profile of a step that was traced. Its time is that of the devices' work.
 static tfc_status take_profile(struct measurement *m, double *us) {
-  enum { MOST_KEPT = 16 }; // without --profile they only say what fallbacks cost
+  enum { MOST_KEPT = 16 }; // without --profile, profiles only serve to report what fallbacks cost
   const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
   const bool stored = m->setup->options->profile, by_profiler = tfc_collector_has_profiler(m->collector);
   struct tfc_step_profile profile = {0};
   tfc_status s = tfc_collector_drain(m->collector, &names, NULL, &profile);
-  if (s && !stored && tfc_status_code(s) == TFC_ABORTED) { // nobody asked for records
+  if (s && !stored && tfc_status_code(s) == TFC_ABORTED) { // the user did not ask for records
     if (!m->untrusted++) tfc_say("a step is timed by the host's clock: %s", tfc_status_message(s));
     tfc_status_free(s);
     tfc_step_profile_deinit(&profile);
@@ -238,7 +240,7 @@ static int64_t warmup_of(const struct measurement *m) {
   return captures && o->warmup <= TFC_RUNS_BEFORE_CAPTURE ? TFC_RUNS_BEFORE_CAPTURE + 1 : o->warmup;
 }
 
-static bool has_own(const struct measurement *m) { // a device that works on its own
+static bool has_own(const struct measurement *m) { // whether a device works asynchronously
   bool any = false;
   for (uint32_t d = 0; d < m->setup->devices.count; d++) any |= m->setup->devices.devices[d]->driver->on_its_own;
   return any;
@@ -342,7 +344,7 @@ static tfc_status list_fallbacks(const struct measurement *m, json_t *document) 
   return NULL;
 }
 
-// What timed the steps, and what that costs; where it is over 2 %, the untraced time stands beside it.
+// Reports what timed the steps, and what tracing adds; above 2 %, also the time of untraced steps.
 static tfc_status add_timer(const struct measurement *m, json_t *document) { // NULL: as text
   const double overhead = trace_overhead(m);
   const char *timer = m->collector ? tfc_collector_timer(m->collector) : NULL,
@@ -582,7 +584,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   struct tfc_host host;
   char digest[65];
   tfc_host_describe(&host);
-  // Whatever ended the steps must not end the storing of what they gave: shapes are inferred once more for it.
+  // The interrupt that ended the steps must not end storing their results, for which shapes are inferred once more.
   tfc_interrupt_on(NULL);
   tfc_interrupt_at(0, NULL);
   TFC_TRY(s, cli_graph_digest(o->graph, digest));

@@ -1,5 +1,5 @@
-// tfc-run --cluster SPEC --restarts N: starts the job's processes by mpirun, and again after a failure. Killing a
-// process ends a job; nothing inside of it can start it again.
+// tfc-run --cluster SPEC --restarts N: starts the job's processes by mpirun, and again after a failure. When
+// a process of the job is killed, the whole job ends, so the process that restarts it must not be part of it.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ static bool make_command(uint32_t tasks, char **argv, struct command *out) {
   return true;
 }
 
-// What the job ended with: of a process that a signal ended, 4 as of any task that stops working.
+// Runs the job once and returns its exit code. If a signal ended mpirun or a process, the code is 4, as for any task
+// that stops working.
 static int start(const struct command *c) {
   fflush(NULL);
   const pid_t pid = fork();
@@ -60,7 +61,7 @@ int run_restarted(const struct run_options *o, uint32_t tasks, char **argv) {
   }
   for (int64_t i = 0; i <= o->restarts; i++) {
     code = start(&c);
-    // A task or a device that stopped working may work again; what is wrong with a graph stays so.
+    // A task or a device that stopped working may work again; an error in the graph would only repeat.
     if (code != 4 || atomic_load(tfc_program_cancel()) || i == o->restarts) break;
     tfc_say("the job has failed; restart %lld of %lld", (long long)(i + 1), (long long)o->restarts);
   }

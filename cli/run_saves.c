@@ -1,4 +1,5 @@
-// Variables are fetched in one step and given back in one: by feeding the values of their initial assignments.
+// Variables are saved by fetching them in one step. They are restored in one step, too, which runs their initial
+// assignments with fed values.
 #include "cli/run_saves.h"
 
 #include <stdio.h>
@@ -151,7 +152,8 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   for (; count < all.count; count++) {
     const struct variable *v = &all.data[count];
     bool found = false;
-    for (size_t k = 0; k < count; k++) // two that begin with one value
+    for (size_t k = 0; k < count;
+         k++) // two variables are initialised from one tensor, so they cannot be restored to different ones
       if (feeds[k].node == v->given.node && feeds[k].index == v->given.index)
         TFC_FAIL(
             status, TFC_UNIMPLEMENTED,
@@ -211,7 +213,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
   TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
   if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
-    if (s->kept_count == RUN_SAVES_KEPT) { // the file that names them first: no name without a checkpoint
+    if (s->kept_count == RUN_SAVES_KEPT) { // rewrite `checkpoint` first, so that it never names a deleted checkpoint
       const int64_t oldest = s->kept[0];
       memmove(s->kept, s->kept + 1, (RUN_SAVES_KEPT - 1) * sizeof *s->kept);
       s->kept[RUN_SAVES_KEPT - 1] = steps;

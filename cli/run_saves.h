@@ -9,9 +9,9 @@ enum { RUN_SAVES_KEPT = 5 };
 struct run_saves {
   const struct run_setup *setup;
   const char *folder;
-  int64_t kept[RUN_SAVES_KEPT]; // steps of those there are, the oldest first
+  int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
-  int64_t steps; // of the last; 0: there is none
+  int64_t steps; // step number of the last checkpoint; 0: there is none
 };
 TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
 void run_saves_close(struct run_saves *saves);

@@ -367,7 +367,7 @@ static tfc_status run_entry(struct script *script, size_t index, const json_t *e
   const json_t *partial = json_object_get(entry, "partial"), *barrier = json_object_get(entry, "barrier");
   if (barrier) {
     if (!json_is_string(barrier)) return expect(&at, "'barrier' is not a name");
-    if (!script->setup->member) return NULL; // alone
+    if (!script->setup->member) return NULL; // there are no other tasks to wait for
     s = tfc_member_barrier(script->setup->member, json_string_value(barrier), tfc_program_cancel());
     return s ? located(&at, s) : NULL;
   }

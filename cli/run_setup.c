@@ -28,7 +28,8 @@ static tfc_status limit_threads(int64_t threads) {
   return NULL;
 }
 
-// The flags decide, else the placement file: what was measured there should run here.
+// Chooses the type in which GPUs compute products: by the flags, else as in the placement file, so that steps run as
+// they were measured.
 static tfc_math choose_math(const struct run_options *o, tfc_math said) {
   tfc_math asked = (tfc_math)o->execution.gpu_math;
   if (!asked && o->execution.rewrites == TFC_REWRITES_ALL) asked = TFC_MATH_TF32;

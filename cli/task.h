@@ -1,5 +1,5 @@
-// What programs have in common that run as tasks of a job, which mpirun or srun started: which tasks there are, the
-// connection between them, and their share of a host's cores.
+// Functions for programs that run as tasks of a job, started by mpirun or srun: they find the tasks, connect them, and
+// divide a host's cores among them.
 #ifndef TFC_CLI_TASK_H
 #define TFC_CLI_TASK_H
 

@@ -222,7 +222,7 @@ out:
   return s;
 }
 
-// A graph file cannot carry the order of operations, so a step of it takes another time: prints that time.
+// A graph file cannot carry the order of operations, so its steps take another time, which this prints.
 static void say_step(const struct tfc_placement *p, bool graph_format) {
   char a[32], b[32];
   if (!p || !graph_format || !isfinite(p->step_median_us)) return;

@@ -190,7 +190,7 @@ out:
   return s;
 }
 
-// Usage errors that no single flag shows; -1: none, else the exit code.
+// Finds usage errors that concern several flags. Returns -1 if there are none, else the exit code.
 static int check(const struct run_options *o) {
   if (!o->graph && !o->list_ops) return tfc_flags_error(&program, "--graph is missing");
   for (uint32_t i = 0; i < o->feeds.count; i++) {

@@ -15,7 +15,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/base/units.h"
 
-enum { GRACE = 5 }; // seconds that the program has after the limit to say where it was
+enum { GRACE = 5 }; // seconds after the limit in which the program may still report what it was doing
 
 static int64_t end_ns;
 
@@ -33,7 +33,7 @@ static void on_alarm(int number) {
   _exit(1);
 }
 
-// A program that ends by a limit of its own ends by time= as by SIGTERM, which keeps what it has found.
+// Programs that end themselves treat the end of time= like SIGTERM, so they save what they have found.
 static void on_end(int number) {
   (void)number;
   static const char text[] = "the time of --untrusted is over\n";

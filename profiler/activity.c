@@ -164,7 +164,7 @@ static const struct link *find_link(const struct tfc_activity *a, uint32_t corre
   return low && a->links.data[low - 1].correlation == correlation ? &a->links.data[low - 1] : NULL;
 }
 
-static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_node) { // its uid
+static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_node) { // returns its uid, or NULL
   for (int depth = 0; depth < 4; depth++) {                                           // a clone may be a clone's clone
     const uint64_t *uid = tfc_intmap_get(&a->nodes, graph_node), *original = NULL;
     if (uid || !(original = tfc_intmap_get(&a->clones, graph_node))) return uid;
@@ -311,7 +311,8 @@ tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_a
 
 tfc_status tfc_activity_trust(const struct tfc_activity_result *r) {
   if (!r->dropped && !r->zero_stamped && !r->out_of_order && !r->twice && !r->late) return NULL;
-  char overlap[96] = ""; // whether the limit is wrong for this machine shows in how far they are over it
+  char overlap[96] =
+      ""; // tells the user how far the overlaps exceed the limit, which may be too small for this machine
   if (r->overlaps)
     snprintf(overlap, sizeof overlap, " (%llu overlap in their streams, by up to %.1f us of %.1f us that pass)",
              (unsigned long long)r->overlaps, 1e-3 * (double)r->longest_overlap_ns, 1e-3 * OVERLAP_NS);

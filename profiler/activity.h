@@ -1,6 +1,6 @@
 // What a GPU profiler saw in a step (kernels, copies, fills), put back together: which node of which device each
-// belongs to, and whether the records can be trusted. It knows no profiler: the CUPTI plug-in hands records in
-// (profiler/cupti), tests make them up.
+// belongs to, and whether the records can be trusted. It depends on no profiler: the CUPTI plug-in
+// (profiler/cupti) passes records to it, and tests pass invented ones.
 //
 // A launch is marked on the launching thread with an external id (step, device, uid); the profiler links that to the
 // launch's correlation id, and the correlation id to the work. Work of a captured graph names its graph node, which the
@@ -73,13 +73,13 @@ size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works);
 void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns);
 
 struct tfc_activity_result {
-  TFC_ARRAY(struct tfc_activity_work) works; // of this step and of nobody, by start
+  TFC_ARRAY(struct tfc_activity_work) works; // of this step, and those that belong to no step; sorted by start
   // Broken records of work and of memory. Twice: delivered a second time unchanged.
   uint64_t dropped, zero_stamped, out_of_order, twice;
-  uint64_t late;                             // work of other steps
-  uint64_t overlaps;                         // neighbours in a stream that seem to run at once, by up to
-  int64_t longest_overlap_ns;                // so much: also those that are no error
-  int64_t busy_ns, attributed_ns;            // sums over works; of those with a node or a transfer
+  uint64_t late;                  // works of other steps
+  uint64_t overlaps;              // consecutive works of a stream that seem to overlap, also by less than the tolerance
+  int64_t longest_overlap_ns;     // the longest of these overlaps
+  int64_t busy_ns, attributed_ns; // sums over works; of those with a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
   uint64_t synchronizations, allocations, allocated_bytes;
   int64_t synchronized_ns;

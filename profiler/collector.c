@@ -19,7 +19,7 @@ tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device
   c->sink.owner = c;
   for (uint32_t i = 0; i < 2 * device_count + 1; i++) {
     struct tfc_trace_buffer *b = &c->sink.buffers[i];
-    // Touched now, so that there are no page faults while a step is timed.
+    // The memory is written now, so that no page faults occur while a step is timed.
     if (!(b->records = malloc(records_per_device * sizeof *b->records)))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for %zu trace records", records_per_device);
     memset(b->records, 0, records_per_device * sizeof *b->records);

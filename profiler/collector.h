@@ -54,7 +54,7 @@ struct tfc_profile_transfer {
 // (waiting for another device). Work, these three and the end add up to the step.
 struct tfc_idle {
   int64_t work_ns, launch_ns, transfer_ns, dependency_ns;
-  int64_t end_ns;                // it was done before the step was
+  int64_t end_ns;                // from its last operation's end to the end of the step
   int64_t longest_launch_gap_ns; // from the end of an operation until the next had been launched
   uint32_t launch_gaps;
 };
@@ -73,8 +73,8 @@ struct tfc_step_profile {
   TFC_ARRAY(struct tfc_profile_busy) busy; // [device]
   // What a GPU profiler saw: kernels, copies and fills, times since the step began; empty without one.
   TFC_ARRAY(struct tfc_activity_work) works;
-  TFC_ARRAY(struct tfc_activity_call) calls; // of the host, from the step's begin to its last record
-  int64_t gpu_busy_ns, gpu_attributed_ns;    // sums over them; of those that belong to a node or a transfer
+  TFC_ARRAY(struct tfc_activity_call) calls; // calls of the host, from the step's beginning to its last record
+  int64_t gpu_busy_ns, gpu_attributed_ns;    // sums over `works`: of all; of those that belong to a node or a transfer
   uint64_t allocated;                        // bytes that operations allocated in this step
 };
 void tfc_step_profile_deinit(struct tfc_step_profile *profile);

@@ -7,7 +7,7 @@
 
 struct tfc_dispatch {
   struct tfc_profile_op op;
-  uint64_t launches; // pieces of work that there have to be records of, at least
+  uint64_t launches; // least number of records of work that it must have
 };
 struct tfc_collector {
   struct tfc_trace_sink sink;
@@ -23,7 +23,7 @@ struct tfc_collector {
   bool traced;        // the step before was traced: all records of earlier work have arrived
   const struct tfc_device_set *set;
   TFC_ARRAY(struct tfc_dispatch) dispatches; // OP records of those devices, of the step that is drained
-  uint64_t launches;                         // sum of theirs, and a copy for each transfer that has bytes
+  uint64_t launches; // sum of `launches` of the dispatches, plus 1 for each transfer that has bytes
 };
 void tfc_collector_reset_gpu(struct tfc_collector *c);
 // Executions and transfers from the profiler's records. ABORTED: they cannot be trusted.

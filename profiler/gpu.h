@@ -1,4 +1,4 @@
-// The GPU's side of a trace: from a profiler plug-in (libtfc_cupti.so) where there is one, else from the driver's own
+// Times the GPU's work in a trace: by a profiler plug-in (libtfc_cupti.so) if there is one, else by the driver's own
 // events.
 //
 // The collector asks for it when a device works on its own; reports say which of the two timed a run, and why.

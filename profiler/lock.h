@@ -1,5 +1,6 @@
-// Lock: a file that one process holds at a time and that says who. Held by flock, so that it is free again when its
-// process ends, however it ends. Used for the database's writer and for measuring runs of a machine.
+// Lock: a file that one process holds at a time and that names this process. It is held by flock, so that the system
+// frees it when the process ends, even if it is killed. Used for the database's writer and for measuring runs of a
+// machine.
 #ifndef TFC_PROFILER_LOCK_H
 #define TFC_PROFILER_LOCK_H
 
@@ -13,10 +14,10 @@ TFC_MUST_USE tfc_status tfc_lock_path(const char *name, char **out);
 
 struct tfc_lock;
 // FAILED_PRECONDITION "PATH: held by process 123 (tfc-place) since 2026-01-31 12:00:00"; DATA_LOSS: the file cannot be
-// made, or is a link or a pipe. The file stays when the lock is given back; nothing that was in a file before is cut
-// off.
+// made, or is a link or a pipe. The file stays when the lock is given back; an existing
+// file is never truncated.
 TFC_MUST_USE tfc_status tfc_lock_take(const char *path, const char *purpose, struct tfc_lock **out);
 void tfc_lock_release(struct tfc_lock *lock); // NULL is fine
-bool tfc_lock_held(const char *path);         // by a process that lives, this one or another
+bool tfc_lock_held(const char *path);         // whether a running process holds it, this one or another
 
 #endif

@@ -108,13 +108,13 @@ const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER
 
 const char tfc_schema_upgrade_2[] = "ALTER TABLE op ADD COLUMN launched_ns INTEGER;";
 
-// Devices with the same memory space hand tensors over.
+// Devices with the same memory space pass tensors without a copy.
 const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space INTEGER;";
 
 // The type in which a device computes products of float32 tensors.
 const char tfc_schema_upgrade_5[] = "ALTER TABLE device ADD COLUMN math TEXT;";
 
-// Work of a GPU: node_id NULL: of no node (`name` says what it was); transfer NULL: of no transfer.
+// Work of a GPU. node_id NULL: it belongs to no node (`name` says what it was); transfer NULL: to no transfer.
 const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS work ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
@@ -132,13 +132,13 @@ const char tfc_schema_added[] =
     // Measurements of drivers for choosing algorithms; device: the model that they hold for.
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
     " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;"
-    // What a step of the placement was thought to take before it was measured: by the simulator with the profile's
-    // costs (or the description's), and by what had been learned; sd of its logarithm.
+    // The predicted step time of the placement before it was measured: by the simulator with the costs of the profile
+    // (or of the machine file), and by the learned model, with the standard deviation of its logarithm.
     "CREATE TABLE IF NOT EXISTS prediction ("
     " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, prior_us REAL, learned_us REAL,"
     " learned_sd REAL) STRICT;"
-    // Who proposed what was measured in a run: how many, how many of them were faster in turns than what led before;
-    // learned: 1, a policy.
+    // For each algorithm of a run: how many of its placements were measured, and how many of them were faster than the
+    // best placement before, measured in turns with it. learned: 1 if the algorithm is a policy.
     "CREATE TABLE IF NOT EXISTS proposer ("
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, learned INTEGER NOT NULL,"
     " measured INTEGER NOT NULL, won INTEGER NOT NULL, best_simulated_us REAL, best_measured_us REAL,"

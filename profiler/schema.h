@@ -11,7 +11,7 @@ extern const char tfc_schema_upgrade_2[]; // from version 2 to 3
 extern const char tfc_schema_upgrade_4[]; // from version 4 to 5
 extern const char tfc_schema_upgrade_5[]; // from version 5 to 6
 extern const char tfc_schema_added[];     // since version 1, for a database of an older version too
-extern const char tfc_schema_upgrade_6[]; // from version 6 to 7, where `work` is not of today
+extern const char tfc_schema_upgrade_6[]; // from version 6 to 7, if table `work` lacks the column
 extern const char tfc_schema_views[];     // dropped and made again with every version
 extern const char tfc_schema_indexes[];   // made after a run, if they are not there
 

@@ -1,5 +1,5 @@
-// Statistics of step times: medians and quartiles, the bootstrap interval of a speed-up, Kendall's tau. Pure functions;
-// any thread.
+// Statistics of step times: medians and quartiles, the bootstrap interval of a speed-up, Kendall's tau. The functions
+// have no state: any thread may call them.
 #ifndef TFC_PROFILER_STATISTICS_H
 #define TFC_PROFILER_STATISTICS_H
 
@@ -21,7 +21,7 @@ struct tfc_block_pair {
   uint32_t a_count, b_count;
 };
 struct tfc_interval {
-  double value, low, high; // the ratio, and where it lies with 95 %
+  double value, low, high; // the ratio, and its 95 % confidence interval
 };
 // median(A) / median(B) over all steps, and its percentile bootstrap interval with whole pairs of blocks drawn, and
 // steps drawn within them, `rounds` times (Efron 1979; blocks because neighbouring steps share the machine's state).

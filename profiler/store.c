@@ -180,7 +180,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   bool there = stat(path, &st) == 0;
   if (there && S_ISDIR(st.st_mode))
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: a folder, not a database", path);
-  if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) // opening a pipe waits for who writes
+  if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) // opening a pipe would wait for its writer
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: not a regular file", path);
   if (!options->write && !there) TFC_FAIL(s, TFC_NOT_FOUND, "%s: %s", path, strerror(errno));
   if (options->write) {

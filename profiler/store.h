@@ -30,12 +30,12 @@ struct tfc_store_options {
 // Writing: makes the database if it is not there, takes the lock, and writes a little to find out whether it can.
 TFC_MUST_USE tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options,
                                        struct tfc_store **out);
-// A database in memory, to be written and read, which nobody else sees: for reports of what is not kept. Its path is
-// "".
+// A database in this process's memory, for reports of runs that are not stored in a file. Its path is "".
 TFC_MUST_USE tfc_status tfc_store_open_memory(struct tfc_store **out);
 void tfc_store_close(struct tfc_store *store);             // NULL is fine; rolls back what is open
 const char *tfc_store_path(const struct tfc_store *store); // lives as long as the store
-// Some process has it open to write: runs that say "running" do. Otherwise they were killed; the next writer says so.
+// Whether some process has it open for writing. If none has, runs in state "running" were killed; the next writer sets
+// their state to "interrupted".
 bool tfc_store_being_written(const struct tfc_store *store);
 // For queries of one's own (read-only use).
 struct sqlite3 *tfc_store_handle(struct tfc_store *store);
@@ -96,8 +96,8 @@ struct tfc_store_device {
   uint64_t memory_limit; // UINT64_MAX: none
   double dispatch_us;
   const char *slowdown;  // "[1, 1.04, 1.2]", NULL
-  uint32_t memory_space; // devices with one hand tensors over
-  const char *math;      // what products of float32 are computed in where there is a choice, NULL
+  uint32_t memory_space; // devices with the same memory space pass tensors without a copy
+  const char *math;      // the type in which products of float32 are computed, if there is a choice; else NULL
 };
 struct tfc_store_link { // one size that was timed
   uint32_t source, target;
@@ -143,7 +143,7 @@ struct tfc_store_placement {
   const char *name;     // "whole", "single:cpu:0", "expert", an algorithm, or "#12"
   const char *algorithm;
   int64_t episode;           // measured candidates count up from 1; < 0: not one of them
-  uint64_t digest;           // of the assignment: equal placements have equal ones
+  uint64_t digest;           // hash of the assignment: equal placements have equal digests
   const char *state, *label; // state: "ok", "cut", "no fit", "illegal", "failed", "modelled"
   double simulated_us, median_us, q1_us, q3_us;
   uint32_t steps;
@@ -233,8 +233,8 @@ TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key
 struct tfc_activity_call;
 TFC_MUST_USE tfc_status tfc_store_add_calls(struct tfc_store *store, int64_t key, uint32_t step,
                                             const struct tfc_activity_call *calls, size_t count);
-// What drivers have measured to choose algorithms: lines "DEVICE\tKEY\tVALUE", kept over runs. Read: malloc'd, "" where
-// there are none; a database of an older version has none.
+// Measurements by which drivers choose algorithms, kept from run to run, as lines "DEVICE\tKEY\tVALUE". What is read is
+// malloc'd, and "" if there are none, as in databases of older versions.
 TFC_MUST_USE tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines);
 TFC_MUST_USE tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines);
 // Forgets the raw rows (op, transfer, work, gpu_call) of a placement that is no longer among the last; aggregates stay.

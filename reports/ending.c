@@ -1,5 +1,5 @@
-// What stands at the top of the report: why a run ended, what became of the best candidate that it saw, and what
-// learning did.
+// Writes the sentences at the top of a report: why the run ended, what became of the best candidate that it measured,
+// and what learning contributed.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
                     tfc_show_us(b, time), episodes, most);
 }
 
-// What learning did in the run, as it was told when the run ended.
+// Adds what learning contributed to the run: the text that was stored when the run ended.
 static void add_learning(const struct tfc_table *run, struct tfc_text *out) {
   tfc_str text = tfc_table_text(run, 0, "learning");
   while (text.size) {

@@ -1,4 +1,4 @@
-// What all pages share.
+// The parts that all HTML pages share: head, style, escaping, and writing the file.
 #include "reports/html.h"
 
 #include <errno.h>

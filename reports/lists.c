@@ -1,4 +1,4 @@
-// What the lists share: which run, placement and step they are about, shortening of texts, and freeing.
+// Functions that all lists use: finding the run, placement and step, shortening texts, and freeing.
 #include "reports/lists.h"
 
 #include <stdio.h>

@@ -48,13 +48,13 @@ TFC_MUST_USE tfc_status tfc_report_ending(struct tfc_store *store, const struct 
 struct tfc_report_summary {
   struct tfc_report_lists gaps, path;
   struct tfc_report_lists lists; // tables[0]: pairs of devices, tables[1]: operations by the time that could be won
-  bool has_rates;                // what an operation could take is known from its FLOP and bytes
+  bool has_rates;                // the best rates are known, so FLOP and bytes give an operation's least time
 };
 TFC_MUST_USE tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
                                              struct tfc_report_summary *out);
 void tfc_report_summary_deinit(struct tfc_report_summary *summary);
 extern const char tfc_report_sql_pairs[], tfc_report_sql_rates[];
-// The same as text, with the commands that go on from here.
+// The same as text, with the commands that show more.
 TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args,
                                            struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);

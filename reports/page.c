@@ -65,7 +65,7 @@ static void add_results(struct tfc_page *p) {
       tfc_page_escaped(p, state);
       tfc_page_add(p, "</span> ");
     }
-    if (p->kept) { // else all of it is modelled
+    if (p->kept) { // without a file the whole page is modelled, and needs no tags
       tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
       tfc_page_escaped(p, label);
       tfc_page_add(p, "</span> ");

@@ -10,7 +10,7 @@
 
 struct tfc_page {
   struct tfc_store *store;
-  bool kept; // the database is a file, of which tfc-report can be asked
+  bool kept; // the database is a file, so tfc-report can query it
   struct tfc_query_args args;
   struct tfc_plot_scale scale;
   struct tfc_table run, results, devices, in_flight; // `devices`: without the undivided machine
@@ -24,17 +24,17 @@ struct tfc_page {
 
 void tfc_page_add(struct tfc_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tfc_page_escaped(struct tfc_page *p, tfc_str text);
-// The queries of a part, where there is a database to ask.
+// Adds the queries of a part, if the database is a file.
 void tfc_page_query(struct tfc_page *p, const char *summary, const char *sql);
-double tfc_page_number(const struct tfc_page *p, const char *column); // of the run
+double tfc_page_number(const struct tfc_page *p, const char *column); // of the run's row
 tfc_str tfc_page_text(const struct tfc_page *p, const char *column);
 tfc_str tfc_page_base_name(tfc_str path);
 
 void tfc_page_head(struct tfc_page *p); // title, verdict, cards
-// What fills the memory of devices at the moment when most is held.
+// Adds the tensors that fill each device's memory at the moment when it holds most.
 TFC_MUST_USE tfc_status tfc_page_memory(struct tfc_page *p);
-TFC_MUST_USE tfc_status tfc_page_beside(struct tfc_page *p); // virtual devices of one GPU, where there are any
-// The same as the first screen of `show` says of the traced step.
+TFC_MUST_USE tfc_status tfc_page_beside(struct tfc_page *p); // compares virtual devices of one GPU, if there are any
+// Adds what the first screen of `tfc-report show` says about the traced step.
 TFC_MUST_USE tfc_status tfc_page_summary(struct tfc_page *p);
 void tfc_page_devices(struct tfc_page *p);
 TFC_MUST_USE tfc_status tfc_page_map(struct tfc_page *p); // fills box_of

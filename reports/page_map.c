@@ -1,7 +1,7 @@
 // The placement as a map: name scopes are nested boxes (a squarified treemap; Bruls, Huizing, van Wijk 2000) with an
 // area in proportion to their operations' time, opened until a screen is full, and coloured by device. Lines show
-// tensors that cross between boxes. If there is an expert's placement it is beside it, with the same boxes, and
-// differences are outlined.
+// tensors that cross between boxes. An expert's placement, if there is one, is drawn beside it with the same
+// boxes, and differences are outlined.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ struct member { // an operation of the step
 struct box {
   uint32_t begin, end, prefix, depth; // its range of members, and the length of the scope's name
   uint32_t parent, child_count;
-  bool gathered; // several small ones as one box
+  bool gathered; // several small scopes are shown as this one box
   double us, x, y, w, h;
 };
 struct map {
@@ -56,7 +56,7 @@ static const char sql_placed[] =
     "AND"
     " n.node_id = p.node_id LEFT JOIN v_op_total t ON t.run_id = :run AND t.placement_id = :placement AND t.node_id ="
     " p.node_id WHERE p.run_id = :run AND p.placement_id = :placement";
-static const char sql_ran[] = // for nodes without a placement: where they ran
+static const char sql_ran[] = // devices of nodes without a placement: where they ran
     "SELECT node_id, node, device_id, median_us AS us FROM v_op_total WHERE run_id = :run AND placement_id = "
     ":placement";
 static const char sql_rival[] =

@@ -1,5 +1,5 @@
-// What the first screen says of the representative step: gaps, transfers, the critical path, what would make it
-// shorter.
+// Writes the page's summary of the representative step: gaps, transfers, the critical path, and operations that could
+// be faster.
 #include <stdio.h>
 
 #include "reports/html.h"

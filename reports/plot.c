@@ -63,7 +63,8 @@ struct drawing {
   struct tfc_plot *plot;
 };
 
-static bool says(const struct drawing *d, const char *what, tfc_str name) { // of a query
+static bool says(const struct drawing *d, const char *what,
+                 tfc_str name) { // whether the script has the line "#@ WHAT NAME" for a query
   char *wanted = tfc_format("#@ %s %.*s\n", what, TFC_STR_ARG(name));
   bool found = wanted && strstr(d->script, wanted);
   free(wanted);
@@ -230,7 +231,7 @@ static void clean_svg(const char *name, const char *svg, const char *end, struct
   }
 }
 
-// What scripts find beside their rows: colours by device_id and by type of operation.
+// Makes the colours that every script gets in addition to its rows: by device_id and by type of operation.
 static tfc_status make_colours(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
   struct tfc_table devices = {0}, ops = {0};
   tfc_status s = NULL;
@@ -279,7 +280,7 @@ static void add_drawing(struct tfc_text *input, const char *name, int width, con
   tfc_text_printf(input, "%s\n%s\n", tfc_embedded_find("style.gp"), d->script);
 }
 
-// The pictures of `svg`, one behind the other, as they were asked for.
+// Cuts `svg` into its pictures, which are in the order in which they were requested.
 static bool take_pictures(const struct tfc_text *svg, struct tfc_plot *plots, const char *const *names,
                           uint32_t count) {
   const char *at = svg->data ? strstr(svg->data, "<svg") : NULL, *end = svg->data + svg->size;
@@ -298,7 +299,8 @@ static bool take_pictures(const struct tfc_text *svg, struct tfc_plot *plots, co
   return true;
 }
 
-// Gnuplot draws all of them in one go; where it fails, each by itself, so that the others are there.
+// One run of gnuplot draws all plots. If it fails, each plot gets a run of its own, so that only the faulty one is
+// lost.
 static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_t count, struct drawing *d,
                        const struct tfc_text *colours, const struct tfc_query_args *args, struct tfc_plot_scale scale) {
   struct tfc_text input = {0}, svg = {0};

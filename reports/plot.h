@@ -6,7 +6,7 @@
 //   #@ query NAME: what the columns are        the rows become the datablock $NAME
 //   #@   SELECT ... :run :placement :step
 //   #@ optional NAME                           the plot is drawn although this query has no rows
-//   #@ place: 40                               where it stands on the page, among the others
+//   #@ place: 40                               its position on the page: plots are sorted by this number
 //   #@ left out without NAME                   the page has no such plot where this query has no rows
 //
 // Scripts are embedded in the library (cmake/embed.cmake).

@@ -6,7 +6,8 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// $rows: replicas, and for each mode batches a second and efficiency; NaN: not asked for.
+// Writes the datablock $rows: the number of replicas, and for each mode batches per second and efficiency; NaN: that
+// mode was not simulated.
 static void add_rows(const struct tfc_report_replicas_page *page, struct tfc_text *out) {
   tfc_text_printf(out, "$rows << END_OF_ROWS\n");
   for (uint32_t i = 0; i < page->sweep->row_count; i++) {

@@ -1,5 +1,5 @@
-// What `tfc-report show` and the page say of the traced step: gaps, bytes by pair of devices, the critical path, and
-// what would make the step shorter.
+// The summary of the traced step that `tfc-report show` and the page print: gaps, bytes by pair of devices, the
+// critical path, and operations that could be faster.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELEC
 
 // --- Lists -----------------------------------------------------------------------------------------------------------
 
-// Pairs with what of their transfers was exposed: the target stood still for it. (From the producer's end on, so
-// waiting for the link is part of it.)
+// Pairs of devices with the exposed time of their transfers: the time in which the target was idle because of them. It
+// counts from the producer's end on, so it includes waiting for the link.
 static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_table *gaps, struct tfc_table *out,
                              struct tfc_arena *arena) {
   static const char *const columns[] = {"source", "target", "number", "bytes", "time_us", "exposed_us", NULL};
@@ -57,8 +57,8 @@ static int most_won(const void *a, const void *b) {
   return tfc_str_compare(x[0].text, y[0].text);
 }
 
-// Operations of the path by what they take above max(flops / best rate, bytes / best rate); where it is not known how
-// much they do, above the fastest time seen of them.
+// Sorts the operations of the path by the time that they take above max(flops / best rate, bytes / best rate); if their
+// FLOP and bytes are not known, above the fastest time ever measured for them.
 static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_table *nodes,
                                 const struct tfc_table *rates, struct tfc_table *out, struct tfc_arena *arena) {
   static const char *const columns[] = {"node", "time_us", "least_us", "won_us", NULL};
@@ -71,7 +71,7 @@ static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_t
     if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
     uint32_t n = 0;
     while (n < nodes->row_count && !tfc_str_equal(tfc_table_cell(nodes, n, 0)->text, node)) n++;
-    if (n == nodes->row_count) continue; // nobody knows what it does
+    if (n == nodes->row_count) continue; // its FLOP and bytes are not known
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
     if (work == work && flops > 0) least = fmax(least, work / flops);
     if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);

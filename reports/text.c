@@ -12,8 +12,8 @@ const char tfc_report_sql_runs[] =
     "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
     " best_single_us, expert_us, algorithm, episodes FROM v_run ORDER BY run_id";
 const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
-// The whole machine first, then the answer, then rivals by their time, then what was only simulated. Other candidates
-// of the search are left out.
+// The undivided machine comes first, then the answer, then rivals by their time, then placements that were only
+// simulated. Other candidates of the search are left out.
 const char tfc_report_sql_results[] =
     "SELECT r.placement_id, r.role, r.placement, r.algorithm, r.state, r.label, r.step_median_us, r.step_q1_us,"
     " r.step_q3_us, r.step_count, r.simulated_us, r.transfers, r.transfer_bytes, r.message,"

@@ -36,7 +36,7 @@ struct tfc_traced_item {      // an item of the critical path, in the order of t
 struct tfc_traced_gap {
   int32_t device, op; // op: the operation that ends the gap; TFC_TRACED_NONE: the device does nothing more in the step
   int64_t start, end;
-  int64_t dependency, transfer, other; // its parts: waiting for the producer, for the transfer, for nothing known
+  int64_t dependency, transfer, other; // its parts: waiting for the producer, for the transfer, and for unknown reasons
 };
 struct tfc_traced_link { // by the graph, `op` had to wait for this producer or transfer
   int32_t producer, transfer, op;
@@ -54,7 +54,7 @@ struct tfc_traced {
 };
 TFC_MUST_USE tfc_status tfc_traced_load(struct tfc_store *store, const struct tfc_query_args *args,
                                         struct tfc_traced *out);
-// The same for many steps of a run: its edges once.
+// For loading many steps of a run: reads the run's edges once.
 TFC_MUST_USE tfc_status tfc_traced_edges(struct tfc_store *store, const struct tfc_query_args *args,
                                          struct tfc_table *out);
 TFC_MUST_USE tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_args *args,

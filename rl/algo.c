@@ -1,7 +1,7 @@
-// `rl`: rollouts of the trained policy, first every head once, then weights tuned from them on this problem; in the
-// last part of a budget of more than a few, parts of the best placement are placed anew, by the weights that did best.
-// Where placements are measured, tuning in the simulator comes first. Then, of each batch of rollouts, those with the
-// best simulated times are measured, and learning continues from the measured times.
+// The algorithm `rl` rolls out the trained policy: first every head once, then weights that are tuned from these heads
+// on this problem. Unless the budget is tiny, its last part places parts of the best placement anew, by the best
+// weights. Where placements are measured, tuning in the simulator comes first. Then, of each batch of rollouts, those
+// with the best simulated times are measured, and learning continues from the measured times.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "rl/tuner.h"
 
 enum { BATCH = 4, SIMULATED = 200, TRIES = 12, MOST = 2000, FEW = 40 };
-#define WHOLE 0.6 // of the rollouts place all units
+#define WHOLE 0.6 // share of the budget for rollouts that place all units
 
 static tfc_status take(const struct tfc_tuner *t, const char *name, struct tfc_solution *out) {
   if (!t->elite_count || t->elite[0].score.value == TFC_TIME_MAX)

@@ -32,7 +32,7 @@ struct doppler {
   float *in_share, *out_share; // [link] 1 / links of the consumer, of the producer
   double *path;                // [unit] longest remaining path
   uint32_t *first_rank;        // [unit]
-  double average;              // ps of a unit
+  double average;              // ps, mean over the units
   // Outputs of the network.
   struct tfc_tensor values[5]; // selection [unit, 1], units [unit, WIDTH], their layer's weights
   // The state of an episode.

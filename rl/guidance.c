@@ -21,7 +21,9 @@ static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_
 
 static void close_guidance(struct tfc_guidance *g) {
   if (!g) return;
-  if (g->tuner) tfc_status_free(tfc_policy_learn(g->policy, g->tuner)); // without memory it is not kept
+  if (g->tuner)
+    tfc_status_free(
+        tfc_policy_learn(g->policy, g->tuner)); // if memory is out, what was learned is lost, which is no error
   tfc_tuner_free(g->tuner);
   free(g);
 }

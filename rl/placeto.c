@@ -212,7 +212,7 @@ static tfc_status build(struct placeto *l) {
   struct tfc_output log_p = forward(l, &w, all[0], all + 1, all[1 + POOLS], l->groups);
   struct tfc_output gain = tfc_rival_sum(n, tfc_add2(n->b, "Mul", weight, log_p), both, 2);
   struct tfc_output disorder =
-      tfc_rival_sum(n, tfc_add2(n->b, "Mul", tfc_add1(n->b, "Exp", log_p), log_p), both, 2); // minus the entropy
+      tfc_rival_sum(n, tfc_add2(n->b, "Mul", tfc_add1(n->b, "Exp", log_p), log_p), both, 2); // the negative entropy
   struct tfc_output loss = tfc_add2(n->b, "Sub", tfc_add2(n->b, "Mul", bonus, disorder), gain);
   TFC_TRY(s, tfc_rival_network_finish(n, loss, all, 4 + POOLS, l->r.budget->seed));
   TFC_TRY(s, tfc_rival_network_plan(n, one, 2 + POOLS, &one_log_p, 1, &l->act));
@@ -220,7 +220,7 @@ out:
   return s;
 }
 
-// Writes the features of the moment when group v is to be placed, as state `step` of `states`.
+// Writes the policy's input for placing group v now, as state `step` of `states`.
 static void look(const struct placeto *l, uint32_t v, uint32_t step, uint32_t states, float *seen, float *const *pooled,
                  float *mask) {
   const size_t n = l->groups, m = l->devices, f = l->features;

@@ -39,7 +39,7 @@ TFC_MUST_USE tfc_status tfc_policy_add_seen(struct tfc_policy *policy, const cha
 // Adds the tuner's best weights to the notes; the policy's heads stay as they are.
 struct tfc_tuner;
 TFC_MUST_USE tfc_status tfc_policy_learn(const struct tfc_policy *policy, const struct tfc_tuner *tuner);
-// A new policy: the noted weights come before its heads, as far as there is room.
+// Makes a new policy: the noted weights, then the policy's heads, up to the largest number of heads.
 TFC_MUST_USE tfc_status tfc_policy_learned(const struct tfc_policy *policy, struct tfc_policy **out);
 
 // `path` only names the document in messages. INVALID_ARGUMENT: it is no policy, or one for other features.

@@ -7,7 +7,7 @@
 //   TFC_TRY(s, tfc_rival_network_plan(&n, &x, 1, &y, 1, &plan));
 //   TFC_TRY(s, tfc_rival_network_update(&n, values, 0.01)); // of `feeds`, in that order
 //
-// One thread at a time.
+// Only one thread at a time may use a network.
 #ifndef TFC_RL_RIVAL_NETWORK_H
 #define TFC_RL_RIVAL_NETWORK_H
 

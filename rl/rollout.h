@@ -5,8 +5,8 @@
 //   tfc_rollout_create(scene, &r);
 //   tfc_rollout_run(r, weights, &(struct tfc_rollout_options){.temperature = 0.1, .random = &random}, device);
 //
-// One per thread. A run allocates memory only to repair placements that break a memory limit. Its times are estimates
-// in which transfers do not wait for each other; the value of the result comes from the simulator.
+// Each thread needs its own. A run allocates memory only to repair placements that break a memory limit. Its times are
+// estimates in which transfers do not wait for each other; the value of the result comes from the simulator.
 #ifndef TFC_RL_ROLLOUT_H
 #define TFC_RL_ROLLOUT_H
 

@@ -1,11 +1,11 @@
 // Training: from placement problems to a policy, by the cross-entropy method in the simulator. Three stages:
 //
-//   common   one head for all problems: minimises the mean logarithm of the step time over a few problems at a time
-//   own      a head for each problem, tuned from the common one (and from the chosen ones, the second time)
-//   choose   of all of these, those which together are best on the problems that they were not tuned on
+//   common   trains one head for all problems: minimises the mean logarithm of the step time over a few problems at a
+//   time own      tunes a head for each problem, from the common one (the second time also from the chosen ones) choose
+//   selects among all of these the heads that together are best on problems that they were not tuned on
 //
-// Every stage ends with a state that can be saved and gone on from; with the same seed and problems the outcome is the
-// same however often training was interrupted.
+// After every stage the state can be saved, and training can resume from it; with the same seed and problems the
+// outcome is the same however often training was interrupted.
 #ifndef TFC_RL_TRAIN_H
 #define TFC_RL_TRAIN_H
 
@@ -13,7 +13,7 @@
 
 struct tfc_lesson {
   const struct tfc_problem *problem;
-  uint32_t source; // lessons made of one graph share a number: what was tuned on one of them is not tried on another
+  uint32_t source; // lessons made of one graph share a number: a head tuned on one is not tried on the others
 };
 struct tfc_train_options {
   const struct tfc_lesson *lessons;
@@ -23,7 +23,7 @@ struct tfc_train_options {
   uint32_t generations; // of the first stage, 0: 150
   uint32_t rollouts;    // for each lesson's own head, 0: 300
   uint32_t heads;       // of the policy, 0: 20
-  const char *state;    // file that training is saved in and goes on from; NULL: none
+  const char *state;    // file in which training is saved and from which it resumes; NULL: none
   const atomic_bool *cancel;
   void (*say)(void *user, const char *line); // may be NULL
   void *user;

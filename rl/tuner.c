@@ -129,7 +129,7 @@ static void join(struct tfc_tuner *t, const struct tfc_trial *x) {
   while (at > 0 && tfc_score_better(x->score, t->elite[at - 1].score)) at--;
   if (at == TFC_TUNER_ELITE) return;
   if (at > 0 && t->elite[at - 1].score.value == x->score.value && t->elite[at - 1].score.excess == x->score.excess)
-    return; // most likely the same placement
+    return; // an equal score is most likely the same placement
   const struct tfc_trial room = t->elite[t->elite_count];
   memmove(&t->elite[at + 1], &t->elite[at], (t->elite_count - at) * sizeof *t->elite);
   t->elite[at] = room;

@@ -206,7 +206,7 @@ static int64_t memory_bound(struct bounder *b) {
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)
       tfc_union_find_join(parent, p->net_unit[j], p->unit[g->producer[p->net_tensor[i]]]);
   for (uint32_t u = 0; u < units; u++) memory[tfc_union_find_root(parent, u)] += p->unit_memory[u];
-  // For each tensor, finds the least time of a transfer, and joins the units that it connects.
+  // For each component: the least value that a placement can have if it cuts one of the component's nets.
   for (uint32_t t = 0; t < p->tensor_count; t++) {
     const uint32_t n = g->producer[t], root = tfc_union_find_root(parent, p->unit[n]);
     int64_t wire = INT64_MAX, shares = INT64_MAX;

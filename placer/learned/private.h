@@ -117,7 +117,7 @@ TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, con
 TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, const struct tfc_solution *solution,
                                                double foretold_us, double log_us);
 void tfc_learned_fit_trust(struct tfc_learned *learned);
-// Scales parameters and effects by the trusted share, except the factor that all operations have in common.
+// Scales parameters and effects by the trusted share, except the factors of all operations and of all links.
 void tfc_learned_apply_trust(const struct tfc_learned *learned, double *theta, double *effects);
 // The learned prediction of a step, logarithm, as far as it is trusted.
 double tfc_learned_trusted(const struct tfc_learned *learned, const struct tfc_solution *solution, double log_us);

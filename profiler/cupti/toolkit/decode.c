@@ -16,8 +16,8 @@ static size_t number_at(const char **at) {
   while (**at >= '0' && **at <= '9' && n < 100000) n = 10 * n + (size_t)(*(*at)++ - '0');
   return n;
 }
-// The names in a mangled C++ name, without where they are declared: "binary_kernel GreaterEqual". As it stands the
-// beginning, which is all that is kept, would say little more than the source file.
+// The names in a mangled C++ name, without where they are declared: "binary_kernel GreaterEqual". Only the
+// beginning of a name is kept, and that of the mangled name would say little more than the source file.
 static void name_of(const char *name, char out[TFC_ACTIVITY_NAME]) {
   size_t used = 0;
   out[0] = 0;
@@ -73,7 +73,7 @@ static const char *direction_of(uint8_t kind) {
   }
 }
 
-// What copies and fills have in common.
+// The fields that records of copies and fills have in common.
 #define WORK_OF(record, of_kind)                                                                                       \
   (struct tfc_activity_work) {                                                                                         \
     .kind = (of_kind), .start_ns = (int64_t)(record)->start, .end_ns = (int64_t)(record)->end,                         \

@@ -35,7 +35,7 @@ static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *max_r
   if (b) spare = b->next;
   pthread_mutex_unlock(&lock);
   if (b)
-    b->next = NULL; // the rest is cleared
+    b->next = NULL; // the pointer is the only part that is not zero
   else
     b = calloc(1, buffer_size);
   *buffer = (uint8_t *)b; // NULL: CUPTI counts what it drops
@@ -69,7 +69,7 @@ static void CUPTIAPI node_cloned(void *data, CUpti_CallbackDomain domain, CUpti_
     tfc_activity_clone(target, original, clone);
 }
 
-// What somebody has to do about it, by name.
+// An error that says what the user has to change.
 static tfc_status refused(CUptiResult result, const char *doing) {
   const char *text = NULL;
   switch (result) {
@@ -100,7 +100,8 @@ static const struct {
              {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
              {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
              {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
-             {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, NULL}, // beside the measurement: reports go without
+             {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+              NULL}, // not needed for the measurement: without it reports lack waits and memory calls
              {CUPTI_ACTIVITY_KIND_MEMORY2, NULL}};
 
 // Calls that launch nothing and are made very often (a waiting thread queries its event again and again): their records
@@ -137,7 +138,7 @@ static tfc_status record(bool on) {
     if (result && kinds[i].name) return refused(result, kinds[i].name);
   }
   if (on) without_queries();
-  // One that is refused costs time, nothing else.
+  // If CUPTI refuses one, its records only cost time.
   for (size_t i = 0; on && i < sizeof quiet_runtime / sizeof *quiet_runtime; i++)
     (void)cuptiActivityEnableRuntimeApi(quiet_runtime[i], 0);
   for (size_t i = 0; on && i < sizeof quiet_driver / sizeof *quiet_driver; i++)
@@ -159,7 +160,8 @@ static tfc_status check_version(void) {
       version, (unsigned)CUPTI_API_VERSION);
 }
 
-// From here on buffers come cleared. Where CUPTI does not take that, it clears them: small ones, then.
+// From here on buffers come cleared. If CUPTI does not accept that, it clears
+// them itself, so they are made small.
 static void clear_buffers_here(void) {
   uint8_t zeroed = 1;
   size_t size = sizeof zeroed;
@@ -175,7 +177,7 @@ static tfc_status start(struct tfc_activity *activity) {
   TFC_RETURN_IF_ERROR(check_version());
   CUptiResult result = CUPTI_SUCCESS;
   target = activity;
-  result = cuptiSubscribe(&subscriber, node_cloned, NULL); // says whether somebody else is there
+  result = cuptiSubscribe(&subscriber, node_cloned, NULL); // fails if another profiler is attached
   if (result) return refused(result, "subscribing");
   result = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
   if (result) goto failed;
@@ -183,7 +185,7 @@ static tfc_status start(struct tfc_activity *activity) {
   clear_buffers_here();
   if ((result = cuptiActivityRegisterCallbacks(buffer_wanted, buffer_done))) goto failed;
   tfc_status s = record(true);
-  if (s) { // events time instead: nobody pays for records any more
+  if (s) { // CUDA events time the work instead, so CUPTI's recording is switched off
     tfc_status_free(record(false));
     (void)cuptiUnsubscribe(subscriber);
     return s;
@@ -205,7 +207,7 @@ static void pop(void) {
 }
 
 static tfc_status flush(void) {
-  CUptiResult result = cuptiActivityFlushAll(0); // what is unfinished stays: nothing is by now
+  CUptiResult result = cuptiActivityFlushAll(0); // flushes finished records only; all work has finished by now
   if (result) return refused(result, "flushing");
   size_t dropped = 0;
   if (cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped)
