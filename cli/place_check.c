@@ -50,7 +50,8 @@ static int check_sizes(const struct tfc_program *program, const struct tfc_texts
 
 static int check_devices(const struct tfc_program *program, const struct place_options *o) {
   const bool tasks = o->cluster || cli_task_started();
-  if (o->devices && tasks && strchr(o->devices, '/')) return 0; // TensorFlow's names, looked up among the tasks'
+  if (o->devices && tasks && strchr(o->devices, '/'))
+    return 0; // TensorFlow's names: each task looks up its own devices
   char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
   int code = error ? tfc_flags_error(program, "--devices %s: %s", o->devices, error) : 0;
   free(error);

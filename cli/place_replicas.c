@@ -35,7 +35,7 @@ static bool add_count(struct replicas *r, int64_t n) {
   return true;
 }
 
-// After "...": goes on as the last numbers do, by doubling or by adding, up to `last`.
+// Continues the list where it has "...": multiplies or adds, as between the last numbers, up to `last`.
 static bool fill_up(struct replicas *r, int64_t last) {
   if (r->count_count < 2) return false;
   const uint32_t *c = r->counts + r->count_count;

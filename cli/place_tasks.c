@@ -234,7 +234,7 @@ out:
   return s;
 }
 
-// How many devices a task has, by what it said about itself.
+// The number of devices of a task, from what the task told the others about itself.
 static uint32_t devices_of(const struct place_tasks *t, uint32_t rank) {
   uint32_t count = 0;
   for (const char *at = tfc_member_devices(t->member, rank); (at = strstr(at, " cores)")); at++) count++;
@@ -276,7 +276,7 @@ static tfc_status time_links(struct place_tasks *t) {
   return NULL;
 }
 
-// --- What placing asks for -------------------------------------------------------------------------------------------
+// --- What the placer needs -------------------------------------------------------------------------------------------
 const char *place_tasks_text(const struct place_tasks *t) {
   return t->text;
 }

@@ -1,4 +1,4 @@
-// Implements --checkpoint and --save-checkpoint, for all variables whose names are keys of the checkpoint.
+// Implements --checkpoint, which restores the variables whose names are keys of the checkpoint, and --save-checkpoint.
 #include "cli/program.h"
 #include "cli/run.h"
 #include "runtime/exec/model.h"

@@ -183,7 +183,7 @@ static void print_types(const char *before, const json_t *types, const char *non
 tfc_status run_list_ops(const struct run_options *o) {
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  const struct tfc_device_driver *gpu = NULL; // the plug-in can be asked without a GPU
+  const struct tfc_device_driver *gpu = NULL; // the plug-in lists its kernels even without a GPU
   json_t *document = json_array();
   tfc_status_free(tfc_driver_find("gpu", &gpu));
   for (size_t i = 0; i < count; i++) {

@@ -49,7 +49,7 @@ struct measurement {
   TFC_ARRAY(struct tfc_step_profile) profiles;
 };
 
-// --- What is asked for ---------------------------------------------------------------------------------------------
+// --- Reading the flags ---------------------------------------------------------------------------------------------
 static tfc_status read_names(struct measurement *m) {
   const struct run_options *o = m->setup->options;
   const struct tfc_graph *g = m->setup->graph;

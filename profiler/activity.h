@@ -1,4 +1,4 @@
-// What a GPU profiler saw in a step (kernels, copies, fills), put back together: which node of which device each
+// Joins the records of a GPU profiler for a step (kernels, copies, fills): finds the node and the device that each
 // belongs to, and whether the records can be trusted. It depends on no profiler: the CUPTI plug-in
 // (profiler/cupti) passes records to it, and tests pass invented ones.
 //
@@ -35,7 +35,7 @@ struct tfc_activity_work {
   uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER
 };
 
-// What the host did beside launching: it waited for the device, or took or returned memory.
+// What the host did besides launching work: it waited for the device, or took or returned memory.
 typedef enum tfc_activity_call_kind {
   TFC_ACTIVITY_SYNCHRONIZE,
   TFC_ACTIVITY_ALLOCATE,

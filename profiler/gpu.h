@@ -1,7 +1,7 @@
 // Times the GPU's work in a trace: by a profiler plug-in (libtfc_cupti.so) if there is one, else by the driver's own
 // events.
 //
-// The collector asks for it when a device works on its own; reports say which of the two timed a run, and why.
+// The collector uses it for asynchronous devices; reports say which of the two timed a run, and why.
 #ifndef TFC_PROFILER_GPU_H
 #define TFC_PROFILER_GPU_H
 

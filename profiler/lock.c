@@ -23,8 +23,8 @@ struct tfc_lock {
 };
 
 // An existing file is opened without O_CREAT: in a sticky folder, somebody else's could not be opened with it. flock
-// needs no right to write. Whatever is no regular file (a link to something else, a pipe) was put there by somebody
-// else.
+// needs no right to write. Anything but a regular file (a link to something else, a pipe) was put there by another
+// user.
 static tfc_status open_lock(const char *path, int *out_fd) {
   struct stat st;
   const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;

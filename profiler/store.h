@@ -37,7 +37,7 @@ const char *tfc_store_path(const struct tfc_store *store); // lives as long as t
 // Whether some process has it open for writing. If none has, runs in state "running" were killed; the next writer sets
 // their state to "interrupted".
 bool tfc_store_being_written(const struct tfc_store *store);
-// For queries of one's own (read-only use).
+// For the caller's own queries, which may only read.
 struct sqlite3 *tfc_store_handle(struct tfc_store *store);
 
 TFC_MUST_USE tfc_status tfc_store_begin(struct tfc_store *store); // BEGIN IMMEDIATE
@@ -74,16 +74,16 @@ struct tfc_store_answer {
 TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id,
                                              const struct tfc_store_answer *answer);
 TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
-// What --resume needs, by name; a second value replaces the first.
+// Stores a value that --resume needs, under a name; a second value replaces the first.
 TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value);
 // malloc'd, terminated. NOT_FOUND where there is none.
 TFC_MUST_USE tfc_status tfc_store_get_state(struct tfc_store *store, int64_t run_id, const char *name,
                                             struct tfc_text *out);
 // The placement file's text of a run.
 TFC_MUST_USE tfc_status tfc_store_get_answer(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
-// Checks that the run exists; run_id < 0: the last one. NOT_FOUND names what is there.
+// Checks that the run exists; run_id < 0: the last one. NOT_FOUND names the runs that exist.
 TFC_MUST_USE tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *out_id);
-// The last interrupted run (state "interrupted", or "running" although nobody holds the lock).
+// The last interrupted run (state "interrupted", or "running" although no process holds the lock).
 TFC_MUST_USE tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t *out_id);
 // Deletes all but the last `keep` runs and gives the space back. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted);
@@ -204,10 +204,11 @@ TFC_MUST_USE tfc_status tfc_store_add_op_totals(struct tfc_store *store, int64_t
                                                 const struct tfc_store_op_total *totals, size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key,
                                                 const struct tfc_store_transfer *transfers, size_t count);
-// What a step was thought to take before it was measured, us, and how sure (of the logarithm); NaN: not known.
+// The step time that was predicted before the measurement, us, and the standard deviation of its logarithm; NaN: not
+// known.
 TFC_MUST_USE tfc_status tfc_store_add_prediction(struct tfc_store *store, int64_t key, double prior_us,
                                                  double learned_us, double learned_sd);
-struct tfc_store_proposer { // of what a run measured; infinite or NaN: not known
+struct tfc_store_proposer { // an algorithm whose placements a run measured; infinite or NaN numbers: not known
   const char *name;
   bool learned;
   uint32_t measured, won;

@@ -1,4 +1,4 @@
-// Lists as an HTML page: one file without references to others, one table for each list.
+// Writes lists as an HTML page: one file without references to others, one table for each list.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

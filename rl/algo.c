@@ -136,7 +136,7 @@ static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *ou
     struct tfc_trial *x = &m->t->trial[chosen[i]];
     const struct tfc_result *r = &m->results[i];
     double value = (double)r->value;
-    // The value is relative to one placement that is measured beside each batch, so that a machine that becomes slower
+    // The value is relative to one placement that is measured with each batch, so that a machine that becomes slower
     // does not change it.
     if (m->reference.device && r->ratio > 0 && isfinite(r->ratio)) value = r->ratio * m->reference_value;
     const bool timed = r->value > 0 && r->value < TFC_TIME_MAX && value < 9e18 && r->state != TFC_RESULT_FAILED &&

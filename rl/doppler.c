@@ -5,9 +5,9 @@
 // imitates the critical-path teacher, which selects the longest remaining path and places it where it ends first
 // (section 5.1); no placement is evaluated for that. Stage 2 is REINFORCE on the evaluator, an update for each episode;
 // a choice is greedy but for a share of EXPLORATION that falls to 0 (section 5.2), and only choices that were drawn are
-// credited: greedy ones would be the same whatever they lead to. Stage 3 of the paper, measured steps, is stage 2 with
-// an evaluator that measures. Here the network is smaller (16 wide, 2 rounds of messages) and the rate higher than in
-// the paper, which has thousands of episodes.
+// credited: a greedy choice would be the same whatever its outcome. Stage 3 of the paper, measured steps, is stage 2
+// with an evaluator that measures. Here the network is smaller (16 wide, 2 rounds of messages) and the rate higher than
+// in the paper, which has thousands of episodes.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

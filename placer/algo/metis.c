@@ -1,5 +1,5 @@
 // METIS's multilevel k-way partitioning of the graph of units; the weight of a part is in proportion to its device's
-// speed. METIS knows neither the direction of edges nor time, so this is a baseline and a start for searches.
+// speed. METIS considers neither the direction of edges nor time, so this is a baseline and a start for searches.
 #include <metis.h>
 #include <stdlib.h>
 

@@ -157,7 +157,7 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
   const uint64_t evaluations = r->o->search.evaluations ? r->o->search.evaluations / (rounds + 2) + 1 : 0;
   r->phase = "screen";
   for (uint32_t round = 0; idle < IDLE && tfc_elsewhere_left(r); round++) {
-    const bool begun = round || r->episodes; // there are measured candidates, maybe of a run that this one goes on with
+    const bool begun = round || r->episodes; // there are measured candidates, maybe from before the run was resumed
     struct round x = {.run = r, .wanted = tfc_elsewhere_left(r) < BATCH ? tfc_elsewhere_left(r) : BATCH};
     const uint32_t rounds_left = (tfc_elsewhere_left(r) + BATCH - 1) / BATCH;
     const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);

@@ -72,7 +72,8 @@ struct tfc_link {
   // data NULL: a wire of the link's own; "none": transfers never wait for each other. With "{host}" in it, each host
   // has such a wire, for what its devices send.
   tfc_str wire;
-  // Linear between two points, constant below the first one; above the last one the line through the last two goes on.
+  // Linear between two points, constant below the first one; above the last one the line through the last two
+  // continues.
   const struct tfc_link_point *curve; // [curve_count] ascending by bytes; replaces the bandwidth
   uint32_t curve_count;
 };

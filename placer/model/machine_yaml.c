@@ -280,8 +280,8 @@ static tfc_status read_root(struct reader *r, struct tfc_machine *m) {
   return NULL;
 }
 
-// libyaml takes time that grows with the square of the brackets that are open. Those in texts and comments count too:
-// nobody has so many of them.
+// libyaml's time grows with the square of the number of open brackets, so that number is limited. Brackets in strings
+// and comments are counted, too: no real file has so many.
 enum { MOST_BRACKETS = 256 };
 static tfc_status check_brackets(tfc_str text) {
   int open = 0;

@@ -14,9 +14,9 @@ struct tfc_hardware {
   uint32_t per_host; // such devices of a host
   uint32_t hosts;    // of the machine
   uint32_t server;   // the device of a host that serves parameters: the first of kind "cpu", else `device`
-  double serve_us;   // the server's time for what one replica asks for in a step: the device's dispatch time
+  double serve_us;   // the server's time for the requests of one replica in a step: the device's dispatch time
   struct tfc_hardware_link to_server; // between a replica's device and its own host's server
-  struct tfc_hardware_link beside;    // between two replicas' devices of a host
+  struct tfc_hardware_link beside;    // between the devices of two replicas on one host
   struct tfc_hardware_link network;   // between hosts; a host's devices share it
 };
 // `device`: the first replica's; its kind is that of all. INVALID_ARGUMENT: a link is missing.

@@ -174,8 +174,8 @@ static struct rates rates_of(const struct fleet *f, const struct replica *x) {
     r.push = fmin(r.push, fmin(there / at_least_one(f->pushes[x->host]), there / (at_least_one(f->pushing) * fullest)));
     return r;
   }
-  // Into a host go what its replicas read and what its server is sent; out of it what they send and the server is asked
-  // for. All of them at equal rates, the fullest server decides.
+  // A host receives what its replicas read and what others send to its server; it sends what its replicas send and what
+  // others read from its server. All have equal rates, and the server with the most parameters decides them.
   const double in = there / fmax(1, f->pulls[x->host] + f->pushing * fullest);
   const double out = there / fmax(1, f->pushes[x->host] + f->pulling * fullest);
   r.pull = r.push = fmin(own, fmin(in, out));

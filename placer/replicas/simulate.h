@@ -8,8 +8,8 @@
 //   + B workers, and what arrives later is dropped (Chen et al., "Revisiting Distributed Synchronous SGD", 2016).
 // - TFC_REPLICAS_ASYNC: each replica goes on by itself.
 //
-// Servers are on the replicas' own hosts, one on each, or on hosts of their own. Links are shared in equal parts by
-// whatever uses them at a moment; what replicas do is followed in small steps of time, exactly within each.
+// Servers are on the replicas' own hosts, one on each, or on hosts of their own. The users of a link share it equally
+// at each moment. Replicas are simulated in small steps of time, and exactly within each step.
 #ifndef TFC_PLACER_REPLICAS_SIMULATE_H
 #define TFC_PLACER_REPLICAS_SIMULATE_H
 

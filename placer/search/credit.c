@@ -2,7 +2,7 @@
 
 #define KEPT 0.8 // weight of a turn after each newer one of its method
 #define FLOOR                                                                                                          \
-  0.1 // share of the peak that is added to every worth: so every method can be drawn, and all alike once none gains
+  0.1 // share of the peak that is added to every worth: every method can be drawn, and all are equal once none gains
 #define LASTING 0.97 // factor of the peak from one draw to the next
 
 void tfc_credits_add(struct tfc_credits *credits, enum tfc_search_method method, double gain, double effort) {

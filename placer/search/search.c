@@ -30,7 +30,7 @@
 #define ROLLOUTS 200   // placements that a learned policy proposes before the rounds
 #define TRIED 80       // so many of ROLLOUTS come first, the others only if one of these is the best so far
 #define ENOUGH 600     // evaluations: with fewer, the search has no part that only cools down
-#define SETTLED 3      // placements of heuristics whose order of operations is chosen anew
+#define SETTLED 3      // so many of the heuristics' best placements get a new order of operations
 #define CHANCE 0.01    // with which the first temperature accepts the median of the changes for the worse
 
 struct finder {
@@ -337,7 +337,8 @@ out:
   return s;
 }
 
-// When a valley has been searched (the first one thoroughly), the search goes to another one: the elite is put aside in
+// A valley is the region around a local minimum. When one has been searched (the first one thoroughly), the search goes
+// to another one: the elite is put aside in
 // `hall`, and a bad placement is the new elite. In the last fifth of the time the search goes on from all that was put
 // aside.
 static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,

@@ -121,7 +121,7 @@ struct tfc_engine {
   const uint32_t *end_position; // [node]
   uint32_t reach;               // one more than the highest position of one that has ended
   uint32_t watch_from;
-  // What is recorded, where it is not NULL.
+  // Records of the run; each is kept only if its pointer is not NULL.
   int64_t *start, *end, *arrival; // [node]; arrival: when it became ready
   int64_t *arrived;               // [tensor * device_count + device] ends of transfers
   struct tfc_engine_rides *rides; // [wire], plain problems only; inbox: [device]

@@ -1,7 +1,7 @@
 // The engine's loop for machines in which a transfer waits only for the receiving device, and occupies it (`inbox` in
 // engine.h): CPU devices that share memory. A device does one thing at a time and has a queue of transfers, which go
 // before its operations. So there are no wires, and the list of waiting transfers is divided into these queues. In most
-// rounds there is a single end: then only that device goes on, and the devices that its tensors reach.
+// rounds there is a single end: then only that device, and those that its tensors reach, can begin something.
 #include "placer/simulate/engine_queues.h"
 
 INLINE void begin_transfer(struct tfc_engine *e, uint32_t index, int64_t now, uint32_t leaves) {

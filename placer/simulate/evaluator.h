@@ -19,7 +19,7 @@ struct tfc_rules {
 typedef enum tfc_result_state {
   TFC_RESULT_OK,
   TFC_RESULT_CUT,     // stopped: not below the cutoff, or far too slow
-  TFC_RESULT_NO_FIT,  // above a memory limit (value as if it fitted, where that can be said)
+  TFC_RESULT_NO_FIT,  // above a memory limit (the value ignores the limit, if one could be computed)
   TFC_RESULT_ILLEGAL, // breaks a constraint or needs a missing link
   TFC_RESULT_FAILED   // crashed, hung, or the device stopped working: `message`
 } tfc_result_state;

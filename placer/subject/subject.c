@@ -303,7 +303,7 @@ static tfc_status make_reasons(struct maker *m) {
 
 struct pinning {  // the pin of a unit, stored at its anchor
   tfc_str device; // data NULL: not pinned
-  uint32_t node;  // the node that asked for it
+  uint32_t node;  // the node that has this pin
   const char *why;
 };
 // Pins the unit of a node.

@@ -78,13 +78,13 @@ struct tfc_subject {
   const uint64_t *memory;  // [cost] bytes of a variable
   const tfc_str *group;    // [cost] name of its unit; data NULL: alone
   const tfc_str *pin;      // [cost] device; data NULL: free
-  const tfc_str *reason;   // [node] why it is where it is, where that was forced; data NULL: free
+  const tfc_str *reason;   // [node] what forces it onto its device; data NULL: nothing does
   uint32_t edge_count;
   const struct tfc_subject_edge *edges;
   uint32_t kind_count;
   const tfc_str *kinds; // of the machine's devices, in order of first appearance
   const bool *supported;
-  const uint32_t *fused; // [cost] what its work is fused into on one device, itself where it is not
+  const uint32_t *fused; // [cost] the cost node into which it is fused on one device; itself: it is not fused
   const struct tfc_plan_continued *continued; // borrowed
   uint32_t continued_count;
   uint32_t unit_count;
