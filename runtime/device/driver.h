@@ -1,7 +1,7 @@
-// Devices: one const vtable per kind. The executor hands a driver prepared segments and waits on timeline semaphores;
-// it never launches node by node where shapes are static.
+// Devices. Each kind of device has a driver, which is a const vtable. The executor submits prepared segments to a
+// driver and waits for timeline semaphores. It launches single operations only for frames and dynamic shapes.
 //
-// Every driver passes tests/device/conformance_thread_test.c (shapes, order of waits and signals, limits, errors).
+// Every driver must pass tests/device/conformance_thread_test.c (shapes, order of waits and signals, limits, errors).
 #ifndef TFC_RUNTIME_DEVICE_DRIVER_H
 #define TFC_RUNTIME_DEVICE_DRIVER_H
 
@@ -31,10 +31,11 @@ struct tfc_device_info {
   char tensorflow[96]; // "/job:localhost/replica:0/task:0/device:CPU:0"
   char model[96];      // the hardware's name
   char label[16];      // "measured", "oversubscribed", "virtual", "emulated"
-  char math[12];       // "tf32", as configured; "": the device has no such choice
+  char math[12];       // the configured arithmetic, such as "tf32"; "": the device has only one
   uint64_t memory;     // limit in bytes, UINT64_MAX: none
-  uint32_t cores;      // threads that one operation is split over
-  // Devices with the same address space hand buffers over; host code may read tensors of address space 0 only.
+  uint32_t cores;      // most threads that run the loops of one operation
+  // Devices with the same address space pass buffers to each other without a copy. Host code may read only tensors of
+  // address space 0.
   uint32_t address_space;
 };
 
@@ -42,16 +43,16 @@ struct tfc_device_driver;
 struct tfc_device { // embedded first in the driver's own record
   const struct tfc_device_driver *driver;
   struct tfc_device_info info;
-  uint16_t index; // in the session, for trace records
+  uint16_t index; // the device's number in the session, for trace records
 };
 
 // A timeline semaphore: a value that only increases; a wait is over when the value is reached. Made by
-// tfc_semaphore_create, used by any thread and any driver. Free it only after the devices that signal it were
-// synchronized, because a signalling thread may still look for sleeping waiters when a waiter has already gone on. A
-// driver with events of its own keeps them in `native`.
+// tfc_semaphore_create, used by any thread and any driver. Synchronize the devices that signal it before freeing it: a
+// waiter may go on while the signalling thread still reads `waiters`. A driver with events of its own keeps them in
+// `native`.
 struct tfc_semaphore {
   _Atomic uint64_t value;
-  _Atomic uint64_t stamp;   // ticks of the last signal, which is when the tensor arrived that was waited for
+  _Atomic uint64_t stamp;   // ticks of the last signal: when the tensor that waiters need was ready
   _Atomic uint32_t waiters; // threads that sleep on it
   _Atomic uint32_t futex;
   void *native;
@@ -79,8 +80,8 @@ struct tfc_timepoint {
 struct tfc_span {
   _Alignas(64) uint64_t begin;
   uint64_t end;
-  // Where the device was when it found that the step had failed or ended: the last node that ran, and the next one (1 +
-  // id; 0: not known).
+  // Where the device stopped when it found that the step had failed or was cancelled: the last node that ran, and the
+  // next one (1 + id; 0: not known).
   _Atomic uint32_t last, next;
 };
 
@@ -90,11 +91,11 @@ struct tfc_step {
   int64_t id;
   _Atomic bool failed;
   _Atomic bool cancelled;
-  tfc_status status;               // the first failure, owned; read when the step has ended
+  tfc_status status;               // the first failure, owned by the step; read it after the step has ended
   int64_t limit_ns;                // the step's time limit, for messages; 0: none
-  struct tfc_span *spans;          // by device index, NULL: not wanted
+  struct tfc_span *spans;          // one for each device, by index; NULL: the caller does not need them
   struct tfc_trace_sink *trace;    // NULL: not traced
-  struct tfc_resources *resources; // of the session
+  struct tfc_resources *resources; // the session's
   struct tfc_resources *step_resources;
   uint64_t seed;
   // The queue's key for this step. Work of one stream runs in the order of submission; work of different streams runs
@@ -117,17 +118,19 @@ static inline void tfc_step_note_stop(struct tfc_step *step, uint16_t device, ui
     atomic_store(&step->spans[device].last, last);
 }
 
-// A variable that an operation reads by value (its read op is elided): it must be initialised when the operation runs.
+// A variable whose value is an operation's input, without a read op between them (the plan has removed it). The
+// variable must be initialised when the operation runs.
 struct tfc_variable_read {
   struct tfc_variable *variable;
-  // A reshaped read's slot, which follows the variable's data. NULL: the slot is variable->value.
+  // The slot of a reshaped read: before the operation runs, it gets the address of the variable's data. NULL: the
+  // operation's slot is variable->value itself.
   struct tfc_tensor *view;
 };
 
 // An operation of a segment. Tensors are slots that the plan owns: a producer's output slot is its consumers' input
 // slot. With static shapes their data is set when planned; slots of feeds and variables change between steps.
 struct tfc_segment_op {
-  uint32_t node; // id in graph, what traces name
+  uint32_t node; // id in the graph, also used in traces
   const struct tfc_op_def *def;
   const struct tfc_tensor **inputs;
   struct tfc_tensor **outputs;
@@ -138,9 +141,9 @@ struct tfc_segment_op {
   // Operands in host memory (runtime/ops/host_memory.h), not counting strings and handles.
   uint32_t host_inputs, host_outputs;
   bool on_host; // all operands are in host memory: the driver calls def->kernel on the host and launches nothing
-  const struct tfc_shape *input_shapes, *output_shapes; // as inferred: static, or the kernel allocates its outputs
+  const struct tfc_shape *input_shapes, *output_shapes; // inferred; if one is not static, the kernel allocates outputs
   const tfc_dtype *input_dtypes;
-  const struct tfc_tensor *const *input_values; // constants, else NULL entries
+  const struct tfc_tensor *const *input_values; // for each input: its value if it is a constant, else NULL
   const struct tfc_variable_read *reads;
   uint32_t read_count;
   struct tfc_tensor *const *releases; // slots without a planned place whose last reader is this operation
@@ -148,20 +151,21 @@ struct tfc_segment_op {
   bool prepared; // a rewrite prepared it: `state` is passed to the kernel, def->prepare is not called
   void *state;   // owned by the plan
 };
-// The shortest times of an operation with nothing else on its device. Ticks.
+// The shortest time that was measured of an operation while nothing else ran on its device. Ticks.
 struct tfc_op_time {
   uint64_t wall;
-  uint64_t split; // part of `wall` in loops that are split over the device's cores
-  uint64_t work;  // time of all cores together in those loops
+  uint64_t split; // the part of `wall` that was spent in loops on several cores
+  uint64_t work;  // the sum over all cores of the time in those loops
 };
-// Lanes: operations of one segment run side by side. Each is planned on one lane, or split over several. A lane without
-// a ready operation takes one that is planned on another lane. An operation may start when all before it (in `after`
-// lists) have ended. Running the operations one by one in the order of the segment is correct, too.
+// Lanes: operations of one segment run at the same time, each lane on one core. An operation is planned on one lane, or
+// its loops are split over several. A lane without a ready operation takes one that is planned on another lane. An
+// operation may start when all steps that have it in their `after` lists have ended. Running the operations one by one
+// in the order of the segment is correct, too.
 struct tfc_lane_step {
   uint32_t op;                       // index in the segment; UINT32_MAX: nothing to run, it only joins dependencies
-  uint32_t lanes;                    // as planned: a bit for each
-  bool open;                         // planned on one lane: idle lanes may help
-  uint32_t before;                   // how many steps must have ended before
+  uint32_t lanes;                    // bit i: the step is planned on lane i
+  bool open;                         // for a step on one lane: other lanes that are idle may help
+  uint32_t before;                   // how many steps must end before this one starts
   uint32_t after_begin, after_count; // in `after`: steps that wait for it
 };
 struct tfc_lanes {
@@ -174,10 +178,10 @@ struct tfc_segment {
   struct tfc_segment_op *ops;
   uint32_t op_count;
   bool rounding;            // faster arithmetic with other rounding is allowed
-  const uint32_t *arrivals; // transfers that are handed over, and complete with this segment's waits (for the trace)
+  const uint32_t *arrivals; // transfers without a copy: they end when this segment's waits are over (for the trace)
   uint32_t arrival_count;
-  const struct tfc_lanes *lanes; // NULL: in order. Only for drivers that have lanes
-  struct tfc_op_time *times;     // NULL, or [op_count]: kept up to date while running; wall 0: not timed yet
+  const struct tfc_lanes *lanes; // NULL: operations run in order. Not NULL only for drivers with has_lanes
+  struct tfc_op_time *times;     // NULL, or [op_count]: the driver updates them in each run; wall 0: not timed yet
 };
 
 // A function to run on a device's thread; the caller owns it until it has run.
@@ -185,18 +189,18 @@ struct tfc_task {
   void (*run)(struct tfc_task *task);
 };
 
-struct tfc_prepared; // the driver's own: chosen kernels, packed weights, a captured CUDA graph
+struct tfc_prepared; // defined by each driver; holds chosen kernels, packed weights, a captured CUDA graph
 
 // A copy of one tensor between two places; `source_device` or `target_device` NULL: host memory.
 struct tfc_copy {
   struct tfc_device *source_device, *target_device;
-  const struct tfc_tensor *source;     // read after the waits
-  struct tfc_tensor *target;           // its data is set and its size equals the source's; data NULL: the driver of the
-                                       // target allocates it (shapes known only when the source is)
+  const struct tfc_tensor *source; // read after the waits
+  struct tfc_tensor *target;       // data NULL: the target's driver allocates it (for a shape that is known only when
+                                   // the source has been computed); else its size equals the source's
   const struct tfc_variable *variable; // the source is this variable's value: it must be initialised
   uint32_t id;                         // for the trace, or TFC_COPY_UNTRACED
-  // The target's memory was allocated just now, so earlier work of its device may still use it. (Places of a plan are
-  // free once the waits are over.)
+  // The target's memory was allocated when the copy was submitted, so earlier work of its device may still use it. (A
+  // planned place is free when the waits are over.)
   bool fresh;
 };
 enum { TFC_COPY_UNTRACED = 0x7fffffff };
@@ -209,7 +213,7 @@ struct tfc_driver_options {
   bool shared;            // virtual and emulated devices share one address space: tensors are handed over, not copied
 };
 
-struct tfc_device_settings { // of the sessions that use a device
+struct tfc_device_settings { // set by the sessions that use a device
   bool capture;              // prepared segments may be captured and replayed (CUDA graphs)
   tfc_math math;             // not the default
 };
@@ -217,7 +221,7 @@ struct tfc_device_settings { // of the sessions that use a device
 // Whether a device computes with the host's own kernels (runtime/device/cpu); rewrites prepare operations for these.
 typedef enum tfc_host_kernels {
   TFC_HOST_KERNELS_NONE,
-  TFC_HOST_KERNELS_APART,    // on memory of its own
+  TFC_HOST_KERNELS_APART,    // on memory with another address space
   TFC_HOST_KERNELS_IN_PLACE, // on the host's memory
 } tfc_host_kernels;
 
@@ -225,8 +229,8 @@ struct tfc_device_driver {
   const char *kind;
   tfc_host_kernels host_kernels;
   bool has_lanes; // on devices of several cores, segments with lanes run as the lanes say, and operations are timed
-  // Operations run asynchronously, after their launch has returned. An OP record is then the dispatch; the time of
-  // execution comes from the device (EXECUTE records) or from a profiler.
+  // Operations run asynchronously, after their launch has returned. A trace's OP record is then only the time of the
+  // launch; the time of execution comes from the device (EXECUTE records) or from a profiler.
   bool on_its_own;
   // Lists the devices without opening them. `out` is malloc'd. UNAVAILABLE says why there is none.
   tfc_status (*discover)(const struct tfc_driver_options *options, struct tfc_device_info **out, uint32_t *out_count);
@@ -238,7 +242,7 @@ struct tfc_device_driver {
   tfc_status (*allocate)(struct tfc_device *device, size_t bytes, struct tfc_buffer **out);
   uint64_t (*in_use)(struct tfc_device *device);
   // The most bytes on the device's account at one time: tensors, cached blocks, workspaces of threads. With `restart`,
-  // the next answer starts from the bytes of now. NULL: not counted.
+  // the count starts again from the bytes that are in use now. NULL: not counted.
   uint64_t (*peak)(struct tfc_device *device, bool restart);
 
   // Not in the step path: chooses kernels, reads attributes, packs constants. A missing kernel is UNIMPLEMENTED with
@@ -250,9 +254,9 @@ struct tfc_device_driver {
   tfc_status (*submit)(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
                        const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
                        uint32_t signal_count);
-  // Appends to the device's copy queue, beside compute. The record is read before the call returns, the tensors after
-  // the waits. The executor calls the target's driver, or the source's if the target is the host. A copy between
-  // address spaces of two drivers goes through the host.
+  // Appends to the device's copy queue, which runs at the same time as its segments. The record is read before the call
+  // returns, the tensors after the waits. The executor calls the target's driver, or the source's if the target is the
+  // host. A copy between address spaces of two drivers goes through the host.
   tfc_status (*copy)(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step,
                      const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
                      uint32_t signal_count);
@@ -280,8 +284,8 @@ struct tfc_device_driver {
   tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);
   tfc_status (*synchronize)(struct tfc_device *device);
 
-  // The least number of kernels, copies and fills that the calling thread has launched so far (of a library call only
-  // one is counted). NULL: not counted.
+  // How many kernels, copies and fills the calling thread has launched so far. A library call counts as one, so there
+  // may have been more. NULL: not counted.
   uint64_t (*launches)(void);
 
   // Whether the device has a kernel for this op and these types. `out_reason` (optional): a static text if not.
@@ -298,7 +302,8 @@ struct tfc_device_driver {
   // Why operation `index` of a prepared segment runs on the host; NULL: it runs on the device. The text lives as long
   // as the handle. The function is NULL if that never happens.
   const char *(*fallback)(const struct tfc_prepared *prepared, uint32_t index);
-  // Why a library did not take operation `index`, which runs on the device by a plainer kernel; as `fallback` else.
+  // Why a library declined operation `index`, which then runs on the device with a simpler kernel. NULL: none did. The
+  // text and the function are as for `fallback`.
   const char *(*declined)(const struct tfc_prepared *prepared, uint32_t index);
   // Whether the driver has a kernel of its own for this op, with this type for the first type attribute (or for the
   // first input, if there is none). Needs no device. NULL: every kernel of the runtime runs here.
@@ -308,8 +313,8 @@ struct tfc_device_driver {
   bool (*chains)(const struct tfc_op_def *def);
 };
 
-// For environments: parallel_for for devices that run operations on one thread, and `cancelled` for those whose `owner`
-// is the step.
+// Functions for a struct tfc_kernel_env: `parallel_for` of devices that run operations on one thread, and `cancelled`
+// of environments whose `owner` is the step.
 void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,
                         void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 bool tfc_env_step_stopped(struct tfc_kernel_env *env);

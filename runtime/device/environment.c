@@ -1,4 +1,4 @@
-// Services of an environment that several drivers share.
+// Functions of a kernel's environment (struct tfc_kernel_env) that several drivers use.
 #include "runtime/device/driver.h"
 
 void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,

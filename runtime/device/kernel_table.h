@@ -23,8 +23,8 @@ struct tfc_kernel_table {
 void tfc_kernel_table_add(struct tfc_kernel_table *table, const char *op, uint32_t types, const void *row);
 void tfc_kernel_table_sort(struct tfc_kernel_table *table);
 
-// The first row for an op and a dtype after row `after` (NULL: from the start), in the order of their file; NULL: no
-// more.
+// Returns the next row for an op and a dtype after row `after` (NULL: the first one). Rows of one file come in the
+// order of the file. NULL: there are no more.
 const void *tfc_kernel_table_next(const struct tfc_kernel_table *table, tfc_str op, tfc_dtype type, const void *after);
 
 #endif

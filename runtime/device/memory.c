@@ -1,7 +1,7 @@
-// A block is the buffer's record, padded to 64 bytes, and the data behind it: one allocation. Sizes up to 64 MiB are
-// rounded up to classes (four per power of two: at most a quarter is lost) and cached; larger ones are freed at once.
-// With a limit, sizes are not rounded, because a step that was planned to fit might not fit then; blocks of a class
-// then differ in size, and one that is large enough is searched for.
+// A block is one allocation: the buffer's record, padded to HEADER bytes, and the data behind it. Sizes up to 64 MiB
+// are rounded up to a size class (size_class.h) and cached when they are freed; larger blocks go back to the system at
+// once. If there is a limit, sizes are not rounded, because a step that was planned to fit might exceed the limit then.
+// Blocks of one class then differ in size, and take_kept searches for one that is large enough.
 #include "runtime/device/memory.h"
 
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
     free(b);
 }
 
-// Frees cached blocks, the largest first, until `bytes` can be counted; false: they never could. UINT64_MAX: frees all.
+// Frees cached blocks, the largest first, until `capacity` more bytes fit under the limit; false: they do not fit even
+// then. With UINT64_MAX it frees all cached blocks.
 static bool make_room(void *memory, uint64_t capacity) {
   struct tfc_memory *m = memory;
   bool done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
@@ -84,7 +85,7 @@ static void destroy(struct tfc_buffer *self) {
     keep(m, b);
 }
 
-// Without a limit, all blocks of the class have the same size.
+// Takes a cached block of the class. Without a limit all of them have the same size, so any block is large enough.
 static struct tfc_memory_block *take_kept(struct tfc_memory *m, uint16_t class, size_t capacity) {
   struct tfc_memory_block *b = NULL, **fits = NULL;
   if (class == TFC_SIZE_CLASSES) return NULL;

@@ -1,8 +1,8 @@
-// Device memory in host memory, counted against a limit, with a cache of freed blocks by size, so that steps of dynamic
-// shapes soon need no system calls. Any thread.
+// Memory of a host-backed device, counted against a limit. Freed blocks are cached by size, so that steps with dynamic
+// shapes need no system calls after the first few. Any thread may call the functions.
 //
-// The limit counts the bytes taken from the system for data, including cached blocks: it is never exceeded, and the
-// cache is freed before a request is refused.
+// The limit applies to the bytes taken from the system for data, including cached blocks. It is never exceeded. Before
+// a request is refused, the cache is freed.
 #ifndef TFC_RUNTIME_DEVICE_MEMORY_H
 #define TFC_RUNTIME_DEVICE_MEMORY_H
 
@@ -14,17 +14,17 @@
 
 struct tfc_memory_block;
 struct tfc_memory {
-  uint64_t offset;                    // added to the addresses in buffers, to make another address space; 0: none
+  uint64_t offset;                    // added to the addresses in buffers, as another address space (runner.h); 0: none
   _Atomic uint64_t held;              // bytes of the blocks of live buffers
   struct tfc_memory_account *account; // counts live and cached blocks, and other memory of the device
   pthread_mutex_t lock;
   struct tfc_memory_block *free_lists[TFC_SIZE_CLASSES];
-  // The block of each class that was freed last, kept without the lock.
+  // For each class, the block that was freed last. Threads exchange it atomically, without the lock.
   _Atomic(struct tfc_memory_block *) last[TFC_SIZE_CLASSES];
 };
 // RESOURCE_EXHAUSTED: no memory for the account.
 TFC_MUST_USE tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
-void tfc_memory_deinit(struct tfc_memory *m); // all buffers must have been released; zeroed is fine
+void tfc_memory_deinit(struct tfc_memory *m); // all buffers must have been released; a zeroed struct is fine
 // 64-byte aligned; blocks of 2 MiB and more use huge pages if the system has them. RESOURCE_EXHAUSTED names request,
 // bytes in use, limit and what is left; also if the machine or the control group has no such memory left.
 TFC_MUST_USE tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out);

@@ -1,5 +1,6 @@
-// A submitter appends to `incoming` under a lock; the thread swaps that with its own empty batch, so that neither waits
-// long for the other. Only the thread blocks on waits: in order, and between streams on the one that ends first.
+// A submitter appends to `incoming` under a lock. The queue's thread swaps `incoming` with its own empty batch, so that
+// neither waits long for the other. Only the queue's thread blocks on semaphores. Without streams it waits for one
+// entry after the other; with streams it runs the first entry whose semaphores are reached.
 #include "runtime/device/queue.h"
 
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ static bool wait_for_work(struct tfc_queue *q, uint32_t seen) {
   return atomic_load(&q->ready) != seen;
 }
 
-// Returns when the last thing that was waited for was there; time after that is the hand-over.
+// Waits for all points. Returns the time at which the last of them was signalled (ticks; 0: it did not have to wait).
 static uint64_t wait_all(struct tfc_queue *q, const struct tfc_timepoint *points, uint32_t count) {
   uint64_t since = 0;
   int64_t spin_ns = q->options.wait_spin_ns ? q->options.wait_spin_ns : q->options.spin_ns;
@@ -64,12 +65,12 @@ static void run_entry(struct tfc_queue *q, struct tfc_queue_entry *e, uint64_t f
 }
 
 // --- Streams ---------------------------------------------------------------------------------------------------------
-// If steps of several streams are under way, runs the oldest entry that is ready and first in its stream. New entries
-// join. Returns to simple order when nothing is left.
+// While steps of several streams are in flight, this runs the oldest entry that is ready and the first in its stream.
+// New entries are added to the batch meanwhile. When no entry is left, the thread runs entries one by one again.
 struct streams {
-  size_t head[TFC_STREAMS]; // in q->current: the next entry of each stream, or an earlier one
-  size_t first;             // all entries before it have run
-  uint32_t seen;            // of q->ready
+  size_t head[TFC_STREAMS]; // in q->current: the search for a stream's next entry begins here
+  size_t first;             // all entries before this one have run
+  uint32_t seen;            // value of q->ready when new entries were taken last
   int64_t idle_since;       // 0: not idle
 };
 
@@ -86,7 +87,8 @@ static const struct tfc_timepoint *waits_for(const struct tfc_queue *q, const st
   return NULL;
 }
 
-// Removes entries that have run, and takes new ones; if there is no memory for these, they come when the rest has run.
+// Removes entries that have run, and takes new ones. If there is no memory for the new entries, they are taken later,
+// when all others have run.
 static void join_incoming(struct tfc_queue *q, struct streams *t) {
   struct tfc_queue_batch *c = &q->current, *in = &q->incoming;
   t->seen = atomic_load(&q->ready);
@@ -115,7 +117,8 @@ static void join_incoming(struct tfc_queue *q, struct streams *t) {
 
 enum { IDLE_YIELD_NS = 500000, IDLE_SLEEP_NS = 50000 };
 
-// Nothing is ready: spins for a while, then sleeps until the oldest may be ready, or for a moment for something else.
+// Called when no entry is ready: spins for a while. After that, it sleeps until the semaphore of the oldest entry is
+// signalled, but not for longer than IDLE_SLEEP_NS, because another entry may become ready first.
 static void idle(struct tfc_queue *q, struct streams *t, const struct tfc_timepoint *oldest) {
   int64_t now = tfc_now_ns(), spin_ns = q->options.wait_spin_ns ? q->options.wait_spin_ns : q->options.spin_ns;
   if (!t->idle_since) t->idle_since = now;

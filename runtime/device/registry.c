@@ -120,8 +120,8 @@ static uint64_t limit_of(const char *name, const struct tfc_memory_limit *limits
   return limit;
 }
 
-// Drivers number their address spaces from 1; 0 is the host's. To make them unique among all devices, the index of the
-// kind's first device is added.
+// Drivers number their address spaces from 1; 0 is the host's. To make the numbers unique among all devices, this adds
+// a multiple of the index of the kind's first device.
 static void give_address_space(struct tfc_device_info *info, size_t first_of_kind) {
   if (info->address_space) info->address_space += (uint32_t)(first_of_kind + 1) * (TFC_MAX_DEVICES + 1);
 }

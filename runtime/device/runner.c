@@ -1,5 +1,6 @@
-// Each operation is one record with a kernel context made in advance. The plain case (no variables read by value, no
-// buffers to release, one address space) costs a call and a branch; everything else is in `extra`.
+// Each operation has a record with a kernel context that is made when the segment is prepared. Running a simple
+// operation (no variables read by value, no buffers to release, one address space) costs a call and a branch. Other
+// operations have `extra` set.
 #include "runtime/device/runner.h"
 
 #include <stdlib.h>
@@ -14,10 +15,10 @@ struct call {
   struct tfc_kernel_ctx ctx;
   uint32_t node;
   bool extra;
-  bool foreign; // in another address space
+  bool foreign; // its tensors are in another address space
   const struct tfc_segment_op *op;
   void (*release)(void *state);
-  // For another address space: what the kernel gets instead of the slots.
+  // If `foreign`: copies of the slots with host addresses, which the kernel gets instead.
   struct tfc_tensor *inputs, *outputs;
   struct tfc_variable *shadows; // [input_count]
   struct tfc_variable **shadow_pointers;
@@ -57,7 +58,7 @@ tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const 
     if (!inputs[i]) continue;
     tfc_dtype type = inputs[i]->dtype;
     const struct tfc_shape *of = &inputs[i]->shape;
-    if (type == TFC_DTYPE_NONE && i < node->input_count) { // a variable without a value: its declared type
+    if (type == TFC_DTYPE_NONE && i < node->input_count) { // a variable without a value: names its declared type
       struct tfc_output from = tfc_node_inputs(graph, node)[i];
       type = tfc_dtype_base(tfc_output_dtype(graph, from));
       of = declared_shape(graph, from);
@@ -351,7 +352,7 @@ bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step 
   return false;
 }
 
-// An operation and what it took.
+// Runs an operation and updates its shortest time.
 static tfc_status run_timed(struct tfc_runner *r, struct call *c, struct tfc_op_time *out) {
   uint64_t split = atomic_load_explicit(&r->times->split, memory_order_relaxed);
   uint64_t work = atomic_load_explicit(&r->times->work, memory_order_relaxed);
@@ -413,7 +414,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   tfc_account_enter(before);
 }
 
-// Launches have their own slots: a separate call on the stack.
+// A launch has the caller's tensors instead of the segment's slots, so it uses a copy of the call on the stack.
 tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index, struct tfc_kernel_ctx *ctx) {
   struct call *c = &p->calls[index];
   ctx->state = c->ctx.state;

@@ -1,8 +1,8 @@
-// Runs prepared segments on the host; shared by the drivers of host-backed devices. Chooses each operation's kernel,
-// builds its call once, and then runs the calls in order.
+// Runs prepared segments on the host, for the drivers of all host-backed devices. It chooses each operation's kernel
+// and builds its call when a segment is prepared; a run of the segment makes the calls in order.
 //
 // A device with its own address space (offset != 0) gives out real addresses plus `offset`, so that host code which
-// uses them faults. Only this file translates them, for the time of one kernel call.
+// uses them faults. The runner translates them back for the time of one kernel call.
 #ifndef TFC_RUNTIME_DEVICE_RUNNER_H
 #define TFC_RUNTIME_DEVICE_RUNNER_H
 
@@ -15,31 +15,32 @@ struct tfc_runner {
   struct tfc_memory *memory;
   uint64_t offset;
   bool fast_kernels;         // use the CPU's table of fast kernels first
-  struct tfc_kernel_env env; // for the device's thread; `environment` set its services
-  // The same with host memory, for host operations of a device with another address space.
+  struct tfc_kernel_env env; // for the device's thread; the driver's `environment` has filled it
+  // The same, but it allocates host memory: for host operations of a device with another address space.
   struct tfc_kernel_env host_env;
-  // Total times of the loops of operations, if the driver counts them: then times are kept for segments. NULL: not
-  // counted.
+  // Total times of the loops that the device's team has run; with them the runner updates the times of segments. NULL:
+  // the driver has no team.
   const struct tfc_team_times *times;
 };
 
 TFC_MUST_USE tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment,
                                            struct tfc_prepared **out);
 void tfc_runner_release(struct tfc_prepared *p); // NULL is fine
-// Runs a segment on the calling thread, the only one that runs segments of this runner. An error goes to the step. If
-// `fail` is given (by tests), the first operation ends with that error. `waited_from`, `waited_to`: the times in ticks
-// between which the device waited for the semaphores in the segment's list.
+// Runs a segment on the calling thread; no other thread runs segments of this runner. An error goes to the step. If
+// `fail` is given (by tests), the first operation ends with that error. The device waited for the segment's semaphores
+// from `waited_from` to `waited_to`, in ticks.
 void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_step *step, tfc_status fail,
                     uint64_t waited_from, uint64_t waited_to);
 TFC_MUST_USE tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index,
                                           struct tfc_kernel_ctx *ctx);
-// For drivers that run the operations of a segment themselves: each in its own environment (the runner's, if none was
-// set), with this step. False: the step has failed.
+// These are for drivers that run the operations of a segment one by one, in an order of their own. tfc_runner_enter
+// prepares an environment for a step; tfc_runner_set_environment gives it to an operation (else the runner's is used);
+// tfc_runner_run_one runs the operation. False: the step has failed.
 void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step);
 void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env);
 bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step);
 const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p);
-// A record of the driver's that belongs to a prepared segment.
+// Attaches a record of the driver to a prepared segment, which then owns it.
 void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *own));
 void *tfc_runner_attached(const struct tfc_prepared *p);
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);

@@ -1,6 +1,6 @@
-// Timeline semaphores with a futex. The value itself decides; the futex word only counts wake-ups, so that a signal
-// costs one store and one load if no thread sleeps. Signal: value first, then waiters; wait: waiters first, then value
-// (both sequentially consistent), so that at least one side sees the other.
+// Timeline semaphores with a futex. Waiters look only at the value; the futex word counts wake-ups. So a signal costs
+// one store and one load if no thread sleeps. No wake-up is lost: a signal writes the value and then reads `waiters`, a
+// waiter increments `waiters` and then reads the value (all sequentially consistent), so at least one sees the other.
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -14,7 +14,7 @@
 #include "runtime/device/driver.h"
 #include "runtime/device/wait.h"
 
-enum { YIELD_NS = 500000 }; // longer spins yield
+enum { YIELD_NS = 500000 }; // after spinning for this time, a thread yields its core between looks
 
 void tfc_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns) {
   struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};

@@ -1,11 +1,12 @@
-// Size classes of caching allocators: four steps to each power of two, so that at most a fifth of a block is unused.
+// Size classes of caching allocators: four classes for each power of two. So at most a fifth of a block is unused,
+// except in small blocks, whose capacity is rounded up to the unit.
 #ifndef TFC_RUNTIME_DEVICE_SIZE_CLASS_H
 #define TFC_RUNTIME_DEVICE_SIZE_CLASS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TFC_SIZE_CLASSES = 256 }; // also the class of blocks that are too large to be cached
+enum { TFC_SIZE_CLASSES = 256 }; // number of classes; as a class: the block is too large to be cached
 
 struct tfc_size_classes {
   size_t smallest, largest; // bytes, powers of two; larger blocks are not cached

@@ -1,4 +1,4 @@
-// A step in flight: the first error is kept, later ones are dropped.
+// Ends a step with an error. A step keeps its first error; later ones are freed.
 #include "runtime/device/driver.h"
 
 void tfc_step_fail(struct tfc_step *step, tfc_status status) {

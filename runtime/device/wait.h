@@ -1,4 +1,4 @@
-// Waiting: the pause of a spin loop, and Linux futexes. Private to drivers and executors.
+// Functions for waiting threads: the pause of a spin loop, and Linux futexes. Only drivers and executors use them.
 #ifndef TFC_RUNTIME_DEVICE_WAIT_H
 #define TFC_RUNTIME_DEVICE_WAIT_H
 

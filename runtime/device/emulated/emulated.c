@@ -1,5 +1,6 @@
-// Addresses are the real ones with bits set that no mapping has (runner.h): a host that looks inside faults. Compute
-// and copies each have a thread; every call goes through `count`, which is where injected failures come from.
+// Tensors' addresses are real addresses with bits set that no mapping has (runner.h), so host code that uses them
+// faults. The device has one thread for segments and one for copies. Every call of the driver first calls `count`,
+// which returns the failures that tests have injected.
 #include "runtime/device/emulated/emulated.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ struct emulated_device {
   struct tfc_queue compute, copies;
   struct tfc_runner runner;
   _Atomic uint64_t calls[TFC_EMULATED_CALL_COUNT];
-  pthread_mutex_t lock; // fault and delay
+  pthread_mutex_t lock; // guards the members below
   struct tfc_emulated_fault fault;
   uint64_t fault_from, fault_to;
   struct tfc_emulated_delay delay;
@@ -92,7 +93,7 @@ static tfc_status discover(const struct tfc_driver_options *options, struct tfc_
     snprintf(info->label, sizeof info->label, "emulated");
     info->memory = options->memory ? options->memory[i] : UINT64_MAX;
     info->cores = 1;
-    info->address_space = options->shared ? 1 : 1 + i; // every one's addresses are hidden alike
+    info->address_space = options->shared ? 1 : 1 + i; // all devices use the same offset, so they can share
   }
   *out = infos;
   *out_count = n;
@@ -103,7 +104,7 @@ static tfc_status env_allocate(struct tfc_kernel_env *env, size_t bytes, struct 
   struct emulated_device *d = emulated_of(env->device);
   TFC_RETURN_IF_ERROR(count(d, TFC_EMULATED_ALLOCATE));
   TFC_RETURN_IF_ERROR(tfc_memory_allocate(&d->memory, bytes, out));
-  (*out)->data = tfc_to_host((*out)->data); // for the kernel that runs now; hidden again when it has
+  (*out)->data = tfc_to_host((*out)->data); // the kernel needs a real address; the runner hides it again afterwards
   return NULL;
 }
 
@@ -244,7 +245,7 @@ static tfc_status write_tensor(struct tfc_device *device, const void *source, st
 
 static tfc_status synchronize(struct tfc_device *device) {
   tfc_queue_drain(&emulated_of(device)->compute);
-  tfc_queue_drain(&emulated_of(device)->copies); // whatever it says, nothing is under way afterwards
+  tfc_queue_drain(&emulated_of(device)->copies); // before `count`: also if it injects an error, no work is left
   return count(emulated_of(device), TFC_EMULATED_SYNCHRONIZE);
 }
 
