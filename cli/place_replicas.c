@@ -23,7 +23,7 @@ struct replicas {
   struct tfc_hardware hardware;
   struct tfc_step_times times;
   struct tfc_sweep sweep;
-  char *source; // where the step times come from
+  char *source; // text that says where the step times come from
   char device[64];
 };
 

@@ -29,7 +29,7 @@ struct tfc_activity {
   struct tfc_intmap nodes;  // of captured graphs: node → uid; a long run has millions of them
   struct tfc_intmap clones; // clone → original
   uint64_t dropped, waits_broken;
-  int64_t begin_ns; // of the step
+  int64_t begin_ns; // beginning of the step
 };
 
 tfc_status tfc_activity_create(struct tfc_activity **out) {

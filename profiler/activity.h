@@ -42,10 +42,10 @@ typedef enum tfc_activity_call_kind {
   TFC_ACTIVITY_RELEASE,
 } tfc_activity_call_kind;
 struct tfc_activity_call {
-  int64_t start_ns, end_ns; // the same for memory
+  int64_t start_ns, end_ns; // equal for memory calls
   uint32_t kind;            // tfc_activity_call_kind
   uint32_t context, stream; // UINT32_MAX: of no stream
-  uint64_t bytes;           // of memory
+  uint64_t bytes;           // taken or returned memory
   uint64_t identity;        // the memory's address; the wait's correlation
   char name[24];            // "stream", "event", "stream waits for event", "context"; "device", "pinned", ...
 };

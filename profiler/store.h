@@ -61,7 +61,7 @@ struct tfc_store_answer {
   const char *state; // "done", "interrupted", "failed"
   int exit_code;
   const char *algorithm;
-  int64_t placement_id;                      // of the answer; < 0: none
+  int64_t placement_id;                      // the answer's; < 0: there is no answer
   double speedup, speedup_low, speedup_high; // against the best single device
   double bound_us;
   const char *bound_name;

@@ -18,6 +18,6 @@ void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql);
 TFC_MUST_USE tfc_status tfc_html_write(const struct tfc_text *html, const char *dir);
 
 const char *tfc_html_us(char *buffer, double us);       // "–" for NaN
-const char *tfc_html_bytes(char *buffer, double bytes); // the same
+const char *tfc_html_bytes(char *buffer, double bytes); // also "–" for NaN
 
 #endif

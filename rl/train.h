@@ -20,9 +20,9 @@ struct tfc_train_options {
   uint32_t lesson_count;
   uint64_t seed;
   uint32_t threads;
-  uint32_t generations; // of the first stage, 0: 150
+  uint32_t generations; // number in the first stage, 0: 150
   uint32_t rollouts;    // for each lesson's own head, 0: 300
-  uint32_t heads;       // of the policy, 0: 20
+  uint32_t heads;       // number in the policy, 0: 20
   const char *state;    // file in which training is saved and from which it resumes; NULL: none
   const atomic_bool *cancel;
   void (*say)(void *user, const char *line); // may be NULL

@@ -26,7 +26,7 @@ struct tfc_elsewhere_settings {
   void *ask_user;
   double timeout_s;                       // --measure-timeout, 0: not given
   int stderr_to;                          // as in struct tfc_command_options
-  const char *temporary;                  // the same
+  const char *temporary;                  // folder for temporary files, as in struct tfc_command_options
   uint32_t measurements;                  // placements that may be measured
   bool prior;                             // --model prior: measurements only rank placements, costs stay as they are
   const char *database, *program_command; // --db; the whole command line, for the database

@@ -23,7 +23,7 @@ struct tfc_elsewhere_known {
   uint32_t steps;
   double ratio;        // of its first reading to the reference
   double seconds;      // duration of that reading
-  double simulated_us; // by the prior
+  double simulated_us; // step time that the simulator gives with the prior costs
   double predicted_us; // by the learned model as it was before the reading; NaN: nothing was learned yet
   double log_us;       // logarithm of its step time, us: the mean of its readings, corrected for drift; NaN: none
   uint32_t readings;   // number of readings in that mean

@@ -29,7 +29,7 @@ void tfc_program_deinit(struct tfc_program *program);
 
 struct tfc_program_limits {
   double seconds;            // 0: none
-  int nodes;                 // of the search tree, 0: none
+  int nodes;                 // most nodes of the search tree, 0: no limit
   const double *start;       // [variable] a feasible assignment to begin with, or NULL
   const atomic_bool *cancel; // or NULL
 };

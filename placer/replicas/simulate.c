@@ -100,10 +100,10 @@ struct replica {
   double wait_us;              // WAITS and ENDS
   double ask_us;               // ASKS: server time that is left
   double factor;               // of this step's computing time
-  double left_us;              // of the piece
+  double left_us;              // time that is left of the current piece
   double pulled, pushed, made; // bytes; made: gradients that are computed and may be sent
   double began_us;
-  uint64_t step; // that its gradient is for
+  uint64_t step; // the step to which its gradient belongs
 };
 struct fleet {
   const struct tfc_replicas *r;
@@ -111,7 +111,7 @@ struct fleet {
   struct replica *replica; // [count]
   uint32_t count, hosts, servers;
   bool apart;                       // the servers have hosts of their own
-  double imbalance;                 // of the servers
+  double imbalance;                 // share of the fullest server, divided by the mean share
   double need[TFC_WORKLOAD_PIECES]; // bytes that have to be there before the piece
   double latency_us;                // there and back
   // This tick.

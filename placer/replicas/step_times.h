@@ -10,7 +10,7 @@ struct tfc_step_times {
   double sigma;       // standard deviation of the logarithm
   double late_share;  // of steps that are late
   double late_factor; // how much longer they take, at least 1
-  uint32_t samples;   // that it was fitted to; 0: assumed
+  uint32_t samples;   // number of steps that it was fitted to; 0: it was assumed
 };
 enum { TFC_STEP_TIMES_LEAST = 20 };
 // Fits to times divided by the median of their kind (sorted in place). INVALID_ARGUMENT: fewer than

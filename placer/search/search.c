@@ -338,9 +338,8 @@ out:
 }
 
 // A valley is the region around a local minimum. When one has been searched (the first one thoroughly), the search goes
-// to another one: the elite is put aside in
-// `hall`, and a bad placement is the new elite. In the last fifth of the time the search goes on from all that was put
-// aside.
+// to another one: the elite is put aside in `hall`, and a bad placement is the new elite. In the last fifth of the time
+// the search goes on from all that was put aside.
 static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,
                                struct tfc_elite *hall) {
   tfc_status s = NULL;

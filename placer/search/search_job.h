@@ -30,7 +30,7 @@ struct tfc_search_job {
   struct tfc_solution solution, other; // the placement it improves; a second one to combine with it
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
-  double seconds;   // that it took
+  double seconds;   // the job's duration
   double hot, cold; // temperatures of the beginning and the end
   uint32_t rounds;  // annealing: so many times, each half as hot as the last, from the best so far; 0: once
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY

@@ -34,7 +34,7 @@ void tfc_delta_commit(struct tfc_delta *delta);
 const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta); // [unit] of the incumbent
 // The incumbent's ranks, [node]; valid until the next trial.
 const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);
-const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta); // of the incumbent, arrays filled
+const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta); // the incumbent's, with its arrays
 // [node] when the incumbent's operations start, end and become ready, ps; step objective only, else NULL.
 const int64_t *tfc_delta_start(const struct tfc_delta *delta);
 const int64_t *tfc_delta_end(const struct tfc_delta *delta);

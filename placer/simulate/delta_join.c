@@ -44,7 +44,7 @@ bool tfc_delta_joins(const struct tfc_delta *d, int64_t *out_past, int64_t *out_
   const uint32_t ended = e->scalars->ended;
   if (!ended || ended >= p->node_count || e->scalars->event_count) return false;
   const int64_t past = d->now.end[d->now.ends.node[ended - 1]], shift = e->scalars->now - past;
-  if (d->now.end[d->now.ends.node[ended]] <= past) return false; // that instant has more ends
+  if (d->now.end[d->now.ends.node[ended]] <= past) return false; // more operations end at that instant
   uint32_t running = 0;
   for (uint32_t i = 0; i < p->device_count; i++) {
     const uint64_t key = e->tree[e->leaves + i];

@@ -67,7 +67,7 @@ struct tfc_delta {
   uint32_t *mark, stamp; // [node] the last trial that moved it
   tfc_device_id *was;    // [node] device in the incumbent, for nodes that a trial moves
   uint32_t highest;      // one more than the highest position of a node that it moved; 0: none
-  uint32_t from_save;    // where it began; TFC_NONE: at the start
+  uint32_t from_save;    // the saved state from which it began; TFC_NONE: it began at time 0
   int64_t leaves;        // the first instant at which it may differ, silent transfers not counted
 };
 

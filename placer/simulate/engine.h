@@ -43,7 +43,7 @@ struct tfc_engine_ends {
 
 struct tfc_engine_pace {
   uint64_t neighbours;    // devices of its kind
-  const double *slowdown; // by how many of them are busy
+  const double *slowdown; // factors, by the number of busy devices of its kind
   const double *time_us;  // [node * stride] of its kind
   uint32_t slowdown_count, stride;
   int64_t dispatch; // ps
@@ -51,7 +51,7 @@ struct tfc_engine_pace {
 
 struct tfc_engine_scalars {
   int64_t now, value;
-  uint64_t transfer_bytes;                                   // where count_bytes
+  uint64_t transfer_bytes;                                   // counted if count_bytes
   uint32_t ended, event_count, transfer_count, transfer_low; // low: all before have ended
 };
 
@@ -127,7 +127,7 @@ struct tfc_engine {
   struct tfc_engine_rides *rides; // [wire], plain problems only; inbox: [device]
   struct tfc_engine_ends *ends;
   uint32_t *sequence;                 // [node] starts of operations, counted
-  TFC_ARRAY(struct tfc_transfer) log; // where `log_transfers`
+  TFC_ARRAY(struct tfc_transfer) log; // filled if `log_transfers`
   TFC_ARRAY(uint32_t) log_sequence;   // start of each transfer, counted together with operations
   uint32_t *step_sequence;            // [node] counted together with transfers, with log_transfers
   uint32_t starts, all_starts;
@@ -158,7 +158,7 @@ tfc_engine_stop tfc_engine_run(struct tfc_engine *engine, int64_t cutoff, uint32
 struct tfc_engine_save {
   uint8_t *block;
   TFC_ARRAY(struct tfc_engine_event) events;
-  TFC_ARRAY(struct tfc_engine_transfer) transfers; // from transfer_low on
+  TFC_ARRAY(struct tfc_engine_transfer) transfers; // those from transfer_low on
   int64_t time;                                    // of the next event: everything before it has happened
   uint32_t starts;
 };
@@ -168,7 +168,7 @@ uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *engine);
 // `shift`: ps by which everything is later than it was saved.
 void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save, int64_t shift);
 void tfc_engine_save_shift(const struct tfc_engine *engine, struct tfc_engine_save *save,
-                           int64_t shift); // the same later
+                           int64_t shift); // makes the saved state later by `shift` ps
 uint32_t tfc_engine_save_ended(const struct tfc_engine *engine, const struct tfc_engine_save *save);
 void tfc_engine_save_deinit(struct tfc_engine_save *save);
 
