@@ -1,7 +1,7 @@
-// What the driver keeps about CUDA itself, whatever fills the table of calls: each thread's current device, and which
-// errors end a context. The current device is needed before nearly every call; remembering it here saves a call into
-// CUDA each time. The list of sticky errors is written out, because no call says whether an error is sticky, and a
-// driver that continues after one reports wrong errors from then on.
+// Two things that the CUDA driver needs for all tables of calls (api.h): each thread's current device, and the list of
+// errors that end a context. Nearly every call needs the current device to be set; remembering it here saves a call
+// into CUDA each time. The sticky errors are listed because CUDA has no call that says whether an error is sticky, and
+// a driver that continues after one reports wrong errors from then on.
 #include "runtime/device/cuda/api.h"
 
 #include "runtime/device/cuda/device.h"

@@ -1,7 +1,8 @@
-// All CUDA calls that the driver makes, as one table of functions. The plug-in fills it from cudart and the driver's
-// entry points (toolkit/api.c). Tests put a fake there, whose memory is malloc and whose streams are threads.
+// The table of all CUDA functions that this driver calls. The plug-in fills it from the CUDA runtime and NVIDIA's
+// driver library (toolkit/api.c). Tests use a fake table: its memory comes from malloc, and its streams are threads.
 //
-// Every call returns a cudaError_t as int, 0: done. Types are CUDA's own tags, so that no toolkit is needed here.
+// Every function returns a cudaError_t as int; 0 is success. Types are declared by CUDA's own struct names, so that
+// this header needs no CUDA toolkit.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_API_H
 #define TFC_RUNTIME_DEVICE_CUDA_API_H
 
@@ -33,7 +34,7 @@ struct tfc_cuda_properties {
   char name[96];
   uint64_t memory; // bytes of the device
   int sm_count;
-  int capability; // 90: 9.0
+  int capability; // compute capability times 10: 90 is 9.0
   size_t shared_per_block, l2_bytes;
   int copy_engines;
   int driver_version, runtime_version;
@@ -46,9 +47,9 @@ struct tfc_cuda_partition {
   uint64_t id; // cuCtxGetId, 0: not known
 };
 
-// What CUDA says about a node of a captured graph.
+// A node of a captured graph, as CUDA describes it.
 struct tfc_cuda_graph_node {
-  uint64_t id; // what CUPTI calls graphNodeId, 0: not known
+  uint64_t id; // CUPTI's graphNodeId, 0: not known
   int kind;    // cudaGraphNodeType
 };
 enum { TFC_CUDA_GRAPH_KERNEL, TFC_CUDA_GRAPH_COPY, TFC_CUDA_GRAPH_FILL }; // the kinds of nodes that do work
@@ -58,8 +59,8 @@ struct tfc_cuda_api {
   const char *(*error_text)(int error);
   int (*device_count)(int *out);
   int (*properties)(int device, struct tfc_cuda_properties *out);
-  // Makes the device's primary context current on the calling thread. Green contexts are current (push) only for a
-  // library that insists on it: a stream decides which multiprocessors run a launch.
+  // Makes the device's primary context current on the calling thread. Green contexts are made current (push) only for a
+  // library that requires it, because a launch's stream already decides which multiprocessors run it.
   int (*enter)(int device);
   int (*allocate)(void **out, size_t bytes); // cudaMalloc: on the calling thread's device
   int (*release)(void *memory);
@@ -75,12 +76,13 @@ struct tfc_cuda_api {
   int (*event_record)(tfc_cuda_event event, tfc_cuda_stream stream);
   int (*event_query)(tfc_cuda_event event); // TFC_CUDA_NOT_READY: not reached
   int (*event_elapsed)(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms);
-  int (*copy)(void *to, const void *from, size_t bytes, tfc_cuda_stream stream); // the direction is in the addresses
+  int (*copy)(void *to, const void *from, size_t bytes,
+              tfc_cuda_stream stream); // CUDA finds the direction from the addresses
   int (*copy_peer)(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream stream);
   int (*set)(void *memory, int value, size_t bytes, tfc_cuda_stream stream);
   int (*can_access_peer)(int device, int peer, bool *out);
   int (*enable_peer)(int peer); // from the calling thread's device
-  int (*last_error)(void);      // of a launch on this thread; clears errors that are not sticky
+  int (*last_error)(void);      // this thread's last error; clears it unless it is sticky
 
   // Capture: relaxed mode, on this stream only.
   int (*capture_begin)(tfc_cuda_stream stream);
@@ -100,12 +102,12 @@ struct tfc_cuda_api {
   int (*split)(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total);
   int (*unsplit)(struct tfc_cuda_partition *partition);
 
-  // Makes the partition's green context current on the calling thread, and the one before it again. A green context is
-  // current on one thread at a time. NULL: there is no such call.
+  // `push` makes the partition's green context current on the calling thread; `pop` restores the context before it. A
+  // green context may be current on one thread at a time. NULL: CUDA is too old to have these calls.
   int (*push)(const struct tfc_cuda_partition *partition);
   int (*pop)(void);
 
-  // Libraries, on the calling thread's context. The message of a failure goes to out_error (static).
+  // Handles of libraries, made on the calling thread's context. *out_error is the message of a failure (static text).
   int (*blaslt_create)(struct cublasLtContext **out, const char **out_error);
   int (*blaslt_destroy)(struct cublasLtContext *handle);
   int (*cudnn_create)(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error); // NULL: no cuDNN

@@ -1,10 +1,10 @@
-// Copies run on streams of their own, one per direction, so that both directions and compute overlap. To the executor
-// they are one ordered queue: one thread issues them, a signal covers every earlier copy on any stream, and a copy that
-// uses memory which an earlier copy on another stream reads or writes waits for that copy.
+// Copies run on streams of their own, one per direction, so that both directions and compute overlap. For the executor
+// they are one ordered queue: one thread issues them, and a signal is set only when all earlier copies on all streams
+// have ended. A copy waits for an earlier copy on another stream if both use the same memory and one of them writes it.
 //
-// Host memory is copied through pinned pieces, so that the calls do not wait for the device: a piece is filled before
-// the copy to the device, or emptied by the finisher after the copy from it. Only tensors that would need too much
-// pinned memory are copied directly, by calls that return when they are done.
+// Host tensors are copied through pieces of pinned memory, so that the calls do not wait for the device. This thread
+// fills a piece before a copy to the device; the finisher (finish.c) empties it after a copy from the device. Only
+// tensors that would need too much pinned memory are copied directly, by calls that return when they are done.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -82,7 +82,7 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   }
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     if (conflicts >> k & 1) TFC_RETURN_IF_ERROR(follow(d, stream, k));
-  if (d->recent_count == TFC_CUDA_RECENT) { // forget them, and make everything from here on wait for everything before
+  if (d->recent_count == TFC_CUDA_RECENT) { // the list is full: clear it; all later copies wait for all earlier ones
     for (int hub = 1; hub < TFC_CUDA_COPY_STREAMS; hub++) TFC_RETURN_IF_ERROR(follow(d, 0, hub));
     for (int k = 1; k < TFC_CUDA_COPY_STREAMS; k++) TFC_RETURN_IF_ERROR(follow(d, k, 0));
     d->recent_count = 0;
@@ -91,8 +91,8 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   return NULL;
 }
 
-// Enables direct copies between two GPUs if the hardware has them; otherwise CUDA copies through the host. Done with
-// the first copy, because it makes a context on the other GPU, which may belong to other users.
+// Enables direct copies between two GPUs if the hardware has them; otherwise CUDA copies through the host. It is called
+// only when there is a copy, because enabling makes a context on the other GPU, which other users may need.
 static void enable_peer(struct tfc_cuda_device *d, int peer) {
   bool can = false;
   if (peer >= 64 || d->peers_asked >> peer & 1) return;
@@ -101,7 +101,7 @@ static void enable_peer(struct tfc_cuda_device *d, int peer) {
   if (d->api->enable_peer(peer)) (void)d->api->last_error(); // it was enabled already
 }
 
-// Allocates the target if it has no place, and makes the stream wait for what has to come before.
+// Allocates the target if it has no memory, and makes the stream wait for earlier work that uses the same memory.
 static tfc_status make_ready(struct tfc_cuda_device *d, const struct tfc_copy *c, int direction,
                              tfc_cuda_stream stream) {
   const struct tfc_tensor *from = c->source;
@@ -118,7 +118,7 @@ static tfc_status make_ready(struct tfc_cuda_device *d, const struct tfc_copy *c
   if (tfc_cuda_is_cuda(c->source_device)) {
     struct tfc_cuda_device *source = tfc_cuda_device_of(c->source_device);
     if (atomic_load(&source->launched)) {
-      struct tfc_cuda_mark *mark = NULL; // single launches: their outputs have no timepoint
+      struct tfc_cuda_mark *mark = NULL; // outputs of single launches have no timepoint to wait for
       int error = 0;
       TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(source->pool, source->compute, &mark, &error));
       error = d->api->stream_wait(stream, mark->event);
@@ -157,7 +157,7 @@ static tfc_status enqueue(struct tfc_cuda_device *d, const struct tfc_copy *c, i
                    "copying from another GPU");
     return NULL;
   }
-  if (!on_host(c->source_device)) { // a device of another driver
+  if (!on_host(c->source_device)) { // the source is a device of another driver
     TFC_RETURN_IF_ERROR(tfc_cuda_staging_take(d, bytes, &end->staging));
     TFC_RETURN_IF_ERROR(c->source_device->driver->read(c->source_device, from, end->staging->data));
     TFC_CUDA_TRY(d, d->api->copy(c->target->data, end->staging->data, bytes, stream), "copying from the host");
@@ -201,7 +201,7 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   if (dated && (end->timings = calloc(1, sizeof *end->timings))) {
     end->timings[0] = (struct tfc_cuda_timing){.id = c->id, .kind = TFC_TRACE_TRANSFER, .bytes = c->source->size};
     TFC_RETURN_IF_ERROR(timed(d, stream, &end->timings[0].begin));
-    end->timing_count = 1; // no end yet
+    end->timing_count = 1; // its `end` is set after the copy was issued
     end->trace = &sink->copies[index];
   } else if (sink && sink->copies) {
     end->trace = &sink->copies[index];
@@ -217,7 +217,8 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   return s;
 }
 
-// The value that is published now must cover everything that was issued since the last published value.
+// Publishes the signals' values. Waiters may rely on all copies issued so far, so the marks must cover every stream
+// that got a copy since the last published value.
 static tfc_status publish(struct tfc_cuda_device *d, struct tfc_cuda_end *end, const struct tfc_timepoint *signals,
                           uint32_t count) {
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) {
@@ -271,7 +272,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   }
   *end = (struct tfc_cuda_end){.device = d, .step = step};
   if (!s) s = run_copy(d, &e->copy, step, direction, end);
-  // Before the signals, so that their waiters see that the step has failed.
+  // This comes before the signals are set, so that threads that wait for them see that the step has failed.
   if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
   s = NULL;
   d->unpublished_streams |= UINT64_C(1) << direction;

@@ -1,4 +1,5 @@
-// A GPU, or a green context of one, as a device: threads, streams, memory, libraries; and the two vtables.
+// Opens a GPU, or a green context of one, as a device, with its threads, streams, memory and libraries. The drivers
+// "gpu" and "vgpu" are defined at the end.
 #include "runtime/device/cuda/device.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static tfc_status discover_gpu(const struct tfc_driver_options *options, struct 
     struct tfc_device_info *info = &infos[i];
     if (i == 0) snprintf(first, sizeof first, "%s", p.name);
     snprintf(info->name, sizeof info->name, "gpu:%d", i);
-    // Operations take equally long on GPUs of one model; another model is another kind.
+    // Operations take equally long on devices of one kind, so a GPU of another model is another kind.
     if (!strcmp(first, p.name))
       snprintf(info->kind, sizeof info->kind, "gpu");
     else

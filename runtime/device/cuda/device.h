@@ -1,15 +1,15 @@
-// What the files of the CUDA driver share: a device, its threads and streams, and prepared segments.
+// Declarations for all files of the CUDA driver: a device, its threads and streams, and prepared segments.
 //
 //   device.c    discover, open, close, environment, synchronous reads and writes, the vtables
 //   failure.c   errors of CUDA calls as statuses; a device that is lost
 //   libraries.c handles of cuBLASLt and cuDNN
-//   split.c     one GPU as several: green contexts
+//   split.c     divides one GPU into several devices, with green contexts
 //   segment.c   choosing kernels, preparing, running a segment, single launches
 //   host.c      operations without a kernel here: run on the host between copies
 //   rows.c      the table of kernels; moves that need no kernel
-//   copy.c      copies beside compute; kernels that wait for them
-//   staging.c   pinned memory on the way of host tensors
-//   finish.c    waits for the device, then: timings, values for the host, signals
+//   copy.c      copies that overlap with compute; launches that wait for copies
+//   staging.c   pinned memory through which host tensors are copied
+//   finish.c    waits until work has ended, then records timings, copies tensors to the host, sets signals
 //   graph.c     captured segments
 #ifndef TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
 #define TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
@@ -28,7 +28,7 @@ enum { TFC_CUDA_IN, TFC_CUDA_OUT, TFC_CUDA_PEER, TFC_CUDA_COPY_STREAMS };
 struct tfc_cuda_staging { // a piece of pinned memory
   struct tfc_cuda_staging *next;
   void *data;
-  size_t size, bytes; // bytes: how much of the current tensor it holds
+  size_t size, bytes; // `size`: of the piece; `bytes`: how much of the current tensor it holds
 };
 
 struct tfc_cuda_range { // device memory that a copy reads or writes
@@ -38,11 +38,13 @@ struct tfc_cuda_range { // device memory that a copy reads or writes
 };
 enum { TFC_CUDA_RECENT = 128 };
 
-// The offset of the device's clock to the host's: events are dated by the time since `mark`.
+// Converts times on the device to ticks: `mark` was reached at `ticks`, and CUDA measures the time from there to other
+// events.
 struct tfc_cuda_clock {
   struct tfc_cuda_mark *mark;
   uint64_t ticks;
-  // The step that last set it: it stays within a step, or later intervals might seem to overlap earlier ones.
+  // The step that last set the clock. It is not set twice in a step, or later intervals might seem to overlap earlier
+  // ones.
   int64_t step;
 };
 
@@ -51,38 +53,39 @@ struct tfc_cuda_device {
   struct tfc_device base;
   const struct tfc_cuda_api *api;
   int ordinal;
-  struct tfc_cuda_partition *partition; // NULL: all of the GPU
+  struct tfc_cuda_partition *partition; // NULL: the device is the undivided GPU
   struct tfc_cuda_properties properties;
   struct tfc_cuda_memory memory;
   tfc_cuda_stream compute, capture, copies[TFC_CUDA_COPY_STREAMS];
   struct tfc_cuda_pool *pool, *timed;
-  struct tfc_queue work, copy_queue;       // launch
-  struct tfc_queue work_end, copy_end;     // wait for the device
-  struct tfc_kernel_env env;               // of the work thread
+  struct tfc_queue work, copy_queue;       // their threads launch segments and copies
+  struct tfc_queue work_end, copy_end;     // their threads wait until these have ended on the device
+  struct tfc_kernel_env env;               // for the thread of `work`
   struct tfc_cuda_clock clock;             // guarded by clock_lock
-  pthread_mutex_t clock_lock, launch_lock; // launch_lock: libraries and scratch, for threads that launch or prepare
+  pthread_mutex_t clock_lock, launch_lock; // launch_lock guards libraries and scratch; launching threads hold it
   _Atomic uint64_t unfinished;             // segments and copies that are not known to have ended
   _Atomic bool launched;                   // there were single launches: copies have to wait for the compute stream
-  _Atomic int dead;                        // the sticky error with which everything fails from here on; 0: none
+  _Atomic int dead;                        // the sticky error that has ended the device: all calls fail; 0: none
   struct tfc_buffer *scratch;              // shared by all kernels, in stream order
   size_t scratch_size;
   uint64_t scratch_generation;
   struct tfc_cuda_library library;
   struct cublasLtContext *blaslt;
   struct cudnnContext *cudnn;
-  bool cudnn_green,
-      pushed; // its handle belongs to the green context; that is current on the thread that holds launch_lock
+  bool cudnn_green, // cuDNN's handle belongs to the green context
+      pushed;       // the green context is current on the thread that holds launch_lock
   pthread_mutex_t staging_lock;
   struct tfc_cuda_staging *staging;
-  uint64_t peers_asked;                          // copy thread: bit i: direct copies from GPU i were asked for
-  uint64_t unpublished_streams;                  // copy thread: bit i: copies[i] has work that was not published
-  bool unpublished_host;                         // copy thread: some of that was for the host
-  struct tfc_cuda_range recent[TFC_CUDA_RECENT]; // copy thread: memory of the copies since all streams were joined
+  // Only the copy thread uses the next five.
+  uint64_t peers_asked;                          // bit i: tried to enable direct copies from GPU i
+  uint64_t unpublished_streams;                  // bit i: copies[i] has work that no published value covers yet
+  bool unpublished_host;                         // a part of that work copies to the host
+  struct tfc_cuda_range recent[TFC_CUDA_RECENT]; // memory of the copies since all copy streams waited for each other
   uint32_t recent_count;
-  _Atomic uint64_t host_calls, host_call_bytes; // operations run on the host, and what they copied
+  _Atomic uint64_t host_calls, host_call_bytes; // number of operations run on the host, and bytes copied for them
   bool graphs;                                  // capture segments
-  struct tfc_cuda_piece *capturing;             // under launch_lock: memory that is allocated now belongs to this piece
-  _Atomic uint64_t replays;                     // captured segments that were launched
+  struct tfc_cuda_piece *capturing; // guarded by launch_lock: the piece that is captured now, which keeps new memory
+  _Atomic uint64_t replays;         // captured segments that were launched
 };
 static inline struct tfc_cuda_device *tfc_cuda_device_of(struct tfc_device *d) {
   return (struct tfc_cuda_device *)(void *)d;
@@ -93,7 +96,7 @@ static inline bool tfc_cuda_is_cuda(const struct tfc_device *d) {
 
 // Makes the device current on this thread.
 int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal);
-// UNAVAILABLE, with what was being done; a sticky error marks the device as dead.
+// Makes an UNAVAILABLE status that names what was being done; a sticky error marks the device as dead.
 TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing);
 #define TFC_CUDA_TRY(device, call, doing)                                                                              \
   do {                                                                                                                 \
@@ -101,23 +104,24 @@ TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, con
     if (__builtin_expect(tfc_cuda_error_ != 0, 0)) return tfc_cuda_error(device, tfc_cuda_error_, doing);              \
   } while (0)
 TFC_MUST_USE tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d);
-// The error of a row's prepare or launch. It may be a library's message for an error that has ended the device (caused
-// by earlier work): then the device is dead and the status says so. Takes `s`.
+// For the error `s` of a row's prepare or launch, which it takes. A library may report an error of earlier work that
+// has ended the device; then this marks the device as dead, and the status that it returns says so.
 TFC_MUST_USE tfc_status tfc_cuda_library_error(struct tfc_cuda_device *d, tfc_status s);
 // A copy as part of an operation, counted among its launches; returns CUDA's error.
 int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream);
 
 // --- Libraries (libraries.c) -------------------------------------------------------------------------------------
-// For struct tfc_cuda_library. Under launch_lock.
+// The functions of struct tfc_cuda_library. The caller holds launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_blaslt(struct tfc_cuda_library *library, struct cublasLtContext **out);
 TFC_MUST_USE tfc_status tfc_cuda_cudnn(struct tfc_cuda_library *library, struct cudnnContext **out);
-// cuDNN's handle with the context that it wants current; give it back with tfc_cuda_cudnn_leave, also after a failure
-// and where no handle was asked for.
+// Returns cuDNN's handle and makes the handle's context current. Call tfc_cuda_cudnn_leave afterwards in every case,
+// also after a failure.
 TFC_MUST_USE tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext **out);
 void tfc_cuda_cudnn_leave(struct tfc_cuda_device *d);
 
 // --- Partitions (split.c) ----------------------------------------------------------------------------------------
-// What `count` virtual devices on this GPU would be like. INVALID_ARGUMENT: they cannot be equal.
+// *out_size is the number of multiprocessors of each of `count` virtual devices on this GPU. INVALID_ARGUMENT: the GPU
+// cannot be divided into that many equal parts.
 TFC_MUST_USE tfc_status tfc_cuda_split_plan(const struct tfc_cuda_api *api, int ordinal, uint32_t count, int *out_size);
 // Partition `index` of these; the first call makes all. Freed when the last device is closed.
 TFC_MUST_USE tfc_status tfc_cuda_split_take(const struct tfc_cuda_api *api, int ordinal, uint32_t index,
@@ -129,13 +133,13 @@ struct tfc_cuda_call {
   const struct tfc_cuda_kernel *row; // NULL: on the host, or a view
   bool is_view;
   const char *note;     // for reports: why it runs on the host, or which algorithm was chosen
-  const char *declined; // why a library did not take it, though it runs on the device; NULL: none was asked, or it did
+  const char *declined; // why a library declined it, so that a simpler kernel runs it on the device; NULL: none did
   struct tfc_kernel_ctx ctx;
   uint32_t node;
   const struct tfc_segment_op *op;
   void (*release)(void *state);
-  uint32_t first_node, node_count; // of the captured graph
-  uint32_t together;               // this one and those after it that go in the same launches; at least 1
+  uint32_t first_node, node_count; // the call's nodes in the captured graph
+  uint32_t together;               // how many calls, this one and those after it, share its launches; at least 1
 };
 struct tfc_cuda_capture;
 struct tfc_prepared {
@@ -161,12 +165,12 @@ bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, 
 const char *tfc_cuda_fallback(const struct tfc_prepared *prepared, uint32_t index);
 const char *tfc_cuda_declined(const struct tfc_prepared *prepared, uint32_t index);
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
-// Launches one prepared call with this context on a stream. On the work thread or under launch_lock.
+// Launches one prepared call with this context on a stream. The caller is the work thread or holds launch_lock.
 TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
                                           struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
-// In a segment's run, on its own slots (inputs are there, and slots are released after their last reader): call
-// `index`, and those before `end` that go in the same launches. *out_next: the call after them, or on failure the one
-// that failed.
+// Runs call `index` of a segment on the segment's own slots, together with the calls before `end` that share its
+// launches. It releases slots after their last reader. *out_next is the next call, or after a failure the one that
+// failed.
 TFC_MUST_USE tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p, uint32_t index,
                                             uint32_t end, tfc_cuda_stream stream, uint32_t *out_next);
 // Runs an operation without a kernel on the host: waits for the stream, copies inputs, runs the reference kernel,
@@ -176,8 +180,8 @@ TFC_MUST_USE tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struc
 
 // --- Captures (graph.c) ------------------------------------------------------------------------------------------
 // Called with the index `from` of the next call of a segment. If a captured piece begins there, replays it (and
-// captures it first if needed); *out_next is the call after the piece. *out_next == from: launch this call by itself. A
-// run of the segment begins with 0.
+// captures it first if needed); *out_next is the call after the piece. *out_next == from: the caller must launch this
+// call itself. Every run of the segment begins with from = 0.
 TFC_MUST_USE tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
                                            uint32_t from, uint32_t *out_next);
 void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *capture); // NULL is fine
@@ -195,14 +199,15 @@ TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cu
 
 // --- Staging (staging.c) -----------------------------------------------------------------------------------------
 TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct tfc_cuda_staging **out);
-// Pieces for that many bytes, each filled completely before the next. If one fails, *out has those before it.
+// Allocates pieces for that many bytes; all but the last are filled completely. If an allocation fails, *out has the
+// pieces before it.
 TFC_MUST_USE tfc_status tfc_cuda_staging_take_pieces(struct tfc_cuda_device *d, size_t bytes,
                                                      struct tfc_cuda_staging **out);
 void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *pieces); // by `next`; NULL is fine
 void tfc_cuda_staging_free(struct tfc_cuda_device *d);
 
 // --- Ends (finish.c) ---------------------------------------------------------------------------------------------
-struct tfc_cuda_timing { // an interval on the device, dated when its end was reached
+struct tfc_cuda_timing { // an interval on the device; its times are read when its end was reached
   struct tfc_cuda_mark *begin, *end;
   uint32_t id;
   uint16_t kind;
@@ -213,12 +218,12 @@ struct tfc_cuda_end { // malloc'd; freed after it was handled
   struct tfc_step *step;
   struct tfc_cuda_mark *marks[TFC_CUDA_COPY_STREAMS];
   uint32_t mark_count;
-  bool span;            // the end of this work is an end of the device's work in the step
-  uint32_t first, last; // of a segment: 1 + its first and last node, to name a segment that does not end
+  bool span;            // the step's span of the device (tfc_span) is extended to the end of this work
+  uint32_t first, last; // for a segment: 1 + its first and last node, to name a segment that does not end
   struct tfc_trace_buffer *trace;
   struct tfc_cuda_timing *timings;
   uint32_t timing_count;
-  bool host_dated; // a transfer without timings: from its issue until its end was seen
+  bool host_dated; // a transfer without timings: the trace gets the host's times of its issue and of its end
   uint32_t host_id;
   uint64_t host_begin, host_traced_bytes;
   struct tfc_cuda_staging *staging; // returned to the pool; first copied to `host_target` if that is set
@@ -229,8 +234,8 @@ struct tfc_cuda_end { // malloc'd; freed after it was handled
 TFC_MUST_USE tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end,
                                         const struct tfc_timepoint *signals, uint32_t signal_count);
 void tfc_cuda_end_free(struct tfc_cuda_end *end);
-// Measures the offset of the device's clock again at the beginning of a step, if it is old and the device idle. On the
-// threads that launch, before the first timed event.
+// Sets the clock again at the beginning of a step, if it was set long ago and the device is idle. The threads that
+// launch call this before the first timed event.
 TFC_MUST_USE tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d, const struct tfc_step *step);
 
 #endif

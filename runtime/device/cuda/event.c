@@ -19,7 +19,7 @@ struct tfc_cuda_pool {
   pthread_mutex_t lock;
   struct tfc_cuda_mark *free;
   uint64_t out;  // marks that are in use
-  bool released; // by its creator
+  bool released; // its creator has released the pool
 };
 
 tfc_status tfc_cuda_pool_create(const struct tfc_cuda_api *api, int ordinal, const char *device, bool timing,
@@ -116,7 +116,7 @@ void tfc_cuda_mark_release(struct tfc_cuda_mark *m) {
 // --- Timelines ---------------------------------------------------------------------------------------------------
 struct entry {
   uint64_t value;
-  struct tfc_cuda_mark *mark; // NULL: a value for host code, whose waiters wait on the host
+  struct tfc_cuda_mark *mark; // NULL: the value is for host code, so waiters wait on the host
 };
 struct timeline {
   pthread_mutex_t lock;
@@ -141,7 +141,7 @@ static struct timeline *timeline_make(struct tfc_semaphore *s) {
   if (t) return t;
   if (!(t = calloc(1, sizeof *t))) return NULL;
   pthread_mutex_init(&t->lock, NULL);
-  s->native_free = timeline_free; // one thread publishes first
+  s->native_free = timeline_free; // needs no lock, because only one thread publishes values of a semaphore
   __atomic_store_n(&s->native, t, __ATOMIC_RELEASE);
   return t;
 }
@@ -177,7 +177,7 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
   return NULL;
 }
 
-// Everything up to `value` has been published, and none of what is not reached yet is for host code.
+// Whether all values up to `value` have been published and none of those that are not reached yet is for host code.
 static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) {
   if (t->published < value) return false;
   for (size_t i = 0; i < t->entries.count; i++) {
@@ -228,7 +228,7 @@ tfc_status tfc_cuda_wait(const struct tfc_cuda_api *api, tfc_cuda_stream stream,
     uint32_t seen = atomic_load(&s->futex);
     bool go = tfc_semaphore_reached(s, value);
     struct timeline *t = on_host ? NULL : timeline_of(s);
-    if (!go && t) { // was it published meanwhile?
+    if (!go && t) { // the value may have been published meanwhile
       pthread_mutex_lock(&t->lock);
       go = covered(t, atomic_load(&s->value), value);
       pthread_mutex_unlock(&t->lock);

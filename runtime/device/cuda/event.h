@@ -1,4 +1,4 @@
-// Events with several waiters, and what is behind a timeline semaphore that a CUDA device signals.
+// CUDA events with several waiters, and the timeline semaphores that CUDA devices signal with them.
 //
 // The device's thread records an event after its work and publishes it for a value of the semaphore. Another CUDA
 // stream that waits for that value waits for the event on the device, without the host. When the event is reached, the

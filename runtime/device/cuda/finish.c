@@ -1,5 +1,6 @@
-// Two threads of each device wait for it: one for segments, one for copies, so that neither delays the other. Each
-// handles ends in the order of their launches, because the values of a timeline semaphore only grow.
+// Each device has two threads that wait for the end of launched work, the finishers: one for segments and one for
+// copies, so that neither delays the other. Each handles work in the order of its launch, because the values of a
+// timeline semaphore only increase.
 #include <stdlib.h>
 #include <sys/prctl.h>
 
@@ -35,7 +36,7 @@ static void note_long(const struct tfc_cuda_end *end, bool on) {
 
 // Returns when the event is reached, or with an error. Spins first, because a step's end is noticed here.
 static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, const struct tfc_cuda_end *end) {
-  // Naps of the exact length: by default the kernel adds 50 us, which would be part of every step's time.
+  // Sleeps must have the exact length: by default Linux adds up to 50 us, which would be part of every step's time.
   static _Thread_local bool sharp;
   int64_t begin = tfc_now_ns();
   bool noted = false;
@@ -46,7 +47,7 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
         if (noted) note_long(end, false);
         return error;
       }
-      for (int k = 0; k < 32; k++) tfc_pause(); // launches need the same lock inside CUDA
+      for (int k = 0; k < 32; k++) tfc_pause(); // queries and launches need the same lock inside CUDA
     }
     // The device is lost: no event will be reached.
     if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return GONE;

@@ -1,12 +1,12 @@
-// Captured segments. Sequences of operations that need only addresses from the host are captured as CUDA graphs after a
-// few runs (then modules are loaded and libraries have chosen algorithms). From then on they are replayed with one
-// launch, as long as every address is the captured one. If an address has changed they are captured again; if that
-// happens too often, they are given up. Operations in between (random numbers whose seeds the host draws, operations
-// that the host runs) are launched one by one.
+// Captures segments as CUDA graphs. A piece is a sequence of operations that need nothing but addresses from the host.
+// It is captured after a few runs, when modules are loaded and libraries have chosen algorithms. From then on it is
+// replayed with one launch, as long as all addresses are those of the capture. If an address has changed, the piece is
+// captured again; if that happens too often, it is no longer captured. Operations between pieces (random numbers whose
+// seeds the host draws, operations that the host runs) are launched one by one.
 //
-// Capturing uses a stream of its own, so that copies which wait for the compute stream meanwhile do not become part of
-// the graph. Memory that kernels allocate during a capture belongs to the graph. Which nodes belong to which operation
-// is kept for the profiler.
+// A capture uses a stream of its own: otherwise a copy that waits for the compute stream meanwhile would become part of
+// the graph. Memory that kernels allocate during a capture belongs to the graph. The driver remembers which nodes
+// belong to which operation, for the profiler.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -14,19 +14,20 @@
 #include "runtime/device/runner.h"
 #include "runtime/device/settle.h"
 
-enum { MOST_CAPTURES = 8, WORTH = 2 }; // captures in a row that were replayed fewer times than WORTH
+// A piece is given up after MOST_CAPTURES captures in a row that were each replayed fewer than WORTH times.
+enum { MOST_CAPTURES = 8, WORTH = 2 };
 
-struct tfc_cuda_piece { // of a segment
-  uint32_t begin, end;  // calls
+struct tfc_cuda_piece { // a part of a segment that is captured as one graph
+  uint32_t begin, end;  // its calls
   enum { WARMING, REFUSED, READY } state;
-  uint32_t runs, captures, replays; // captures that were not worth it; replays since the last one
+  uint32_t runs, captures, replays; // `captures`: in a row with few replays; `replays`: since the last capture
   tfc_cuda_graph graph;
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
-  bool named;           // CUPTI knows the nodes
-  bool traced;          // captured in a traced step: a profiler that was off then may not see its kernels
-  const void *told;     // the trace sink that was told about them
-  uintptr_t *signature; // every address that the launches used, and host values that decided something
+  bool named;           // the nodes have CUPTI's ids
+  bool traced;          // captured in a traced step; a profiler may not see kernels captured before it was on
+  const void *told;     // the trace sink that has got the nodes' ids
+  uintptr_t *signature; // all addresses that the launches used, and host values that the launches depend on
   uint64_t scratch_generation;
   TFC_ARRAY(struct tfc_buffer *) kept;
 };
@@ -77,11 +78,11 @@ static bool is_made(const struct tfc_prepared *p, uint32_t begin, uint32_t to, c
 static bool can_capture_alone(const struct tfc_cuda_call *c) {
   const struct tfc_segment_op *op = c->op;
   if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs) return false;
-  if (op->host_outputs) return false; // the launch writes it
+  if (op->host_outputs) return false; // the launch function writes them on the host; a replay would not
   for (uint32_t i = 0; i < op->input_count; i++) {
     bool host = tfc_host_bit(op->host_inputs, i);
     bool constant = op->input_values && op->input_values[i];
-    bool handle = op->variables && op->variables[i]; // only referred to, not read
+    bool handle = op->variables && op->variables[i]; // a variable's handle, which the launch does not read
     if (host && !constant && !handle) return false;
   }
   return true;
@@ -99,8 +100,8 @@ static bool can_capture_within(const struct tfc_prepared *p, uint32_t index, uin
   return true;
 }
 
-// Finds the longest runs of calls that can be captured. A call that cannot, given the run it is in, divides the run,
-// and the parts are examined again.
+// Finds the longest sequences of calls that can be captured. A call that cannot be captured as part of its sequence
+// divides the sequence, and the parts are examined again.
 static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c) {
   bool *can = calloc(p->call_count + 1u, sizeof *can); // the last entry is false
   bool cut = true;
@@ -141,7 +142,7 @@ static bool is_shared(const struct tfc_variable *v) {
   return v->value.size && (!b || atomic_load_explicit(&b->references, memory_order_acquire) > 1);
 }
 
-// False: an update would move its variable, or a read would fail; then the calls are launched one by one.
+// False: an update would give its variable new memory, or a read would fail; then the calls are launched one by one.
 static bool is_steady(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++) {
     const struct tfc_segment_op *op = p->calls[i].op;
@@ -154,10 +155,10 @@ static bool is_steady(const struct tfc_prepared *p, const struct tfc_cuda_piece 
 }
 
 struct signature {
-  uintptr_t *words; // NULL: they are counted
+  uintptr_t *words; // NULL: words are only counted
   size_t count;
-  bool compare, differs;
-  bool variables; // only variables
+  bool compare, differs; // compare: words are compared instead of written
+  bool variables;        // the signature has only the addresses of variables
 };
 static void sign(struct signature *s, uintptr_t word) {
   if (s->compare)
@@ -210,7 +211,7 @@ static bool sign_now(const struct tfc_prepared *p, struct tfc_cuda_piece *c) {
   return true;
 }
 
-// Reshaped reads get the variable's current address.
+// Gives the slots of reshaped reads the current addresses of their variables.
 static void follow_reads(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++)
     for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
@@ -311,8 +312,9 @@ static uint64_t work_of(const struct tfc_cuda_piece *c, const struct tfc_cuda_ca
   return n;
 }
 
-// Captures a piece. On success its state is READY and the device's memory is frozen until it was launched. Otherwise
-// nothing has happened and the calls are launched one by one. An error if the host's part cannot be repeated.
+// Captures a piece. On success its state is READY, and the device's memory is frozen until the graph was launched.
+// Otherwise the calls are launched one by one. It returns an error only if that is impossible: the device is lost, or
+// the host's part of an update has been done already and must not be repeated.
 static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c,
                                bool *out_moved) {
   c->captures = c->replays < WORTH ? c->captures + 1 : 1;
@@ -376,7 +378,7 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
     TFC_RETURN_IF_ERROR(capture_anew(d, p, c, &moved));
     if (c->state != READY) return NULL;
   }
-  // The profiler could not attribute the graph's nodes.
+  // Without CUPTI's ids a profiler could not attribute the graph's nodes, so a profiled step does not launch the graph.
   bool launches = !profiled || c->named || moved;
   if (launches && sink) tell(p, c, sink, index);
   uint64_t begin = tfc_ticks();
@@ -384,7 +386,7 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   int error = launches ? d->api->graph_launch(c->graph, d->compute) : 0;
   if (launches && sink && sink->op_end) sink->op_end(sink, index, p->calls[c->begin].node);
   if (fresh) tfc_cuda_memory_thaw(&d->memory);
-  if (moved) c->state = WARMING; // only this time
+  if (moved) c->state = WARMING; // a variable got new memory during the capture: the graph is valid only once
   if (error) return launch_failed(d, p, c, error);
   if (!launches) return NULL;
   uint64_t end = tfc_ticks();

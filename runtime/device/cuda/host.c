@@ -1,5 +1,5 @@
-// An operation without a kernel here: its inputs are copied to host memory, the reference kernel runs, its outputs are
-// copied back. Everything waits for it; such operations are counted and reported.
+// Runs an operation that has no CUDA kernel: copies its inputs to host memory, runs the reference kernel, and copies
+// the outputs back. The device is idle meanwhile, so such operations are counted and reported.
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
@@ -51,7 +51,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, st
     h->ready_inputs = i + 1;
     bool on_host = tfc_host_bit(op->host_inputs, i) || !t || !tfc_dtype_is_plain(t->dtype) || !t->data;
     if (v && t == &v->value) {
-      // the shadow below holds it
+      // the kernel reads this input through the variable's shadow (below)
     } else if (on_host) {
       if (t) tfc_tensor_share(t, &h->inputs[i]);
     } else {

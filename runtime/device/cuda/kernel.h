@@ -30,7 +30,8 @@ struct CUstream_st;
 struct cublasLtContext;
 struct cudnnContext;
 
-// What a device gives its kernels; one per device, used on its thread only (and by prepare, before the first launch).
+// What a device offers to its kernels. Each device has one; only its thread uses it, and prepare before the first
+// launch.
 struct tfc_cuda_library {
   struct tfc_device *device;
   // Made on first use, on this device's context; for virtual devices cuBLASLt's SM target is the device's own number
