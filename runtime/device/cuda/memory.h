@@ -1,11 +1,11 @@
-// Device memory: plain cudaMalloc, counted against a limit, with a cache of freed blocks by size, so that steps of
-// dynamic shapes settle into no calls. Any thread.
+// Device memory from cudaMalloc, counted against a limit. Freed blocks are cached by size, so that steps with dynamic
+// shapes make no CUDA calls for memory after the first few. Any thread may call the functions.
 //
-// What counts is what CUDA was asked for, blocks that are kept for later included: the limit is never exceeded, and the
-// cache goes back before anything is refused.
+// The limit applies to the bytes that were requested from CUDA, including cached blocks. It is never exceeded. Before a
+// request is refused, the cache is given back to CUDA.
 //
-// A block is given back on the host while the compute stream may still read it. Whoever gets it next uses it on the
-// same stream, or waits for that stream first (copy.c).
+// A block may be freed on the host while the compute stream still reads it. Its next user must use it on the same
+// stream, or wait for that stream first (copy.c).
 #ifndef TFC_RUNTIME_DEVICE_CUDA_MEMORY_H
 #define TFC_RUNTIME_DEVICE_CUDA_MEMORY_H
 
@@ -38,13 +38,14 @@ void tfc_cuda_memory_deinit(struct tfc_cuda_memory *m); // every buffer has been
 // UNAVAILABLE a device that stopped working.
 TFC_MUST_USE tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size_t bytes, struct tfc_buffer **out);
 void tfc_cuda_memory_trim(struct tfc_cuda_memory *m); // gives the cache back to CUDA (which waits for the device)
-// While a segment is captured and until it was launched: what is released in between may be in the capture, so nobody
-// gets it, and nothing goes back to CUDA, which would wait for the device.
-// (And while any segment is captured no other thread asks CUDA for memory or gives some back, of any device.)
+// The memory is frozen from the begin of a segment's capture until the graph was launched. The graph may use blocks
+// that are released in this time, so they are not reused until `thaw`. Nothing is given back to CUDA either, because
+// that would wait for the device.
 void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m);
 void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m);
-// A thread that captures keeps all others from calling CUDA for memory until it ends the capture. Whoever makes such a
-// call is between enter and leave, which do not nest and come before every lock of this file.
+// While a thread captures, no other thread may allocate or free memory through CUDA, on any device. So every such call
+// is made between enter and leave, which wait for the capture to end. They do not nest; call enter before taking any
+// lock of memory.c.
 void tfc_cuda_memory_capture_begin(void);
 void tfc_cuda_memory_capture_end(void);
 void tfc_cuda_memory_enter(void);

@@ -1,4 +1,5 @@
-// The table of kernels: what the linker gathered from kernels/, and the moves that need no kernel of their own.
+// The table of CUDA kernels, with the rows that the linker has gathered from kernels/, and rows for operations that
+// only copy tensors and so need no kernel.
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/kernel_table.h"
 #include "runtime/ops/state_common.h"

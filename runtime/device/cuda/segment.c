@@ -1,6 +1,7 @@
 // Each operation becomes one record with a ready-made kernel context: a row of the kernel table, a view, or a run on
-// the host. A segment runs on the device's work thread: it waits (on the device where it can), launches, and leaves an
-// event behind; nothing here waits for the device but operations that run on the host.
+// the host. The device's work thread runs a segment: it waits for the segment's semaphores (on the device's stream if
+// possible), launches the operations, and records an event. It blocks until the device is idle only for operations that
+// run on the host.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"

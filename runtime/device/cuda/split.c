@@ -1,5 +1,6 @@
-// One split of each GPU at a time, shared by its virtual devices: all groups come from one call, and a green context is
-// made for each. How many there are is what was planned last; it can only change when none is open.
+// Splits GPUs into groups of multiprocessors for virtual devices. A GPU has one split at a time: one call makes all its
+// groups, with a green context for each. The number of groups is the one that was planned last; it can change only
+// while no virtual device of the GPU is open.
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"

@@ -1,4 +1,4 @@
-// Pinned pieces of host memory, kept by the device for the next copy that wants one of that size.
+// Pieces of pinned host memory. The device keeps a piece after a copy, for the next copy that needs one of its size.
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
