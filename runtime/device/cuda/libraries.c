@@ -1,4 +1,4 @@
-// The handles of cuBLASLt and cuDNN: made on first use, on their device's context.
+// Makes the handles of cuBLASLt and cuDNN on first use, in the context of their device.
 #include "runtime/device/cuda/device.h"
 
 static tfc_status library_failed(struct tfc_cuda_device *d, const char *library, const char *error) {
@@ -14,8 +14,9 @@ tfc_status tfc_cuda_blaslt(struct tfc_cuda_library *library, struct cublasLtCont
   return NULL;
 }
 
-// A library may want its handle's context to be that of its stream. So where a handle for a green context's stream
-// cannot be made in the primary context, it is made, and from then on used, with the green one current.
+// A library may require that its handle belongs to the context of its stream. So if a handle for a green context's
+// stream cannot be made in the primary context, it is made with the green context current, and then also used in that
+// way.
 tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext **out) {
   const struct tfc_cuda_api *api = d->api;
   const char *error = "it is not there", *green_error = error;

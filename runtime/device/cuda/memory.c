@@ -18,8 +18,8 @@ struct tfc_cuda_block {
 static const struct tfc_size_classes classes = {.smallest = 256, .largest = (size_t)1 << 30, .unit = 256};
 enum { LOOKS = 64 }; // blocks of a list that are compared; after that, any that is large enough is used
 
-// All memories of the process: devices of one GPU (virtual ones, the undivided one) may keep blocks that another one
-// needs.
+// All memories of the process. Several devices may share one GPU (virtual devices, the undivided GPU), so if one needs
+// memory, the caches of the others are freed.
 static pthread_mutex_t neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tfc_cuda_memory *neighbours;
 
@@ -75,7 +75,7 @@ static bool fits(const struct tfc_cuda_memory *m, uint64_t capacity) {
   return capacity <= m->limit && m->taken <= m->limit - capacity;
 }
 
-// Frees kept blocks, the largest first, until there is room; UINT64_MAX: all of them.
+// Frees cached blocks, the largest first, until the new block fits under the limit; UINT64_MAX: frees all of them.
 static void make_room(struct tfc_cuda_memory *m, uint64_t capacity) {
   for (int i = TFC_SIZE_CLASSES; i-- > 0 && !m->frozen;)
     while (m->free_lists[i] && !fits(m, capacity)) {
@@ -154,7 +154,7 @@ static int ask_cuda(struct tfc_cuda_memory *m, size_t capacity, void **out) {
   return error;
 }
 
-static bool trim_neighbours(const struct tfc_cuda_memory *m) { // false: there was nothing
+static bool trim_neighbours(const struct tfc_cuda_memory *m) { // false: the other caches were empty
   bool some = false;
   pthread_mutex_lock(&neighbours_lock);
   for (struct tfc_cuda_memory *n = neighbours; n; n = n->neighbour) {

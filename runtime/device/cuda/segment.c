@@ -45,7 +45,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
   struct tfc_text reasons = {0};
   bool declined = false; // by a library
   const struct tfc_cuda_kernel *row = NULL;
-  // What a rewrite prepared is of float32, whatever its node's first input is.
+  // An operation that a rewrite prepared computes in float32, also if its node's first input has another type.
   const tfc_dtype type = op->prepared ? TFC_FLOAT : main_type(g, n);
   while (!op->on_host && (row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), type, row))) {
     struct tfc_prepare_ctx attempt = base;
@@ -98,14 +98,14 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
   return s;
 }
 
-// A reshaped read has an address that an update before it may change.
+// An update of the variable may change the address that a later reshaped read of it must use.
 static bool reads_a_view(const struct tfc_segment_op *op) {
   bool found = false;
   for (uint32_t i = 0; i < op->read_count; i++) found |= op->reads[i].view != NULL;
   return found;
 }
 
-// Which calls go in the same launches as the one before them.
+// Finds the calls that share the launches of the call before them.
 static void find_together(struct tfc_prepared *p) {
   for (uint32_t i = p->call_count; i-- > 0;) {
     struct tfc_cuda_call *c = &p->calls[i], *next = c + 1;
@@ -209,7 +209,8 @@ bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
 }
 
 // --- Running -----------------------------------------------------------------------------------------------------
-// A view's kernel hands its input on. Where the plan has given the output a place of its own, it is copied there.
+// A view's output is its input's memory. If the plan has given the output a place of its own, the input is copied
+// there.
 static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
                            tfc_cuda_stream stream) {
   struct tfc_tensor *slot = ctx->output_count ? ctx->outputs[0] : NULL;
@@ -304,7 +305,7 @@ struct times { // of a traced segment: marks between the operations
   struct tfc_cuda_mark *last;
 };
 
-// `node` UINT32_MAX: the time since the last mark is counted for no operation.
+// With `node` UINT32_MAX the time since the last mark is not recorded for any operation.
 static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
