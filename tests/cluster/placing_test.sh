@@ -74,6 +74,7 @@ code=$?
 [ $code -eq 0 ] || [ $code -eq 7 ] || fail "going on: exit code $code"
 grep -q "Measured on 2 tasks (measured): $((before + 8)) placements" "$out/log" || fail 'it did not go on'
 
+unset OMPI_MCA_odls_base_sigkill_timeout # of a job that has lost a task, all are to end at once
 start killed
 for p in $(pgrep -f -- "tfc-place .*--out $out/killed.json"); do # the child of the second task's guard
   tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q '^[^ ]*tfc-place ' && victim=$p
