@@ -102,7 +102,8 @@ void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
 // The costs of a profile as a cost graph: medians, or (for bounds) the fastest ever seen; a kind that a node was not
 // seen on gets the fastest of its other kinds' times (a kind of the machine that was never profiled), unless it cannot
 // run it. `kept` (by node, NULL: none): nodes that stay with the operation into which they are fused. That
-// operation includes their cost, and begins when the inputs of all of them are present.
+// operation includes their cost, and begins when the inputs of all of them are present. If an operation is computed in
+// several pieces, its first piece begins when the operands of all pieces are present.
 TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
                                                bool fastest, const bool *kept, struct tfc_cost_graph **out);
 
