@@ -41,7 +41,7 @@ const char tfc_report_sql_devices[] =
                    "AND"
                    "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
                    " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
-// An older database lacks the column: then the query fails and the answer is "not known".
+// Empty also for an older database: it has no column memory_space, so the query fails.
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args) {
   static const char sql[] = "SELECT COUNT(*) AS devices, COUNT(DISTINCT memory_space) AS spaces FROM v_device WHERE"
                             " run_id = :run AND label = 'virtual' AND name <> 'whole'";

@@ -183,7 +183,8 @@ static int64_t window_bound(struct bounder *b) {
       if (j + 1 < tail_count) *w += w[1];
       if (i + 1 < head_count && j + 1 < tail_count) *w -= w[GRID + 1];
       if (*w <= 0) continue;
-      // The sums by inclusion and exclusion have a rounding error in each cell: the margin covers all of them.
+      // The sums by inclusion and exclusion have a rounding error in each cell, which safe() does not count: the factor
+      // 1 - 1e-12 covers these errors.
       int64_t bound = heads[i] + safe(*w * (1 - 1e-12), p->node_count) + tails[j];
       if (*w * (1 - 1e-12) > 1 && bound > best) best = bound;
     }

@@ -124,7 +124,8 @@ void tfc_job_candidates_confirm(struct tfc_job_candidates *candidates, uint32_t 
 void tfc_job_candidates_choose_by_median(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_by_level(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *candidates);
-// Of index[count], the fastest of the final turns that choose becomes the incumbent.
+// Of the candidates index[count], the one that is fastest in the final turns that choose (see `choose_us`) becomes the
+// incumbent.
 void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *candidates, const uint32_t *index, uint32_t count);
 // For the throughput objective, compares by load: the load measured with several steps in flight, if any candidate has
 // one; else the load modelled from the measured times of operations and links. True: measured. *out_single: index of

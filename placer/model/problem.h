@@ -90,7 +90,7 @@ TFC_MUST_USE tfc_status tfc_problem_create(const struct tfc_cost_graph *graph, c
 void tfc_problem_free(struct tfc_problem *problem); // NULL is fine
 
 int64_t tfc_problem_wire_time_of(const struct tfc_pair *pair, uint64_t bytes);
-// Time in ps that a tensor occupies the wire between two linked devices, without latency.
+// Time in ps of a tensor's transfer between two linked devices: the latency, and its bytes on the wire.
 static inline int64_t tfc_problem_wire_time(const struct tfc_problem *problem, uint32_t tensor,
                                             const struct tfc_pair *pair) {
   return problem->wire_time ? problem->wire_time[(size_t)pair->speed * problem->tensor_count + tensor]

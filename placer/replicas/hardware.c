@@ -8,7 +8,8 @@ static tfc_str kind_of(const struct tfc_problem *p, uint32_t device) {
   return p->machine->devices[device].kind;
 }
 
-// The link of a pair. A curve becomes the bandwidth of its last part.
+// The link of a pair. A link that is given as a curve of times (placer/model/machine.h) gets its mean bandwidth between
+// 1 byte and 1 GiB; its time for 1 byte becomes the latency.
 static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t to, struct tfc_hardware_link *out) {
   *out = (struct tfc_hardware_link){0, (double)INFINITY};
   if (from == to) return NULL;

@@ -42,8 +42,8 @@ static bool job_over(const struct tfc_search_job *j) {
   return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
 }
 
-// From coarse to fine: first clusters of units with one label, then clusters of units on one device, at last single
-// units.
+// From coarse to fine: first clusters of units whose `label` is equal (the caller's; say, the device in a given
+// placement), then clusters of units on one device of the current solution, finally single units.
 static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
   tfc_status s = NULL;

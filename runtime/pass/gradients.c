@@ -262,7 +262,7 @@ tfc_status tfc_gradients_drain(struct tfc_gradients *e, uint32_t frame) {
   return NULL;
 }
 
-// --- The whole -----------------------------------------------------------------------------------------------------
+// --- The complete gradient pass ------------------------------------------------------------------------------------
 static tfc_status run(struct tfc_gradients *e, const struct tfc_output *ys, uint32_t y_count) {
   struct tfc_grad_queue queue = {0};
   tfc_status s = NULL;

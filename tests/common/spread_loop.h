@@ -20,8 +20,9 @@ struct spread_loop {
 // Devices: the loop's first and second, and the host's third.
 void spread_loop_open(struct spread_loop *l, const char *devices, const struct tfc_memory_limit *limit);
 tfc_status spread_loop_run(struct spread_loop *l, int32_t n, const struct tfc_run_options *options);
-// Checks that the profile of a step has both transfers of each iteration, between these devices. If one clock times
-// everything, a value must have been computed before it is sent back.
+// Checks that the profile of a step has, for each iteration, the transfer of `sent` from the first device to the second
+// (once, or once for each reader) and that of `back` from the second to the first. With `one_clock`, all devices are
+// timed by the same clock: then `back` must have been computed before it is sent.
 struct tfc_step_profile;
 void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const struct tfc_step_profile *p,
                                  bool one_clock);

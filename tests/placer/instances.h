@@ -115,7 +115,8 @@ static inline struct tfc_machine *even_machine(uint32_t devices, const uint64_t 
   return m;
 }
 
-// Times are small multiples of one unit, so that many events have the same time.
+// In two of three instances, times are small multiples of 1 us or of 1/8 us, so that many events have the same time; in
+// the others they are any times up to 20 us.
 static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
                                                   uint64_t *out_memory) {
   struct tfc_cost_builder *b = NULL;

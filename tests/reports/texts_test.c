@@ -425,7 +425,8 @@ static void page(void **state) {
   tfc_text_deinit(&html);
 }
 
-// A page of a database in memory: what it says is simulated, nothing asks for a database that nobody has.
+// The page of a database that exists only in memory: it says that its figures are simulated, and has neither queries
+// nor commands, because its reader has no file for them.
 static void modelled_page(void **state) {
   (void)state;
   static const char costs[] =

@@ -1,8 +1,8 @@
 // Work that depends on nothing in the step, such as packing a weight, runs where its device would be idle anyway,
 // instead of right before its first reader, where it may be on the critical path.
 //
-// The order is simulated with estimated times. An operation that rewrites added and that depends only on variables and
-// constants moves to the last wait before it that is long enough. Memory is planned afterwards.
+// The order is simulated with estimated times. An operation that was added by a rewrite and depends only on variables
+// and constants moves to the last wait before it that is long enough. Memory is planned afterwards.
 #include <math.h>
 #include <stdlib.h>
 

@@ -103,7 +103,8 @@ static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, ui
                        &id);
 }
 
-// One of the three operations; *value is its first operand, and becomes its result: y if `result` says so.
+// One of the three operations; *value is its first operand, and becomes its result. `result`: the value to write (y),
+// or TFC_NONE32 for a new one.
 static tfc_status add_step(struct tfc_ir *ir, const struct tfc_ir_op *norm, const char *name,
                            const struct tfc_ir_input *operand, uint32_t result, struct tfc_ir_input *value,
                            uint32_t *out_id) {

@@ -316,7 +316,7 @@ static bool stays_in_cache(const struct job *job, int64_t panels) {
   return panels * panel_bytes(job) <= (panels <= few ? few_bytes : b_cached_bytes);
 }
 
-// Computes rows [begin, end), which are packed at `packed`.
+// Computes rows [begin, end) of C in panels [first, last). These rows of A are packed at `packed`.
 static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last,
                        bool rows_outside, const float *packed) {
   enum { step = tfc_gemm_stripe };
