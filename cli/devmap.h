@@ -14,7 +14,7 @@ TFC_MUST_USE tfc_status cli_devmap_apply(struct tfc_placement *placement, const 
 // name.
 tfc_str cli_devmap_unnamed(const struct tfc_placement *placement, const char *text);
 
-// What a placement writes into a graph file: a callback for tfc_graph_save, and a check before it.
+// Writes a placement's devices into a graph file: a check of the graph's nodes, then a callback for tfc_graph_save.
 struct cli_devmap;
 // INVALID_ARGUMENT names a node that only the graph or only the placement has.
 TFC_MUST_USE tfc_status cli_devmap_create(const struct tfc_graph *graph, const struct tfc_placement *placement,

@@ -1,7 +1,7 @@
 // Flags: one typed table per program, from which parsing, --help and every error message come.
 //
 //   struct options {
-//     struct tfc_common common; // first
+//     struct tfc_common common; // must be first
 //     const char *graph;
 //     int64_t steps;
 //   };

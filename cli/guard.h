@@ -11,9 +11,9 @@ struct tfc_guard { // shared by both processes; the child writes
   char name[TFC_GUARD_NAME];
   char last[TFC_GUARD_LAST];
 };
-// True in the child, with *out. In the parent it does not return before the child has ended: false, and *out_code is
-// what the program, whose name messages begin with, is to end with. Call it before any thread is started. Where there
-// can be no child, true with *out NULL.
+// In the child, returns true and sets *out. In the parent, returns false after the child has ended, and *out_code is
+// the exit code that the program must return. Messages begin with `program`. Call it before any thread is started. If
+// no child process can be made, returns true with *out NULL.
 bool tfc_guard_enter(const char *program, struct tfc_guard **out, int *out_code);
 
 #endif

@@ -22,7 +22,7 @@ struct place_options {
   bool no_early_stop, wait;
   const char *measure_with;
   double measure_timeout; // seconds; 0: not given
-  int model;              // 1: prior
+  int model;              // --model, as in its choices; 1: prior
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   const char *policy, *save_policy; // policy NULL: the one that is installed with the program
   const char *cluster;
@@ -33,8 +33,8 @@ struct place_options {
   int64_t backup, ps; // backup below 0: not given
 };
 
-// What is placed, and where. place_modelled: a cost graph or a TensorFlow graph on a described machine; place_local: a
-// TensorFlow graph on local devices. Both print the answer and return the exit code.
+// These place a graph, print the answer and return the exit code. place_modelled: a cost graph or a TensorFlow graph on
+// a described machine; place_local: a TensorFlow graph on local devices.
 int place_modelled(const struct place_options *options, bool cost_graph);
 int place_local(const struct place_options *options);
 
@@ -43,7 +43,7 @@ struct tfc_elsewhere_settings;
 struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
 
 // Places a TensorFlow graph on a described machine, as tfc_place_modelled does a cost graph. If the status is OK, the
-// outcome's exit code is set. `record`: it gets a record for a report.
+// outcome's exit code is set. `record`: the outcome also gets a record, for a report.
 struct tfc_search_options;
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
@@ -59,8 +59,9 @@ TFC_MUST_USE tfc_status place_machine_problem(const struct place_options *option
 // Returns the exit code.
 int place_tasks(const struct place_options *options);
 int place_check_tasks(const struct tfc_program *program, const struct place_options *options);
-// For task 0: the machine that the tasks make, whose devices are in the order of their names; what operations take
-// there, as cli_cost_model; and what measures placements of a problem on them (freed with NULL).
+// For task 0. place_tasks_machine makes the machine that consists of all tasks' devices, in the order of their names;
+// place_tasks_costs the times of operations on it, like cli_cost_model; place_tasks_steps the object that measures
+// placements of a problem on it.
 struct tfc_machine;
 struct tfc_cost_table;
 struct tfc_task_steps;

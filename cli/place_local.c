@@ -23,7 +23,7 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
-// --- Watching --------------------------------------------------------------------------------------------------------
+// --- Showing progress ------------------------------------------------------------------------------------------------
 
 static const char *phase_name(tfc_job_phase phase) {
   switch (phase) {
@@ -73,7 +73,7 @@ static void on_event(void *user, const struct tfc_job_event *e) {
     tfc_progress_update(fraction, e->seconds_total - e->seconds, "%u measured", e->measured);
 }
 
-// --- The answer ------------------------------------------------------------------------------------------------------
+// --- Printing the answer ---------------------------------------------------------------------------------------------
 
 static const char *state_text(tfc_result_state state) {
   switch (state) {
@@ -199,7 +199,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
   if (out->run) printf("Run %lld of %s.\n", (long long)out->run, o->db);
 }
 
-// --- The job ---------------------------------------------------------------------------------------------------------
+// --- Running the job -------------------------------------------------------------------------------------------------
 
 // "DEVICE=SIZE" of --memory. The patterns are malloc'd.
 static tfc_status parse_limits(const struct place_options *o, struct tfc_memory_limit *out) {

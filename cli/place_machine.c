@@ -520,7 +520,7 @@ out:
   return s;
 }
 
-// --- Measured elsewhere ----------------------------------------------------------------------------------------------
+// --- Placements to measure with --measure-with -----------------------------------------------------------------------
 static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {
   const struct described *d = user;
   tfc_status s = NULL;

@@ -16,7 +16,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 
-// --- Measured elsewhere ----------------------------------------------------------------------------------------------
+// --- Progress and results --------------------------------------------------------------------------------------------
 static void on_said(bool warning, const char *text) {
   if (warning)
     tfc_warn("%s", text);
@@ -171,7 +171,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s)
       code = tfc_program_fail(s);
-    else if (outcome.search.cancelled && o->common.json) // without --json the table ends with it
+    else if (outcome.search.cancelled && o->common.json) // without --json the last line of the table says it
       tfc_say("Interrupted. The best placement so far is in %s", path);
   }
   if (reports) {

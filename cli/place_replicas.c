@@ -27,7 +27,7 @@ struct replicas {
   char device[64];
 };
 
-// --- N,N,...,N -------------------------------------------------------------------------------------------------------
+// --- The numbers of replicas: N,N,...,N ------------------------------------------------------------------------------
 static bool add_count(struct replicas *r, int64_t n) {
   if (n < 1 || n > TFC_REPLICAS_MOST || r->count_count == TFC_REPLICAS_MOST) return false;
   if (r->count_count && (uint32_t)n <= r->counts[r->count_count - 1]) return false;

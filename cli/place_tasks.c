@@ -20,8 +20,9 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
-static const double usual_seconds = 600, profile_share = 0.2,
-                    links_share = 0.3; // shares of the time after which each ends
+// Profiling must end after profile_share of the time (--time, or usual_seconds), and the timing of links after
+// links_share.
+static const double usual_seconds = 600, profile_share = 0.2, links_share = 0.3;
 
 struct place_tasks {
   struct place_options o; // of this task
@@ -30,7 +31,7 @@ struct place_tasks {
   struct tfc_device_set devices;
   struct tfc_guard *guard;                   // NULL: there is none
   struct tfc_lock *lock;                     // of measuring runs: one task of each host has it
-  char name[TFC_TASK_TEXT], text[32], *list; // the task's; of all tasks; its devices, as --devices
+  char name[TFC_TASK_TEXT], text[32], *list; // the task's name; all tasks, as text; the task's devices, as in --devices
   bool patterns;                             // --devices has TensorFlow's names
   uint32_t rank, beside;
   int64_t begin_ns;
@@ -59,7 +60,7 @@ int place_check_tasks(const struct tfc_program *program, const struct place_opti
   return 0;
 }
 
-// --- Joining ---------------------------------------------------------------------------------------------------------
+// --- Joining the job -------------------------------------------------------------------------------------------------
 static void say_failure(void *arg, int code, const char *why) {
   struct place_tasks *t = arg;
   (void)code;
@@ -161,7 +162,7 @@ static tfc_status take_lock(struct place_tasks *t) {
   return s;
 }
 
-// --- The step --------------------------------------------------------------------------------------------------------
+// --- Reading and timing the step -------------------------------------------------------------------------------------
 static tfc_status values_of(struct place_tasks *t, const struct tfc_step_feed *feeds, uint32_t count,
                             struct tfc_tensor **out) {
   const struct tfc_step_request *given = &t->step.request;
@@ -276,7 +277,7 @@ static tfc_status time_links(struct place_tasks *t) {
   return NULL;
 }
 
-// --- What the placer needs -------------------------------------------------------------------------------------------
+// --- Machine, costs and measured steps for the placer ----------------------------------------------------------------
 const char *place_tasks_text(const struct place_tasks *t) {
   return t->text;
 }
@@ -329,7 +330,7 @@ tfc_status place_tasks_steps(struct place_tasks *t, struct tfc_task_steps_option
   return tfc_task_steps_create(o, out);
 }
 
-// --- The job ---------------------------------------------------------------------------------------------------------
+// --- What each task does ---------------------------------------------------------------------------------------------
 static tfc_status work(struct place_tasks *t, int *code) {
   TFC_RETURN_IF_ERROR(join(t));
   TFC_RETURN_IF_ERROR(take_lock(t));

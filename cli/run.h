@@ -8,7 +8,7 @@
 #include "runtime/pass/step.h"
 
 struct run_options {
-  struct tfc_common common; // first
+  struct tfc_common common; // must be first
   const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out, *cluster, *supervise;
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t steps, warmup, batch, restarts;

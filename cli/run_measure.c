@@ -174,7 +174,7 @@ static tfc_status make_plan(struct measurement *m) {
   return tfc_plan_create(m->setup->session, &spec, &m->plan);
 }
 
-// --- Running -------------------------------------------------------------------------------------------------------
+// --- Running the steps ---------------------------------------------------------------------------------------------
 static void release_results(struct measurement *m) {
   for (uint32_t i = 0; m->results && i < m->step.fetch_count; i++) tfc_tensor_release(&m->results[i]);
 }
@@ -286,7 +286,7 @@ static tfc_status run_steps(struct measurement *m) {
   return NULL;
 }
 
-// --- Results -------------------------------------------------------------------------------------------------------
+// --- Reporting the results -----------------------------------------------------------------------------------------
 static double quantile(const double *sorted, uint32_t n, double q) {
   if (!n) return NAN;
   double at = q * (n - 1);
@@ -656,7 +656,7 @@ out:
   return s;
 }
 
-// -------------------------------------------------------------------------------------------------------------------
+// --- The mode --steps ----------------------------------------------------------------------------------------------
 tfc_status run_measure(struct run_setup *setup) {
   tfc_status s = NULL;
   struct measurement m = {.setup = setup};

@@ -85,7 +85,7 @@ static tfc_status located(const struct place *at, tfc_status s) {
   return tfc_status_annotate(s, "%s: run %zu%s", at->script->path, at->index, at->inside);
 }
 
-// --- Reading -------------------------------------------------------------------------------------------------------
+// --- Reading the script --------------------------------------------------------------------------------------------
 // Checks a fed tensor against the shape that its placeholder declares.
 static tfc_status as_declared(const struct tfc_graph *g, struct tfc_output o, const struct tfc_tensor *t) {
   const struct tfc_node *n = &g->nodes[o.node];
@@ -171,7 +171,7 @@ static tfc_status read_run(const struct place *at, const json_t *run, struct one
   return read_names(at, fetches, targets, out);
 }
 
-// --- Running -------------------------------------------------------------------------------------------------------
+// --- Running one run -----------------------------------------------------------------------------------------------
 static void run_one(struct one_run *r) {
   struct tfc_run_spec spec = {.feeds = r->feeds,
                               .feed_count = r->feed_count,
@@ -283,7 +283,7 @@ struct member {
 static void *run_member(void *arg) {
   struct member *m = arg;
   run_one(m->run);
-  // Fewer callers are left. If all of them are waiting now, they would wait for ever: the session looks for that.
+  // Fewer callers are left. If all of them wait for each other now, the session must detect it.
   pthread_mutex_lock(&m->group->lock);
   if (--m->group->running && m->group->session) tfc_session_set_callers(m->group->session, m->group->running);
   pthread_mutex_unlock(&m->group->lock);
@@ -313,7 +313,7 @@ static tfc_status run_together(struct one_run *runs, uint32_t count) {
   return NULL;
 }
 
-// --- Results -------------------------------------------------------------------------------------------------------
+// --- Results of runs -----------------------------------------------------------------------------------------------
 static tfc_status write_results(struct one_run *r) {
   tfc_status s = NULL;
   for (uint32_t i = 0; r->ran && !s && i < r->fetch_count; i++) {

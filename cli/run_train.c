@@ -1,6 +1,7 @@
-// tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or given. The
-// chief initialises, or restores what was saved; the others wait for it. While they train it saves the variables: it
-// fetches them, and gives them back by their own assignments, so that it does not matter in which task they are.
+// Implements tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or
+// given. The chief initialises the variables, or restores what was saved, while the other tasks wait. During training
+// the chief saves the variables. It saves by fetching them and restores by running their own assignments, so that it
+// does not matter in which task a variable is.
 #include <stdlib.h>
 #include <string.h>
 

@@ -150,7 +150,7 @@ out:
   return s;
 }
 
-// Whether this is the file that the placement was made for. Only a warning: the nodes are compared one by one later.
+// Warns if the graph is not the file that the placement was made for. This is no error: nodes are compared later.
 static void check_file(const struct options *o, const struct tfc_placement *p) {
   struct tfc_file file = {0};
   char digest[65];

@@ -33,7 +33,8 @@ static void on_alarm(int number) {
   _exit(1);
 }
 
-// Programs that end themselves treat the end of time= like SIGTERM, so they save what they have found.
+// Runs at the end of time= in programs that end themselves: these get SIGTERM, so that they save what they have found,
+// and GRACE seconds later on_alarm ends them.
 static void on_end(int number) {
   (void)number;
   static const char text[] = "the time of --untrusted is over\n";

@@ -1,4 +1,5 @@
-// The critical path of the answer as its steps were run, and how long it waited.
+// Makes the list of `tfc-report critical`: the critical path of the answer's representative traced step, how long each
+// of its items waited, and the shares of types of operations and of tensors in the paths of all traced steps.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

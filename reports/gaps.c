@@ -1,4 +1,5 @@
-// The gaps of devices in a step, and what they waited for.
+// Makes the list of `tfc-report gaps`: the gaps of each device in the representative traced step, and what the device
+// waited for in them.
 #include <stdio.h>
 
 #include "reports/lists.h"

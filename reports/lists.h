@@ -54,7 +54,7 @@ TFC_MUST_USE tfc_status tfc_report_summarize(struct tfc_store *store, const stru
                                              struct tfc_report_summary *out);
 void tfc_report_summary_deinit(struct tfc_report_summary *summary);
 extern const char tfc_report_sql_pairs[], tfc_report_sql_rates[];
-// The same as text, with the commands that show more.
+// Writes the summary as text, with the commands that show more.
 TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args,
                                            struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);

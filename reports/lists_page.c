@@ -53,7 +53,7 @@ static void add_table(struct tfc_text *out, const char *name, const struct tfc_t
     if (size > 3 && strcmp(head + size - 3, "_us") == 0) head[size - 3] = 0;
     for (char *p = head; *p; p++)
       if (*p == '_') *p = ' ';
-    bool words = false; // else numbers, which stand at the right
+    bool words = false; // whether the column has text; numbers are aligned to the right
     for (uint32_t r = 0; r < t->row_count; r++) words |= tfc_table_cell(t, r, c)->kind == TFC_CELL_TEXT;
     tfc_text_printf(out, "<th%s>%s</th>", words ? "" : " class=\"n\"", head);
   }

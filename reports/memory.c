@@ -1,6 +1,6 @@
-// What fills the memory of devices under the answer: the peak that was planned or counted, and the variables and
-// tensors that each device holds at the moment of the traced step when they are most, as far as the recorded edges,
-// transfers and operations tell.
+// Makes the list of `tfc-report memory`: the peak of each device's memory under the answer, as it was planned or
+// counted, and the variables and tensors that the device holds at the moment of the traced step when it holds most.
+// These follow from the recorded edges, transfers and operations.
 #include <stdio.h>
 
 #include "reports/lists.h"
@@ -59,7 +59,7 @@ static const char *bytes_text(char *buffer, double bytes, const char *none) {
 }
 
 tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
-  enum { SHOWN = 8 }; // on each device
+  enum { SHOWN = 8 }; // tensors that are printed for each device
   struct tfc_report_lists lists = {.names = {"devices", "tensors"}};
   struct tfc_query_args args;
   char a[32], b[32], c[32], d[32], share[16], name[96];

@@ -1,4 +1,4 @@
-// The operations of a run's answer, one row each, the slowest first.
+// Makes the list of `tfc-report nodes`: one row for each operation of a run's answer, the slowest first.
 #include <stdio.h>
 
 #include "reports/lists.h"

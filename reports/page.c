@@ -65,7 +65,7 @@ static void add_results(struct tfc_page *p) {
       tfc_page_escaped(p, state);
       tfc_page_add(p, "</span> ");
     }
-    if (p->kept) { // without a file the whole page is modelled, and needs no tags
+    if (p->kept) { // a database in memory has only modelled results, so no tag says it
       tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
       tfc_page_escaped(p, label);
       tfc_page_add(p, "</span> ");
@@ -127,7 +127,7 @@ out:
   return s;
 }
 
-// --- Reasons, and how it was got -------------------------------------------------------------------------------------
+// --- Reasons, and how the run measured -------------------------------------------------------------------------------
 
 static void add_reasons(struct tfc_page *p, const struct tfc_placement *doc) {
   uint32_t shown = 0, all = 0;

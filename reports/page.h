@@ -1,5 +1,5 @@
-// Shared by the files of the page: the run that it is about, the results of queries that several parts use, and the
-// text that grows.
+// Declares what the files of the page share: the run that the page is about, the results of queries that several parts
+// use, and the text that grows.
 #ifndef TFC_REPORTS_PAGE_H
 #define TFC_REPORTS_PAGE_H
 

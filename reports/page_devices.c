@@ -149,7 +149,7 @@ tfc_status tfc_page_beside(struct tfc_page *p) {
 }
 
 tfc_status tfc_page_memory(struct tfc_page *p) {
-  enum { SHOWN = 6 }; // on each device
+  enum { SHOWN = 6 }; // tensors that are shown for each device
   struct tfc_report_lists lists = {0};
   char a[32];
   tfc_status s = NULL;

@@ -16,7 +16,7 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
 
 // --- Head ------------------------------------------------------------------------------------------------------------
 
-// Nothing was run: what the page shows is a simulation's.
+// Whether nothing was run, so that the page shows the results of a simulation.
 static bool is_modelled(const struct tfc_page *p) {
   return tfc_str_is(tfc_page_text(p, "label"), "modelled") && !tfc_page_text(p, "measured_with").size;
 }

@@ -8,7 +8,7 @@
 #include "reports/palette.h"
 #include "runtime/base/units.h"
 
-enum { SHOWN = 40 }; // without a script
+enum { SHOWN = 40 }; // rows of the table that are shown without a script
 
 static void add_number(struct tfc_page *p, double value) {
   if (isfinite(value))
@@ -39,8 +39,8 @@ static void add_step(struct tfc_page *p) {
     tfc_page_add(p, "%s[%u,%d,%u,%u,%lld,%lld,%lld]", i ? "," : "", x->node, x->output, lane_of(p, x->source),
                  lane_of(p, x->target), (long long)x->start, (long long)(x->end - x->start), (long long)x->bytes);
   }
-  // Lane, start, duration; how long it waited for another device, for the transfer, and to begin; the node that began
-  // then.
+  // Each gap has its lane, start and duration; how long the device waited for the producer, for the transfer, and for
+  // unknown reasons; the node that ended the gap; and the producer for which that node waited (-1: none).
   tfc_page_add(p, "],\n\"gaps\":[");
   for (uint32_t i = 0; i < t->gap_count; i++) {
     const struct tfc_traced_gap *g = &t->gaps[i];

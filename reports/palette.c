@@ -1,5 +1,6 @@
-// Devices: the eight of Okabe and Ito, with a brown for their black, and the eight of Tol's "light"; operations: Tol's
-// "muted" (2021), whose darkest is lighter on a dark page.
+// Devices have eight colours after Okabe and Ito (with brown instead of black, and a darker purple and yellow) and
+// eight of Tol's scheme "light". Operations have those of Tol's scheme "muted" (2021), with lighter variants of its
+// dark colours for a dark page.
 #include "reports/palette.h"
 
 #include <stdlib.h>

@@ -27,7 +27,7 @@ struct tfc_plot {
   bool left_out;                                 // its script says that a page without it is better than a note
 };
 struct tfc_plot_scale {
-  double factor; // multiplies microseconds
+  double factor; // microseconds times this are numbers in `unit`
   const char *unit;
 };
 struct tfc_plot_scale tfc_plot_scale_of(double us);

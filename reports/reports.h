@@ -39,7 +39,7 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
                                          const struct tfc_report_trace_options *options, const char *path,
                                          uint64_t *out_events);
 
-// Plain text for people: all runs; one run.
+// Write plain text for people: the list of all runs, and a report of one run.
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
@@ -51,7 +51,7 @@ tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_q
 // database does not say.
 void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]);
 
-// The SQL behind them, for --json and for the page.
+// The SQL of these reports, for --json and for the page.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
     tfc_report_sql_in_flight[];
 

@@ -12,8 +12,8 @@ const char tfc_report_sql_pairs[] =
     "SELECT source, target, COUNT(*) AS number, SUM(bytes) AS bytes, SUM(duration_us) AS time_us FROM v_transfer WHERE"
     " run_id = :run AND placement_id = :placement AND step = :step GROUP BY source_id, target_id ORDER BY bytes DESC,"
     " source, target";
-// The best rates that operations of at least 20 us reached on any device of the run, without the twentieth of them
-// whose rates are highest: clocks and fusion make outliers.
+// Finds the best rates that operations of at least 20 us reached on any device of the run. The 5 % of them with the
+// highest rates are left out, because changing clocks and fusion make outliers.
 const char tfc_report_sql_rates[] =
     "WITH c AS (SELECT node_id, fastest_us AS us FROM v_cost WHERE run_id = :run UNION ALL SELECT node_id,"
     " fastest_us FROM v_op_total WHERE run_id = :run AND NOT EXISTS (SELECT 1 FROM v_cost WHERE run_id = :run)), r"

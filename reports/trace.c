@@ -173,9 +173,10 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
   }
 }
 
-enum { MEMORY_STEPS = 4 }; // the first ones have counters of memory, which take longer than all else
+// Only so many steps, the first ones, get counters of memory, because computing these takes longer than all the rest.
+enum { MEMORY_STEPS = 4 };
 
-// The placement that is asked for: by its number, or by its name.
+// Finds the placement that the user wants, by its number or by its name.
 static tfc_status choose_placement(struct tfc_store *store, const char *wanted, struct tfc_query_args *args) {
   struct tfc_table all = {0};
   tfc_status s = NULL;

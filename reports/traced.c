@@ -1,7 +1,7 @@
-// What each operation waited for is read from the trace: of its inputs (the graph's edges, with the transfers that
-// brought them to its device) and the previous operation on its device, the one that ended last. A transfer of a node
-// without recorded edges (a variable, or a run that stored no edges) counts as an input of the next operation that
-// starts on the target device.
+// Finds in the trace what each operation waited for. It can wait for its inputs (the graph's edges, with the transfers
+// that brought the tensors to its device) and for the previous operation on its device; what ended last is the cause.
+// A transfer of a node without recorded edges (a variable, or a run that stored no edges) counts as an input of the
+// next operation that starts on the target device.
 #include "reports/traced.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ struct work {
   struct edge *edges;     // sorted by consumer
   uint32_t *first_edge;   // [node_count + 1]
   bool *has_consumer;     // [node_count]
-  int32_t *last_op;       // [node_count] its run that started last so far
+  int32_t *last_op;       // [node_count] the node's execution that started last so far
   int32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
   int32_t *next;          // [transfer_count]
 };
@@ -292,7 +292,8 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
     int64_t from = begin;
     if (o->transfer >= 0) {
       const struct tfc_traced_transfer *x = &t->transfers[o->transfer];
-      // From then on the tensor was being transferred.
+      // At `done` the producer had ended, or the transfer began if no producer is known; at `there` the tensor had
+      // arrived.
       int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start;
       int64_t there = most(from, least(x->end, o->start));
       done = most(from, least(done, there));
