@@ -23,7 +23,8 @@ tfc_status tfc_interrupted(const char *doing) {
     return tfc_status_make(TFC_CANCELLED, "interrupted while %s", doing);
   const int64_t until = atomic_load_explicit(&deadline, memory_order_relaxed);
   if (!until) return NULL;
-  static _Thread_local uint32_t asked; // reading the clock costs more than most of what is done between two calls
+  // Only every 16th call reads the clock, because that costs more than most of the work between two calls.
+  static _Thread_local uint32_t asked;
   if (asked++ % 16 || tfc_now_ns() < until) return NULL;
   return tfc_status_make(TFC_DEADLINE_EXCEEDED, "no time left while %s: %s", doing, deadline_name);
 }

@@ -1,4 +1,4 @@
-// Runs numbered pieces of work on several threads. Internal to the placer.
+// Runs numbered pieces of work on several threads, for searching placements and for training policies.
 #ifndef TFC_RUNTIME_BASE_PARALLEL_H
 #define TFC_RUNTIME_BASE_PARALLEL_H
 

@@ -6,7 +6,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-TFC_MUST_USE tfc_status tfc_parse_bytes(tfc_str text, uint64_t *out_bytes);         // halves up; an integer if bare
+TFC_MUST_USE tfc_status tfc_parse_bytes(tfc_str text, uint64_t *out_bytes); // rounded to a byte; bytes must be whole
 TFC_MUST_USE tfc_status tfc_parse_bandwidth(tfc_str text, double *out_bytes_per_s); // > 0
 TFC_MUST_USE tfc_status tfc_parse_time_us(tfc_str text, double *out_us);            // >= 0; 90s, 10m, 1h too
 TFC_MUST_USE tfc_status tfc_parse_double(tfc_str text, double *out);                // the whole text, finite

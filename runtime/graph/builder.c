@@ -81,7 +81,7 @@ void tfc_builder_set_scope(struct tfc_builder *b, const char *prefix) {
   b->scope = prefix && *prefix ? tfc_arena_str(&b->arena, tfc_str_from(prefix)) : (tfc_str){0};
 }
 
-// --- Copies --------------------------------------------------------------------------------------------------------
+// --- Copying arrays and attributes ---------------------------------------------------------------------------------
 static void *copy_bytes(struct tfc_arena *arena, const void *data, size_t count, size_t size) {
   void *copy = tfc_arena_array(arena, count + 1, size);
   if (copy && count) memcpy(copy, data, count * size);
@@ -172,7 +172,7 @@ static bool copy_attr(struct tfc_arena *arena, const struct tfc_attr *a, struct 
   return ok;
 }
 
-// --- Adding --------------------------------------------------------------------------------------------------------
+// --- Adding nodes --------------------------------------------------------------------------------------------------
 static tfc_status unique_name(struct tfc_builder *b, const char *name, const char *op, tfc_str *out) {
   tfc_str wanted = tfc_str_from(name && *name ? name : op);
   wanted = b->scope.size ? tfc_arena_printf(&b->arena, "%.*s/%.*s", TFC_STR_ARG(b->scope), TFC_STR_ARG(wanted))
@@ -380,7 +380,7 @@ uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec
   return TFC_NO_NODE;
 }
 
-// --- Reading and changing ------------------------------------------------------------------------------------------
+// --- Reading and changing nodes ------------------------------------------------------------------------------------
 uint32_t tfc_builder_node_count(const struct tfc_builder *b) {
   return (uint32_t)b->entries.count;
 }
@@ -457,7 +457,7 @@ void tfc_builder_replace(struct tfc_builder *b, uint32_t id, const struct tfc_no
   b->entries.count--;
 }
 
-// --- Finishing -----------------------------------------------------------------------------------------------------
+// --- Finishing the graph -------------------------------------------------------------------------------------------
 static tfc_status fill(const struct tfc_builder *b, struct tfc_graph *g) {
   const struct tfc_graph *base = b->base;
   size_t edges = 0, attrs = 0;

@@ -159,7 +159,7 @@ struct tfc_graph {
   // tfc_graph_file_nodes.
   uint32_t file_nodes;
   const uint32_t *caller;
-  tfc_str path;             // where it came from, "" if built
+  tfc_str path;             // of the file that it was read from, "" if it was built
   tfc_str variables_prefix; // SavedModel: path prefix of its checkpoint, "" otherwise
   // The saver of a MetaGraph or SavedModel, "" if there is none: feed the checkpoint's prefix to saver_filename and run
   // saver_restore (or fetch saver_save).

@@ -61,7 +61,7 @@ struct tfc_op_cost {
 typedef void (*tfc_cost_fn)(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out);
 
-// --- The row -----------------------------------------------------------------------------------------------------
+// --- An op's row -------------------------------------------------------------------------------------------------
 enum tfc_op_flags {
   TFC_OP_STATEFUL = 1 << 0, // never dropped, merged or folded: variables, queues, random numbers
   TFC_OP_COMMUTATIVE = 1 << 1,

@@ -78,7 +78,7 @@ static bool intersect(struct finder *f, struct tfc_guards *into, const struct tf
   return true;
 }
 
-// --- The walk ------------------------------------------------------------------------------------------------------
+// --- Visiting the nodes in topological order -----------------------------------------------------------------------
 static struct tfc_guards needs(const struct finder *f, struct tfc_output o) {
   return f->out
       ->guards[o.index < 0 ? f->g->output_total + o.node : f->g->nodes[o.node].output_begin + (uint32_t)o.index];
@@ -169,7 +169,7 @@ static tfc_status visit(struct finder *f, uint32_t id) {
   return NULL;
 }
 
-// --- What loops are made of ----------------------------------------------------------------------------------------
+// --- The nodes of each loop ----------------------------------------------------------------------------------------
 static uint32_t consumer_with(const struct tfc_graph *g, uint32_t id, int32_t output, uint32_t flag) {
   for (uint32_t k = g->consumer_begin[id]; k < g->consumer_begin[id + 1]; k++)
     if (g->consumers[k].output == output && has_flag(g, g->consumers[k].node, flag)) return g->consumers[k].node;

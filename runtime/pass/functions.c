@@ -229,7 +229,7 @@ static tfc_status find_recursive(struct tfc_lowering *l, const struct tfc_graph 
   return l->expanded ? tfc_library_measure(c.owner, l->expanded) : tfc_lowering_no_memory();
 }
 
-// --- The whole -------------------------------------------------------------------------------------------------------
+// --- Lowering all calls of a graph -----------------------------------------------------------------------------------
 // Finds which nodes of the graph are in a loop or a branch.
 static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g) {
   struct tfc_frames frames = {0};

@@ -7,7 +7,7 @@
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
-// --- What a loop does not change -------------------------------------------------------------------------------------
+// --- Values that a loop does not change ------------------------------------------------------------------------------
 void tfc_lowering_set_steady(struct tfc_lowering *l, uint32_t id) {
   size_t count = l->steady.count;
   if (id >= count && !tfc_array_resize(&l->steady, (size_t)id + 1)) {
@@ -115,7 +115,7 @@ static tfc_status copy_attrs(struct tfc_lowering *l, const struct tfc_call_site 
   return NULL;
 }
 
-// --- One call --------------------------------------------------------------------------------------------------------
+// --- Inlining one call -----------------------------------------------------------------------------------------------
 struct copying {
   const struct tfc_graph *body;
   uint32_t *first;             // body node → builder node of its outputs; TFC_NO_NODE: not copied yet

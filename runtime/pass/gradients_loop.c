@@ -169,7 +169,7 @@ static tfc_status finish_variable(struct backward *w, struct grad_variable *v) {
                                  tfc_grad_dense(v->exit), w->around);
 }
 
-// --- What the loop reads unchanged ---------------------------------------------------------------------------------
+// --- Values that the loop reads but does not change ----------------------------------------------------------------
 static tfc_status accumulate(struct backward *w, struct tfc_output source, struct tfc_output grad,
                              struct tfc_output *out) {
   struct tfc_gradients *e = w->e;
@@ -225,7 +225,7 @@ static tfc_status finish_constant(struct backward *w, uint32_t enter) {
   return tfc_gradients_push_from(e, &w->f->around, source, sum, w->around);
 }
 
-// --- The loop ------------------------------------------------------------------------------------------------------
+// --- The gradient of one loop --------------------------------------------------------------------------------------
 // Checks that only node `only` can add gradients to this output.
 static tfc_status check_consumers(const struct tfc_gradients *e, uint32_t id, int32_t output, uint32_t only) {
   const struct tfc_graph *g = e->g;

@@ -542,7 +542,7 @@ out:
   return s;
 }
 
-// --- Notes -----------------------------------------------------------------------------------------------------------
+// --- Notes for the user ----------------------------------------------------------------------------------------------
 
 static void list_names(const struct tfc_graph *g, const uint32_t *nodes, uint32_t count, struct tfc_text *out) {
   for (uint32_t i = 0; i < count && i < 4; i++)

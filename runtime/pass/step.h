@@ -47,7 +47,7 @@ struct tfc_step_feed {
   tfc_str why; // "index into embedding/table [8000, 256]"; "": no limit
 };
 
-struct tfc_step_spec { // everything lives in the arena, and the graph
+struct tfc_step_spec { // the arena and the graph own everything
   struct tfc_output *fetches;
   uint32_t *targets, *inits;   // node ids; inits run in one step, before anything else
   struct tfc_step_feed *feeds; // the feeds that targets and fetches need

@@ -5,19 +5,20 @@
 
 #include "runtime/ops/element_types.h"
 
-enum { widest = 8, most_repeated = 8 }; // bytes of an element; operands
+enum { widest = 8, most_repeated = 8 }; // most bytes of an element; most operands that are written out
 
 static bool continues(const struct tfc_chain_operand *o, int64_t columns) {
   return !o->each && ((o->column == 1 && o->row == columns) || (o->column == 0 && o->row == 0));
 }
 
-// Is an operand not whole: are its rows, or the numbers that stand for rows, used several times?
+// Whether a block of several rows needs a copy of this operand with its rows one after the other: rows of the operand
+// are used several times, or are one number each, or do not follow each other in memory.
 static bool repeats(const struct tfc_chain_operand *o, int64_t columns) {
   return o->size == sizeof(float) && !continues(o, columns);
 }
 
 // --- Normalisations ------------------------------------------------------------------------------------------------
-// Each element is computed in the same operations as by the steps' own loops, so the bits are the same.
+// A normalisation computes each element by the same operations as the loops of its steps, so the bits are the same.
 #define NORM_LOOP(name, result)                                                                                        \
   OPS_CLONES static void name(const float *x, const float *center, const float *factor, const float *shift,            \
                               float *out, int64_t n) {                                                                 \
@@ -27,11 +28,11 @@ static bool repeats(const struct tfc_chain_operand *o, int64_t columns) {
     }                                                                                                                  \
   }
 NORM_LOOP(norm, v)
-#define RELU (!(v <= 0) ? v : 0) // NaN goes through
+#define RELU (!(v <= 0) ? v : 0) // NaN stays NaN
 NORM_LOOP(norm_relu, RELU)
 NORM_LOOP(norm_relu6, v > 6 ? 6 : RELU)
 
-struct loops { // of operations
+struct loops { // the loops of the ops of a normalisation
   tfc_binary_loop *sub, *mul, *add;
   tfc_unary_loop *relu, *relu6;
 };
@@ -43,7 +44,7 @@ static struct loops find_loops(void) {
                         tfc_op_find(TFC_STR("Relu6"))->elementwise->unary[TFC_FLOAT]};
 }
 
-// Is a register read by step `from` or later, before it is written again?
+// Whether step `from` or a later one reads the register before it is written again.
 static bool is_read(const struct tfc_chain *chain, uint16_t from, int16_t place) {
   for (uint16_t i = from; i < chain->step_count; i++) {
     const struct tfc_chain_step *s = &chain->steps[i];
@@ -57,7 +58,7 @@ static bool is_vector(const struct tfc_chain *chain, int16_t place) {
   return place < 0 || (chain->operands[place].column == 1 && chain->operands[place].size == sizeof(float));
 }
 
-// How many steps from `at` on are one normalisation, which is then *out; else 0.
+// Returns how many steps from `at` on form a normalisation, and makes *out that one step; 0: they form none.
 static uint16_t norm_at(const struct tfc_chain *chain, const struct loops *l, uint16_t at, struct tfc_chain_step *out) {
   const struct tfc_chain_step *s = chain->steps + at;
   if (at + 3 > chain->step_count || s[0].binary != l->sub || s[1].binary != l->mul || s[2].binary != l->add) return 0;
@@ -118,12 +119,12 @@ struct place {
 };
 
 enum { NOWHERE = UINT16_MAX };
-// For a block of several rows: operands that are not whole, written out for each of its rows.
+// The copies of operands that a block of several rows needs (see `repeats`).
 struct repeated {
   _Alignas(64) float rows[most_repeated][TFC_CHAIN_BLOCK];
 };
 
-// `repeated`: NULL, or the operands that repeat, in their order.
+// `repeated`: NULL, or the copies of the operands that need one, in the order of the operands.
 static void run_block(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t column, int64_t n,
                       uint16_t turned, void *to, struct repeated *repeated) {
   _Alignas(64) char registers[TFC_CHAIN_REGISTERS][TFC_CHAIN_BLOCK * widest];
@@ -171,7 +172,7 @@ static void write_out(const struct tfc_chain_operand *o, const float *from, int6
 
 static void run_together(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end) {
   struct repeated repeated;
-  int64_t written[most_repeated]; // the only row of the operand that is written out, or -1
+  int64_t written[most_repeated]; // the only row of the operand that its copy has; -1: it has several
   for (int k = 0; k < most_repeated; k++) written[k] = -1;
   for (int64_t i = begin; i < end; i++) {
     const int64_t row = i * chain->together, left = chain->rows - row;
@@ -183,7 +184,7 @@ static void run_together(const struct tfc_chain *chain, void *const *tensors, in
       const bool one = first == last && (o->row == 0 || (o->each && row / o->each == (row + count - 1) / o->each));
       if (!one || written[next] != first)
         write_out(o, tensors[o->tensor], row, count, chain->columns, repeated.rows[next]);
-      // A shorter block is the last one.
+      // The last block may be shorter; no block after it uses its copy.
       written[next++] = one ? first : -1;
     }
     run_block(chain, tensors, row, 0, count * chain->columns, NOWHERE, NULL, &repeated);

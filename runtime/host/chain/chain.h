@@ -26,23 +26,23 @@ struct tfc_chain_operand { // in memory
   int64_t each, cycle;     // row r of the space uses the operand's row r / each % cycle; each == 0: row r
 };
 
-// out = (x - center) * factor + shift, and perhaps what an activation makes of it: several operations in one loop.
+// out = (x - center) * factor + shift, or an activation of that: several operations in one loop.
 typedef void tfc_chain_norm_loop(const float *x, const float *center, const float *factor, const float *shift,
                                  float *out, int64_t n);
 
 // Where a step reads and writes: an operand (>= 0) or a register (-1 - r).
 struct tfc_chain_step {
-  tfc_unary_loop *unary; // one of the three
+  tfc_unary_loop *unary; // one of `unary`, `binary`, `norm` is set
   tfc_binary_loop *binary;
-  tfc_chain_norm_loop *norm;    // by tfc_chain_join
-  int16_t a, b, c, d, out;      // c, d: only of `norm`
+  tfc_chain_norm_loop *norm;    // set by tfc_chain_join
+  int16_t a, b, c, d, out;      // c, d: only for `norm`
   uint8_t register_size;        // bytes of an element, where `out` is a register
   const struct tfc_op_def *def; // the op whose loop it is, for devices with kernels of their own
 };
 
 struct tfc_chain {
   int64_t rows, columns;
-  int64_t together; // rows of a block: several where rows are short; by tfc_chain_flatten, 0 is 1
+  int64_t together; // rows of a block, set by tfc_chain_flatten: several if rows are short; 0 means 1
   uint16_t step_count, operand_count;
   struct tfc_chain_step *steps;
   struct tfc_chain_operand *operands;
@@ -56,10 +56,10 @@ struct tfc_chain_op {
   struct tfc_shape shapes[]; // of the outputs
 };
 
-// Joins rows and columns into one long row where every operand allows it; else, where rows are short, several of them
-// into a block, for which operands that are not whole are written out. Call it once, when the chain is complete.
+// If every operand allows it, joins all rows into one long row. Otherwise, if rows are short, a block gets several
+// rows, and operands that are not stored row after row are copied for it. Call it once, when the chain is complete.
 void tfc_chain_flatten(struct tfc_chain *chain);
-// Steps that are a normalisation become one, for tfc_chain_run.
+// Replaces steps that together are a normalisation by one step. Call it only for devices that use tfc_chain_run.
 void tfc_chain_join(struct tfc_chain *chain);
 // The number of blocks of the whole chain; threads get ranges of blocks.
 int64_t tfc_chain_blocks(const struct tfc_chain *chain);

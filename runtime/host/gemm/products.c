@@ -261,7 +261,7 @@ void tfc_products_split(int64_t rows, int64_t panels, int64_t threads, int64_t l
   }
 }
 
-// --- On the tile unit --------------------------------------------------------------------------------------------
+// --- Products on the tile unit -----------------------------------------------------------------------------------
 bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx) {
   return ctx->rounding && ctx->env->device_cores == 1 && tfc_split_available();
 }

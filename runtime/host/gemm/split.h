@@ -19,7 +19,7 @@
 
 enum {
   TFC_SPLIT_SIDE = 32,             // rows of a stripe, and columns of a panel
-  TFC_SPLIT_K = 32,                // of a block
+  TFC_SPLIT_K = 32,                // values of k in a block
   TFC_SPLIT_GROUP = 18,            // blocks of k that are computed at once
   TFC_SPLIT_BLOCK = 6 * 1024,      // bytes of a block
   TFC_SPLIT_ROWS = 256,            // rows of A that are packed at once
