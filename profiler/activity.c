@@ -115,7 +115,7 @@ void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns) {
   pthread_mutex_unlock(&a->lock);
 }
 
-// --- Taking ------------------------------------------------------------------------------------------------------
+// --- Joining a step's records ------------------------------------------------------------------------------------
 static int by_correlation(const void *a, const void *b) {
   const struct link *x = a, *y = b;
   if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;

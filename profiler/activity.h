@@ -9,7 +9,7 @@
 //   tfc_activity_take(a, step, &result);              // when the step's work is done and flushed
 //   TFC_TRY(s, tfc_activity_trust(&result));          // ABORTED: records dropped, without stamps, out of order, ...
 //
-// Any thread may add; one takes, between steps.
+// Any thread may add records; one thread takes them, between steps.
 #ifndef TFC_PROFILER_ACTIVITY_H
 #define TFC_PROFILER_ACTIVITY_H
 
@@ -66,7 +66,7 @@ void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *c
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
 // Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
-// Records that were not taken yet; how many of them are work.
+// The number of records that were not taken yet; *out_works: how many of them are work.
 size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works);
 // A step begins at `begin_ns` (CLOCK_MONOTONIC_RAW): all records so far are forgotten, and work that began before is
 // not counted to this step.

@@ -106,7 +106,7 @@ void tfc_collector_reset_gpu(struct tfc_collector *c) {
   tfc_status_free(s);
 }
 
-// --- From the profiler -------------------------------------------------------------------------------------------
+// --- Times from the profiler's records ---------------------------------------------------------------------------
 static int by_owner(const void *a, const void *b) {
   const struct tfc_activity_work *x = a, *y = b;
   if (x->device != y->device) return x->device < y->device ? -1 : 1;
@@ -246,7 +246,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
   return s;
 }
 
-// --- Two intervals -----------------------------------------------------------------------------------------------
+// --- Dispatch intervals of operations ----------------------------------------------------------------------------
 int tfc_collector_by_node(const void *a, const void *b) {
   const struct tfc_profile_op *x = a, *y = b;
   if (x->device != y->device) return x->device < y->device ? -1 : 1;

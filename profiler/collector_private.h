@@ -1,4 +1,4 @@
-// Shared by the collector's files: the record, and what devices that work on their own add.
+// Declares what the collector's files share: the collector itself, and what it needs for asynchronous devices.
 #ifndef TFC_PROFILER_COLLECTOR_PRIVATE_H
 #define TFC_PROFILER_COLLECTOR_PRIVATE_H
 

@@ -1,6 +1,6 @@
 // One profiler for the process. CUPTI allows only one session with right correlations, and it has to exist before CUDA
-// loads its modules. So it is started once and never stopped; if it cannot start, the reason is kept and given to
-// everyone who asks. The plug-in is loaded from the folder of this library and not linked, so that the same programs
+// loads its modules. So it is started once and never stopped; if it cannot start, the reason is kept and returned
+// to every caller. The plug-in is loaded from the folder of this library and not linked, so that the same programs
 // run without it.
 #include "profiler/gpu.h"
 

@@ -88,7 +88,7 @@ TFC_MUST_USE tfc_status tfc_store_find_interrupted(struct tfc_store *store, int6
 // Deletes all but the last `keep` runs and gives the space back. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted);
 
-// --- What a run is about -------------------------------------------------------------------------------------------
+// --- Devices, links, nodes, costs and edges of a run ---------------------------------------------------------------
 struct tfc_store_device {
   uint32_t device_id;
   const char *name, *kind, *model, *tensorflow, *label;

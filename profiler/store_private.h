@@ -1,4 +1,4 @@
-// Shared by the store's files: the record, and one way to run a statement with values.
+// Declares what the store's files share: the store itself, its statements, and functions that run them.
 #ifndef TFC_PROFILER_STORE_PRIVATE_H
 #define TFC_PROFILER_STORE_PRIVATE_H
 

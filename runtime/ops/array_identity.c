@@ -62,7 +62,7 @@ static tfc_status nothing(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Handing on --------------------------------------------------------------------------------------------------
+// --- Passing inputs on unchanged ---------------------------------------------------------------------------------
 static tfc_status hand_on(struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < ctx->output_count; i++) TFC_RETURN_IF_ERROR(tfc_kernel_set_output(ctx, i, ctx->inputs[i]));
   return NULL;

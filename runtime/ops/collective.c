@@ -79,7 +79,7 @@ static uint32_t own_rank(const struct tfc_collectives *c) {
   return c->wire ? c->wire->rank : 0;
 }
 
-// --- Answers ---------------------------------------------------------------------------------------------------------
+// --- Answering calls -------------------------------------------------------------------------------------------------
 static void answer(struct call *calls) {
   while (calls) {
     struct call *next = calls->next;
@@ -132,7 +132,7 @@ static void end_round(struct tfc_collectives *c, struct round *r, const char *er
   round_free(c, r);
 }
 
-// --- Telling others --------------------------------------------------------------------------------------------------
+// --- Telling other tasks ---------------------------------------------------------------------------------------------
 static tfc_status tell(struct tfc_collectives *c, uint32_t to, const struct tfc_collective_head *head, tfc_str rest,
                        struct tfc_buffer *body, uint64_t size) {
   return c->wire->send(c->wire, to, head, rest, body, size);
@@ -596,7 +596,7 @@ static void advance(struct tfc_collectives *c, struct round *r) {
   tfc_status_free(s);
 }
 
-// --- From outside ----------------------------------------------------------------------------------------------------
+// --- Calls of kernels, and messages of other tasks -------------------------------------------------------------------
 static tfc_status check_call(const struct tfc_collective_call *how, const struct tfc_tensor *value) {
   if (how->size < 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "group_size must be at least 1, not %d", how->size);
   if (how->kind == TFC_COLLECTIVE_REDUCE && !tfc_collective_takes(how->dtype))
@@ -725,7 +725,7 @@ tfc_status tfc_collectives_take(struct tfc_collectives *c, uint32_t from, const 
   return s;
 }
 
-// --- The object ------------------------------------------------------------------------------------------------------
+// --- The object that holds groups and rounds -------------------------------------------------------------------------
 static const struct round *cancelled_round(struct tfc_collectives *c) {
   for (const struct round *r = c->rounds; r; r = r->next) {
     const struct group *g = group_of(&c->groups, r->group, false);

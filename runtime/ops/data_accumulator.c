@@ -53,7 +53,7 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
 }
 static const struct tfc_object_type accumulator_type = {"accumulator", destroy, wake, describe};
 
-// --- Making ------------------------------------------------------------------------------------------------------
+// --- Creating accumulators ---------------------------------------------------------------------------------------
 static tfc_status make(void *arg, struct tfc_object **out) {
   const struct tfc_kernel_ctx *ctx = arg;
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "shape");
@@ -81,7 +81,7 @@ static tfc_status accumulator_of(struct tfc_kernel_ctx *ctx, struct accumulator 
   return tfc_named_get(ctx, &accumulator_type, (struct tfc_object **)out);
 }
 
-// --- Taking, under the lock --------------------------------------------------------------------------------------
+// --- Taking the mean of the gradients ----------------------------------------------------------------------------
 // Divides each row of the sum by the number of its gradients.
 static void divide(struct accumulator *a) {
   int64_t n = tfc_tensor_elements(&a->sum), row = a->sparse && a->rows ? n / a->rows : n;
@@ -190,7 +190,7 @@ static tfc_status take(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Applying, under the lock ------------------------------------------------------------------------------------
+// --- Applying gradients ------------------------------------------------------------------------------------------
 static tfc_status mismatch(const struct tfc_shape *want, const struct tfc_shape *got) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s",
                          tfc_shape_show(want, (char[TFC_SHAPE_TEXT]){0}),

@@ -111,7 +111,7 @@ static tfc_status barrier_of(struct tfc_kernel_ctx *ctx, struct barrier **out) {
   return tfc_named_get(ctx, &barrier_type, (struct tfc_object **)out);
 }
 
-// --- Inserting, under the lock -----------------------------------------------------------------------------------
+// --- Inserting into tuples, which the lock guards ----------------------------------------------------------------
 static tfc_status compact(struct barrier *b) { // drops entries of tuples that are gone if they are half of all or more
   if (b->incomplete.count < 64 || b->live * 2 > b->incomplete.count) return NULL;
   size_t kept = 0;
@@ -232,7 +232,7 @@ static tfc_status insert_many(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// --- The other ops -----------------------------------------------------------------------------------------------
+// --- Taking, closing, sizes --------------------------------------------------------------------------------------
 static tfc_status take_many(struct tfc_kernel_ctx *ctx) {
   struct barrier *b = NULL;
   tfc_status s = NULL;

@@ -175,7 +175,7 @@ tfc_status tfc_dataset_ask(struct tfc_kernel_ctx *ctx, const struct tfc_dataset 
   return s;
 }
 
-// --- Parts -------------------------------------------------------------------------------------------------------
+// --- Arrays of tensors: the parts of elements --------------------------------------------------------------------
 struct tfc_tensor *tfc_dataset_parts(uint32_t count) {
   return calloc(count + (size_t)1, sizeof(struct tfc_tensor));
 }

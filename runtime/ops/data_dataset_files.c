@@ -113,7 +113,7 @@ static const struct tfc_dataset_kind records_kind = {
 static const struct tfc_dataset_kind fixed_kind = {
     .name = "FixedLengthRecord", .state = sizeof(struct walk), .next = fixed_next, .end = end};
 
-// --- Making ----------------------------------------------------------------------------------------------------------
+// --- Creating datasets -----------------------------------------------------------------------------------------------
 static tfc_status compression(struct tfc_kernel_ctx *ctx, uint32_t input, int64_t *out) {
   TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[input]) == 1, "`compression_type` must be a scalar");
   const tfc_str how = tfc_tensor_get_string(ctx->inputs[input], 0);

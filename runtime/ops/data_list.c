@@ -23,7 +23,7 @@ static tfc_dtype element_dtype(const struct tfc_kernel_ctx *ctx) {
   return tfc_node_attr_type(ctx->graph, ctx->node, "element_dtype", TFC_DTYPE_NONE);
 }
 
-// --- Making ------------------------------------------------------------------------------------------------------
+// --- Creating lists ----------------------------------------------------------------------------------------------
 static tfc_status empty(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape shape;
   struct tfc_list *list = NULL;
@@ -117,7 +117,7 @@ static tfc_status scatter_into(struct tfc_kernel_ctx *ctx) {
   return give(ctx, s, &made);
 }
 
-// --- Changing ----------------------------------------------------------------------------------------------------
+// --- Changing lists ----------------------------------------------------------------------------------------------
 static tfc_status check_element(const struct tfc_list *list, const struct tfc_tensor *t) {
   TFC_KERNEL_CHECK(t->dtype == list->dtype, "Invalid data types; list elements %s but tried to add %s",
                    tfc_dtype_name(list->dtype), tfc_dtype_name(t->dtype));
@@ -253,7 +253,7 @@ static tfc_status concat_lists(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Reading -----------------------------------------------------------------------------------------------------
+// --- Reading lists -----------------------------------------------------------------------------------------------
 static tfc_status get_item(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL;
   TFC_RETURN_IF_ERROR(list_of(ctx, 0, &list));

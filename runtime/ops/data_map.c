@@ -78,7 +78,7 @@ static tfc_status map_of(struct tfc_kernel_ctx *ctx, struct map **out) { // the 
                                       tfc_named_name(ctx), &map_type, map_make, ctx, (struct tfc_object **)out);
 }
 
-// --- Under the lock ------------------------------------------------------------------------------------------------
+// --- Stored tuples, which the lock guards --------------------------------------------------------------------------
 static size_t place_of(const tuples *t, int64_t key) { // the first tuple whose key is not less
   size_t low = 0, high = t->count;
   while (low < high) {

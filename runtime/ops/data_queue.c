@@ -67,7 +67,7 @@ static void queue_wake(struct tfc_object *self);
 static void queue_describe(struct tfc_object *self, struct tfc_text *out);
 static const struct tfc_object_type queue_type = {"queue", queue_destroy, queue_wake, queue_describe};
 
-// --- Making ------------------------------------------------------------------------------------------------------
+// --- Creating queues ---------------------------------------------------------------------------------------------
 static enum kind kind_of(tfc_str op) {
   return tfc_str_starts(op, "FIFO")      ? FIFO
          : tfc_str_starts(op, "Padding") ? PADDING
@@ -131,7 +131,7 @@ tfc_status tfc_queue_of_node(struct tfc_kernel_ctx *ctx) {
   return tfc_named_make(ctx, &queue_type, queue_make);
 }
 
-// --- What is inside, under the lock ------------------------------------------------------------------------------
+// --- Stored elements; the caller holds the lock ------------------------------------------------------------------
 static int64_t held(const struct tfc_queue *q) {
   return (int64_t)(q->items.count - q->head);
 }
@@ -261,7 +261,7 @@ static tfc_status deliver(struct tfc_queue *q, struct waiter *w) {
   return NULL;
 }
 
-// --- Waiting -----------------------------------------------------------------------------------------------------
+// --- Operations that wait ----------------------------------------------------------------------------------------
 static void append(struct line *l, struct waiter *w) {
   w->next = NULL;
   *l->last = w;
@@ -423,7 +423,7 @@ static void queue_describe(struct tfc_object *self, struct tfc_text *out) {
   pthread_mutex_unlock(&q->lock);
 }
 
-// --- Elements that come and go -----------------------------------------------------------------------------------
+// --- Beginning to enqueue and dequeue ----------------------------------------------------------------------------
 static tfc_status check_part(const struct tfc_queue *q, uint32_t i, const struct tfc_tensor *t, int skip) {
   TFC_KERNEL_CHECK(t->dtype == q->dtypes[i], "Type mismatch in tuple component %u. Expected %s, got %s", i,
                    tfc_dtype_name(q->dtypes[i]), tfc_dtype_name(t->dtype));
@@ -511,7 +511,7 @@ static tfc_status start_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bo
   return NULL;
 }
 
-// --- For kernels -------------------------------------------------------------------------------------------------
+// --- Functions of data_queue.h -----------------------------------------------------------------------------------
 static tfc_status create(enum kind kind, tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
                          const struct tfc_shape *shapes, struct tfc_queue **out) {
   struct tfc_queue *q = queue_new(kind);

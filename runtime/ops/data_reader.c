@@ -54,7 +54,7 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
 static void wake(struct tfc_object *self);
 static const struct tfc_object_type reader_type = {"reader", destroy, wake, describe};
 
-// --- Making ------------------------------------------------------------------------------------------------------
+// --- Creating readers --------------------------------------------------------------------------------------------
 static tfc_status compression(const struct tfc_kernel_ctx *ctx, const char *attr, int *out) {
   tfc_str how = tfc_node_attr_string(ctx->graph, ctx->node, attr, "");
   *out = tfc_str_is(how, "ZLIB") ? TFC_RECORDS_ZLIB : tfc_str_is(how, "GZIP") ? TFC_RECORDS_GZIP : TFC_RECORDS_PLAIN;
@@ -102,7 +102,7 @@ static tfc_status create(struct tfc_kernel_ctx *ctx) {
   return tfc_named_make(ctx, &reader_type, make);
 }
 
-// --- Reading -----------------------------------------------------------------------------------------------------
+// --- Reading records ---------------------------------------------------------------------------------------------
 static void request_free(struct request *q) {
   for (size_t i = 0; i < q->records.count; i++) free(q->records.data[i].key), free(q->records.data[i].value);
   tfc_array_free(&q->records);

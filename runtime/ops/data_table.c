@@ -88,7 +88,7 @@ static tfc_status table_of(struct tfc_kernel_ctx *ctx, struct table **out) {
   return NULL;
 }
 
-// --- One key, under the lock -------------------------------------------------------------------------------------
+// --- One key; the caller holds the lock --------------------------------------------------------------------------
 static tfc_str key_at(const struct tfc_tensor *keys, int64_t i) {
   if (keys->dtype == TFC_STRING) return tfc_tensor_get_string(keys, i);
   size_t size = tfc_dtype_size(keys->dtype);
@@ -134,7 +134,7 @@ static tfc_status insert(struct table *t, tfc_str key, struct tfc_tensor *value)
   return NULL;
 }
 
-// --- Values ------------------------------------------------------------------------------------------------------
+// --- Values, and ops that insert them ----------------------------------------------------------------------------
 // Copies value `i` of a tensor [keys..., value_shape].
 static tfc_status value_of(struct tfc_kernel_ctx *ctx, const struct table *t, const struct tfc_tensor *values,
                            int64_t i, struct tfc_tensor *out) {

@@ -196,7 +196,7 @@ static tfc_status gradient_of(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- One element, under the lock ---------------------------------------------------------------------------------
+// --- Reading and writing one element -----------------------------------------------------------------------------
 static tfc_status add_to(struct tfc_kernel_ctx *ctx, struct element *e, const struct tfc_tensor *v) {
   TFC_KERNEL_CHECK(tfc_shape_equal(&e->value.shape, &v->shape),
                    "Could not aggregate to a TensorArray index because the "

@@ -58,7 +58,7 @@ static const struct kernel kernels[] = {{"lanczos1", 1, lanczos1},
                                         {"keyscubic", 2, keys_cubic},
                                         {"mitchellcubic", 2, mitchell_cubic}};
 
-// --- Spans -----------------------------------------------------------------------------------------------------------
+// --- The span of inputs for each output ------------------------------------------------------------------------------
 struct spans {
   int64_t width;  // of the longest span
   int64_t *start; // [outputs]: the first input of each span

@@ -5,7 +5,7 @@
 #include "runtime/ops/io_feature.h"
 #include "runtime/ops/row.h"
 
-// --- What is asked for -----------------------------------------------------------------------------------------------
+// --- The features that a node parses ---------------------------------------------------------------------------------
 struct plan {
   uint32_t sparse, dense, ragged;                  // how many features of each kind
   const struct tfc_attr *sparse_keys, *dense_keys; // attributes of ParseSingleExample

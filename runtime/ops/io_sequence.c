@@ -29,7 +29,7 @@ struct plan {
   uint32_t defaults; // the first input that is a default
 };
 
-// --- What is asked for -----------------------------------------------------------------------------------------------
+// --- The features that a node parses ---------------------------------------------------------------------------------
 static const struct tfc_attr *list_of(const struct tfc_graph *g, const struct tfc_node *n, const char *part,
                                       const char *name, uint32_t *count) {
   char whole[64];
@@ -90,7 +90,7 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
   return NULL;
 }
 
-// --- Reading ---------------------------------------------------------------------------------------------------------
+// --- Reading keys and feature lists ----------------------------------------------------------------------------------
 // The key of feature `index`, of `count` features of its kind (0 sparse, 1 dense, 2 ragged).
 static tfc_status key_of(const struct tfc_kernel_ctx *ctx, const struct plan *plan, const struct part *p, uint32_t kind,
                          uint32_t index, uint32_t count, tfc_str *out) {

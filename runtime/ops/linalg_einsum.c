@@ -272,7 +272,7 @@ out:
   return s;
 }
 
-// --- As products where the operands lie ------------------------------------------------------------------------------
+// --- Matrix products that read the operands in place -----------------------------------------------------------------
 struct axis {              // of the product: labels that lie at one distance in all that have them, as one
   int64_t size, stride[3]; // in the first operand, the second and the result
 };

@@ -82,7 +82,7 @@ static void band_product(const struct ops_matmul *mm, const struct band *z, cons
   }
 }
 
-// --- Splitting ---------------------------------------------------------------------------------------------------
+// --- Splitting products among threads ----------------------------------------------------------------------------
 // A product of more than about 4 MFLOP is cut into at most 8 bands of rows (or of columns, if there are more columns
 // than rows). Smaller products are grouped until a group has about 4 MFLOP.
 struct batch_job {

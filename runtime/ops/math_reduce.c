@@ -16,7 +16,7 @@
 
 enum { LANES = 16, ROW_BLOCK = 1024, ROW_PIECE = 65536, COLUMN_GROUP = 256, COLUMN_CHUNK = 2048, LEAST_CHUNK = 64 };
 
-// --- One pass ----------------------------------------------------------------------------------------------------
+// --- Loops of one pass -------------------------------------------------------------------------------------------
 // rows: y[o] = reduce x[o * stride …] over n, for o < count; columns: y[k] = reduce over i < n of x[i * stride + k],
 // k < width.
 struct reducer {
@@ -186,7 +186,7 @@ static tfc_status reduce_pass(struct tfc_kernel_ctx *ctx, const struct reducer *
   return s;
 }
 
-// --- All passes --------------------------------------------------------------------------------------------------
+// --- Reducing in several passes ----------------------------------------------------------------------------------
 struct reduce_plan {
   struct tfc_shape out;
   int rank; // of the joined runs

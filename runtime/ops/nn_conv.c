@@ -33,7 +33,7 @@ struct work {
 #define NAME(x) x##_f64
 #include "runtime/ops/nn_conv_core.h"
 
-// --- Preparing ---------------------------------------------------------------------------------------------------
+// --- Preparing a convolution -------------------------------------------------------------------------------------
 enum role { FORWARD, BACKWARD_INPUT, BACKWARD_FILTER };
 struct conv_state {
   struct tfc_window window;

@@ -9,7 +9,7 @@
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"
 
-// --- Where to cut --------------------------------------------------------------------------------------------------
+// --- Boundaries of the pooling regions -----------------------------------------------------------------------------
 // Writes where the runs begin to `at` [count + 1]. Takes as many random numbers from `p` as TensorFlow does.
 static void cut_random(int64_t length, int64_t count, struct tfc_philox *p, int64_t *at) {
   struct tfc_philox own = *p;
@@ -167,7 +167,7 @@ static tfc_status fractional_pool(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Gradients as ops ----------------------------------------------------------------------------------------------
+// --- Kernels of the gradient ops -----------------------------------------------------------------------------------
 // Checks sequences, because they may come from elsewhere than the forward op.
 static tfc_status check_runs(const struct tfc_tensor *at, int64_t count, int64_t length, bool overlapping,
                              const char *name, struct runs *out) {

@@ -163,7 +163,7 @@ static tfc_status pool(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Where the maximum is ----------------------------------------------------------------------------------------
+// --- MaxPoolWithArgmax -------------------------------------------------------------------------------------------
 // Finds the index of each maximum, with channels last, within its image or within the batch; for images [begin, end).
 static void argmax_images(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
@@ -222,7 +222,7 @@ static tfc_status max_pool_with_argmax(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Gradients as ops --------------------------------------------------------------------------------------------
+// --- Kernels of the gradient ops ---------------------------------------------------------------------------------
 struct max_grad {
   struct pool pool;
   const void *y, *dy;

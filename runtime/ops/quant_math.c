@@ -36,7 +36,7 @@ static void multiply_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// --- By vectors -----------------------------------------------------------------------------------------------------
+// --- Products of vectors of 16-bit integers -------------------------------------------------------------------------
 // Bytes less their zero fit 16 bits where the zero is a byte, too. Then a sum is dot products of runs of 16-bit
 // integers that lie side by side in both operands (processors add products of pairs): of a matrix product one run, of a
 // convolution one for each row of the window in an image with padding.

@@ -40,7 +40,7 @@ static uint64_t below64(struct tfc_philox_words *w, uint64_t n) {
   return v % n;
 }
 
-// --- What a learned distribution has seen --------------------------------------------------------------------------
+// --- Classes that a learned distribution has counted ---------------------------------------------------------------
 struct learned {
   struct tfc_object object;
   pthread_mutex_t lock;
@@ -70,7 +70,7 @@ static tfc_status learned_create(void *arg, struct tfc_object **out) {
   return NULL;
 }
 
-// --- One sample, and how likely it was -----------------------------------------------------------------------------
+// --- One sample and its probability --------------------------------------------------------------------------------
 static int64_t sample(const struct sampler *s, const struct learned *l, struct tfc_philox_words *w) {
   switch (s->kind) {
   case UNIFORM: return (int64_t)below64(w, (uint64_t)s->range);
@@ -171,7 +171,7 @@ static tfc_status candidates(struct tfc_kernel_ctx *ctx) {
   return status;
 }
 
-// --- Preparing -----------------------------------------------------------------------------------------------------
+// --- Preparing a sampler -------------------------------------------------------------------------------------------
 static void make_alias(struct sampler *s, double *p, int32_t *high, int32_t *low) {
   int64_t highs = 0, lows = 0, n = s->known;
   double sum = 0;

@@ -61,7 +61,7 @@ static tfc_status read_and_skip(struct tfc_kernel_ctx *ctx) {
 static tfc_status only_skip(struct tfc_kernel_ctx *ctx) {
   return skip(ctx, false);
 }
-// --- Numbers ---------------------------------------------------------------------------------------------------------
+// --- Generating random numbers ---------------------------------------------------------------------------------------
 static tfc_status fill(struct tfc_kernel_ctx *ctx, enum tfc_random_kind kind) {
   const bool tagged = ctx->input_count == 2; // inputs are resource, shape; otherwise resource, algorithm, shape
   struct tfc_random_request request = {.kind = kind};

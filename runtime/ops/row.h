@@ -74,7 +74,7 @@ void ops_cost_elementwise(double flops, const struct tfc_graph *g, const struct 
 void ops_cost_nothing(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out);
 
-// --- Preparing ---------------------------------------------------------------------------------------------------
+// --- Preparing a node's state ------------------------------------------------------------------------------------
 // Allocates the state of a plan's node in the plan's arena.
 #define OPS_PREPARE_STATE(ctx, type, name)                                                                             \
   type *name = TFC_ARENA_NEW((ctx)->arena, type);                                                                      \

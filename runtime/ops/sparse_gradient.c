@@ -60,7 +60,7 @@ tfc_status ops_grad_sparse_dense_div(struct tfc_grad_ctx *g) {
   return sparse_dense(g, true);
 }
 
-// --- Ragged ----------------------------------------------------------------------------------------------------------
+// --- Gradients of ragged ops -----------------------------------------------------------------------------------------
 // 0, 1, ... for the rows of `values`
 static struct tfc_output row_numbers(const struct tfc_grad_ctx *g, struct tfc_output values) {
   struct tfc_builder *b = g->builder;

@@ -189,7 +189,7 @@ static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = out;
   return NULL;
 }
-// --- Unions of two ---------------------------------------------------------------------------------------------------
+// --- Element by element with a sparse tensor -------------------------------------------------------------------------
 enum pairing { ADD, MAXIMUM, MINIMUM };
 // v becomes the combined value; false if it is below the threshold (which only the sum of two tensors has in
 // TensorFlow).
@@ -395,7 +395,7 @@ static tfc_status shape_values(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// --- With dense tensors ----------------------------------------------------------------------------------------------
+// --- Element by element with a dense tensor --------------------------------------------------------------------------
 enum cwise { CWISE_ADD, CWISE_MUL, CWISE_DIV };
 #define CWISE(t, ...)                                                                                                  \
   case OPS_DT_##t: {                                                                                                   \

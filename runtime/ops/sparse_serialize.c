@@ -98,7 +98,7 @@ static tfc_status serialize_many(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Back ----------------------------------------------------------------------------------------------------------
+// --- Deserialising -------------------------------------------------------------------------------------------------
 static tfc_status get_tensor(const struct tfc_tensor *x, int64_t at, tfc_dtype type, struct tfc_tensor *out) {
   if (x->dtype == TFC_VARIANT) {
     struct tfc_object *o = ((struct tfc_object *const *)x->data)[at];

@@ -3,7 +3,7 @@
 
 #include "runtime/ops/state_common.h"
 
-// --- Making ------------------------------------------------------------------------------------------------------
+// --- Creating variables ------------------------------------------------------------------------------------------
 struct variable_state {
   tfc_dtype dtype;
   struct tfc_shape shape;
@@ -103,7 +103,7 @@ static tfc_status destroy_resource(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Reading -----------------------------------------------------------------------------------------------------
+// --- Reading variables -------------------------------------------------------------------------------------------
 static tfc_status read_variable(struct tfc_kernel_ctx *ctx) {
   struct tfc_variable *v = NULL;
   TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, 0, &v));
@@ -144,7 +144,7 @@ static tfc_status variable_shape(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// --- Writing -----------------------------------------------------------------------------------------------------
+// --- Writing variables -------------------------------------------------------------------------------------------
 static tfc_status lock_prepare(struct tfc_prepare_ctx *ctx) {
   static int yes; // its address, as the state, means "lock"
   ctx->state = tfc_node_attr_bool(ctx->graph, ctx->node, "use_locking", false) ? &yes : NULL;
