@@ -131,7 +131,7 @@ static void print_row(const struct tfc_job_row *r, double answer_us, bool loads)
 }
 
 static void print_devices(const struct tfc_job_outcome *o) {
-  enum { SENDS = 36 }; // the column
+  enum { SENDS = 36 }; // the column in which `sends` begins
   char a[32], b[32];
   if (!o->placement || o->device_count == 0) return;
   printf("\n  %-10s %8s %12s  %s\n", "device", "busy", "peak memory",

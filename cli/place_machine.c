@@ -45,7 +45,7 @@ struct described {
   struct tfc_problem *problem;
   struct tfc_simulator *simulator;
   char digest[65]; // sha256 of the graph's file, "": it could not be read
-  bool record;     // for a report
+  bool record;     // whether a record is made, for a report
 };
 
 static double us(int64_t ps) {

@@ -93,7 +93,8 @@ int place_check_replicas(const struct tfc_program *program, const struct place_o
 }
 
 // --- How much step times vary ----------------------------------------------------------------------------------------
-// Each step divided by the median of its placement, of the last run with steps (of this graph, if that is asked for).
+// Selects the step times of the last run that has steps (of this graph, if `:other` is not 0). fit() divides each by
+// the median of its placement.
 static const char steps_query[] =
     "WITH s AS (SELECT run_id, placement_id, step_us FROM v_step WHERE step_us > 0 AND"
     " (:other = 0 OR run_id IN (SELECT run_id FROM v_run WHERE graph_sha256 = '%s')))"

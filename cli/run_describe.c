@@ -52,7 +52,7 @@ static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, co
                    "supported", is_supported(n), "outputs", outputs);
 }
 
-// Nodes whose declared shapes contradict their inputs. The first of them is reported first.
+// The errors of nodes whose declared shapes contradict their inputs, by node. That of the first node is reported first.
 struct contradictions {
   const struct tfc_graph *graph;
   tfc_status *of; // [node_count]
@@ -166,7 +166,7 @@ static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const stru
   }
   if (!def->kernel || !(def->types ? every && all : every)) return types;
   if (def->types && json_array_size(types)) return types;
-  json_array_clear(types); // every type: a kernel that does not look at it
+  json_array_clear(types); // the kernel takes every type
   json_array_append_new(types, json_string("any"));
   return types;
 }

@@ -44,7 +44,7 @@ static tfc_status describe(struct tfc_model *m, const struct tfc_plan_info *info
   }
   for (size_t i = 0; i < from->transfers.count; i++) {
     const struct tfc_profile_transfer *t = &from->transfers.data[i];
-    if (t->id >= info->transfer_count) continue; // in a step in ready order: it has no transfer in the plan
+    if (t->id >= info->transfer_count) continue; // a step in ready order makes transfers that the plan lacks
     const struct tfc_plan_transfer *p = &info->transfers[t->id];
     out->events[out->count++] = (tfc_profile_event){.node = keep(&out->arena, g->nodes[p->tensor.node].name),
                                                     .op = "transfer",

@@ -80,7 +80,7 @@ struct tfc_activity_result {
   uint64_t overlaps;              // consecutive works of a stream that seem to overlap, also by less than the tolerance
   int64_t longest_overlap_ns;     // the longest of these overlaps
   int64_t busy_ns, attributed_ns; // sums over works; of those with a node or a transfer
-  TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or clear, by start
+  TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or begin, sorted by start
   uint64_t synchronizations, allocations, allocated_bytes;
   int64_t synchronized_ns;
   // Waits that are left out: without stamps, ending before they begin, delivered twice, or no memory for them. They

@@ -159,7 +159,7 @@ void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_tabl
                       const struct tfc_fusion *fusion, const struct tfc_step_profile *p, const uint32_t *kind_of_device,
                       uint32_t device_count, uint32_t kind) {
   int64_t *end = calloc(device_count + 1u, sizeof *end);
-  if (!end) return; // only an observation is missing then
+  if (!end) return; // without memory, this step does not count
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
     uint32_t busy = busy_devices(o, end, kind_of_device, device_count);

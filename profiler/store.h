@@ -10,9 +10,9 @@
 //   tfc_store_close(store);
 //
 // A store belongs to one thread. Writing calls need an open transaction. Errors: DATA_LOSS where the database could not
-// be written (the transaction is rolled back) or another process writes it, NOT_FOUND and
-// INVALID_ARGUMENT where it is not there or not a database of tfc's. Numbers that are NaN are stored as NULL where a
-// column may be empty, and refused (INVALID_ARGUMENT) in times and rewards.
+// be written (the transaction is rolled back) or another process writes it, NOT_FOUND
+// where there is no such file or row, INVALID_ARGUMENT where the file is not a database of tfc's. Numbers that are NaN
+// are stored as NULL where a column may be empty, and refused (INVALID_ARGUMENT) in times and rewards.
 #ifndef TFC_PROFILER_STORE_H
 #define TFC_PROFILER_STORE_H
 

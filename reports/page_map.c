@@ -1,7 +1,7 @@
 // The placement as a map: name scopes are nested boxes (a squarified treemap; Bruls, Huizing, van Wijk 2000) with an
 // area in proportion to their operations' time, opened until a screen is full, and coloured by device. Lines show
-// tensors that cross between boxes. An expert's placement, if there is one, is drawn beside it with the same
-// boxes, and differences are outlined.
+// tensors that cross from one box to another device in another box. An expert's placement, if there is one, is drawn
+// beside it with the same boxes, and differences are outlined.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// What a picture cannot do: labels under the pointer, zoom and pan of the timeline, a table of operations to search and
-// sort, and one operation shown on the map, in the timeline and in the table at once.
+// Adds what pictures cannot do: labels under the pointer, zoom and pan of the timeline, a table of operations to search
+// and sort, and one operation shown on the map, in the timeline and in the table at once.
 (function () {
   'use strict';
   const $ = (id) => document.getElementById(id);
@@ -27,7 +27,7 @@
     tip.style.top = (event.clientY + 18 + h > innerHeight ? event.clientY - h - 10 : event.clientY + 18) + 'px';
   }
 
-  // --- One operation everywhere --------------------------------------------------------------------------------------
+  // --- Showing one operation in the map, the timeline and the table --------------------------------------------------
   const device = new Map(data.devices.map((d) => [d[0], d[1]]));
   let chosen = null;
   function choose(id, from) {
@@ -80,7 +80,7 @@
       shown /= factor;
       draw();
     };
-    // The last that begins before t and ends after it, a pixel forgiven.
+    // Finds the last item under the pointer, or at most two pixels beside it.
     const hit = function (event) {
       const [t, y] = at(event), lane = Math.floor(y / LANE), within = y - lane * LANE, slip = (2 * shown) / line.clientWidth;
       if (lane < 0 || lane >= lanes) return null;

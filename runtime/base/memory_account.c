@@ -120,7 +120,7 @@ tfc_status tfc_account_exhausted(const struct tfc_memory_account *a, size_t byte
   const char *colon = a->name[0] ? ": " : "";
   tfc_show_bytes(wanted, (double)bytes);
   uint64_t room = a->limit > taken ? a->limit - taken : 0;
-  // Also if less than a block's 64 bytes would be left.
+  // The account's limit is also the reason if less than 64 bytes, one block, would be left.
   if (a->limit != UINT64_MAX && (bytes >= room || room - bytes < 64))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
                            "%s%sout of memory: %s asked for, %s in use, limit %s, largest free block %s", a->name,

@@ -102,10 +102,10 @@ struct tfc_function { // FunctionDef
   const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
   const uint32_t *args, *rets;  // node ids in body, in order of the signature
   const tfc_str *arg_names, *ret_names;
-  const tfc_dtype *arg_types, *ret_types; // NONE: an attribute of the function decides, which these name:
+  const tfc_dtype *arg_types, *ret_types; // NONE: an attribute is the type; its name is in the next line
   const tfc_str *arg_type_attrs, *ret_type_attrs;
   uint32_t arg_count, ret_count;
-  const uint32_t *control_rets; // nodes that must run
+  const uint32_t *control_rets; // nodes of the body that a call must run
   uint32_t control_ret_count;
   const struct tfc_attr *attrs; // of the FunctionDef
   uint32_t attr_count;

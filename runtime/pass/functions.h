@@ -4,8 +4,8 @@
 
 #include "runtime/pass/pass.h"
 
-// The type of tfc_builder_gradients. Callers pass that function as an argument to files that it is built on (see
-// lower.c).
+// The type of tfc_builder_gradients. Functions below take it as an argument and do not call it by name, because the
+// files of the gradients depend on the files of the lowering (see lower.c).
 typedef tfc_status tfc_gradients_fn(struct tfc_builder *b, const struct tfc_output *ys, uint32_t y_count,
                                     const struct tfc_output *xs, uint32_t x_count, const struct tfc_output *grad_ys,
                                     struct tfc_output *out_grads);

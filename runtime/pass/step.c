@@ -15,14 +15,14 @@ struct work {
   struct tfc_arena scratch;
   uint32_t *stack;
   uint8_t *effect; // [node] a tfc_op_effect
-  bool *outside;   // value depends on a placeholder, a queue or an iterator
-  bool *stateful;  // value depends on a variable's value
-  bool *restored;  // value comes from a checkpoint
-  bool *real;      // an update that is neither initial nor restored, or depends on one
-  bool *saves;     // writes files, or depends on a node that does
+  bool *outside;   // [node] its value depends on a placeholder, a queue or an iterator
+  bool *stateful;  // [node] its value depends on a variable's value
+  bool *restored;  // [node] its value comes from a checkpoint
+  bool *real;      // [node] an update that is neither initial nor restored, or depends on one
+  bool *saves;     // [node] writes files, or depends on a node that does
   bool *initial;   // [node] an assignment of a variable's initial value
-  bool *needed;    // what the step runs
-  bool *beside;    // only queue runners run it
+  bool *needed;    // [node] the step runs it
+  bool *beside;    // [node] only queue runners run it
   struct tfc_queue_runners runners;
   struct tfc_text queues;  // names of queues that the runners fill for the step
   struct tfc_shapes unfed; // from the graph alone, for queues that nothing fills

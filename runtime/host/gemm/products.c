@@ -168,9 +168,10 @@ struct packing {
   float *memory;
   const size_t *offsets;
 };
-enum { PACKED_ROWS = 64 }; // of B, packed at once
+enum { PACKED_ROWS = 64 }; // rows of B that a thread packs at once
 
-// Pieces of packing: PACKED_ROWS rows of one product at a time, product after product.
+// Packs pieces [begin, end). A piece is PACKED_ROWS rows of the B of one product; pieces are numbered through all
+// products.
 static void pack_pieces(void *arg, int64_t begin, int64_t end) {
   const struct packing *packing = arg;
   struct job *job = packing->job;
