@@ -143,7 +143,7 @@ static tfc_status find_times(struct replicas *r, const char *sha256) {
   if (o->step_times) return tfc_status_annotate(read_times(r, o->step_times, sha256), "--step-times %s", o->step_times);
   if (sha256[0] && access(o->db, R_OK) == 0) {
     tfc_status s = read_times(r, o->db, sha256);
-    tfc_status_free(s); // it has no run of this graph
+    tfc_status_free(s); // the database has no run of this graph
     if (!s) return NULL;
   }
   r->times = (struct tfc_step_times){.sigma = 0.05, .late_share = 0.01, .late_factor = 1.5};

@@ -30,7 +30,7 @@ struct place_tasks {
   struct tfc_member *member;
   struct tfc_device_set devices;
   struct tfc_guard *guard;                   // NULL: there is none
-  struct tfc_lock *lock;                     // of measuring runs: one task of each host has it
+  struct tfc_lock *lock;                     // of measuring runs; the first task of each host holds it
   char name[TFC_TASK_TEXT], text[32], *list; // the task's name; all tasks, as text; the task's devices, as in --devices
   bool patterns;                             // --devices has TensorFlow's names
   uint32_t rank, beside;
@@ -138,7 +138,7 @@ out:
   return s;
 }
 
-// One measuring run on each host: its first task takes the lock for all.
+// Only one run measures on a host at a time: the host's first task takes the lock for all tasks of the job there.
 static tfc_status take_lock(struct place_tasks *t) {
   tfc_status s = NULL;
   char *path = NULL;

@@ -51,7 +51,8 @@ struct tfc_profile_transfer {
 };
 // Why a device was idle. Each gap between operations is divided: until the next operation had been launched
 // (asynchronous devices) it is `launch`; then, while a tensor was arriving, `transfer`; the rest is `dependency`
-// (waiting for another device). Work, these three and the end add up to the step.
+// (waiting for another device) or, if the step ran on one device only, `launch`. Work, these three and the end add up
+// to the step.
 struct tfc_idle {
   int64_t work_ns, launch_ns, transfer_ns, dependency_ns;
   int64_t end_ns;                // from its last operation's end to the end of the step

@@ -28,8 +28,8 @@ void tfc_fusion_deinit(struct tfc_fusion *fusion);
 TFC_MUST_USE tfc_status tfc_cost_table_create(uint32_t node_count, uint32_t kind_count, struct tfc_cost_table **out);
 void tfc_cost_table_free(struct tfc_cost_table *table); // NULL is fine
 // `kind_of_device[device]` for every device of the profile. `fusion` NULL: every operation stands for itself. Times are
-// divided by `slowdown[kind * device_count + busy - 1]`, with `busy` devices of the kind busy when the operation
-// started (NULL: as they are).
+// divided by `slowdown[kind * device_count + busy - 1]`, where `busy` is the number of devices of the kind that were
+// busy when the operation started. `slowdown` NULL: times are not changed.
 TFC_MUST_USE tfc_status tfc_cost_table_add(struct tfc_cost_table *table, const struct tfc_step_profile *profile,
                                            const uint32_t *kind_of_device, uint32_t device_count,
                                            const struct tfc_fusion *fusion, const double *slowdown);

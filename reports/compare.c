@@ -11,7 +11,7 @@
 struct interval {
   double low, high; // 95 % confidence interval of the median; NaN for fewer than six values
 };
-struct side { // one of the runs
+struct side { // one of the runs that are compared
   struct tfc_query_args args;
   struct tfc_table run, result, steps, ops, totals, memory, moved;
   struct interval step;

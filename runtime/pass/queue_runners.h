@@ -14,8 +14,9 @@ struct tfc_queue_runner {
   uint32_t queue;           // node ids
   const uint32_t *enqueues; // each is run repeatedly by a thread of its own; one may be listed several times
   uint32_t enqueue_count;
-  uint32_t close, cancel; // run after the last of those threads has ended, and to stop all; TFC_NO_NODE: none
-  uint32_t ending;        // bit c: an enqueue that fails with tfc_code c has ended normally
+  // `close` is run after the last of those threads has ended, `cancel` to stop them all; TFC_NO_NODE: none.
+  uint32_t close, cancel;
+  uint32_t ending; // bit c: an enqueue that fails with tfc_code c has ended normally
 };
 struct tfc_queue_runners {
   struct tfc_queue_runner *list;
