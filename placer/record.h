@@ -1,5 +1,5 @@
-// Record: a modelled answer as a run of a database, so that what shows runs can show it: the graph, the machine, the
-// answer's simulated step operation by operation, rivals, and what each algorithm found.
+// Record: a modelled answer as a run of a database, so that the programs that show measured runs can show it too: the
+// graph, the machine, the answer's simulated step operation by operation, rivals, and what each algorithm found.
 //
 //   TFC_TRY(s, tfc_store_open_memory(&store));
 //   TFC_TRY(s, tfc_record_write(&(struct tfc_record){.problem = p, .answer = &best, .document = file}, store, &run));
@@ -23,8 +23,8 @@ struct tfc_record {
 // `store` is open for writing. Steps of graphs with more than TFC_RECORD_MOST nodes are stored without their
 // operations.
 enum { TFC_RECORD_MOST = 25000 };
-// What is left for a search, of `seconds` for all (0: no limit), if a report is made: gnuplot takes a second, the graph
-// has to be written and read.
+// How many of `seconds` (the time for everything; 0: no limit) a search may take if a report is made after it: gnuplot
+// takes a second, and the graph has to be written and read.
 double tfc_record_leaves(double seconds, uint32_t node_count);
 TFC_MUST_USE tfc_status tfc_record_write(const struct tfc_record *record, struct tfc_store *store, int64_t *out_run);
 

@@ -1,8 +1,11 @@
 // Training: from placement problems to a policy, by the cross-entropy method in the simulator. Three stages:
 //
-//   common   trains one head for all problems: minimises the mean logarithm of the step time over a few problems at a
-//   time own      tunes a head for each problem, from the common one (the second time also from the chosen ones) choose
-//   selects among all of these the heads that together are best on problems that they were not tuned on
+// - common: trains one head for all problems; it minimises the mean logarithm of the step time over a few problems at a
+//   time.
+// - own: tunes a head for each problem, from the common one (the second time also from the chosen ones).
+// - choose: selects among all of these the heads that together are best on problems that they were not tuned on.
+//
+// `own` and `choose` run twice.
 //
 // After every stage the state can be saved, and training can resume from it; with the same seed and problems the
 // outcome is the same however often training was interrupted.

@@ -10,8 +10,8 @@
 
 #define TFC_DP_TYPES 12
 
-// A type: devices that no unit can tell apart, of one kind and memory limit and without pins; or a single device that
-// some unit is pinned to.
+// A type: devices of one kind and one memory limit that no unit is pinned to; or a single device that some unit is
+// pinned to.
 struct tfc_dp_type {
   uint32_t first, count; // index of one of its devices; how many there are
   uint64_t limit;
@@ -62,12 +62,12 @@ TFC_MUST_USE tfc_status tfc_dp_find_wires(struct tfc_dp *dp);
 
 // All ideals of the graph of runs with forward edges, the full one last; *out_all false: there are too many.
 TFC_MUST_USE tfc_status tfc_dp_find_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals, bool *out_all);
-// Only the prefixes of the linear order.
+// Makes only the ideals that are prefixes of the linear order.
 TFC_MUST_USE tfc_status tfc_dp_linear_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals);
 
 // Finds the best split where links differ. value [ideal * state_count + state] holds lower bounds for exactly the
 // devices of that state, and is changed. `all`: ideals are sets (bits), else prefixes, known by their length. *out_load
-// INFINITY: there is no split; *out_done: that, or the split being the best one, is certain.
+// INFINITY: no split was found; *out_done: it is certain that there is none, or that the split found is the best one.
 TFC_MUST_USE tfc_status tfc_dp_split_unlike(struct tfc_dp *dp, const struct tfc_dp_ideals *ideals, bool all,
                                             double *value, tfc_device_id *device, double *out_load, bool *out_done);
 

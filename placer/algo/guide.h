@@ -16,10 +16,11 @@ struct tfc_guide_samples {
   double entropy;
 };
 struct tfc_guide {
+  // Makes the guide's state for the problem, which `close` frees.
+  tfc_status (*open)(const struct tfc_guide *guide, const struct tfc_problem *problem, struct tfc_guidance **out);
   // Proposes and simulates up to budget->evaluations placements. The best of them, at most `count` and no two of equal
   // value, go to found(user, ...), the best first. What the policy learns of the problem on the way is kept for
   // `improve`.
-  tfc_status (*open)(const struct tfc_guide *guide, const struct tfc_problem *problem, struct tfc_guidance **out);
   tfc_status (*propose)(struct tfc_guidance *guidance, const struct tfc_budget *budget, uint32_t count,
                         tfc_status (*found)(void *user, const struct tfc_solution *solution, struct tfc_score score),
                         void *user, uint64_t *out_evaluations);

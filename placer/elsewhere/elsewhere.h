@@ -50,7 +50,7 @@ struct tfc_elsewhere_options {
 struct tfc_elsewhere_outcome {
   int exit_code;
   bool cancelled;
-  int64_t run;                     // in the database
+  int64_t run;                     // its number in the database
   struct tfc_placement *placement; // NULL: nothing could be measured
   char *summary;                   // a few lines for people
 };

@@ -51,7 +51,7 @@ struct tfc_elsewhere {
   uint32_t reference; // index of the placement that is measured with every batch, UINT32_MAX: none yet
   uint32_t episodes;
   double reading_s;                   // duration of a recent reading
-  uint64_t evaluations;               // simulated
+  uint64_t evaluations;               // number of simulated placements
   struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
   struct tfc_store *store;
   TFC_ARRAY(uint64_t) kept_ranks; // hashes of orders of operations that the database has
@@ -61,9 +61,9 @@ struct tfc_elsewhere {
 };
 
 // state.c
-double tfc_elsewhere_seconds(const struct tfc_elsewhere *run); // since it began
+double tfc_elsewhere_seconds(const struct tfc_elsewhere *run); // since the run began
 bool tfc_elsewhere_cancelled(const struct tfc_elsewhere *run);
-uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // measurements
+uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // how many measurements are left
 // Adds a placement (copied); *out_new false: it, or an equal one, is known, and *out_index is that.
 TFC_MUST_USE tfc_status tfc_elsewhere_add(struct tfc_elsewhere *run, const char *name, const char *algorithm,
                                           const char *role, const struct tfc_solution *solution, uint32_t *out_index,
@@ -89,10 +89,10 @@ tfc_status tfc_elsewhere_observe(void *run, uint32_t index, const struct tfc_sol
 TFC_MUST_USE tfc_status tfc_elsewhere_search(struct tfc_elsewhere *run);
 // final.c
 double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run); // time reserved for the final turns
-// *out_answer: index of the answer; *out_ratio and the rest: against the best single device, NaN without one.
+// The result of the final turns. The ratio and its interval are NaN if no single device was measured.
 struct tfc_elsewhere_verdict {
-  uint32_t answer, single; // UINT32_MAX: none
-  double ratio, low, high; // of the best single device to the answer, 95 %
+  uint32_t answer, single; // index of the answer and of the best single device; UINT32_MAX: none
+  double ratio, low, high; // the single device's step time divided by the answer's; its 95 % interval
 };
 TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tfc_elsewhere_verdict *out);
 // record.c

@@ -26,8 +26,8 @@ struct tfc_bound {
 // `budget` limits the integer program; NULL: no integer program.
 TFC_MUST_USE tfc_status tfc_bound_compute(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                           struct tfc_bound *out);
-// Where more devices than cores share the machine's cores, all their work runs on these cores: divides the total work
-// by the cores instead of the devices, and chooses the largest bound again.
+// For devices that share the machine's cores and are more than these: all their work runs on the cores. Divides the
+// total work by the number of cores instead of devices, and chooses the largest bound again.
 void tfc_bound_share_cores(struct tfc_bound *bound, uint32_t device_count, uint32_t cores);
 
 #endif

@@ -2,17 +2,18 @@
 //
 // Throughput: 0-1 variables x[cluster, device]; each device's load with what it receives and sends; the largest load is
 // minimised. If every unit is its own cluster this is exact, except that memory which tensors hold for part of a step
-// (`live`) is not in the program. Step: the same variables, and a start time of each
-// cluster. A consumer starts after its producer has ended, and after a transfer if the two are on different devices;
-// the work of no device is longer than the step. The order of the work on a device is left out, so the optimum is a
-// lower bound.
+// (`live`) is not in the program.
+//
+// Step: the same variables, and a start time of each cluster. A consumer starts after its producer has ended, and after
+// a transfer if the two are on different devices; the work of no device is longer than the step. The order of the work
+// on a device is left out, so the optimum is a lower bound.
 #ifndef TFC_PLACER_EXACT_ILP_H
 #define TFC_PLACER_EXACT_ILP_H
 
 #include "placer/exact/solver.h"
 #include "placer/search/local.h"
 
-#define TFC_ILP_UNITS 64 // with no more units, each may be its own cluster
+#define TFC_ILP_UNITS 64 // callers give each unit its own cluster if there are no more units than this
 
 struct tfc_ilp_answer {
   bool found;   // `device` was filled

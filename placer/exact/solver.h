@@ -2,9 +2,9 @@
 // the placer.
 //
 // CBC aborts its process when one of its own assertions fails, which badly scaled programs can cause, and it may miss
-// its time limit. So each program is solved in a forked process; if that dies, once more without cuts, heuristics and
-// presolve. Any thread may call. (The allocators of sanitizers do not survive a fork in a process with threads: there,
-// programs are solved in this process, one at a time.)
+// its time limit. So each program is solved in a forked process; if that process dies, the program is solved once more
+// without cuts, heuristics and presolve. Any thread may call. (The allocators of sanitizers do not survive a fork in a
+// process with threads: under a sanitizer, programs are solved in this process, one at a time.)
 #ifndef TFC_PLACER_EXACT_SOLVER_H
 #define TFC_PLACER_EXACT_SOLVER_H
 

@@ -32,18 +32,18 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // its own reference, that reference's ratio to an earlier one, and so on. Without a reference, its median.
   double level_us;
   double simulated_us; // with the costs as they were known when it was simulated
-  double predicted_us; // the same before it was measured, as it is stored; NaN: not simulated then
-  // By the profile alone; by all that was learned before it was measured, and how sure (of the logarithm). 0: not
-  // known.
+  double predicted_us; // simulated before it was measured, as the database has it; NaN: it was not simulated then
+  // Step times predicted by the profile alone, and by all that was learned before it was measured; and the standard
+  // deviation of the logarithm of the latter. 0: not known.
   double prior_us, learned_us, learned_sd;
   struct tfc_search_account policy; // what a learned policy did in the search that proposed it; samples.count 0: none
   // Medians of the final turns that chose the answer, in order. The figures of the final run, below, are of the turns
   // after them, which had no part in the choice.
   double choose_us[TFC_JOB_CHOOSE_ROUNDS];
   uint32_t choose_count;
-  double final_us, final_q1, final_q3; // NaN: not measured in those
+  double final_us, final_q1, final_q3; // NaN: not measured in these turns
   uint32_t final_steps;
-  TFC_ARRAY(double) final_step_us; // in order, in blocks of `final_block`
+  TFC_ARRAY(double) final_step_us; // in order; `final_block_of`: the number of each step's block
   TFC_ARRAY(uint32_t) final_block_of;
   struct tfc_job_samples in_flight; // us.count 0: not measured
   uint64_t *peak;                   // [device]
@@ -67,7 +67,7 @@ struct tfc_job_candidates {
   uint32_t episodes;   // measured candidates of this run and of the run that it resumes
   uint32_t best;       // index of the incumbent, UINT32_MAX: none
   double best_seen_us; // the shortest median among candidates that can be the answer
-  uint32_t seen;       // the candidate with that median, as the clock was told; UINT32_MAX: none
+  uint32_t seen;       // the candidate with that median, which was reported as the best so far; UINT32_MAX: none
   uint32_t final_from; // number of the first block of the final turns that has no part in the choice
   struct tfc_job_unordered unordered;
 };
@@ -85,7 +85,7 @@ TFC_MUST_USE tfc_status tfc_job_candidates_add(struct tfc_job_candidates *candid
 // Takes over a candidate that the caller filled; on an error it still belongs to the caller.
 TFC_MUST_USE tfc_status tfc_job_candidates_push(struct tfc_job_candidates *candidates,
                                                 struct tfc_job_candidate *candidate, uint32_t *out_index);
-// It was proposed by a search in which the learned policy did this.
+// Notes what the learned policy did in the search that proposed the candidate.
 void tfc_job_candidates_searched(struct tfc_job_candidates *candidates, uint32_t index,
                                  const struct tfc_search_account *policy);
 // Adds another measurement of the placement `index`, as an episode of its own.
@@ -94,25 +94,26 @@ TFC_MUST_USE tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *
                                                      uint32_t *out_index);
 void tfc_job_candidate_deinit(struct tfc_job_candidate *candidate);
 
-// --- What was measured -----------------------------------------------------------------------------------------------
-// Takes over what was measured; `final`: in the final turns, whose blocks before `final_from` choose.
+// --- Measurements ----------------------------------------------------------------------------------------------------
+// Takes over a measurement; `final`: of the final turns, whose blocks before number `final_from` choose the answer.
 TFC_MUST_USE tfc_status tfc_job_candidates_take(struct tfc_job_candidates *candidates, uint32_t index,
                                                 const struct tfc_measured *measured, bool final);
-// Takes over the time between the ends of steps with `at_once` steps in flight. Kept if this mode is the fastest so
-// far.
+// Takes over the time between the ends of steps with `at_once` steps in flight, if they are shorter than those that
+// the candidate has.
 TFC_MUST_USE tfc_status tfc_job_candidates_take_in_flight(struct tfc_job_candidates *candidates, uint32_t index,
                                                           const struct tfc_measured *measured, uint32_t at_once);
 TFC_MUST_USE tfc_status tfc_job_candidates_take_unordered(struct tfc_job_candidates *candidates,
                                                           const struct tfc_measured *measured);
-// The candidate was measured in turns with a reference of this level; NaN: without a reference.
+// Sets the candidate's `level_us`: it was measured in turns with a reference whose level is `reference_us`; NaN: it was
+// measured without a reference.
 void tfc_job_candidates_level(struct tfc_job_candidates *candidates, uint32_t index, double reference_us);
 // Keeps the order in which the candidate ran, where memory is limited.
 TFC_MUST_USE tfc_status tfc_job_candidates_keep_sequence(struct tfc_job_candidates *candidates, uint32_t index,
                                                          const uint32_t *sequence, uint32_t count);
 void tfc_job_candidates_predict(struct tfc_job_candidates *candidates); // simulates those without a prediction
 
-// --- Who leads -------------------------------------------------------------------------------------------------------
-// As the new incumbent, if it is better.
+// --- The incumbent ---------------------------------------------------------------------------------------------------
+// Makes the candidate the incumbent if it is better.
 void tfc_job_candidates_consider(struct tfc_job_candidates *candidates, uint32_t index);
 // Makes it the incumbent; UINT32_MAX: there is none.
 void tfc_job_candidates_lead(struct tfc_job_candidates *candidates, uint32_t index);
@@ -132,11 +133,13 @@ void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *candidates, c
 // the best single device or UINT32_MAX.
 bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *candidates, uint32_t *out_single);
 
-// --- Asking ----------------------------------------------------------------------------------------------------------
+// --- Facts about candidates ------------------------------------------------------------------------------------------
 const struct tfc_job_candidate *tfc_job_candidates_best(const struct tfc_job_candidates *candidates); // NULL: none
 bool tfc_job_can_answer(const struct tfc_job_candidate *candidate);
-double tfc_job_final_us(const struct tfc_job_candidate *candidate);  // of the final run, else of its first
-double tfc_job_choose_us(const struct tfc_job_candidate *candidate); // in the final turns that choose; NaN: not there
+double tfc_job_final_us(
+    const struct tfc_job_candidate *candidate); // its median in the final run, else in its first measurement
+double tfc_job_choose_us(
+    const struct tfc_job_candidate *candidate); // its mean in the final turns that choose; NaN: it was not in them
 // A step's load on the busiest device: as measured with several steps in flight, else as modelled.
 double tfc_job_load_us(const struct tfc_job_candidate *candidate);
 

@@ -26,7 +26,7 @@ struct tfc_job_event {
 
 struct tfc_job_clock {
   int64_t begin_ns;
-  double before_s;           // what an interrupted run that is resumed had spent
+  double before_s;           // time that the run had taken before it was interrupted and resumed
   double total_s;            // the whole job's budget
   const atomic_bool *cancel; // may be NULL
   tfc_job_phase phase;

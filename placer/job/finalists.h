@@ -1,7 +1,7 @@
-// Finalists: the candidates of the final turns, and how long these take. Some always take part: the incumbent, the best
-// so far that was reported, the fastest on several devices and on one, the undivided machine, and the rivals. More of
-// the fastest take part if there is time for two full blocks of each. Some turns choose the answer; the turns after
-// them measure the answer and what it is compared with.
+// Finalists: the candidates of the final turns, and how long these turns take. Some candidates always take part: the
+// incumbent, the one that was reported as the best so far, the fastest on several devices and on one, the undivided
+// machine, and the rivals. More of the fastest take part if there is time for two full blocks of each. Some turns
+// choose the answer; the turns after them measure the answer and what it is compared with.
 #ifndef TFC_PLACER_JOB_FINALISTS_H
 #define TFC_PLACER_JOB_FINALISTS_H
 
@@ -14,7 +14,8 @@ enum { TFC_JOB_FINAL_ROUNDS = 6, TFC_JOB_FINAL_BLOCK = 5 };
 // time.
 uint32_t tfc_job_finalists(const struct tfc_job_candidates *candidates, double left_s, uint32_t *list,
                            uint32_t *out_block);
-// Is measured to the end of the final turns, whoever is chosen: the undivided machine, one device, the rivals.
+// Whether the candidate is measured to the end of the final turns even if another one is chosen: the undivided machine,
+// single devices and rivals are.
 bool tfc_job_stays(const struct tfc_job_candidate *candidate);
 // Chooses those with the least loads, and those that they are compared with.
 uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *candidates, uint32_t *list);

@@ -1,7 +1,8 @@
 // The main job: a TensorFlow graph, local devices, and the placement that is measurably best. Phases: profile and
-// baselines (a third of the time), search and learn (the rest), final measurement and report (a quarter held back).
-// Some of the final turns choose the answer; its figures are of those after them. Everything goes to the database as it
-// happens; an interrupted job goes on from there. A program parses flags, shows events and prints the outcome.
+// baselines (a third of the time), search and learn (the rest), final measurement and report (a quarter is held
+// back for them). Some of the final turns choose the answer; its figures come from the turns after them. Everything is
+// written to the database as it happens, and an interrupted job can be resumed from there. The calling program only
+// parses flags, shows events and prints the outcome.
 //
 //   struct tfc_job_outcome outcome = {0};
 //   tfc_status s = tfc_job_run(&options, &outcome);

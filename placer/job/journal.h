@@ -33,8 +33,8 @@ TFC_MUST_USE tfc_status tfc_job_journal_know(struct tfc_job_journal *journal, ui
 void tfc_job_journal_forget(struct tfc_job_journal *journal);
 // Rebuilds the model and stores its costs; the first time also its nodes and edges.
 TFC_MUST_USE tfc_status tfc_job_journal_rebuild(struct tfc_job_journal *journal, struct tfc_job_model *model);
-// Stores a measurement of a candidate, which the candidates have taken over: a placement row first if it is new;
-// `final`: with the figures of the final run.
+// Stores a measurement that tfc_job_candidates_take has taken over: first the candidate's placement, if it is not
+// stored yet, then the steps. `final`: with the figures of the final run.
 TFC_MUST_USE tfc_status tfc_job_journal_measured(struct tfc_job_journal *journal,
                                                  const struct tfc_job_candidates *candidates, uint32_t index,
                                                  const struct tfc_measured *measured, const char *phase, bool final);
@@ -48,7 +48,7 @@ TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal
 // Stores what an interrupted run needs to be resumed.
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
                                                  const struct tfc_job_proposers *proposers);
-// What learning did, in words.
+// Stores a text that says what learning did.
 TFC_MUST_USE tfc_status tfc_job_journal_account(struct tfc_job_journal *journal, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
 // Ends the run, with any outcome.

@@ -5,7 +5,7 @@
 #include "placer/algo/algo.h"
 #include "placer/job/turns.h"
 
-// Runs learners until `until_s` seconds of the job are over, with at most that many measurements.
+// Runs the learner `algo` until `until_s` seconds of the job are over, with at most `measurements` measurements.
 TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job_turns *turns, const struct tfc_algo *algo, double until_s,
                                       uint32_t measurements);
 

@@ -18,18 +18,19 @@ struct tfc_job_model {
   struct tfc_subject *subject;
   struct tfc_machine *bare; // without calibration; the subject borrows it
   struct tfc_calibration calibration;
-  struct tfc_cost_table *plain; // every operation by itself, without rewrites
+  struct tfc_cost_table *plain; // times of operations in steps without rewrites, in which each runs by itself
   bool *kept;                   // [node] it stays with the operation that it is fused into; NULL: nothing is fused
-  struct tfc_cost_table *alone, *costs; // of the profile; with what candidates took, for the fastest ever seen
+  struct tfc_cost_table *alone,
+      *costs; // alone: of the profile; costs: of candidates too, for the fastest times ever seen
   uint32_t *kind_of_device;
-  // What the profile says, which learning begins from; and what is learned of it. NULL: not profiled yet, or costs are
-  // to stay as they are (--model prior).
+  // The profile's machine, costs and problem, from which learning begins; and the learned model. NULL: not profiled
+  // yet, or costs are to stay as they are (--model prior).
   struct tfc_machine *prior_machine;
   struct tfc_cost_graph *prior_graph;
   struct tfc_problem *prior_problem;
   struct tfc_simulator *prior_simulator;
   struct tfc_learned *learned;
-  // Now: corrected by what was learned.
+  // The current ones, corrected by what was learned.
   struct tfc_machine *machine;
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
@@ -39,17 +40,18 @@ struct tfc_job_model {
   struct tfc_cost_graph *coarse_graph;
   struct tfc_problem *coarse_problem;
   struct tfc_simulator *simulator;
-  double memory_ratio; // memory that placements need, divided by what was simulated for them, lately; at least 1
+  double memory_ratio; // memory that recent placements needed, divided by what was simulated for them; at least 1
   bool profiled;       // costs and links were measured, in this run or in the one that it resumes
   double trace_overhead, trace_overhead_least; // tracing's share of a step, and the lower end of its 95 % interval; NaN
-  tfc_trace_mode trace;                        // how rewards are traced because of that
+  tfc_trace_mode trace;                        // how candidates' steps are traced: less if the overhead is large
 };
 
 // Creates only the machine `bare`.
 TFC_MUST_USE tfc_status tfc_job_model_init(struct tfc_job_model *model, const struct tfc_job_options *options,
                                            const struct tfc_measure_info *info);
-TFC_MUST_USE tfc_status tfc_job_model_take_graph(struct tfc_job_model *model); // becomes the subject
-void tfc_job_model_deinit(struct tfc_job_model *model);                        // zeroed is fine
+TFC_MUST_USE tfc_status
+tfc_job_model_take_graph(struct tfc_job_model *model);  // makes the subject of the options' graph
+void tfc_job_model_deinit(struct tfc_job_model *model); // zeroed is fine
 // Makes `kept` and the coarse subject, from the times of operations without rewrites (`plain`).
 TFC_MUST_USE tfc_status tfc_job_model_keep_together(struct tfc_job_model *model, const struct tfc_job_clock *clock);
 // Makes machine, costs and problem anew from all measurements so far.
@@ -62,9 +64,10 @@ TFC_MUST_USE tfc_status tfc_job_model_learn(struct tfc_job_model *model, const s
                                             bool plain);
 // The profile is over: learning begins from what it says.
 TFC_MUST_USE tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model);
-// Steps on several devices: the fastest that operations were ever seen, for bounds.
+// Adds measured steps on several devices to `costs`: bounds use the fastest time of each operation.
 TFC_MUST_USE tfc_status tfc_job_model_see(struct tfc_job_model *model, const struct tfc_measured *measured);
-// A draw of what is not known for sure, as the problem that searches see. FAILED_PRECONDITION: nothing was learned.
+// Draws costs at random as the learned model's uncertainty allows, and makes the problem with these costs for a search.
+// FAILED_PRECONDITION: nothing was learned.
 TFC_MUST_USE tfc_status tfc_job_model_draw(const struct tfc_job_model *model, struct tfc_random *random,
                                            struct tfc_learned_world *out);
 // Learns how much more memory placements need than simulated.
@@ -73,11 +76,12 @@ void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_so
 // Lets searches use more of the memory limits again; false: they use all of it already.
 bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
-// Asking.
+// Predictions and facts.
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                                 // us; NaN: illegal
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile
-// By all that was learned, and how sure (of the logarithm); NaN: nothing was learned, or it is illegal.
+// By all that was learned, us; NaN: nothing was learned, or the placement is illegal. *out_sd: standard deviation of
+// its logarithm.
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd);
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device); // by unit
 bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // throughput objective, and steps may overlap

@@ -17,7 +17,7 @@ struct tfc_job_value { // a feed that the caller read from a file
 struct tfc_job_options {
   const char *program, *command; // for the database
   const char *graph_path;
-  const struct tfc_graph *graph;      // as loaded from `path`
+  const struct tfc_graph *graph;      // as loaded from `graph_path`
   const struct tfc_step_spec *step;   // inferred or given
   const struct tfc_job_value *values; // feeds from files; the others get synthetic values
   uint32_t value_count;
@@ -39,11 +39,11 @@ struct tfc_job_options {
   uint64_t evaluations;                  // 0: no limit
   bool prior;                            // --model prior: measurements of candidates do not change the costs
   bool no_early_stop;                    // candidates that are far too slow are measured in full
-  // For benchmarks of the simulator: so many random placements are measured before the search, equally many for each
-  // number of devices. Instead of the final run, each measured placement is then measured so many times more, in a new
-  // random order each time, and the outcome gets `pairs`.
+  // For benchmarks of the simulator: `random_first` random placements are measured before the search, equally many for
+  // each number of devices. Instead of the final run, each measured placement is then measured `repeats` times more, in
+  // a new random order each time, and the outcome gets `pairs`.
   uint32_t random_first, repeats;
-  bool wait;        // for another measuring run on this machine to end, before this job's time begins
+  bool wait;        // first wait until another measuring run on this machine ends; that is no part of the job's time
   const char *lock; // the lock file of measuring runs; NULL: the user's (tests use their own)
   const char *database;
   const char *save_problem; // folder, NULL: none

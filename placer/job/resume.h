@@ -10,7 +10,8 @@ TFC_MUST_USE tfc_status tfc_job_resume(const struct tfc_job_options *options, co
                                        struct tfc_job_clock *clock, struct tfc_job_model *model,
                                        struct tfc_job_candidates *candidates, struct tfc_job_journal *journal);
 
-// What the run had learned, once learning has begun: the residual's samples, step times, and who proposed what.
+// Reads what the run had learned (samples of the learned model, step times, and what each algorithm proposed); to be
+// called when learning has begun.
 TFC_MUST_USE tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc_job_model *model,
                                                 const struct tfc_job_candidates *candidates,
                                                 struct tfc_job_journal *journal, struct tfc_job_proposers *proposers);

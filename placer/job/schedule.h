@@ -27,9 +27,9 @@ struct tfc_job_shares {
   double learner;              // of the time left then, if other algorithms run too; learners alone get all
   double round;                // of the time left: one round of simulated search
   double stale_round;          // of a round: the next round, if this one improved nothing
-  // The final run, for which time is held back: the larger of this share, and this share plus a second one.
+  // Time held back for the final run: the larger of `final`, and of `final_slow` plus one second.
   double final, final_slow;
-  double final_most; // limit of that, however slow steps are
+  double final_most; // the most that is held back, even if steps are slow
   double report;     // of the final run, plus one second: tables and pages
   double unordered;  // of what is left for turns: measuring the answer without its order of operations
   double in_flight;  // of the same, if steps in flight are measured

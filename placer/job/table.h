@@ -5,11 +5,11 @@
 #include "placer/job/finalists.h"
 #include "placer/job/outcome.h"
 
-// `single`: what speed-ups are told against; NULL: none.
+// Adds a line for the candidate. `single`: speed-ups are its step time divided by the candidate's; NULL: none.
 TFC_MUST_USE tfc_status tfc_job_table_add(const struct tfc_job_candidates *candidates,
                                           const struct tfc_job_candidate *candidate, const char *name, const char *kind,
                                           const struct tfc_job_candidate *single, struct tfc_job_outcome *out);
-// The undivided machine, the answer, single devices, baselines, heuristics.
+// Adds the lines of the undivided machine, the answer, single devices, baselines and heuristics.
 TFC_MUST_USE tfc_status tfc_job_table_fill(const struct tfc_job_candidates *candidates,
                                            const struct tfc_job_candidate *single, struct tfc_job_outcome *out);
 // Kendall's tau between predictions (made before the placement was measured) and measured medians, over all pairs of

@@ -18,18 +18,18 @@ struct tfc_job_turns {
   struct tfc_job_proposers *proposers;
 };
 // Measures index[count] as a batch in turns with the incumbent, by the end of the search or of the phase's batches.
-// `thorough`: nothing is stopped as hopeless, and four blocks of each.
+// `thorough`: each gets four blocks, and none is stopped as too slow.
 TFC_MUST_USE tfc_status tfc_job_turns_measure(struct tfc_job_turns *turns, const uint32_t *index, uint32_t count,
                                               bool thorough);
-// Whether the incumbent is faster than what led before it (`former`) is measured again, in turns with it: where that
-// is so its proposer has credit, else the former leads again. Nothing where there is little time.
+// Measures the incumbent again, in turns with the incumbent before it (`former`). If it is faster, its proposer gets
+// credit; else `former` becomes the incumbent again. Does nothing if there is little time.
 TFC_MUST_USE tfc_status tfc_job_turns_confirm(struct tfc_job_turns *turns, uint32_t former);
 // What was measured of a candidate: its numbers, its rows, and what the model learns from it.
 TFC_MUST_USE tfc_status tfc_job_turns_take(struct tfc_job_turns *turns, uint32_t index,
                                            const struct tfc_measured *measured, const char *phase);
-// A candidate that was measured teaches the model what its operations and its step take.
+// Teaches the model how long the candidate's operations and its step take.
 TFC_MUST_USE tfc_status tfc_job_turns_learn(struct tfc_job_turns *turns, uint32_t index,
                                             const struct tfc_measured *measured);
-double tfc_job_turns_search_end_s(const struct tfc_job_turns *turns); // until when there is searching
+double tfc_job_turns_search_end_s(const struct tfc_job_turns *turns); // the end of the search, in seconds of the job
 
 #endif

@@ -1,4 +1,5 @@
-// Errors: how good predictions were, made before the measurement by the learned model and by the model it started from.
+// Errors: how good the predictions were that the learned model, and the model it started from, made before each
+// measurement.
 #ifndef TFC_PLACER_LEARNED_ERRORS_H
 #define TFC_PLACER_LEARNED_ERRORS_H
 

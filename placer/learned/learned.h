@@ -6,7 +6,7 @@
 // a step takes beyond the simulation of its operations.
 //
 //   TFC_TRY(s, tfc_learned_create(problem, false, &learned));
-//   TFC_TRY(s, tfc_learned_add(learned, &solution, step_us, &trace)); // after each reading
+//   TFC_TRY(s, tfc_learned_add(learned, &solution, step_us, 1, &trace)); // after each reading
 //   TFC_TRY(s, tfc_learned_fit(learned));
 //   TFC_TRY(s, tfc_learned_world(learned, problem, &random, &world)); // a draw; NULL: the mean
 //   ... search world.problem: units and nodes have the numbers that they have in `problem` ...
@@ -47,7 +47,8 @@ TFC_MUST_USE tfc_status tfc_learned_add(struct tfc_learned *learned, const struc
 TFC_MUST_USE tfc_status tfc_learned_fit(struct tfc_learned *learned);
 uint32_t tfc_learned_readings(const struct tfc_learned *learned);
 
-// The step time of a placement by the learned costs, and by what whole steps taught beyond them, as of the last fit.
+// Predicts a placement's step time from the learned costs and the correction learned from whole steps, as of the last
+// fit.
 // *out_sd (may be NULL): standard deviation of its logarithm. False: the placement is not legal.
 bool tfc_learned_predict(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,
                          double *out_sd);
@@ -71,12 +72,12 @@ TFC_MUST_USE tfc_status tfc_learned_world(const struct tfc_learned *learned, con
                                           struct tfc_random *draw, struct tfc_learned_world *out);
 void tfc_learned_world_deinit(struct tfc_learned_world *world);
 
-// What was learned, for messages and tests: factors by which times are longer than the model said.
+// What was learned, for messages and tests: factors by which times are longer than in the problem.
 double tfc_learned_device_factor(const struct tfc_learned *learned, uint32_t device, double *out_sd); // sd of its log
 double tfc_learned_link_factor(const struct tfc_learned *learned, uint32_t from, uint32_t to);
 double tfc_learned_arrival_us(const struct tfc_learned *learned);
-// The share of what was learned that search and predictions follow: below 1 if placements that it had not seen were not
-// foretold better than by the given model; 0: they follow the given model alone.
+// The share of what was learned that search and predictions follow: below 1 if it did not predict placements that it
+// had not seen better than the given model did; 0: they follow the given model alone.
 double tfc_learned_trust(const struct tfc_learned *learned);
 
 #endif

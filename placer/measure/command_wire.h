@@ -16,7 +16,7 @@ TFC_MUST_USE tfc_status tfc_command_write_request(uint64_t id, const struct tfc_
 // INVALID_ARGUMENT: anything else than {"ready": true, ...}.
 TFC_MUST_USE tfc_status tfc_command_read_ready(tfc_str line, struct tfc_command_ready *out);
 // INVALID_ARGUMENT: not an answer, or a number that is not finite; OUT_OF_RANGE: an answer to another request, with its
-// id in *out_id. Fills the answer's state, message and times; `steps` is the most that were asked for.
+// id in *out_id. Fills the answer's state, message and times.
 TFC_MUST_USE tfc_status tfc_command_read_answer(tfc_str line, uint64_t id, struct tfc_command_answer *answer,
                                                 uint64_t *out_id);
 

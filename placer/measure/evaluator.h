@@ -6,7 +6,7 @@
 #include "placer/measure/measure.h"
 
 struct tfc_measure_settings {
-  uint32_t warmup, block, blocks; // 0: 1, 5, 1
+  uint32_t warmup, block, blocks; // 0 stands for 1, 5 and 1
   double stop_ratio;              // 0: rules decide
   tfc_trace_mode trace;
   double deadline_s; // 0: none

@@ -4,9 +4,9 @@
 //
 //   TFC_TRY(s, tfc_lines_start("python3 measure.py", -1, &lines));
 //   s = tfc_lines_exchange(lines, request, &left_ns, cancel, &answer); // a line out, a line back
-//   tfc_lines_stop(lines);
+//   free(tfc_lines_stop(lines, false));
 //
-// One thread.
+// Only one thread at a time may use a dialogue.
 #ifndef TFC_PLACER_MEASURE_LINES_H
 #define TFC_PLACER_MEASURE_LINES_H
 

@@ -8,9 +8,9 @@
 // By kind of device, in order of first appearance among the devices.
 struct tfc_kind_calibration {
   uint32_t cores;      // that its devices share because there are more devices than cores; 0: each has its own
-  double dispatch_us;  // what an operation takes beside its own time
-  double *measured_us; // [device_count + 1] by devices busy: sums of operations' times,
-  double *alone_us;    // and of what they take alone; slow-down is their quotient
+  double dispatch_us;  // what an operation takes in addition to its own time
+  double *measured_us; // [device_count + 1] by number of busy devices: sum of the operations' times
+  double *alone_us;    // sum of what they take alone; the slow-down is measured_us / alone_us
 };
 struct tfc_calibration {
   uint32_t kind_count, device_count;
@@ -22,8 +22,9 @@ TFC_MUST_USE tfc_status tfc_calibration_init(struct tfc_calibration *calibration
 void tfc_calibration_deinit(struct tfc_calibration *calibration);
 uint32_t tfc_kind_of_device(const struct tfc_measure_info *info, uint32_t device);
 
-// Factors by devices busy, [device_count]: the first is 1; those that were hardly seen follow from their neighbours;
-// never below 1, never falling, and of devices that share cores at least their number by that of the cores.
+// Fills out [device_count] with the slow-down for 1, 2, ... busy devices: the first is 1; those with few samples are
+// interpolated between their neighbours. They are never below 1, never fall, and for devices that share cores they are
+// at least the number of busy devices divided by the number of cores.
 void tfc_calibration_slowdown(const struct tfc_calibration *calibration, uint32_t kind, double *out);
 
 // Limits: the devices' own and those asked for. `calibration` NULL: devices and free links only.

@@ -101,13 +101,14 @@ typedef enum tfc_trace_mode {
 
 struct tfc_measure_entry {
   bool whole;         // on the undivided machine: no placement; operations side by side where that is faster
-  bool plain;         // without rewrites: every operation by itself, as weights for those that run fused
-  bool in_parts;      // as it runs beside other devices (struct tfc_run_spec)
+  bool plain;         // without rewrites: each operation runs by itself; its time says what share it has of a fused one
+  bool in_parts;      // operations split as when several devices run (struct tfc_run_spec)
   uint32_t in_flight; // > 1: so many steps at once; a timed "step" is then the time between the ends of two steps
   const uint16_t *placement; // [node_count] device
   const uint32_t *sequence;  // [sequence_count] nodes in order of start; NULL: the plan's own
   uint32_t sequence_count;
-  // Where a batch chooses: it may be chosen; it is measured to the end whoever is chosen.
+  // If the batch chooses (`choose` below): whether this entry may be chosen, and whether it is measured to the end even
+  // if another one is chosen.
   bool answers, stays;
 };
 struct tfc_measure_batch {
@@ -115,12 +116,12 @@ struct tfc_measure_batch {
   uint32_t count;
   uint32_t reference;     // an entry that the others are run in turns with; UINT32_MAX: none
   uint32_t warmup;        // untimed steps before each entry's first block
-  bool settle;            // warm up until allocation has settled (at least warmup, at most 10, once if it is late)
+  bool settle;            // warm up until allocation has settled: `warmup` to 10 steps, one if the deadline has passed
   uint32_t block, blocks; // timed steps of a block, blocks of each entry
   // > 0, without a reference: so many turns of one block each come first and choose the fastest of those that may be
-  // chosen (choice.h); one that is surely slower is out as soon as that is sure. `blocks` turns of the chosen one and
-  // of those that stay follow, numbered from `choose` on, one of them however late it is: they had no part in the
-  // choice.
+  // chosen (choice.h); one that is surely slower is out as soon as that is sure. Then come `blocks` turns of the chosen
+  // one and of those that stay, which had no part in the choice. They are numbered from `choose` on, and at least one
+  // is run, however late it is.
   uint32_t choose;
   double choose_until_s; // no turn but the first begins to choose after that; 0: as long as it takes
   double stop_ratio;     // > 0: after 2 steps, an entry this much slower than the best (with `best_us`) is stopped
@@ -144,7 +145,7 @@ struct tfc_measured {
   tfc_code code;          // the error of the last three states; TFC_OK if no status stopped it
   const char *message;    // NULL where there is none
   bool in_lanes;  // undivided machine: operations ran side by side, which was faster; none of its steps has a trace
-  double seconds; // what measuring it took, including the plan
+  double seconds; // how long measuring it took, with making the plan
   const struct tfc_measured_step *steps;
   uint32_t step_count;
   const struct tfc_step_profile *profiles; // of traced steps, in their order

@@ -11,15 +11,15 @@
 
 // Message type: what it carries.
 #define TFC_WIRE_TYPES(X)                                                                                              \
-  X(SETUP)  /* to the worker: graph, step, devices; comes back with what is there */                                   \
+  X(SETUP)  /* to the worker: graph, step, devices; its answer, also a SETUP, says what is there */                    \
   X(BATCH)  /* to the worker: placements to measure */                                                                 \
-  X(LINKS)  /* to the worker: time the links; comes back with the times */                                             \
-  X(BEAT)   /* from the worker: about to do something that takes time, with which entry */                             \
+  X(LINKS)  /* to the worker: time the links; its answer, also a LINKS, has the times */                               \
+  X(BEAT)   /* from the worker: it begins something that may take long, for the entry named here */                    \
   X(RESULT) /* from the worker: one entry of the batch */                                                              \
   X(ACK)    /* to the worker: the result is stored, go on: nothing is written while a step is timed */                 \
   X(DONE)   /* from the worker: the batch is over */                                                                   \
   X(FAILED) /* from the worker: a status */                                                                            \
-  X(WHERE)  /* from the worker that gives no sign, when it is asked: where its step is */
+  X(WHERE)  /* from a worker that was silent, when it is asked: where its step is */
 enum tfc_wire_type {
 #define TFC_WIRE_ENUM(name) TFC_WIRE_##name,
   TFC_WIRE_TYPES(TFC_WIRE_ENUM)

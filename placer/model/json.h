@@ -21,10 +21,10 @@ TFC_MUST_USE tfc_status tfc_json_whole(const json_t *object, const char *name, u
 TFC_MUST_USE tfc_status tfc_json_i64(const json_t *object, const char *name, int64_t *out);
 TFC_MUST_USE tfc_status tfc_json_bool(const json_t *object, const char *name, bool *out);
 
-// Writing: a string with quotes and escapes; a number that reads back as the same double.
+// Append to a text: a string with quotes and escapes; a number that reads back as the same double.
 void tfc_json_add_string(struct tfc_text *text, tfc_str value);
 void tfc_json_add_number(struct tfc_text *text, double value);
-// Picoseconds as microseconds with six exact decimals, trailing zeros cut.
+// Appends picoseconds as microseconds with six exact decimals, trailing zeros cut.
 void tfc_json_add_ps(struct tfc_text *text, int64_t picoseconds);
 
 #endif

@@ -21,7 +21,8 @@
 
 #define TFC_NO_LIMIT UINT64_MAX
 
-// How a device's numbers were got, the most reliable first. The answer gets the last one among the devices it uses.
+// How a device's numbers were got, the most reliable first. The answer gets the least reliable label of the devices
+// that it uses.
 #define TFC_LABELS(X)                                                                                                  \
   X(MEASURED, "measured")                                                                                              \
   X(VIRTUAL, "virtual")                                                                                                \

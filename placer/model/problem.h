@@ -122,8 +122,8 @@ TFC_MUST_USE tfc_status tfc_solution_init(struct tfc_solution *solution, const s
 TFC_MUST_USE tfc_status tfc_solution_copy(struct tfc_solution *to, const struct tfc_solution *from,
                                           const struct tfc_problem *problem);
 void tfc_solution_deinit(struct tfc_solution *solution);
-// Whether every unit is on an allowed device and every tensor has a link: INVALID_ARGUMENT names the first
-// exception.
+// Checks that every unit is on an allowed device and every tensor has a link. INVALID_ARGUMENT names the first unit or
+// tensor for which this is not so.
 TFC_MUST_USE tfc_status tfc_solution_check(const struct tfc_problem *problem, const tfc_device_id *device);
 // Turns priorities (`order` [node]: finite numbers, the lowest first; NaN: none) into ranks, by the rule of the
 // placement file's format.

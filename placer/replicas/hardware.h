@@ -23,7 +23,7 @@ struct tfc_hardware {
 TFC_MUST_USE tfc_status tfc_hardware_of(const struct tfc_problem *problem, uint32_t device, struct tfc_hardware *out);
 // The device on which the step is shortest: one of each kind is tried.
 TFC_MUST_USE tfc_status tfc_hardware_fastest(const struct tfc_problem *problem, uint32_t *out_device);
-// Hosts that N replicas need. INVALID_ARGUMENT: the machine has only one host, and too few devices in it.
+// How many hosts the replicas need. INVALID_ARGUMENT: the machine has only one host, and too few devices in it.
 TFC_MUST_USE tfc_status tfc_hardware_hosts(const struct tfc_hardware *hardware, uint32_t replicas, uint32_t *out);
 
 #endif

@@ -35,7 +35,7 @@ struct tfc_replicas_result {
   double efficiency;         // batches_per_second divided by that of N devices that exchange nothing and are never late
   double median_us, q1_us, q3_us, p95_us; // of a step; asynchronous: of one replica's
   uint32_t steps;                         // number of steps from which these figures come
-  double dropped;                         // gradients that came too late, a step
+  double dropped;                         // number of gradients per step that came too late
   // The link that is busy for the longest time: its name, the bytes that it carries in one direction in a step
   // (asynchronous: while every replica does one step), and the share of the time in which it is busy.
   const char *link;

@@ -50,9 +50,11 @@ bool tfc_local_repair(const struct tfc_problem *problem, struct tfc_random *rand
 // A start for searches: allowed devices at random, repaired several times until the placement is legal.
 bool tfc_local_any(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device);
 
-// Clusters of units: out_cluster[unit] in [0, return value). Units are joined along heavy nets (by bytes per weight)
-// until about `target` clusters are left, none heavier than twice its share. `device` (optional) [unit]: only units of
-// one device are joined. Units pinned or limited to different devices are never joined. 0: out of memory.
+// Clusters of units: out_cluster[unit] in [0, return value). Units are joined along heavy nets (transfer time, divided
+// by the work of the units) until about `target` clusters are left, none with more than twice its share of the work
+// unless one of its units alone has nearly that much.
+// `device` (optional) [unit]: only units of one device are joined. Units pinned or limited to different devices are
+// never joined. 0: out of memory.
 uint32_t tfc_local_coarsen(const struct tfc_problem *problem, struct tfc_random *random, const tfc_device_id *device,
                            uint32_t target, uint32_t *out_cluster);
 
@@ -85,7 +87,8 @@ TFC_MUST_USE tfc_status tfc_local_temperature(const struct tfc_problem *problem,
 // by number), ascending. out_rank [node].
 TFC_MUST_USE tfc_status tfc_local_rerank(const struct tfc_problem *problem, const tfc_device_id *device,
                                          const int32_t *tie, uint32_t *out_rank);
-// Evaluates the solution with its rank, without, and (step) reranked; keeps the best. Counts 1 to 3 evaluations.
+// Evaluates the solution with the problem's rank and, for the step objective, with its own (if it has one) and with
+// that of tfc_local_rerank; keeps the best. Counts 1 to 3 evaluations.
 TFC_MUST_USE tfc_status tfc_local_settle(const struct tfc_problem *problem, struct tfc_simulator *simulator,
                                          struct tfc_solution *solution, struct tfc_score *out_score,
                                          uint64_t *evaluations);

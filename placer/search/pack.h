@@ -17,7 +17,7 @@ struct tfc_pack {
   const uint64_t *limit; // [bin]
   bool (*may)(const void *user, uint32_t item, uint32_t bin);
   const void *user;
-  bool thorough; // up to a few seconds where nearly all that is left is to fill some dozens of items in exactly
+  bool thorough; // if only some dozens of items need memory, also tries for up to a few seconds to fill bins exactly
 };
 // bin [item]: the current bin of each item, updated. Tries `rounds` pairs of bins, fewer if everything fits. Returns
 // the bytes above limits (never more than before); UINT64_MAX: out of memory, and nothing has changed.

@@ -5,21 +5,18 @@
 
 #include "placer/search/local.h"
 
-// The methods, in order: annealing on units, cool or hot; on clusters of units that share a device; on clusters of
-// units that share a device in two placements; new starts; large neighbourhoods; new starts with clusters by name;
-// clusters by name drawn anew each time, from the given placement; packing communities or pieces of a placement anew
-// (if memory is nearly full); units that a learned policy places anew.
+// The methods.
 enum tfc_search_method {
-  TFC_METHOD_ANNEAL,
-  TFC_METHOD_CLUSTERS,
-  TFC_METHOD_LNS,
-  TFC_METHOD_HOT,
-  TFC_METHOD_COMBINE,
-  TFC_METHOD_FRESH,
-  TFC_METHOD_NAMES,
-  TFC_METHOD_REGROUP,
-  TFC_METHOD_PACK,
-  TFC_METHOD_POLICY, // needs a guide
+  TFC_METHOD_ANNEAL,   // annealing on units
+  TFC_METHOD_CLUSTERS, // annealing on clusters of units that share a device
+  TFC_METHOD_LNS,      // large-neighbourhood search
+  TFC_METHOD_HOT,      // annealing on units from a higher temperature
+  TFC_METHOD_COMBINE,  // annealing on clusters of units that share a device in two placements
+  TFC_METHOD_FRESH,    // annealing from new starts
+  TFC_METHOD_NAMES,    // annealing from new starts, on clusters by name
+  TFC_METHOD_REGROUP,  // annealing from the given placement, on clusters by name that are drawn anew each time
+  TFC_METHOD_PACK,     // packs communities, or pieces of a placement, anew (if memory is nearly full)
+  TFC_METHOD_POLICY,   // a learned policy places some units anew; needs a guide
   TFC_METHOD_COUNT
 };
 extern const char *const tfc_search_method_names[];

@@ -11,7 +11,7 @@ typedef enum tfc_tie {
   TFC_TIE_CLASS,     // _class loc:@
   TFC_TIE_REFERENCE, // a reference to a variable
   TFC_TIE_HANDLE,    // a resource handle
-  TFC_TIE_FUNCTION,  // the same node of a function, called elsewhere
+  TFC_TIE_FUNCTION,  // the same node of the same function, in another call
   TFC_TIE_CALL,      // serves a call that was lowered
 } tfc_tie;
 

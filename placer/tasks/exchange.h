@@ -1,9 +1,10 @@
 // Exchange: numbers that a task has, for task 0. They travel as the value of a variable of task 0 that the task assigns
-// in a step of its own; so there is no message besides those that graphs have.
+// in a step of its own; so no message is needed in addition to those of running
+// a graph.
 //
-//   TFC_TRY(s, tfc_task_give(member, us, count));            // every task but 0
-//   TFC_TRY(s, tfc_member_barrier(member, "given", cancel)); // all
-//   TFC_TRY(s, tfc_task_take(member, rank, count, us));      // task 0
+//   TFC_TRY(s, tfc_task_give(member, spec, us, count));       // every task but 0
+//   TFC_TRY(s, tfc_member_barrier(member, "given", cancel));  // all
+//   TFC_TRY(s, tfc_task_take(member, spec, rank, count, us)); // task 0, for each rank
 #ifndef TFC_PLACER_TASKS_EXCHANGE_H
 #define TFC_PLACER_TASKS_EXCHANGE_H
 

@@ -7,7 +7,7 @@
 #include "placer/tasks/links.h"
 
 // `patterns`: as --devices, TensorFlow names with '*', divided by commas: a device that none of them matches is left
-// out. NULL: all. UNAVAILABLE: one matches nothing.
+// out. NULL: all. UNAVAILABLE: a pattern matches no device.
 TFC_MUST_USE tfc_status tfc_task_machine(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
                                          const char *patterns, const struct tfc_task_link *links, uint32_t link_count,
                                          struct tfc_machine **out);
