@@ -110,7 +110,8 @@ static tfc_status add_answer(struct writer *w) {
   return s;
 }
 
-// A row whose time is of the run's objective: a step's in the column of steps, a load in words.
+// Adds a row for another placement. If the objective is the step, `us` goes into the columns of step times; a load is
+// only written into the message, because those columns are for steps.
 static tfc_status add_other(const struct writer *w, int64_t id, const char *role, const char *name,
                             const char *algorithm, double us, bool feasible, const char *note,
                             const tfc_device_id *devices) {

@@ -105,7 +105,7 @@ static tfc_status prepare(struct improver *m) {
   if (!m->kept || !m->freed || !m->by_order || !m->trial || !m->moves)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
   memset(m->kept, 0, units * sizeof *m->kept);
-  for (uint32_t i = 0; i < p->node_count; i++) { // kept: listed
+  for (uint32_t i = 0; i < p->node_count; i++) { // here `kept` marks units that are listed already
     const uint32_t u = p->unit[m->tuner->scene->order[i]];
     if (!m->kept[u]) m->kept[u] = true, m->by_order[count++] = u;
   }

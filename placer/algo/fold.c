@@ -15,7 +15,7 @@ static int compare_places(const void *a, const void *b) {
 }
 
 // Finds the backward pass: nodes behind an edge that goes to a unit earlier in `at`. only_back[unit]: all its nodes
-// are.
+// are in it.
 static bool find_return(const struct tfc_problem *p, const struct place *at, bool *back, bool *only_back) {
   const struct tfc_cost_graph *g = p->graph;
   bool any = false;

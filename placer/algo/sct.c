@@ -1,6 +1,6 @@
 // m-SCT: small communication times. A linear program gives every operation at most one favourite child, which should
-// follow it on the same device (its variable x is near 0: no transfer). Then earliest task first, with favourites
-// preferred.
+// follow it on the same device (its variable x is near 0: no transfer). Then earliest task first (etf.c) places the
+// operations, and prefers to keep favourites with their parents.
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "placer/algo/lister.h"
 #include "placer/exact/solver.h"
 
-#define LARGEST 2000 // nodes; above, the favourite is the child with the longest remaining path
+#define LARGEST 2000 // nodes; in larger graphs the favourite is the child with the longest remaining path
 
 // Fills favourite[node]: the parent that has the node as its favourite child, by remaining paths.
 static void by_path(const struct tfc_problem *p, uint32_t *favourite) {

@@ -15,7 +15,7 @@ static uint64_t rank_hash(const struct tfc_problem *p, const uint32_t *rank) {
   return rank ? tfc_hash_bytes(rank, p->node_count * sizeof *rank) | 1 : 0;
 }
 
-// --- Keeping ---------------------------------------------------------------------------------------------------------
+// --- Saving the state of a run ---------------------------------------------------------------------------------------
 // An order is saved once, even if several placements have it.
 static tfc_status keep_rank(struct tfc_elsewhere *r, const uint32_t *rank, uint64_t hash) {
   tfc_status s = NULL;
@@ -63,7 +63,7 @@ out:
   return s;
 }
 
-// --- Is it the same problem? -----------------------------------------------------------------------------------------
+// --- Checking that it is the same problem ----------------------------------------------------------------------------
 static tfc_status check_run(void *user, const struct tfc_store_run *row, const char *state) {
   const struct tfc_elsewhere *r = user;
   const long long run = (long long)r->run;
@@ -95,7 +95,7 @@ static tfc_status check_command(struct tfc_elsewhere *r) {
   return s;
 }
 
-// --- Reading back ----------------------------------------------------------------------------------------------------
+// --- Reading the saved state -----------------------------------------------------------------------------------------
 struct level { // of the readings of a placement
   long long placement_id;
   double log_us, predicted_us;
@@ -208,7 +208,7 @@ static tfc_status take_levels(struct taking *t) {
              r->problem->device_count);
   r->evaluations = evaluations, r->begin_s -= before;
   for (const char *at = strchr(text.data, '\n'); at && at[1]; at = strchr(at + 1, '\n')) {
-    struct level l = {.won = 0}; // runs of older versions do not say who won
+    struct level l = {.won = 0}; // runs of older versions do not say which placements won
     if (sscanf(at + 1, "%lld %lf %u %d %lf %" SCNx64 " %d", &l.placement_id, &l.log_us, &l.readings, &l.single,
                &l.predicted_us, &l.rank, &l.won) < 6)
       TFC_FAIL(s, TFC_DATA_LOSS, "run %lld: what it had measured cannot be read", (long long)r->run);

@@ -96,7 +96,7 @@ out:
   return s;
 }
 
-// Searches the mean of the learned costs, and draws.
+// Searches the problem with the mean of the learned costs, and problems with costs drawn from the model's uncertainty.
 static tfc_status search_learned(struct round *x, double seconds, uint64_t evaluations,
                                  const struct tfc_solution *start) {
   tfc_status s = NULL;

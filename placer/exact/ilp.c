@@ -1,4 +1,5 @@
-// After Tarnawski et al. 2020, section 5.2 (throughput) and section 4 (latency), without contiguity.
+// The program is that of Tarnawski et al. 2020, section 5.2 (throughput) and section 4 (latency), but the units of a
+// device need not be contiguous.
 #include "placer/exact/ilp.h"
 
 #include <math.h>

@@ -62,7 +62,7 @@ struct columns {
   double *value;
 };
 
-static bool turn(const struct tfc_program *p, struct columns *out) { // count, then place
+static bool turn(const struct tfc_program *p, struct columns *out) { // counts each column's terms, then places them
   const int columns = (int)p->cost.count, rows = (int)p->row_low.count, terms = (int)p->column.count;
   int *start = out->start = calloc((size_t)columns + 2, sizeof *start);
   out->row = malloc(sizeof *out->row * ((size_t)terms + 1));
@@ -159,7 +159,7 @@ static tfc_status solve_apart(const struct tfc_program *p, const struct columns 
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "no process for a program: %s", strerror(errno));
     if (!pid) {
-      // End with the parent; no core file for a failed assertion.
+      // This process ends with its parent, and writes no core file if an assertion fails.
       prctl(PR_SET_PDEATHSIG, SIGKILL), prctl(PR_SET_DUMPABLE, 0);
       if (getppid() != parent) _exit(1);
       signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_DFL), signal(SIGABRT, SIG_DFL);

@@ -11,7 +11,7 @@
 #include "placer/job/table.h"
 #include "runtime/base/units.h"
 
-// --- Where there is none ---------------------------------------------------------------------------------------------
+// --- No answer -------------------------------------------------------------------------------------------------------
 // The candidate that did not fit but misses least memory on its worst device; NULL: nothing was measured.
 static const struct tfc_job_candidate *nearest_fit(const struct tfc_job_candidates *c, uint32_t *out_device,
                                                    uint64_t *out_missing) {
@@ -68,7 +68,7 @@ static tfc_status say_why_not(const struct tfc_job_candidates *c, int *out_exit_
                          "no placement could be measured: %s", other->note ? other->note : "they failed");
 }
 
-// --- What to say first -----------------------------------------------------------------------------------------------
+// --- The first line of the message -----------------------------------------------------------------------------------
 static char *first_line_of_step(const struct tfc_job_candidate *best, const struct tfc_job_candidate *whole) {
   char a[32], b[32];
   const char *us = tfc_show_us(b, tfc_job_final_us(best));

@@ -150,7 +150,7 @@ out:
   return s;
 }
 
-// --- What was measured -----------------------------------------------------------------------------------------------
+// --- Measurements ----------------------------------------------------------------------------------------------------
 // Fills which bytes go from which device to which in a step, from the plan that ran.
 static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t devices) {
   free(k->crossing);
@@ -294,7 +294,7 @@ void tfc_job_candidates_predict(struct tfc_job_candidates *c) {
   }
 }
 
-// --- Who leads -------------------------------------------------------------------------------------------------------
+// --- The incumbent ---------------------------------------------------------------------------------------------------
 void tfc_job_candidates_lead(struct tfc_job_candidates *c, uint32_t index) {
   c->best = index;
   show(c);
@@ -314,7 +314,7 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
 
 void tfc_job_candidates_confirm(struct tfc_job_candidates *c, uint32_t former, double ratio) {
   if (c->best == UINT32_MAX) return;
-  c->list.data[c->best].level_us = ratio * c->list.data[former].level_us; // of more readings than its first
+  c->list.data[c->best].level_us = ratio * c->list.data[former].level_us; // from more readings than the first level
   if (ratio > 1) tfc_job_candidates_lead(c, former);
 }
 
@@ -348,8 +348,8 @@ void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint
   double log_us[TFC_JOB_MOST_FINALISTS * TFC_JOB_CHOOSE_ROUNDS];
   for (uint32_t i = 0; i < count; i++)
     if (c->list.data[index[i]].choose_count > turns) turns = c->list.data[index[i]].choose_count;
-  // First among those with a time from the final run: the batch measured the one that it chose to the end. If all of
-  // them failed, among all.
+  // Chooses among those with a time from the final run, because the batch measured the one that it chose to the end; if
+  // none has one, among all.
   for (int measured = 1; measured >= 0 && leader == UINT32_MAX; measured--) {
     for (uint32_t i = 0; i < count && i < TFC_JOB_MOST_FINALISTS; i++) {
       const struct tfc_job_candidate *k = &c->list.data[index[i]];
@@ -382,7 +382,7 @@ bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *o
   return measured;
 }
 
-// --- Asking ----------------------------------------------------------------------------------------------------------
+// --- Facts about candidates ------------------------------------------------------------------------------------------
 const struct tfc_job_candidate *tfc_job_candidates_best(const struct tfc_job_candidates *c) {
   return c->best == UINT32_MAX ? NULL : &c->list.data[c->best];
 }

@@ -6,8 +6,8 @@
 #include "placer/job/in_flight.h"
 #include "runtime/base/units.h"
 
-static const double told_from = 1.05; // from this ratio of the answer to the best so far on, a message explains it
-static const double choosing = 0.45;  // share of the final turns' time
+static const double told_from = 1.05; // a message explains an answer that is slower than reported by this factor
+static const double choosing = 0.45;  // share of the final turns' time in which they choose the answer
 
 struct finishing {
   struct tfc_job_turns *t;
@@ -23,7 +23,7 @@ static tfc_status finished(void *user, const struct tfc_measured *m) {
 
 // The answer without its order of operations, which a graph cannot carry: the plan makes its own.
 static tfc_status unordered(void *user, const struct tfc_measured *m) {
-  if (m->state != TFC_RESULT_OK) return NULL; // only a note is missing then
+  if (m->state != TFC_RESULT_OK) return NULL; // then the answer lacks only a note
   return tfc_job_candidates_take_unordered(user, m);
 }
 
@@ -80,7 +80,7 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   const double total = t->schedule->total_s, report = tfc_job_report_s(t->schedule), end = total - report;
   const double left = fmax(0, end - tfc_job_seconds(t->clock));
   double reserve = report;
-  if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left; // several at once
+  if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left; // for several steps in flight
   reserve += tfc_job_shares.unordered * fmax(0, total - reserve - tfc_job_seconds(t->clock));
   uint32_t count = tfc_job_finalists(c, total - reserve - tfc_job_seconds(t->clock), f.index, &block);
   TFC_TRY(s, tfc_job_entries_make(c, f.index, count, UINT32_MAX, &entries));

@@ -8,7 +8,7 @@
 
 enum { BLOCK = 4, BLOCKS = 6 };
 
-// Everything is on one device, which runs one operation at a time: there steps follow one another anyway.
+// Whether everything is on one device. That runs one operation at a time, so its steps follow one another anyway.
 static bool on_one_device(const struct tfc_problem *p, const struct tfc_job_candidate *k) {
   for (uint32_t u = 1; u < p->unit_count; u++)
     if (k->solution.device[u] != k->solution.device[0]) return false;

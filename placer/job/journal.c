@@ -383,7 +383,7 @@ int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *j, uint32_t i
   return index < j->rows.count && j->rows.data[index].key ? j->rows.data[index].placement_id : -1;
 }
 
-// --- Going on, and the end -------------------------------------------------------------------------------------------
+// --- Resuming and ending a run ---------------------------------------------------------------------------------------
 static tfc_status store_learned(struct tfc_job_journal *j, const struct tfc_job_model *m) {
   struct tfc_text text = {0};
   tfc_status s = tfc_learned_save(m->learned, &text);

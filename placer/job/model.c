@@ -7,9 +7,8 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/graph/op_def.h"
 
-// --- Making the model
-// ------------------------------------------------------------------------------------------------------- All options
-// but `kept`, which the caller sets; `feeds` has room for the step's feeds.
+// --- Making the model ------------------------------------------------------------------------------------------------
+// All options but `together`, which the caller sets; `feeds` has room for the step's feeds.
 static struct tfc_subject_options subject_options(const struct tfc_job_model *model, struct tfc_output *feeds) {
   const struct tfc_step_spec *step = model->o->step;
   for (uint32_t i = 0; i < step->feed_count; i++) feeds[i] = step->feeds[i].output;
@@ -92,7 +91,8 @@ out:
   return s;
 }
 
-// The machine of the profile. Searches aim lower where placements need more memory than simulated.
+// The machine of the profile. If placements need more memory than simulated, its limits are reduced, so that what
+// searches find still fits.
 static tfc_status make_machine(const struct tfc_job_model *model, struct tfc_machine **out) {
   TFC_RETURN_IF_ERROR(tfc_local_machine(model->info, &model->calibration, model->o->execution.limits,
                                         model->o->execution.limit_count, out));
@@ -109,7 +109,7 @@ static tfc_status make_problem(const struct tfc_job_model *model, const struct t
   return tfc_problem_create(*out_graph, machine, model->o->objective, out);
 }
 
-// In place of what the profile says, what was learned: a world of the same units.
+// Replaces the profile's machine, costs and problem by those with the learned costs, for the same units.
 static tfc_status correct(const struct tfc_job_model *model, struct tfc_machine **machine,
                           struct tfc_cost_graph **graph, struct tfc_problem **problem) {
   struct tfc_learned_world world = {0};
@@ -242,7 +242,7 @@ void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_so
   double most = 0;
   if (!model->problem->has_limits || m->peak_count != model->info->device_count) return;
   if (m->state != TFC_RESULT_OK && m->state != TFC_RESULT_NO_FIT && m->state != TFC_RESULT_CUT) return;
-  // Only an estimate is missing then.
+  // Out of memory: the ratio stays as it is.
   if (!(verdict.memory = calloc(model->info->device_count + 1u, sizeof *verdict.memory))) return;
   tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
   for (uint32_t d = 0; d < model->info->device_count && verdict.legal; d++)
@@ -258,7 +258,7 @@ bool tfc_job_model_aim_nearer(struct tfc_job_model *model) {
   return true;
 }
 
-// --- Asking ----------------------------------------------------------------------------------------------------------
+// --- Predictions and facts -------------------------------------------------------------------------------------------
 double tfc_job_model_simulate(const struct tfc_job_model *model, const struct tfc_solution *solution) {
   struct tfc_verdict verdict = {0};
   tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);

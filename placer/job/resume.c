@@ -8,7 +8,7 @@
 #include "profiler/store_read.h"
 #include "runtime/base/no_memory.h"
 
-// --- Is it about the same? -------------------------------------------------------------------------------------------
+// --- Checking that the run is of the same graph and devices ----------------------------------------------------------
 struct checking {
   const struct tfc_job_options *o;
   const char *sha256;

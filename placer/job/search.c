@@ -117,7 +117,8 @@ static double searched_us(const struct searching *x) {
   return x->searched.device ? tfc_job_model_simulate(x->t->model, &x->searched) : INFINITY;
 }
 
-// `drawn`: it was found by a draw of the costs, and is kept only where it is better by what is believed too.
+// Keeps what a round found, for the next one. `drawn`: it was found with randomly drawn costs, and is kept only if it
+// is better with the current costs, too.
 static tfc_status keep_searched(struct searching *x, const struct tfc_solution *found, bool drawn) {
   tfc_status s = NULL;
   struct tfc_solution fine = {0};
@@ -130,11 +131,11 @@ out:
   return s;
 }
 
-// --- What is measured of what was found ------------------------------------------------------------------------------
+// --- Choosing what is measured ---------------------------------------------------------------------------------------
 struct proposal {
   struct tfc_solution solution;
   const char *algorithm;
-  double us; // as predicted, or as drawn from what is not known for sure
+  double us; // predicted time, with a random deviation as large as the prediction's uncertainty
   bool used;
 };
 struct proposals {
@@ -164,7 +165,7 @@ out:
   return s;
 }
 
-// The next to measure: of the proposer that the bandit draws; NULL: none is left.
+// The placement to measure next: the best one of the proposer that the bandit draws; NULL: none is left.
 static struct proposal *next_of(struct searching *x, struct proposals *of) {
   struct proposal *best = NULL;
   double highest = -1, limit = INFINITY;
@@ -172,7 +173,7 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
   for (uint32_t i = 0; i < of->count; i++) limit = fmin(limit, 1.12 * of->list[i].us);
   for (uint32_t i = 0; i < of->count; i++) {
     struct proposal *p = &of->list[i];
-    bool first = !p->used && p->us <= limit; // of its proposer's
+    bool first = !p->used && p->us <= limit; // the best unused one of its proposer
     for (uint32_t k = 0; k < of->count && first; k++)
       first = of->list[k].used || k == i || strcmp(of->list[k].algorithm, p->algorithm) != 0 || of->list[k].us >= p->us;
     if (!first) continue;
@@ -183,8 +184,8 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
   return best;
 }
 
-// The problem that a round searches: what is believed, or every other time a draw of what is not known for sure
-// (Thompson 1933), so that what the model may be wrong about is looked at as long as it may pay.
+// The problem that a round searches: with the current costs or, in every other round, with costs drawn from the learned
+// model's uncertainty (Thompson 1933). So placements that the model may wrongly think slow are measured as well.
 static tfc_status world_of(struct searching *x, uint32_t round, struct tfc_learned_world *world,
                            const struct tfc_problem **out) {
   const struct tfc_job_model *m = x->t->model;
@@ -293,7 +294,7 @@ out:
   return s;
 }
 
-// Each learner in turn, with a share of the time and of the measurements that are left.
+// Runs each learner in turn, with a share of the time and of the measurements that are left.
 static tfc_status learn(struct tfc_job_turns *t, double end_s, bool alone) {
   tfc_status s = NULL;
   uint32_t count = 0;

@@ -68,7 +68,7 @@ static uint32_t runs_of(const struct tfc_job_together *t, const struct reader *r
   return runs > 1 ? (uint32_t)fmin(runs, count) : 1; // not known: they stay together
 }
 
-// Neighbours of the list stay together until no more than so many sets are left.
+// Joins neighbours in the list of readers until at most `runs` sets are left.
 static tfc_status cut_in_runs(struct sets *s, const struct reader *readers, uint32_t count, uint32_t runs) {
   uint32_t sets = 0;
   for (uint32_t i = 0; i < count; i++) {

@@ -23,8 +23,9 @@ tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const str
 tfc_status tfc_job_turns_learn(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m) {
   const struct tfc_job_candidate *k = &t->candidates->list.data[index];
   if (k->whole || !k->solution.device || k->state != TFC_RESULT_OK || !(k->median_us > 0)) return NULL;
-  // As it was measured, not at its level: each new best is a lucky one, so levels, which are ratios to the best of the
-  // time, sink from one to the next. What drifts is forgotten with newer samples.
+  // The model learns the median as measured, not the level. Levels are ratios to the incumbent of that time, and each
+  // new incumbent was measured a little too fast by luck, so levels become too low. Drift of the machine matters less:
+  // newer samples outweigh older ones.
   return tfc_job_lesson(t->model, &k->solution, k->median_us, m);
 }
 

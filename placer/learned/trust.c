@@ -1,10 +1,10 @@
 // Decides how much weight the learned model's predictions get. Before a placement is measured for the first time, the
 // given model (the simulator with the costs of the profile or description) and the learned one each say what its step
 // will take. Later fits regress what was measured on both (stacked regression: Wolpert 1992, "Stacked Generalization";
-// Breiman 1996): the share of the learned model's deviation from the given one that best foretells the measured
-// deviation. A model that foretells placements that it has not seen no better than the given one loses its share, and
-// search and predictions go back to the given costs. Only what distinguishes placements counts: a factor that all have
-// in common is left out.
+// Breiman 1996): the share of the learned model's deviation from the given one that best predicts the measured
+// deviation. If the learned model predicts placements that it has not seen no better than the given one, its share
+// becomes 0, and search and predictions use the given costs again. Only what distinguishes placements counts: a factor
+// that all have in common is left out.
 #include <math.h>
 
 #include "placer/learned/private.h"

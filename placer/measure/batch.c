@@ -3,7 +3,8 @@
 //
 // Without a reference, round r runs block r of every entry (A B C A B C). With a reference R, a block of R stands
 // before and after each entry's block, and neighbours share it: R A R B R C R. An entry that is far too slow after 1 +
-// 2 steps is stopped. A batch that chooses has turns that choose the fastest before those that tell what it takes.
+// 2 steps is stopped. A batch that chooses (`choose` in measure.h) has first turns that choose the fastest entry, then
+// turns that measure it.
 #include "placer/measure/batch.h"
 
 #include <math.h>
@@ -238,7 +239,7 @@ static tfc_status warm_up(struct batch *b, struct run *r) {
   r->warm = true;
   TFC_RETURN_IF_ERROR(adapt(b, r));
   if (r->in_lanes) return NULL;
-  if (works_on_its_own(r)) { // capturing is over, and traced as the first block is
+  if (works_on_its_own(r)) { // warm up until segments are captured, with tracing if the first block has it
     if (least <= TFC_RUNS_BEFORE_CAPTURE) least = TFC_RUNS_BEFORE_CAPTURE + 1;
     traced = traced || is_traced(b, 0);
   }

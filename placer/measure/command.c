@@ -142,7 +142,7 @@ static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, 
   }
 }
 
-// No fsync: like an answer's file, it is not worth waiting for the disk.
+// Writes without fsync: the file is removed after the answer, so it need not survive a crash.
 static tfc_status write_file(const char *path, const struct tfc_placement *placement) {
   struct tfc_text text = {0};
   TFC_RETURN_IF_ERROR(tfc_placement_format(placement, &text));

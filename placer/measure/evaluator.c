@@ -62,7 +62,7 @@ tfc_status tfc_result_from_measured(const struct tfc_measured *m, uint32_t devic
   return NULL;
 }
 
-struct call { // one evaluate
+struct call { // one call of `evaluate`
   struct measured_evaluator *self;
   const struct tfc_solution *candidates;
   const struct tfc_rules *rules;

@@ -92,7 +92,8 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   return NULL;
 }
 
-// How long a message is waited for; near the end of the time not much longer than until then, or than steps have taken.
+// How many seconds a message is waited for: `hang_seconds`; near the end of the time only until that end or, if that is
+// longer, three times the longest wait so far (at least 2 s).
 static double patience(const struct tfc_measurer *m) {
   double left = m->end_s > 0 ? m->end_s - 1e-9 * (double)tfc_now_ns() : INFINITY;
   return fmin(m->hang_seconds, fmax(left, fmax(2, 3 * m->longest_wait)));

@@ -43,7 +43,7 @@ static double per_us(double bandwidth) { // bytes
   return 1e-6 * bandwidth;
 }
 
-// --- Reduced by all --------------------------------------------------------------------------------------------------
+// --- Gradients reduced without servers -------------------------------------------------------------------------------
 static double reduction_us(const struct tfc_hardware *h, uint32_t count, uint32_t hosts, double bytes) {
   const uint32_t beside = count < h->per_host ? count : h->per_host;
   double us = 0;
@@ -186,7 +186,8 @@ static double until(double left, double rate) {
   return rate > 0 && left > 0 ? left / rate : 0;
 }
 
-// Reading, computing and sending side by side, until one of them ends or time is over. Returns what it took.
+// Lets a replica read, compute and send at the same time, until one of these ends or `left_us` is over. Returns the
+// time that passed.
 static double work(const struct fleet *f, struct replica *x, const struct rates *rate, double left_us) {
   const struct tfc_workload *w = f->r->workload;
   const double tiny = 1e-9 * (w->pulled + w->pushed);

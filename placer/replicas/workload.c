@@ -25,7 +25,7 @@ static uint32_t piece_at(const struct making *m, int64_t ps) {
   return at >= TFC_WORKLOAD_PIECES ? TFC_WORKLOAD_PIECES - 1 : (uint32_t)at;
 }
 
-// Which tensors go between units with variables and others.
+// Finds which tensors go between units with variables and other units.
 static void find_exchange(struct making *m) {
   const struct tfc_problem *p = m->p;
   const struct tfc_cost_graph *g = p->graph;

@@ -1,6 +1,6 @@
 #include "placer/search/credit.h"
 
-#define KEPT 0.8 // weight of a turn after each newer one of its method
+#define KEPT 0.8 // each newer turn of a method multiplies the weight of its older turns by this
 #define FLOOR                                                                                                          \
   0.1 // share of the peak that is added to every worth: every method can be drawn, and all are equal once none gains
 #define LASTING 0.97 // factor of the peak from one draw to the next

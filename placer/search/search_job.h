@@ -5,7 +5,7 @@
 
 #include "placer/search/local.h"
 
-// The methods.
+// How a job improves its placement.
 enum tfc_search_method {
   TFC_METHOD_ANNEAL,   // annealing on units
   TFC_METHOD_CLUSTERS, // annealing on clusters of units that share a device

@@ -1,5 +1,5 @@
 // Throughput objective: tfc_loads answers what a single move would do; several moves are made and, if the trial is not
-// committed, made back.
+// committed, undone.
 //
 // Step objective: the incumbent's simulation is recorded, with saved states at regular distances. A trial restarts from
 // the last saved state before its first possible difference (delta_leave.c). It runs until its state equals the

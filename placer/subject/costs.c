@@ -43,8 +43,7 @@ out:
   return s;
 }
 
-// --- Edges that rewrites add
-// ------------------------------------------------------------------------------------------
+// --- Edges that rewrites add -----------------------------------------------------------------------------------------
 struct rewritten {
   const struct tfc_subject *l;
   const bool *kept;

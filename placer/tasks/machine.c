@@ -92,7 +92,7 @@ static tfc_status add_links(const struct tfc_member *member, const struct tfc_cl
         curve[i] = (struct tfc_link_point){links[k].point[i].bytes, links[k].point[i].time_us};
       TFC_RETURN_IF_ERROR(tfc_machine_add_link(m, &l));
     }
-  // Within a task tensors are handed over: who reads one first fetches it.
+  // Within a task tensors are handed over, not copied: the device that reads one has to fetch it first.
   for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
     struct tfc_link own = tfc_link_default();
     char task[TFC_TASK_TEXT];

@@ -60,7 +60,7 @@ void tfc_task_steps_free(struct tfc_task_steps *t) {
   free(t);
 }
 
-// The graph as it is in its file, with the placement as device strings.
+// Opens a session of the graph as it is in its file, with the placement as device strings.
 static tfc_status open_session(struct tfc_task_steps *t, struct kept *k) {
   tfc_status s = NULL;
   const uint32_t nodes = t->o.subject->graph->node_count;
@@ -95,7 +95,7 @@ static tfc_status find_session(struct tfc_task_steps *t, const struct tfc_placem
       *out = x, x->used = t->asked;
       goto out;
     }
-    if (x->used < k->used) k = x; // the one that was not asked for for longest
+    if (x->used < k->used) k = x; // the least recently used one
   }
   drop(k);
   k->device = device, device = NULL, k->used = t->asked;
