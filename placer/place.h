@@ -43,8 +43,8 @@ struct tfc_place_outcome {
   struct tfc_store *record; // a database in memory that has the answer as its only run (placer/record.h), or NULL
 };
 // The status says what failed (outcome.exit_code is right in either case). Under --evaluate the exit code is 4 for an
-// unknown device or kind of device (checked before code 3), and 5 above a memory limit, with the document
-// (`feasible: false`).
+// unknown device or kind of device (checked before code 3), and 5 above a memory limit, with the document (`feasible:
+// false`).
 TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
 void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
 

@@ -19,7 +19,9 @@ struct tfc_rival {
   struct tfc_score best;
   struct tfc_solution *samples; // [batch]
   struct tfc_result *results;   // [batch]
-  double *cost; // [batch] of the last evaluated samples: step time divided by the time of all work in sequence
+  // [batch] of the last evaluated samples: the value divided by the time of all work in sequence. Of a sample that
+  // could not run: at least twice `worst`.
+  double *cost;
   uint32_t batch;
   uint64_t used, limit;
   double worst; // largest cost of a placement that could run

@@ -7,8 +7,8 @@
 //
 // `own` and `choose` run twice.
 //
-// After every stage the state can be saved, and training can resume from it; with the same seed and problems the
-// outcome is the same however often training was interrupted.
+// The state is saved after every few generations or problems, and training resumes from it; with the same seed and
+// problems the outcome is the same however often training was interrupted.
 #ifndef TFC_RL_TRAIN_H
 #define TFC_RL_TRAIN_H
 

@@ -1,11 +1,11 @@
 // Simulated annealing, tuned as its literature recommends: the rival that learned policies have to beat. It starts from
 // the best of the quick heuristics. The first temperature fits the problem: it is chosen so that the median of sampled
-// changes for the worse is accepted with probability INITIAL_CHANCE (Johnson et al. 1989, section 3.2, sample in
-// the same way). The temperature falls geometrically (Kirkpatrick et al. 1983) until hardly any such change is
-// accepted. There are ROUNDS rounds; each starts from the best placement so far, at a lower temperature than the round
-// before. Moves: one unit, a unit with its neighbours, an exchange of two units (placer/search/anneal.c). Every
-// simulation counts as an evaluation, also those of heuristics and of sampled changes; so does a move that is dropped
-// without a simulation because a unit may not run on that device or nothing would change.
+// changes for the worse is accepted with probability INITIAL_CHANCE (Johnson et al. 1989, section 3.2, sample in the
+// same way). The temperature falls geometrically (Kirkpatrick et al. 1983) until hardly any such change is accepted.
+// There are ROUNDS rounds; each starts from the best placement so far, at a lower temperature than the round before.
+// Moves: one unit, a unit with its neighbours, an exchange of two units (placer/search/anneal.c). Every simulation
+// counts as an evaluation, also those of heuristics and of sampled changes; so does a move that is dropped without a
+// simulation because a unit may not run on that device or nothing would change.
 #include <math.h>
 #include <stdlib.h>
 

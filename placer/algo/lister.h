@@ -33,8 +33,8 @@ int64_t tfc_lister_start(const struct tfc_lister *lister, uint32_t node, uint32_
 bool tfc_lister_put(struct tfc_lister *lister, uint32_t node, uint32_t device);
 // Where tfc_lister_can is false for every device: the device with the most memory left on which the unit may run.
 uint32_t tfc_lister_last_resort(const struct tfc_lister *lister, uint32_t node);
-// Makes the solution: the schedule's starts become the precedence, and units are moved where memory limits or missing
-// links ask for it.
+// Makes the solution: units are moved where memory limits or missing links ask for it, and the precedence is the best
+// of three: the order of the schedule's starts, the problem's own, and that of tfc_local_rerank.
 TFC_MUST_USE tfc_status tfc_lister_finish(struct tfc_lister *lister, uint64_t seed, struct tfc_solution *out,
                                           uint64_t *evaluations);
 // The mean time of a node over the devices that can run it, and the mean time of a tensor on the wire between two

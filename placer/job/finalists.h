@@ -1,7 +1,8 @@
 // Finalists: the candidates of the final turns, and how long these turns take. Some candidates always take part: the
 // incumbent, the one that was reported as the best so far, the fastest on several devices and on one, the undivided
-// machine, and the rivals. More of the fastest take part if there is time for two full blocks of each. Some turns
-// choose the answer; the turns after them measure the answer and what it is compared with.
+// machine, and the rivals. The fastest others take part if there is time: up to FINALISTS (finalists.c) on several
+// devices if one block of each can choose, and more of them if all turns can be run. Some turns choose the answer; the
+// turns after them measure the answer and what it is compared with.
 #ifndef TFC_PLACER_JOB_FINALISTS_H
 #define TFC_PLACER_JOB_FINALISTS_H
 

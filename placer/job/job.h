@@ -1,6 +1,6 @@
 // The main job: a TensorFlow graph, local devices, and the placement that is measurably best. Phases: profile and
-// baselines (a third of the time), search and learn (the rest), final measurement and report (a quarter is held
-// back for them). Some of the final turns choose the answer; its figures come from the turns after them. Everything is
+// baselines (a third of the time), search and learn (the rest), final measurement and report (a quarter is held back
+// for them). Some of the final turns choose the answer; its figures come from the turns after them. Everything is
 // written to the database as it happens, and an interrupted job can be resumed from there. The calling program only
 // parses flags, shows events and prints the outcome.
 //

@@ -1,7 +1,7 @@
 // Proposers: which algorithm proposed what was measured, and which one gets the next measurement: a bandit (Thompson
 // 1933) whose arms are the algorithms. Only a measurement in turns with the previous best placement gives credit,
-// because a fast first measurement may be luck. A learned policy without credit gets at most a quarter of the
-// measurements.
+// because a fast first measurement may be luck. Learned policies without credit get at most a quarter of the
+// measurements, all of them together.
 #ifndef TFC_PLACER_JOB_PROPOSERS_H
 #define TFC_PLACER_JOB_PROPOSERS_H
 
@@ -30,8 +30,8 @@ void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
 TFC_MUST_USE tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *proposers, const char *name, bool learned,
                                                    double simulated_us, double measured_us);
 void tfc_job_proposers_won(struct tfc_job_proposers *proposers, const char *name);
-// A random draw of the probability that the next placement of `name` wins; below 0: it has used up its share of all
-// `measurements`.
+// A random draw of the probability that the next placement of `name` wins; below 0: it is a learned policy without
+// credit, and these have used up their share of all `measurements`.
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,
                               uint32_t measurements, struct tfc_random *random);
 const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_proposers *proposers, const char *name);

@@ -14,7 +14,7 @@ struct tfc_learned_predictions {
 };
 // Adds one line if there are at least ten predictions: medians of the absolute errors, and Kendall's tau.
 void tfc_learned_tell_errors(const struct tfc_learned_predictions *predictions, struct tfc_text *out);
-// Adds one line if less than all of what was learned is followed (tfc_learned_trust).
+// Adds one line if `share` (tfc_learned_trust) is below 95 %.
 void tfc_learned_tell_trust(double share, struct tfc_text *out);
 
 #endif

@@ -48,8 +48,7 @@ TFC_MUST_USE tfc_status tfc_learned_fit(struct tfc_learned *learned);
 uint32_t tfc_learned_readings(const struct tfc_learned *learned);
 
 // Predicts a placement's step time from the learned costs and the correction learned from whole steps, as of the last
-// fit.
-// *out_sd (may be NULL): standard deviation of its logarithm. False: the placement is not legal.
+// fit. *out_sd (may be NULL): standard deviation of its logarithm. False: the placement is not legal.
 bool tfc_learned_predict(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,
                          double *out_sd);
 

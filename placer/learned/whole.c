@@ -2,8 +2,8 @@
 // linear function of a few features of the placement, with a Gaussian prior around 0 (Bishop, "Pattern Recognition and
 // Machine Learning", 2006, 3.3). Features are what a step's time may depend on besides its operations' times: how many
 // tensors and bytes are transferred, how busy devices are and how evenly, how many devices are used, and how many
-// operations and what share of transfers are on the critical path. They
-// are standardised (mean 0, deviation 1 over the measured placements), so that one prior fits all.
+// operations and what share of transfers are on the critical path. They are standardised (mean 0, deviation 1 over the
+// measured placements), so that one prior fits all.
 //
 // There is no extrapolation: a feature is cut off at two deviations, and a correction at the range that was measured.
 #include <math.h>

@@ -1,5 +1,5 @@
-// In the measuring worker: a thread that answers while another one hangs. Before the parent ends the worker it asks
-// with a signal, and this thread tells it where the step stands.
+// Guard: a thread of the measuring worker that still answers when another thread hangs. Before the parent process ends
+// the worker, it sends TFC_GUARD_SIGNAL, and this thread answers which work of the step has not ended (tfc_plan_where).
 #ifndef TFC_PLACER_MEASURE_GUARD_H
 #define TFC_PLACER_MEASURE_GUARD_H
 

@@ -65,9 +65,9 @@ struct tfc_measure_info {
   uint32_t *ops; // nodes that really run
   uint32_t op_count;
   bool is_static;
-  struct tfc_plan_continued *continued; // on one device
+  struct tfc_plan_continued *continued; // operations that continue another's sum when one device runs the step
   uint32_t continued_count;
-  struct tfc_plan_shared *shared; // on one device
+  struct tfc_plan_shared *shared; // nodes for which one device packs a weight only once
   uint32_t shared_count;
   // The variables of a static step, each once: they stay on some device whatever the placement.
   struct tfc_plan_variable *variables;

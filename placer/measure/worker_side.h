@@ -27,7 +27,7 @@ struct tfc_worker {
   struct tfc_shape *shapes;
   struct tfc_tensor *values, *results; // of feeds, of fetches
   uint32_t *targets, *inits;
-  bool *async, *runs;             // [node]
+  bool *async, *runs;             // [node] TFC_OP_ASYNC; whether the step runs it
   struct tfc_execution execution; // owned; its limits are checked against what plans need
   char *checkpoint;               // prefix, "" for none
   uint64_t *most_bytes;           // [devices of sides[0]] the memory limits

@@ -12,7 +12,7 @@ struct tfc_hardware {
   uint32_t device;   // the first replica's device, an index in the problem
   tfc_str kind;      // of the replicas' devices
   uint32_t per_host; // such devices of a host
-  uint32_t hosts;    // number of hosts in the machine
+  uint32_t hosts;    // number of hosts in the machine; 1 if only the first replica's host has such devices
   uint32_t server;   // the device of a host that serves parameters: the first of kind "cpu", else `device`
   double serve_us;   // the server's time for the requests of one replica in a step: the device's dispatch time
   struct tfc_hardware_link to_server; // between a replica's device and its own host's server

@@ -47,14 +47,14 @@ double tfc_seconds_now(void);
 // units that must not move. True: legal and within memory (counting nodes' memory, not live bytes).
 bool tfc_local_repair(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device,
                       const bool *kept);
-// A start for searches: allowed devices at random, repaired several times until the placement is legal.
+// A start for searches: all units on one device as far as that is allowed, repaired. If the result does not fit, the
+// other devices are tried in turn, and then random devices for each unit. True: legal and within memory.
 bool tfc_local_any(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device);
 
 // Clusters of units: out_cluster[unit] in [0, return value). Units are joined along heavy nets (transfer time, divided
 // by the work of the units) until about `target` clusters are left, none with more than twice its share of the work
-// unless one of its units alone has nearly that much.
-// `device` (optional) [unit]: only units of one device are joined. Units pinned or limited to different devices are
-// never joined. 0: out of memory.
+// unless one of its units alone has nearly that much. `device` (optional) [unit]: only units of one device are joined.
+// Units pinned or limited to different devices are never joined. 0: out of memory.
 uint32_t tfc_local_coarsen(const struct tfc_problem *problem, struct tfc_random *random, const tfc_device_id *device,
                            uint32_t target, uint32_t *out_cluster);
 

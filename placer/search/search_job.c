@@ -116,9 +116,9 @@ static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, co
   return count;
 }
 
-// One start that is independent of the elite: units on random devices, annealed as single units, or clusters on random
-// devices, annealed as clusters first; the clusters are strongly connected units, or units that earlier starts put
-// together.
+// One start that is independent of the elite: single units, from the placement of tfc_local_any, or clusters on random
+// devices, which are annealed as clusters first. The clusters are strongly connected units, or units that earlier
+// starts put together.
 static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                               struct starts *starts) {
   tfc_status s = NULL;

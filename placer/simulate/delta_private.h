@@ -75,8 +75,8 @@ struct tfc_delta {
 
 // The first instant of the incumbent at which the trial, which is applied, may differ. Fills `silent`.
 int64_t tfc_delta_leaves(struct tfc_delta *delta);
-// The same after an instant `past` of the incumbent at which the trial had the state that the incumbent has: `past` or
-// an earlier instant, where it differs at once. No transfer counts as silent.
+// The same after an instant `past` of the incumbent at which the trial had the state that the incumbent has. Returns
+// `past` if the two may differ at once. No transfer counts as silent.
 int64_t tfc_delta_leaves_after(const struct tfc_delta *delta, int64_t past);
 // Whether the trial and the incumbent differ at that instant by a silent transfer that is under way.
 bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);

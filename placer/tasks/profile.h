@@ -5,9 +5,9 @@
 
 #include "placer/measure/measure.h"
 
-// out_us [device * node_count + node]: medians, NaN: it does not run there. `devices`: how many devices the
-// measurer must have. After `end_s` (on tfc_now_ns's clock) no block of steps begins. ABORTED: the step failed, with
-// its message.
+// out_us [device * node_count + node]: medians, NaN: it does not run there. `devices`: how many devices the measurer
+// must have. After `end_s` (on tfc_now_ns's clock) no block of steps begins. ABORTED: the step failed, with its
+// message.
 TFC_MUST_USE tfc_status tfc_task_profile(const struct tfc_measure_options *options, uint32_t devices,
                                          uint32_t node_count, double end_s, double *out_us);
 
