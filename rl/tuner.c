@@ -46,7 +46,8 @@ void tfc_tuner_free(struct tfc_tuner *t) {
   free(t);
 }
 
-// Makes the weights of a trial: those of a head; later drawn around the mean of the elite, or around one member.
+// Makes the weights of a trial: those of a head; later drawn around the mean of the elite, or one of the elite plus the
+// difference of two others, or one of the elite changed at random.
 static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
   struct tfc_random *r = &t->random;
   x->temperature = 0, x->ignored = false;

@@ -38,8 +38,8 @@ struct tfc_tuner {
   uint32_t trial_count;
   struct tfc_trial elite[TFC_TUNER_ELITE + 1]; // the last entry is room for a new one
   uint32_t elite_count;
-  uint64_t invalid; // of those told: illegal, or above a memory limit
-  uint32_t *chosen; // [unit * device_count + device] how many of those told had the unit there
+  uint64_t invalid; // number of told placements that are illegal or above a memory limit
+  uint32_t *chosen; // [unit * device_count + device] how many told placements have the unit there
 };
 TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, const struct tfc_policy *policy,
                                          uint64_t seed, uint32_t threads, struct tfc_tuner **out);

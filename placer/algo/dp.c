@@ -204,7 +204,7 @@ static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_loa
     if (value[(size_t)ideal * q->state_count + k] < value[(size_t)ideal * q->state_count + state]) state = k;
   if (!isfinite(value[(size_t)ideal * q->state_count + state]))
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
-  // The answer; if links differ, the fallback in case the search finds none.
+  // This is the answer; if links differ, only if the search below finds none.
   read_choices(q, &x, all, from, ideal, state, device);
   *out_load = value[(size_t)ideal * q->state_count + state];
   if (!q->even) {

@@ -1,4 +1,4 @@
-// Earliest task first (ETF), shared by m-ETF and m-SCT. Internal to the algorithms.
+// Earliest task first (ETF): the scheduling loop of m-ETF, which m-SCT uses too. Internal to the algorithms.
 #ifndef TFC_PLACER_ALGO_ETF_H
 #define TFC_PLACER_ALGO_ETF_H
 

@@ -36,7 +36,7 @@ static void shift(struct passer *q, uint32_t cluster, tfc_device_id to) {
   for (uint32_t i = q->first[cluster]; i < q->first[cluster + 1]; i++) tfc_loads_move(&q->loads, q->member[i], to);
 }
 
-// The best other device for the cluster and its gain over the current device.
+// Finds the best other device for the cluster, and its gain over the current device.
 static struct gain best_move(struct passer *q, uint32_t cluster, double now, uint64_t excess) {
   const struct tfc_problem *p = q->p;
   const uint32_t u = q->member[q->first[cluster]];
@@ -72,7 +72,7 @@ static struct gain heap_pop(struct gain *heap, uint32_t count) { // `count` befo
   return top;
 }
 
-// One pass; true: it made things better.
+// Makes one pass; true: the placement became better.
 static bool fm_pass(struct passer *q, uint32_t clusters, struct tfc_meter *meter, struct gain *heap,
                     struct gain *done) {
   uint32_t count = 0, moved = 0, best_prefix = 0, downhill = 0;

@@ -17,7 +17,7 @@ double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *r) {
   return r->seconds > 0 ? fmin(all, most_share * r->seconds) : all;
 }
 
-// The number of turns that choose (as many confirm), and of finalists.
+// Returns the number of turns that choose (as many confirm); *out_finalists: the number of finalists.
 static uint32_t plan(const struct tfc_elsewhere *r, uint32_t *out_finalists) {
   const double left = r->seconds - tfc_elsewhere_seconds(r);
   const double readings = r->seconds > 0 && r->reading_s > 0 ? left / r->reading_s : INFINITY;

@@ -99,7 +99,8 @@ TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tf
 TFC_MUST_USE tfc_status tfc_elsewhere_open(struct tfc_elsewhere *run);
 TFC_MUST_USE tfc_status tfc_elsewhere_store(struct tfc_elsewhere *run, struct tfc_elsewhere_known *known,
                                             const struct tfc_command_answer *answer, const char *phase);
-TFC_MUST_USE tfc_status tfc_elsewhere_store_proposers(struct tfc_elsewhere *run); // who proposed what was measured
+TFC_MUST_USE tfc_status tfc_elsewhere_store_proposers(
+    struct tfc_elsewhere *run); // stores which algorithm proposed which of the measured placements
 TFC_MUST_USE tfc_status tfc_elsewhere_close(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict,
                                             tfc_status failed, bool cancelled);
 // answer.c

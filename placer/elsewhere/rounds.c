@@ -50,7 +50,7 @@ out:
   return s;
 }
 
-// A neighbour: moves a few units that follow one another.
+// Makes a neighbour of a placement: moves a few units with nearby numbers to random devices.
 static tfc_status perturb(struct tfc_elsewhere *r, const struct tfc_solution *from, struct tfc_solution *out) {
   const struct tfc_problem *p = r->problem;
   TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));

@@ -127,7 +127,7 @@ static bool cancelled(const struct tfc_program_limits *limits) {
 }
 
 #ifdef TFC_SANITIZED
-// Under a sanitizer: solved in this process, one at a time (see solver.h).
+// Under a sanitizer: solves the program in this process; other threads wait for their turn (see solver.h).
 static tfc_status solve_apart(const struct tfc_program *p, const struct columns *by_column,
                               const struct tfc_program_limits *limits, struct result *result, bool *out_gave_up) {
   static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;

@@ -25,7 +25,8 @@ tfc_status tfc_job_explain_bound(const struct tfc_job_candidates *c, const struc
   struct tfc_cost_graph *graph = NULL;
   struct tfc_machine *machine = NULL;
   struct tfc_problem *problem = NULL;
-  // For the bound: the fastest time seen of each operation, no dispatch time, no slow-down, links that cost nothing.
+  // The bound is that of a problem with the fastest time seen of each operation, no dispatch time, no slow-down, and
+  // links that cost nothing.
   TFC_TRY(s, tfc_local_machine(m->info, NULL, m->o->execution.limits, m->o->execution.limit_count, &machine));
   TFC_TRY(s, tfc_subject_cost_graph(m->subject, m->costs, true, NULL, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, m->o->objective, &problem));

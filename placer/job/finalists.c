@@ -11,7 +11,7 @@ static void add_once(uint32_t *list, uint32_t *count, uint32_t index) {
   if (*count < TFC_JOB_MOST_FINALISTS) list[(*count)++] = index;
 }
 
-// The expert and the user's own placements.
+// Whether it is the expert's placement or one that the user gave.
 static bool is_rival(const struct tfc_job_candidate *k) {
   return k->baseline && !k->heuristic && !k->single && !k->whole;
 }

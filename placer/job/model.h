@@ -2,8 +2,8 @@
 // and the problem that is made of both for the searches. Measurements improve it. It knows nothing of the placements
 // that were tried.
 //
-// Owned by the job; one thread. The cost graph, the machine and the problem are made anew by each rebuild: pointers to
-// them do not outlive it.
+// The job owns it, and only one thread may use it. The cost graph, the machine and the problem are made anew by each
+// rebuild: pointers to them do not outlive it.
 #ifndef TFC_PLACER_JOB_MODEL_H
 #define TFC_PLACER_JOB_MODEL_H
 

@@ -69,7 +69,7 @@ static void remember_trouble(struct profiling *p, const struct tfc_measured *m) 
   p->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
 }
 
-// Steps on one device, with the operations split as they run beside other devices.
+// Steps on one device, with the operations split as they are when several devices run.
 static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   remember_trouble(p, m);

@@ -11,7 +11,7 @@
 struct tfc_job_shares {
   // Profile: after these moments no block of steps begins, except each placement's first.
   double plain;    // steps without rewrites
-  double in_parts; // steps of one device as they run beside others
+  double in_parts; // steps of one device, split as when several devices run
   double profile;  // each single device and the undivided machine
   double links;    // transfers
   // Rivals.

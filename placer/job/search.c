@@ -26,7 +26,7 @@ static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution 
   return n;
 }
 
-// A neighbour of a good placement, to measure different ones: moves a few connected units.
+// Makes a neighbour of a good placement, so that different ones are measured: moves a few connected units.
 static tfc_status perturb(const struct tfc_problem *p, const struct tfc_solution *from, struct tfc_random *random,
                           struct tfc_solution *out) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));

@@ -59,8 +59,8 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-// Whether there is time for the incumbent's blocks and one measurement beside them. If not, reduces `count` to what
-// there is time for, with two steps of each, at least one.
+// Whether there is time for the incumbent's blocks and one more measurement. If not, reduces `count` to what there is
+// time for, with two steps of each, at least one.
 static bool time_for_reference(double step_us, double left_s, uint32_t *count) {
   enum { BEFORE = TFC_ADAPT_ORDER_STEPS + 1, BLOCK = 5, LATE = 2 };
   double step_s = 1e-6 * step_us;

@@ -20,7 +20,8 @@ enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
 // devices, or on devices of one kind of which different numbers are busy; of a transfer.
 static const double sd_all = 0.3, sd_device = 0.25, sd_family = 0.3, sd_links = 0.5, sd_pair = 0.4;
 static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_crowd = 0.02, sd_transfer = 0.15;
-// Weight of a sample after each newer one, because an operation's surroundings change.
+// Each newer sample of an operation multiplies the weight of its older ones by this, because what runs at the same time
+// changes.
 static const double forget = 0.97;
 
 // The last part of a name without its number: "cell/step3/MatMul_1" is a MatMul.
@@ -368,7 +369,7 @@ static tfc_status solve(struct tfc_learned *l, double *b) {
   return NULL;
 }
 
-// Random effects: first of each node over all devices, then of the node on each device.
+// Computes the random effects: first of each node over all devices, then of the node on each device.
 static void find_effects(struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const double place = l->alike ? sd_crowd : sd_place;
@@ -399,7 +400,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The cost of an arrival: the weighted median of the extra time of operations with arrivals.
+// Computes the cost of an arrival: the weighted median of the extra time of operations with arrivals.
 static tfc_status find_arrival(struct tfc_learned *l) {
   const uint32_t devices = l->problem->device_count;
   struct weighted *list = malloc((l->rows.count + 1) * sizeof *list);

@@ -3,7 +3,7 @@
 // will take. Later fits regress what was measured on both (stacked regression: Wolpert 1992, "Stacked Generalization";
 // Breiman 1996): the share of the learned model's deviation from the given one that best predicts the measured
 // deviation. If the learned model predicts placements that it has not seen no better than the given one, its share
-// becomes 0, and search and predictions use the given costs again. Only what distinguishes placements counts: a factor
+// falls, and search and predictions use the given costs again. Only what distinguishes placements counts: a factor
 // that all have in common is left out.
 #include <math.h>
 

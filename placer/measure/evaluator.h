@@ -24,7 +24,7 @@ TFC_MUST_USE tfc_status tfc_evaluator_measured(struct tfc_measurer *measurer, co
 // Fills a result from what was measured: median, quartiles, ratio, and with `detail` busy time and memory.
 TFC_MUST_USE tfc_status tfc_result_from_measured(const struct tfc_measured *measured, uint32_t device_count,
                                                  tfc_label label, bool detail, struct tfc_result *out);
-// The label of numbers measured on these devices: the least reliable of theirs.
+// The label of numbers that are measured on these devices: the least reliable label among them.
 tfc_label tfc_measure_label(const struct tfc_measure_info *info);
 
 #endif

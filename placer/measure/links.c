@@ -32,7 +32,8 @@ static bool late(double end_s) {
   return end_s > 0 && 1e-9 * (double)tfc_now_ns() > end_s;
 }
 
-// Median time of the operations and of the gaps between them, us, with operation i on device i % 2 ? b : a.
+// Measures the median time of the operations and of the gaps between them, us, with operation i on device i % 2 ? b :
+// a.
 static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, int64_t floats, uint16_t a, uint16_t b,
                              double end_s, double *out_op_us, double *out_gap_us) {
   tfc_status s = NULL;

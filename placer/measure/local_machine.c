@@ -71,7 +71,7 @@ static int by_bytes(const void *a, const void *b) {
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-// The link times of a pair, or those of a pair with the same kinds and address spaces.
+// Collects the link times of a pair, or of another pair with the same kinds that likewise shares memory or does not.
 static uint32_t times_of_pair(const struct tfc_measure_info *info, const struct tfc_calibration *c, uint32_t a,
                               uint32_t b, struct tfc_link_time *out) {
   uint32_t count = 0;

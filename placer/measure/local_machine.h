@@ -5,7 +5,8 @@
 #include "placer/measure/measure.h"
 #include "placer/model/machine.h"
 
-// By kind of device, in order of first appearance among the devices.
+// What was measured of one kind of device. Kinds are numbered in the order in which they first appear among the
+// devices.
 struct tfc_kind_calibration {
   uint32_t cores;      // that its devices share because there are more devices than cores; 0: each has its own
   double dispatch_us;  // what an operation takes in addition to its own time

@@ -44,8 +44,8 @@ struct tfc_measure_options {
   double hang_seconds;
   double end_s;     // on tfc_now_ns's clock; a silent worker is not waited for much longer than until then; 0: no end
   const char *lock; // the lock file of measuring runs; NULL: the user's own
-  // If another run measures: called once with who it is; then it is waited for, and `end_s` moves by the time that
-  // takes. NULL: an error instead of waiting.
+  // Called once if another run measures, with a text that names that run; this one then waits for it to end, and
+  // `end_s` moves by the waiting time. NULL: an error instead of waiting.
   void (*wait)(void *user, const char *who);
   void *wait_user;
   const atomic_bool *cancel; // may be NULL
@@ -172,7 +172,7 @@ typedef tfc_status (*tfc_measured_fn)(void *user, const struct tfc_measured *mea
 TFC_MUST_USE tfc_status tfc_measurer_run(struct tfc_measurer *measurer, const struct tfc_measure_batch *batch,
                                          tfc_measured_fn fn, void *user);
 
-// Link times by real transfers: a tensor of several sizes sent to and fro between two devices.
+// The time of a link, measured by real transfers: tensors of several sizes are sent to and fro between two devices.
 struct tfc_link_time {
   uint32_t source, target;
   uint64_t bytes;

@@ -9,7 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-// Message type: what it carries.
+// The types of messages, and what each carries.
 #define TFC_WIRE_TYPES(X)                                                                                              \
   X(SETUP)  /* to the worker: graph, step, devices; its answer, also a SETUP, says what is there */                    \
   X(BATCH)  /* to the worker: placements to measure */                                                                 \

@@ -198,7 +198,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
   TFC_TRY(s, tfc_worker_side_open(w, 0));
   TFC_TRY(s, tfc_infer_fed_shapes(g, known, counts[0], &shapes));
-  struct tfc_run_spec alone = w->step; // one device, with operations as they run beside other devices
+  struct tfc_run_spec alone = w->step; // one device, with operations split as when several devices run
   alone.in_parts = w->sides[0].set.count > 1;
   TFC_TRY(s, tfc_plan_create(w->sides[0].session, &alone, &plan));
   const struct tfc_plan_info *info = tfc_plan_info(plan);

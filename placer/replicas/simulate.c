@@ -140,8 +140,9 @@ static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64
   x->began_us = now_us, x->step = step;
 }
 
-// Counts who uses which link and server from now on. Returns how long the tick may be: until a replica's wait ends,
-// because that replica then begins to ask and read; but not much shorter than `tick_us`, to limit the number of ticks.
+// Counts how many replicas use each link and server from now on. Returns how long the tick may be: until a replica's
+// wait ends, because that replica then begins to ask and read; but not much shorter than `tick_us`, to limit the number
+// of ticks.
 static double count_users(struct fleet *f, double tick_us) {
   double us = tick_us;
   f->pulling = f->pushing = f->asking = 0;

@@ -60,7 +60,7 @@ static tfc_device_id other_device(struct annealer *a, uint32_t u) {
   return d >= now ? (tfc_device_id)(d + 1) : d;
 }
 
-// A connected set of units of one device around u, moved together.
+// Moves a connected set of units of one device around u together.
 static void move_region(struct annealer *a, uint32_t u) {
   uint32_t queue[REGION], size = 2 + below(a, 1u << (1 + below(a, 5))), count = 1;
   if (size > REGION) size = REGION;

@@ -114,7 +114,8 @@ static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
   q->used[a] = fixed_a + bytes, q->used[b] = fixed_b + total - bytes;
 }
 
-// A random bin: too full (way 1), with room (way -1), or else any other than `not_this`.
+// Draws a bin other than `not_this` at random: one that is too full (way 1), one with room (way -1), or any (way 0).
+// TFC_NONE: there is none.
 static uint32_t some_bin(const struct packer *q, int way, uint32_t not_this) {
   const struct tfc_pack *k = q->pack;
   uint32_t seen = 0, choice = TFC_NONE;

@@ -59,7 +59,7 @@ struct tfc_delta {
   struct record next;  // room for the record that a commit makes; only if trials are compared for joins
   uint32_t lane_count; // lanes are wires, or devices where each has an inbox
   int64_t *tail;       // [node] longest remaining path with its devices and transfers
-  uint64_t *stale;     // set of positions whose tails are to be worked out again; empty between calls
+  uint64_t *stale;     // set of positions whose tails have to be computed again; empty between calls
   uint32_t *position;  // [node] in the topological order
   // Step: the trial.
   struct silent silent[MOST_SILENT];

@@ -25,7 +25,7 @@ INLINE uint64_t wire_key(const struct tfc_engine *e, const struct tfc_engine_tra
   return (uint64_t)(now + tfc_problem_wire_time(e->problem, t->tensor, pair)) << e->leaf_bits | leaf;
 }
 
-// False: no link, or out of memory.
+// Starts a transfer, or appends it to its wire's queue. False: no link, or out of memory.
 INLINE bool send(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t to, int64_t now, uint32_t leaves) {
   const struct tfc_pair *pair = tfc_problem_pair(e->problem, from, to);
   const uint32_t index = e->scalars->transfer_count, wire = pair->wire;

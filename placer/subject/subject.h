@@ -8,7 +8,7 @@
 //   // After profiling, and again whenever costs were refit:
 //   TFC_TRY(s, tfc_subject_cost_graph(subject, costs, false, NULL, &cost_graph));
 //   TFC_TRY(s, tfc_problem_create(cost_graph, machine, objective, &problem));
-//   // What tfc_run_spec wants, from a solution of the problem:
+//   // The arrays for tfc_run_spec, from a solution of the problem:
 //   TFC_TRY(s, tfc_subject_assign(subject, problem, &solution, placement, sequence, &count));
 // clang-format on
 //

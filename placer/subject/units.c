@@ -1,6 +1,6 @@
 // Finds which nodes are tied to one device. Ties are made in this order: the classes of _class attributes (over all
 // nodes of the file, so that initialisers and slots go with their variables), references, resource handles; and where
-// calls were lowered, the copies of one node of a function (it has one place, whoever calls it), and what the lowering
+// calls were lowered, the copies of one node of a function (it has one place for all calls), and what the lowering
 // itself needs.
 #include "placer/subject/units.h"
 

@@ -23,7 +23,7 @@ struct tfc_task_steps_options { // borrowed for as long as the steps live
   const struct tfc_tensor *feeds, *init_feeds; // values
   const struct tfc_subject *subject;
   const struct tfc_problem *problem;
-  const struct tfc_machine *machine; // whose devices have TensorFlow names
+  const struct tfc_machine *machine; // its devices have TensorFlow names
   const atomic_bool *cancel;
 };
 struct tfc_task_steps;
