@@ -24,7 +24,8 @@ static pthread_mutex_t neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tfc_cuda_memory *neighbours;
 
 // --- Captures ----------------------------------------------------------------------------------------------------
-// Threads that call CUDA for memory are readers, a thread that captures is the writer; a waiting writer goes first.
+// Threads that call CUDA for memory hold it as readers, a thread that captures as the writer. A waiting writer goes
+// first.
 static pthread_rwlock_t captures = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static _Thread_local bool captures_now; // this thread captures: what it allocates belongs to the graph
 
@@ -63,7 +64,7 @@ void tfc_cuda_memory_deinit(struct tfc_cuda_memory *m) {
   pthread_mutex_destroy(&m->lock);
 }
 
-// --- Giving back: under the lock ---------------------------------------------------------------------------------
+// --- Freeing: under the lock ---------------------------------------------------------------------------------
 static void free_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
   (void)tfc_cuda_enter(m->api, m->ordinal);
   (void)m->api->release(b->memory);
@@ -133,7 +134,7 @@ void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m) {
   tfc_cuda_memory_leave();
 }
 
-// --- Taking ------------------------------------------------------------------------------------------------------
+// --- Allocating ------------------------------------------------------------------------------------------------------
 static struct tfc_cuda_block *take_kept(struct tfc_cuda_memory *m, uint16_t class, size_t capacity) { // under the lock
   struct tfc_cuda_block **fits = NULL;
   if (class == TFC_SIZE_CLASSES) return NULL;
@@ -169,7 +170,7 @@ static bool trim_neighbours(const struct tfc_cuda_memory *m) { // false: the oth
   return some;
 }
 
-// A block within the limit, or NULL with CUDA's error.
+// Returns a block that fits within the limit, or NULL with CUDA's error.
 static struct tfc_cuda_block *take(struct tfc_cuda_memory *m, uint16_t class, size_t capacity, int *out_error) {
   struct tfc_cuda_block *b = NULL, *fresh = calloc(1, sizeof *fresh);
   *out_error = TFC_CUDA_OUT_OF_MEMORY;
@@ -201,7 +202,8 @@ static struct tfc_cuda_block *take(struct tfc_cuda_memory *m, uint16_t class, si
 static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes) {
   char a[32], b[32], c[32], d[32], e[32];
   size_t free_bytes = 0, total = 0;
-  // What is left is asked of the GPU that the thread has entered: after a limit's refusal that may be another one.
+  // memory_info is about the GPU that the thread has entered. If the limit refused the block, CUDA was not called, and
+  // the thread may have entered another GPU before: so enter this one.
   if (tfc_cuda_enter(m->api, m->ordinal) || m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
   uint64_t left = free_bytes, held = atomic_load_explicit(&m->held, memory_order_relaxed);
   if (m->limit == UINT64_MAX)

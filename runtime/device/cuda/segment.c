@@ -1,7 +1,7 @@
-// Each operation becomes one record with a ready-made kernel context: a row of the kernel table, a view, or a run on
-// the host. The device's work thread runs a segment: it waits for the segment's semaphores (on the device's stream if
-// possible), launches the operations, and records an event. It blocks until the device is idle only for operations that
-// run on the host.
+// Each operation becomes one record with a ready-made kernel context. It is run by a row of the kernel table, as a
+// view, or on the host. The device's work thread runs a segment: it waits for the segment's semaphores (on the device's
+// stream if possible), launches the operations, and records an event. It blocks until the device is idle only for
+// operations that run on the host.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -43,7 +43,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                                  .input_values = op->input_values,
                                  .arena = &p->arena};
   struct tfc_text reasons = {0};
-  bool declined = false; // by a library
+  bool declined = false; // a library declined the operation
   const struct tfc_cuda_kernel *row = NULL;
   // An operation that a rewrite prepared computes in float32, also if its node's first input has another type.
   const tfc_dtype type = op->prepared ? TFC_FLOAT : main_type(g, n);
@@ -68,7 +68,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
       return NULL;
     }
     if (attempt.release && attempt.state) attempt.release(attempt.state);
-    s = tfc_cuda_library_error(d, s); // no row is declined by a device that is dead
+    s = tfc_cuda_library_error(d, s); // if the device has failed, that is the error, and not that a row declined
     if (tfc_status_code(s) != TFC_UNIMPLEMENTED) {
       tfc_text_deinit(&reasons);
       return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
@@ -78,7 +78,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
     tfc_status_free(s);
   }
   tfc_status s = NULL;
-  if (op->prepared) // by a rewrite for the host: what it prepared is in the host's memory
+  if (op->prepared) // a rewrite prepared it for the host: its state is in host memory
     s = tfc_status_make(TFC_INTERNAL, "node '%.*s': a rewrite for the host on %s: %s", TFC_STR_ARG(n->name),
                         d->base.info.name, reasons.data ? reasons.data : "it has no such kernel");
   else if (!op->def->kernel)
@@ -198,7 +198,8 @@ const char *tfc_cuda_declined(const struct tfc_prepared *p, uint32_t index) {
 }
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
-  if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type))) return false; // never asked
+  if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type)))
+    return false; // for this type all the op's operands are in host memory
   if (def->flags & (TFC_OP_VIEW | TFC_OP_NO_ELEMENTS)) return true;
   for (int first = 1; first < TFC_DTYPE_COUNT; first++) {
     const struct tfc_cuda_kernel *row = NULL;
@@ -234,13 +235,13 @@ static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call
   return s;
 }
 
-// Beside the device: all that the kernel reads and makes is in host memory. A view of what has a place in the plan is a
-// copy, for nothing else keeps that place.
+// Runs the kernel on the host: all that it reads and makes is in host memory. A view of a tensor without a buffer (its
+// memory was assigned by the plan, which may reuse it) becomes a copy.
 static tfc_status run_on_host(const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx) {
   struct tfc_kernel_env env = *ctx->env;
   struct tfc_kernel_ctx inner = *ctx;
   struct tfc_tensor *view = ctx->output_count && c->op->def->flags & TFC_OP_VIEW ? ctx->outputs[0] : NULL;
-  if (view && view->data && !view->buffer) view = NULL; // a place of its own
+  if (view && view->data && !view->buffer) view = NULL; // the plan assigned memory of its own
   env.allocate = NULL;
   env.parallel_for = tfc_env_serial_for;
   inner.env = &env;
@@ -299,13 +300,13 @@ tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p
   return s;
 }
 
-struct times { // of a traced segment: marks between the operations
+struct times { // in a traced segment: marks between the operations
   struct tfc_cuda_timing *timings;
   uint32_t count;
   struct tfc_cuda_mark *last;
 };
 
-// With `node` UINT32_MAX the time since the last mark is not recorded for any operation.
+// Records a mark; the time since the last one is that of operation `node` (UINT32_MAX: of none).
 static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
@@ -321,7 +322,7 @@ static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t n
   return NULL;
 }
 
-// Launches the operations: captured pieces at once, others one by one.
+// Launches the operations: each captured graph with one call, other operations one by one.
 static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_step *step,
                          struct times *times) {
   struct tfc_trace_sink *sink = step->trace;
@@ -346,7 +347,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
     }
     if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
     const uint64_t launched = tfc_cuda_launches();
-    // Events time operations one by one.
+    // When operations are timed, each is launched alone, between two events.
     s = tfc_cuda_calls_next(d, p, i, times->timings ? i + 1 : p->call_count, d->compute, &next);
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, index, c->node);
@@ -402,7 +403,8 @@ static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
   uint64_t begin = e->wait_count ? tfc_ticks() : 0;
   from = to = 0;
-  for (uint32_t i = 0; i < e->wait_count; i++) { // dead or not: whoever signals has to be done with our memory
+  // Waits also after a failure, because the operations that signal may still use this segment's memory.
+  for (uint32_t i = 0; i < e->wait_count; i++) {
     uint64_t since = 0;
     int failed = 0;
     tfc_status w =

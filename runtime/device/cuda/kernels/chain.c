@@ -1,5 +1,5 @@
-// The row of chains, which rewrites make of element-wise operations (runtime/exec/rewrites), and which ops they may be
-// made of.
+// The row of the kernel table for chains, which rewrites make of element-wise operations (runtime/exec/rewrites), and
+// the list of ops that a chain may contain.
 #include "runtime/device/cuda/kernels/chain.h"
 
 #include "runtime/device/cuda/kernels/common.h"
@@ -15,7 +15,7 @@ static const struct {
 } expressions[] = {
 #define EXPRESSION(name) {#name, TFC_CUDA_CHAIN_##name},
     TFC_CUDA_CHAIN_UNARY(EXPRESSION) TFC_CUDA_CHAIN_BINARY(EXPRESSION){"AddV2", TFC_CUDA_CHAIN_Add},
-    {"AddN", TFC_CUDA_CHAIN_Add}, // of two
+    {"AddN", TFC_CUDA_CHAIN_Add}, // only with two inputs
     {"BiasAdd", TFC_CUDA_CHAIN_Add},
     {"BiasAddV1", TFC_CUDA_CHAIN_Add},
     {"RealDiv", TFC_CUDA_CHAIN_Div},
@@ -23,7 +23,7 @@ static const struct {
     {"InvGrad", TFC_CUDA_CHAIN_ReciprocalGrad},
 };
 
-static int expression_of(const struct tfc_op_def *def) { // -1: none
+static int expression_of(const struct tfc_op_def *def) { // -1: a chain cannot contain this op
   for (size_t i = 0; def && i < sizeof expressions / sizeof *expressions; i++)
     if (!strcmp(def->name, expressions[i].op)) return expressions[i].expression;
   return -1;
@@ -35,7 +35,7 @@ bool tfc_cuda_chains(const struct tfc_op_def *def) {
 
 struct chain {
   const struct tfc_chain_op *op;
-  struct tfc_cuda_chain chain; // without addresses
+  struct tfc_cuda_chain chain; // complete but for the operands' addresses, which each launch fills in
 };
 
 static tfc_status prepare(struct tfc_cuda_prepare *p) {

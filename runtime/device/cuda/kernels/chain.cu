@@ -7,7 +7,7 @@
 namespace tfc {
 namespace {
 
-const int WIDE = 4; // elements of a thread, where rows and addresses allow it
+const int WIDE = 4; // elements that a thread computes at once, if the length of rows and the addresses allow it
 
 TFC_HD f32 *address(const tfc_cuda_chain_operand &o, int64_t row, int64_t column) {
   if (o.each) {

@@ -6,7 +6,7 @@
 
 #include "runtime/ops/math_elementwise.h"
 
-// Both sides number types alike.
+// The CUDA side (types.h) and TensorFlow's DataType number types alike.
 #define SAME(suffix, number) _Static_assert((int)TFC_CUDA_##suffix == (int)OPS_DT_##suffix, "types are numbered alike");
 TFC_CUDA_TYPES(SAME)
 
@@ -29,7 +29,7 @@ tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tf
 
 tfc_status tfc_cuda_set_output(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *value) {
   struct tfc_tensor *t = l->ctx->outputs[i];
-  if (t->data && !t->buffer) { // a place of the plan's
+  if (t->data && !t->buffer) { // memory that the plan assigned
     struct tfc_tensor *y = NULL;
     TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, i, value, &y));
     TFC_CUDA_LAUNCHED(l, tfc_cuda_copy_bytes(y->data, value->data, value->size, l->stream));

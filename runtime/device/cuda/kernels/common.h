@@ -9,7 +9,8 @@
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/types.h"
 
-// A prepare function that says no: the next row is asked, or the host runs the op and reports why.
+// Returns from a prepare function whose row cannot run the operation. Then the op's next row is tried; if none is left,
+// the host runs the op and reports the reason given here.
 #define TFC_CUDA_DECLINE(...) return tfc_status_make(TFC_UNIMPLEMENTED, __VA_ARGS__)
 
 // Declares `name`, the state that a row of the kernel table keeps for one operation: zeroed, in the plan's arena.
@@ -33,14 +34,15 @@ struct tfc_cuda_value {
   struct tfc_tensor copy; // of a value that was on the device
   _Alignas(16) char bytes[256];
 };
-// Prepare: is the input constant, or at least on the host at launch?
+// For prepare functions: is the input constant; will it be in host memory at launch?
 static inline bool tfc_cuda_is_constant(const struct tfc_cuda_prepare *p, uint32_t i) {
   return p->base->input_values && p->base->input_values[i];
 }
 static inline bool tfc_cuda_on_host(const struct tfc_cuda_prepare *p, uint32_t i) {
   return tfc_host_bit(p->host_inputs, i);
 }
-// Launch: `constant` from prepare or NULL, `on_host` as prepare was told.
+// For launch functions: `constant` is the value that prepare found, or NULL; `on_host` is what tfc_cuda_on_host gave
+// there.
 TFC_MUST_USE tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *constant,
                                        bool on_host, struct tfc_cuda_value *out);
 
@@ -59,7 +61,8 @@ static inline tfc_status tfc_cuda_get(struct tfc_cuda_launch *l, const struct tf
   return tfc_cuda_value(l, a->input, a->constant, a->on_host, out);
 }
 
-// Output `i` is this tensor: shared, or copied on the stream where the plan gave the output a place.
+// Makes this tensor output `i`: they share memory, or it is copied on the stream if the plan gave the output memory of
+// its own.
 TFC_MUST_USE tfc_status tfc_cuda_set_output(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *value);
 
 // Broadcasts `count` shapes (at most 3); *out_shape is the result's. UNIMPLEMENTED over TFC_CUDA_RANK joined
@@ -70,10 +73,10 @@ TFC_MUST_USE tfc_status tfc_cuda_broadcast_plan(const struct tfc_shape *const *s
 // the plan stays as it is. `size`, `out_size`: bytes of an element of the operands and of the result.
 void tfc_cuda_broadcast_group(struct tfc_cuda_broadcast *plan, int count, int vector, const void *const *operands,
                               size_t size, const void *out, size_t out_size);
-// A plan for one operand as it lies.
+// A plan for one contiguous operand x and a result y of the same shape.
 struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t size, const void *y, size_t out_size);
 
-// A row's `types` are of the first input. All plain types; handles; indices.
+// Masks for a row's `types`, which are those of the op's first input: all plain types, resource handles, indices.
 #define TFC_CUDA_PLAIN                                                                                                 \
   (((1u << TFC_DTYPE_COUNT) - 2u) &                                                                                    \
    ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))

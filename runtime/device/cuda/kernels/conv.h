@@ -11,7 +11,7 @@ struct tfc_cuda_conv { // compared by bytes: zeroed before it is filled
   int32_t role, type;  // type: a tfc_dtype, float32, float64, float16 or bfloat16
   int32_t spatial;     // 2 or 3 dimensions
   int32_t channels_first;
-  int64_t after[3]; // padding behind the image, as far as windows reach
+  int64_t after[3]; // zeros behind the image, in each dimension, that the windows reach
   struct tfc_cuda_slide slide;
 };
 struct tfc_cuda_conv_plan; // the chosen algorithm; lives as long as the process
@@ -21,7 +21,8 @@ struct tfc_cuda_conv_plan; // the chosen algorithm; lives as long as the process
 TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                                            const struct tfc_cuda_conv_plan **out);
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);
-// Enqueues it: two of the tensors are read, that of the role is written.
+// Enqueues the convolution. It reads two of x (image), w (filter) and y, and writes the third, which the role names:
+// y for FORWARD, x for INPUT, w for FILTER.
 TFC_MUST_USE tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x,
                                           void *w, void *y, void *scratch);
 

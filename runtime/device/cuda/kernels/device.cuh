@@ -1,10 +1,10 @@
 // The language of the .cu files: element types with the type to compute in, and launching. Under nvcc this is CUDA;
 // under a host compiler (tests) the same source runs on the CPU through host.h.
 //
-//   get(x)      what lies in memory, as the type to compute in
-//   put<T>(v)   back
+//   get(x)       converts an element from memory to the type to compute in
+//   put<T>(v)    converts it back to an element of type T
 //   number<T>::C the type to compute in: float for the 16-bit floats
-//   number<T>::U what sums and products are made in: unsigned for integers, so that they wrap
+//   number<T>::U the type of sums and products: unsigned for integers, so that they wrap
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_DEVICE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_DEVICE_CUH
 
@@ -95,7 +95,7 @@ TFC_HD float get(b16 x) {
   } v = {(uint32_t)x.bits << 16};
   return v.f;
 }
-// Never called for the 16-bit floats with anything but a float.
+// The 16-bit floats are made from float only.
 template <class T> struct putter {
   template <class V> static TFC_HD T of(V v) { return (T)v; }
 };
@@ -122,7 +122,7 @@ template <> struct putter<b16> {
 template <class T, class V> TFC_HD T put(V v) {
   return putter<T>::of((typename number<T>::C)v);
 }
-// As memory would give it back: arithmetic in 16-bit floats rounds after every operation.
+// The value as it would be after a store to memory: arithmetic in 16-bit floats rounds after every operation.
 template <class T> TFC_HD typename number<T>::C rounded(typename number<T>::C v) {
   return get(put<T>(v));
 }
@@ -151,7 +151,7 @@ TFC_HD int64_t divide(int64_t n, int64_t d, int64_t *rest) {
   return q;
 }
 
-// Offsets of the operands at a group of a broadcast.
+// Computes the offset of each operand for group number `group` of a broadcast (see struct tfc_cuda_broadcast).
 template <int K> TFC_HD void place(const tfc_cuda_broadcast &p, int64_t group, int64_t *offset) {
   for (int k = 0; k < K; k++) offset[k] = 0;
   for (int d = p.rank - 1; d > 0; d--) {
@@ -164,7 +164,7 @@ template <int K> TFC_HD void place(const tfc_cuda_broadcast &p, int64_t group, i
 
 const int64_t THREADS = 256, BLOCKS = 8192;
 
-// Blocks for `count` items of grid-stride loops.
+// How many blocks to launch for `count` items: at most BLOCKS, because kernels are grid-stride loops.
 inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
   int64_t blocks = (count + threads - 1) / threads;
   return (unsigned)(blocks < 1 ? 1 : smaller(blocks, BLOCKS));
@@ -209,6 +209,7 @@ inline int64_t stride() {
 
 } // namespace tfc
 
-enum { TFC_CUDA_INVALID_VALUE = 1 }; // cudaErrorInvalidValue: a launcher that has no kernel for these types
+// cudaErrorInvalidValue: a launcher returns it if it has no kernel for the types.
+enum { TFC_CUDA_INVALID_VALUE = 1 };
 
 #endif

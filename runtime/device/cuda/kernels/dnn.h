@@ -26,14 +26,14 @@ struct tfc_cuda_dnn { // compared by bytes: zeroed first
   int64_t radius;
   double bias, alpha, beta;
 };
-// Device memory; what a role does not have is NULL. out: y or dx.
+// Addresses in device memory; NULL for tensors that the role does not use. out: y or dx.
 struct tfc_cuda_dnn_memory {
   const void *x, *y, *dy;
   void *out;
-  const struct tfc_cuda_norm *norm; // everything of batch normalisation
+  const struct tfc_cuda_norm *norm; // batch normalisation: all its operands, instead of the members above
 };
 struct tfc_cuda_dnn_plan;
-// UNIMPLEMENTED: cuDNN does not do this (*out_declined; in its own words), or not faster.
+// UNIMPLEMENTED: cuDNN cannot do this (then *out_declined is true, and the message is cuDNN's), or is not faster.
 TFC_MUST_USE tfc_status tfc_cuda_dnn_find(struct tfc_cuda_library *library, const struct tfc_cuda_dnn *dnn,
                                           const struct tfc_cuda_dnn_plan **out, bool *out_declined);
 size_t tfc_cuda_dnn_scratch(const struct tfc_cuda_dnn_plan *plan);

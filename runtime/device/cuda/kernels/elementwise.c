@@ -1,4 +1,4 @@
-// Rows of the element-wise ops.
+// The rows of the kernel table for element-wise ops.
 #include "runtime/device/cuda/kernels/elementwise.h"
 
 #include "runtime/device/cuda/kernels/common.h"
@@ -83,7 +83,7 @@ static tfc_status launch_LeakyRelu(struct tfc_cuda_launch *l) {
       l, tfc_cuda_leaky_relu((int)x->dtype, &plan, x->data, y->data, *(const double *)l->ctx->state, l->stream));
   return NULL;
 }
-static tfc_status launch_LeakyReluGrad(struct tfc_cuda_launch *l) { // gradients, features
+static tfc_status launch_LeakyReluGrad(struct tfc_cuda_launch *l) { // inputs: gradients, features
   const struct tfc_tensor *g = l->ctx->inputs[0], *x = l->ctx->inputs[1];
   struct tfc_tensor *y = NULL;
   TFC_KERNEL_CHECK(tfc_shape_equal(&g->shape, &x->shape), "gradients and features must have the same shape");
@@ -175,7 +175,8 @@ static tfc_status launch_AddN(struct tfc_cuda_launch *l) {
   if (count == 1) return tfc_cuda_set_output(l, 0, x);
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
   if (!x->size) return NULL;
-  // An input whose memory is the output's is read in the first round, or the sum is made elsewhere.
+  // An input that shares the output's memory must be read by the first launch, which overwrites it. If it is not among
+  // the first TFC_CUDA_ADDENDS, the sum is made in other memory.
   struct tfc_buffer *apart = NULL;
   for (uint32_t k = TFC_CUDA_ADDENDS; k < count && !apart; k++)
     if (l->ctx->inputs[k]->data == y->data) TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, y->size, &apart));

@@ -1,4 +1,4 @@
-// The kernels that every element-wise op is made with: an op is a struct with a static `of`.
+// Templates of kernels for element-wise ops. An op is a struct with a static function `of`.
 //
 //   BINARY(Add, (U)a + (U)b)       // struct Add, expression in a and b (as C) with C and U for the types of arithmetic
 //   TFC_CUDA_BINARY_ARITHMETIC(DEFINE_BINARY)   // its launcher, for the types of elementwise.h's list

@@ -70,7 +70,8 @@
   X(Atan2, TFC_CUDA_FLOATS)                                                                                            \
   X(Xdivy, TFC_CUDA_FLOATS)                                                                                            \
   X(Xlogy, TFC_CUDA_FLOATS)
-// Slopes: of a function's value (or features) and the gradient that arrives.
+// Gradients of functions of one operand. Their operands are the function's value (or its argument) and the gradient of
+// its result.
 #define TFC_CUDA_BINARY_SLOPES(X)                                                                                      \
   X(ReciprocalGrad, TFC_CUDA_FLOATS)                                                                                   \
   X(SqrtGrad, TFC_CUDA_FLOATS)                                                                                         \
@@ -109,17 +110,19 @@ TFC_CUDA_BINARY_QUOTIENT(TFC_CUDA_DECLARE_BINARY)
 TFC_CUDA_BINARY_SLOPES(TFC_CUDA_DECLARE_BINARY)
 TFC_CUDA_COMPARISONS(TFC_CUDA_DECLARE_BINARY)
 
-// y = x > 0 ? x : alpha x; y = x > 0 ? g : alpha g
+// leaky_relu: y = x > 0 ? x : alpha x; leaky_relu_grad: y = x > 0 ? g : alpha g
 TFC_CUDA_API int tfc_cuda_leaky_relu(int type, const struct tfc_cuda_broadcast *plan, const void *x, void *y,
                                      double alpha, void *stream);
 TFC_CUDA_API int tfc_cuda_leaky_relu_grad(int type, const struct tfc_cuda_broadcast *plan, const void *x, const void *g,
                                           void *y, double alpha, void *stream);
-// y = from(x); types by their numbers, `truncate`: to 16-bit floats by cutting bits off instead of rounding
+// y = (to)x; `from` and `to` are numbers of types; `truncate`: conversion to 16-bit floats cuts bits off instead of
+// rounding
 TFC_CUDA_API int tfc_cuda_cast(int from, int to, bool truncate, const void *x, void *y, int64_t n, void *stream);
 // y = c ? t : e, elements of `size` bytes (1, 2, 4, 8)
 TFC_CUDA_API int tfc_cuda_select(int size, const struct tfc_cuda_broadcast *plan, const void *c, const void *t,
                                  const void *e, void *y, void *stream);
-// y = x[0] + … + x[count - 1], from left to right; at most TFC_CUDA_ADDENDS at once. `more`: y is the first addend.
+// y = x[0] + … + x[count - 1], from left to right; count is at most TFC_CUDA_ADDENDS. `more`: y already has a
+// sum, to which all x are added.
 enum { TFC_CUDA_ADDENDS = 256 };
 TFC_CUDA_API int tfc_cuda_add_n(int type, const void *const *x, int count, void *y, int64_t n, bool more, void *stream);
 // y[i] = value, elements of `size` bytes (1, 2, 4, 8, 16); `value` in device memory

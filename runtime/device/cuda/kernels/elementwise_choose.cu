@@ -5,8 +5,8 @@ namespace tfc {
 namespace {
 
 // --- Cast --------------------------------------------------------------------------------------------------------
-// Out of range, floats become integers as the host's kernels make them: the smallest integer of the 32- or 64-bit
-// conversion, cut to the type's width.
+// A float that is out of the integer's range becomes what the host's kernels make of it: the smallest integer of 32 or
+// 64 bits, cut to the type's width.
 TFC_HD int32_t to_i32(double x) {
   return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
@@ -27,7 +27,7 @@ FROM_REAL(i64, to_i64(x))
 FROM_REAL(u32, (u32)to_i64(x))
 FROM_REAL(u64, to_u64(x))
 
-template <class C, class T, bool to_float, bool from_float> struct converter { // integers among each other
+template <class C, class T, bool to_float, bool from_float> struct converter { // from integer to integer
   static TFC_HD T of(C x) { return (T)x; }
 };
 template <class C, bool from_float> struct converter<C, bool, false, from_float> {
@@ -68,7 +68,7 @@ TFC_HD float cut_for(float x, uint64_t mask) {
 TFC_HD double cut_for(double x, uint64_t mask) {
   return cut(x, mask);
 }
-// One kernel for all pairs of types: what is read and written decides the speed, not the branch.
+// One kernel per source type handles all destination types: memory accesses decide its speed, not the branch.
 template <class S, int V> TFC_HD void cast_to(int to, const pack<S, V> &in, void *y, int64_t g) {
   typedef typename number<S>::C C;
   switch (to) {
@@ -91,7 +91,7 @@ __device__ __forceinline__ void cast_groups(int to, uint64_t mask, const S *x, v
     cast_to<S, V>(to, in, y, g);
   }
 }
-const int CASTS = 4; // elements of a thread at once
+const int CASTS = 4; // elements that a thread converts at once
 template <class S> __global__ void cast_kernel(int to, uint64_t mask, const S *x, void *y, int64_t n, bool wide) {
   if (wide)
     cast_groups<S, CASTS>(to, mask, x, y, n / CASTS);

@@ -1,4 +1,4 @@
-// Exponentials, logarithms and trigonometric functions of one operand, and what activations make of them.
+// Exponentials, logarithms and trigonometric functions of one operand, and activations computed from them.
 #include "runtime/device/cuda/kernels/expressions.cuh"
 
 namespace tfc {

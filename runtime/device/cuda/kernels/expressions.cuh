@@ -1,5 +1,5 @@
-// What the element-wise ops compute, one expression each: the kernels of one op (elementwise_*.cu) and those that run a
-// chain of them (chain.cu) are made of the same, so that both have the same bits.
+// What the element-wise ops compute, one expression each. The kernels of single ops (elementwise_*.cu) and the kernel
+// that runs a chain of them (chain.cu) use the same expressions, so their results have the same bits.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_EXPRESSIONS_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_EXPRESSIONS_CUH
 
@@ -21,7 +21,7 @@ UNARY(Rint, rint(x))
 UNARY(Round, rint(x)) // half to even
 UNARY(Invert, ~(U)x)
 UNARY(LogicalNot, !x)
-// NaN goes through.
+// NaN gives NaN.
 UNARY(Relu, x > 0 ? x : x == x ? (C)0 : x)
 UNARY(Relu6, x > 6 ? (C)6 : x > 0 ? x : x == x ? (C)0 : x)
 
@@ -34,7 +34,8 @@ UNARY_RESULT(IsFinite, bool, fabs(x) < (C)INFINITY)
 #define SELU_SCALE ((C)1.0507009873554804934193349852946)
 #define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
 
-// log of where log(1 + exp(x)) is x or exp(x) to the last bit of the type that stores it, plus 2.
+// log(machine epsilon) + 2, a negative number t. For x > -t, log(1 + exp(x)) equals x in the type's precision, and for
+// x < t it equals exp(x).
 template <class T> struct softplus_edge;
 template <> struct softplus_edge<f32> {
   static TFC_HD float of() { return -15.942385152878742f + 2.0f; }
@@ -70,7 +71,7 @@ UNARY(Softsign, x / (fabs(x) + (C)1))
 BINARY(Add, (U)a + (U)b)
 BINARY(Sub, (U)a - (U)b)
 BINARY(Mul, (U)a *(U)b)
-// Integers: a / 0 is 0 here (the host's kernel fails, a GPU cannot).
+// Integers: a / 0 is 0 here (the host's kernel reports an error, which a GPU cannot).
 template <class C> TFC_HD C quotient(C a, C b) {
   return b == 0 ? (C)0 : b == (C)-1 ? (C)(0 - (typename number<C>::U)a) : (C)(a / b);
 }
@@ -81,7 +82,7 @@ TFC_HD double quotient(double a, double b) {
   return a / b;
 }
 BINARY(Div, quotient(a, b))
-// NaN wins over everything.
+// If an operand is NaN, so is the result.
 BINARY(Maximum, a < b || b != b ? b : a)
 BINARY(Minimum, b < a || b != b ? b : a)
 BINARY(SquaredDifference, (U)rounded<T>((C)((U)a - (U)b)) * (U)rounded<T>((C)((U)a - (U)b)))
@@ -92,7 +93,7 @@ BINARY(BitwiseOr, (U)a | (U)b)
 BINARY(BitwiseXor, (U)a ^ (U)b)
 
 // --- Quotients, remainders, powers -------------------------------------------------------------------------------
-// By zero: 0 for integers (the host's kernel fails, a GPU cannot).
+// Division of integers by zero gives 0 (the host's kernel reports an error, which a GPU cannot).
 template <class T> struct whole {
   typedef typename number<T>::U U;
   static TFC_HD T quotient(T a, T b) { return b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - (U)a) : (T)(a / b); }
@@ -144,7 +145,7 @@ BINARY(SqrtGrad, b == 0 ? (C)0 : (C)0.5 / a * b)
 BINARY(RsqrtGrad, b == 0 ? (C)0 : ((C)-0.5 * (a * a)) * (a * b))
 BINARY(TanhGrad, b *rounded<T>((C)1 - rounded<T>(a * a)))
 BINARY(SigmoidGrad, b *(a *((C)1 - a)))
-// Of the gradient that arrives, `a`, and the features or activations, `b`.
+// Computed from the arriving gradient `a` and the features or activations `b`.
 BINARY(ReluGrad, (U)a *(U)(b > 0))
 BINARY(Relu6Grad, a *(C)(b > 0 && b < 6))
 BINARY(EluGrad, b < 0 ? (b + (C)1) * a : a)

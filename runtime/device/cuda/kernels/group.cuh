@@ -1,4 +1,4 @@
-// Threads of a block that share one result.
+// Groups: threads of a block that compute one result together.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_GROUP_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_GROUP_CUH
 
@@ -6,7 +6,7 @@
 
 namespace tfc {
 
-// Where a thread is in its group of `lanes`: neighbours in the group are `step` threads apart.
+// The thread is number `lane` of `lanes` in its group; neighbours in the group are `step` threads of the block apart.
 struct group {
   int lane, lanes, step;
 };

@@ -1,6 +1,6 @@
 // CUDA on the CPU, for tests: a grid runs as loops. For kernels with shared memory and barriers, the threads of a block
-// are fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once; if a test has
-// streams, when its stream reaches it, with copies of its arguments, as on a GPU.
+// are fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once; in a
+// test with streams it runs when its stream reaches it, with copies of its arguments, as on a GPU.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 
@@ -21,7 +21,8 @@ struct tfc_host_index {
 extern "C" struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
 extern "C" void tfc_host_barrier(void);
 extern "C" void tfc_cuda_count_launch(void);
-// Around everything that touches device memory.
+// Called before and after everything that touches device memory: one thread at a time does, and tests make that memory
+// inaccessible in between.
 extern "C" void tfc_host_begin(void);
 extern "C" void tfc_host_end(void);
 // Runs `run` with a copy of `argument` in the order of the stream; a cudaError_t.
@@ -46,7 +47,7 @@ inline int counted(int error) {
   return error;
 }
 template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block) {
-  tfc_host_begin(); // nobody else's kernel runs from here on
+  tfc_host_begin(); // no other thread's kernel runs until tfc_host_end
   gridDim = {blocks, 1, 1};
   blockDim = {threads, 1, 1};
   for (unsigned b = 0; b < blocks; b++) {
@@ -55,11 +56,12 @@ template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block
   }
   tfc_host_end();
 }
-// What a GPU refuses: no block, more threads than a block may have (cudaErrorInvalidConfiguration).
+// Refuses what a GPU refuses, with cudaErrorInvalidConfiguration (9): no block, too many blocks, or more threads than a
+// block may have.
 inline int refused(unsigned blocks, int64_t threads) {
   return blocks == 0 || blocks > 0x7fffffffu || threads < 1 || threads > 1024 ? 9 : 0;
 }
-template <class... P> constexpr bool fits_parameters() { // all of a kernel's
+template <class... P> constexpr bool fits_parameters() { // false: the kernel has more than 4096 bytes of parameters
   size_t sum = 0;
   for (size_t size : {(size_t)0, sizeof(P)...}) sum += (size + 7) / 8 * 8;
   return sum <= 4096;

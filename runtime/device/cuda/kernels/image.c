@@ -24,13 +24,13 @@ static void layout_of(const struct tfc_window *w, const struct tfc_shape *shape,
 struct conv {
   struct tfc_window window;
   int role;
-  bool loops;                     // not through the library
-  struct tfc_cuda_argument sizes; // of what a backward role makes
+  bool loops;                     // run the plain loops, not the library
+  struct tfc_cuda_argument sizes; // backward roles: the input with the result's shape
   const struct tfc_cuda_conv_plan *plan;
   size_t scratch;
 };
 
-// Fills the geometry; *out_shape is what the role makes.
+// Fills in the geometry `c`; *out_shape is the shape of the role's result.
 static tfc_status describe(const struct conv *st, const struct tfc_shape *x, const struct tfc_shape *filter,
                            const struct tfc_shape *y, tfc_dtype type, struct tfc_cuda_conv *c,
                            struct tfc_shape *out_shape) {
@@ -74,7 +74,7 @@ static tfc_status describe(const struct conv *st, const struct tfc_shape *x, con
   return NULL;
 }
 
-// The shapes of x and filter: those of the inputs, or one as its sizes say.
+// The shapes of x and filter: those of the inputs; for a backward role `sizes` gives that of the result.
 static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *inputs, const struct tfc_tensor *sizes,
                             struct tfc_shape *x, struct tfc_shape *filter) {
   const struct tfc_window *w = &st->window;
@@ -92,8 +92,8 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
   return NULL;
 }
 
-// Variants of the rows; those of convolutions begin with the role.
-enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16 }; // three spatial dimensions
+// Bits of a row's variant; in rows of convolutions the lowest two bits are the role.
+enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16 }; // DEEP: three spatial dimensions
 static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool constant) {
   TFC_CUDA_STATE(p, struct conv, st);
   const struct tfc_prepare_ctx *base = p->base;
@@ -148,7 +148,7 @@ static tfc_status launch_conv(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(describe(st, &x, &filter, forward ? NULL : &inputs[2], type, &c, &made));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, type, &made, &out));
   if (!out->size) return NULL;
-  if (!tfc_shape_elements(&x) || (!forward && !in[2]->size)) { // nothing to add up
+  if (!tfc_shape_elements(&x) || (!forward && !in[2]->size)) { // each sum has no terms and is 0
     TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(out->data, out->size, l->stream));
     return NULL;
   }
@@ -200,7 +200,7 @@ static tfc_status pool_prepare(struct tfc_cuda_prepare *p) {
   struct pool *st = NULL;
   return pool_read(p, 0, &st);
 }
-static tfc_status average_grad(struct tfc_cuda_prepare *p, bool constant) { // orig_input_shape, grad
+static tfc_status average_grad(struct tfc_cuda_prepare *p, bool constant) { // inputs: orig_input_shape, grad
   struct pool *st = NULL;
   TFC_RETURN_IF_ERROR(pool_read(p, 1, &st));
   st->sizes = tfc_cuda_argument(p, 0);
@@ -232,7 +232,8 @@ static tfc_status describe_pool(const struct tfc_window *w, const struct tfc_sha
   layout_of(w, y, &s->y);
   return NULL;
 }
-// MaxPool, AvgPool, AvgPoolGrad. Of MaxPoolGrad cuDNN does not say which of equal maxima gets the gradient.
+// For MaxPool, AvgPool and AvgPoolGrad. MaxPoolGrad is not run by cuDNN, which does not document which of equal maxima
+// gets the gradient.
 static tfc_status pool_library(struct tfc_cuda_prepare *p) {
   struct pool *st = NULL;
   struct tfc_cuda_dnn dnn;
@@ -267,7 +268,7 @@ static tfc_status launch_pool(struct tfc_cuda_launch *l) {
   TFC_CUDA_LAUNCHED(l, tfc_cuda_pool((int)x->dtype, st->average, &s, x->data, y->data, l->stream));
   return NULL;
 }
-static tfc_status launch_max_grad(struct tfc_cuda_launch *l) { // orig_input, orig_output, grad
+static tfc_status launch_max_grad(struct tfc_cuda_launch *l) { // inputs: orig_input, orig_output, grad
   const struct pool *st = l->ctx->state;
   const struct tfc_tensor *x = l->ctx->inputs[0], *y = l->ctx->inputs[1], *g = l->ctx->inputs[2];
   struct tfc_cuda_slide s;
@@ -339,8 +340,8 @@ static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, con
                    (long long)channels);
   return NULL;
 }
-// For training only: with given statistics a single pass over memory suffices. cuDNN's variance is that of a sample,
-// which does not exist for one element, and it updates running statistics in place.
+// cuDNN is used for training only: with given statistics tfc's kernel needs a single pass over memory. cuDNN computes
+// the sample variance, which does not exist for one element, and it updates running statistics in place.
 static tfc_status norm_library(struct tfc_cuda_prepare *p) {
   const bool backward = p->variant & GRADIENT;
   TFC_RETURN_IF_ERROR(backward ? norm_grad_prepare(p) : norm_prepare(p));
@@ -384,7 +385,7 @@ static tfc_status launch_norm(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, in[0], &y));
   for (uint32_t i = 0; i < 4; i++)
     TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, i + 1, TFC_FLOAT, &TFC_SHAPE(n.channels), &stats[i]));
-  if (l->ctx->output_count > 5) { // what cuDNN would keep for the gradient; here a scalar that nobody reads
+  if (l->ctx->output_count > 5) { // memory that cuDNN may keep for the gradient; here a scalar that no kernel reads
     TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 5, TFC_FLOAT, &TFC_SHAPE_SCALAR, &third));
     TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(third->data, third->size, l->stream));
   }
@@ -393,10 +394,10 @@ static tfc_status launch_norm(struct tfc_cuda_launch *l) {
   n.out_mean = stats[0]->data, n.out_variance = stats[1]->data;
   n.saved_mean = stats[2]->data, n.saved_variance = stats[3]->data;
   if (!n.channels) return NULL;
-  // (Of no elements the statistics are 0 / 0: NaN, as they should be.)
+  // (The statistics of no elements are 0 / 0, which is NaN, as in TensorFlow.)
   return run_norm(l, in[0]->dtype, &n, false);
 }
-// dy, x, scale, reserve_space_1, reserve_space_2 (, _3) -> dx, dscale, doffset, two that nobody reads
+// dy, x, scale, reserve_space_1, reserve_space_2 (, _3) -> dx, dscale, doffset, two outputs that are not used
 static tfc_status launch_norm_grad(struct tfc_cuda_launch *l) {
   const struct norm *st = l->ctx->state;
   const struct tfc_tensor *const *in = l->ctx->inputs;

@@ -4,20 +4,21 @@
 
 #include "runtime/device/cuda/kernels/types.h"
 
-// A layout: strides in elements. Two spatial dimensions are the last two of three.
+// The layout of a batch of images, in elements. With two spatial dimensions these are the last two of the three.
 struct tfc_cuda_layout {
   int64_t size[3], stride[3], batch_stride, channel_stride;
 };
-// A window that slides over images x and gives images y.
+// A window that slides over images x and produces images y.
 struct tfc_cuda_slide {
   int64_t batch;
   struct tfc_cuda_layout x, y;
   int64_t size[3], step[3], dilation[3], before[3];
-  int64_t channels;        // of pools; of x in convolutions
-  int64_t filters, groups; // of convolutions
+  int64_t channels;        // of x (and, in pools, of y)
+  int64_t filters, groups; // convolutions only
 };
 
-// Padding never counts; of equal maxima the first one in the image gets the gradient, or each. Deterministic.
+// Padding is neither a maximum nor counted in an average. Of equal maxima the first one of the window gets the
+// gradient, or with `each` all of them. Results are deterministic.
 TFC_CUDA_API int tfc_cuda_pool(int type, bool average, const struct tfc_cuda_slide *s, const void *x, void *y,
                                void *stream);
 TFC_CUDA_API int tfc_cuda_max_pool_grad(int type, bool each, const struct tfc_cuda_slide *s, const void *x,
@@ -29,18 +30,18 @@ TFC_CUDA_API int tfc_cuda_average_pool_grad(int type, const struct tfc_cuda_slid
 struct tfc_cuda_norm {
   int64_t outer, channels, inner;
   bool training;
-  float epsilon, factor; // factor: of the new values in the running ones
+  float epsilon, factor; // factor: the weight of the batch's statistics in the running ones
   const void *x, *dy;
   const float *scale, *offset, *mean, *variance; // inputs
   void *y;                                       // y or dx
   float *out_mean, *out_variance, *saved_mean, *saved_variance, *dscale, *doffset;
 };
-// Device bytes that both need.
+// Bytes of device memory that each of the two needs as scratch.
 TFC_CUDA_API size_t tfc_cuda_norm_scratch(const struct tfc_cuda_norm *n);
 TFC_CUDA_API int tfc_cuda_norm_forward(int type, const struct tfc_cuda_norm *n, void *scratch, void *stream);
 TFC_CUDA_API int tfc_cuda_norm_backward(int type, const struct tfc_cuda_norm *n, void *scratch, void *stream);
 
-// Lines of statistics, [channels]: out = in * factor; out = 1 / sqrt(in + epsilon).
+// Conversions of statistics, [channels]. scale: out = in * factor; inverse: out = 1 / sqrt(in + epsilon).
 TFC_CUDA_API int tfc_cuda_norm_scale(int64_t channels, double factor, const float *in, float *out, void *stream);
 TFC_CUDA_API int tfc_cuda_norm_inverse(int64_t channels, float epsilon, const float *in, void *out, void *stream);
 
@@ -53,7 +54,8 @@ TFC_CUDA_API int tfc_cuda_lrn_forward(int type, const struct tfc_cuda_lrn *l, co
 TFC_CUDA_API int tfc_cuda_lrn_backward(int type, const struct tfc_cuda_lrn *l, const void *dy, const void *x,
                                        const void *y, void *dx, void *stream);
 
-// Convolution without a library: slow and always there. Filters [size0, size1, size2, channels / groups, filters].
+// Convolution without a library: slow, but available everywhere. Filters [size0, size1, size2, channels / groups,
+// filters].
 TFC_CUDA_API int tfc_cuda_conv_forward(int type, const struct tfc_cuda_slide *s, const void *x, const void *w, void *y,
                                        void *stream);
 TFC_CUDA_API int tfc_cuda_conv_input(int type, const struct tfc_cuda_slide *s, const void *w, const void *dy, void *dx,

@@ -1,5 +1,5 @@
-// Convolution by plain loops, for where there is no library or it declines: a thread per element of the result (a group
-// of threads for filters), sums in float32 (float64 for float64).
+// Convolution by plain loops, for builds without a library and for cases that it declines. A thread computes one
+// element of the result (for a filter's gradient, a group of threads does); sums are in float32 (float64 for float64).
 #include "runtime/device/cuda/kernels/group.cuh"
 #include "runtime/device/cuda/kernels/slide.cuh"
 
@@ -61,7 +61,7 @@ template <class T> __global__ void input_kernel(tfc_cuda_slide s, int64_t total,
   }
 }
 
-// Here a sum goes over all positions of all images: a group of threads shares it.
+// Each sum goes over all positions of all images, so a group of threads computes it.
 template <class T>
 __global__ void filter_kernel(tfc_cuda_slide s, int64_t total, int lanes, const T *x, const T *dy, T *dw) {
   typedef typename number<T>::C C;

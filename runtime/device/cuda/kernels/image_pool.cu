@@ -1,4 +1,5 @@
-// Pooling: a thread per output; gradients are gathered, a thread per cell of the image.
+// Pooling: a thread computes one output. For gradients a thread computes one cell of the image: it adds up what all
+// windows that contain the cell contribute.
 #include "runtime/device/cuda/kernels/slide.cuh"
 
 namespace tfc {
@@ -38,7 +39,7 @@ template <class T> __global__ void pool_kernel(bool average, tfc_cuda_slide s, i
   }
 }
 
-// Windows [lo, hi) that hold a cell.
+// The windows [lo, hi) that contain a cell, in each dimension.
 TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < 3; k++) {
     int64_t at = cell[k] + s.before[k], unused;
@@ -47,8 +48,8 @@ TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, i
   }
 }
 
-// The first of equal maxima in the window gets the gradient; with `each`, every element near the maximum, as in
-// TensorFlow's three-dimensional pools.
+// The first of equal maxima in the window gets the gradient; with `each`, every element that differs from the
+// maximum by less than 1e-5 gets it, as in TensorFlow's three-dimensional pools.
 template <class T>
 __global__ void max_grad_kernel(bool each, tfc_cuda_slide s, int64_t total, const T *x, const T *y, const T *dy,
                                 T *dx) {
@@ -67,7 +68,7 @@ __global__ void max_grad_kernel(bool each, tfc_cuda_slide s, int64_t total, cons
           const int64_t window[3] = {a, b, c}, out = place_in(s.y, at.image, a, b, c, at.channel);
           const C apart = get(put<T>(v - get(y[out])));
           if (each ? !(apart < near && -apart < near) : get(y[out]) != v) continue;
-          // Is there an earlier one in the window?
+          // Does the window contain an equal element before this one?
           int64_t lo[3], hi[3];
           bool mine = true;
           window_of(s, window, lo, hi);

@@ -4,14 +4,16 @@
 
 struct matmul {
   bool transpose_a, transpose_b;
-  // With static shapes: what is to be done, and how.
+  // The following members are set when prepared if shapes are static, else at each launch.
   bool is_static;
   struct tfc_cuda_product product;
-  int64_t outer, outer_a, outer_b, outer_c; // launches of batches that one stride cannot say: strides of each
+  int64_t outer, outer_a, outer_b, outer_c; // `outer` launches, if one stride cannot describe all batches, and each
+                                            // operand's stride between launches
   const struct tfc_cuda_product_plan *plan;
 };
 
-// [batch…] of operands and result as one loop of `outer` around batches of one stride.
+// Splits the batch dimensions of operands and result into a loop of `outer` launches and a batch with one stride in
+// each launch.
 static tfc_status shape_product(const struct tfc_shape *a, const struct tfc_shape *b, struct matmul *s,
                                 struct tfc_shape *out) {
   struct tfc_shape batch_a = *a, batch_b = *b, batch;
@@ -32,7 +34,7 @@ static tfc_status shape_product(const struct tfc_shape *a, const struct tfc_shap
   *out = batch;
   out->dims[out->rank++] = p->m;
   out->dims[out->rank++] = p->n;
-  // From the inside out: dimensions that go on with the stride so far are joined.
+  // From the innermost dimension outwards: a dimension is joined to those inside it if it continues their stride.
   int64_t full_a = p->m * p->k, full_b = p->k * p->n, step_a = full_a, step_b = full_b, count = 1;
   p->batch = 1;
   p->stride_a = p->stride_b = 0;
@@ -114,7 +116,7 @@ static tfc_status launch(struct tfc_cuda_launch *l) {
     TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(c->data, c->size, l->stream));
     return NULL;
   }
-  // What the plan was made for, or (single launches, odd addresses) what comes now.
+  // The prepared plan is used if the addresses are as aligned as it assumes; else another plan is found.
   uintptr_t addresses = (uintptr_t)a->data | (uintptr_t)b->data | (uintptr_t)c->data;
   while (addresses % (uintptr_t)now.product.alignment) now.product.alignment /= 2;
   if (!s->is_static || now.product.alignment != s->product.alignment) {

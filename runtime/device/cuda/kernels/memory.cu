@@ -1,4 +1,4 @@
-// Plain copies and fills on a stream, for rows that need nothing else. They are CUDA's own operations and not kernels:
+// Copies and fills with zeros on a stream. They are CUDA's own operations and not kernels:
 // a copy engine or the driver's kernel moves bytes at the memory's speed, and in a captured graph they are nodes of
 // their own kind. They are in a .cu file so that the same rows run on the CPU (host.h), where they are queued like
 // kernels.

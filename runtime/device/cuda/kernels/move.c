@@ -1,12 +1,12 @@
 // Rows of the ops that move elements: Transpose, Tile, BroadcastTo, slices and their gradients, Pad, Reverse, Concat,
-// Split, Pack, Unpack, Fill and its like.
+// Split, Pack, Unpack, Fill, ZerosLike and OnesLike.
 #include "runtime/device/cuda/kernels/move.h"
 
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/cuda/kernels/elementwise.h"
 #include "runtime/ops/array_slice.h"
 
-// Elements of 1, 2, 4, 8 or 16 bytes: all plain types.
+// The kernels move elements of 1, 2, 4, 8 or 16 bytes, which are all plain types.
 static tfc_status check_plain(const struct tfc_cuda_prepare *p, uint32_t input) {
   tfc_dtype t = tfc_cuda_type(p, input);
   if (!tfc_dtype_is_plain(t)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(t));
@@ -19,7 +19,8 @@ static tfc_status run_block(struct tfc_cuda_launch *l, struct tfc_cuda_block *bl
   return NULL;
 }
 
-// --- What host values decide: the constants of a plan, or (the second row) those of the step ----------------------
+// --- Inputs on the host that decide what is moved: constants (an op's first row), or values of the step (its second)
+// ---
 struct arguments {
   struct tfc_cuda_argument values[3];
   struct ops_slice_masks masks;
@@ -98,7 +99,7 @@ static tfc_status launch_Tile(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, x->dtype, &shape, &y));
   tfc_shape_strides(&x->shape, from);
   tfc_shape_strides(&shape, to);
-  for (int d = 0; d < shape.rank; d++) { // y [times, n] for each dimension; the source stands still over the copies
+  for (int d = 0; d < shape.rank; d++) { // a dimension of y is [times, n]; the source's stride over the copies is 0
     int64_t n = x->shape.dims[d];
     for (int part = 0; part < 2; part++) {
       int64_t size = part ? n : times[d];
@@ -184,7 +185,7 @@ static tfc_status get_slice(struct tfc_cuda_launch *l, const struct tfc_shape *i
   for (int i = 0; i < 3; i++) TFC_RETURN_IF_ERROR(tfc_cuda_get(l, &a->values[i], &v[i]));
   return ops_slice_of_tensors(input, v[0].tensor, v[1].tensor, v[2].tensor, &a->masks, out);
 }
-// The slice's elements in the input, as the source or the destination of a block.
+// A block that reads the slice's elements from the input, or with `to` writes them.
 static void block_of_slice(const struct ops_slice *s, const struct tfc_shape *input, bool to,
                            struct tfc_cuda_block *out) {
   int64_t whole[TFC_MAX_RANK], dense[TFC_MAX_RANK];
@@ -209,7 +210,7 @@ static tfc_status launch_StridedSlice(struct tfc_cuda_launch *l) {
   return run_block(l, &block, y, x);
 }
 
-// shape, begin, end, strides, dy
+// The inputs are shape, begin, end, strides, dy.
 struct grad_arguments {
   struct arguments slice;
   struct tfc_cuda_argument shape;
@@ -333,7 +334,7 @@ static tfc_status run_parts(struct tfc_cuda_launch *l, bool join, void *whole, v
   }
   return NULL;
 }
-// Room for the parts of one launch function.
+// Arrays for the parts of one launch, with room for all of them.
 struct part_list {
   void **data;
   int64_t *widths;
@@ -401,7 +402,7 @@ static tfc_status launch_ConcatV2(struct tfc_cuda_launch *l) {
 AXIS(axis_first, 0, 1)
 AXIS(axis_last, p->base->node->input_count - 1, 0)
 
-// All parts are the same: the outputs' number says how large.
+// sizes: the size of each part; NULL: all parts are of the same size.
 static tfc_status split_by(struct tfc_cuda_launch *l, const struct tfc_tensor *x, int64_t axis,
                            const struct tfc_tensor *sizes) {
   uint32_t count = l->ctx->output_count;
@@ -450,7 +451,7 @@ static tfc_status launch_Split(struct tfc_cuda_launch *l) {
   TFC_KERNEL_CHECK(tfc_tensor_elements(axis.tensor) == 1, "the axis must be a scalar");
   return split_by(l, l->ctx->inputs[1], tfc_tensor_int(axis.tensor, 0), NULL);
 }
-static tfc_status launch_SplitV(struct tfc_cuda_launch *l) { // value, sizes, axis
+static tfc_status launch_SplitV(struct tfc_cuda_launch *l) { // inputs: value, sizes, axis
   struct tfc_cuda_value sizes, axis;
   TFC_RETURN_IF_ERROR(tfc_cuda_get(l, &arguments_of(l)->values[0], &sizes));
   TFC_RETURN_IF_ERROR(tfc_cuda_get(l, &arguments_of(l)->values[1], &axis));
@@ -517,7 +518,7 @@ out:
   return s;
 }
 
-// --- Fill and its like -------------------------------------------------------------------------------------------
+// --- Fill, ZerosLike, OnesLike -----------------------------------------------------------------------------------
 static tfc_status keep_shape(struct tfc_cuda_prepare *p, bool constant) {
   TFC_RETURN_IF_ERROR(check_plain(p, 1));
   return keep_arguments(p, 0, 1, constant);
@@ -528,7 +529,7 @@ static tfc_status fill_constant(struct tfc_cuda_prepare *p) {
 static tfc_status fill(struct tfc_cuda_prepare *p) {
   return keep_shape(p, false);
 }
-static tfc_status launch_Fill(struct tfc_cuda_launch *l) { // dims, value
+static tfc_status launch_Fill(struct tfc_cuda_launch *l) { // inputs: dims, value
   const struct tfc_tensor *value = l->ctx->inputs[1];
   struct tfc_cuda_value dims;
   struct tfc_shape shape;

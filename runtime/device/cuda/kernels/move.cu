@@ -47,7 +47,7 @@ template <class T> __global__ void transpose_kernel(tfc_cuda_block b, int along,
     }
     column *= TILE;
     row *= TILE;
-    // Read: neighbours in the source are neighbours in `along`.
+    // Neighbouring threads read neighbours along dimension `along`, in which the source is contiguous.
     for (int k = y; k < TILE; k += TILE_ROWS)
       if (row + x < b.dims[along] && column + k < b.dims[last])
         tile[k][x] = src[from + (row + x) * b.src_strides[along] + (column + k) * b.src_strides[last]];
@@ -59,7 +59,8 @@ template <class T> __global__ void transpose_kernel(tfc_cuda_block b, int along,
   }
 }
 
-// Drops dimensions of one, joins neighbours that are one run on both sides. False: there is nothing to copy.
+// Drops dimensions of size 1, and joins neighbouring dimensions that one stride describes on both sides. False: there
+// is nothing to copy.
 bool simplify(tfc_cuda_block *b) {
   int rank = 0;
   for (int d = 0; d < b->rank; d++) {
@@ -84,7 +85,8 @@ bool simplify(tfc_cuda_block *b) {
   return true;
 }
 
-// Pairs of elements become one of twice the size while runs, offsets and addresses allow.
+// Combines pairs of elements into one of twice the size, up to 16 bytes, as far as dimensions, strides, offsets and
+// addresses allow.
 void widen(tfc_cuda_block *b, const void *dst, const void *src) {
   int last = b->rank - 1;
   while (b->size < 16) {
@@ -145,7 +147,7 @@ template <class T, bool join> __global__ void parts_kernel(tfc_cuda_parts p, T *
   }
 }
 
-// Wider elements where all parts and addresses allow.
+// Combines elements into larger ones, as `widen` does, if the sizes and addresses of all parts allow it.
 void widen_parts(tfc_cuda_parts *p, const void *whole) {
   while (p->size < 16) {
     uintptr_t wide = (uintptr_t)p->size * 2;

@@ -17,13 +17,14 @@ struct tfc_cuda_block {
 // Joins neighbouring dimensions and widens elements where addresses allow, and copies.
 TFC_CUDA_API int tfc_cuda_copy_block(const struct tfc_cuda_block *block, void *dst, const void *src, void *stream);
 
-// whole [outer, Σ width_i], part i [outer, width_i]; widths in elements of `size` bytes.
+// A tensor `whole` [outer, width] and neighbouring parts of it, part i [outer, width_i]. Widths are in elements of
+// `size` bytes. One launch takes at most TFC_CUDA_PARTS parts.
 enum { TFC_CUDA_PARTS = 96 };
 struct tfc_cuda_parts {
-  int64_t outer, width; // width: of the whole, in elements
-  int64_t begin;        // of the first of these parts in the whole
+  int64_t outer, width; // width: that of `whole`, in elements
+  int64_t begin;        // where the first of these parts begins in a row of `whole`
   int32_t count, size;
-  int64_t ends[TFC_CUDA_PARTS]; // of each part, from `begin`
+  int64_t ends[TFC_CUDA_PARTS]; // where each part ends, counted from `begin`
   void *data[TFC_CUDA_PARTS];
 };
 TFC_CUDA_API int tfc_cuda_join_parts(const struct tfc_cuda_parts *parts, void *whole, void *stream);

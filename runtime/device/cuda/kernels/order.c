@@ -5,7 +5,7 @@
 
 struct top {
   struct tfc_cuda_argument k;
-  int64_t number; // where k is an attribute
+  int64_t number; // k, if it is an attribute
   bool attribute, sorted;
   tfc_dtype type;
 };

@@ -1,9 +1,9 @@
 // A few largest elements of a row are found one after another, each by a reduction over the elements that come after
-// the last one found: in models k is small (beams, top-5). For many (tf.sort needs all), all rows are sorted at once:
-// by value, 32 bits at a time, then by row, which keeps the order of values. In both cases the lower index comes first
-// among equals, as in the reference kernel, and the result does not depend on how threads share the work. A row with
-// NaN is searched by one thread in the reference kernel's way, because the result for NaN depends on the way of
-// searching.
+// the last one found: in models k is small (beams, top-5). For a large k (tf.sort needs all elements), all rows are
+// sorted at once: by value, 32 bits at a time, then by row, which keeps the order of values. In both cases the lower
+// index comes first among equals, as in the reference kernel, and the result does not depend on how threads share the
+// work. A row with NaN is searched by one thread in the reference kernel's way, because the result for NaN depends on
+// the way of searching.
 #include "runtime/device/cuda/kernels/order.h"
 
 #include "runtime/device/cuda/kernels/group.cuh"
@@ -15,7 +15,7 @@ namespace {
 
 template <class C> struct ranked {
   C value;
-  int64_t at; // -1: nothing
+  int64_t at; // position in the row, -1: no element
 };
 // Does `a` come before `b`? Neither is NaN.
 template <class C> TFC_HD bool before(ranked<C> a, ranked<C> b) {
@@ -30,7 +30,7 @@ struct either {
   TFC_HD bool operator()(bool a, bool b) const { return a || b; }
 };
 
-// One thread, one row.
+// The reference kernel's search, compiled for the device: one thread searches one row.
 template <class T> struct searcher {
   struct row_view {
     const T *x;
@@ -64,7 +64,7 @@ struct top_of {
   bool sorted, wide; // wide: indices are int64
   void *indices;
   int32_t *found; // [blocks, k + 1], for rows with NaN
-  bool *odd;      // [rows], where all are sorted: is there one?
+  bool *odd;      // [rows], used if all rows are sorted: does the row contain a NaN?
 };
 TFC_HD void put_index(const top_of &t, int64_t i, int64_t at) {
   if (t.wide)
@@ -73,7 +73,7 @@ TFC_HD void put_index(const top_of &t, int64_t i, int64_t at) {
     ((int32_t *)t.indices)[i] = (int32_t)at;
 }
 template <class T> using span_of = typename searcher<T>::top_span;
-// All threads of the block: a row with NaN.
+// Searches a row with NaN. Called by all threads of the block; the first one searches.
 template <class T>
 __device__ __forceinline__ void search_row(const top_of &t, int64_t row, const T *x, T *values, span_of<T> *spans) {
   int32_t *list = t.found + blockIdx.x * (t.k + 1);
@@ -87,7 +87,8 @@ __device__ __forceinline__ void search_row(const top_of &t, int64_t row, const T
   __syncthreads();
 }
 
-// A block per row finds one after the other: the first of those that come behind the last one found.
+// A block handles a row and finds its k elements one after the other: each is the first in order among those that come
+// after the last one found.
 template <class T> __global__ void top_kernel(top_of t, const T *x, T *values) {
   typedef typename number<T>::C C;
   __shared__ ranked<C> shared[THREADS];
@@ -119,8 +120,9 @@ template <class T> __global__ void top_kernel(top_of t, const T *x, T *values) {
   }
 }
 
-// --- Many: whole rows sorted ---------------------------------------------------------------------------------------
-// Unsigned numbers that are smaller for larger values. (The place of a NaN does not matter: its row is searched
+// --- For a large k: all rows are sorted
+// --------------------------------------------------------------------------------------- Converts a value to an
+// unsigned number that is smaller for larger values. (The place of a NaN does not matter: its row is searched
 // afterwards.)
 TFC_HD uint64_t descending(float v) {
   union {
@@ -142,7 +144,7 @@ TFC_HD uint64_t descending(int32_t v) {
 TFC_HD uint64_t descending(int64_t v) {
   return ~(uint64_t)v ^ 1ull << 63;
 }
-// Keys for one pass, in the order of the passes before: a word of the value, or the row.
+// Writes the keys of one pass, for the pairs in the order that the passes before made: a word of the value, or the row.
 enum key_word { LOW_WORD, HIGH_WORD, ROW };
 template <class T> __global__ void key_kernel(top_of t, key_word word, bool begin, const T *x, tfc_cuda_pairs p) {
   uint32_t *keys = p.keys[p.current];
@@ -195,12 +197,12 @@ template <class T> int top_sorted(const top_of &t, const T *x, T *values, void *
   return launch_shared(odd_kernel<T>, blocks_for(t.rows, 1), THREADS, stream, t, x, values);
 }
 
-// From here on sorting takes less than going through a row for each: a pass costs little less than a launch.
+// For a larger k, sorting takes less time than a pass over the row for each element.
 const int64_t MANY = 64;
 bool is_sorted(int64_t rows, int64_t n, int64_t k) {
   return k > MANY && n <= INT32_MAX / rows;
 }
-// What rows with NaN need, in device memory before that of the pairs.
+// Bytes of scratch for `odd` and `found` (struct top_of), which lie before the pairs.
 size_t odd_bytes(int type, int64_t rows) {
   return 1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS) ? ((size_t)rows + 255) / 256 * 256 : 0;
 }

@@ -1,4 +1,4 @@
-// The largest of each row.
+// The k largest elements of each row.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ORDER_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ORDER_H
 

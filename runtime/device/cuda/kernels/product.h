@@ -1,8 +1,8 @@
-// Matrix products. The rows (matmul.c) define what is multiplied; library/blaslt.c multiplies, or a plain loop in
-// tests.
+// Matrix products. The rows of the kernel table (matmul.c) define what is multiplied; library/blaslt.c multiplies, in
+// tests a plain loop.
 //
-// C [batch, m, n] = op(A) op(B), row-major and dense; strides from one matrix of a batch to the next in elements, 0:
-// the same for all.
+// C [batch, m, n] = op(A) op(B), row-major and dense; stride_a, stride_b and stride_c are the distances
+// between the matrices of a batch, in elements; 0: all products of the batch use the same matrix.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_PRODUCT_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_PRODUCT_H
 
@@ -13,7 +13,7 @@ struct tfc_cuda_product {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
   int64_t batch, stride_a, stride_b, stride_c;
-  int32_t alignment; // what all matrices' addresses are a multiple of, at least
+  int32_t alignment; // bytes: the addresses of all matrices are multiples of it
 };
 enum { TFC_CUDA_PRODUCT_ALIGNMENT = 16 };
 struct tfc_cuda_product_plan; // the chosen algorithm; lives as long as the process
@@ -23,7 +23,7 @@ struct tfc_cuda_product_plan; // the chosen algorithm; lives as long as the proc
 TFC_MUST_USE tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
                                               const struct tfc_cuda_product_plan **out);
 size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan);
-// Enqueues it; `scratch` has the plan's bytes, 256-byte aligned.
+// Enqueues the product. `scratch` has as many bytes as tfc_cuda_product_scratch says, and is aligned to 256 bytes.
 TFC_MUST_USE tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan,
                                              const void *a, const void *b, void *c, void *scratch);
 

@@ -1,6 +1,6 @@
-// Philox (Salmon et al. 2011) and TensorFlow's way of making numbers of it. A thread makes one group: what one draw of
-// 128 bits gives, four 32-bit numbers or two 64-bit ones. Rejection sampling (truncated normal) has 256 words of the
-// stream for each output and starts each group at its own.
+// Philox (Salmon et al. 2011), and random numbers made from its stream as TensorFlow makes them. A thread makes one
+// group: the four 32-bit or two 64-bit numbers that one draw of 128 bits gives. Rejection sampling (truncated normal)
+// may need more draws: 256 words of the stream are reserved for each number, and each group begins at its own words.
 #include "runtime/device/cuda/kernels/random.h"
 
 #include "runtime/device/cuda/kernels/device.cuh"
@@ -10,7 +10,7 @@ namespace {
 
 struct philox {
   uint32_t counter[4], key[2];
-  // Passes over draws; a carry out of the low 64 bits goes into the third word.
+  // Skips `count` draws; a carry out of the low 64 bits goes into the third word.
   TFC_HD void skip(uint64_t count) {
     uint64_t low = (uint64_t)counter[1] << 32 | counter[0], sum = low + count;
     counter[0] = (uint32_t)sum;
@@ -100,7 +100,7 @@ template <class T> struct group_of_four {
 template <> TFC_HD float group_of_four<f32>::unit(uint32_t word) {
   return unit_float(word);
 }
-// As many bits as the mantissa has.
+// A number in [0, 1) from as many bits as the type's mantissa has.
 template <> TFC_HD float group_of_four<f16>::unit(uint32_t word) {
   return (float)(word & 0x3ffu) * 0.0009765625f;
 }
@@ -131,7 +131,7 @@ struct group_of_two {
   }
 };
 
-// Group g of y [n]; whole ones at once where addresses allow.
+// Stores group g of y [n]: in one access if the group is complete and y is aligned.
 template <class T, int COUNT> TFC_HD void store(const pack<T, COUNT> &made, int64_t g, T *y, int64_t n) {
   if ((g + 1) * COUNT <= n && (uintptr_t)y % sizeof made == 0)
     ((pack<T, COUNT> *)y)[g] = made;

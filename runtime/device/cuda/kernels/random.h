@@ -1,5 +1,5 @@
-// Filling tensors from a Philox 4x32-10 stream, as runtime/ops/random_stream.c does it: the same numbers from the same
-// generator, but for the last bits of logarithms and sines.
+// Filling tensors from a Philox 4x32-10 stream, as runtime/ops/random_stream.c does it: the same generator state
+// gives the same numbers, except for the last bits where logarithms and sines are used.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_RANDOM_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_RANDOM_H
 

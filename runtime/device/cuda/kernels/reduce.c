@@ -1,4 +1,4 @@
-// Rows of reductions, softmax and cross entropies, biases.
+// The rows of the kernel table for reductions, softmax, cross entropies and biases.
 #include "runtime/device/cuda/kernels/reduce.h"
 
 #include "runtime/device/cuda/kernels/common.h"
@@ -6,12 +6,12 @@
 #include "runtime/device/cuda/kernels/elementwise.h"
 
 // --- Planning ----------------------------------------------------------------------------------------------------
-// Dimensions are joined into runs that are kept and runs that are reduced.
+// Joins neighbouring dimensions that are all kept or all reduced, and fills in the reduction.
 static tfc_status plan(const struct tfc_shape *x, const bool *reduced, struct tfc_cuda_reduction *out) {
   struct tfc_cuda_reduction r = {.outputs = 1, .count = 1};
   int64_t strides[TFC_MAX_RANK];
   tfc_shape_strides(x, strides);
-  int last = -1; // 0: kept, 1: reduced
+  int last = -1; // the last dimension of more than one element: 0: kept, 1: reduced, -1: none yet
   for (int d = 0; d < x->rank; d++) {
     int64_t n = x->dims[d];
     *(reduced[d] ? &r.count : &r.outputs) *= n;
@@ -116,7 +116,7 @@ static tfc_status launch_L2Loss(struct tfc_cuda_launch *l) {
   return run_planned(l, &r, TFC_CUDA_REDUCE_SQUARES, x, y);
 }
 
-// --- Places of extremes ------------------------------------------------------------------------------------------
+// --- ArgMax, ArgMin ----------------------------------------------------------------------------------------------
 struct arg_state {
   struct tfc_cuda_argument axis;
   tfc_dtype type;
@@ -216,7 +216,7 @@ static tfc_status launch_sparse(struct tfc_cuda_launch *l) {
   return NULL;
 }
 
-// A shape of at most two dimensions with ones in front.
+// A shape of at most two dimensions as one of two, with dimensions of size 1 added in front.
 static struct tfc_shape matrix_of(const struct tfc_shape *s) {
   return s->rank == 2 ? *s : TFC_SHAPE(1, s->rank == 1 ? s->dims[0] : 1);
 }
@@ -243,12 +243,12 @@ static tfc_status launch_dense(struct tfc_cuda_launch *l) {
 }
 
 // --- Biases ------------------------------------------------------------------------------------------------------
-static tfc_status bias_prepare(struct tfc_cuda_prepare *p) { // state: are channels the second dimension?
+static tfc_status bias_prepare(struct tfc_cuda_prepare *p) { // the state is a bool: are channels the second dimension?
   TFC_CUDA_STATE(p, bool, first);
   *first = tfc_str_starts(tfc_node_attr_string(p->base->graph, p->base->node, "data_format", "NHWC"), "NC");
   return NULL;
 }
-static tfc_status first_prepare(struct tfc_cuda_prepare *p) { // BiasAddV1: always the last
+static tfc_status first_prepare(struct tfc_cuda_prepare *p) { // BiasAddV1: channels are always last
   TFC_CUDA_STATE(p, bool, first);
   *first = false;
   return NULL;
@@ -302,7 +302,7 @@ static const struct tfc_cuda_kernel reduce_rows[] = {
     {"Sum", REALS, reduce_prepare, launch_Sum, TFC_CUDA_NO_CAPTURE},
     {"Mean", REALS, reduce_constant, launch_Mean, 0},
     {"Mean", REALS, reduce_prepare, launch_Mean, TFC_CUDA_NO_CAPTURE},
-    // (TensorFlow's products of float16 round after every factor, which a tree cannot.)
+    // (TensorFlow's products of float16 round after every factor, which a tree of products cannot reproduce.)
     {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_constant, launch_Prod, 0},
     {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_prepare, launch_Prod, TFC_CUDA_NO_CAPTURE},
     {"Max", REALS, reduce_constant, launch_Max, 0},

@@ -1,4 +1,4 @@
-// The reduction kernels; reduce_*.cu make them for the kinds and types.
+// The templates of reduction kernels; reduce_*.cu instantiate them for kinds and types.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_CUH
 
@@ -7,8 +7,8 @@
 
 namespace tfc {
 
-// What partial results are: float for the 16-bit floats, 64 bits for integers (as means are taken of sums that would
-// not fit; sums come out the same, cut to their type).
+// The type of partial results: float for the 16-bit floats, 64 bits for integers (for means, the sum may not fit in the
+// integers' own type; a sum cut to its type is the same either way).
 template <class T> struct partial { typedef T A; };
 template <> struct partial<f16> { typedef float A; };
 template <> struct partial<b16> { typedef float A; };
@@ -28,7 +28,8 @@ TFC_LIMITS(i32, INT32_MIN, INT32_MAX)
 TFC_LIMITS(i64, INT64_MIN, INT64_MAX)
 #undef TFC_LIMITS
 
-// first(x): a partial result of one element; join(a, b): of two; none(): of nothing.
+// A reduction has three functions: none() is the partial result of no elements, first(x) that of one element, and
+// operator() joins two partial results.
 template <class T> struct sum_of {
   typedef typename partial<T>::A A;
   static TFC_HD A none() { return 0; }
@@ -57,7 +58,7 @@ template <> TFC_HD i64 product_of<i64>::operator()(i64 a, i64 b) const {
 template <> TFC_HD i64 product_of<i32>::operator()(i64 a, i64 b) const {
   return (i64)((u64)a * (u64)b);
 }
-// NaN wins.
+// If an element is NaN, so is the result.
 template <class T> struct largest_of {
   typedef typename partial<T>::A A;
   static TFC_HD A none() { return limits<T>::least(); }
@@ -106,7 +107,7 @@ TFC_HD int64_t offset_of(int64_t index, int rank, const int64_t *dims, const int
   return offset + index * strides[0];
 }
 
-// The group and the output of a thread of a block.
+// The group that a thread belongs to; *output: the number of the group's output among those of the block.
 TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
   int width = (int)THREADS / lanes; // outputs that a block makes at once
   group g;
@@ -117,8 +118,9 @@ TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
   return g;
 }
 
-// The elements of one output and piece that one lane handles. In contiguous memory, the lane's neighbouring elements
-// are as many as can be read at once, wherever the run begins: so the order of a sum does not depend on addresses.
+// Reduces the elements of one output and piece that one lane handles. In contiguous memory a lane takes V neighbouring
+// elements at a time, also if their address is not aligned for one access: so the order of a sum does not depend on
+// addresses.
 template <class Op, class T>
 TFC_HD typename Op::A take(const tfc_cuda_reduction &r, const T *x, int64_t output, int64_t piece, int lane) {
   const int V = 16 / sizeof(T);
@@ -145,7 +147,7 @@ TFC_HD typename Op::A take(const tfc_cuda_reduction &r, const T *x, int64_t outp
   return a;
 }
 
-// partial [pieces, outputs] where there are several pieces, else y [outputs].
+// Writes partial [pieces, outputs] if there are several pieces, else y [outputs].
 template <class Op, class T>
 __global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *partial, T *y) {
   __shared__ typename Op::A shared[THREADS];
@@ -166,7 +168,7 @@ __global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *
   }
 }
 
-// Threads that join the pieces of one output.
+// How many threads join the pieces of one output.
 TFC_HD int join_lanes(int64_t pieces) {
   int lanes = 1;
   while (lanes < (int)THREADS && lanes * 4 < pieces) lanes *= 2;
@@ -191,7 +193,7 @@ __device__ __forceinline__ void join_pieces(int64_t outputs, int64_t pieces, con
   }
 }
 
-// y [outputs] of partial [pieces, outputs]
+// For join_pieces: writes the joined result of an output to y [outputs].
 template <class Op, class T> struct put_joined {
   tfc_cuda_reduction r;
   T *y;

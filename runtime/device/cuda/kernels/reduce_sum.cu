@@ -1,4 +1,4 @@
-// Sums, sums of squares, products; the choice among all kinds.
+// Sums, sums of squares and products, and the entry point for reductions of all kinds.
 #include "runtime/device/cuda/kernels/reduce.cuh"
 
 namespace tfc {
@@ -6,10 +6,11 @@ int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *
                    void *stream); // reduce_extreme.cu
 }
 
-// Enough blocks to fill a GPU of any size that there is today; never fewer elements than a group's threads can share.
+// Makes enough pieces for `wanted` blocks, which fill the largest GPU of today, but none of so few elements that the
+// threads of a group have nothing to do.
 TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
   const int64_t wanted = 528, least = 16;
-  int64_t lanes = 8; // more where they are neighbours in memory, or would be left without an output
+  int64_t lanes = 8; // more if lanes read neighbouring elements, or if too few outputs would leave threads without work
   while (lanes < tfc::THREADS && lanes * 4 < r->count && (r->along || tfc::THREADS / lanes >= 2 * r->outputs))
     lanes *= 2;
   r->lanes = (int32_t)lanes;
@@ -21,7 +22,7 @@ TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
   }
   pieces = pieces < 1 ? 1 : pieces;
   r->piece = (r->count + pieces - 1) / pieces;
-  if (pieces > 1) r->piece = (r->piece + least - 1) / least * least; // what is read at once begins with a piece
+  if (pieces > 1) r->piece = (r->piece + least - 1) / least * least; // a piece begins where a vector access does
   if (r->piece < 1) r->piece = 1;
   r->pieces = (r->count + r->piece - 1) / r->piece;
   if (r->pieces < 1) r->pieces = 1;

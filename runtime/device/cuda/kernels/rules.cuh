@@ -1,4 +1,4 @@
-// What each optimizer does to an element, in TensorFlow's order of arithmetic.
+// What each optimizer does to an element, with TensorFlow's order of operations (so that rounding is the same).
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_RULES_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_RULES_CUH
 
@@ -7,7 +7,8 @@
 
 namespace tfc {
 
-// v: the variable's element, s: its slots', g: the gradient's, h: the scalars.
+// v, g, s: the element of the variable, of the gradient, and of each slot; h: the op's scalar inputs (learning rate,
+// ...).
 #define TFC_RULE(name, ...)                                                                                            \
   template <class C> struct name##Rule {                                                                               \
     static TFC_HD void of(C &v, C *s, C g, const C *h, bool flag, bool sparse) {                                       \

@@ -1,4 +1,4 @@
-// Positions that name one row, one after the other.
+// Runs of struct tfc_cuda_runs: consecutive places whose positions name the same row.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_RUNS_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_RUNS_CUH
 
@@ -7,7 +7,7 @@
 
 namespace tfc {
 
-// Does a run begin at `at`? (Not where the rows are out of range.)
+// Does a run begin at place `at`? (Positions with a row out of range form no run.)
 TFC_HD bool begins_run(const tfc_cuda_runs &r, int64_t at) {
   return r.row[at] < r.none && (at == 0 || r.row[at - 1] != r.row[at]);
 }

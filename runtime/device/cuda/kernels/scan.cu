@@ -1,9 +1,9 @@
-// Running sums and products. Contiguous lines are scanned by groups of threads, tile by tile: each thread scans its few
-// elements, then the threads' results are joined pairwise. A line across memory is scanned by one thread, so that
-// neighbouring threads read neighbouring elements. A few long lines are divided into chunks: a first launch computes
-// the totals of chunks, the second starts each chunk with the totals before it. So memory is read
-// twice. Scans are known that read it once, where a block waits for the sum of the block before it; but they add in an
-// order that differs from run to run.
+// Cumulative sums and products. Contiguous lines are scanned by groups of threads, tile by tile: each thread scans its
+// few elements, then the threads' results are joined pairwise. A line whose elements are `inner` apart is scanned by
+// one thread, so that neighbouring threads read neighbouring elements. A few long lines are divided into chunks: a
+// first launch computes the totals of chunks, the second starts each chunk with the totals before it. So memory is read
+// twice. There are scans that read it once (a block waits for the sum of the block before it), but they add in an order
+// that differs from run to run.
 //
 // Sums of float32 are computed in float64, so that partial sums stay in range. If rounding at each step is visible
 // (16-bit floats), or a partial result may leave the range for good (products of floats: 0, 1e300, 1e300 must be 0, and
@@ -15,7 +15,7 @@
 namespace tfc {
 namespace {
 
-// What sums and products are made in.
+// The type in which sums and products are computed.
 template <class T> struct wide { typedef typename number<T>::U A; };
 template <> struct wide<f32> { typedef double A; };
 
@@ -24,7 +24,7 @@ template <class A> struct join_of {
   TFC_HD A none() const { return product ? (A)1 : (A)0; }
   TFC_HD A operator()(A a, A b) const { return product ? a * b : a + b; }
 };
-// As memory would have it after each step.
+// One step of a scan, rounded to the type of the elements.
 template <class T> TFC_HD T step(bool product, T sum, T x) {
   typedef typename number<T>::U U;
   const U a = (U)get(sum), b = (U)get(x);
@@ -33,17 +33,18 @@ template <class T> TFC_HD T step(bool product, T sum, T x) {
 template <class T, class A> TFC_HD T narrow(A a) {
   return put<T>((typename number<T>::C)a);
 }
-// Place `p` of a scan in its line.
+// Where element `p` of a scan lies in its line: with `reverse` the scan begins at the end.
 TFC_HD int64_t place_of(const tfc_cuda_scan &s, int64_t p) {
   return s.reverse ? s.n - 1 - p : p;
 }
 
-// --- Lines along memory --------------------------------------------------------------------------------------------
-// Each thread's elements of a tile: an odd number, so that neighbours are in other banks of shared memory.
+// --- Contiguous lines (inner is 1)
+// -------------------------------------------------------------------------------------------- How many elements of a
+// tile each thread scans: an odd number, so that neighbouring threads access different banks of shared memory.
 const int ITEMS = 5;
 const int64_t TILE = THREADS * ITEMS;
 
-// Σ of the group's values before each thread's; *total of all of them.
+// The sum (or product) of the values of the group's threads before this one; *total: that of all of them.
 template <class A> __device__ __forceinline__ A sum_before(A value, A *shared, group g, join_of<A> join, A *total) {
   int t = (int)threadIdx.x;
   __syncthreads();
@@ -59,7 +60,7 @@ template <class A> __device__ __forceinline__ A sum_before(A value, A *shared, g
   return g.lane ? shared[t - 1] : join.none();
 }
 
-// Scans a tile in shared memory; `carry` is what came before it.
+// Scans a tile in shared memory. *carry is the sum (or product) of all before the tile, and is updated.
 template <class T>
 __device__ __forceinline__ void scan_tile(const tfc_cuda_scan &s, T *tile, typename wide<T>::A *sums, group g,
                                           typename wide<T>::A *carry) {
@@ -85,7 +86,7 @@ template <class T> __device__ __forceinline__ void step_tile(const tfc_cuda_scan
   *carry = sum;
 }
 
-// A group of threads for each chunk of a line; totals [outer, chunks].
+// A group of threads scans a chunk of a line. totals [outer, chunks] has the total of each chunk.
 template <class T>
 __global__ void lines_kernel(tfc_cuda_scan s, int lanes, const typename wide<T>::A *totals, const T *x, T *y) {
   typedef typename wide<T>::A A;
@@ -101,7 +102,7 @@ __global__ void lines_kernel(tfc_cuda_scan s, int lanes, const typename wide<T>:
     const T *from = x + (mine ? line * s.n : 0);
     T *to = y + (mine ? line * s.n : 0), stepped = put<T>(s.product ? 1 : 0);
     A carry = join.none();
-    if (s.chunks > 1) { // a block has one piece
+    if (s.chunks > 1) { // then all threads of a block work on one chunk
       for (int64_t c = g.lane; c < chunk; c += lanes) carry = join(carry, totals[line * s.chunks + c]);
       carry = join_group(carry, sums, g, join);
     }
@@ -136,8 +137,8 @@ template <class T> __global__ void line_totals_kernel(tfc_cuda_scan s, const T *
   }
 }
 
-// --- Lines across memory -------------------------------------------------------------------------------------------
-// A thread for each line.
+// --- Lines with a stride (inner > 1)
+// ------------------------------------------------------------------------------------------- A thread scans a line.
 template <class T> __global__ void columns_kernel(tfc_cuda_scan s, const T *x, T *y) {
   for (int64_t i = first(); i < s.outer * s.inner; i += stride()) {
     int64_t column, base = divide(i, s.inner, &column) * s.n * s.inner + column;
@@ -150,7 +151,8 @@ template <class T> __global__ void columns_kernel(tfc_cuda_scan s, const T *x, T
     }
   }
 }
-// A thread for each chunk of a line: its total into totals [outer, chunks, inner], or (y given) its scan.
+// A thread handles a chunk of a line: it writes the chunk's total to totals [outer, chunks, inner], or with y given the
+// chunk's scan to y.
 template <class T> __global__ void chunks_kernel(tfc_cuda_scan s, typename wide<T>::A *totals, const T *x, T *y) {
   typedef typename wide<T>::A A;
   const join_of<A> join = {s.product};
@@ -197,10 +199,10 @@ template <class T> int scan(const tfc_cuda_scan &s, const void *xv, void *yv, vo
 TFC_CUDA_API void tfc_cuda_scan_split(int type, tfc_cuda_scan *s) {
   using namespace tfc;
   const bool narrow = type == TFC_CUDA_f16 || type == TFC_CUDA_b16;
-  // Enough threads to fill a GPU of any size that there is today; chunks of some tiles, or of some elements a thread.
+  // Makes enough chunks to fill the largest GPU of today, each of at least `least` elements.
   const int64_t pieces = s->inner > 1 ? 131072 / (s->outer * s->inner) : 528 / s->outer;
   const int64_t least = s->inner > 1 ? 64 : 4 * TILE;
-  int64_t most = 256; // each thread adds up the chunks before its own: not more of them than it has elements
+  int64_t most = 256; // chunks; each thread adds up those before its own, so not more chunks than elements in one
   while (s->inner > 1 && most * most < s->n) most *= 2;
   s->in_order = narrow || (s->product && (type == TFC_CUDA_f32 || type == TFC_CUDA_f64));
   int64_t chunks = s->in_order ? 1 : smaller(s->inner > 1 ? smaller(pieces, most) : pieces, s->n / least);

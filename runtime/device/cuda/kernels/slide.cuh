@@ -7,10 +7,10 @@
 
 namespace tfc {
 
-struct spot { // of one element of an image
+struct spot { // the coordinates of an element of a batch of images
   int64_t image, cell[3], channel;
 };
-// The i-th element, channels innermost: neighbouring threads take neighbouring addresses where channels come last.
+// The i-th element in the order of memory, so that neighbouring threads access neighbouring addresses.
 TFC_HD spot spot_of(int64_t i, const tfc_cuda_layout &l, int64_t channels) {
   spot s;
   if (l.channel_stride == 1) {

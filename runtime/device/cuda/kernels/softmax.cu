@@ -1,4 +1,5 @@
-// Softmax and the cross entropies on it, a group of threads per row: the largest logit is taken off first. Sums of
+// Softmax and its cross entropies. A group of threads handles a row; it first subtracts the largest logit, so that no
+// exponential overflows. Sums of
 // 16-bit floats and of float32 are in float32, joined pairwise.
 #include "runtime/device/cuda/kernels/group.cuh"
 #include "runtime/device/cuda/kernels/reduce.h"
@@ -6,11 +7,12 @@
 namespace tfc {
 namespace {
 
-template <class C> struct most { // NaN wins
+template <class C> struct most { // if a value is NaN, so is the result
   TFC_HD C operator()(C a, C b) const { return a < b || b != b ? b : a; }
 };
 
-// Threads of a row. Few long rows get all that a block can have: there are not blocks enough to fill a GPU.
+// The number of threads for a row. If there are few long rows, each gets as many as a block can have, because so few
+// blocks do not fill a GPU.
 const int64_t MOST = 1024;
 int lanes_for(int64_t rows, int64_t n) {
   return n <= 32 ? 8 : n <= 1024 ? 32 : n < 8192 || rows > 528 ? (int)THREADS : (int)MOST;
@@ -78,7 +80,8 @@ __global__ void __launch_bounds__(BLOCK)
     T *to = back + (mine ? row * n : 0);
     int64_t label = mine ? (int64_t)labels[row] : 0;
     bool known = label >= 0 && label < n;
-    C own = mine && known ? get(x[label]) : (C)NAN; // before the row is written: it may be the same memory
+    // Read before the row is written, because logits and backprop may share memory.
+    C own = mine && known ? get(x[label]) : (C)NAN;
     row_of<T, C> r = measure<T>(x, n, 1, mine, g, shared);
     C scale = known ? (C)1 / r.sum : (C)NAN;
     if (!mine) continue;

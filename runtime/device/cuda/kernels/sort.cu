@@ -24,7 +24,7 @@ int sort(tfc_cuda_pairs *p, int bits, void *scratch, size_t *bytes, void *stream
   const int from = p->current, to = 1 - from;
   cub::DoubleBuffer<uint32_t> keys(p->keys[from], p->keys[to]);
   cub::DoubleBuffer<int32_t> values(p->values[from], p->values[to]);
-  if (scratch) (void)cudaGetLastError(); // CUB takes what another library has left for its own
+  if (scratch) (void)cudaGetLastError(); // else CUB would report an error that another library has left
   int error = (int)cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, values, (uint32_t)p->count, 0, bits,
                                                    (cudaStream_t)stream);
   if (scratch && !error && keys.selector) p->current = to;

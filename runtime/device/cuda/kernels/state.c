@@ -1,4 +1,4 @@
-// Rows of variables: assigning, adding, reading; and what other families need to write to them.
+// Rows of ops on variables (assign, add, read), and functions with which other families write to variables.
 #include "runtime/device/cuda/kernels/state.h"
 
 #include "runtime/device/cuda/kernels/elementwise.h"
@@ -38,7 +38,7 @@ tfc_status tfc_cuda_forward_ref(struct tfc_cuda_launch *l) {
 }
 
 // --- Assigning ---------------------------------------------------------------------------------------------------
-// State: does the variable keep its shape?
+// The state is a bool: must the variable keep its shape?
 static tfc_status assign_prepare(struct tfc_cuda_prepare *p) {
   tfc_dtype type = tfc_cuda_type(p, 1);
   if (!tfc_dtype_is_plain(type)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));

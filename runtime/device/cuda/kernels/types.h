@@ -1,5 +1,5 @@
-// What the C side and the CUDA side of a kernel family both know: element types by TensorFlow's numbers, the lists of
-// types that families are compiled for, and broadcasting. Plain C and C++, no header of tfc or of CUDA.
+// Included by the C side and by the CUDA side of each kernel family: element types by TensorFlow's numbers, the lists
+// of types that families are compiled for, and broadcasting. Valid C and C++, without headers of tfc or CUDA.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_TYPES_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_TYPES_H
 
@@ -34,8 +34,8 @@ enum {
 #undef TFC_CUDA_TYPE_ENUM
 };
 
-// Lists of types: LIST(X, ...) calls X(t, ...) for each. The integers are those that graphs compute with; the narrow
-// ones are stored and cast.
+// Lists of types: LIST(X, ...) calls X(t, ...) for each. TFC_CUDA_INTS are the integers that graphs compute
+// with; the narrow ones are only stored and cast.
 #define TFC_CUDA_FLOATS(X, ...) X(f32, __VA_ARGS__) X(f64, __VA_ARGS__) X(f16, __VA_ARGS__) X(b16, __VA_ARGS__)
 #define TFC_CUDA_INTS(X, ...) X(i32, __VA_ARGS__) X(i64, __VA_ARGS__)
 #define TFC_CUDA_REALS(X, ...) TFC_CUDA_FLOATS(X, __VA_ARGS__) TFC_CUDA_INTS(X, __VA_ARGS__)

@@ -12,7 +12,7 @@ static bool is_real(tfc_dtype t) {
   return tfc_cuda_type_in(t, TFC_CUDA_BITS(TFC_CUDA_REALS));
 }
 
-// Indices sorted, in scratch memory that the caller releases.
+// Sorts positions by the row that their index names. *memory is scratch that the caller releases.
 static tfc_status sort_indices(struct tfc_cuda_launch *l, tfc_dtype type, const void *indices, int64_t n, int64_t rows,
                                struct tfc_cuda_runs *out, struct tfc_buffer **memory) {
   size_t bytes;
@@ -34,8 +34,9 @@ static const struct {
 
 struct apply {
   int rule;
-  uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices; // inputs; indices UINT32_MAX: the whole
-  uint32_t longs;                                                         // bit i: scalar i is an int64
+  // `scalars`, `grad` and `indices` are numbers of inputs; indices UINT32_MAX: an update of the whole variable.
+  uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices;
+  uint32_t longs; // bit i: scalar i is an int64
   tfc_dtype type;
   bool flag;
 };
@@ -74,7 +75,7 @@ static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
   return NULL;
 }
 
-// What an update reads and writes, checked.
+// Fills in what an update reads and writes, and checks types and shapes.
 static tfc_status operands_of(struct tfc_cuda_launch *l, const struct apply *a, struct tfc_cuda_update *u,
                               struct tfc_variable **out) {
   const struct tfc_tensor *grad = l->ctx->inputs[a->grad];
@@ -159,7 +160,7 @@ bool tfc_cuda_together(const struct tfc_cuda_kernel *row, const void *state, con
 static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size) {
   return a && b && (uintptr_t)a < (uintptr_t)b + b_size && (uintptr_t)b < (uintptr_t)a + a_size;
 }
-// Whether `a` writes what `b` reads or writes.
+// Whether `a` writes memory that `b` reads or writes.
 static bool disturbs(const struct tfc_cuda_dense *a, const struct tfc_cuda_dense *b, size_t size) {
   const void *const written[] = {a->var, a->slots[0], a->slots[1], a->slots[2]};
   const void *const used[] = {b->var, b->slots[0], b->slots[1], b->slots[2], b->grad};
@@ -199,7 +200,7 @@ tfc_status tfc_cuda_launch_together(struct tfc_cuda_launch *l, struct tfc_kernel
   }
   --*out_at;
   TFC_RETURN_IF_ERROR(launch_list(l, a, &list));
-  for (uint32_t i = 0; i < count; i++) { // which may copy the new values
+  for (uint32_t i = 0; i < count; i++) { // it may copy the new values, so it comes after the launches
     l->ctx = contexts[ *out_at = i];
     TFC_RETURN_IF_ERROR(tfc_cuda_forward_ref(l));
   }
@@ -249,7 +250,7 @@ static tfc_status launch_scatter(struct tfc_cuda_launch *l) {
   return tfc_cuda_forward_ref(l);
 }
 
-// Tuples of indices [..., depth] into `target`, as numbers of rows; `flat` is released by the caller.
+// Turns tuples of indices [..., depth] into `target` into numbers of rows, in `flat`, which the caller releases.
 struct tuples {
   int64_t positions, rows, width;
   struct tfc_buffer *flat;
@@ -305,14 +306,14 @@ static tfc_status launch_scatter_nd_var(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(scatter_tuples(l, *(const int *)l->ctx->state, v->value.data, &v->value.shape, indices, updates));
   return tfc_cuda_forward_ref(l);
 }
-static tfc_status launch_tensor_scatter(struct tfc_cuda_launch *l) { // tensor, indices, updates
+static tfc_status launch_tensor_scatter(struct tfc_cuda_launch *l) { // inputs: tensor, indices, updates
   const struct tfc_tensor *x = l->ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
   TFC_CUDA_LAUNCHED(l, tfc_cuda_copy_bytes(y->data, x->data, x->size, l->stream));
   return scatter_tuples(l, *(const int *)l->ctx->state, y->data, &y->shape, l->ctx->inputs[1], l->ctx->inputs[2]);
 }
-static tfc_status scatter_nd(struct tfc_cuda_prepare *p, bool constant) { // indices, updates, shape
+static tfc_status scatter_nd(struct tfc_cuda_prepare *p, bool constant) { // inputs: indices, updates, shape
   TFC_CUDA_STATE(p, struct tfc_cuda_argument, shape);
   *shape = tfc_cuda_argument(p, 2);
   if (constant && !shape->constant) TFC_CUDA_DECLINE("the shape is not constant");
@@ -343,7 +344,7 @@ struct segments {
   struct tfc_cuda_argument count;
   int how;
 };
-static tfc_status segments(struct tfc_cuda_prepare *p, bool constant) { // data, ids, number
+static tfc_status segments(struct tfc_cuda_prepare *p, bool constant) { // inputs: data, segment_ids, num_segments
   TFC_CUDA_STATE(p, struct segments, s);
   s->count = tfc_cuda_argument(p, 2);
   s->how = p->variant;
@@ -394,7 +395,7 @@ static tfc_status gather_check(const struct tfc_cuda_prepare *p) {
 }
 static tfc_status gather_first(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct gather, g);
-  g->axis.input = UINT32_MAX; // axis 0, or behind the batch dimensions
+  g->axis.input = UINT32_MAX; // no axis input: axis 0, or the first after the batch dimensions
   g->batch_dims = tfc_node_attr_int(p->base->graph, p->base->node, "batch_dims", 0);
   return gather_check(p);
 }
@@ -492,7 +493,7 @@ struct one_hot {
   struct tfc_cuda_argument depth;
   int64_t axis;
 };
-static tfc_status one_hot(struct tfc_cuda_prepare *p, bool constant) { // indices, depth, on_value, off_value
+static tfc_status one_hot(struct tfc_cuda_prepare *p, bool constant) { // inputs: indices, depth, on_value, off_value
   TFC_CUDA_STATE(p, struct one_hot, o);
   o->depth = tfc_cuda_argument(p, 1);
   o->axis = tfc_node_attr_int(p->base->graph, p->base->node, "axis", -1);

@@ -1,14 +1,15 @@
-// What optimizers do to variables, whole or by rows, and rows combined by index.
+// Optimizer updates of variables, dense or by rows; and scatters, gathers and one-hot tensors.
 //
 // Updates of rows by index are deterministic: positions are sorted by the row that they refer to, and the thread with
-// the first position of a run handles the run in the order of the positions. (An index out of range is skipped, as in
-// TensorFlow's GPU kernels.)
+// the first position of a row handles all positions of the row, in their order. (An index out of range is skipped, as
+// in TensorFlow's GPU kernels.)
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_UPDATE_H
 
 #include "runtime/device/cuda/kernels/types.h"
 
-// name, slots beside var, scalars; those that have sparse ops, and all
+// name, number of slots (without var), number of scalars. TFC_CUDA_ROW_RULES: the rules that have sparse ops;
+// TFC_CUDA_RULES: all.
 #define TFC_CUDA_ROW_RULES(X)                                                                                          \
   X(Momentum, 1, 2)                                                                                                    \
   X(KerasMomentum, 1, 2)                                                                                               \
@@ -45,8 +46,8 @@ struct tfc_cuda_runs {
   const int32_t *position;
   uint32_t none;
 };
-// Sorting takes *out bytes of device memory, of which the result is a part. Fewer than 2^31 positions and 2^32 - 1
-// rows.
+// tfc_cuda_runs_bytes: bytes of `memory`, in which positions are sorted; the result points into it. There must be fewer
+// than 2^31 positions and fewer than 2^32 - 1 rows.
 TFC_CUDA_API int tfc_cuda_runs_bytes(int64_t positions, size_t *out);
 TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t positions, int64_t rows, void *memory,
                                     struct tfc_cuda_runs *out, void *stream);
@@ -54,15 +55,15 @@ TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t
 struct tfc_cuda_update {
   void *var, *slots[3];
   const void *grad;
-  const void *scalars[6]; // in device memory, of the variable's type but for `longs`
+  const void *scalars[6]; // in device memory, of the variable's type (except those of `longs`)
   uint32_t longs;         // bit i: scalar i is an int64 (a number of steps)
-  int64_t count;          // elements; of rows: of one row
+  int64_t count;          // elements of the variable; for updates by rows: of one row
   bool flag;              // use_nesterov, update_slots or multiply_linear_by_lr
   // Rows: grad [positions, count], each of which updates its row of var [rows, count].
   struct tfc_cuda_runs runs;
 };
-// Whole variables, several in one launch: passed to the kernel by value. Block b works on the first of them whose
-// `ends` is greater. No memory that one of them writes is read or written by another.
+// Dense updates of several variables in one launch, passed to the kernel by value. Block b works on the first of them
+// whose `ends` is greater than b. No update may read or write memory that another one writes.
 enum { TFC_CUDA_UPDATES = 32 };
 struct tfc_cuda_dense {
   void *var, *slots[3];
@@ -89,7 +90,7 @@ enum tfc_cuda_combine {
   TFC_CUDA_COMBINE_MIN,
   TFC_CUDA_COMBINE_MAX,
 };
-// var [rows, width] combined with the rows of updates ([positions, width], or one value for all).
+// Combines rows of var [rows, width] with updates ([positions, width], or one value for all).
 struct tfc_cuda_scatter {
   void *var;
   const void *updates;
@@ -98,10 +99,11 @@ struct tfc_cuda_scatter {
   bool scalar;
 };
 TFC_CUDA_API int tfc_cuda_scatter_rows(int how, int type, const struct tfc_cuda_scatter *s, void *stream);
-// Every element of y is what nothing combines to.
+// Fills y with the identity element of the combination: its result for no updates (0 for a sum).
 TFC_CUDA_API int tfc_cuda_combine_identity(int how, int type, void *y, int64_t n, void *stream);
 
-// Flat rows of index tuples: flat[i] = row-major number of indices[i, 0 … depth) in dims, -1 where one is out of range.
+// Index tuples as numbers of rows: flat[i] = the row-major position of indices[i, 0 … depth) in dims; -1: an index of
+// the tuple is out of range.
 struct tfc_cuda_tuples {
   int64_t positions;
   int32_t depth;
@@ -110,15 +112,16 @@ struct tfc_cuda_tuples {
 TFC_CUDA_API int tfc_cuda_flatten(int index_type, const struct tfc_cuda_tuples *t, const void *indices, int64_t *flat,
                                   void *stream);
 
-// y [batch, outer, count, inner] = x [batch, outer, axis, inner] at indices [batch, count]; 0 for one out of range.
-// Elements of `size` bytes.
+// y [batch, outer, count, inner] = x [batch, outer, axis, inner] at indices [batch, count]; 0 for an index out of
+// range. Elements have `size` bytes.
 struct tfc_cuda_gather {
   int64_t batch, outer, count, axis, inner;
   int32_t size;
 };
 TFC_CUDA_API int tfc_cuda_gather_rows(int index_type, const struct tfc_cuda_gather *g, const void *x,
                                       const void *indices, void *y, void *stream);
-// y [outer, depth, inner]: `on` where indices [outer, inner] say so, else `off` (device memory).
+// y [outer, depth, inner]: `on` if indices [outer, inner] equals the position along depth, else `off`. Both values are
+// in device memory.
 TFC_CUDA_API int tfc_cuda_one_hot(int size, int index_type, int64_t outer, int64_t depth, int64_t inner,
                                   const void *indices, const void *on, const void *off, void *y, void *stream);
 

@@ -1,4 +1,4 @@
-// Optimizers on whole variables, many of them in one launch: blocks are dealt out by size.
+// Dense updates of variables by optimizers. One launch updates many variables; each gets blocks according to its size.
 #include "runtime/device/cuda/kernels/rules.cuh"
 
 namespace tfc {

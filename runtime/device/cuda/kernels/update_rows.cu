@@ -15,7 +15,7 @@ __global__ void number_kernel(const I *indices, int64_t n, int64_t rows, uint32_
     position[i] = (int32_t)i;
   }
 }
-int bits_of(int64_t rows) { // up to `rows` itself, the mark of what is out of range
+int bits_of(int64_t rows) { // enough bits for `rows` itself, which marks an index out of range
   int bits = 1;
   while (rows >> bits) bits++;
   return bits;
@@ -66,7 +66,7 @@ template <class T> int scatter(int how, const tfc_cuda_scatter *s, void *stream)
 template <class T> __global__ void value_kernel(T value, T *y, int64_t n) {
   for (int64_t i = first(); i < n; i += stride()) y[i] = value;
 }
-// The least and greatest values that there are: floats' are finite here.
+// The least and greatest values of a type, finite ones for floats.
 template <class T> struct extreme {
   static T of(bool least) { return put<T>(least ? limits<T>::least() : limits<T>::greatest()); }
 };
@@ -94,7 +94,8 @@ template <class I> __global__ void flatten_kernel(tfc_cuda_tuples t, const I *in
   for (int64_t i = first(); i < t.positions; i += stride()) {
     int64_t at = 0;
     bool good = true;
-    for (int k = 0; k < TFC_CUDA_RANK; k++) { // (a known number: its dimensions stay where arguments are)
+    // The number of iterations is constant, so that the compiler reads t.dims from the parameters, without a copy.
+    for (int k = 0; k < TFC_CUDA_RANK; k++) {
       if (k >= t.depth) break;
       int64_t index = (int64_t)indices[i * t.depth + k];
       good = good && index >= 0 && index < t.dims[k];

@@ -1,4 +1,5 @@
-// Optimizers on rows: whoever has the first position that names a row works through all of them.
+// Optimizer updates by rows: the thread with the first position that names a row applies the updates of all positions
+// that name it.
 #include "runtime/device/cuda/kernels/rules.cuh"
 #include "runtime/device/cuda/kernels/runs.cuh"
 
@@ -11,7 +12,7 @@ template <class Rule, class T, int SLOTS> struct row_update {
   element<T, SLOTS> e;
   TFC_HD void operator()(T gradient) {
     Rule::of(e.v, e.s, get(gradient), h, u.flag, true);
-    e.round(); // between two updates memory would have
+    e.round(); // as if the element were stored between two updates
   }
 };
 template <class Rule, class T, int SLOTS, int SCALARS> __global__ void rows_kernel(tfc_cuda_update u) {

@@ -1,5 +1,5 @@
-// The table of CUDA calls from cudart, cuBLASLt and cuDNN. What only libcuda has (green contexts) is looked up through
-// cudart, so that the plug-in loads on machines without a driver.
+// The table of CUDA calls from cudart, cuBLASLt and cuDNN. Functions that only libcuda has (green contexts) are looked
+// up through cudart, so that the plug-in loads on machines without a driver.
 #include "runtime/device/cuda/api.h"
 
 #include <cublasLt.h>
@@ -80,7 +80,8 @@ static void find_driver(void) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     void *found = NULL;
     enum cudaDriverEntryPointQueryResult result;
-    // The interface of these headers; an older driver has it from 12.5 on, where green contexts' streams came in.
+    // Asks for the version of these headers; if the driver is older, for 12.5, the first with streams of green
+    // contexts.
     const unsigned int versions[] = {CUDART_VERSION, 12050};
     for (int k = 0; k < 2 && !found; k++)
       if (cudaGetDriverEntryPointByVersion(calls[i].name, &found, versions[k], cudaEnableDefault, &result) ||
@@ -98,20 +99,22 @@ static int enter(int device) {
   return (int)cudaSetDevice(device);
 }
 
-// As large as `count` of them can be: how multiprocessors hang together may allow less than their number does.
+// Divides the multiprocessors into `count` groups, as large as possible. That may be fewer than smCount / count each,
+// because the hardware forms only certain groups.
 static int split_equally(CUdevResource *groups, uint32_t count, const CUdevResource *all, unsigned int step) {
   unsigned int least = all->sm.minSmPartitionSize > step ? all->sm.minSmPartitionSize : step;
   for (unsigned int each = all->sm.smCount / count / step * step; each >= least; each -= step) {
     unsigned int made = count;
     CUdevResource rest;
     int error = (int)driver.split(groups, &made, all, &rest, 0, each); // CUresult and cudaError_t have the same values
-    if (error == (int)CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) continue; // so many are not to be had of this size
+    // The hardware cannot make `count` groups of this size.
+    if (error == (int)CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) continue;
     if (error || made == count) return error;
   }
   return (int)cudaErrorInvalidValue;
 }
 
-// What profilers may call it; nothing depends on it.
+// The id by which profilers name the context; 0: not known, which does no harm.
 static uint64_t id_of(CUgreenCtx green) {
   CUcontext context = NULL;
   unsigned long long id = 0;
@@ -120,7 +123,7 @@ static uint64_t id_of(CUgreenCtx green) {
 }
 
 static int split(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total) {
-  CUdevResource all = {0}, *groups = NULL; // older drivers fill in less
+  CUdevResource all = {0}, *groups = NULL; // zeroed, because older drivers fill in fewer members
   CUdevice handle;
   int error = 0;
   pthread_once(&driver_once, find_driver);
@@ -222,7 +225,7 @@ static int event_record(tfc_cuda_event event, tfc_cuda_stream stream) {
 }
 static int event_query(tfc_cuda_event event) {
   cudaError_t error = cudaEventQuery(event);
-  if (error == cudaErrorNotReady) (void)cudaGetLastError(); // no error that a later launch should see
+  if (error == cudaErrorNotReady) (void)cudaGetLastError(); // else a later launch would report it as its own error
   return (int)error;
 }
 static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms) {
@@ -244,7 +247,7 @@ static int capture_count(tfc_cuda_stream stream, size_t *out) {
   return (int)cudaGraphGetNodes(graph, NULL, out);
 }
 
-// CUPTI is the only one that knows a node's id, and it is there only when its collector was loaded.
+// Only CUPTI can tell a node's id, and it is in the process only if its collector was loaded. 0: not known.
 static uint64_t node_id(cudaGraphNode_t node) {
   int (*ask)(cudaGraphNode_t node, uint64_t * id) = NULL;
   void *found = dlsym(RTLD_DEFAULT, "cuptiGetGraphNodeId");
@@ -283,7 +286,7 @@ static int capture_end(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes
     (void)cudaGetLastError();
     return error ? error : (int)cudaErrorStreamCaptureInvalidated;
   }
-  cudaGraphExec_t made = NULL; // what a failure leaves there is nobody's to destroy
+  cudaGraphExec_t made = NULL; // *out stays unset if the call fails, so that nothing invalid is destroyed later
   error = describe_nodes(graph, nodes, capacity, out_count);
   if (!error) error = (int)cudaGraphInstantiate(&made, graph, 0);
   if (!error) *out = made;

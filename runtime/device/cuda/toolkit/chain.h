@@ -5,8 +5,8 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-// Fills `list` with the graph's `count` nodes as they follow each other from its root. False: it is no chain, or an
-// error, which is left for cudaGetLastError.
+// Fills `list` with the graph's `count` nodes in the order of their edges, from the root on. False: the graph is no
+// chain, or a call failed, whose error cudaGetLastError returns.
 bool tfc_cuda_follow_chain(cudaGraph_t graph, cudaGraphNode_t *list, size_t count);
 
 #endif

@@ -1,12 +1,12 @@
 // Matrix products through cuBLASLt. Its matrices are column-major, so row-major matrices are their transposes there:
 // C^T = op(B)^T op(A)^T, with B in the place of A.
 //
-// Algorithms that add with atomics are excluded, so that results are the same in every run. Exact float32 unless the
-// device is configured otherwise; if no algorithm computes a product in the configured arithmetic, a more exact one is
-// used.
+// Algorithms that add with atomics are excluded, so that results are the same in every run. Products of float32 are
+// computed in float32, unless the device is configured otherwise; if no algorithm computes a product in the configured
+// arithmetic, a more exact one is used.
 //
-// The library names several algorithms, best first by its own guess. They are timed once per shape and device, and the
-// fastest is kept, like convolutions' algorithms; where there is no memory for that, the first is used.
+// The library names several algorithms, the one first that it expects to be fastest. They are timed once per shape and
+// device, and the fastest is kept, as for convolutions; if there is no memory for the timing, the first is used.
 #include <cublasLt.h>
 #include <stdlib.h>
 
@@ -28,8 +28,8 @@ struct tfc_cuda_product_plan {
   cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them
   cublasLtMatmulAlgo_t algorithm;
   size_t scratch;
-  int choice;     // of the algorithms that the library names
-  bool measured;  // among several
+  int choice;     // index of the algorithm among those that the library names
+  bool measured;  // `choice` was made by timing several algorithms
   char model[64]; // of the device
 };
 
@@ -73,7 +73,7 @@ static void free_plan(void *plan) {
   free(p);
 }
 
-// How the product may be computed, in the order of wanting; so many.
+// Fills in the arithmetics in which the product may be computed, the preferred one first. Returns how many.
 static int ways(const struct key *key, cublasComputeType_t out[3]) {
   int n = 0;
   if (key->type == TFC_DOUBLE) return out[0] = CUBLAS_COMPUTE_64F, 1;
@@ -130,7 +130,7 @@ static size_t bytes_of(const struct key *key, int64_t matrix, int64_t stride) { 
   return ((size_t)n * tfc_dtype_size((tfc_dtype)key->type) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-// Which of the algorithms is the fastest; what fails or cannot be tried is not chosen.
+// Sets the plan's algorithm to the fastest of those found. An algorithm that fails or cannot be tried is not chosen.
 static void choose(struct tfc_cuda_library *library, struct cublasLtContext *handle, struct tfc_cuda_product_plan *p,
                    const cublasLtMatmulHeuristicResult_t *found, int count) {
   const struct key *key = &p->key;
@@ -143,7 +143,7 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
   if (driver->environment) driver->environment(library->device, &env);
   char *at = s ? NULL : memory->data;
   struct measuring m = {handle, p, at, at + a, at + a + b, at + a + b + c, env.stream};
-  // Numbers that are slow to multiply would say nothing.
+  // Zeros, because whatever the memory contains may be numbers that are slow to multiply (subnormal ones, say).
   if (!s && tfc_cuda_clear_bytes(at, a + b + c, env.stream)) s = tfc_status_make(TFC_INTERNAL, "clearing");
   float best = 0;
   for (int i = 0; i < count && !s; i++) {
@@ -170,7 +170,7 @@ static void choice_of(const void *plan, const char **out_model, int *out_values)
 }
 static struct tfc_cuda_choices choices = {.kind = "product", .value_count = 2, .of = choice_of};
 static pthread_once_t version_once = PTHREAD_ONCE_INIT;
-static void ask_version(void) { // another library may name other algorithms
+static void ask_version(void) { // part of the key, because another version may name other algorithms
   choices.version = cublasLtGetVersion();
 }
 

@@ -5,7 +5,8 @@
 
 #include "runtime/base/str.h"
 
-static void hash_of(const struct tfc_cuda_choices *c, const void *key, size_t size, uint64_t out[2]) { // FNV-1a, twice
+// Two FNV-1a hashes with different start values.
+static void hash_of(const struct tfc_cuda_choices *c, const void *key, size_t size, uint64_t out[2]) {
   const unsigned char *bytes = key;
   out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ c->version;
   for (size_t i = 0; i < size; i++)
@@ -49,7 +50,7 @@ void tfc_cuda_choices_read(struct tfc_cuda_choices *c, struct tfc_cuda_plans *pl
     int found = sscanf(line, "%63[^\t\n]\t%15s %16llx%16llx\t%d %d %d", k.model, kind, &a, &b, &v[0], &v[1], &v[2]);
     if (found >= 4 + c->value_count && !strcmp(kind, c->kind)) {
       k.hash[0] = a, k.hash[1] = b;
-      (void)tfc_array_push(&c->read, k); // without it there is another measurement
+      (void)tfc_array_push(&c->read, k); // if this fails, the plan is measured again
     }
     line += strcspn(line, "\n");
     line += *line == '\n';

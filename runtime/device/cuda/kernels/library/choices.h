@@ -1,5 +1,6 @@
-// The fastest choices, as measured, kept from run to run: lines of the database's tuning, one for each plan, with the
-// kind of plan, the model of the device and a hash of the plan's key and the library's version.
+// Keeps the measured choices of plans from process to process, in the `tuning` text of the profile database. Each plan
+// has a line with its kind, the model of the device, a hash of the plan's key and the library's version, and the
+// choice.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
 
@@ -13,18 +14,18 @@ struct tfc_cuda_choice {
 };
 struct tfc_cuda_choices {
   const char *kind;
-  uint64_t version; // of the library
+  uint64_t version; // of cuBLASLt or cuDNN
   int value_count;
   void (*of)(const void *plan, const char **out_model, int *out_values);
-  TFC_ARRAY(struct tfc_cuda_choice) read; // under the plans' lock
+  TFC_ARRAY(struct tfc_cuda_choice) read; // what was read; under the plans' lock
 };
 
 void tfc_cuda_choice_model(const struct tfc_cuda_library *library, char out[64]);
-// The lines of all plans; the caller frees. NULL: there are none, or no memory.
+// Returns the lines of all plans, which the caller frees. NULL: there are none, or no memory.
 char *tfc_cuda_choices_write(const struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans);
-// Lines of other kinds, and broken ones, are passed over.
+// Lines of other kinds and damaged lines are ignored.
 void tfc_cuda_choices_read(struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans, const char *lines);
-// The values that were read for a key, the latest; NULL: none. Under the plans' lock.
+// The values that were read last for a key; NULL: none were. Call it under the plans' lock.
 const int *tfc_cuda_choices_find(const struct tfc_cuda_choices *choices, const char *model, const void *key,
                                  size_t key_size);
 

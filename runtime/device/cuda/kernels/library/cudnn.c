@@ -40,14 +40,15 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 
 enum { WORKSPACE = 512 << 20, MOST = 16, ALIGN = 256 };
 
-struct key { // compared by bytes
+struct key { // compared by bytes, so it is zeroed before it is filled
   struct tfc_cuda_conv conv;
-  int64_t padded[3]; // size of the image with what cuDNN cannot pad itself: more behind it than before it
+  int64_t padded[3]; // size of the image with the padding that cuDNN cannot add: what is behind the image beyond what
+                     // is before it
   int32_t sm_count, capability, math, is_virtual;
 };
-// One way to do it.
+// One of the two ways to run the convolution (see above).
 struct way {
-  bool first; // channels first in cuDNN: images are turned
+  bool first; // cuDNN gets channels first (then images are converted, unless the graph has channels first, too)
   cudnnTensorDescriptor_t x, y;
   cudnnFilterDescriptor_t w;
   cudnnConvolutionDescriptor_t convolution;
@@ -59,8 +60,9 @@ struct way {
 struct tfc_cuda_conv_plan {
   struct key key;
   struct way way;
-  char model[64];                   // of the device that it was measured on
-  size_t x_at, w_at, y_at, scratch; // turned copies behind the workspace; SIZE_MAX: the tensor itself
+  char model[64]; // of the device that it was measured on
+  // x_at, w_at, y_at: offsets of the converted copies, behind the workspace; SIZE_MAX: cuDNN gets the tensor itself.
+  size_t x_at, w_at, y_at, scratch;
 };
 
 // --- Descriptors: batch, channels, spatial dimensions, with strides of the layout ----------------------------------
@@ -152,10 +154,10 @@ static bool is_padded(const struct key *key) {
   return false;
 }
 
-// Exact: the algorithm was measured in the requested arithmetic, or in one that rounds no more. cuDNN also measures in
-// its default arithmetic, and lists algorithms without tensor cores only there; such an algorithm is used if there is
-// no other. In any case the algorithm runs in an arithmetic that rounds no more than requested, with the workspace for
-// that.
+// `exact`: the algorithm was measured in the requested arithmetic, or in one that rounds no more. cuDNN also measures
+// in its default arithmetic, and lists algorithms without tensor cores only there; such an algorithm is used if there
+// is no other. In any case the algorithm runs in an arithmetic that rounds no more than requested, with the workspace
+// for that.
 struct measured {
   int algorithm;
   int exact;
@@ -205,7 +207,7 @@ static cudnnStatus_t workspace_of(struct cudnnContext *handle, const struct key 
   }
 }
 
-// Runs every algorithm once on memory of its own (what it computes does not matter).
+// Times every algorithm on memory of its own (the values in it do not matter), and sets w->algorithm.
 static tfc_status measure(struct cudnnContext *handle, const struct key *key, struct way *w, char *memory) {
   tfc_status s = NULL;
   char *x = memory, *f = x + bytes_of(key, 0), *y = f + bytes_of(key, 1), *workspace = y + bytes_of(key, 2);
@@ -241,7 +243,7 @@ out:
   return s;
 }
 
-// --- Keeping: a way under the model of the device and the key's hash ------------------------------------------------
+// --- Kept choices of ways, by model of the device and hash of the key ------------------------------------------------
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
 static void free_plan(void *plan) {
   free_way(&((struct tfc_cuda_conv_plan *)plan)->way);
@@ -264,7 +266,7 @@ void tfc_cuda_conv_set_tuning(const char *lines) {
   tfc_cuda_choices_read(&choices, &plans, lines);
 }
 
-// What was kept for this convolution, if the library still takes it.
+// Takes the way that was kept for this convolution, if the library still accepts it.
 static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_plan *p, struct way *out) {
   const int *kept = tfc_cuda_choices_find(&choices, p->model, &p->key, sizeof p->key);
   struct way w = {0};
@@ -304,11 +306,11 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   if (!known && (s = library->device->driver->allocate(library->device, all, &memory))) {
     if (tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) goto out;
     tfc_status declined = tfc_status_make(TFC_UNIMPLEMENTED, "measuring: %s", tfc_status_message(s));
-    tfc_status_free(s); // plain loops need no such room
+    tfc_status_free(s); // not an error: plain loops need less memory
     s = declined;
     goto out;
   }
-  // Turning images costs reading and writing them once more, at about 2 TB/s.
+  // Converting images reads and writes them once more, at about 2 TB/s. In ms.
   float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
   for (int first = c->channels_first; first < 2 && !known; first++) {
     struct way w = {0};

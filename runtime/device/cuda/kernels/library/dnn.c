@@ -3,9 +3,9 @@
 // name of the faster one. If tfc's own kernel is faster, the plan declines, so that the next row of the op (tfc's own)
 // is used.
 //
-// cuDNN pads both sides alike. Its gradient takes 1 / sqrt(variance + epsilon), where TensorFlow's operations pass
-// variances: a small kernel converts these, so that each operation of a pair may run on either implementation, or on
-// another device.
+// Pools that need different padding on both sides are declined, because cuDNN pads both sides alike. cuDNN's gradient
+// of batch normalisation takes 1 / sqrt(variance + epsilon), where TensorFlow's operations pass variances: a small
+// kernel converts these, so that each operation of a pair may run on either implementation, or on another device.
 #include "runtime/device/cuda/kernels/dnn.h"
 
 #ifndef TFC_HAVE_CUDNN
@@ -41,18 +41,18 @@ tfc_status tfc_cuda_dnn_run(struct tfc_cuda_launch *l, const struct tfc_cuda_dnn
 
 enum { RUNS = 5, REPEATS = 3, ALIGN = 256 };
 
-struct key { // compared by bytes
+struct key { // compared by bytes, so it is zeroed before it is filled
   struct tfc_cuda_dnn dnn;
   int32_t sm_count, capability, is_virtual, unused;
 };
 struct tfc_cuda_dnn_plan {
   struct key key;
-  bool ours; // they are faster
+  bool ours; // tfc's own kernels are used
   char model[64];
   cudnnTensorDescriptor_t x, y, norm;
   cudnnPoolingDescriptor_t pooling;
   cudnnLRNDescriptor_t lrn;
-  char refusal[160]; // why cuDNN does not do it; "": it is slower
+  char refusal[160]; // why cuDNN cannot run it; "": cuDNN can, but is slower
 };
 
 static void free_plan(void *plan) {
@@ -104,7 +104,7 @@ static tfc_status describe_pool(struct tfc_cuda_dnn_plan *p) {
   TFC_TRY(s, describe_image(d, &g->x, &p->x));
   TFC_TRY(s, describe_image(d, &g->y, &p->y));
   TFC_CUDNN_CHECK(cudnnCreatePoolingDescriptor(&p->pooling));
-  // NaN is passed over, as the reference kernel does.
+  // A maximum ignores NaN, as in the reference kernel.
   TFC_CUDNN_CHECK(cudnnSetPoolingNdDescriptor(
       p->pooling, d->flag ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING : CUDNN_POOLING_MAX_DETERMINISTIC,
       CUDNN_NOT_PROPAGATE_NAN, n, size, before, step));
@@ -112,7 +112,7 @@ out:
   return s;
 }
 
-// [outer, channels, inner] as batch, channels, height, width: channels first, or last where inner is 1.
+// Describes [outer, channels, inner] as batch, channels, height, width: with channels first, or last if inner is 1.
 static tfc_status describe_rows(struct tfc_cuda_dnn_plan *p) {
   tfc_status s = NULL;
   const struct tfc_cuda_dnn *d = &p->key.dnn;
@@ -131,7 +131,7 @@ static tfc_status describe_rows(struct tfc_cuda_dnn_plan *p) {
     const int64_t width = 2 * d->radius + 1;
     if (width > CUDNN_LRN_MAX_N || d->bias < CUDNN_LRN_MIN_K || d->beta < CUDNN_LRN_MIN_BETA)
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN knows no such local response normalisation");
-    TFC_CUDNN_CHECK(cudnnCreateLRNDescriptor(&p->lrn)); // it divides alpha by the width
+    TFC_CUDNN_CHECK(cudnnCreateLRNDescriptor(&p->lrn)); // alpha times the width, because cuDNN divides it by the width
     TFC_CUDNN_CHECK(cudnnSetLRNDescriptor(p->lrn, (unsigned)width, d->alpha * (double)width, d->beta, d->bias));
   }
 out:
@@ -147,14 +147,16 @@ static tfc_status run_norm(struct cudnnContext *handle, const struct tfc_cuda_dn
   const size_t bytes = (size_t)n->channels * sizeof(float);
   int error = 0;
   if (p->key.dnn.role == TFC_CUDA_DNN_NORM) {
-    // What runs along counts for nothing, but 0 times what happens to lie there may be NaN.
+    // With a factor of 1.0 the old running statistics count 0 times; but 0 times whatever the memory contains may be
+    // NaN, so the memory is cleared.
     error = tfc_cuda_clear_bytes(n->out_mean, bytes, stream);
     if (!error) error = tfc_cuda_clear_bytes(n->out_variance, bytes, stream);
     if (error) return tfc_status_make(TFC_INTERNAL, "clearing statistics: CUDA error %d", error);
     TFC_CUDNN_CHECK(cudnnBatchNormalizationForwardTraining(
         handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, p->x, n->x, p->x, n->y, p->norm, n->scale, n->offset, 1.0,
         n->out_mean, n->out_variance, (double)n->epsilon, n->saved_mean, n->saved_variance));
-    // It saves 1 / sqrt(variance + epsilon); the running variance is that of a sample: times rest / (rest - 1).
+    // cuDNN saves 1 / sqrt(variance + epsilon). The variance itself is computed from the running variance, which is the
+    // sample variance: it is too large by the factor rest / (rest - 1).
     error =
         tfc_cuda_norm_scale(n->channels, (double)(rest - 1) / (double)rest, n->out_variance, n->saved_variance, stream);
   } else {
@@ -181,7 +183,7 @@ static tfc_status run_cudnn(struct cudnnContext *handle, const struct tfc_cuda_d
   case TFC_CUDA_DNN_POOL:
     TFC_CUDNN_CHECK(cudnnPoolingForward(handle, p->pooling, alpha, p->x, m->x, beta, p->y, m->out));
     break;
-  case TFC_CUDA_DNN_AVERAGE_GRAD: // averages do not depend on x and y, which the call wants all the same
+  case TFC_CUDA_DNN_AVERAGE_GRAD: // averages do not depend on x and y: dx and dy serve in their place
     TFC_CUDNN_CHECK(
         cudnnPoolingBackward(handle, p->pooling, alpha, p->y, m->dy, p->y, m->dy, p->x, m->out, beta, p->x, m->out));
     break;
@@ -270,7 +272,8 @@ static tfc_status choose(struct tfc_cuda_library *library, struct cudnnContext *
   n.out_mean = lines[4], n.out_variance = lines[5], n.saved_mean = lines[6], n.saved_variance = lines[7];
   n.dscale = lines[4], n.doffset = lines[5];
   struct measuring m = {handle, p, {xs, ys, dys, back ? dxs : ys, &n}, cut(&at, scratch), env.stream};
-  int error = tfc_cuda_clear_bytes(memory->data, all, env.stream); // of numbers that are slow nobody learns anything
+  int error =
+      tfc_cuda_clear_bytes(memory->data, all, env.stream); // zeros: other contents might be slow to compute with
   if (error) TFC_FAIL(s, TFC_UNIMPLEMENTED, "CUDA error %d", error);
   TFC_TRY(s, tfc_cuda_time(env.stream, run_theirs, &m, RUNS, REPEATS, &theirs));
   TFC_TRY(s, tfc_cuda_time(env.stream, run_own, &m, RUNS, REPEATS, &ours));
@@ -313,12 +316,12 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     TFC_TRY(s, library->cudnn(library, &handle));
     tfc_status refusal = is_pool(&key->dnn) ? describe_pool(p) : describe_rows(p);
     if (!refusal && !known) refusal = choose(library, handle, p);
-    if (refusal && tfc_status_code(refusal) == TFC_RESOURCE_EXHAUSTED) { // no memory now: nothing was found out
+    if (refusal && tfc_status_code(refusal) == TFC_RESOURCE_EXHAUSTED) { // not kept, so that a later plan measures it
       s = tfc_status_make(TFC_UNIMPLEMENTED, "%s", tfc_status_message(refusal));
       tfc_status_free(refusal);
       goto out;
     }
-    if (refusal) { // what cuDNN does not do it will not do tomorrow either
+    if (refusal) { // kept, because cuDNN will refuse it the next time, too
       p->ours = true;
       snprintf(p->refusal, sizeof p->refusal, "%s", tfc_status_message(refusal));
     }

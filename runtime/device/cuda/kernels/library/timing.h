@@ -1,4 +1,4 @@
-// How long something takes on a stream: the shortest of a few rounds, after a round that is not timed.
+// Times work on a stream: the shortest of a few rounds, after a first round that does not count.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_TIMING_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_TIMING_H
 
@@ -6,7 +6,8 @@
 
 #include "runtime/base/status.h"
 
-// `run` enqueues it once on `stream`. *out_ms: of `runs` together. UNIMPLEMENTED: CUDA could not time it.
+// `run` enqueues the work once on `stream`. *out_ms: time for `runs` of them in a row. UNIMPLEMENTED: CUDA could not
+// time them.
 static inline tfc_status tfc_cuda_time(cudaStream_t stream, tfc_status (*run)(void *arg), void *arg, int runs,
                                        int rounds, float *out_ms) {
   tfc_status s = NULL;
