@@ -5,8 +5,8 @@
 //   struct tfc_execution how = {.rewrites = TFC_REWRITES_ALL, .seed = 1};
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .execution = how}, &session));
 //
-// Its text form is command-line flags ("--rewrites all --seed 1", without those at their default). With it a worker is
-// told how to run, and a run's row and a placement file say how they were measured.
+// Its text form is command-line flags ("--rewrites all --seed 1"; flags with their default value are left out). Workers
+// get it as their arguments, and the database and placement files keep it with each measurement.
 #ifndef TFC_RUNTIME_EXEC_EXECUTION_H
 #define TFC_RUNTIME_EXEC_EXECUTION_H
 
@@ -26,13 +26,14 @@ struct tfc_execution {
 #define TFC_EXECUTION_MEMBER(member, flag, values, help) int member;
   TFC_EXECUTION_CHOICES(TFC_EXECUTION_MEMBER)
 #undef TFC_EXECUTION_MEMBER
-  int64_t seed;    // all random choices follow from it
-  int64_t threads; // of a search, or cores of a device; 0: all that there are
+  int64_t seed;    // seed of all random choices
+  int64_t threads; // number of a search's threads, or of a device's cores; 0: all that there are
   const struct tfc_memory_limit *limits;
   uint32_t limit_count;
 };
-enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // rewrites
-enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };  // captures; gpu_math is a tfc_math, cpu a tfc_instructions
+enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // values of `rewrites`
+// Values of `captures`; those of gpu_math are tfc_math, those of cpu tfc_instructions.
+enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };
 
 // Sets the devices' options, before anything is prepared on them. Sessions do so when they are created.
 TFC_MUST_USE tfc_status tfc_execution_apply(const struct tfc_execution *execution,
@@ -41,7 +42,7 @@ TFC_MUST_USE tfc_status tfc_execution_apply(const struct tfc_execution *executio
 void tfc_execution_format(const struct tfc_execution *execution, struct tfc_text *out);
 // INVALID_ARGUMENT names an unknown flag or value. The result owns its limits.
 TFC_MUST_USE tfc_status tfc_execution_parse(tfc_str text, struct tfc_execution *out);
-void tfc_execution_deinit(struct tfc_execution *execution); // of a parsed one
+void tfc_execution_deinit(struct tfc_execution *execution); // frees what a parsed one owns
 // Whether two executions give the same step times: compares all but the seed, the threads and the limits.
 bool tfc_execution_alike(const struct tfc_execution *a, const struct tfc_execution *b);
 

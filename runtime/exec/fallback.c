@@ -1,5 +1,5 @@
-// Which operations of a plan run on the host because their device has no kernel for them, or on the device without the
-// library that was meant to run them: drivers are asked about what they prepared.
+// Lists the operations of a plan that run on the host because their device has no kernel for them, or on the device but
+// without the library that should have run them. The drivers that prepared the operations know this.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/plan/plan_internal.h"
 

@@ -1,4 +1,5 @@
-// One lock, taken at the beginning and end of a step, and when a step can only wait: never per operation.
+// The gate has one lock. A step takes it when it begins, when it ends, and when it can only wait, but not for each
+// operation.
 #include "runtime/exec/gate.h"
 
 #include <stdlib.h>

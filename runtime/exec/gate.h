@@ -21,8 +21,8 @@ struct tfc_blocked { // a step that waits; it is on that step's stack
 struct tfc_gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  uint32_t callers; // threads that run steps; 0: not known, and then no deadlock is found
-  uint32_t helpers; // additional threads that fill queues
+  uint32_t callers; // number of threads that run steps; 0: not known (then no deadlock is found)
+  uint32_t helpers; // number of additional threads, which fill queues
   uint32_t active, dynamic_steps;
   bool static_step;
   struct tfc_blocked *blocked;
@@ -32,7 +32,8 @@ void tfc_gate_deinit(struct tfc_gate *g);
 bool tfc_gate_enter_static(struct tfc_gate *g); // false: run it in ready order (after tfc_gate_enter_dynamic)
 void tfc_gate_enter_dynamic(struct tfc_gate *g);
 void tfc_gate_leave(struct tfc_gate *g, bool is_static);
-bool tfc_gate_block(struct tfc_gate *g, struct tfc_blocked *b); // true: a deadlock, and `b` is not kept
+// Returns true if it is a deadlock; then `b` was not added to the list.
+bool tfc_gate_block(struct tfc_gate *g, struct tfc_blocked *b);
 void tfc_gate_unblock(struct tfc_gate *g, struct tfc_blocked *b);
 void tfc_gate_set_callers(struct tfc_gate *g, uint32_t callers);
 void tfc_gate_helpers(struct tfc_gate *g, int more);

@@ -174,7 +174,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
                        spec->target_count, ground->needed));
   bool is_static = true, foreign = false;
   for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
-  for (uint32_t i = 0; i < graph->node_count; i++) { // reported before errors that the caller can correct
+  for (uint32_t i = 0; i < graph->node_count; i++) { // this error comes first, because the caller cannot correct it
     const struct tfc_node *n = &graph->nodes[i];
     if (ground->needed[i] && !n->def && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n))
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));

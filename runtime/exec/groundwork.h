@@ -10,20 +10,20 @@
 struct tfc_groundwork { // immutable once made
   _Atomic uint32_t references;
   const struct tfc_graph *graph; // retained
-  struct tfc_run_spec spec;      // the signature alone, copies
-  bool is_static;                // the static path can run it
+  struct tfc_run_spec spec;      // only the members that make the signature; copies
+  bool is_static;                // a plan in fixed order can run it
   bool *needed;                  // [node]
   uint32_t *fed;                 // [output] index of the feed + 1; 0: not fed
-  uint32_t *order;               // static: needed nodes in the canonical order: updates as late as they can be
-  uint32_t *position;            // static: [node] in `order`
-  double *cost_us;               // static: [node] an estimate
+  uint32_t *order;               // if is_static: the needed nodes in the canonical order
+  uint32_t *position;            // if is_static: [node] its index in `order`
+  double *cost_us;               // if is_static: [node] an estimate
   uint32_t order_count;
   struct tfc_shapes shapes;
   struct tfc_arena arena;
 };
 
-// Prunes the graph, checks feeds and ops, infers shapes; or returns the session's last groundwork if it fits. One
-// reference.
+// Prunes the graph, checks feeds and ops, infers shapes; or returns the session's last groundwork if it has the
+// same signature. The caller gets one reference.
 TFC_MUST_USE tfc_status tfc_groundwork_get(struct tfc_session *session, const struct tfc_graph *graph,
                                            const struct tfc_run_spec *spec, struct tfc_groundwork **out);
 void tfc_groundwork_release(struct tfc_groundwork *ground); // NULL is fine

@@ -102,7 +102,7 @@ bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes,
     struct filler *f = &t->fillers[i];
     if (!wanted[i] || f->started) continue;
     f->started = true;
-    f->running++; // counted before any thread starts, so that none seems to be the last
+    f->running++; // counts this function, so that no thread takes itself for the last one while others are started
     for (uint32_t k = 0; k < f->runner->enqueue_count; k++) any |= start_worker(t, f, f->runner->enqueues[k]);
     f->running--;
   }

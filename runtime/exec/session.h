@@ -88,7 +88,7 @@ struct tfc_run_spec {
 struct tfc_run_options {
   struct tfc_trace_sink *trace;
   int64_t deadline_ns;        // for the step, 0: none
-  const _Atomic bool *cancel; // set by anyone: the step ends with CANCELLED
+  const _Atomic bool *cancel; // any thread may set it: then the step ends with CANCELLED
   int64_t step;               // number by which kernels know the step; 0: the session chooses one
 };
 
@@ -99,7 +99,7 @@ void tfc_plan_free(struct tfc_plan *plan);
 // names node, op, device, input types and shapes; the session stays usable.
 TFC_MUST_USE tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                      const struct tfc_run_options *options);
-// Plan (cached by signature) and run.
+// Makes a plan, or takes the cached plan of this signature, and runs it.
 TFC_MUST_USE tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spec *spec,
                                         const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                         const struct tfc_run_options *options);
@@ -158,9 +158,9 @@ struct tfc_plan_variable { // a variable that occupies memory on its device for 
   uint16_t device;
   uint64_t bytes;
 };
-enum { TFC_PLAN_HOST = UINT16_MAX }; // host memory, next to devices that have their own (feeds, shapes)
+enum { TFC_PLAN_HOST = UINT16_MAX }; // the host's memory, if devices have memory of their own (for feeds, shapes)
 struct tfc_plan_info {
-  const struct tfc_plan_op *ops; // operations that really run, in order of start; elided nodes are not among them
+  const struct tfc_plan_op *ops; // operations that run (elided nodes do not), in order of start
   uint32_t op_count;
   const struct tfc_plan_edge *edges;
   uint32_t edge_count;
@@ -173,7 +173,7 @@ struct tfc_plan_info {
   uint32_t continued_count;
   const struct tfc_plan_shared *shared;
   uint32_t shared_count;
-  const uint64_t *peak_bytes; // by device: arena and variables
+  const uint64_t *peak_bytes; // [device] bytes of its arena and its variables
   uint32_t device_count;
   bool is_static;
 };

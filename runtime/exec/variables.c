@@ -239,7 +239,8 @@ out:
 tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot) {
   tfc_status s = NULL;
   pthread_mutex_lock(&session->run_lock);
-  for (size_t i = 0; i < session->variables.count; i++) { // variables that were created after the snapshot: unset again
+  // Variables that were created after the snapshot have no value again.
+  for (size_t i = 0; i < session->variables.count; i++) {
     bool known = false;
     for (size_t k = 0; k < snapshot->variables.count && !known; k++)
       known = snapshot->variables.data[k].variable == session->variables.data[i];

@@ -62,7 +62,7 @@ out:
 
 // Calls within calls use the stack of one thread: an endless recursion must end with an error before the stack is full.
 #ifdef TFC_SANITIZED
-// A stack frame of a call is larger than these limits assume at least.
+// Stack frames are larger with a sanitizer, so fewer nested calls are allowed.
 enum { DEEPEST_CALL = 200, NAMED_CALLS = 4, SHOWN = 400 };
 #else
 enum { DEEPEST_CALL = 2000, NAMED_CALLS = 4, SHOWN = 400 };

@@ -1,9 +1,10 @@
 // How values get to the devices that read them: by the devices' own copies. The operation that reads a value waits for
-// its copy on its device. Until a copy is done it holds the memory that it reads and writes, so nobody else can reuse
-// it.
+// its copy on its device. Until a copy is done it holds the memory that it reads and writes, so no other
+// operation can reuse it.
 //
 // Copies to a device signal its timeline, in the order in which they were submitted. A copy is submitted together with
-// the operation that waits for it, so that every queue has both before or after what another step waits for.
+// the operation that waits for it, so that
+// the work of two steps is in the same order on every queue.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/run.h"
@@ -18,9 +19,9 @@ typedef tfc_status allocate_fn(struct tfc_kernel_env *env, size_t bytes, struct 
 struct tfc_run_copy {
   struct tfc_run_copy *next;
   struct tfc_tensor source, target; // the target has no buffer: its address is given
-  struct tfc_buffer *memory;        // the target's
+  struct tfc_buffer *memory;        // the target's memory
   uint16_t from, to;
-  uint32_t id;    // transfer of the plan
+  uint32_t id;    // number of the plan's transfer, for traces
   uint64_t value; // the value of `to`'s timeline when the copy is done
 };
 struct tfc_run_copies {
@@ -62,7 +63,7 @@ static void let_go(struct tfc_run_copies *x) { // the caller holds the lock
   }
 }
 
-// Waits until no copy is under way, at most so long for each. Returns whether that freed memory.
+// Waits until no copy is under way, at most `timeout_ns` for each copy. Returns whether that freed memory.
 static bool finish(struct tfc_run_copies *x, int64_t timeout_ns) {
   pthread_mutex_lock(&x->lock);
   const uint32_t before = x->count;

@@ -1,7 +1,8 @@
 // The dynamic path: graphs with frames, queues and function calls run in ready order.
 //
-// Nodes become an array with their edges; static frames (one per loop nest) say what an iteration holds. One thread,
-// the caller's, owns all state of a run, so nothing of it is locked. Kernels run on that thread if the plan has one
+// Nodes become an array with their edges; static frames (one for each loop of the graph) say what an iteration
+// holds. One thread,
+// the caller's, owns all state of a run, so it needs no lock. Kernels run on that thread if the plan has one
 // device, else on the devices' threads, and return through a completion list. Kernels that wait for something outside
 // of the step (queues) return through the same list from any thread.
 #ifndef TFC_RUNTIME_EXEC_DYNAMIC_DYNAMIC_H
@@ -26,11 +27,11 @@ typedef enum tfc_dnode_kind {
   TFC_DNODE_LOOP, // a frame that runs iteration by iteration
 } tfc_dnode_kind;
 
-// When a ready node of the outermost frame runs.
+// When a ready node of the outermost frame runs, compared with other ready nodes.
 typedef enum tfc_dturn {
   TFC_TURN_ANY,
-  TFC_TURN_UPDATE, // when nothing of the first kind is ready
-  TFC_TURN_LAST,   // when nothing else is
+  TFC_TURN_UPDATE, // when no TFC_TURN_ANY node is ready
+  TFC_TURN_LAST,   // when no other node is ready
 } tfc_dturn;
 
 struct tfc_dedge {
@@ -57,9 +58,9 @@ struct tfc_dnode {
   bool is_constant; // Enter: the value is the same in every iteration
   tfc_dturn turn;
   bool is_async, is_trigger, is_exit;
-  bool tells_dead;           // runs with dead inputs too: it tells another task that its tensor is dead
+  bool tells_dead;           // _Send: runs with a dead input, too, to tell another task that the tensor is dead
   bool wants_index;          // Merge: its second output has a reader
-  bool keeps_reference;      // a pass that hands a reference on
+  bool keeps_reference;      // it passes a reference on
   uint32_t reference_inputs; // bits of inputs that are taken by reference
   uint32_t reusable_inputs;  // bits of inputs whose buffers output 0 may be computed in
   uint32_t kept_inputs;      // in a frame with a loop: bits of inputs that are the same in each iteration
@@ -73,13 +74,13 @@ struct tfc_dnode {
   void *state;
   void (*release)(void *state);
 };
-struct tfc_dloop {        // dnodes in order
+struct tfc_dloop {        // a loop that runs iteration by iteration; lists of dnodes, in order
   struct tfc_dnode start; // the entry of the ready list that begins it
   uint32_t *before, *body, *leaving;
   uint32_t before_count, body_count, leaving_count;
   uint32_t condition; // dnode: a Switch on the loop's condition
 };
-struct tfc_dframe { // static
+struct tfc_dframe { // what is known of a frame before it runs
   uint32_t parent;
   tfc_str name;
   uint32_t node_count, value_count; // of one iteration
@@ -100,38 +101,40 @@ struct tfc_dynamic {
   uint32_t root_count;
   struct tfc_segment *segments;   // [devices]
   struct tfc_prepared **prepared; // [devices]
-  uint32_t *moves;                // by input: its first row among the plan's transfers, or TFC_NONE32; NULL: none move
-  bool inline_only;               // one device: kernels run on the caller's thread
+  // [input] its first row among the plan's transfers, or TFC_NONE32; NULL: no input moves between devices.
+  uint32_t *moves;
+  bool inline_only; // one device: kernels run on the caller's thread
   uint32_t most_outputs;
 };
 
-// By node: the product that this addition adds to something, and whose work it does (TFC_NONE32: none). In `arena`.
+// *out [nodes]: for an addition that also computes a matrix product (one of its summands), the product's node; else
+// TFC_NONE32. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
-// Finds what may move between devices: info.transfers and `moves`.
+// Finds the tensors that may move between devices; fills in info.transfers and `moves`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan *plan);
 // The transfer of a value that a node needs elsewhere as input `slot`; TFC_COPY_UNTRACED: it has none.
 uint32_t tfc_dynamic_transfer(const struct tfc_plan *plan, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 // Sets the turns of nodes. after [nodes]: a dnode that must run before the node although no edge says so, or
-// TFC_NONE32. Edges may be in any order; sources: the dnodes that they leave.
+// TFC_NONE32. Edges may be in any order; sources [edges]: the dnode that each edge leaves.
 TFC_MUST_USE tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct tfc_dynamic *d,
                                               const struct tfc_dedge *edges, const uint32_t *sources,
                                               uint32_t edge_count, uint32_t *after);
-// Lets pushes onto stacks keep only shapes, if nothing else of the values is read.
+// Lets pushes onto stacks keep only the shapes of values, if no node reads more of them.
 TFC_MUST_USE tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const struct tfc_graph *g,
                                                 const struct tfc_session *session);
 // The same for lists to which a function's body pushes.
 void tfc_dynamic_find_unread_lists(struct tfc_dynamic *d, const struct tfc_graph *g, const struct tfc_session *session);
 // Finds the loops whose frames run iteration by iteration. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
-// Replaces AddV2 and AddN after products. Inputs: what is added to, A, B; the node is the product's.
+// Ops that replace AddV2 and AddN of a matrix product and something else. Inputs: the other summand, A, B.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 
 // Runs a function of the library: env->call. Takes over inputs that have a buffer.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
                                          const struct tfc_tensor *inputs, uint32_t input_count,
                                          struct tfc_tensor *outputs, uint32_t output_count);
-// For running inside of another run: its step's resources, cancellation and trace.
+// For a run inside of another run: what it takes from that run.
 struct tfc_dynamic_parent {
   struct tfc_step *step;
   int64_t deadline; // CLOCK_MONOTONIC_RAW ns, 0: none

@@ -1,7 +1,7 @@
 // Frames and iterations of a run: how values move. The rules are those of TensorFlow's executor: a node runs when all
 // its inputs have come; one with a dead input is dead and makes its outputs dead, but a Merge is live with its first
-// live input and dead when all are; a dead NextIteration ends there, a dead Exit is kept until its frame is done and
-// then told to the outside; at most `parallel` iterations of a frame are under way at once.
+// live input and dead when all are; a dead NextIteration has no effect; a dead Exit makes its
+// readers dead when its frame is done; at most `parallel` iterations of a frame are under way at once.
 #include "runtime/exec/dynamic/run.h"
 
 #include <stdlib.h>
@@ -197,7 +197,7 @@ static void settle(struct tfc_run *r, struct tfc_run_frame *f, struct tfc_run_it
   }
 }
 
-// Starts the next iteration.
+// An ordered node has run in one iteration: now it may run in the next.
 static void pass_turn(struct tfc_run *r, const struct tfc_run_item *item) {
   struct tfc_run_frame *f = item->frame;
   f->turns[item->node->ordered - 1] = item->iteration->number + 1;
@@ -224,7 +224,7 @@ static const struct tfc_run_deferred *keep(struct tfc_run *r, const struct tfc_r
   return NULL;
 }
 
-// In a loop that runs iteration by iteration all inputs are live and kept among the frame's constants.
+// Begins a loop that runs iteration by iteration. All its inputs are live, and are among the frame's constants.
 static void begin_loop(struct tfc_run *r, struct tfc_run_frame *f) {
   struct tfc_run_iteration *it = tfc_run_iteration(f, 0);
   size_t kept = 0;
@@ -240,7 +240,7 @@ static void begin_loop(struct tfc_run *r, struct tfc_run_frame *f) {
   tfc_run_make_ready(r, &f->f->loop->start, f, it, false);
 }
 
-// Begins a loop when all inputs have entered; if one of them is dead, in ready order.
+// An input has entered a loop. When all inputs have, the loop begins; if one of them is dead, it runs in ready order.
 static void enter_loop(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
                        struct tfc_run_value *outs) {
   struct tfc_run_iteration *first = tfc_run_iteration(f, 0);
@@ -288,7 +288,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
     }
     child->pending_enters--;
   } else if (flags & TFC_OP_EXIT) {
-    activate(r, n, f->parent, f->parent_iteration, outs, false); // they are live: dead outputs do not come here
+    activate(r, n, f->parent, f->parent_iteration, outs, false); // not dead: end_dead_exit handles dead Exits
   } else if (flags & TFC_OP_NEXT_ITERATION) {
     if (!item->dead) {
       if (it->number == f->count && f->outstanding == f->f->parallel) {
@@ -309,7 +309,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
   }
   if (child && !r->failed) {
     struct tfc_run_iteration *first = tfc_run_iteration(child, 0);
-    if (first) settle(r, child, first); // while `it` cannot be freed
+    if (first) settle(r, child, first); // before `it` may be freed, below
   }
   it->outstanding--;
   settle(r, f, it);

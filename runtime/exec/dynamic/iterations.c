@@ -11,7 +11,7 @@ static void release_inputs(const struct tfc_dnode *n, struct tfc_run_value *in) 
     if (in[k].live && !(n->kept_inputs >> k & 1)) tfc_run_value_release(&in[k]);
 }
 
-// Input `k` becomes the node's output.
+// Gives input `k` to the readers of the node's output.
 static void hand_through(const struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_iteration *it, uint32_t k,
                          int32_t output) {
   struct tfc_run_value *in = it->values + n->input_begin + k, kept;
@@ -44,7 +44,7 @@ static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
       hand_through(r, n, it, 0, 0);
       return NULL;
     }
-    it->outstanding++; // it leaves the frame like every Exit
+    it->outstanding++; // an Exit: leaves the frame in the same way as in ready order
     tfc_run_process(r, item);
     return NULL;
   default:
@@ -85,7 +85,7 @@ void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
     if (r->deadline || turn % CHECK_EVERY == 0) tfc_run_check_time(r);
     if (r->failed) return;
     if (!r->in_flight || !atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) continue;
-    // Goes on after the kernels that have returned.
+    // Puts the loop on the ready list, so that kernels that have returned are handled first.
     tfc_run_make_ready(r, item->node, item->frame, item->iteration, false);
     item->iteration->outstanding--;
     return;

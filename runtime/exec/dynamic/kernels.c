@@ -38,7 +38,7 @@ tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
   tfc_status s = tfc_runner_copy(&copy);
   if (sink && sink->op_end) sink->op_end(sink, from, id | TFC_TRACE_UID_TRANSFER);
   if (s) return s;
-  if (sink) { // on the thread of the device that needs the value, or the step's
+  if (sink) { // the trace buffer of the thread that this runs on: a device's, or the step's own
     const bool by_device = n->kind == TFC_DNODE_OP && !n->direct;
     tfc_trace_add(&sink->buffers[by_device ? n->device : sink->buffer_count - 1], TFC_TRACE_TRANSFER, id, from, begin,
                   tfc_ticks(), read.size);
@@ -139,7 +139,7 @@ enum { MOST_HELD = 16 };
 static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *const *variables,
                                struct tfc_variable **held) {
   uint32_t count = 0;
-  // The operations that they call lock variables themselves.
+  // The operations of a called function lock their variables themselves; an operation that waits must hold no lock.
   if (n->def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC)) return 0;
   for (uint32_t k = 0; k < n->input_count && count < MOST_HELD; k++) {
     uint32_t at = count;
@@ -200,7 +200,7 @@ static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tf
   return s;
 }
 
-// For devices whose operations the run's thread launches itself.
+// Sends and awaits a kernel's inputs, on devices whose operations the run's thread launches itself.
 static tfc_status get_inputs(struct tfc_run *r, const struct tfc_run_item *item) {
   struct tfc_run_sending sending = {0};
   tfc_status s = send_inputs(r, item, &sending);
@@ -249,7 +249,7 @@ void tfc_run_mailbox_leave(struct tfc_run_mailbox *m) {
   if (atomic_fetch_sub(&m->references, 1) == 1) free(m);
 }
 
-// On any thread; afterwards the flight and the run may not exist any more.
+// Returns a kernel to its run. Called on any thread; afterwards the flight and the run may have been freed.
 static void arrive(struct tfc_run_flight *f) {
   struct tfc_run_mailbox *m = f->mailbox;
   f->next = atomic_load(&m->arrived);
@@ -293,7 +293,8 @@ static void run_flight(struct tfc_task *task) { // on the device's thread, or on
   arrive(f);
 }
 
-// Its inputs are sent when it is given to its device, so that every queue has both in the same order.
+// Gives a kernel to its device, together with the copies of its inputs, so that all queues have the work of two steps
+// in the same order.
 static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   struct tfc_device *device = r->session->devices[f->item.node->device];
   if (!r->copies) return device->driver->post(device, &f->task);
@@ -310,8 +311,8 @@ static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   return s;
 }
 
-// A hash of the frames' names and their iterations, so that every task that runs a part of a loop computes the same
-// key.
+// A hash of the names of the frames and of the numbers of their iterations: all tasks that run parts of a loop compute
+// the same key.
 static uint64_t iteration_key(const struct tfc_run_item *item) {
   uint64_t key = 0;
   const struct tfc_run_iteration *it = item->iteration;

@@ -61,7 +61,7 @@ out:
   return s;
 }
 
-// The operation has no effect except its outputs, whenever it runs.
+// Whether the operation has no effect but its outputs, which do not depend on when it runs.
 static bool is_pure(const struct tfc_dnode *n) {
   return n->kind == TFC_DNODE_OP && !n->is_async && !n->direct && !n->node_state && !n->reference_inputs &&
          !(n->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL | TFC_OP_VIEW | TFC_OP_CHECKS));
@@ -71,14 +71,15 @@ static bool is_update(const struct tfc_dnode *n) {
   return n->kind == TFC_DNODE_OP && n->def->flags & TFC_OP_UPDATE;
 }
 
-// --- Before updates --------------------------------------------------------------------------------------------------
+// --- Operations that only updates read
+// --------------------------------------------------------------------------------------------------
 static bool reads(const struct finder *f, uint32_t node, uint32_t source) {
   for (uint32_t k = f->in_begin[node]; k < f->in_begin[node + 1]; k++)
     if (f->sources[f->in[k]] == source) return true;
   return false;
 }
 
-// Whether it comes after `first`, by an edge or by two.
+// Whether `node` comes after `first`, by one edge or by two.
 static bool is_after(const struct finder *f, uint32_t node, uint32_t first) {
   for (uint32_t k = f->in_begin[node]; k < f->in_begin[node + 1]; k++) {
     uint32_t source = f->sources[f->in[k]];
@@ -94,7 +95,7 @@ static bool updates_come_after(const struct finder *f, const struct tfc_variable
     for (uint32_t k = f->out_begin[i]; k < f->out_begin[i + 1]; k++) {
       uint32_t to = f->edges[f->out[k]].to;
       const struct tfc_dnode *n = &f->d->nodes[to];
-      // It reads only the value.
+      // This reader takes the value, not the reference: it cannot write.
       if (f->edges[f->out[k]].output < 0 || (!n->keeps_reference && !n->reference_inputs)) continue;
       if (!is_after(f, to, first)) return false;
     }
@@ -102,12 +103,13 @@ static bool updates_come_after(const struct finder *f, const struct tfc_variable
   return true;
 }
 
-// The variable whose value `node` passes on, if it does nothing else.
+// Whether `node` only passes on the value of a variable (*out) or of a constant (*out NULL).
 static bool is_value_of(const struct finder *f, uint32_t node, const struct tfc_variable **out) {
   const struct tfc_dnode *n = &f->d->nodes[node];
   *out = NULL;
   if (n->kind == TFC_DNODE_CONST) return true;
-  if (n->kind == TFC_DNODE_OP) return n->def->role == TFC_ROLE_READ; // it passes on the value at its own time
+  // A read of a resource variable, which copies the value when it runs.
+  if (n->kind == TFC_DNODE_OP) return n->def->role == TFC_ROLE_READ;
   if (n->kind == TFC_DNODE_PASS && n->input_count == 1 && f->in_begin[node + 1] - f->in_begin[node] == 1)
     n = &f->d->nodes[f->sources[f->in[f->in_begin[node]]]];
   *out = n->kind == TFC_DNODE_VARIABLE ? n->variable : NULL;
@@ -133,7 +135,8 @@ static bool is_before_updates(const struct finder *f, uint32_t node) {
   return true;
 }
 
-// --- Before one reader -----------------------------------------------------------------------------------------------
+// --- Large tensors with one reader
+// -----------------------------------------------------------------------------------------------
 static uint64_t bytes_of(const struct finder *f, struct tfc_output o) { // 0: not known
   size_t bytes = 0;
   const struct tfc_shape *shape =

@@ -1,4 +1,4 @@
-// What each kind of node does when its inputs have come.
+// What each kind of node does when all its inputs are there.
 #include "runtime/device/runner.h"
 #include "runtime/exec/dynamic/run.h"
 
@@ -45,7 +45,7 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
   TFC_RETURN_IF_ERROR(tfc_run_read(r, n, 0, v));
   if (!out) return NULL;
-  if (r->nested && v->t.buffer) { // the surrounding run uses it, so it need not be copied for a caller
+  if (r->nested && v->t.buffer) { // the surrounding run takes over the tensor, which needs no copy
     *out = v->t;
     v->t.buffer = NULL;
     return NULL;

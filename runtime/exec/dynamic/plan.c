@@ -14,9 +14,9 @@ struct maker {
   uint32_t *of_node;  // [node] dnode, TFC_NONE32
   uint32_t *of_feed;  // [feed]
   uint32_t *op_count; // [device]
-  uint32_t *product;  // [node] of an addition: the product that it computes as well
+  uint32_t *product;  // [node] for an addition: the matrix product that it computes, too, or TFC_NONE32
   uint32_t *runs_in;  // [node] the node whose operation does its work
-  bool *elided;       // [node] its readers read its input
+  bool *elided;       // [node] it does not run: its readers read its input instead
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
@@ -159,8 +159,8 @@ static bool hands_on(const struct maker *m, uint32_t id) {
          !tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[0]));
 }
 
-// Nodes that only pass their input on are elided, except where others wait for them (of a Switch, only one output may
-// be dead), or where they read what enters a frame or an iteration.
+// Nodes that only pass their input on are elided, except if a control edge leaves them (one after a Switch says which
+// branch is live), or if their input comes from an Enter or a NextIteration.
 static void elide(struct maker *m) {
   uint32_t count = m->g->node_count;
   for (uint32_t i = 0; i < count; i++) m->elided[i] = m->b->ground->needed[i] && hands_on(m, i);
@@ -481,7 +481,7 @@ static tfc_status prepare(struct maker *m) {
   return NULL;
 }
 
-// A variable has one device, and the operations that write it run there.
+// Checks that the operations that write a variable are on its device.
 static tfc_status check_places(struct maker *m) {
   const struct tfc_dynamic *d = m->d;
   if (!m->b->spec->placement) return NULL;

@@ -18,9 +18,9 @@ struct tfc_run_frame;
 struct tfc_run_iteration {
   uint32_t outstanding; // nodes that are ready or running
   int64_t number;
-  // Frames entered from here; apart from `outstanding`, because one load of both would wait for the store to one.
+  // Frames that were entered from this iteration. Not next to `outstanding`: the compiler would load both at once, and
+  // such a load waits for the last store to one of them.
   uint32_t children;
-  // wait for the store to one of them
   struct tfc_run_value *values;
   uint32_t *pending, *dead; // [node_count]
   struct tfc_run_frame *first_child;
@@ -45,7 +45,7 @@ struct tfc_run_frame {
   struct tfc_run_frame *sibling;
   struct tfc_run_iteration **ring; // [ring_mask + 1] by number
   int64_t count;                   // number of the last iteration
-  uint32_t outstanding;            // iterations
+  uint32_t outstanding;            // number of iterations that are under way
   uint32_t pending_enters;
   TFC_ARRAY(const struct tfc_dnode *) dead_exits;
   TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values, until an iteration ends
@@ -62,7 +62,7 @@ struct tfc_run_mailbox {
   _Atomic uint32_t signal;
   _Atomic int32_t references;
 };
-struct tfc_run_copies;       // that are under way (dynamic/copies.c)
+struct tfc_run_copies;       // copies that are under way (dynamic/copies.c)
 struct tfc_run_sending {     // values on their way to the operation that reads them
   struct tfc_run_copy *made; // copies that were made and not submitted yet
   uint64_t arrival;          // value of `to`'s timeline at arrival; 0: nothing was sent
@@ -76,7 +76,7 @@ struct tfc_run {
   bool nested, failed;
   struct tfc_run *parent;                       // nested: whose kernel this runs in
   struct tfc_partial *partial;                  // NULL: not a partial run; else feeds come one by one
-  bool (*has_all)(const struct tfc_partial *p); // whether all that the partial run's call wants is there
+  bool (*has_all)(const struct tfc_partial *p); // whether all fetches that the partial run's call wants are there
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
@@ -112,8 +112,8 @@ struct tfc_run_flight { // a kernel that runs on another thread, or waits
   uint64_t arrival; // value of its device's timeline when its inputs have arrived; 0: they were there before
   struct tfc_run_value *outs;
   tfc_status status;
-  struct tfc_run_flight *next;           // arrived
-  struct tfc_run_flight *before, *after; // of the run
+  struct tfc_run_flight *next;           // in the list of arrived flights
+  struct tfc_run_flight *before, *after; // in the list of the run's flights
   struct tfc_tensor **outputs;
   const struct tfc_tensor **inputs;
   struct tfc_variable **variables;
@@ -127,7 +127,7 @@ static inline void tfc_run_value_release(struct tfc_run_value *v) {
   v->reference = NULL;
   v->live = false;
 }
-// `from` to where nothing is held: the dimensions that there are.
+// Moves `from` to a place that holds nothing. Copies only as many dimensions as the shape has.
 static inline void tfc_run_value_move(const struct tfc_run_value *from, struct tfc_run_value *to) {
   to->t.dtype = from->t.dtype;
   to->t.shape.rank = from->t.shape.rank;
@@ -174,7 +174,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
 // Copies fetched values to the caller; references only when nothing runs any more.
 tfc_status tfc_run_fetch_late(struct tfc_run *r);
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
-// Host code needs the value, as input `slot` of a node: waits for the device.
+// Brings a value that host code needs (as input `slot` of a node) to the host, which waits for the device.
 tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
 // The number of a transfer in traces.
 uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
@@ -192,29 +192,30 @@ void tfc_run_drop(struct tfc_run_sending *sending);
 tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
 // A variable's memory is about to be written in place: waits until no copy reads it.
 void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
-// Waits until devices have done all that the outermost run gave them. Returns what went wrong here, or before (taken).
+// Waits until devices have done all that the outermost run gave them. Returns their errors joined with `before`, which
+// it takes over.
 tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
 void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_collect(struct tfc_run *r);
-// Nothing else can continue: resumes parked nodes. False: there are none.
+// Resumes parked nodes; call it when nothing else can continue. False: there are none.
 bool tfc_run_unpark(struct tfc_run *r);
 // The life of a run. The loop goes on until nothing is left to do; the loop of a partial run until all that is wanted
 // is there and only kernels that wait for something outside of the step are left.
 tfc_status tfc_run_begin(struct tfc_run *r);
 void tfc_run_loop(struct tfc_run *r);
 void tfc_run_end(struct tfc_run *r);
-// Kernels on devices' threads that have not returned yet.
+// The number of kernels on devices' threads that have not returned yet.
 uint32_t tfc_run_at_work(const struct tfc_run *r);
 // Sleeps until a kernel returns. Ends the run if that can never happen.
 void tfc_run_wait(struct tfc_run *r);
-void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // what waits for what
+void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // appends what waits for what
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
 // Computes the outputs of a node that is not dead, on this thread.
 tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-// Of a branch: input `slot` of its Switch.
+// The branch that a Switch takes: reads its input `slot`.
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out);
 void tfc_run_check_time(struct tfc_run *r);

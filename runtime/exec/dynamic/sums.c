@@ -1,4 +1,4 @@
-// Products in loops that are only added to something: the weight gradients of a cell, summed over its steps. If the
+// Matrix products whose only use is a summand: say, a cell's weight gradients, which a loop sums over its steps. If the
 // product and the addition are on one CPU device, the addition computes the product into its other operand, tile by
 // tile, and the product itself is never written. Exact, because each element of the product is the same chain of
 // multiply-adds, which is then added.
@@ -16,7 +16,7 @@ struct finder {
   const struct tfc_build *b;
   const struct tfc_graph *g;
   const struct tfc_session *session;
-  uint32_t *readers; // [node] of any output, control edges and fetches included
+  uint32_t *readers; // [node] number of readers of its outputs, including control edges and fetches
 };
 
 static bool fed(const struct finder *f, struct tfc_output o) {

@@ -1,7 +1,7 @@
-// Which tensors a plan in ready order may move between devices: rows for profiles, and, for each input of a node, where
-// its rows are. A value stays where it was made until a node on another device reads it. Nodes that only pass a value
-// on leave it there, so one tensor of the graph may come from several places (through a Merge). Which tensors really
-// move is known only while the step runs.
+// Which tensors a plan in ready order may move between devices: rows for profiles, and for each input of a node
+// the number of its first row. A value stays where it was made until a node on another device reads it. Nodes that only
+// pass a value on leave it there, so one tensor of the graph may come from several places (through a Merge). Which
+// tensors really move is known only while the step runs.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
@@ -9,7 +9,7 @@
 struct places { // where each output of each dnode may be: a bit for each device, then one for the host
   const struct tfc_plan *plan;
   const struct tfc_dynamic *d;
-  uint32_t *first; // [nodes] output
+  uint32_t *first; // [nodes] number of its first output
   uint64_t *sets;  // [outputs * words]
   uint32_t words, host;
   uint32_t *stack, depth;
@@ -152,7 +152,7 @@ static tfc_status make_rows(struct places *p, const struct tfc_build *b, struct 
       if (wanted == NOWHERE) continue;
       uint32_t k = 0;
       while (k < count && groups[k].wanted != wanted) k++;
-      if (k == count) { // no room for more places: use the rows of the first again
+      if (k == count) { // no room for more places: forgets the others, whose rows may then be added twice
         if (count == sizeof groups / sizeof *groups) k = count = 0;
         groups[k].wanted = wanted;
         if (!add_rows(p, i, (uint32_t)output, wanted, b, out, &groups[k].first)) return TFC_PLAN_NO_MEMORY();

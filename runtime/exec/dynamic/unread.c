@@ -1,5 +1,5 @@
-// Stacks of which only shapes are read: a gradient often needs only the shape of a value. Pushes onto such stacks keep
-// only shapes, so that the value itself is freed after its last reader.
+// Finds stacks from which only shapes are used: a gradient often needs only the shape of a value. Pushes onto such
+// stacks keep only shapes, so that the value itself is freed after its last reader.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"

@@ -1,6 +1,6 @@
-// Lists of which only shapes are read: the body of a loop pushes values, and the body of the gradient's loop pops them
-// but uses only their shapes. When the first body's plan is made, all graphs exist, so all loops that run it can be
-// examined.
+// Finds lists from which only shapes are used: the body of a loop pushes values, and the body of the gradient's loop
+// pops them but uses only their shapes. When the first body's plan is made, all graphs exist, so all loops that run it
+// can be examined.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/ops/data_list.h"
 
@@ -31,7 +31,7 @@ static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t 
   }
   return true;
 }
-// Whether it is read only by identities that are not read.
+// Whether only identities read the output, and no other node reads theirs.
 static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
   uint32_t node, slot;
   while (one_reader(g, o, &node, &slot)) {
@@ -42,7 +42,8 @@ static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
   return false;
 }
 
-// Whether argument `i` is the first input of an op of that role, whose output is result `i`.
+// Whether the only reader of argument `i` is an op of this role (*out_node), by its first input, whose output is
+// result `i`.
 static bool goes_through(const struct tfc_function *f, uint32_t i, tfc_op_role role, uint32_t *out_node) {
   uint32_t slot, result;
   if (i >= f->arg_count || i >= f->ret_count) return false;

@@ -7,7 +7,7 @@
 
 enum { POLL_NS = 5000000 };
 
-// --- In words ----------------------------------------------------------------------------------------------------
+// --- Messages ----------------------------------------------------------------------------------------------------
 // Appends the queue, barrier or accumulator that a kernel waits for.
 static void describe_resource(const struct tfc_run *r, const struct tfc_run_flight *f, struct tfc_text *text) {
   const struct tfc_tensor *handle = f->item.node->is_async && f->item.node->input_count ? f->inputs[0] : NULL;
@@ -55,7 +55,7 @@ void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
         const struct tfc_dnode *p = &r->d->nodes[j];
         if (p->node != o.node || p->kind == TFC_DNODE_FEED || p->kind == TFC_DNODE_FETCH) continue;
         if (p->frame == 0 && it->pending[p->local] == TFC_RUN_DONE && !(p->def->flags & TFC_OP_EXIT)) continue;
-        if (r->flights && !in_the_air(r, p)) continue; // it is waiting itself
+        if (r->flights && !in_the_air(r, p)) continue; // it is not what the others wait for: it waits itself
         tfc_text_printf(text, "%s'%.*s' waits for '%.*s'", shown++ ? ", " : "", TFC_STR_ARG(node->name),
                         TFC_STR_ARG(g->nodes[o.node].name));
         break;
@@ -139,7 +139,8 @@ void tfc_run_wait(struct tfc_run *r) {
   if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources);
 }
 
-// --- Ends before the end -----------------------------------------------------------------------------------------
+// --- Deadlines and cancellation
+// -----------------------------------------------------------------------------------------
 void tfc_run_check_time(struct tfc_run *r) {
   if (r->failed) return;
   if (r->cancel && atomic_load(r->cancel)) {

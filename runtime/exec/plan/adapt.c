@@ -13,8 +13,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/exec/plan/plan_internal.h"
 
-static const double worth = 0.97,
-                    shortest_us = 100; // share of a step's time, promised and kept; steps that are looked at
+// `worth`: a plan in lanes is tried if it is predicted to take at most this share of the time, and kept if it takes
+// less than this share when measured. `shortest_us`: only plans whose steps take longer than this adapt.
+static const double worth = 0.97, shortest_us = 100;
 
 struct tfc_adaptation {
   struct tfc_op_time *times; // [ops of the segments], in the plan's arena

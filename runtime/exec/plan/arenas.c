@@ -1,5 +1,5 @@
-// Arenas: the memory of a session's static plans, or of one plan whose steps overlap with others. Shared, as large as
-// the next step needs, and freed when steps run in ready order.
+// Arenas: the memory of a session's static plans, or of one plan whose steps overlap with others. All static plans of a
+// session share one arena per device. It grows when a step needs more, and is freed when steps run in ready order.
 #include "runtime/exec/plan/plan_internal.h"
 
 // Allocates an arena of at least this size; with `exact` of exactly this size.
@@ -53,7 +53,7 @@ tfc_status tfc_plan_settle(struct tfc_plan *plan) {
   for (uint32_t l = 0; l <= session->device_count; l++) {
     struct tfc_session_arena *arena = &arenas[l];
     bool exact = plan->refit;
-    // Memory that only an earlier plan needed must be available for variables.
+    // If the arena is larger than this plan needs, and variables need that memory, the arena shrinks to the exact size.
     if (l < session->device_count && !exact) {
       uint64_t limit = session->devices[l]->info.memory, variables = plan->info.peak_bytes[l] - plan->arena_size[l];
       exact = limit != UINT64_MAX && arena->size > plan->arena_size[l] && arena->size + variables > limit;

@@ -1,5 +1,5 @@
-// From the sequence to queues: which value is copied or handed over to which device, which item waits for which, and
-// the smallest set of waits that is needed.
+// Distributes the sequence over queues. Decides which value is copied or handed over to which device, and which item
+// waits for which, with as few waits as possible.
 //
 // Each item (an operation or a copy) has a vector clock: for every queue, how many of its items have certainly ended
 // when this one starts, because of the queues' own order and of waits. A dependency that the clock already covers needs
@@ -39,7 +39,7 @@ uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op,
 static bool same_memory(const struct tfc_ir *ir, uint16_t a, uint16_t b) {
   if (a == b || (tfc_location_on_host(ir, a) && tfc_location_on_host(ir, b))) return true;
   if (a == ir->device_count || b == ir->device_count) return false;
-  // True for virtual devices with `,shared`.
+  // Virtual devices with `,shared` have the same address space.
   return ir->devices[a]->info.address_space == ir->devices[b]->info.address_space;
 }
 
@@ -62,7 +62,7 @@ struct arranger {
   uint32_t *queue_capacity;
   uint32_t *joint_clocks; // [ops] index of a joint's clock in joint_data, or TFC_NONE32
   TFC_ARRAY(uint32_t) joint_data;
-  bool *arrived;                     // [transfers] handed over already
+  bool *arrived;                     // [transfers] handed over, and recorded by its first reader
   bool *early;                       // [ops] computed on the host from feeds alone
   uint32_t *early_begin, *early_end; // [queue_count] the range of items that are early operations or their copies
 };
@@ -128,7 +128,7 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
   item.wait_begin = (uint32_t)r->waits.count;
   for (uint32_t o = 0; o < n; o++) {
     if (o == q || r->need[o] <= known[o]) continue;
-    bool covered = false; // by another item that is waited for, which has waited for this one itself
+    bool covered = false; // `need` also names an item of another queue that starts only after this one has ended
     for (uint32_t other = 0; other < n && !covered; other++) {
       if (other == o || other == q || r->need[other] <= known[other]) continue;
       const uint32_t *clock = r->clocks.data + (size_t)r->queues[other][r->need[other] - 1] * n;
@@ -215,7 +215,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
       continue;
     }
     need_op(r, value->op);
-    if (t != TFC_NONE32 && !r->arrived[t]) { // handed over: its first reader records it
+    if (t != TFC_NONE32 && !r->arrived[t]) { // handed over and not recorded yet: the first reader records it
       r->arrived[t] = true;
       if (!tfc_array_push(&r->arrivals, t)) return TFC_PLAN_NO_MEMORY();
       item.arrival_count++;
@@ -228,7 +228,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
     return NULL;
   }
   TFC_RETURN_IF_ERROR(add_item(r, item, &r->a->item_of_op[id]));
-  for (uint32_t h = 0; r->lanes && h < n; h++) { // lanes that help with an operation know when it has ended
+  for (uint32_t h = 0; r->lanes && h < n; h++) { // lanes that help with an operation do not go on before it has ended
     if (!(r->lanes->helpers[id] >> h & 1)) continue;
     const uint32_t *clock = r->clocks.data + (size_t)r->a->item_of_op[id] * n;
     uint32_t *known = r->known + (size_t)h * n;
@@ -291,7 +291,7 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   struct arranger r = {.ir = ir, .lanes = lanes, .a = &a, .arena = arena};
   struct edges edges = {0};
   uint32_t q = a.queue_count;
-  TFC_ARRAY(uint32_t) versions = {0}; // values that are versions of a VARIABLE, by writer
+  TFC_ARRAY(uint32_t) versions = {0}; // values that are a variable's value after an operation, by that operation
   r.first = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 1);
   r.known = TFC_ARENA_ARRAY(arena, uint32_t, (size_t)q * q);
   r.need = TFC_ARENA_ARRAY(arena, uint32_t, q);

@@ -1,4 +1,4 @@
-// From a graph to the operations that run.
+// Makes the operations that run (the ir) from a graph.
 //
 // Accesses of a variable happen in the canonical order (groundwork.c): an operation reads the version that the last
 // update before it wrote, and the next update waits for the read. With these edges in place, control edges matter only
@@ -18,13 +18,13 @@ struct source {
   uint32_t value;    // PLAIN, HANDLE
   uint32_t variable; // REFERENCE, HANDLE: index in ir->variables
   const struct tfc_shape *view;
-  uint32_t after; // operation that must have ended besides the producer, or TFC_NONE32
+  uint32_t after; // an operation, not the producer, that must have ended, too; TFC_NONE32: none
 };
-struct access { // the accesses of one variable, in the walk over the canonical order
+struct access { // the accesses of one variable that the walk over the canonical order has met so far
   uint32_t node;
-  uint32_t version;                     // value id of the present version
-  uint32_t writer;                      // operation, or TFC_NONE32
-  TFC_ARRAY(uint32_t) readers;          // of the present version
+  uint32_t version;                     // value id of the variable's present version
+  uint32_t writer;                      // the operation that wrote the present version, or TFC_NONE32
+  TFC_ARRAY(uint32_t) readers;          // operations that read the present version
   TFC_ARRAY(uint32_t) update_positions; // in the canonical order, ascending
 };
 struct walk {
@@ -397,7 +397,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
   uint32_t made;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &made));
   w->after[id] = made;
-  // Ordering edges: reads and writes of variables, what sources wait for, control edges.
+  // Adds ordering edges: for reads and writes of variables, for what sources wait for, and for control edges.
   for (uint32_t k = 0; k < n->input_count; k++) {
     const struct tfc_ir_input *input = &op.inputs[k];
     uint32_t read = input->variable != TFC_NONE32 ? input->variable : alias_variable(ir, input->value);
@@ -408,7 +408,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
     if (op.inputs[k].variable != TFC_NONE32) TFC_RETURN_IF_ERROR(writes(w, made, op.inputs[k].variable));
   for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++)
     if (keeps_control(w, in[k].node, id)) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, w->after[in[k].node], made));
-  // Outputs.
+  // Adds the values of its outputs.
   for (uint32_t i = 0; i < n->output_count; i++) {
     struct tfc_output o = {id, (int32_t)i};
     struct source *s = &w->sources[output_number(g, o)];
@@ -436,7 +436,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
 }
 
 // A sum over no dimensions, or over dimensions of size 1 (as at the end of gradients of broadcasts), is a view of its
-// input. Not for a variable, because the sum must not show later updates.
+// input. A sum of a variable is not a view, because it must not show later updates.
 static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   const struct tfc_graph *g = w->b->graph;
   if (tfc_node_role(n) != TFC_ROLE_REDUCTION || w->b->session->options.no_rewrites) return false;

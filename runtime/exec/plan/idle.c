@@ -8,7 +8,7 @@
 
 #include "runtime/exec/plan/plan_internal.h"
 
-static const double shortest_us = 20; // shorter waits do not count
+static const double shortest_us = 20; // shorter waits are ignored
 
 struct filler {
   const struct tfc_ir *ir;
@@ -17,7 +17,7 @@ struct filler {
   bool *at_once;    // [op] can run when the step begins, or when the operations that it continues have run
   double *idle;     // [position] how long its device waits before it
   uint32_t *wait;   // [position] the last wait of its device before it
-  uint32_t *before; // [position] where it moves: right before the operation of that position
+  uint32_t *before; // [position] the position to which the operation moves: right before the one that is there
   // [op] it must stay before this position, because the operation that continues it is there; TFC_NONE32: no such
   // limit.
   uint32_t *at_most;

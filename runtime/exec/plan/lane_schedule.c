@@ -1,7 +1,7 @@
 // Operations side by side on the cores of one device: list scheduling by the longest remaining path (HEFT), in which an
 // operation may also be split over several idle lanes. Splitting is worth it if fewer operations are ready than lanes
-// are idle, and as far as the operation's loops can be split; it always costs a little. Several weightings are
-// simulated, and the shortest schedule is taken.
+// are idle, and as far as the operation's loops can be split; it always costs a little. The scheduling is
+// simulated with several settings (struct manner), and the shortest schedule is taken.
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 #include "runtime/exec/plan/plan_internal.h"
 
 enum { MOST_LANES = 16, MOST_OPS_TRIED = 20000 };
-// Idle lanes may help with an operation that is at least this long alone, if splitting uses the cores at least this
-// well.
+// Idle lanes may help with an operation that takes at least `worth_helping_us` on one lane, if with all lanes it is at
+// least `helped_well` times the number of lanes as fast.
 static const double worth_helping_us = 100, helped_well = 0.75;
 
 struct scheduler {
@@ -31,9 +31,10 @@ struct scheduler {
   uint32_t *helpers;
   bool *open;
 };
-struct manner {
+struct manner {    // settings of one simulation
   uint32_t widest; // most lanes of one operation
-  // An operation is split over all lanes, even if others are ready, if that uses them at least this well; > 1: never.
+  // An operation is split over all idle lanes, even if others are ready, if its speed-up on `widest` lanes is at least
+  // this share of their number; > 1: never.
   double efficiency;
   double patience; // it waits for more lanes if it then ends earlier by this share of its time; 0: never
 };
@@ -42,8 +43,9 @@ static double took(const struct scheduler *s, uint32_t op, uint32_t lanes) {
   return s->took[(size_t)op * s->lanes + lanes - 1];
 }
 
-// The time on `lanes` lanes: what cannot be split takes the same on any number; the rest is the work of all cores, plus
-// the loss from splitting, in proportion to the number of lanes.
+// Estimates the time of each operation on 1, 2, ... lanes. The part that cannot be split takes the same time on any
+// number; the rest is the work of all cores divided by the lanes, with a loss from splitting that grows with their
+// number.
 static void estimate(struct scheduler *s, const struct tfc_op_time *times) {
   double us = tfc_ns_per_tick() * 1e-3;
   for (size_t i = 0; i < s->ir->ops.count; i++) {
@@ -93,12 +95,12 @@ static uint32_t width_for(const struct scheduler *s, uint32_t id, uint32_t room)
   return width;
 }
 
-// The time at which it should start if waiting for more lanes is better, else 0.
+// If the operation ends earlier when it waits for more lanes: the time at which it should start; else 0.
 static double better_later(const struct scheduler *s, uint32_t id, uint32_t width, struct manner manner, double now) {
   double until[MOST_LANES], best = now + took(s, id, width) * manner.patience, start = 0;
   if (manner.patience == 0) return 0;
   memcpy(until, s->busy_until, sizeof until);
-  for (uint32_t i = 1; i < s->lanes; i++) // only a few: insertion sort
+  for (uint32_t i = 1; i < s->lanes; i++) // insertion sort, as there are at most MOST_LANES
     for (uint32_t k = i; k > 0 && until[k] < until[k - 1]; k--) {
       double t = until[k];
       until[k] = until[k - 1], until[k - 1] = t;

@@ -22,7 +22,7 @@ struct orderer {
   TFC_ARRAY(struct user) users;
   TFC_ARRAY(struct range) ranges; // by address, disjoint
   TFC_ARRAY(struct edge) edges;
-  uint32_t *last; // [items] the last one that waits for it, + 1
+  uint32_t *last; // [items] 1 + the last item for which an edge from it was added; 0: none
 };
 
 static size_t first_behind(const struct orderer *o, uint64_t address) {
@@ -43,7 +43,7 @@ static bool use(struct orderer *o, struct range *r, uint32_t item) {
   return true;
 }
 
-// Makes `item` wait for all that used the memory that it writes.
+// Makes `item` wait for all earlier items that use the memory that it writes.
 static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end) {
   if (begin == end) return true;
   size_t at = first_behind(o, begin), upto = at;
@@ -66,7 +66,7 @@ static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end
   put[count++] = own;
   if (right.end) put[count++] = right;
   for (size_t k = gone; k < count; k++)
-    if (!tfc_array_push(&o->ranges, own)) return false; // makes room; the position is found below
+    if (!tfc_array_push(&o->ranges, own)) return false; // makes room at the end; elements are moved below
   size_t behind = o->ranges.count - (count > gone ? count - gone : 0) - upto;
   memmove(o->ranges.data + at + count, o->ranges.data + upto, behind * sizeof own);
   memcpy(o->ranges.data + at, put, count * sizeof own);

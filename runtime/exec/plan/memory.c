@@ -1,5 +1,6 @@
-// Every value with a static shape gets its place once. Items are walked in the order of the sequence: what an item
-// makes is placed in the best-fitting free range of its arena, and what it reads last is freed after it.
+// Every value with a static shape gets its place in an arena when the plan is made. Items are walked in the order of
+// the sequence: what an item makes is placed in the best-fitting free range of its arena; the memory of values that
+// have no later reader is freed after it.
 //
 // Devices run at their own pace, so "freed" has a condition: a clock (for each queue, how many items must have ended).
 // An item may use a free range only if its own clock covers the range's condition, so reuse never adds a wait. A range
@@ -21,9 +22,9 @@ struct block { // memory of one value or copy, or of several values that are com
   uint16_t location;
   bool placed, kept;
   bool reused;         // an output was computed in it
-  bool freed;          // behind its last reader
-  uint32_t readers;    // reads that are still to come
-  uint32_t from;       // the item from which on it is used
+  bool freed;          // its last reader has come
+  uint32_t readers;    // number of reads that are still to come
+  uint32_t from;       // the first item that uses it
   uint32_t inside;     // the block in whose memory it is computed; TFC_NONE32: it has a place of its own
   uint32_t *condition; // [queues] clock of the reads so far
 };
@@ -108,7 +109,7 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
     return NULL;
   }
   struct range *last = list->count ? &list->data[list->count - 1] : NULL;
-  // Extend the last range at the end.
+  // Extends the last free range if it ends where the arena does.
   if (last && last->offset + last->size == *top && covers(clock, last->condition, n)) {
     b->offset = last->offset;
     *top = last->offset + b->size;
@@ -161,7 +162,7 @@ static tfc_status find_reads(struct planner *p) {
   return NULL;
 }
 
-// The block that input `input` of the current operation is read from; NULL: nothing with a place.
+// The block that input `input` of the current operation is read from; NULL: the input has no place.
 static struct block *block_read(const struct planner *p, uint32_t input) {
   uint32_t b = p->reads[p->first_read[p->now] + input];
   return b == TFC_NONE32 ? NULL : &p->blocks[b];
@@ -193,7 +194,7 @@ static struct block *in_place(const struct planner *p, const struct tfc_ir_op *o
     if (!b || !b->placed || b->kept || b->reused || b->location != out->location || b->size != out->size) continue;
     if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[output]].bytes) continue;
     uint32_t own = 0;
-    bool refused = false; // another input in the same block does not allow it
+    bool refused = false; // another input is in the same block, and must not be overwritten
     for (uint32_t m = 0; m < op->input_count; m++) {
       if (block_read(p, m) != b) continue;
       own++;
@@ -259,7 +260,8 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
 
 // --- With all lifetimes known ----------------------------------------------------------------------------------------
 // Places are chosen for the largest blocks first, which leaves fewer gaps than choosing in the order of the items. Two
-// blocks may share a place if one begins after all readers of the other have ended. Used if it needs less memory.
+// blocks may share a place if one begins after all readers of the other have ended. The result is used if it needs less
+// memory.
 enum { MOST_BLOCKS = 6000, MOST_ON_SEVERAL = 3000 };
 
 static int by_size(const void *a, const void *b) {

@@ -111,7 +111,8 @@ out:
   return s;
 }
 
-// By estimate, from one operation to another that waits for it: a tensor between devices takes 5 µs and 10 GB/s.
+// The estimated time between the end of `from` and the start of `to`, which waits for it: 5 µs for a tensor between
+// devices, and its bytes at 10 GB/s.
 static double transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
   const struct tfc_ir_op *a = &ir->ops.data[from], *b = &ir->ops.data[to];
   uint64_t bytes = 0;
@@ -121,7 +122,7 @@ static double transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
   return 5 + (double)bytes / 10e3;
 }
 
-// Follows the simulation's rules with estimated times: operations take cost_us.
+// A list schedule by the rules of the placer's simulation; operations take cost_us.
 static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
   tfc_status s = NULL;
@@ -285,7 +286,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the sequence names node %u of %u", spec->sequence[i], ir->graph->node_count);
       by_node[spec->sequence[i]] = i;
     }
-    for (size_t i = 0; i < ir->fused.count; i++) { // a fused operation begins where the last of its members would
+    for (size_t i = 0; i < ir->fused.count; i++) { // a fused operation has the latest position of its members
       struct tfc_ir_fused f = ir->fused.data[i];
       if (by_node[f.node] < spec->sequence_count) by_node[f.into] = fmax(by_node[f.into], by_node[f.node]);
     }

@@ -9,7 +9,7 @@ struct tfc_partial {
   struct tfc_plan *plan; // owned
   struct tfc_run run;
   struct tfc_step step;
-  struct tfc_resources *own;  // of the step
+  struct tfc_resources *own;  // resources of this step
   struct tfc_tensor *feeds;   // [feed_count], borrowed during the call that gives them
   struct tfc_tensor *fetches; // [fetch_count]
   bool *fed, *fetched, *wanted;
@@ -20,7 +20,7 @@ static tfc_str name_of(const struct tfc_partial *p, struct tfc_output o) {
   return p->plan->ir.graph->nodes[o.node].name;
 }
 
-// Whether all fetches of the call are there.
+// Whether all fetches that the call wants have been computed.
 static bool has_all(const struct tfc_partial *p) {
   for (uint32_t i = 0; i < p->plan->fetch_count; i++)
     if (p->wanted[i] && p->fetches[i].dtype == TFC_DTYPE_NONE) return false;
@@ -159,7 +159,7 @@ void tfc_partial_end(struct tfc_partial *p) {
   if (p->begun) {
     tfc_gate_enter_dynamic(&p->plan->session->gate);
     uint32_t mode = tfc_float_mode_enter();
-    if (p->run.in_flight) { // operations that still wait for other steps are cancelled
+    if (p->run.in_flight) { // operations that wait for other steps: cancels them
       tfc_run_fail(&p->run, tfc_status_make(TFC_CANCELLED, "the partial run has ended"));
       tfc_run_loop(&p->run);
     }

@@ -2,15 +2,15 @@
 //
 //   build.c     graph → ir        which operations run, values, versions of variables, ordering edges
 //   rewrite.c   ir → ir
-//   order.c     ir → sequence     who starts when
-//   lane_schedule.c times → sequence  who starts when on which of a device's cores
-//   adapt.c     times             another way to run the same, where the first steps say that it is faster
-//   idle.c      sequence          packed weights where a device would wait
+//   order.c     ir → sequence     the order in which operations start
+//   lane_schedule.c times → sequence  the same, and on which of a device's cores
+//   adapt.c     times             another way to run the same operations, if times of the first steps show a gain
+//   idle.c      sequence          moves weight packing to where a device would wait
 //   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
 //   memory.c    items → places    the arena of each device
 //   lane_steps.c  → lanes         what each operation in lanes waits for
-//   segments.c  → prepared segments and what is submitted each step
-//   step.c      runs it
+//   segments.c  items → segments  prepared segments, and what is submitted in each step
+//   step.c                        runs a step
 #ifndef TFC_RUNTIME_EXEC_PLAN_PLAN_INTERNAL_H
 #define TFC_RUNTIME_EXEC_PLAN_PLAN_INTERNAL_H
 
@@ -42,13 +42,13 @@ struct tfc_cached_plan {
   struct tfc_plan *plan;
 };
 
-struct tfc_timeline { // of copies to a device in ready order
+struct tfc_timeline { // counts the copies to a device of steps in ready order
   struct tfc_semaphore *semaphore;
-  uint64_t last; // of the last submitted copy; guarded by the lock of submissions
+  uint64_t last; // the semaphore's value after the last submitted copy; guarded by tfc_submit_begin's lock
 };
 
-// Plans are made of plans: of functions' bodies, of another way to run the same graph, of steps of their own. The
-// session has these functions to make, free and run them.
+// Code below session.c needs further plans: for functions' bodies, for another way to run the same graph, for steps of
+// its own. It calls these functions of the session to make, free and run them.
 struct tfc_planner {
   tfc_status (*create)(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                        struct tfc_plan **out); // of the session's graph or a function's body
@@ -66,11 +66,12 @@ struct tfc_session {
   struct tfc_resources *resources;
   struct tfc_timeline *timelines;   // [device_count]; semaphore NULL: the device has no memory of its own
   struct tfc_session_arena *arenas; // [device_count + 1]
-  pthread_mutex_t run_lock;         // one static step at a time; arenas
+  pthread_mutex_t run_lock;         // held by the static step that runs; guards the arenas
   uint32_t dynamic_steps;           // dynamic steps since the last static one; under run_lock
   pthread_mutex_t lock;             // guards the members below
   TFC_ARRAY(struct tfc_session_graph) graphs;
-  TFC_ARRAY(struct tfc_variable *) variables; // that plans of this session use, one reference each
+  // The variables that plans of this session use; the session has one reference to each.
+  TFC_ARRAY(struct tfc_variable *) variables;
   TFC_ARRAY(struct tfc_cached_plan) cache;
   TFC_ARRAY(struct tfc_plan *) function_plans;
   struct tfc_groundwork *ground; // of the last plan, or NULL
@@ -84,7 +85,7 @@ TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const 
                                              struct tfc_variable **out);
 TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
                                                uint32_t node,
-                                               void **out); // NULL where the op has none
+                                               void **out); // NULL: the op has none
 // Moves a variable's value to a device if it is elsewhere.
 TFC_MUST_USE tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device);
 
@@ -112,7 +113,7 @@ TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
 TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
                                        uint32_t **out_sequence, uint32_t *out_count);
 
-// Successors of operations, CSR; `waiting`: how many come before each.
+// The successors of each operation, as CSR; `waiting`: how many operations must come before each.
 struct tfc_order_graph {
   uint32_t *begin, *to;
   uint32_t *waiting;
@@ -122,8 +123,9 @@ void tfc_order_graph_deinit(struct tfc_order_graph *g);
 // Moves operations without inputs to a point where their device would wait anyway.
 TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                             uint32_t *sequence, uint32_t count);
-// When the last operation of a sequence ends, where each takes cost_us and devices run theirs in its order. `idle`
-// (NULL: not wanted): [count] for how long its device waits before each; `waits`, with it: [ops] for another one.
+// *out_us: when the last operation of a sequence ends, if each takes cost_us and every device runs its operations in
+// this order. `idle` (NULL: not wanted): [count] how long the device waits before each; `waits` (given with `idle`):
+// [ops] whether it waits for another operation.
 TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                          const uint32_t *sequence, uint32_t count, double *idle, bool *waits,
                                          double *out_us);
@@ -132,15 +134,15 @@ TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct t
 TFC_MUST_USE tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
                                           uint32_t **out_sequence, uint32_t *out_count, bool *out_better);
 
-// Operations side by side on the cores of the only device. An operation belongs to a lane; others help it.
+// Operations side by side on the cores of the only device. Each operation belongs to one lane; other lanes may help it.
 struct tfc_lane_schedule {
   uint32_t lanes;
   uint32_t *sequence; // [sequence_count] as tfc_order_make's
   uint32_t sequence_count;
   uint16_t *lane;       // [ops]
   uint32_t *helpers;    // [ops] a bit for each lane
-  bool *open;           // [ops] others may help that would be idle
-  double predicted_us;  // of the step
+  bool *open;           // [ops] lanes that happen to be idle may help, too
+  double predicted_us;  // time of a step
   double one_by_one_us; // the same times, one operation after another
 };
 // From the times of operations [ops], in ticks (wall 0: takes no time), when they run one by one on all `cores`.
@@ -149,8 +151,8 @@ TFC_MUST_USE tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const st
 void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
 
 // --- Items -------------------------------------------------------------------------------------------------------
-// Queues: compute of device d is d; copies to device d are device_count + d; with lanes they are the queues. Locations
-// of memory: device d, or device_count for host memory beside devices that have their own.
+// Numbers of queues: d for operations of device d, device_count + d for copies to it; in a plan with lanes each lane is
+// a queue. Locations of memory: device d, or device_count for the host's memory if devices have their own.
 struct tfc_item {
   uint32_t op;       // TFC_NONE32: a copy
   uint32_t transfer; // copies: index into transfers
@@ -162,7 +164,7 @@ struct tfc_item {
 };
 struct tfc_wait {
   uint16_t queue;
-  uint32_t position; // of the item that must have ended
+  uint32_t position; // position of the item that must have ended
 };
 struct tfc_plan_copy { // a value that moves, or is handed over (item TFC_NONE32)
   uint32_t value;
@@ -189,7 +191,8 @@ TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *seq
 uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
 uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input);
 bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location);
-// The copy of a value at a location: its index among transfers, or TFC_NONE32 where it can be read as it is.
+// The copy of a value at a location: its index among transfers, or TFC_NONE32 if it needs no
+// copy there.
 uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t value, uint16_t location);
 
 // --- Memory ------------------------------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ struct tfc_memory_plan {
 TFC_MUST_USE tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
                                              struct tfc_arena *arena, struct tfc_memory_plan *out);
 
-// Of one device, for a plan with lanes: in the arena.
+// What the lanes of the plan's only device run. *out is in `arena`.
 TFC_MUST_USE tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
                                             const struct tfc_memory_plan *memory, const struct tfc_lane_schedule *by,
                                             struct tfc_arena *arena, const struct tfc_lanes **out);
@@ -215,7 +218,7 @@ struct tfc_place { // a slot with a place in an arena
   tfc_dtype dtype;
   const struct tfc_shape *shape;
 };
-struct tfc_feed_view { // slots that follow a feed
+struct tfc_feed_view { // a slot that gets a feed's tensor in each step
   struct tfc_tensor *slot;
   uint32_t feed;
   const struct tfc_shape *view;
@@ -242,15 +245,15 @@ struct tfc_plan {
   struct tfc_dynamic *dynamic;          // NULL: static
   struct tfc_run_spec spec;             // static: copies, for the twin
   struct tfc_session_arena *own_arenas; // [device_count + 1] where steps run side by side; NULL: the session's
-  pthread_mutex_t own_lock;             // with them: one step of this plan at a time
-  uint32_t stream;                      // with them (struct tfc_step)
+  pthread_mutex_t own_lock;             // with own_arenas: held by the step of this plan that runs
+  uint32_t stream;                      // with own_arenas: see struct tfc_step
   struct tfc_plan *twin;                // static: the same in ready order, made when first needed; under session->lock
-  struct tfc_adaptation *adaptation;    // static: to what its operations take; NULL: none. Under session->run_lock
+  struct tfc_adaptation *adaptation;    // static: NULL: it does not adapt. Under session->run_lock
   bool borrows;                         // the second way of an adapted plan: ir, feeds and shapes are the first's
-  const uint32_t *sequence;             // static: what tfc_order_make said
+  const uint32_t *sequence;             // static: from tfc_order_make
   uint32_t sequence_count;
   uint64_t *most_bytes; // [devices] what its second way may need; NULL: the devices' limits
-  bool refit;           // its second way was dropped: arenas become as large as it needs
+  bool refit;           // its second way was dropped: the arenas shrink to what this plan needs
   const struct tfc_plan_fetch *fetch_values;
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
@@ -277,7 +280,7 @@ struct tfc_plan {
   struct tfc_span *spans; // [devices]
   struct tfc_tensor **fetch_slots;
   uint16_t *fetch_locations;
-  const struct tfc_shape **fetch_views; // NULL entries: as the slot says
+  const struct tfc_shape **fetch_views; // an entry NULL: the slot's shape
   uint32_t fetch_count, feed_count;
   tfc_dtype *feed_dtypes;
   struct tfc_shape *feed_shapes;
@@ -285,7 +288,7 @@ struct tfc_plan {
   struct tfc_resources *step_resources;
   bool uses_step_resources;
   _Atomic double last_step_us;              // several threads may run the plan, one after another, and ask
-  TFC_ARRAY(struct tfc_buffer *) constants; // uploaded to devices with their own memory
+  TFC_ARRAY(struct tfc_buffer *) constants; // constants that were copied to devices with their own memory
 };
 TFC_MUST_USE tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan);
 TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct tfc_tensor *feeds,
@@ -293,20 +296,23 @@ TFC_MUST_USE tfc_status tfc_plan_run_static(struct tfc_plan *plan, const struct 
 TFC_MUST_USE tfc_status tfc_plan_check_feed(const struct tfc_plan *plan, uint32_t i, const struct tfc_tensor *t);
 TFC_MUST_USE tfc_status tfc_plan_check_feeds(const struct tfc_plan *plan, const struct tfc_tensor *feeds);
 void tfc_plan_static_deinit(struct tfc_plan *plan);
-// Puts slots with places where the arenas are now, making those large enough. Under run_lock, or the plan's own.
+// Makes the arenas large enough, and sets the addresses of slots with places. Under run_lock, or own_lock for a plan
+// with its own arenas.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
-// What waits for each other is submitted under one lock of the process, so that every queue has it in the same order.
+// A lock of the process: work of several queues that waits for each other is submitted under it, so that all queues
+// have it in the same order.
 void tfc_submit_begin(void);
 void tfc_submit_end(void);
-// A step in ready order begins. After some of them in a row arenas are given back. Under run_lock.
+// Call it when a step in ready order begins: after some of them in a row the arenas are freed. Under run_lock.
 void tfc_session_note_dynamic(struct tfc_session *session);
 
-// The rest of a static plan, from its ir.
+// Makes a static plan from its ir.
 TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
                                          const struct tfc_lane_schedule *lanes);
 // --- Adapting: operations are timed in the first steps, and then run in the better way. ------------------------------
 TFC_MUST_USE tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec);
-// What the next step shall run: `plan`, or its second way. Both under session->run_lock.
+// begin: returns the plan that the next step runs: `plan`, or its second way. Call begin and end under
+// session->run_lock.
 struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_run_options *options);
 void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed);
 void tfc_plan_adapt_free(struct tfc_adaptation *adaptation);
@@ -316,31 +322,32 @@ TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct
                                              struct tfc_tensor *fetches, const struct tfc_run_options *options);
 void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
 
-// What is fetched is a variable's value, and it has none: as the node's own error.
+// The error of a fetch of a variable without a value, worded like an error of the node.
 TFC_MUST_USE tfc_status tfc_fetch_error(tfc_status s, const struct tfc_session *session, const struct tfc_graph *g,
                                         struct tfc_output o, const struct tfc_variable *v);
 
-// Arithmetic that rounds otherwise is for a device that is alone: cores that work side by side share the tile unit, and
-// four of them were 1.7 times as slow with it as without.
+// Whether kernels may use the tile unit, which rounds in another way. Only in plans of one device: devices side by side
+// share the unit, and four of them were 1.7 times as slow with it as without.
 static inline bool tfc_rounding_welcome(const struct tfc_ir *ir) {
   return ir->all_rewrites && ir->device_count == 1;
 }
 
-// Of arenas of a plan of so many operations: about what they take, so that large plans get it in large pages.
+// The block size of the arenas of a plan with so many operations: about what they need in all, so that large plans get
+// large pages.
 static inline size_t tfc_plan_block_size(uint32_t operations) {
   enum { LEAST = 64 << 10, EACH = 512 };
   return (size_t)operations * EACH + LEAST;
 }
 
-// Is a variable's value in host memory beside that of the device which the variable is on?
+// Is a variable's value in the host's memory, although the variable is on a device with memory of its own?
 static inline bool tfc_variable_beside(const struct tfc_device *d, tfc_dtype dtype) {
   return d->info.address_space && (!tfc_dtype_is_plain(dtype) || tfc_host_variable(dtype));
 }
 
 #define TFC_PLAN_NO_MEMORY() tfc_status_no_memory("planning a step")
 
-// Does the node take or give a variant? Lists hold tensors that came from anywhere: on devices with memory of their own
-// such nodes run on the host, where the elements are.
+// Does the node have an input or output of type variant? A list's tensors may come from any device. So on devices with
+// memory of their own such nodes run on the host, where the tensors are.
 static inline bool tfc_plan_touches_variant(const struct tfc_graph *g, const struct tfc_node *n) {
   bool found = false;
   for (uint32_t k = 0; k < n->input_count; k++) found |= tfc_output_dtype(g, tfc_node_inputs(g, n)[k]) == TFC_VARIANT;

@@ -42,7 +42,7 @@ static tfc_status place(struct maker *m, struct tfc_tensor *slot, tfc_dtype dtyp
 static tfc_status make_value_slot(struct maker *m, uint32_t v) {
   const struct tfc_ir_value *value = &m->ir->values.data[v];
   switch (value->kind) {
-  // It is never written.
+  // The slot is const, because no kernel writes to it.
   case TFC_IR_CONST: m->value_slots[v] = (struct tfc_tensor *)(uintptr_t)value->constant; return NULL;
   case TFC_IR_VARIABLE: m->value_slots[v] = &m->ir->variables.data[value->variable].variable->value; return NULL;
   default: break;
@@ -397,7 +397,8 @@ static tfc_status make_fetches(struct maker *m) {
   return NULL;
 }
 
-// --- What the plan tells others ----------------------------------------------------------------------------------
+// --- The plan's description (struct tfc_plan_info)
+// ----------------------------------------------------------------------------------
 static void *keep(struct tfc_arena *arena, const void *data, size_t count, size_t size) {
   void *copy = tfc_arena_array(arena, count + 1, size);
   if (copy && count) memcpy(copy, data, count * size);
@@ -408,7 +409,8 @@ struct tfc_plan_edges {
   TFC_ARRAY(struct tfc_plan_edge) list;
 };
 
-// Ordering edges without joints: from every operation that a joint waits for.
+// Adds an ordering edge. If it comes from a joint, which is not in the description, edges from all operations that the
+// joint waits for are added instead.
 static tfc_status add_control(struct maker *m, struct tfc_plan_edges *edges, const uint32_t *begin,
                               const uint32_t *sources, uint32_t from, uint32_t to, uint32_t *seen, uint32_t mark) {
   TFC_ARRAY(uint32_t) stack = {0};
@@ -600,7 +602,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   plan->unplanned_count = (uint32_t)m.unplanned.count;
   if (!plan->places || !plan->feed_views || !plan->unplanned)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  // Drivers need the places when they prepare.
+  // Drivers need the addresses when they prepare segments.
   TFC_TRY(s, tfc_plan_settle(plan));
   for (uint32_t i = 0, k = 0; i < plan->submission_count; i++) {
     struct tfc_submission *sub = &plan->submissions[i];

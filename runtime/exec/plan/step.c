@@ -65,7 +65,7 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
       s = driver->submit(sub->device, sub->prepared, step, waits, sub->wait_count, signals, sub->signal_count);
     if (!s) continue;
     refused++;
-    // The step has failed; its waiters must go on, to find that out.
+    // The step has failed. Work that waits for this submission must continue, to see the failure.
     tfc_step_fail(step, tfc_status_annotate(s, "submitting to %s", sub->device->info.name));
     for (uint32_t k = 0; k < sub->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);
   }
@@ -75,7 +75,8 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
 
 enum { POLL_NS = 5000000 };
 
-// What each device was running, or would run next, when the deadline passed; read when all devices have stopped.
+// The error of a step that passed its deadline. It names what each device was running or would have run next; called
+// when all devices have stopped.
 static tfc_status too_late(const struct tfc_plan *plan, const struct tfc_step *step) {
   const struct tfc_graph *g = plan->ir.graph;
   struct tfc_text text = {0};
@@ -175,8 +176,8 @@ static void measure(struct tfc_plan *plan, const struct tfc_run_options *options
     tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
 }
 
-// Moves variables to the devices where the plan needs them. Copies of a plan, whose steps overlap, need the same
-// places.
+// Moves variables to the devices where the plan needs them. Copies of a plan, whose steps overlap, need them on
+// the same devices.
 static tfc_status move_variables(struct tfc_plan *plan) {
   tfc_status s = NULL;
   if (plan->own_arenas) pthread_mutex_lock(&plan->session->run_lock);

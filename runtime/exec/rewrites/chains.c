@@ -1,4 +1,5 @@
-// Fusion of element-wise operations (exact: the loops are the operations' own, in the same order).
+// Fuses element-wise operations into chains. The results are the same to the bit, because a chain runs the operations'
+// own loops in the same order.
 //
 // Which operations are fused: every operation has a level, the highest of its inputs' levels, plus one for an edge that
 // cannot be inside a chain (another device, another space of rows × columns, not element-wise, an ordering edge).
@@ -44,7 +45,7 @@ struct fusion {
   uint32_t *order;    // ops, producers first
 };
 
-// --- What an operation is to a chain -------------------------------------------------------------------------------
+// --- Operands of a chain -------------------------------------------------------------------------------
 static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
   return input->view ? input->view : &ir->values.data[input->value].shape;
 }
@@ -203,7 +204,7 @@ static tfc_status sort_and_level(struct fusion *f) {
         if (--missing[f->readers.ops[r]] == 0) f->order[done++] = f->readers.ops[r];
     }
   }
-  f->op_count = done == n ? n : 0; // a cycle is reported elsewhere
+  f->op_count = done == n ? n : 0; // a cycle: nothing is fused; tfc_order_make reports an error
   return NULL;
 }
 
@@ -215,7 +216,7 @@ static void raise_levels(struct fusion *f) {
     uint32_t id = f->order[at], highest = TFC_NONE32;
     const struct tfc_ir_op *op = &ir->ops.data[id];
     if (!f->ops[id].eligible || ir->values.data[op->outputs[0]].fetched) continue;
-    if (f->ops[id].whole & (f->ops[id].whole - 1)) continue; // two temporaries
+    if (f->ops[id].whole & (f->ops[id].whole - 1)) continue; // both inputs would become temporaries
     uint32_t v = op->outputs[0];
     bool joins = true;
     for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1] && joins; r++) {
@@ -292,7 +293,7 @@ const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op) {
   return !op->dead && op->def == &chain_def ? &((const struct tfc_chain_op *)op->state)->chain : NULL;
 }
 
-// The operand for a value in memory, as a step of the chain reads it; -1: no room.
+// Adds an operand for a value in memory and returns its index; -1: there is no room.
 static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
                               const struct tfc_shape *whole, int output) {
   struct tfc_chain_operand operand = {.size = sizeof(float)};
@@ -341,8 +342,8 @@ static void begin_chain(struct running *r, struct space space) {
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE32;
 }
 
-// Appends one operation. `uses`: reads of its value by later members; `outside`: others read it, too. False: no room;
-// then the chain is closed unchanged, and a new one begins.
+// Appends one operation. `uses`: how often later members read its value; `outside`: other operations read it, too.
+// False: there is no room; the chain is then complete without this operation, and a new one begins.
 static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct candidate *c,
                    uint32_t uses, bool outside) {
   if (r->chain.step_count == TFC_CHAIN_STEPS || r->chain.operand_count + 3 > TFC_CHAIN_OPERANDS) return false;
@@ -444,7 +445,7 @@ static void count_readers(const struct fusion *f, const uint32_t *members, uint3
     else
       *out_outside = true;
   }
-  if (*out_uses == 0) *out_outside = true; // no reader: keep its output in memory, where it was
+  if (*out_uses == 0) *out_outside = true; // no reader at all: the output stays in memory, as without the chain
 }
 
 // Whether this operation is read only by an update, which can then compute it itself (updates.c).
@@ -629,11 +630,11 @@ static tfc_status fuse_groups(struct fusion *f) {
 
 static tfc_status fuse_chains(struct tfc_ir *ir) {
   tfc_status s = NULL;
-  const size_t count = ir->ops.count, each = 160; // bytes of scratch per operation, about
+  const size_t count = ir->ops.count, each = 160; // roughly, bytes of scratch per operation
   struct fusion f = {.ir = ir, .arena.block_size = count * each};
   TFC_TRY(s, find_groups(&f));
   TFC_TRY(s, compute_again(&f));
-  if (ir->ops.count != count) { // readers have other inputs now
+  if (ir->ops.count != count) { // copies were added, and readers have new inputs: find the groups again
     tfc_arena_deinit(&f.arena);
     f = (struct fusion){.ir = ir, .arena.block_size = ir->ops.count * each};
     TFC_TRY(s, find_groups(&f));

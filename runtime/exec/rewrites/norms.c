@@ -56,7 +56,7 @@ static bool fits(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, 
   return true;
 }
 
-// The value of the factors: a constant, or made by an operation of its own.
+// Adds the value of `factor`: a constant, or the output of a small operation.
 static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, uint32_t *out_value) {
   const struct tfc_ir_value *scale = &ir->values.data[norm->inputs[SCALE].value],
                             *variance = &ir->values.data[norm->inputs[VARIANCE].value];
@@ -148,7 +148,8 @@ static tfc_status spread_norms(struct tfc_ir *ir) {
   struct tfc_ir_readers readers;
   tfc_status s = NULL;
   const uint32_t count = (uint32_t)ir->ops.count;
-  bool *waits = TFC_ARENA_ARRAY(&arena, bool, count + 1); // for another operation, beside its inputs
+  // [ops] it waits for another operation that is not the producer of an input.
+  bool *waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
   if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));

@@ -60,13 +60,13 @@ static uint32_t products_of(const struct tfc_ir *ir, const struct tfc_ir_op *op,
   memcpy(out, ((const struct tfc_product_sum *)op->state)->products, op->input_count / 2 * sizeof *out);
   return op->input_count / 2;
 }
-// What the i-th product reads as its right side.
+// The number of the input that is the right operand of the i-th product.
 static uint32_t right_side(const struct tfc_ir_op *op, uint32_t i) {
   return op->input_count % 2 + 2 * i + 1;
 }
 
-// Adds one operation that packs rows of `b` of product `p`, after those of *value (TFC_NONE32: the first); *value
-// becomes its output.
+// Adds one operation that packs rows of `b`. It continues the packed matrix *value (TFC_NONE32: it is the first piece);
+// its output becomes *value.
 static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                             const struct pack_piece *piece, uint32_t *value) {
   static const uint32_t over_begun[] = {1u << 1};
@@ -113,7 +113,7 @@ static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc
 // The operations that pack `b` of product `p`; *out_value is the packed matrix.
 static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                            const struct tfc_product_form *p, uint32_t *out_value) {
-  enum { ROWS = 64, BYTES = 1 << 19 }; // of a piece: multiples of ROWS rows, about BYTES
+  enum { ROWS = 64, BYTES = 1 << 19 }; // the size of a piece: a multiple of ROWS rows, about BYTES bytes
   const int64_t row_bytes = (p->n > 0 ? p->n : 1) * (int64_t)sizeof(float);
   const int64_t rows = (BYTES / row_bytes + ROWS - 1) / ROWS * ROWS, step = rows > ROWS ? rows : ROWS;
   struct pack_piece piece = {.form = *p, .last = p->k};
@@ -156,7 +156,7 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_p
   return NULL;
 }
 
-// A right side that several products read. Different views of one value may have different sizes: the first counts.
+// A right operand that several products read. Different views of one value may have different sizes: the first counts.
 struct shared {
   int64_t k, n;
   uint32_t count, packed;
@@ -175,7 +175,7 @@ static bool may_split(const struct tfc_ir *ir, uint16_t device) {
          ir->devices[device]->info.cores == 1 && tfc_split_available();
 }
 
-struct reading { // the reading of one product
+struct reading { // a product that reads a shared right operand
   uint32_t op, shared;
   struct tfc_product_form form;
 };

@@ -8,14 +8,15 @@
 struct tfc_product_form {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
-  bool packed_b; // what it reads on its right side is packed
-  bool split_b;  // and for the tile unit
+  bool packed_b; // its right operand is packed
+  bool split_b;  // ... for the tile unit
 };
 
-// What an operation for the sum of several products computes: rows [row, row + rows) of [m, n].
+// An operation for a sum of products; it computes rows [row, row + rows) of the result [m, n].
 struct tfc_product_sum {
   int64_t count, m, n, row, rows;
-  bool goes_on; // input 0 has what came before: the other rows, and with `adds` the sum of the terms before these
+  // Input 0 is what earlier operations computed: other rows, and with `adds` the sum of earlier terms for these rows.
+  bool goes_on;
   bool adds;
   struct tfc_product_form products[];
 };

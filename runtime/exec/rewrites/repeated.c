@@ -49,6 +49,6 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
   return NULL;
 }
 
-// Runs before operations without readers are dropped.
+// Rank 4: before the rewrite that drops operations without readers (unused.c).
 static const struct tfc_rewrite rows[] = {{"repeated tensors", 4, true, read_unrepeated}};
 TFC_REWRITES(rows);

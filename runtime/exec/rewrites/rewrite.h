@@ -41,13 +41,13 @@ typedef enum tfc_ir_kind {
 struct tfc_ir_value {
   tfc_ir_kind kind;
   uint32_t op;              // producer or writer, TFC_NONE32: none
-  uint32_t output;          // which output of it (OP)
+  uint32_t output;          // OP: which output of `op`
   struct tfc_output origin; // in the graph, for names and traces
   tfc_dtype dtype;
   struct tfc_shape shape;            // as inferred
   uint64_t bytes;                    // 0 where the shape is not static
   bool planned;                      // static shape, plain type: the memory plan gives it a place
-  bool fetched;                      // somebody outside reads it at the end
+  bool fetched;                      // the step's caller fetches it
   const struct tfc_tensor *constant; // CONST
   uint32_t feed;                     // FEED: index in the spec
   uint32_t variable;                 // VARIABLE: index in ir->variables
@@ -66,18 +66,18 @@ struct tfc_ir_op {
   const struct tfc_op_def *def;
   uint16_t device;
   struct tfc_host_memory host; // set when it is added: which operands are in host memory on devices with their own
-  bool joint;                  // runs nothing: only orders (an elided node with control edges)
+  bool joint;                  // runs no kernel: it stands for an elided node with control edges, to keep the order
   bool dead;                   // replaced
   bool wanted;                 // a target of the step: runs though nobody may read it
   struct tfc_ir_input *inputs;
   uint32_t input_count;
-  uint32_t *outputs;          // value ids, one per output; TFC_NONE32: not wanted by anyone
+  uint32_t *outputs;          // value ids, one per output; TFC_NONE32: an output without readers
   uint32_t *output_variables; // index of the variable that a reference output is, else TFC_NONE32; NULL: none is
   uint32_t output_count;
   // By output, a bit for each input whose memory it may be computed in (of the same size, and nobody reads it
   // afterwards); NULL: as the flags of `def` say.
   const uint32_t *in_place;
-  bool goes_on;  // with what the operation that made its last input began, on the same device
+  bool goes_on;  // it continues the work of the operation that made its last input, on the same device
   bool prepared; // `state` goes to def->kernel, nothing else is looked up; the plan calls release(state) at its end
   void *state;
   void (*release)(void *state);
@@ -91,7 +91,7 @@ struct tfc_ir_edge { // `to` runs after `from`
 struct tfc_ir_variable {
   struct tfc_variable *variable;
   uint32_t node;                   // VariableV2 / VarHandleOp
-  uint16_t device;                 // where this plan wants it
+  uint16_t device;                 // the device where this plan needs the variable's value
   const struct tfc_tensor *handle; // resource variables: the tensor that names it
 };
 
@@ -103,11 +103,11 @@ struct tfc_ir {
   const struct tfc_graph *graph;
   struct tfc_device *const *devices;
   uint32_t device_count;
-  bool all_rewrites;               // also those that change rounding
-  bool in_parts;                   // several devices: what runs late is better done in parts
+  bool all_rewrites;               // rewrites that change rounding are allowed, too
+  bool in_parts;                   // a plan of several devices (or as for them): long sums are computed in parts
   TFC_ARRAY(struct tfc_ir_op) ops; // in a topological order as first built; new ones come at the end
   TFC_ARRAY(struct tfc_ir_value) values;
-  TFC_ARRAY(struct tfc_ir_edge) edges; // besides data
+  TFC_ARRAY(struct tfc_ir_edge) edges; // ordering that data does not imply
   TFC_ARRAY(struct tfc_ir_variable) variables;
   TFC_ARRAY(struct tfc_ir_fused) fused;
   TFC_ARRAY(struct tfc_plan_continued) continued;
@@ -136,7 +136,7 @@ struct tfc_rewrites {
 TFC_MUST_USE tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to);
-// `old` is dead; ordering edges of it hold for `by` (TFC_NONE32: they are dropped).
+// Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE32: they are dropped).
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
 // Readers of each value: CSR over ids, for the present state; in the arena. `readers` are op ids, an op that reads a
 // value twice appears twice.

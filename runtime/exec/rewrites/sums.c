@@ -53,24 +53,25 @@ static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *reader
   return tfc_is_product(ir, &ir->ops.data[value->op], out);
 }
 
-// A sum in the making.
+// The AddN that is being divided into parts.
 struct summing {
   struct tfc_ir_op add;
   struct tfc_product_form products[TFC_PRODUCTS_MOST];
   uint32_t terms[TFC_PRODUCTS_MOST]; // operations
-  double from[TFC_PRODUCTS_MOST];    // when a term can be had at the earliest
-  uint32_t sum, node;                // what there is so far: its value and the node that computes it; TFC_NONE32: none
+  double from[TFC_PRODUCTS_MOST];    // the earliest time at which a term is known, µs
+  uint32_t sum, node;                // the value of the sum so far, and the node that computes it; TFC_NONE32: none yet
 };
 
 // Terms [begin, end) form one part.
 struct part {
   uint32_t begin, end;
-  bool last;                             // of the sum: it is the AddN
-  uint32_t pieces;                       // by rows
-  uint32_t place[TFC_PRODUCTS_MOST + 1]; // of a piece: a term whose node it has, TFC_NONE32: the AddN's
+  bool last;                             // the last part of the sum, which gets the AddN's node
+  uint32_t pieces;                       // number of pieces, each of some rows
+  uint32_t place[TFC_PRODUCTS_MOST + 1]; // [piece] the term whose node it gets; TFC_NONE32: the AddN's node
 };
 
-// A piece takes a millisecond at least: each reads the right sides again, and others start rarely.
+// Sets the pieces of a part. A piece is long (about 2 ms), because each one reads the right operands again, and
+// other operations become ready only now and then.
 static void divide_part(const struct tfc_ir *ir, const struct summing *g, struct part *part) {
   const double piece_us = 2000;
   const uint32_t count = part->end - part->begin;
@@ -88,7 +89,7 @@ static void divide_part(const struct tfc_ir *ir, const struct summing *g, struct
   part->place[part->pieces - 1] = part->last ? TFC_NONE32 : latest;
 }
 
-// Piece `index` of a part.
+// Adds the operation for piece `index` of a part.
 static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct part *part, uint32_t index,
                             uint32_t *out_id) {
   const int64_t m = g->products[0].m, each = ((m + 7) / 8 + part->pieces - 1) / part->pieces * 8;
@@ -147,9 +148,9 @@ static tfc_status add_part(struct tfc_ir *ir, struct summing *g, uint32_t begin,
   return NULL;
 }
 
-// In how many parts: each but the first reads and writes the sum again, 8 bytes an element at some 10 GB/s, where a
-// product takes 2 k FLOP an element at some 100 GFLOP/s. An eighth more work is worth it, if the terms do not all come
-// at the end.
+// Into how many parts a sum is divided. Each part but the first reads and writes the sum once more: 8 bytes for each
+// element, at about 10 GB/s. The products take 2 k FLOP for each element, at about 100 GFLOP/s. Parts may cost an
+// eighth more time, unless all terms come at the end.
 static uint32_t parts_of(const struct summing *g) {
   double k = 0;
   for (uint32_t i = 0; i < g->add.input_count; i++) k += (double)g->products[i].k;
@@ -158,8 +159,9 @@ static uint32_t parts_of(const struct summing *g) {
   return parts < g->add.input_count / 2 ? parts : g->add.input_count / 2;
 }
 
-// Ends of the parts, by count of terms: where the device changes, and what `parts_of` says for what is not all late.
-// How many, or 0 where that is so many that the sum had better stay as it is.
+// Sets the ends of the parts (numbers of terms). A part ends where the device changes, and at the places that
+// `parts_of` gives, unless the part would be as late as the whole sum. Returns the number of parts; 0: there would be
+// too many, so the sum is not divided.
 static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_t *ends) {
   uint32_t count = g->add.input_count, parts = ir->in_parts ? parts_of(g) : 1, most = parts + 3, n = 0, begin = 0;
   double latest = 0;
@@ -167,7 +169,7 @@ static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_
   for (uint32_t i = 1, part = 1; i <= count; i++) {
     bool elsewhere = i < count && ir->ops.data[g->terms[i]].device != ir->ops.data[g->terms[i - 1]].device;
     bool due = part < parts && i == count * part / parts;
-    double all = 0; // when this part could be done
+    double all = 0; // when this part's terms are known
     for (uint32_t k = begin; k < i; k++) all = fmax(all, g->from[k]);
     part += due;
     if (!elsewhere && !(due && all < latest) && i < count) continue;
@@ -197,7 +199,7 @@ static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *reade
   return NULL;
 }
 
-// When each operation could end at the earliest, on as many devices as one likes. Operations are in topological order.
+// [ops] the earliest end of each operation, with unlimited devices, µs. Operations are in topological order.
 static double *earliest_ends(struct tfc_ir *ir, struct tfc_arena *arena) {
   double *end = TFC_ARENA_ARRAY(arena, double, ir->ops.count + 1);
   for (size_t i = 0; end && i < ir->ops.count; i++) {

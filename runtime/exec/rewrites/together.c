@@ -1,6 +1,7 @@
-// Optimizer updates of one device come together, when all their gradients are there: devices that launch kernels launch
-// updates that follow each other at once. Gradients are in memory until then, so those of large variables are updated
-// as soon as they are known, and all of them unless all rewrites are asked for.
+// Moves optimizer updates of one device together, behind the last of their gradients: devices that launch kernels run
+// updates that follow each other in one launch. Gradients stay in memory until then, so large variables are updated as
+// soon as their gradients are known. Without
+// `--rewrites all`, all variables are updated as soon as their gradients are known.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/ops/training_apply.h"
@@ -11,9 +12,9 @@ struct together {
   struct tfc_ir *ir;
   struct tfc_arena arena;
   struct tfc_ir_readers readers;
-  bool *is_update;        // [ops] to come together, on `device`
-  bool *follows;          // [ops] an update has to be done before
-  uint32_t *todo, pushed; // of those
+  bool *is_update;        // [ops] an update on `device` that is to be moved
+  bool *follows;          // [ops] an update must run before this operation
+  uint32_t *todo, pushed; // list of operations that follow, and how many are on it
   uint16_t device;
 };
 
@@ -33,14 +34,14 @@ static void follow(struct together *t, uint32_t op) {
   t->todo[t->pushed++] = op;
 }
 
-// Everything that comes after one of the updates.
+// Finds all operations that come after one of the updates.
 static void find_followers(struct together *t) {
   const struct tfc_ir *ir = t->ir;
   for (uint32_t at = 0, seeded = 0; seeded < ir->ops.count || at < t->pushed;) {
     const bool seed = at == t->pushed;
     const uint32_t id = seed ? seeded++ : t->todo[at++];
     if (seed && !t->is_update[id]) continue;
-    for (size_t v = 0; v < ir->values.count; v++) { // what it made, and the variable as it left it
+    for (size_t v = 0; v < ir->values.count; v++) { // its outputs, and the variable's value after it
       const struct tfc_ir_value *value = &ir->values.data[v];
       if (value->op != id || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
       for (uint32_t r = t->readers.begin[v]; r < t->readers.begin[v + 1]; r++) follow(t, t->readers.ops[r]);
@@ -50,7 +51,7 @@ static void find_followers(struct together *t) {
   }
 }
 
-// An operation that the update waits for, by number; TFC_NONE32: there are no more.
+// The next operation that the update waits for; *at: where to go on; TFC_NONE32: there are no more.
 static uint32_t awaited(const struct tfc_ir *ir, uint32_t update, size_t *at) {
   const struct tfc_ir_op *op = &ir->ops.data[update];
   for (; *at < op->input_count; ++*at) {

@@ -1,5 +1,5 @@
-// Operations whose results nobody reads and that change nothing (the gradient with respect to the pictures of a
-// convolutional network, which only control edges hold) do not run, and then those that only they read.
+// Removes operations without effects whose results are not read (say, the gradient with respect to a network's images,
+// which only control edges keep in the step), and then the operations whose results only these read.
 #include "runtime/exec/rewrites/rewrite.h"
 
 static bool changes_something(const struct tfc_op_def *def) {
@@ -10,7 +10,7 @@ static bool changes_something(const struct tfc_op_def *def) {
   return !def || def->flags & flags || def->node_state;
 }
 
-// What came before it still comes before what came after it.
+// Keeps the order around a removed operation: whatever ran before it still runs before whatever ran after it.
 static tfc_status bridge(struct tfc_ir *ir, uint32_t op) {
   size_t count = ir->edges.count;
   for (size_t i = 0; i < count; i++) {
@@ -27,12 +27,13 @@ static tfc_status drop_unused(struct tfc_ir *ir) {
   struct tfc_arena arena;
   struct tfc_ir_readers readers;
   tfc_arena_init(&arena, 65536);
-  uint32_t *read = TFC_ARENA_ARRAY(&arena, uint32_t, ir->values.count + 1); // by how many that stay
+  uint32_t *read = TFC_ARENA_ARRAY(&arena, uint32_t, ir->values.count + 1); // [values] number of readers that are kept
   if (!read) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (size_t v = 0; v < ir->values.count; v++) {
     read[v] = readers.begin[v + 1] - readers.begin[v];
-    if (ir->values.data[v].alias != TFC_NONE32) read[ir->values.data[v].alias]++; // stays: its memory is shared
+    // Kept, because another value uses its memory.
+    if (ir->values.data[v].alias != TFC_NONE32) read[ir->values.data[v].alias]++;
   }
   for (size_t i = ir->ops.count; i-- > 0;) { // readers come after what they read
     struct tfc_ir_op *op = &ir->ops.data[i];

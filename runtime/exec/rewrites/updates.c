@@ -1,13 +1,14 @@
-// Optimizer updates with the chain that makes their gradient (exact: the loops and the rule are the operations' own, in
-// the same order). Weight decay, a sum of two gradients, or a scale is then computed block by block where the update
-// needs it: the gradient is not written, and the variable is read once for both.
+// Fuses an optimizer update with the chain that computes its gradient. The results are the same to the bit: the loops
+// and the rule are those of the operations, in the same order. Weight decay, a sum of two gradients, or a scale is then
+// computed block by block where the update needs it: the gradient is not written, and the variable is read once for
+// both.
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/ops/training_apply.h"
 
 struct state {
   const void *update; // the update's own prepared state
   void (*release)(void *state);
-  uint32_t first; // input of the chain's first
+  uint32_t first; // number of the input that is the chain's first
   uint16_t result;
   uint32_t chain_inputs;
   struct tfc_chain chain;
@@ -41,7 +42,8 @@ static const struct tfc_op_def update_def = {.name = "_ChainAndUpdate",
                                              .flags = TFC_OP_UPDATE,
                                              .kernel = run};
 
-// One row, one result, and what it reads of the variables that `update` writes to is read element by element.
+// Whether the chain can be fused: it has one row and one result, and reads variables that `update` writes only element
+// by element.
 static bool fits(const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct tfc_ir_op *update,
                  uint16_t *out_result) {
   const struct tfc_chain *chain = tfc_rewrites_chain_of(op);
@@ -64,7 +66,7 @@ static bool fits(const struct tfc_ir *ir, const struct tfc_ir_op *op, const stru
   return results == 1;
 }
 
-// May only the update come after the chain?
+// Whether only the update must come after the chain.
 static bool leads_nowhere_else(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, uint32_t chain,
                                uint32_t update) {
   uint32_t value = ir->ops.data[chain].outputs[0];

@@ -1,9 +1,8 @@
-// Chains of devices that run them by their own kernels read and write columns of wider tensors: the gates of a cell are
-// taken out of one product, with its bias added on the way, and their gradients are put side by side, without a Split,
-// a BiasAdd, a Slice or a Concat that would each be a launch. Exact: the same numbers are computed from the same
-// numbers.
+// On devices with a kernel of their own for chains, a chain reads and writes columns of wider tensors. So a recurrent
+// cell's gates are read from one matrix product, whose bias the chain adds, and their gradients are written side by
+// side, without a Split, BiasAdd, Slice or Concat, each of which would be a launch. Exact: the arithmetic is the same.
 //
-// Runs after chains were made. Only operations whose order nothing else depends on are taken away, so no cycles arise.
+// Runs after chains were made. An operation is removed only if no ordering edge depends on it, so no cycles arise.
 #include <string.h>
 
 #include "runtime/base/no_memory.h"
@@ -37,7 +36,8 @@ static bool has_edges(const struct tfc_ir *ir, uint32_t op, bool from, bool to) 
   return false;
 }
 
-// The operands of a plain operation for runtime/ops/array_columns.h; false: too many, or shapes are not known.
+// Describes the operands of an operation to runtime/ops/array_columns.h. False: there are too many, or shapes are not
+// known.
 struct operands {
   struct tfc_columns_of of;
   const struct tfc_shape *shapes[MOST_INPUTS];
@@ -56,7 +56,7 @@ static bool operands_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, str
   return true;
 }
 
-// Makes rows of `columns` elements of a chain that was joined to one row; false: it has others.
+// Divides the single row of a chain into rows of `columns` elements. False: the chain has other rows.
 static bool divide(struct tfc_chain *chain, int64_t columns) {
   if (chain->columns == columns) return true;
   if (chain->rows != 1 || columns < 1 || chain->columns % columns) return false;
@@ -67,7 +67,7 @@ static bool divide(struct tfc_chain *chain, int64_t columns) {
   return true;
 }
 
-// Whether every operand of a tensor lies as the chain's space does: row after row.
+// Whether every operand in this tensor is contiguous and has the chain's rows and columns.
 static bool is_whole(const struct tfc_chain *chain, uint32_t tensor) {
   bool whole = false;
   for (uint16_t i = 0; i < chain->operand_count; i++) {
@@ -79,7 +79,8 @@ static bool is_whole(const struct tfc_chain *chain, uint32_t tensor) {
   return whole;
 }
 
-static tfc_status no_longer_in(struct tfc_ir *ir, struct tfc_ir_op *op, uint32_t input) { // the memory of this input
+// Removes input `input` from those in whose memory outputs may be computed.
+static tfc_status no_longer_in(struct tfc_ir *ir, struct tfc_ir_op *op, uint32_t input) {
   uint32_t *bits = TFC_ARENA_ARRAY(&ir->arena, uint32_t, op->output_count);
   if (!bits) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < op->output_count; i++)
@@ -88,7 +89,8 @@ static tfc_status no_longer_in(struct tfc_ir *ir, struct tfc_ir_op *op, uint32_t
   return NULL;
 }
 
-// --- What a chain reads --------------------------------------------------------------------------------------------
+// --- Columns that a chain reads
+// --------------------------------------------------------------------------------------------
 static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   struct tfc_ir *ir = w->ir;
   struct tfc_ir_op *op = &ir->ops.data[id];
@@ -111,11 +113,11 @@ static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   for (uint16_t i = 0; i < chain->operand_count; i++)
     if (chain->operands[i].tensor == input) chain->operands[i].row = width, chain->operands[i].offset = first;
   op->inputs[input] = taken->inputs[which];
-  op->inputs[input].view = NULL; // memory is all that counts
+  op->inputs[input].view = NULL; // the chain needs only its memory, not its shape
   return no_longer_in(ir, op, input);
 }
 
-// What nobody reads any more.
+// Removes operations whose outputs are no longer read.
 static tfc_status drop_unread(struct windows *w) {
   struct tfc_ir *ir = w->ir;
   TFC_RETURN_IF_ERROR(tfc_ir_readers(ir, &w->arena, &w->readers));
@@ -135,8 +137,9 @@ static tfc_status drop_unread(struct windows *w) {
   return NULL;
 }
 
-// --- What is added to it on the way ----------------------------------------------------------------------------------
-// Whether `to` comes after `from`, by what is read and what is ordered; true as well where that takes long to find out.
+// --- A bias that the chain adds to what it reads
+// ---------------------------------------------------------------------------------- Whether `to` comes after `from`,
+// by data or ordering edges; also true if finding out would take more than MOST operations.
 static bool may_lead_to(const struct windows *w, uint32_t from, uint32_t to) {
   enum { MOST = 64 };
   const struct tfc_ir *ir = w->ir;
@@ -165,8 +168,8 @@ static bool may_lead_to(const struct windows *w, uint32_t from, uint32_t to) {
   return false;
 }
 
-// An operation on rows and one row for all of them (a bias), whose result only this chain reads, and only columns of
-// it.
+// Whether the input is the sum of a matrix and one row for all its rows (a bias), and only this chain reads the sum, by
+// columns.
 static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32_t *out_bias) {
   const struct tfc_ir *ir = w->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
@@ -206,15 +209,16 @@ static bool reads(const struct tfc_chain_step *s, int16_t place) {
   return s->a == place || (s->binary && s->b == place);
 }
 
-// Puts a step before the first that reads its operand `a`; that and later ones read its result instead, in a register
-// that nobody else uses meanwhile. False: there is none, and nothing has changed.
+// Inserts `step` before the first step that reads its operand `a`. From there on steps read its result instead of `a`,
+// in a register that is free for so long. False: there is no such register; nothing has changed.
 static bool compute_before(struct tfc_chain_step *steps, uint16_t count, const struct tfc_chain_step *step) {
   uint16_t first = count, last = 0;
   for (uint16_t s = 0; s < count; s++)
     if (reads(&steps[s], step->a)) first = s < first ? s : first, last = s;
   for (int r = 0; r < TFC_CHAIN_REGISTERS && first < count; r++) {
     const int16_t place = (int16_t)(-1 - r);
-    bool holds = false, busy = false; // a value that is read later; somewhere from `first` to `last`
+    // `holds`: the register has a value that is read later; `busy`: it has one between `first` and `last`.
+    bool holds = false, busy = false;
     for (uint16_t s = count; s-- > 0;) {
       if (s <= last && s >= first) busy |= holds || reads(&steps[s], place) || steps[s].out == place;
       if (steps[s].out == place) holds = false;
@@ -264,7 +268,7 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
   const uint16_t before = chain->operand_count;
   for (uint16_t i = 0, n = 0; i < before; i++) {
     struct tfc_chain_operand *o = &operands[i];
-    if (o->tensor >= op->input_count) { // an output: one input more comes before it
+    if (o->tensor >= op->input_count) { // an output: its number grows, because there is one more input
       o->tensor++;
       continue;
     }
@@ -276,7 +280,8 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
                                         .b = (int16_t)(before + n),
                                         .register_size = sizeof(float),
                                         .def = added->def};
-    if (!compute_before(steps, (uint16_t)(chain->step_count + n), &step)) return NULL; // as it was
+    // No free register: the chain is not changed.
+    if (!compute_before(steps, (uint16_t)(chain->step_count + n), &step)) return NULL;
     n++;
   }
   for (uint32_t i = 0; i < op->input_count; i++)
@@ -295,8 +300,9 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
   return NULL;
 }
 
-// --- What a chain writes -------------------------------------------------------------------------------------------
-// Every input of this operation is an output of one chain that nobody else reads.
+// --- Columns that a chain writes
+// ------------------------------------------------------------------------------------------- Whether every input of
+// this operation is an output of one and the same chain and has no other reader.
 static bool joins_outputs(const struct windows *w, const struct tfc_ir_op *join, uint32_t *out_chain,
                           uint32_t *out_count) {
   const struct tfc_ir *ir = w->ir;
@@ -329,7 +335,7 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
   const struct tfc_shape *part = &ir->values.data[join->inputs[0].value].shape;
   const int64_t columns = part->dims[part->rank - 1];
   if (!divide(&state->chain, columns) || state->chain.rows * columns != tfc_shape_elements(part)) return NULL;
-  uint32_t place[TFC_CHAIN_OPERANDS]; // of each output in `join`, or TFC_NONE32
+  uint32_t place[TFC_CHAIN_OPERANDS]; // for each output of the chain, which input of `join` it is, or TFC_NONE32
   for (uint32_t k = 0; k < op->output_count; k++) {
     place[k] = TFC_NONE32;
     for (uint32_t i = 0; i < count; i++)
@@ -352,14 +358,14 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
   for (uint32_t k = 0; k < op->output_count; k++) {
     moved[k] = place[k] == TFC_NONE32 ? n : kept;
     if (place[k] != TFC_NONE32) {
-      ir->values.data[op->outputs[k]].op = join_id; // of a dead operation: it is no value of its own any more
+      ir->values.data[op->outputs[k]].op = join_id; // a dead operation: the value is now a part of the joined one
       continue;
     }
     outputs[n] = op->outputs[k];
     in_place[n] = op->in_place ? op->in_place[k] : 0;
     fresh->shapes[n++] = state->shapes[k];
   }
-  outputs[kept] = y; // columns of it are written while inputs are read: in no input's memory
+  outputs[kept] = y; // in no input's memory: its columns are written while inputs are still read
   fresh->shapes[kept] = ir->values.data[y].shape;
   for (uint16_t i = 0; i < fresh->chain.operand_count; i++) {
     struct tfc_chain_operand *o = &operands[i];
