@@ -1,6 +1,7 @@
-// A step has a plan: which tasks run parts of it, and what each of them is fed, fetches and runs: the step's own
-// targets, and the _Send nodes of tensors that other tasks need. A plan is made once for each set of feeds, fetches and
-// targets, and sent to the tasks by node names. A step then costs one message to each task, and one answer.
+// A step has a plan. It says which tasks run parts of the step, and for each part the feeds, the fetches and the
+// targets: the step's own targets, and the _Send nodes of tensors that other tasks need. A plan is made once for each
+// set of feeds, fetches and targets, and sent to the tasks by node names. A step then costs one message to each task,
+// and one answer.
 #include "runtime/cluster/client.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "runtime/cluster/queues.h"
 #include "runtime/pass/pass.h"
 
-struct part { // of a plan, in one task
+struct part { // the part of a plan that one task runs
   uint32_t rank;
   TFC_ARRAY(uint32_t) feeds, fetches; // indices into the feeds and fetches of the step
   struct tfc_text feed_names, fetch_names, target_names;
@@ -106,7 +107,8 @@ static bool is_wanted(const struct tfc_cut *cut, const struct tfc_run_spec *spec
   return false;
 }
 
-// Which nodes of the graph run. Of a loop that runs, its condition does: other tasks go round by it.
+// Finds which nodes of the graph run. The condition of every loop that runs is needed, because other tasks' loops
+// continue by it.
 static tfc_status find_needed(const struct tfc_cut *cut, const struct tfc_run_spec *spec, bool *needed) {
   const struct tfc_graph *g = cut->graph;
   tfc_status s = NULL;
@@ -134,7 +136,7 @@ out:
   return s;
 }
 
-// Adds the edges that bring the conditions of loops to the tasks that go round in them.
+// Adds the edges that send the conditions of loops to the tasks that iterate in them.
 static void want_conditions(const struct tfc_cut *cut, bool *wanted, bool *rounds) {
   for (bool more = true; more;) {
     more = false;
@@ -153,7 +155,7 @@ static void want_conditions(const struct tfc_cut *cut, bool *wanted, bool *round
   }
 }
 
-// Fills p->parts [tasks]: one part for each task, also where a task has nothing to run.
+// Fills p->parts [tasks]: one part for each task, also for tasks that have nothing to run.
 static tfc_status fill_parts(const struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
                              struct plan *p) {
   const struct tfc_graph *g = session->graph;
@@ -270,7 +272,8 @@ out:
   return s;
 }
 
-// --- Telling tasks -----------------------------------------------------------------------------------------------
+// --- Sending graphs and plans to tasks
+// -----------------------------------------------------------------------------------------------
 static tfc_status buffer_of(tfc_str bytes, struct tfc_buffer **out) {
   *out = NULL;
   if (!bytes.size) return NULL;
@@ -338,7 +341,7 @@ static void tell_forget(struct tfc_cluster_session *session) {
     if (!session->told[r]) continue;
     if (r == t->rank)
       tfc_serve_forget(t, r, session->number);
-    else // where it fails the job fails, and everything is freed
+    else // an error is ignored: if sending fails the job fails, and all tasks free everything
       tfc_status_free(send_with_body(t, r, TFC_KIND_FORGET, &head, sizeof head, (tfc_str){0}, NULL, 0));
   }
 }
@@ -437,8 +440,8 @@ static void end_step(struct tfc_member *t, struct tfc_client_step *step) {
   tfc_meeting_end(t->meeting, step->number);
 }
 
-// What one task is fed, and that it is to run. Under the lock: a step that is given up meanwhile is told to those tasks
-// that were told to run, and the answer may come at once.
+// Sends a task its feeds and the message to run its part. Under the lock: if the step is aborted, only tasks that have
+// got the message must get the abort, and a task's answer may come at once.
 static tfc_status start_part(struct tfc_member *t, const struct part *part, const struct tfc_head_run *head,
                              struct tfc_client_step *step, const struct tfc_tensor *copies) {
   struct tfc_message *m = NULL;
@@ -598,7 +601,7 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
   pthread_mutex_init(&session->lock, NULL);
   session->told = calloc(task->count, sizeof *session->told);
   struct tfc_execution how = *execution;
-  how.threads = 0, how.limits = NULL, how.limit_count = 0; // each task has its own
+  how.threads = 0, how.limits = NULL, how.limit_count = 0; // each task has its own number of threads and limits
   tfc_execution_format(&how, &text);
   session->execution = tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
   if (!session->told || !session->execution || text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -67,7 +67,7 @@ uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t ran
   return UINT32_MAX;
 }
 
-// The task goes round in the loop, and in the loops around it.
+// Gives the task a small loop for this loop, and one for each loop around it.
 static bool add_loops(struct tfc_cut *cut, uint32_t frame, uint32_t rank) {
   for (; frame; frame = cut->frames.frames[frame].parent)
     if (tfc_cut_loop_of(cut, frame, rank) == UINT32_MAX &&
@@ -93,7 +93,8 @@ static tfc_status find_loops(struct tfc_cut *cut) {
     e->frame = cut->frames.of_node[e->source.node];
     ok = add_loops(cut, e->frame, e->from) && add_loops(cut, e->frame, e->to);
   }
-  for (size_t i = 0; i < cut->loops.count && ok; i++) { // grows: who sends the condition goes round, too
+  // The array grows: a task that sends the condition needs a small loop, too.
+  for (size_t i = 0; i < cut->loops.count && ok; i++) {
     const struct tfc_cut_loop *loop = &cut->loops.data[i];
     const uint32_t condition = cut->frames.frames[loop->frame].condition, to = loop->rank;
     if (condition == TFC_NO_NODE)
@@ -148,15 +149,15 @@ static const char *receive_name(uint32_t edge, char out[TFC_CUT_NAME]) {
   return out;
 }
 
-// Nodes of a loop's own loop: Enter, Merge, Switch and NextIteration of a value that is only there or not. `gate` is
-// there in all iterations but the last one, where the loops inside do not begin.
+// Nodes of a task's small loop: Enter, Merge, Switch and NextIteration of a value that matters only by being live or
+// dead. GATE is live in all iterations but the last one, in which inner loops do not begin.
 typedef enum loop_node { BEGIN, ENTER, MERGE, SWITCH, NEXT, GATE } loop_node;
 static tfc_str loop_name(uint32_t loop, loop_node node, const char *before, const char *after, char out[TFC_CUT_NAME]) {
   static const char *const names[] = {"begin", "enter", "merge", "switch", "next", "gate"};
   snprintf(out, TFC_CUT_NAME, "%stfc.loop/%s_%u%s", before, names[node], loop, after);
   return tfc_str_from(out);
 }
-// The condition of a loop, as nodes of the task find it.
+// The name of the node that gives the loop's condition in this task.
 static tfc_str condition_name(const struct tfc_cut *cut, const struct tfc_cut_loop *loop, char out[TFC_CUT_NAME]) {
   const struct tfc_graph *g = cut->graph;
   if (loop->edge == UINT32_MAX) return g->nodes[cut->frames.frames[loop->frame].condition].name;

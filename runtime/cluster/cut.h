@@ -1,6 +1,6 @@
 // A graph cut into parts, one for each task. A part has the nodes of its task, a _Send node for every tensor that
-// leaves the task, and a _Recv node for every tensor that comes in. Where a loop has nodes in several tasks, each of
-// these tasks has a small loop of its own, which goes round as often: the loop's condition is sent to it in every
+// leaves the task, and a _Recv node for every tensor that comes in. If a loop has nodes in several tasks, each of
+// these tasks has a small loop of its own, with as many iterations: the loop's condition is sent to it in every
 // iteration, and it makes the task's _Send and _Recv nodes run once in each (as in TensorFlow). Which nodes of a part a
 // step runs is decided later, by the step's fetches and targets.
 //
@@ -21,9 +21,9 @@ struct tfc_cut_edge { // one tensor that goes to one task; the edge's index is i
   uint32_t from, to; // ranks of tasks
   uint32_t frame;    // the loop that the tensor is in; 0: none
 };
-struct tfc_cut_loop { // a loop's own loop in a task
+struct tfc_cut_loop { // the small loop that a task has for a loop of the graph
   uint32_t frame, rank;
-  uint32_t edge; // that brings the condition; UINT32_MAX: the task computes it
+  uint32_t edge; // the edge that brings the condition; UINT32_MAX: this task computes the condition
 };
 struct tfc_cut {
   const struct tfc_graph *graph; // borrowed
@@ -38,7 +38,7 @@ TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc
 void tfc_cut_deinit(struct tfc_cut *cut);
 TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out);
 
-// Index of a loop's own loop in a task; UINT32_MAX: it has none.
+// Index in `loops` of a task's small loop for the loop `frame`; UINT32_MAX: it has none.
 uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank);
 
 enum { TFC_CUT_NAME = 32 };

@@ -18,7 +18,7 @@ enum {
   DEFAULT_SILENCE_S = 6,
   ASLEEP_NS = 1500000000,
   ATTEND_NS = 200000,        // a thread that waits looks for messages for this long before it sleeps
-  ATTEND_CROWDED_NS = 20000, // ... where the host has more tasks than cores
+  ATTEND_CROWDED_NS = 20000, // the same, if the host has more tasks than cores
   WAITS_NS = 20000000,       // after this time a step may be waiting for a queue, so its queue runners are started
 };
 
@@ -64,7 +64,7 @@ void tfc_member_note(struct tfc_member *t, const char *format, ...) {
 }
 
 // --- The end of the job ----------------------------------------------------------------------------------------------
-// A copy of why the job failed, NULL: it has not; without the lock.
+// A copy of the error with which the job failed; NULL: it has not failed. Call it without the lock.
 static tfc_status failure_of(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   tfc_status s = t->failure ? tfc_status_clone(t->failure) : NULL;
@@ -150,7 +150,7 @@ static struct tfc_gathering *gathering_of(struct tfc_member *t, const char *name
   return NULL;
 }
 
-// In task 0, under the lock: an error if a task with a script has ended without coming to the barrier.
+// In task 0, under the lock: returns an error if a task with a script has ended without coming to the barrier.
 static tfc_status never_comes(struct tfc_member *t, const struct tfc_gathering *g) {
   char name[TFC_TASK_TEXT];
   for (uint32_t r = 0; g->came && r < t->count; r++)
@@ -323,7 +323,7 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
     if (r == t->rank || (t->rank != 0 && r != 0)) continue;
     struct tfc_message *m = NULL;
     TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_PING, &ping, sizeof ping, (tfc_str){0}, &m));
-    m->overtakes = true; // a large tensor may take longer than the silence after which a task counts as lost
+    m->overtakes = true; // behind a large tensor it might come later than the silence after which a task counts as lost
     TFC_RETURN_IF_ERROR(tfc_member_send(t, r, m));
     const struct tfc_peer *p = &t->peers[r];
     char name[TFC_TASK_TEXT];
@@ -350,7 +350,7 @@ static void look_at_steps(struct tfc_member *t, int64_t now) {
   pthread_mutex_unlock(&t->lock);
 }
 
-// At the helm.
+// Handles all received messages. The caller holds `helm`.
 static tfc_status handle_all(struct tfc_member *t, int64_t now) {
   const struct tfc_transport_type *type = t->transport->type;
   tfc_status s = NULL;
@@ -370,7 +370,7 @@ static tfc_status handle_all(struct tfc_member *t, int64_t now) {
   return s;
 }
 
-// Messages cannot be moved or handled any more. `foreign`: another task has ended the job.
+// Ends the job after an error in moving or handling messages. `foreign`: another task has ended the job.
 static void end_progress(struct tfc_member *t, tfc_status s, bool foreign) {
   if (foreign)
     tfc_member_give_up(t, s);
@@ -410,7 +410,7 @@ static void *progress(void *arg) {
     foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
     const int64_t now = tfc_now_ns();
     pthread_mutex_lock(&t->helm);
-    if (now - before > ASLEEP_NS) // this process itself was stopped: that others were silent says nothing
+    if (now - before > ASLEEP_NS) // this process was stopped for a while, so it could not hear the others
       for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = now;
     before = now;
     if (!s) s = handle_all(t, now);

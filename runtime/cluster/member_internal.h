@@ -15,10 +15,10 @@
 struct tfc_peer { // another task, by rank
   struct tfc_head_hello hello;
   bool joined, ended, leaves;
-  int64_t heard;            // at the helm
-  char last[TFC_LAST_TEXT]; // at the helm
+  int64_t heard;            // when its last message came; guarded by `helm`
+  char last[TFC_LAST_TEXT]; // what it did last; guarded by `helm`
 };
-struct tfc_gathering { // a barrier; task 0 counts who has come
+struct tfc_gathering { // a barrier: task 0 counts the tasks that have come
   char name[TFC_NAME_TEXT];
   uint32_t came, round;
   bool *who; // [tasks]
@@ -47,7 +47,7 @@ struct tfc_running { // a step of another client, part of which runs here
 };
 struct tfc_served;
 struct tfc_cluster_queues;
-struct tfc_member_wire { // of collective operations
+struct tfc_member_wire { // over which collective operations send messages
   struct tfc_collective_wire base;
   struct tfc_member *member;
 };

@@ -6,17 +6,17 @@
 #include "runtime/transport/transport.h"
 
 #define TFC_MESSAGE_KINDS(X)                                                                                           \
-  X(HELLO, "hello")           /* to task 0, when a task joins: who it is */                                            \
-  X(WELCOME, "welcome")       /* of task 0, about every task: all are there */                                         \
-  X(PING, "ping")             /* that it lives, and what it did last */                                                \
+  X(HELLO, "hello")           /* to task 0: a task joins and describes itself */                                       \
+  X(WELCOME, "welcome")       /* from task 0, about each task: all have joined */                                      \
+  X(PING, "ping")             /* a sign of life, with what the task did last */                                        \
   X(GRAPH, "graph")           /* a client's part of a graph: text of its execution; body: GraphDef */                  \
-  X(PLAN, "plan")             /* what to run of it: names of feeds, fetches and targets */                             \
+  X(PLAN, "plan")             /* a part of a plan: names of feeds, fetches and targets */                              \
   X(RUN, "run")               /* a step of a plan */                                                                   \
   X(TENSOR, "tensor")         /* along an edge, fed or fetched; body: elements */                                      \
   X(DONE, "done")             /* how a task's part of a step ended */                                                  \
-  X(ABORT, "abort")           /* a step that somebody gave up */                                                       \
-  X(BARRIER, "barrier")       /* to task 0: a script has come to it */                                                 \
-  X(RELEASE, "release")       /* of task 0: all have */                                                                \
+  X(ABORT, "abort")           /* a step that its client has given up */                                                \
+  X(BARRIER, "barrier")       /* to task 0: a task's script has come to a barrier */                                   \
+  X(RELEASE, "release")       /* from task 0: all scripts have come to it */                                           \
   X(ENDED, "ended")           /* a task's script has ended */                                                          \
   X(FORGET, "forget")         /* a client's part of a graph that is not needed any more */                             \
   X(COLLECTIVE, "collective") /* of collective operations (runtime/ops/collective.h) */
@@ -70,10 +70,10 @@ struct tfc_head_ended {
 struct tfc_head_forget {
   uint32_t session, zero;
 };
-// Numbers of edges that carry feeds and fetches; a bit sets them apart from the edges of the cut.
+// Bits that are set in the edge numbers of feeds and fetches, so that they differ from those of the cut's edges.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u
-// Each task counts its own fetches: the iteration of their keys says whose they are.
+// Each task numbers its own fetches; the iteration in a fetch's key says which task it comes from.
 #define TFC_FETCHED_FROM(rank) ((uint64_t)(rank) + 1)
 
 // Makes a message with this head; `rest` is put after the head.

@@ -19,7 +19,7 @@ void tfc_cluster_queues_free(struct tfc_cluster_queues *q); // cancels and joins
 // Which runners fill queues that a step uses. `needed` [node]: the nodes that the step runs. Returns a malloc'd array
 // [runner], or NULL: none, or out of memory.
 bool *tfc_cluster_queues_wanted(const struct tfc_cluster_queues *q, const bool *needed);
-// Starts those that do not run yet; any thread.
+// Starts the wanted runners that do not run yet. Any thread.
 void tfc_cluster_queues_start(struct tfc_cluster_queues *q, const bool *wanted);
 // If a step failed because a queue runner had failed, adds that reason to the step's error.
 TFC_MUST_USE tfc_status tfc_cluster_queues_explain(struct tfc_cluster_queues *q, tfc_status status);

@@ -1,5 +1,5 @@
-// One lock and a hash table by key. An entry is either a tensor or an operation that waits for one. Operations are
-// continued after the lock was released.
+// One lock and a hash table by key. An entry is either a tensor or an operation that waits for one. An operation
+// continues only after the lock was released.
 #include "runtime/cluster/rendezvous.h"
 
 #include <pthread.h>
@@ -188,7 +188,7 @@ bool tfc_meeting_take(struct tfc_meeting *base, const struct tfc_rendezvous_key 
   return true;
 }
 
-// Under the lock.
+// Sets the state of a step. Under the lock.
 static bool set_state(struct door *d, int64_t number, step_state state) {
   for (size_t i = d->steps.count; i-- > 0;)
     if (d->steps.data[i].number == number) {

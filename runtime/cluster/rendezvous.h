@@ -1,8 +1,8 @@
 // A task's rendezvous. It keeps tensors that came before an operation asked for them, and operations that asked before
 // their tensor came.
 //
-// What belongs to a step that has ended is dropped, also if it comes later. Each client numbers its steps
-// (tfc_step_number) and uses no number twice.
+// Tensors and operations of a step that has ended are dropped, also those that come later. Each client numbers its
+// steps (tfc_step_number) and uses no number twice.
 #ifndef TFC_RUNTIME_CLUSTER_RENDEZVOUS_H
 #define TFC_RUNTIME_CLUSTER_RENDEZVOUS_H
 
@@ -26,7 +26,7 @@ static inline uint32_t tfc_step_client(int64_t step) {
 
 // A step begins in this task. Steps of the same client below `oldest` have ended.
 TFC_MUST_USE tfc_status tfc_meeting_begin(struct tfc_meeting *m, int64_t step, int64_t oldest);
-// Ends the waiting of all operations of the step, also of those that ask later, with an error.
+// All operations of the step that wait, now or later, end with an error.
 void tfc_meeting_abort(struct tfc_meeting *m, int64_t step);
 void tfc_meeting_end(struct tfc_meeting *m, int64_t step);
 // A tensor (NULL: dead) has come from another task. Its buffer is shared.

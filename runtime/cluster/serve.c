@@ -92,7 +92,7 @@ tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tf
 }
 
 // --- Running -------------------------------------------------------------------------------------------------------
-// Under the lock of `s`.
+// Reads the part's graph and opens its session. Under the lock of `s`.
 static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
   tfc_status status = NULL;
   struct tfc_execution execution = {0};
@@ -231,7 +231,8 @@ static void *work(void *arg) {
   bool served = false;
   pthread_mutex_lock(&t->lock);
   for (;;) {
-    if (served && !t->queue && !t->attending && !atomic_load(&t->stop)) { // the next step may come soon
+    // Looks for messages for a while, because the next step may come soon.
+    if (served && !t->queue && !t->attending && !atomic_load(&t->stop)) {
       const uint32_t seen = atomic_load(&t->arrivals);
       t->idle_threads++, t->attending++;
       pthread_mutex_unlock(&t->lock);

@@ -137,7 +137,7 @@ static tfc_status json_jobs(struct reader *r, struct tfc_cluster_spec *spec) {
     if (job.kind == '}') return NULL;
     if (job.kind != 't') return unexpected(r, &job, "a job");
     TFC_RETURN_IF_ERROR(expect(r, ':', "':'", &t));
-    if (tfc_str_is(job.text, "cluster")) { // as in TF_CONFIG, where "task" is its neighbour
+    if (tfc_str_is(job.text, "cluster")) { // as in TF_CONFIG, which has "task" next to it
       TFC_RETURN_IF_ERROR(expect(r, '{', "jobs", &t));
       TFC_RETURN_IF_ERROR(json_jobs(r, spec));
     } else if (tfc_str_is(job.text, "task") || tfc_str_is(job.text, "environment")) {

@@ -1,6 +1,6 @@
 // A transport that disturbs another one, for tests. It delays messages by random times drawn from the seed: messages to
-// one task stay in order, messages to different tasks may overtake each other. From some message on it may drop all
-// messages, and it may change the bytes of one.
+// one task stay in order, messages to different tasks may overtake each other. From a given message on it may drop
+// all messages, and it may change the bytes of one message (struct tfc_faults).
 #include <pthread.h>
 #include <stdlib.h>
 

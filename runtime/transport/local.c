@@ -95,7 +95,7 @@ static tfc_status progress(struct tfc_transport *t, int64_t wait_ns) {
   return failure(h);
 }
 
-static void attend(struct tfc_transport *t, bool begins) { // messages wake who sleeps in any case
+static void attend(struct tfc_transport *t, bool begins) { // nothing to do: a message always wakes a thread that sleeps
   (void)t;
   (void)begins;
 }

@@ -1,4 +1,5 @@
-// Loads the MPI plug-in. It is looked for beside the library that contains this function, then where the loader looks.
+// Loads the MPI plug-in. It is searched for in the directory of the library that contains this function, then in the
+// loader's search path.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ tfc_status tfc_transport_mpi(struct tfc_transport **out) {
     const char *slash = strrchr(where.dli_fname, '/');
     if (slash) beside = tfc_format("%.*s/libtfc_mpi.so", (int)(slash - where.dli_fname), where.dli_fname);
   }
-  // RTLD_GLOBAL: MPI loads further libraries, which look for MPI's symbols among the global ones.
+  // RTLD_GLOBAL: MPI loads further libraries, which need MPI's symbols to be global.
   void *library = beside ? dlopen(beside, RTLD_NOW | RTLD_GLOBAL) : NULL;
   free(beside);
   if (!library) library = dlopen("libtfc_mpi.so", RTLD_NOW | RTLD_GLOBAL);

@@ -1,16 +1,16 @@
 // Transport: messages between the tasks of a job. A task is a process (in tests, a thread) and has a rank.
 //
-// Messages from one sender to one receiver arrive in the order in which they were sent, but those that overtake may
-// come before others. There is no order between other messages. A transport reads only the sizes of a message, not its
-// contents. There are three kinds: `mpi` (a plug-in), `local` (threads of one process), and `faulty`, which wraps
-// another transport and delays, drops or changes messages as a bad network would.
+// Messages from one sender to one receiver arrive in the order in which they were sent, but a message with
+// `overtakes` may come before earlier ones. There is no order between other messages. A transport reads only the sizes
+// of a message, not its contents. There are three kinds: `mpi` (a plug-in), `local` (threads of one process), and
+// `faulty`, which wraps another transport and delays, drops or changes messages as a bad network would.
 //
 //   struct tfc_message *m = NULL;
 //   TFC_TRY(s, tfc_message_create(KIND, sizeof head, &m));
 //   memcpy(m->head, &head, sizeof head);
 //   TFC_TRY(s, t->type->send(t, to, m));
 //   for (;;) {
-//     TFC_TRY(s, t->type->progress(t, 1000000)); // moves messages; sleeps where there is nothing to do
+//     TFC_TRY(s, t->type->progress(t, 1000000)); // moves messages; sleeps if there is nothing to do
 //     for (TFC_TRY(s, t->type->receive(t, &m)); m; TFC_TRY(s, t->type->receive(t, &m))) tfc_message_free(m);
 //   }
 #ifndef TFC_RUNTIME_TRANSPORT_TRANSPORT_H
@@ -25,7 +25,7 @@ struct tfc_message {
   struct tfc_message *next; // for lists of the message's owner
   uint32_t kind, peer;      // peer: rank of the sender, or of the receiver
   uint32_t head_size;       // bytes, at most TFC_MESSAGE_MOST_HEAD
-  bool overtakes;           // need not wait for messages that were sent before; it has no body
+  bool overtakes;           // it may arrive before messages that were sent earlier; it has no body
   struct tfc_buffer *body;  // or NULL; one reference; must not be written to before it was sent
   uint64_t body_size;       // bytes
   _Alignas(16) unsigned char head[];
@@ -44,8 +44,9 @@ struct tfc_transport_type {
   // has failed; the message says why. INVALID_ARGUMENT: a task sent something that is not a message; the message names
   // the task.
   tfc_status (*progress)(struct tfc_transport *t, int64_t wait_ns);
-  // A thread begins to call `progress` again and again, without waiting; or it ends that. Meanwhile a message need not
-  // wake a thread that sleeps in `progress`, which costs more than the message. Any thread.
+  // Tells the transport that a thread begins to poll (to call `progress` again and again, without waiting), or that it
+  // ends this. As long as a thread polls, a message need not wake another one that sleeps in `progress`: waking costs
+  // more than the message. Any thread.
   void (*attend)(struct tfc_transport *t, bool begins);
   // Ends the whole job: tells every task, or kills it. `code`: the exit code of the program. Any thread.
   void (*fail)(struct tfc_transport *t, int code, const char *why);
@@ -69,7 +70,7 @@ struct tfc_faults {
   uint64_t seed;
   int64_t most_delay_ns;  // longest delay of a message
   uint64_t silent_after;  // from this message on, no message of the task arrives, as if the task hung; 0: never
-  uint64_t garbled_after; // the bytes of this message are changed; 0: of none
+  uint64_t garbled_after; // the bytes of this message are changed; 0: of no message
 };
 TFC_MUST_USE tfc_status tfc_transport_faulty(struct tfc_transport *inner, const struct tfc_faults *faults,
                                              struct tfc_transport **out); // takes over `inner`, also if it fails

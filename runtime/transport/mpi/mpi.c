@@ -1,11 +1,11 @@
-// The MPI plug-in, libtfc_mpi.so. One thread at a time calls MPI. A sender puts its message in a list, and sends what
-// is in it if no other thread is calling MPI; else that thread does. A message is one MPI message with sizes, head and
-// body if the body is short. A longer body follows in further MPI messages, sent straight from and received straight
-// into the tensor's memory.
+// The MPI plug-in, libtfc_mpi.so. One thread at a time calls MPI. A sender puts its message in a list. If no other
+// thread is calling MPI, it then sends all messages of the list; else the thread that calls MPI does. A message is one
+// MPI message with sizes, head and body if the body is short. A longer body follows in further MPI messages, sent
+// straight from and received straight into the tensor's memory.
 //
 // MPI cannot wait for a message without using its core. So a thread that waits sleeps, and a sender on the same host
-// wakes it over a word in shared memory, the task's bell. Messages from other hosts are found by looking again and
-// again.
+// wakes it through a word in shared memory, the task's bell. To find messages from other hosts, the thread wakes up and
+// polls again and again.
 #include <linux/futex.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -57,9 +57,9 @@ struct bell {
 struct transport {
   struct tfc_transport base;
   MPI_Comm comm, host;
-  MPI_Win window;                          // of the bells
+  MPI_Win window;                          // the shared memory with the bells
   struct bell *own, **bells;               // [task]; NULL: it is on another host
-  bool all_here;                           // there is no other host
+  bool all_here;                           // all tasks are on this host
   _Atomic uint32_t attendants;             // threads that poll
   pthread_mutex_t lock;                    // guards the list
   struct tfc_message *asked, **asked_last; // messages to be sent
@@ -92,7 +92,7 @@ static tfc_status nonsense(int from, const char *what) {
 // --- Bells -----------------------------------------------------------------------------------------------------------
 static void ring(struct bell *b) {
   if (!b) return;
-  atomic_thread_fence(memory_order_seq_cst); // the message was sent before the bell is looked at
+  atomic_thread_fence(memory_order_seq_cst); // the message must be sent before the bell is read
   if (atomic_load(&b->sleeps) && atomic_exchange(&b->sleeps, 0))
     syscall(SYS_futex, &b->sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
@@ -101,7 +101,7 @@ static void wait_for_bell(struct bell *b, uint32_t seen, int64_t ns) {
   syscall(SYS_futex, &b->sleeps, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-// Bells are memory that the tasks of a host share. Where that cannot be had, threads look again and again.
+// Bells are memory that the tasks of a host share. If it cannot be allocated, threads poll instead.
 static tfc_status make_bells(struct transport *t) {
   MPI_Group host, all;
   struct bell *first = NULL;
@@ -127,7 +127,7 @@ static tfc_status make_bells(struct transport *t) {
   }
   MPI_Group_free(&host);
   MPI_Group_free(&all);
-  return check(MPI_Barrier(t->host), "starting"); // all bells are there
+  return check(MPI_Barrier(t->host), "starting"); // after that all tasks' bells are ready
 }
 
 // --- Sending ---------------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ static tfc_status finish_sent(struct transport *t, bool *any) {
       continue;
     }
     *at = s->next;
-    ring(t->bells[s->message->peer]); // MPI may have sent it only now
+    ring(t->bells[s->message->peer]); // MPI may have sent the message only now
     sending_free(s);
     *any = true;
   }
@@ -235,7 +235,7 @@ static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_messa
     left = t->sendings != NULL;
     pthread_mutex_unlock(&t->mpi);
   }
-  if (left) ring(t->own); // somebody has to go on with it
+  if (left) ring(t->own); // wakes this task's thread that sleeps, to complete the sending
   return s;
 }
 
@@ -316,7 +316,7 @@ static bool is_there(const struct transport *t) {
   return false;
 }
 
-struct view { // of what look() found
+struct view { // what look() found
   bool any, there, moves;
 };
 static tfc_status look(struct transport *t, struct view *out) {
@@ -331,14 +331,14 @@ static tfc_status look(struct transport *t, struct view *out) {
   return s;
 }
 
-// Sleeps until a message comes, or somebody who polls for messages has ended that and one comes.
+// Sleeps until a message comes. While another thread polls, that thread gets the messages, and this one sleeps on.
 static tfc_status doze(struct transport *t, int64_t ns) {
   struct view v = {0};
   const bool attended = atomic_load(&t->attendants) > 0;
   tfc_status s = NULL;
   if (!attended) {
     atomic_store(&t->own->sleeps, 1);
-    s = look(t, &v); // who sent something before that has rung no bell
+    s = look(t, &v); // a task that sent something before `sleeps` was set has not rung the bell
   }
   if (!s && !v.any && !v.there && !atomic_load(&t->has_asked)) wait_for_bell(t->own, !attended, ns);
   atomic_store(&t->own->sleeps, 0);
@@ -355,7 +355,7 @@ static void attend(struct tfc_transport *base, bool begins) {
     atomic_store(&t->own->sleeps, 1);
     tfc_status s = look(t, &v);
     if (s || v.there || v.moves) ring(t->own);
-    tfc_status_free(s); // who is woken meets it, too
+    tfc_status_free(s); // the thread that is woken gets the same error
   }
 }
 
@@ -373,7 +373,8 @@ static tfc_status progress(struct tfc_transport *base, int64_t wait_ns) {
     if (v.any) last = now, sleep_ns = SHORTEST_SLEEP_NS;
     if (now - begin >= wait_ns) return NULL;
     if (v.any || (v.moves && now - last < MOVES_NS)) continue;
-    // Looks again at once for a short time: who gives up the core waits for a whole time slice of somebody else.
+    // Polls for a short time before it sleeps: a thread that gives up its core may wait for a whole time slice of
+    // another thread.
     if (!t->all_here && now - last < SPIN_NS) continue;
     int64_t ns = wait_ns - (now - begin);
     if (v.moves)
@@ -411,7 +412,7 @@ static void *leave_anyway(void *code) {
 }
 static void fail(struct tfc_transport *base, int code, const char *why) {
   struct transport *t = (struct transport *)base;
-  (void)why; // the program has printed it
+  (void)why; // not needed: the program has printed it
   pthread_t thread;
   static int last;
   last = code;
@@ -452,7 +453,8 @@ static void close_(struct tfc_transport *base) {
   MPI_Comm comm = t->comm, host = t->host;
   MPI_Win window = t->window;
   if (!s) {
-    if (window != MPI_WIN_NULL) MPI_Win_free(&t->window), t->own = NULL; // a barrier: nobody rings after that
+    // MPI_Win_free is a barrier: after it no task rings a bell.
+    if (window != MPI_WIN_NULL) MPI_Win_free(&t->window), t->own = NULL;
     transport_free(t);
     MPI_Comm_free(&host);
     MPI_Comm_free(&comm);
