@@ -1,4 +1,4 @@
-// Shapes are static here; an axis, a begin or a size that is not known when planning is no answer.
+// Shapes are static here. If an axis, a begin or a size is not known when planning, the answer is false.
 #include "runtime/ops/array_columns.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static bool is_last(const struct tfc_tensor *axis, const struct tfc_shape *shape
   return at == shape->rank - 1 || at == -1;
 }
 
-static bool takes_slice(const struct tfc_columns_of *op, int64_t *out_first) { // x, begin, size
+static bool takes_slice(const struct tfc_columns_of *op, int64_t *out_first) { // inputs: x, begin, size
   const struct tfc_shape *x = op->shapes[0];
   const struct tfc_tensor *begin = op->values[1], *size = op->values[2];
   if (!begin || !size || x->rank < 1 || tfc_tensor_elements(begin) != x->rank || tfc_tensor_elements(size) != x->rank)
@@ -33,12 +33,12 @@ bool tfc_takes_columns(const struct tfc_columns_of *op, uint32_t output, uint32_
     const struct tfc_tensor *sizes = op->values[1];
     if (!sizes || !is_last(op->values[2], op->shapes[0])) return false;
     for (uint32_t i = 0; i < output; i++) {
-      if (tfc_tensor_int(sizes, i) < 0) return false; // what is left for it
+      if (tfc_tensor_int(sizes, i) < 0) return false; // -1: the rest of the dimension
       *out_first += tfc_tensor_int(sizes, i);
     }
     return true;
   }
-  if (!strcmp(name, "Split") && op->input_count == 2) { // axis, value; the outputs are alike
+  if (!strcmp(name, "Split") && op->input_count == 2) { // inputs: axis, value; all outputs have the same size
     const struct tfc_shape *x = op->shapes[1];
     *out_input = 1;
     if (!is_last(op->values[0], x) || !op->output_count || x->dims[x->rank - 1] % op->output_count) return false;

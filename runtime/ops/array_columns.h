@@ -1,5 +1,6 @@
-// Which columns of a tensor an op takes out or puts side by side: Split, SplitV and Slice along the last dimension, and
-// ConcatV2. What reads or writes columns by itself needs none of them.
+// Which columns of a tensor an op takes out (Split, SplitV and Slice along the last dimension), or which tensors it
+// puts side by side (ConcatV2). For rewrites: a kernel that can read or write columns of a wider tensor needs no such
+// op.
 #ifndef TFC_RUNTIME_OPS_ARRAY_COLUMNS_H
 #define TFC_RUNTIME_OPS_ARRAY_COLUMNS_H
 
@@ -12,7 +13,8 @@ struct tfc_columns_of {
   const struct tfc_tensor *const *values;
   uint32_t input_count, output_count;
 };
-// Whether output `output` is all rows of input *out_input, and its columns from *out_first on.
+// Whether output `output` has all rows of input *out_input, and neighbouring columns of it, of which *out_first is the
+// first.
 bool tfc_takes_columns(const struct tfc_columns_of *op, uint32_t output, uint32_t *out_input, int64_t *out_first);
 // Whether the output is the first *out_count inputs side by side.
 bool tfc_joins_columns(const struct tfc_columns_of *op, uint32_t *out_count);

@@ -1,9 +1,10 @@
-// A call joins its group, and a round: one of each member. When all members of this task have called, they give the
-// other tasks what these need, and when the others' pieces have come, the result is made by whichever thread brought
-// the last one. Nobody waits.
+// A round is one call of each member of a group. A call joins its group and its round. When all members of this task
+// have called, their tensors are sent to the tasks that need them. When the pieces of the other tasks have come, the
+// thread that brought the last piece computes the result. No thread waits.
 //
-// Two tasks, or small tensors: each task gets all parts and adds them up. More tasks: task k adds up the k-th piece of
-// the tensor and gives the sum to the others, so that a task sends each byte about twice, however many there are.
+// Sums of two tasks, or of small tensors: each task gets the parts of all tasks and adds them up. Otherwise task k adds
+// up the k-th piece of the tensor and sends the sum to the others, so that a task sends each byte about twice, however
+// many tasks there are.
 //
 // Task 0 knows who has joined which group, and tells all members when the group is complete.
 #include "runtime/ops/collective.h"
@@ -25,14 +26,14 @@ struct member {
   uint32_t task, device;
   int32_t rank, zero;
 };
-struct call { // a member of this task that waits
+struct call { // a call of a member of this task that has no result yet
   struct call *next;
   struct tfc_kernel_ctx *ctx;
   struct tfc_collective_call how;
   struct tfc_tensor value, result;
   tfc_status status;
 };
-struct piece { // what another task gave
+struct piece { // what another task has sent
   struct piece *next;
   uint32_t task;
   struct tfc_collective_head head;
@@ -44,12 +45,12 @@ struct round {
   int32_t group;
   int64_t instance, turn;
   struct call *calls;
-  uint32_t call_count, piece_count[2]; // pieces by stage of a sum
+  uint32_t call_count, piece_count[2]; // number of pieces, by stage of a sum
   struct piece *pieces;
   bool begun, direct, summed;
-  bool busy;                      // a thread computes, without the lock
-  const void **froms;             // for it: by task, or by member, what is there
-  struct tfc_tensor part, result; // the sum of this task's members; what the members get
+  bool busy;                      // a thread computes without the lock
+  const void **froms;             // for that thread: the data of each task, or of each member
+  struct tfc_tensor part, result; // part: the sum of this task's members; result: what all members get
 };
 struct turn { // how often a device has called with this instance key
   int64_t instance, next;
@@ -58,9 +59,9 @@ struct turn { // how often a device has called with this instance key
 struct group {
   struct group *next;
   int32_t key, size;
-  TFC_ARRAY(struct member) members; // in order, once the group is complete
-  TFC_ARRAY(uint32_t) tasks;        // theirs, ascending
-  TFC_ARRAY(uint32_t) joined;       // devices of this task
+  TFC_ARRAY(struct member) members; // in their order; set when the group is complete
+  TFC_ARRAY(uint32_t) tasks;        // tasks of the members, ascending
+  TFC_ARRAY(uint32_t) joined;       // devices of this task that have joined
   TFC_ARRAY(struct turn) turns;
   uint32_t own, own_count; // this task's place among the tasks, and how many members it has
   bool complete;
@@ -70,16 +71,16 @@ struct tfc_collectives {
   struct tfc_object object;
   struct tfc_collective_wire *wire; // NULL: this is the only task
   pthread_mutex_t lock;
-  struct group *groups, *gathering; // gathering: of task 0, groups that are not complete, and those that are
+  struct group *groups, *gathering; // gathering: in task 0, all groups, complete or not
   struct round *rounds;
-  struct call *answered; // to be answered when the lock was released
+  struct call *answered; // calls to answer after the lock is released
 };
 
 static uint32_t own_rank(const struct tfc_collectives *c) {
   return c->wire ? c->wire->rank : 0;
 }
 
-// --- Answering calls -------------------------------------------------------------------------------------------------
+// --- Answers ---------------------------------------------------------------------------------------------------------
 static void answer(struct call *calls) {
   while (calls) {
     struct call *next = calls->next;
@@ -132,7 +133,7 @@ static void end_round(struct tfc_collectives *c, struct round *r, const char *er
   round_free(c, r);
 }
 
-// --- Telling other tasks ---------------------------------------------------------------------------------------------
+// --- Sending --------------------------------------------------------------------------------------------------
 static tfc_status tell(struct tfc_collectives *c, uint32_t to, const struct tfc_collective_head *head, tfc_str rest,
                        struct tfc_buffer *body, uint64_t size) {
   return c->wire->send(c->wire, to, head, rest, body, size);
@@ -203,11 +204,12 @@ static tfc_status take_group(struct tfc_collectives *c, const struct tfc_collect
   }
   while (g->own < g->tasks.count && g->tasks.data[g->own] != own_rank(c)) g->own++;
   g->complete = true;
-  for (struct round *r; (r = round_to_begin(c, g));) advance(c, r); // which may end rounds, and leave the lock
+  // It may end rounds, and release the lock for a time.
+  for (struct round *r; (r = round_to_begin(c, g));) advance(c, r);
   return NULL;
 }
 
-// In task 0: a device of a task joins.
+// In task 0: adds a device of a task to its group.
 static void gather(struct tfc_collectives *c, uint32_t task, const struct tfc_collective_head *head) {
   struct group *g = group_of(&c->gathering, head->group, true);
   const struct member one = {task, head->device, head->rank, 0};
@@ -301,7 +303,7 @@ static void part_of_buffer_free(struct tfc_buffer *b) {
   tfc_buffer_release(b->owner);
   free(b);
 }
-// `size` bytes of a buffer, which is kept.
+// `size` bytes of a buffer as a buffer that keeps a reference to it.
 static tfc_status part_of_buffer(struct tfc_buffer *whole, size_t begin, size_t size, struct tfc_buffer **out) {
   struct tfc_buffer *b = calloc(1, sizeof *b);
   if (!b) return tfc_status_no_memory("a collective operation");
@@ -328,7 +330,7 @@ static struct tfc_collective_head head_of(const struct round *r, uint32_t part, 
   return h;
 }
 
-// Bytes `begin` to `begin + size` of a tensor to a task, or to all others (UINT32_MAX).
+// Sends the bytes [begin, begin + size) of a tensor to task `to`, or to all other tasks of the group (UINT32_MAX).
 static tfc_status give(struct tfc_collectives *c, const struct group *g, const struct round *r, uint32_t to,
                        uint32_t part, const struct tfc_tensor *t, size_t begin, size_t size) {
   struct tfc_buffer *whole = NULL, *piece = NULL;
@@ -366,7 +368,7 @@ static int64_t chunk_begin(const struct group *g, int64_t elements, size_t task)
          elements % (int64_t)g->tasks.count * (int64_t)task / (int64_t)g->tasks.count;
 }
 
-// result[begin, end) from the parts of all tasks, in their order. Without the lock.
+// Computes result[begin, end) from the parts of all tasks, in the order of the tasks. Called without the lock.
 static void add_parts(const struct group *g, const struct round *r, int64_t begin, int64_t end) {
   const struct tfc_collective_call *how = &r->calls->how;
   const size_t bytes = tfc_dtype_size(how->dtype), skip = (size_t)begin * bytes;
@@ -382,7 +384,7 @@ static void add_parts(const struct group *g, const struct round *r, int64_t begi
   if (how->divides) tfc_collective_divide(how->dtype, to, end - begin, how->size);
 }
 
-// The parts of this task's own members.
+// Computes the part of this task from its members' tensors.
 static tfc_status add_own(const struct group *g, struct round *r) {
   const struct call *first = NULL;
   const uint32_t own = g->tasks.data[g->own];
@@ -413,7 +415,7 @@ static tfc_status add_own(const struct group *g, struct round *r) {
   return NULL;
 }
 
-// Computes without the lock; the round stays.
+// Releases the lock to compute; `busy` keeps the round from being freed or continued meanwhile.
 static void leave_lock(struct tfc_collectives *c, struct round *r) {
   r->busy = true;
   pthread_mutex_unlock(&c->lock);
@@ -572,7 +574,7 @@ static tfc_status broadcast(struct tfc_collectives *c, struct group *g, struct r
   return NULL;
 }
 
-// Goes on with a round as far as it can.
+// Continues a round as far as possible.
 static void advance(struct tfc_collectives *c, struct round *r) {
   struct group *g = group_of(&c->groups, r->group, false);
   bool ended = false;
@@ -591,12 +593,13 @@ static void advance(struct tfc_collectives *c, struct round *r) {
     end_round(c, r, NULL);
     return;
   }
-  if (g->broken) end_round(c, r, g->broken); // while the lock was not held
+  if (g->broken) end_round(c, r, g->broken); // another thread broke the group while the lock was not held
   if (s) break_group(c, g->key, tfc_status_message(s));
   tfc_status_free(s);
 }
 
-// --- Calls of kernels, and messages of other tasks -------------------------------------------------------------------
+// --- Calls and messages
+// ----------------------------------------------------------------------------------------------------
 static tfc_status check_call(const struct tfc_collective_call *how, const struct tfc_tensor *value) {
   if (how->size < 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "group_size must be at least 1, not %d", how->size);
   if (how->kind == TFC_COLLECTIVE_REDUCE && !tfc_collective_takes(how->dtype))
@@ -608,7 +611,7 @@ static tfc_status check_call(const struct tfc_collective_call *how, const struct
   return NULL;
 }
 
-// Is this call one of the round's?
+// Checks that the call fits to the round's other calls.
 static tfc_status check_beside(const struct round *r, const struct tfc_collective_call *how,
                                const struct tfc_tensor *value) {
   const struct call *first = r->calls;
@@ -725,7 +728,7 @@ tfc_status tfc_collectives_take(struct tfc_collectives *c, uint32_t from, const 
   return s;
 }
 
-// --- The object that holds groups and rounds -------------------------------------------------------------------------
+// --- The object ------------------------------------------------------------------------------------------------------
 static const struct round *cancelled_round(struct tfc_collectives *c) {
   for (const struct round *r = c->rounds; r; r = r->next) {
     const struct group *g = group_of(&c->groups, r->group, false);
@@ -735,7 +738,8 @@ static const struct round *cancelled_round(struct tfc_collectives *c) {
   return NULL;
 }
 
-// A step was cancelled: its members do not come any more, so nobody of their groups has to wait.
+// A step was cancelled, so some of its members may never call: their groups are broken, and the other members' calls
+// end.
 static void wake(struct tfc_object *object) {
   struct tfc_collectives *c = (struct tfc_collectives *)(void *)object;
   pthread_mutex_lock(&c->lock);

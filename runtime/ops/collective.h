@@ -1,11 +1,12 @@
-// Collective operations: the members of a group each give a tensor, and all of them get what these make together: a
-// sum, all tensors one after the other, or the tensor of one member. A member is a device of a task. Members name
-// their group by a key and a size, as in TensorFlow: which they are is found out when the last one has called.
+// Collective operations: each member of a group gives a tensor, and all members get the same result: the sum of the
+// tensors, their concatenation, or the tensor of one member. A member is a device of a task. Members name their group
+// by a key and a size, as in TensorFlow; who the members are is known when the last one has called.
 //
-// The n-th call of a member with some group and instance key meets the n-th of every other member. The parts of a sum
-// are added in the order of the members, so that its bits are the same from run to run.
+// The n-th call of a member with a given group key and instance key belongs to the n-th such call of every other
+// member. The parts of a sum are added in the order of the members, so that its bits are the same from run to run.
 //
-// A task's collectives are an object among its resources. Without a wire to other tasks all members are in this one.
+// struct tfc_collectives is an object among a task's resources. Without a wire to other tasks, all members are in this
+// task.
 #ifndef TFC_RUNTIME_OPS_COLLECTIVE_H
 #define TFC_RUNTIME_OPS_COLLECTIVE_H
 
@@ -25,18 +26,18 @@ typedef enum tfc_collective_math {
 
 struct tfc_collective_call {
   tfc_collective_kind kind;
-  tfc_collective_math math; // of a reduction
-  bool divides;             // ... whose result is divided by the number of members
-  bool gives;               // false: a member that gets what another one broadcasts
+  tfc_collective_math math; // for a reduction
+  bool divides;             // for a reduction: the result is divided by the number of members
+  bool gives;               // false: the member receives a broadcast
   tfc_dtype dtype;
-  struct tfc_shape shape; // of a broadcast's receiver: what it expects
+  struct tfc_shape shape; // for the receiver of a broadcast: the shape that it expects
   uint32_t device;        // number of the member's device in its task
   int32_t group, size;    // key and size of the group
-  int32_t rank;           // the member's place among the others; -1: by task and device
+  int32_t rank;           // the member's position in the group; -1: members are ordered by task and device
   int64_t instance;
 };
 
-// What the collectives of tasks tell each other.
+// The head of a message between the collectives of two tasks.
 struct tfc_collective_head {
   uint32_t what, part;
   int32_t group, size, rank;
@@ -46,23 +47,24 @@ struct tfc_collective_head {
   int64_t dims[TFC_MAX_RANK];
 };
 struct tfc_collective_wire {
-  uint32_t rank, count; // of this task; of tasks
+  uint32_t rank, count; // rank of this task; number of tasks
   // Any thread. `body` is shared until it was sent.
   tfc_status (*send)(struct tfc_collective_wire *wire, uint32_t to, const struct tfc_collective_head *head,
                      tfc_str rest, struct tfc_buffer *body, uint64_t size);
 };
 
 struct tfc_collectives;
-// The collectives of these resources, made when they are asked for first. Returned with a reference.
+// Returns the collectives of these resources, which the first call creates. The caller gets a reference.
 TFC_MUST_USE tfc_status tfc_collectives_of(struct tfc_resources *resources, struct tfc_collectives **out);
 void tfc_collectives_release(struct tfc_collectives *c); // NULL is fine
-// Before the first call. The wire is borrowed and outlives the steps.
+// Call it before the first collective operation. The wire is borrowed and must outlive the steps.
 void tfc_collectives_connect(struct tfc_collectives *c, struct tfc_collective_wire *wire);
-// A message has come. INVALID_ARGUMENT: it makes no sense.
+// Handles a message from task `from`. INVALID_ARGUMENT: the message is not valid.
 TFC_MUST_USE tfc_status tfc_collectives_take(struct tfc_collectives *c, uint32_t from,
                                              const struct tfc_collective_head *head, tfc_str rest,
                                              struct tfc_buffer *body, uint64_t size);
-// For a kernel with TFC_OP_ASYNC. If it succeeds, output 0 is set and ctx->done called, perhaps before it returns.
+// For a kernel with TFC_OP_ASYNC. If it succeeds, output 0 is set and ctx->done is called later, or before it
+// returns.
 // `value`: what the member gives, or NULL.
 TFC_MUST_USE tfc_status tfc_collectives_call(struct tfc_collectives *c, struct tfc_kernel_ctx *ctx,
                                              const struct tfc_collective_call *call, const struct tfc_tensor *value);

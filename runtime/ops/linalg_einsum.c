@@ -272,11 +272,14 @@ out:
   return s;
 }
 
-// --- Matrix products that read the operands in place -----------------------------------------------------------------
-struct axis {              // of the product: labels that lie at one distance in all that have them, as one
-  int64_t size, stride[3]; // in the first operand, the second and the result
+// --- As matrix products without copies of the operands
+// ------------------------------------------------------------------------------ One dimension of the product: labels
+// joined to one, as one stride in each tensor describes them.
+struct axis {
+  int64_t size, stride[3]; // strides in the first operand, in the second, and in the result
 };
-// Labels [first, last) of `labels`, joined from the end while they lie at one distance; returns where that ended.
+// Joins labels [first, last) of `labels` to one axis, from the last one on, as far as one stride describes them.
+// Returns the first label that was joined.
 static int join_axis(const int *labels, int first, int last, const int64_t *sizes, const int64_t (*strides)[3],
                      struct axis *out) {
   *out = (struct axis){.size = 1};
@@ -341,7 +344,7 @@ tfc_status ops_einsum_as_products(const struct tfc_graph *g, const struct tfc_no
   if (join_axis(inner, 0, nk, sizes, strides, &k) != 0)
     return tfc_status_make(TFC_UNIMPLEMENTED, "contracted dimensions at several distances");
   if (k.size == 0) return tfc_status_make(TFC_UNIMPLEMENTED, "an empty sum");
-  // Free dimensions that do not join go with the batch.
+  // Free dimensions that cannot be joined become batch dimensions.
   const int m_first = join_axis(left, 0, nl, sizes, strides, &m), n_first = join_axis(right, 0, nr, sizes, strides, &n);
   p.turned = n.size > 1 && n.stride[2] != 1;
   if (p.turned) {

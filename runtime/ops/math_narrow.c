@@ -2,8 +2,8 @@
 
 #include "runtime/ops/element_types.h"
 
-// Without branches, so that loops over them become vectors, and without subnormal float32 numbers, which devices'
-// threads flush to zero; otherwise as runtime/graph/dtype.h has them.
+// The conversions give the same results as those of runtime/graph/dtype.h. They have no branches, so that the compiler
+// can vectorize loops over them, and use no subnormal float32 numbers, because devices' threads flush these to zero.
 union word {
   uint32_t u;
   float f;
@@ -22,7 +22,7 @@ static inline uint16_t narrow_half(float f) {
   uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
   normal = magnitude >= 0x47800000u ? 0x7c00u : normal; // 65536 and more, infinity
   small.u = magnitude;
-  small.f += 0.5f; // whose last bit is 2^-24, as of a subnormal result
+  small.f += 0.5f; // the last bit of the sum is 2^-24, like that of a subnormal result
   const uint32_t r = magnitude < 0x38800000u ? small.u - 0x3f000000u : normal;
   return (uint16_t)((magnitude > 0x7f800000u ? 0x7e00u : r) | sign);
 }
@@ -36,7 +36,7 @@ static inline uint16_t narrow_bfloat16(float f) {
   return (uint16_t)((x.u & 0x7fffffffu) > 0x7f800000u ? nan : r);
 }
 
-// Blocks of a length that the compiler knows become vectors.
+// The compiler vectorizes loops over blocks of a constant length.
 enum { block = 16 };
 #define CONVERT(f)                                                                                                     \
   int64_t i = 0;                                                                                                       \

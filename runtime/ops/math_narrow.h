@@ -1,4 +1,5 @@
-// 16-bit floats as float32 and back, by vectors: kernels that compute in float32 widen blocks that stay in cache.
+// Vectorized conversion of 16-bit floats to float32 and back. Kernels that compute in float32 convert blocks that are
+// small enough to stay in the cache.
 #ifndef TFC_RUNTIME_OPS_MATH_NARROW_H
 #define TFC_RUNTIME_OPS_MATH_NARROW_H
 

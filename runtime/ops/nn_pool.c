@@ -1,7 +1,7 @@
 // Maximum and average pooling of two and three dimensions, and their gradients.
 //
-// Cells in the padding do not count: an average is over the cells inside the image. Of equal maxima, the first one in
-// the image gets the gradient; in three dimensions, each of them does. A maximum begins with the least finite number
+// Cells in the padding do not count: an average is over the cells inside the image. Of equal maxima, the first one of
+// the window gets the gradient; in three dimensions, each of them does. A maximum begins with the least finite number
 // and takes what is greater, so NaN is ignored.
 #include <float.h>
 
@@ -359,7 +359,8 @@ OPS_CLONES static void route_channels(void *arg, int64_t begin, int64_t end) { /
   clear_images(m, begin * p->x.batch_stride, (end - begin) * p->x.batch_stride);
   route_positions(m, begin * rows, end * rows);
 }
-// Where windows do not overlap, rows of windows are apart: row `i` of them has the lines of the image up to the next.
+// For windows that do not overlap. Rows of windows are independent then: row `i` handles the lines of the image up to
+// those of the next row.
 OPS_CLONES static void route_lines(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;

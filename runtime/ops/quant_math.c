@@ -36,16 +36,17 @@ static void multiply_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// --- Products of vectors of 16-bit integers -------------------------------------------------------------------------
-// Bytes less their zero fit 16 bits where the zero is a byte, too. Then a sum is dot products of runs of 16-bit
-// integers that lie side by side in both operands (processors add products of pairs): of a matrix product one run, of a
-// convolution one for each row of the window in an image with padding.
+// --- By vectors -----------------------------------------------------------------------------------------------------
+// A byte minus the zero (the integer that stands for 0) fits into 16 bits if the zero is a byte, too. Then a sum is a
+// number of dot products of runs: 16-bit integers that are contiguous in both operands (processors have an instruction
+// that adds products of pairs). A matrix product has one run, a convolution one for each row of the window in an image
+// with padding.
 struct runs {
-  int64_t count, length; // of an output's runs
+  int64_t count, length; // number of runs for one output, and their length
   int64_t a_step;        // from run to run in the left operand; in the right one they follow each other
 };
-// Two outputs' left operands by four right ones, which are `depth` apart. From element `from` of each run, added to
-// sums.
+// Multiplies the left operands of two outputs (a, c) by four right operands, which are `depth` apart, and adds the
+// products to sums. Begins at element `from` of each run.
 static void add_dots(const struct runs *r, int64_t from, const int16_t *a, const int16_t *c, const int16_t *b,
                      int64_t depth, int32_t *restrict sums) {
   for (int64_t i = 0; i < r->count; i++)
@@ -121,7 +122,7 @@ static void dot_rows(void *arg, int64_t begin, int64_t end) {
 static bool may_dot(int32_t zero_a, int32_t zero_b, int64_t depth) {
   return zero_a >= 0 && zero_a <= UINT8_MAX && zero_b >= 0 && zero_b <= UINT8_MAX && depth > 0 && depth <= 32768;
 }
-// out [columns rounded up to 4, depth] = b (columns at b_step, depths at b_row) less its zero.
+// out [columns rounded up to 4, depth] = b (columns at b_step, depths at b_row) minus its zero.
 static tfc_status right_of(struct tfc_kernel_ctx *ctx, const uint8_t *b, int32_t zero, int64_t depth, int64_t columns,
                            int64_t b_row, int64_t b_step, struct tfc_buffer **out) {
   const int64_t padded = (columns + 3) / 4 * 4;
@@ -279,7 +280,7 @@ static tfc_status convolve_by_dots(struct tfc_kernel_ctx *ctx, const struct conv
                         .a_row = v->stride * dx[3],
                         .columns = df[3],
                         .depth = depth};
-  // Images follow each other with their padding: lines of windows are one distance apart within each.
+  // One job for each image: rows of windows have a constant distance only within an image, because of the padding.
   for (int64_t image = 0; image < dy[0]; image++) {
     job.a = (const int16_t *)a->data + image * pad.height * line, job.a_line = v->stride * line;
     job.y = (int32_t *)v->y->data + image * dy[1] * dy[2] * dy[3];

@@ -28,7 +28,7 @@ OPS_CLONES static void extremes(const int32_t *x, int64_t n, int32_t *out_low, i
   for (int64_t i = 0; i < n; i++) low = x[i] < low ? x[i] : low, high = x[i] > high ? x[i] : high;
   *out_low = low, *out_high = high;
 }
-// From where the least element is, at most 0, to where the greatest is.
+// The range from the least element (at most 0) to the greatest.
 static struct tfc_range used_range(const struct tfc_tensor *x, struct tfc_range r) {
   int32_t low, high;
   extremes(x->data, tfc_tensor_elements(x), &low, &high);
@@ -41,7 +41,7 @@ static tfc_status requantization_range(struct tfc_kernel_ctx *ctx) {
   return tfc_quant_put_range(ctx, 0, used_range(ctx->inputs[0], r));
 }
 
-// Sums of 32 bits to 8: in fixed point with 16 bits behind the point.
+// Converts sums of 32 bits to 8 bits, in fixed point with 16 fractional bits.
 struct fixed_point {
   const int32_t *in;
   uint8_t *out;
@@ -49,7 +49,7 @@ struct fixed_point {
 };
 static void narrow_range(void *arg, int64_t begin, int64_t end) {
   const struct fixed_point *f = arg;
-  for (int64_t i = begin; i < end; i++) { // wraps where ranges are absurd
+  for (int64_t i = begin; i < end; i++) { // wraps if a range is absurdly large
     int64_t v = (int64_t)((uint64_t)((int64_t)((uint64_t)f->in[i] * f->scale) >> 32) + f->offset) >> 16;
     f->out[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
   }

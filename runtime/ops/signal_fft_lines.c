@@ -10,8 +10,8 @@ typedef float lanes __attribute__((vector_size(OPS_FFT_LANES * sizeof(float)), a
 
 struct ops_fft_lines {
   enum ops_fft kind;
-  int64_t n, points; // of a line; of its complex transform: of reals half as many
-  int32_t *place;    // [points] where the transform leaves a frequency
+  int64_t n, points; // n: length of a line; points: length of its complex transform (n, or n / 2 for real lines)
+  int32_t *place;    // [points] where `transform` puts each frequency
   float *roots;      // [n] cosine and sine of 2 pi k / n
   int64_t root_step; // n / points
 };
@@ -20,7 +20,7 @@ bool ops_fft_lines_suit(int64_t n) {
   return n >= OPS_FFT_SHORTEST && n <= OPS_FFT_LONGEST && (n & (n - 1)) == 0;
 }
 
-// By fours, then by two where two are left.
+// Where radix-4 passes (and a last radix-2 pass, if a factor of 2 is left) put frequency k of n.
 static int32_t place_of(int64_t k, int64_t n) {
   int64_t place = 0;
   for (; n >= 4; n /= 4, k /= 4) place += k % 4 * (n / 4);
@@ -42,7 +42,7 @@ struct ops_fft_lines *ops_fft_lines_create(enum ops_fft kind, int64_t n) {
   return p;
 }
 
-// (re, im) times e^(-i angle).
+// Multiplies (re, im) by e^(-i angle), where angle is that of number `root` in p->roots.
 #define TURN(re, im, root)                                                                                             \
   do {                                                                                                                 \
     const float c_ = p->roots[2 * (root)], s_ = p->roots[2 * (root) + 1];                                              \
@@ -50,9 +50,10 @@ struct ops_fft_lines *ops_fft_lines_create(enum ops_fft kind, int64_t n) {
     re = r_ * c_ + (im)*s_, im = (im)*c_ - r_ * s_;                                                                    \
   } while (0)
 
-// Decimation in frequency, in place (Gentleman and Sande 1966); x [points] real parts, then imaginary ones.
+// Decimation in frequency, in place (Gentleman and Sande 1966); re and im
+// [points].
 OPS_CLONES static void transform(const struct ops_fft_lines *p, lanes *re, lanes *im) {
-  int64_t length = p->points, step = p->root_step; // w of this length is every step-th root
+  int64_t length = p->points, step = p->root_step; // roots of unity of this length are every step-th of p->roots
   for (; length >= 4; length /= 4, step *= 4) {
     const int64_t q = length / 4;
     for (int64_t block = 0; block < p->points; block += length)
@@ -76,7 +77,8 @@ OPS_CLONES static void transform(const struct ops_fft_lines *p, lanes *re, lanes
   }
 }
 
-// Number `i` of `count` lines, in lanes (those of no line are zero), and back.
+// gather: loads element `i` of `count` lines, one line for each lane (lanes without a line are zero); scatter: stores
+// it.
 static inline __attribute__((always_inline)) void gather(const float *x, int64_t step, int64_t count, int64_t i,
                                                          lanes *out) {
   float v[OPS_FFT_LANES] = {0};
@@ -94,7 +96,7 @@ static inline __attribute__((always_inline)) void scatter(const lanes *in, float
     for (int64_t l = 0; l < count; l++) y[l * step + i] = (*in)[l];
 }
 
-// Complex lines: the inverse is the transform of what is mirrored in the real axis, mirrored.
+// Complex lines. The inverse transform is the complex conjugate of the transform of the conjugated input.
 OPS_CLONES static void complex_lines(const struct ops_fft_lines *p, const float *x, int64_t x_step, int64_t count,
                                      float *y, lanes *re, lanes *im) {
   const bool inverse = p->kind == OPS_FFT_INVERSE;
@@ -135,7 +137,7 @@ OPS_CLONES static void real_lines(const struct ops_fft_lines *p, const float *x,
   }
 }
 
-// The other way; imaginary parts of the first and the last frequency are not looked at.
+// The inverse for real lines. The imaginary parts of the first and the last frequency are ignored.
 OPS_CLONES static void real_inverse_lines(const struct ops_fft_lines *p, const float *x, int64_t x_step, int64_t count,
                                           float *y, lanes *re, lanes *im) {
   const int64_t h = p->points;
@@ -146,7 +148,7 @@ OPS_CLONES static void real_inverse_lines(const struct ops_fft_lines *p, const f
     gather(x, x_step, count, 2 * (h - k), &br);
     if (k) gather(x, x_step, count, 2 * k + 1, &ai);
     if (k) gather(x, x_step, count, 2 * (h - k) + 1, &bi);
-    // Z = E + i O with E = X[k] + conj X[h - k] and O = (X[k] - conj X[h - k]) w^-k, here mirrored for the inverse.
+    // Z = E + i O with E = X[k] + conj X[h - k] and O = (X[k] - conj X[h - k]) w^-k, here conjugated, for the inverse.
     lanes odd = ar - br, odd_i = -(ai + bi);
     TURN(odd, odd_i, k);
     re[k] = ar + br + odd_i, im[k] = -(ai - bi) - odd;
