@@ -5,8 +5,9 @@
 //   struct tfc_execution how = {.rewrites = TFC_REWRITES_ALL, .seed = 1};
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .execution = how}, &session));
 //
-// Its text form is command-line flags ("--rewrites all --seed 1"; flags with their default value are left out). Workers
-// get it as their arguments, and the database and placement files keep it with each measurement.
+// Its text form is command-line flags ("--rewrites all --seed 1"; flags with their default value are left out). A
+// worker is told in this form how to run; a run's row in the database and a placement file say in it how they were
+// measured.
 #ifndef TFC_RUNTIME_EXEC_EXECUTION_H
 #define TFC_RUNTIME_EXEC_EXECUTION_H
 

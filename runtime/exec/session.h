@@ -149,7 +149,7 @@ struct tfc_plan_shared { // two nodes for which a device makes one packed form o
   uint32_t node, with;   // on another device it would be packed once more
   uint64_t bytes;
 };
-struct tfc_plan_continued { // a node's operation that continues a sum from another's result
+struct tfc_plan_continued { // a node's operation that continues a sum from the result of another operation
   uint32_t node, before;
   bool same; // true: with the same operands, for other rows of the same sum; false: with other terms
 };

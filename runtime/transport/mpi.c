@@ -1,5 +1,4 @@
-// Loads the MPI plug-in. It is searched for in the directory of the library that contains this function, then in the
-// loader's search path.
+// Loads the MPI plug-in. It is searched for in the directory of tfc's library, then in the loader's search path.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -198,8 +198,8 @@ const char *tfc_cuda_declined(const struct tfc_prepared *p, uint32_t index) {
 }
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
-  if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type)))
-    return false; // for this type all the op's operands are in host memory
+  // For these types all operands of the op are in host memory.
+  if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type))) return false;
   if (def->flags & (TFC_OP_VIEW | TFC_OP_NO_ELEMENTS)) return true;
   for (int first = 1; first < TFC_DTYPE_COUNT; first++) {
     const struct tfc_cuda_kernel *row = NULL;

@@ -17,7 +17,7 @@ struct finder {
   const struct tfc_dedge *edges;
   const uint32_t *sources; // [edges] dnode that the edge leaves
   uint32_t edge_count;
-  uint32_t *in_begin, *in; // [nodes + 1], edges by dnode that they lead to
+  uint32_t *in_begin, *in; // CSR: the edges that lead to each dnode
   uint32_t *out_begin, *out;
   uint32_t *level; // [nodes] length of the longest path to the node, without back edges of loops
 };

@@ -197,7 +197,7 @@ uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir,
 
 // --- Memory ------------------------------------------------------------------------------------------------------
 struct tfc_memory_plan {
-  uint64_t *value_offset; // [values] in the arena of its location, UINT64_MAX: no place
+  uint64_t *value_offset; // [values] offset in the arena of the value's location, UINT64_MAX: no place
   uint64_t *copy_offset;  // [transfers]
   uint64_t *size;         // [device_count + 1] of each arena
 };
@@ -244,7 +244,7 @@ struct tfc_plan {
   struct tfc_plan_info info;
   struct tfc_dynamic *dynamic;          // NULL: static
   struct tfc_run_spec spec;             // static: copies, for the twin
-  struct tfc_session_arena *own_arenas; // [device_count + 1] where steps run side by side; NULL: the session's
+  struct tfc_session_arena *own_arenas; // [device_count + 1] for steps side by side; NULL: the session's arenas
   pthread_mutex_t own_lock;             // with own_arenas: held by the step of this plan that runs
   uint32_t stream;                      // with own_arenas: see struct tfc_step
   struct tfc_plan *twin;                // static: the same in ready order, made when first needed; under session->lock
@@ -252,7 +252,7 @@ struct tfc_plan {
   bool borrows;                         // the second way of an adapted plan: ir, feeds and shapes are the first's
   const uint32_t *sequence;             // static: from tfc_order_make
   uint32_t sequence_count;
-  uint64_t *most_bytes; // [devices] what its second way may need; NULL: the devices' limits
+  uint64_t *most_bytes; // [devices] the most memory that its second way may need; NULL: the devices' limits
   bool refit;           // its second way was dropped: the arenas shrink to what this plan needs
   const struct tfc_plan_fetch *fetch_values;
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment

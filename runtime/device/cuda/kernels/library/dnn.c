@@ -272,8 +272,7 @@ static tfc_status choose(struct tfc_cuda_library *library, struct cudnnContext *
   n.out_mean = lines[4], n.out_variance = lines[5], n.saved_mean = lines[6], n.saved_variance = lines[7];
   n.dscale = lines[4], n.doffset = lines[5];
   struct measuring m = {handle, p, {xs, ys, dys, back ? dxs : ys, &n}, cut(&at, scratch), env.stream};
-  int error =
-      tfc_cuda_clear_bytes(memory->data, all, env.stream); // zeros: other contents might be slow to compute with
+  int error = tfc_cuda_clear_bytes(memory->data, all, env.stream); // other contents might be slow to compute with
   if (error) TFC_FAIL(s, TFC_UNIMPLEMENTED, "CUDA error %d", error);
   TFC_TRY(s, tfc_cuda_time(env.stream, run_theirs, &m, RUNS, REPEATS, &theirs));
   TFC_TRY(s, tfc_cuda_time(env.stream, run_own, &m, RUNS, REPEATS, &ours));
