@@ -1,5 +1,6 @@
-// The CUDA driver on a fake of the CUDA calls: what every driver has to do, with kernels that run on the streams and
-// with operations that run on the host between copies.
+// The CUDA driver on a fake of the CUDA calls passes the tests that every driver has to pass
+// (tests/common/conformance.h): with kernels that run on the streams, and with operations that run on the host between
+// copies.
 #include "tests/common/conformance.h"
 #include "tests/common/cuda_fake.h"
 #include "tests/common/test.h"

@@ -1,5 +1,5 @@
-// Values move between GPUs in ready order on a fake of the CUDA calls: by copies on their streams, which kernels wait
-// for there. Nothing waits for the host but what is fetched.
+// In ready order, values move between GPUs by copies on the GPUs' streams, and kernels wait for them on their streams;
+// the host waits only for what is fetched. On a fake of the CUDA calls.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -18,12 +18,12 @@ enum { SEEDS = 3, PLACES = 4, ITERATIONS = 6 };
 enum { SEEDS = 8, PLACES = 24, ITERATIONS = 12 };
 #endif
 
-// --- Kernels of the fake: they run when their stream reaches them, not when they are launched -----------------------
+// --- Kernels: the fake runs them when their stream reaches them, not when they are launched ------------------------
 struct binary {
   const float *a, *b;
   float *y;
-  size_t a_size, b_size, size; // 1: the same for all
-  float sign;                  // of b; 0: a product
+  size_t a_size, b_size, size; // a size of 1: one value for all elements
+  float sign;                  // y = a + sign * b; 0: y = a * b
 };
 static void compute(void *argument) {
   const struct binary *k = argument;
@@ -76,15 +76,17 @@ static void nothing_by_the_host(void **state) {
     for (int k = 0; k < 2; k++) made[longer][k] = tfc_cuda_fake_calls(blocking[k]) - made[longer][k];
     assert_true(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) - copies >= 3 * (uint64_t)n);
   }
-  assert_int_equal(made[0][0], 2); // what is fetched
+  assert_int_equal(made[0][0], 2); // pageable copies: only for what is fetched
   assert_int_equal(made[1][0], 2);
-  assert_int_equal(made[1][1], made[0][1]); // that, and the end of the step
+  assert_int_equal(
+      made[1][1],
+      made[0][1]); // the host waits for the fetches and for the end of the step, however many iterations there are
   assert_int_equal(tfc_cuda_fake_violations(), 0);
   spread_loop_close(&l);
 }
 
-// A static plan's tensors go to a GPU through pinned pieces, large ones through several; CPUs read them, on a thread
-// that has nothing else to do.
+// In a plan in fixed order, a large tensor goes from a CPU device to a GPU in two copies through pinned memory. The CPU
+// device reads the GPU's tensor by one copy to pageable memory, made by a thread that may block.
 static void large(void **state) {
   enum { N = 20 * 1000 * 1000 + 7 };
   const struct tfc_shape shape = TFC_SHAPE(N);
@@ -127,7 +129,8 @@ static void large(void **state) {
   tfc_graph_release(g);
   tfc_builder_free(b);
 }
-// To the device and back, in pieces both ways, the last of them short: every byte where it belongs.
+// A tensor is copied to the device and back in two pieces each way, the second shorter: every byte arrives in its
+// place.
 static void pieces_both_ways(void **state) {
   enum { N = 33 * 1000 * 1000 + 5 }; // 126 MiB: two pieces
   const struct tfc_shape shape = TFC_SHAPE(N);
@@ -194,7 +197,8 @@ static void failures(void **state) {
   spread_loop_close(&l);
 }
 
-static void lost(void **state) { // a device that stops working in the middle: the step ends, and says so
+// When a device is lost in the middle of a step, the step ends with an error that says so.
+static void lost(void **state) {
   struct spread_loop l;
   for (uint64_t n = 1; n <= PLACES; n += 3) {
     open_on(&l, *state);
@@ -207,7 +211,8 @@ static void lost(void **state) { // a device that stops working in the middle: t
 }
 
 // --- Variables ---------------------------------------------------------------------------------------------------
-// y = 2 v on another GPU, kept in w there; `begin` and `set` write x to v, before and after.
+// y = 2 v is computed on the other GPU and kept in w there. `begin` gives v its first value. `set` writes x to v: after
+// y in the first graph, before `read` in the second.
 static const char by_reference[] =
     "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
     "  attr { key: 'shape' value { shape { dim { size: 4096 } } } } }"
@@ -232,7 +237,7 @@ static const char rest[] =
     "node { name: 'y' op: 'Mul' input: 'read' input: 'two' attr { key: 'T' value { type: DT_FLOAT } } }"
     "node { name: 'keep' op: 'Assign' input: 'w' input: 'y' attr { key: 'T' value { type: DT_FLOAT } } }";
 
-// `before`: what is read is what v held before the step.
+// `before`: the step reads the value that v had before the step.
 static void variable(const char *text, const char *devices, bool before) {
   static const char *const elsewhere[] = {"w", "y", "keep", "read"};
   struct tfc_graph *g = NULL;
@@ -251,7 +256,7 @@ static void variable(const char *text, const char *devices, bool before) {
   const uint32_t begin = tfc_graph_find(g, TFC_STR("begin")),
                  targets[] = {tfc_graph_find(g, TFC_STR("set")), tfc_graph_find(g, TFC_STR("keep"))};
   const struct tfc_output feed = {tfc_graph_find(g, TFC_STR("x")), 0};
-  // A reference is read where it is: what is sent is its memory.
+  // With `before`, `read` stays on the device of v: it passes on the memory of v, and that is copied to the other GPU.
   for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere - before; i++)
     placement[tfc_graph_find(g, tfc_str_from(elsewhere[i]))] = 1;
   struct tfc_run_spec spec = {
@@ -277,17 +282,17 @@ static void variable(const char *text, const char *devices, bool before) {
   tfc_graph_release(g);
 }
 
-// It is written over in place when its reader has been given its work: not before the copy has read it.
+// The variable is overwritten in place as soon as the copy is launched; the write must wait until the copy has read it.
 static void written_in_place(void **state) {
   variable(by_reference, *state, true);
 }
-// The reader is placed on the other GPU: it reads where the variable is, when that has been written to.
+// The reading operation is placed on the other GPU: it reads the memory of the variable's GPU, after `set` has written.
 static void read_elsewhere(void **state) {
   variable(by_handle, *state, false);
 }
 
 // --- Profiles ----------------------------------------------------------------------------------------------------
-static _Atomic int lost_copies; // records of copies that do not come
+static _Atomic int lost_copies; // how many records of copies the profiler does not deliver
 static void ran(const struct tfc_cuda_fake_seen *seen) {
   if (seen->kind == TFC_CUDA_FAKE_COPIED && atomic_load(&lost_copies) && atomic_fetch_sub(&lost_copies, 1) > 0) return;
   fake_ran(seen);
@@ -318,7 +323,7 @@ static void profile(const char *devices, bool profiler) {
       continue;
     }
     assert_ok(s);
-    spread_loop_check_transfers(&l, n, &p, profiler); // by events each device has its own
+    spread_loop_check_transfers(&l, n, &p, profiler); // without a profiler, each device is timed by its own events
     assert_true(profiler ? p.gpu_busy_ns > 0 : p.works.count == 0);
     assert_int_equal(p.gpu_attributed_ns, p.gpu_busy_ns);
     int32_t made = 0;
@@ -326,7 +331,10 @@ static void profile(const char *devices, bool profiler) {
       const struct tfc_profile_op *o = &p.ops.data[i];
       if (o->node != l.back) continue;
       made++;
-      assert_true(o->dispatch_ns > 0 && o->duration_ns >= (profiler ? 0 : DELAY_NS)); // the fake's delay is before it
+      assert_true(
+          o->dispatch_ns > 0 &&
+          o->duration_ns >=
+              (profiler ? 0 : DELAY_NS)); // (a profiler does not count the fake's delay, which is before the work)
     }
     assert_int_equal(made, n);
   }

@@ -1,6 +1,6 @@
-// Every CUDA call that a step makes fails once, at every place where it is made: the step ends with a status that names
-// the device, and the next one is right. Running out of memory is a status; a sticky error ends the device, not the
-// process.
+// Every kind of CUDA call fails once at many places of a step: the step ends with a status that names the device, and
+// the next step is right. Too little memory gives an error status; a sticky error makes the device unusable, but does
+// not end the process.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void every_call(void **state) {
     assert_ok(rig_step(&r, &got));
     uint64_t made = tfc_cuda_fake_calls(calls[c]) - before;
     assert_ok(tfc_session_restore(r.session, r.start));
-    uint64_t stride = made / PLACES + 1; // the first ones each, then spread over the step
+    uint64_t stride = made / PLACES + 1; // each of the first calls fails once, then some that are spread over the step
     for (uint64_t n = 1; n <= made; n += n < FIRST ? 1 : stride) one_failure(&r, calls[c], n, &failed);
     if (calls[c] == TFC_CUDA_FAKE_COPY || calls[c] == TFC_CUDA_FAKE_EVENT_RECORD) assert_true(failed > 5);
   }
@@ -69,7 +69,7 @@ static void sticky(void **state) {
     float got = 0;
     tfc_cuda_fake_fail_work(n, 700);
     assert_fails(rig_step(&r, &got), TFC_UNAVAILABLE, "illegal memory access");
-    assert_fails(rig_step(&r, &got), TFC_UNAVAILABLE, "gpu:"); // it stays so, and nothing hangs
+    assert_fails(rig_step(&r, &got), TFC_UNAVAILABLE, "gpu:"); // the error is permanent, and nothing hangs
     struct tfc_buffer *b = NULL;
     tfc_status s = r.set.devices[0]->driver->allocate(r.set.devices[0], 100, &b);
     if (!s) s = r.set.devices[1]->driver->allocate(r.set.devices[1], SIZE_MAX / 8, &b);
@@ -96,7 +96,7 @@ static void out_of_memory(void **state) {
   assert_ok(d->driver->allocate(d, 50 << 20, &b[2])); // what was cached goes back first
   tfc_buffer_release(b[2]);
   tfc_devices_close(&set);
-  // What is left is that of the device that was asked, whichever the thread used last.
+  // The message says how much memory is left on the device of the request, whichever device the thread used last.
   const struct tfc_memory_limit of_one = {"gpu:1", 60000000};
   assert_ok(tfc_devices_open("gpu:0-1", &of_one, 1, &set));
   assert_ok(set.devices[0]->driver->allocate(set.devices[0], 20 << 20, &b[0]));
@@ -104,7 +104,7 @@ static void out_of_memory(void **state) {
                "gpu:1: out of memory: 61.0 MB asked for, 0 B in use, limit 60.0 MB, largest free block 60.0 MB");
   tfc_buffer_release(b[0]);
   tfc_devices_close(&set);
-  // What is kept counts too: other devices of the same GPU want their share.
+  // Freed blocks that the driver keeps count too, since other devices of the same GPU need their share.
   const struct tfc_memory_limit limit = {"gpu:*", 40 << 20};
   assert_ok(tfc_devices_open("gpu:0", &limit, 1, &set));
   d = set.devices[0];
@@ -112,7 +112,7 @@ static void out_of_memory(void **state) {
   tfc_buffer_release(b[0]);
   assert_ok(d->driver->allocate(d, 20 << 20, &b[1]));
   assert_int_equal(tfc_cuda_fake_bytes(), 36 << 20);
-  assert_ok(d->driver->allocate(d, 16 << 20, &b[0])); // again
+  assert_ok(d->driver->allocate(d, 16 << 20, &b[0])); // the kept block is used again
   assert_int_equal(tfc_cuda_fake_bytes(), 36 << 20);
   tfc_buffer_release(b[0]);
   assert_ok(d->driver->allocate(d, 8 << 20, &b[2]));
@@ -148,12 +148,12 @@ static void devices(void **state) {
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = -1});
   assert_fails(tfc_devices_open("gpu:0", NULL, 0, &set), TFC_UNAVAILABLE, "no GPU");
   assert_fails(tfc_devices_open("vgpu:0-3", NULL, 0, &set), TFC_UNAVAILABLE, "no GPU");
-  assert_ok(tfc_devices_open("2", NULL, 0, &set)); // CPU devices, where there is none
+  assert_ok(tfc_devices_open("2", NULL, 0, &set)); // "2" means two CPU devices if there is no GPU
   assert_string_equal(set.devices[0]->info.kind, "cpu");
   tfc_devices_close(&set);
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1});
   assert_fails(tfc_devices_open("gpu:1", NULL, 0, &set), TFC_UNAVAILABLE, "this machine has 1");
-  assert_ok(tfc_devices_open("4", NULL, 0, &set)); // one GPU as four
+  assert_ok(tfc_devices_open("4", NULL, 0, &set)); // "4" divides the one GPU into four virtual ones
   assert_int_equal(set.count, 4);
   for (int i = 0; i < 4; i++) {
     assert_string_equal(set.devices[i]->info.label, "virtual");

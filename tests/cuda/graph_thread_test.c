@@ -1,5 +1,5 @@
-// Captured segments on a fake of the CUDA calls: a chain is captured after a few runs, replayed, captured anew where
-// its memory has moved, and left alone where the host has a say.
+// Captured segments on a fake of the CUDA calls: a chain of operations is captured after a few runs and replayed. It is
+// captured again if its memory has moved. An operation that depends on a value of the host is not captured.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void add_work(void *argument) {
 }
 static int launches;
 static float host_value = 1;
-static void (*while_capturing)(const struct tfc_cuda_device *d); // called once
+static void (*while_capturing)(const struct tfc_cuda_device *d); // called in the next launch only
 static tfc_status add_launch(struct tfc_cuda_launch *l) {
   const struct tfc_tensor *x = l->ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -35,7 +35,7 @@ static tfc_status add_launch(struct tfc_cuda_launch *l) {
     while_capturing = NULL;
   }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
-  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, 1000, &scratch)); // stays with a capture
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, 1000, &scratch)); // a captured graph keeps it
   struct add a = {x->data, scratch->data, tfc_tensor_elements(x), host_value};
   int error = tfc_cuda_fake_launch(l->stream, add_work, &a, sizeof a);
   a = (struct add){scratch->data, y->data, a.n, 0};
@@ -115,8 +115,8 @@ static float run(struct tfc_prepared *p, struct tfc_trace_sink *sink) {
 static uint32_t mapped[64], mapped_count, mapped_from, marks;
 static void note(struct tfc_trace_sink *sink, uint16_t device, uint64_t graph_node, uint32_t uid) {
   (void)sink, (void)device;
-  graph_node &= 0xfffff;                             // without the number of the graph
-  if (graph_node == 100) mapped_from = mapped_count; // another graph
+  graph_node &= 0xfffff;                             // the upper bits are the number of the graph
+  if (graph_node == 100) mapped_from = mapped_count; // the first node of another graph
   assert_int_equal(graph_node, 100 + (mapped_count - mapped_from));
   mapped[mapped_count++] = uid;
 }
@@ -140,14 +140,14 @@ static void captured(void **state) {
   for (int i = 0; i < 10; i++) assert_true(run(p, NULL) == LENGTH);
   assert_int_equal(launches, 3 * LENGTH); // twice to warm up, once captured
   assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH), 8);
-  host_value = 2; // what was captured stays
+  host_value = 2; // a replay still has the value of the capture
   assert_true(run(p, NULL) == LENGTH);
-  place(memory[1]); // elsewhere: captured anew
+  place(memory[1]); // the segment has other memory now: it is captured again
   assert_true(run(p, NULL) == 2 * LENGTH);
   assert_true(run(p, NULL) == 2 * LENGTH);
   assert_int_equal(launches, 4 * LENGTH);
-  // With a profiler it is captured once more, under its eyes; it is told once whose each node is, and marks the one
-  // launch.
+  // When a profiler is attached, the segment is captured once more. The profiler is told once which operation each node
+  // of the graph belongs to, and each launch of the graph is marked.
   struct tfc_trace_record records[64];
   struct tfc_trace_buffer buffers[2] = {{records, 0, 64, 0}, {0}};
   struct tfc_trace_sink sink = {
@@ -158,7 +158,7 @@ static void captured(void **state) {
   assert_int_equal(marks, 4);
   assert_int_equal(buffers[0].count, 2 * LENGTH);
   assert_int_equal(launches, 5 * LENGTH);
-  // Events between the operations: they are launched one by one.
+  // With events between them, the operations are launched one by one.
   struct tfc_trace_record executed[64];
   struct tfc_trace_buffer executions[1] = {{executed, 0, 64, 0}};
   sink.executions = executions;
@@ -199,7 +199,8 @@ static void captured(void **state) {
   assert_int_equal(launches, 3 * LENGTH);
   assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, 4);
   d->driver->release(d, p);
-  // Released here, but made elsewhere; made here, but released elsewhere: that one is launched by itself.
+  // k = 0: the segment releases a value that it did not make. k = 1: it makes a value that it does not release. That
+  // one operation is launched by itself.
   for (int k = 0; k < 2; k++) {
     make("TestAdd", memory[0]);
     struct tfc_tensor *const first[1] = {&slots[0]};
@@ -213,11 +214,11 @@ static void captured(void **state) {
       assert_true(run(p, NULL) == LENGTH);
     }
     if (k == 0) assert_int_equal(launches, 5 + 3 * (LENGTH - 1));
-    assert_true(launches >= 5 + 3 * (LENGTH - 1) && launches < 5 * LENGTH); // captured anew where its memory moves
+    assert_true(launches >= 5 + 3 * (LENGTH - 1) && launches < 5 * LENGTH); // k = 1 is captured again when memory moves
     d->driver->release(d, p);
     tfc_tensor_release(&slots[3]);
   }
-  // One in the middle depends on the host's value: what lies before and behind it is captured.
+  // An operation in the middle depends on the host's value: the operations before and after it are captured.
   static struct tfc_op_def host_def = {.name = "TestHostAdd", .inputs = "x: float", .outputs = "y: float"};
   make("TestAdd", memory[0]);
   nodes[2].op = TFC_STR("TestHostAdd");
@@ -236,16 +237,18 @@ static void captured(void **state) {
   sink.executions = NULL;
   mapped_count = mapped_from = marks = 0;
   assert_true(run(p, &sink) == LENGTH);
-  assert_int_equal(marks, 6); // two pieces and one operation
+  assert_int_equal(marks, 6); // the begin and end of two captured pieces and one operation
   assert_int_equal(buffers[0].count, LENGTH);
   for (size_t i = 0; i < LENGTH; i++) {
     assert_int_equal(records[i].id, i);
-    assert_int_equal(records[i].bytes, i == 2 ? 0 : 2); // nodes of captures are work; this row does not count its own
+    assert_int_equal(
+        records[i].bytes,
+        i == 2 ? 0 : 2); // a captured operation counts its nodes as launches; TestHostAdd does not count its own
   }
   d->driver->release(d, p);
 
-  // Memory that moves now and then, as where placements are measured in turns: it is captured anew for as long as that
-  // pays, and given up where it moves all the time.
+  // Memory moves now and then, as it does while placements are measured in turns: the segment is captured again as long
+  // as that pays. When memory moves in every step, the driver stops capturing it.
   make("TestAdd", memory[0]);
   assert_ok(d->driver->prepare(d, &segment, &p));
   launches = 0;
@@ -281,8 +284,8 @@ static void captured(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
-// What cuDNN launched into another stream would be missing in every replay: where its stream cannot be set, nothing is
-// captured.
+// What cuDNN launches into another stream than the captured one would be missing in every replay. So if cuDNN's stream
+// cannot be set, nothing is captured.
 static int cudnn_moves, cudnn_error;
 static int move_cudnn(struct cudnnContext *handle, tfc_cuda_stream stream) {
   (void)handle, (void)stream;
@@ -308,7 +311,7 @@ static void cudnn_moves_along(void **state) {
   value = 0;
   assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
   struct tfc_device *d = set.devices[0];
-  tfc_cuda_device_of(d)->cudnn = (struct cudnnContext *)(void *)&cudnn_moves; // no more than a name
+  tfc_cuda_device_of(d)->cudnn = (struct cudnnContext *)(void *)&cudnn_moves; // a handle that is never dereferenced
   assert_ok(d->driver->allocate(d, 4096, &memory));
   for (int fails = 1; fails >= 0; fails--) {
     cudnn_error = fails ? 2007 : 0;
@@ -317,7 +320,7 @@ static void cudnn_moves_along(void **state) {
     assert_ok(d->driver->prepare(d, &segment, &p));
     uint64_t replays = tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH);
     for (int i = 0; i < 6; i++) assert_true(run(p, NULL) == LENGTH);
-    assert_int_equal(cudnn_moves, 2); // there and back, once
+    assert_int_equal(cudnn_moves, 2); // to the captured stream and back, once
     assert_int_equal(launches, fails ? 6 * LENGTH : 3 * LENGTH);
     assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, fails ? 0 : 4);
     d->driver->release(d, p);
@@ -328,7 +331,8 @@ static void cudnn_moves_along(void **state) {
   tfc_devices_close(&set);
 }
 
-// Memory of another device is asked for and given back by another thread while a segment is captured: after it.
+// While a segment is captured, another thread allocates and frees memory of another device: these calls wait until the
+// capture has ended.
 static pthread_t rival;
 static _Atomic bool rival_is_done;
 static void *take_and_give(void *argument) {
@@ -347,7 +351,7 @@ static void *take_and_give(void *argument) {
 static void start_rival(const struct tfc_cuda_device *d) {
   (void)d;
   assert_int_equal(pthread_create(&rival, NULL, take_and_give, tfc_cuda_device_of(set.devices[1])), 0);
-  tfc_sleep_ns(20000000); // time enough for what must not happen
+  tfc_sleep_ns(20000000); // enough time for the other thread to finish, if it did not wait
   assert_false(atomic_load(&rival_is_done));
 }
 

@@ -1,5 +1,6 @@
-// What TensorFlow keeps in host memory beside a GPU, on a fake of the CUDA calls: counters of loops and int32 variables
-// cost no launch, no copy and no wait; what a kernel of the device reads of them is brought there.
+// Tensors that TensorFlow keeps in host memory although their device is a GPU, on a fake of the CUDA calls: counters of
+// loops and int32 variables cause no launch, no copy and no wait. They are copied to the GPU only if a kernel there
+// reads them.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ static void close(void) {
   tfc_cuda_fake_reset();
 }
 
-// What the devices were asked for: kernels run on the host here, between copies and after a wait.
+// How many copies, fills, waits and launches there were. (This driver has no GPU kernels: an operation of the GPU waits
+// for its inputs and runs on the host between copies, so it is counted too.)
 static uint64_t asked(void) {
   return tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) + tfc_cuda_fake_calls(TFC_CUDA_FAKE_SET) +
          tfc_cuda_fake_calls(TFC_CUDA_FAKE_STREAM_SYNCHRONIZE) + tfc_cuda_launches();
@@ -62,7 +64,7 @@ static void build_loop(tfc_dtype dtype) {
   tfc_builder_free(b);
 }
 
-// How much was asked of the devices in a step of so many iterations.
+// How many of these calls a step with n iterations makes.
 static uint64_t count_to(struct tfc_plan *plan, tfc_dtype dtype, int64_t n) {
   int64_t from = 0, to = n;
   int32_t from32 = 0, to32 = (int32_t)n;
@@ -90,11 +92,11 @@ static void counter(const char *devices, tfc_dtype dtype, bool spread) {
   struct tfc_plan *plan = NULL;
   assert_ok(tfc_plan_create(session, &spec, &plan));
   const uint64_t few = count_to(plan, dtype, 5), many = count_to(plan, dtype, 105);
-  if (dtype == TFC_INT32) { // nothing at all
+  if (dtype == TFC_INT32) { // the loop makes no call at all
     assert_int_equal(few, 0);
     assert_int_equal(many, 0);
     assert_int_equal(tfc_plan_fallbacks(plan, NULL, 0), 0);
-  } else if (many < few + 200) { // the comparison is waited for
+  } else if (many < few + 200) { // float: each iteration waits for its comparison
     fail_msg("%llu calls for 5 iterations, %llu for 105", (unsigned long long)few, (unsigned long long)many);
   }
   tfc_plan_free(plan);
@@ -192,14 +194,14 @@ static void variables_of(bool dynamic) {
   run(0, dynamic, set_both, 2, NULL, NULL);
   assert_value("v", 1);
   assert_ok(tfc_session_snapshot(session, &snapshot));
-  run(0, dynamic, add, 1, "less", &got); // 2 x < x x
+  run(0, dynamic, add, 1, "less", &got); // is 2 x < x * x?
   for (int i = 0; i < 4; i++) assert_int_equal(((const bool *)got.data)[i], 2 * numbers[i] < numbers[i] * numbers[i]);
   tfc_tensor_release(&got);
   assert_value("v", 2);
   assert_value("w", 2);
-  run(1, dynamic, add, 1, NULL, NULL); // the variable moves
+  run(1, dynamic, add, 1, NULL, NULL); // the variable moves to device 1
   assert_value("v", 3);
-  run(2, dynamic, add, 1, NULL, NULL); // to a CPU, and back
+  run(2, dynamic, add, 1, NULL, NULL); // it moves to the CPU device, and back
   run(0, dynamic, add, 1, NULL, NULL);
   assert_value("v", 5);
   const struct tfc_tensor feed = number_feed();
@@ -210,11 +212,11 @@ static void variables_of(bool dynamic) {
   assert_value("v", 1);
   assert_value("w", 1);
   assert_int_equal(tfc_session_variable_bytes(session, 0), 0);
-  // Waits at the ends of plans' lives are none of a variable's.
+  // (Waits are not compared: a plan waits when it is freed, whatever its variables are.)
   assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) + tfc_cuda_launches(), launched);
   uint64_t bytes = 0;
   for (int d = 0; d < 2; d++) assert_int_equal(set.devices[d]->driver->fallbacks(set.devices[d], &bytes), 0);
-  run(0, dynamic, add, 1, "float", &got); // read before
+  run(0, dynamic, add, 1, "float", &got); // reads v before it is set
   for (int i = 0; i < 4; i++) assert_true(((const float *)got.data)[i] == (float)(numbers[i] * numbers[i]));
   tfc_tensor_release(&got);
   run(0, dynamic, NULL, 0, "value", &got);
@@ -231,8 +233,8 @@ static void variables(void **state) {
 }
 
 // --- Segments ------------------------------------------------------------------------------------------------------
-// Many slices of what is fed, each for another operation of the device's: one segment on the host, and one that waits
-// once for all that is copied.
+// Many slices of the fed tensor are made on the host, each for a different operation of the GPU: all slices are one
+// segment, and the GPU's segment waits once for all copies.
 static void segments(void **state) {
   (void)state;
   enum { SLICES = 12 };
@@ -263,14 +265,15 @@ static void segments(void **state) {
   assert_int_equal(plan->segment_count, 2);
   assert_int_equal(tfc_plan_info(plan)->transfer_count, SLICES);
   assert_ok(tfc_plan_run(plan, &feed, &got, NULL));
-  for (int k = 0; k < 3; k++) assert_true(((const float *)got.data)[k] == 3 * 66 + 12 * k); // 0 + 3 + … + 33, and k
+  for (int k = 0; k < 3; k++)
+    assert_true(((const float *)got.data)[k] == 3 * 66 + 12 * k); // (0 + 3 + … + 33) + 12 k: the sum of 12 slices of 3
   tfc_tensor_release(&got);
   tfc_plan_free(plan);
   close();
 }
 
 // --- Traces --------------------------------------------------------------------------------------------------------
-// Operations on the host are the device's, with what their dispatch took.
+// A trace lists operations in host memory under their device, with the time of their dispatch and a duration of 0.
 static void traces(void **state) {
   (void)state;
   build_loop(TFC_INT32);
@@ -304,7 +307,8 @@ static void traces(void **state) {
 }
 
 // --- Borders -------------------------------------------------------------------------------------------------------
-// What is on the host is read on devices, and the other way round, while devices are behind with their work.
+// In random graphs, GPUs read tensors in host memory and the host reads tensors of GPUs, while the GPUs' work is
+// delayed.
 #ifdef TFC_SANITIZED
 enum { GRAPHS = 10 };
 #else

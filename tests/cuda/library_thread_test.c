@@ -1,11 +1,12 @@
-// What a library says when the device has died under it, on a fake of the CUDA calls: rows whose "library" fails in its
-// own words while an operation before it has ended the context.
+// Which error is reported when a library (cuBLASLt, cuDNN) fails because the device is lost, on a fake of the CUDA
+// calls. The "libraries" here are kernels that return a library's error; before that, they may end the CUDA context
+// themselves.
 #include "tests/common/test.h"
 
 #include "runtime/device/cuda/device.h"
 #include "tests/common/cuda_fake.h"
 
-static bool dies; // the work that the library gives the device ends the context
+static bool dies; // if true, the work that the library gives the device ends the CUDA context
 
 static void break_device(const struct tfc_cuda_library *library, struct CUstream_st *stream) {
   void *memory = NULL;
@@ -14,7 +15,7 @@ static void break_device(const struct tfc_cuda_library *library, struct CUstream
   tfc_cuda_fake_fail_work(1, 700);
   assert_int_equal(d->api->allocate(&memory, 64), 0);
   assert_int_equal(d->api->set(memory, 0, 64, stream), 0);
-  (void)d->api->stream_synchronize(stream); // a library asks, and keeps the answer to itself
+  (void)d->api->stream_synchronize(stream); // as a library that synchronizes and does not report the error
   (void)d->api->release(memory);
 }
 static tfc_status product_prepare(struct tfc_cuda_prepare *p) {
@@ -25,7 +26,8 @@ static tfc_status convolution_launch(struct tfc_cuda_launch *l) {
   break_device(l->library, l->stream);
   return tfc_status_make(TFC_INTERNAL, "cuDNN: CUDNN_STATUS_EXECUTION_FAILED");
 }
-// A row that uses cuDNN, which has to find its own context current; what it found.
+// The green contexts that were current when this row was prepared and when it was launched (0: none). It uses cuDNN,
+// which needs the context of its handle to be current.
 static uint64_t green_in[2];
 static tfc_status handle_prepare(struct tfc_cuda_prepare *p) {
   struct cudnnContext *handle = NULL;
@@ -39,7 +41,7 @@ static tfc_status handle_launch(struct tfc_cuda_launch *l) {
   green_in[1] = tfc_cuda_fake_green();
   return NULL;
 }
-// A library that declines before a row of its own kernels.
+// A row whose library declines the operation: the next row of the op, which uses no library, is taken.
 static tfc_status declines(struct tfc_cuda_prepare *p) {
   p->declined = true;
   return tfc_status_make(TFC_UNIMPLEMENTED, "cuDNN: CUDNN_STATUS_NOT_SUPPORTED");
@@ -129,7 +131,7 @@ static tfc_status is_alive(struct subject *s) {
 static void launches(void **state) {
   (void)state;
   struct subject s;
-  dies = false; // in its own words, and the device goes on
+  dies = false; // the library's own error is reported, and the device still works
   assert_ok(prepare(&s, "TestConvolution"));
   assert_fails(run(&s), TFC_INTERNAL, "CUDNN_STATUS_EXECUTION_FAILED");
   assert_ok(is_alive(&s));
@@ -149,13 +151,13 @@ static void launches(void **state) {
 static void plans(void **state) {
   (void)state;
   struct subject s;
-  dies = false; // declined: the host has a kernel, and says why
+  dies = false; // declined: the operation runs on the host, and the driver says why
   assert_ok(prepare(&s, "TestProduct"));
   assert_string_equal(s.device->driver->fallback(s.prepared, 0), "cuBLASLt: CUBLAS_STATUS_INTERNAL_ERROR");
   assert_null(s.device->driver->declined(s.prepared, 0));
   assert_ok(is_alive(&s));
   subject_deinit(&s);
-  assert_ok(prepare(&s, "TestDeclined")); // the device has a plainer kernel, and reports say why it is used
+  assert_ok(prepare(&s, "TestDeclined")); // the device has another kernel, and the driver says why it is used
   assert_null(s.device->driver->fallback(s.prepared, 0));
   assert_string_equal(s.device->driver->declined(s.prepared, 0), "cuDNN: CUDNN_STATUS_NOT_SUPPORTED");
   assert_ok(run(&s));
@@ -166,8 +168,8 @@ static void plans(void **state) {
   subject_deinit(&s);
 }
 
-// Where cuDNN takes no stream of another context than its handle's, the handle is made and used with the virtual
-// device's green context current, which is current nowhere else.
+// If cuDNN accepts only streams of the context that its handle was made in (`strict`), the driver makes the green
+// context of a virtual device current while it makes or uses the handle, and at no other time.
 static void green_handles(void **state) {
   (void)state;
   struct subject s;

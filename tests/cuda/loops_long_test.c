@@ -1,4 +1,5 @@
-// The examples with loops on a fake of the CUDA calls: counters and shapes beside the GPU, TensorFlow's losses.
+// The examples with loops on a fake of the CUDA calls: counters and shapes stay in host memory, and losses are
+// TensorFlow's.
 #include "tests/common/test.h"
 
 #include "runtime/device/cuda/device.h"
@@ -21,7 +22,7 @@ static void nmt_while_v2(void **state) {
   train("nmt_while_v2", "gpu:0", 2);
 }
 
-// Whatever is where: with devices that share no memory, and with the host's.
+// A random placement on GPUs, a device that shares no memory with others, and a CPU gives the same bits.
 static void placements(void **state) {
   (void)state;
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});

@@ -1,6 +1,6 @@
-// The measuring worker on a fake of the CUDA calls: what its device runs on the host for want of a kernel comes back
-// with the reason, and steps are timed when captures are over. (The fake's driver has no kernels but assignments.) The
-// test's own binary is the worker.
+// The process that measures (the worker), on a fake of the CUDA calls. It reports which operations ran on the host for
+// want of a kernel, with the reason, and it times steps only after the captures. (The driver of this test has kernels
+// for assignments only.) The binary of the test is also the worker.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "runtime/pass/step.h"
 #include "tests/common/cuda_fake.h"
 
-// A segment is captured, or captured anew for a profiler, before steps are timed.
+// Segments are captured, and captured again for a profiler, in steps that are not timed.
 static tfc_status warmed_up(void *user, const struct tfc_measured *m) {
   uint32_t warm = 0, traced = 0, timed = 0;
   assert_int_equal(m->state, TFC_RESULT_OK);
@@ -113,10 +113,11 @@ static void fallbacks(void **state) {
   stop(m);
 }
 
-// A device that is lost takes its process with it and one placement, not the ones behind it.
-static char armed[64];
+// When a device is lost, the worker process ends and the placement that was being measured fails. The placements after
+// it are measured by a new worker.
+static char armed[64]; // the path of a file: which piece of work loses the device
 struct outcome {
-  uint32_t ok, failed, worst; // worst: which failed
+  uint32_t ok, failed, worst; // worst: the number of the entry that failed last
   char message[256];
 };
 static tfc_status count(void *user, const struct tfc_measured *m) {
@@ -153,7 +154,7 @@ static void lost(void **state) {
   for (int round = 0; round < ROUNDS; round++) {
     FILE *file = fopen(armed, "w");
     assert_non_null(file);
-    fprintf(file, "%d", 20 + 175 / (ROUNDS - 1) * round); // pieces of work until then
+    fprintf(file, "%d", 20 + 175 / (ROUNDS - 1) * round); // how many pieces of work are done before the device is lost
     fclose(file);
     m = start();
     struct tfc_measure_batch batch = {.entries = entries,
@@ -171,7 +172,7 @@ static void lost(void **state) {
     if (o.failed && !strstr(o.message, "illegal memory access")) fail_msg("%s", o.message);
     places += o.failed;
     blamed |= o.failed << o.worst;
-    o = (struct outcome){0}; // and it goes on
+    o = (struct outcome){0}; // the measurer can still be used
     assert_ok(tfc_measurer_run(m, &batch, count, &o));
     assert_true(o.ok + o.failed == 4 && o.failed <= 1);
     stop(m);

@@ -1,5 +1,5 @@
-// Device memory on a fake of the CUDA calls: limits hold for what CUDA was asked for, to the byte; what is kept goes
-// back before anything is refused; what is refused would not have fitted.
+// Device memory on a fake of the CUDA calls. A limit counts, to the byte, what was allocated with CUDA. Freed blocks
+// that the driver keeps are given back to CUDA before a request is refused, so a refused request would not have fitted.
 #include "tests/common/test.h"
 
 #include "runtime/base/random.h"
@@ -10,7 +10,8 @@ static struct tfc_cuda_memory *memory_of(struct tfc_device *d) {
   return &tfc_cuda_device_of(d)->memory;
 }
 
-// Sizes between size classes: rounded up, neither three nor a planned step's two pieces would fit.
+// These sizes are not multiples of a size class. If they were rounded up, neither three blocks nor the two blocks of a
+// planned step would fit into the limit.
 static void to_the_byte(void **state) {
   (void)state;
   struct tfc_device_set set = {0};
@@ -27,7 +28,7 @@ static void to_the_byte(void **state) {
     assert_fails(d->driver->allocate(d, 1, &b[3]), TFC_RESOURCE_EXHAUSTED,
                  "vgpu:0: out of memory: 1 B asked for, 27.0 MB in use, limit 27.0 MB, largest free block 0 B");
     for (int i = 0; i < 3; i++) tfc_buffer_release(b[i]);
-    assert_int_equal(tfc_cuda_fake_bytes(), limit); // kept
+    assert_int_equal(tfc_cuda_fake_bytes(), limit); // the driver keeps the freed blocks
     assert_ok(d->driver->allocate(d, limit - 1000, &b[0]));
     assert_int_equal(tfc_cuda_fake_bytes(), limit - 1000);
     assert_fails(d->driver->allocate(d, 1001, &b[1]), TFC_RESOURCE_EXHAUSTED, "largest free block 1.0 kB");
@@ -72,7 +73,7 @@ static void at_random(void **state) {
       tfc_status_free(s);
       refused++;
       assert_true(held + size > limit);
-      assert_int_equal(tfc_cuda_fake_bytes(), held); // all that was kept went back
+      assert_int_equal(tfc_cuda_fake_bytes(), held); // all freed blocks were given back to CUDA
     }
     assert_true(tfc_cuda_fake_bytes() <= limit);
     assert_int_equal(tfc_cuda_fake_bytes(), memory_of(d)->taken);
@@ -81,14 +82,15 @@ static void at_random(void **state) {
   assert_int_equal(memory_of(d)->peak, most);
   print_message("%d of %d refused, %llu asked of CUDA\n", refused, asked, (unsigned long long)memory_of(d)->calls);
   assert_true(refused > 20 && asked > 9000);
-  assert_true(memory_of(d)->calls < (uint64_t)asked * 6 / 10); // the others were there
+  assert_true(memory_of(d)->calls < (uint64_t)asked * 6 / 10); // the other requests got a kept block
   for (int i = 0; i < LIVE; i++) tfc_buffer_release(live[i]);
   assert_true(d->driver->in_use(d) == 0);
   tfc_devices_close(&set);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
 }
 
-// Devices of one GPU: what one of them only keeps is another one's before CUDA's refusal counts.
+// Several devices share one GPU: when CUDA refuses one of them, the freed blocks that the others keep are given back
+// first.
 static void neighbours(void **state) {
   (void)state;
   struct tfc_device_set parts = {0}, whole = {0};

@@ -1,5 +1,5 @@
-// Traced steps of devices that work on their own, on a fake of the CUDA calls: timed by the devices' events, and by a
-// profiler that is made up.
+// Traced steps of devices that work asynchronously, on a fake of the CUDA calls. They are timed by the devices' events,
+// and by a fake profiler.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -10,9 +10,10 @@
 #include "tests/common/example.h"
 #include "tests/common/fake_profiler.h"
 
-// --- A profiler: every marked region is as many kernels as were launched, one behind the other while it was marked ---
+// --- A fake profiler ---------------------------------------------------------------------------------------------
+// It divides the time of each marked region equally among the kernels that were launched in it (at least one).
 enum { NOTHING, ZERO_STAMPED, OP_MISSING, TRANSFER_MISSING, TWICE, LATE };
-static _Atomic int breaks; // one record, and how
+static _Atomic int breaks; // how the next record is damaged (the enum above); then it is NOTHING again
 static _Thread_local uint64_t launched_before;
 
 static void push(uint64_t external) {
@@ -37,10 +38,10 @@ static void pop(void) {
     if (how == ZERO_STAMPED) w.start_ns = 0;
     if (how == LATE) w.start_ns = 1;
     if (how != OP_MISSING && how != TRANSFER_MISSING) fake_add(&w);
-    if (how == TWICE) tfc_activity_add(fake_activity, &w); // as it was
+    if (how == TWICE) tfc_activity_add(fake_activity, &w); // the same record again
   }
 }
-// Records of what ran before the first traced step come when somebody asks for them, as CUPTI's do.
+// A record of work that ran before the traced step. It is delivered only by the next flush, as CUPTI does.
 static struct tfc_activity_work held_back;
 static tfc_status flush(void) {
   if (held_back.end_ns) tfc_activity_add(fake_activity, &held_back);
@@ -88,7 +89,7 @@ static void traced(const char *devices, bool profiler, bool graphs) {
   assert_non_null(strstr(tfc_collector_timer(c), profiler ? "made up" : "CUDA events: another profiler is attached"));
   for (int step = 0; step < 3; step++) {
     struct tfc_tensor loss = {0};
-    if (profiler) // initialisation, or an untraced step
+    if (profiler) // the work of an initialisation or of an untraced step
       held_back = (struct tfc_activity_work){.start_ns = 1000, .end_ns = 2000, .stream = 5, .name = "of before"};
     tfc_collector_reset(c);
     assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
@@ -111,12 +112,13 @@ static void traced(const char *devices, bool profiler, bool graphs) {
     } else {
       assert_int_equal(p.works.count, 0);
     }
-    assert_ok(tfc_collector_rest(c)); // an untraced step between
+    assert_ok(tfc_collector_rest(c)); // an untraced step between the traced ones
     assert_ok(tfc_plan_run(plan, e.values[0], &loss, NULL));
     tfc_tensor_release(&loss);
   }
   const struct tfc_collector_names names = {e.graph, info};
-  for (size_t i = 0; profiler && i < 2 * sizeof broken / sizeof *broken; i++) { // every other step is a good one
+  for (size_t i = 0; profiler && i < 2 * sizeof broken / sizeof *broken;
+       i++) { // every second step has undamaged records
     struct tfc_tensor loss = {0};
     if (i % 2 == 0) atomic_store(&breaks, broken[i / 2].how);
     tfc_collector_reset(c);

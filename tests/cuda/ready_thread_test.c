@@ -1,5 +1,5 @@
-// Steps in ready order on a fake of the CUDA calls: launches return before their work is done, and the step ends when
-// it is. Its time holds the work, and its status what went wrong there.
+// Steps in ready order on a fake of the CUDA calls: launches return before their work is done, but the step ends only
+// after it. The time of the step includes the work, and its status reports an error of the work.
 #include "tests/common/test.h"
 
 #include "runtime/base/clock.h"
@@ -30,7 +30,7 @@ static void targets_only(void **state) {
   const uint32_t target = tfc_graph_find(g, TFC_STR("set"));
   const struct tfc_run_spec spec = {.targets = &target, .target_count = 1, .dynamic = true};
   assert_ok(tfc_plan_create(session, &spec, &plan));
-  assert_ok(tfc_plan_run(plan, NULL, NULL, NULL)); // makes the variable's place
+  assert_ok(tfc_plan_run(plan, NULL, NULL, NULL)); // allocates the variable
   tfc_cuda_fake_delay(DELAY_NS);
   for (int i = 0; i < 3; i++) {
     assert_ok(tfc_plan_run(plan, NULL, NULL, NULL));
@@ -46,7 +46,7 @@ static void targets_only(void **state) {
   tfc_cuda_fake_reset();
 }
 
-// Each call of a partial run ends when what it launched is done, and says what went wrong there.
+// Each call of a partial run ends when the work that it launched is done, and reports an error of that work.
 static void partial(void **state) {
   (void)state;
   struct tfc_graph *g = NULL;

@@ -1,6 +1,6 @@
-// Variables in captured segments, on a fake of the CUDA calls: a replay writes to the memory that was captured, so
-// every way in which an update gives its variable other memory (somebody reads the old value, another size, a first
-// value) has to be seen before, while and after a segment is captured.
+// Variables in captured segments, on a fake of the CUDA calls. A replay writes to the memory that the capture used. So
+// the driver must notice when an update gives its variable other memory (because the old value is still read, has
+// another size, or there is none yet) before, during or after the capture.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static tfc_status add(const struct tfc_cuda_launch *l, const void *a, const void
   return tfc_cuda_status(l, tfc_cuda_fake_launch(l->stream, add_work, &w, sizeof w));
 }
 
-static int launches, launch_fails; // the second: in that many launches from now
-static void (*meanwhile)(void);    // between a capture's launches
+static int launches, launch_fails; // launch_fails = n: the n-th launch of TestRead from now fails; 0: none
+static void (*meanwhile)(void);    // called in each launch of TestRead, also during a capture
 static tfc_status read_launch(struct tfc_cuda_launch *l) {
   struct tfc_tensor *y = NULL;
   launches++;
@@ -34,7 +34,8 @@ static tfc_status read_launch(struct tfc_cuda_launch *l) {
   if (meanwhile) meanwhile();
   return add(l, l->ctx->inputs[0]->data, l->ctx->inputs[1]->data, y->data);
 }
-// v += x, by the rules of resources; `replaces`: in other memory always, as where sizes change.
+// v += x. As a resource variable, v gets other memory if it has no value or its old value is still referenced;
+// `replaces`: always, as if its size changed.
 static bool replaces;
 static tfc_status bump_launch(struct tfc_cuda_launch *l) {
   struct tfc_variable *v = l->ctx->variables[0];
@@ -174,7 +175,7 @@ static uint64_t replays(void) {
   return tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH);
 }
 
-// Somebody keeps the value that was (a queue's element, a read that another step still holds).
+// The old value is still referenced while v is updated (by an element of a queue, or by a read of another step).
 static void read_by_others(void **state) {
   (void)state;
   open_all();
@@ -192,11 +193,11 @@ static void read_by_others(void **state) {
     tfc_tensor_release(&kept);
     for (int k = 0; k < 3; k++) right((float)k);
   }
-  assert_true(replays() > 15); // and it goes on
+  assert_true(replays() > 15); // the segment is still replayed
   close_all();
 }
 
-// Restored, moved to another place, or set by another plan between two steps.
+// Between two steps the variable is restored, gets other memory, or is set by another plan.
 static void moved_between(void **state) {
   (void)state;
   open_all();
@@ -204,7 +205,7 @@ static void moved_between(void **state) {
   for (int i = 0; i < 6; i++) {
     struct tfc_buffer *other = NULL;
     assert_ok(d->driver->allocate(d, N * 4, &other));
-    tfc_buffer_release(variable.value.buffer); // nobody reads it any more: others may have it
+    tfc_buffer_release(variable.value.buffer); // the last reference: the memory may be used for something else
     variable.value.buffer = other;
     variable.value.data = other->data;
     fill(&variable.value, expected = 100.0f * (float)i);
@@ -216,7 +217,7 @@ static void moved_between(void **state) {
     assert_true(element(&t) == -1);
     tfc_buffer_release(scribbled);
   }
-  variable.initialized = false; // as a snapshot that was taken before its first value
+  variable.initialized = false; // as after restoring a snapshot that was taken before the variable had a value
   tfc_status s = step(1);
   assert_non_null(s);
   assert_int_equal(tfc_status_code(s), TFC_FAILED_PRECONDITION);
@@ -229,11 +230,11 @@ static void moved_between(void **state) {
   close_all();
 }
 
-// The update moves its variable in every step, also while it is captured: what was read before it is elsewhere in the
-// next one.
+// The update gives its variable other memory in every step, also during the capture. So operations that read the
+// variable before the update find it at another address in the next step.
 static struct tfc_buffer *taken[8];
 static int taken_count;
-static void take_some(void) { // as another thread would
+static void take_some(void) { // allocates memory, as another thread could do
   struct tfc_buffer *b = NULL;
   if (taken_count == 8) return;
   assert_ok(d->driver->allocate(d, N * 4, &b));
@@ -250,7 +251,8 @@ static void moved_within(void **state) {
   replaces = true;
   for (int i = 0; i < 2; i++) right(1);
   taken_count = 0;
-  meanwhile = take_some; // what the update has let go of is not for others before the capture was launched
+  meanwhile =
+      take_some; // memory that the update released must not be given to others before the captured graph was launched
   for (int i = 0; i < 4; i++) right(5);
   meanwhile = NULL;
   for (int i = 0; i < taken_count; i++) tfc_buffer_release(taken[i]);
@@ -261,14 +263,16 @@ static void moved_within(void **state) {
   close_all();
 }
 
-// A capture that fails when the variable is already elsewhere cannot be made good by launching it all again.
+// If a capture fails, the operations are launched one by one; but if an update has already given the variable other
+// memory
+// (`moves`), they cannot run again, and the step fails.
 static void capture_fails(void **state) {
   (void)state;
   for (int moves = 0; moves < 2; moves++) {
     open_all();
     replaces = moves;
     for (int i = 0; i < 2; i++) right(1);
-    launch_fails = 2; // the second read
+    launch_fails = 2; // in the node 'after'
     if (moves) {
       assert_fails(step(1), TFC_INTERNAL, "node 'after' (TestRead)");
       fill(&variable.value, expected = 5);
@@ -280,13 +284,13 @@ static void capture_fails(void **state) {
   }
 }
 
-// What a capture keeps counts against the device's limit; where there is no room for it nothing is captured.
+// The memory that a capture keeps counts against the device's limit. If there is too little, nothing is captured.
 static void no_room(void **state) {
   (void)state;
   open_all();
   for (int i = 0; i < 2; i++) right(1);
   tfc_cuda_fake_fail(TFC_CUDA_FAKE_ALLOCATE, 1, 1, TFC_CUDA_OUT_OF_MEMORY);
-  replaces = true; // asks for memory
+  replaces = true; // so that the update allocates
   tfc_cuda_memory_trim(&tfc_cuda_device_of(d)->memory);
   assert_int_equal(replays(), 0);
   right(1);

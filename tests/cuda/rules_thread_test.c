@@ -1,6 +1,6 @@
-// What CUDA refuses, the fake of its calls refuses with the same error, and counts it: the tests of the driver end with
-// no such call, which says something only if each of them is seen. And where a captured stream is asked for what may
-// not be captured, the whole capture is lost, as on a GPU.
+// The fake of the CUDA calls refuses what CUDA refuses, with the same error, and counts each such call. The other tests
+// of the driver check that this count is 0 (tfc_cuda_fake_violations), which proves something only if the fake notices
+// every kind of wrong call. And a call that may not be captured makes the whole capture fail, as on a GPU.
 #include "tests/common/test.h"
 
 #include "runtime/device/cuda/device.h"
@@ -38,7 +38,7 @@ static void streams_and_events_of_another_device(void **state) {
   assert_int_equal(launch(second), 0);
   refused(launch(first), 400);
   refused(api->event_record(event, second), 400);
-  assert_int_equal(api->event_record(event, first), 0); // whatever device is current
+  assert_int_equal(api->event_record(event, first), 0); // no matter which device is current
   assert_int_equal(api->stream_wait(second, event), 0);
   assert_int_equal(api->stream_synchronize(second), 0);
   assert_int_equal(api->event_destroy(event), 0);
@@ -81,7 +81,7 @@ static void streams_of_a_destroyed_context(void **state) {
   assert_int_equal(api->unsplit(&halves[0]), 0);
   assert_int_equal(launch(stream), 0);
   (void)api->unsplit(&halves[1]);
-  seen++; // it had a stream
+  seen++; // the call before is a violation, since the partition still had a stream
   refused(launch(stream), 709);
   assert_int_equal(api->stream_destroy(stream), 0);
 }
@@ -125,7 +125,7 @@ static void end_capture(bool is_lost) {
   assert_int_equal(api->capture_count(capturing, &count), is_lost ? 901 : 0);
   assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), is_lost ? 901 : 0);
   if (graph) (void)api->graph_destroy(graph);
-  assert_int_equal(launch(capturing), 0); // the stream is as before
+  assert_int_equal(launch(capturing), 0); // the stream works as before the capture
   assert_int_equal(api->stream_synchronize(capturing), 0);
   assert_int_equal(api->event_destroy(before), 0);
   assert_int_equal(api->stream_destroy(capturing), 0);
@@ -140,10 +140,10 @@ static void what_may_not_be_captured(void **state) {
   refused(api->stream_synchronize(capturing), 900);
   end_capture(true);
   begin_capture();
-  refused(api->stream_wait(capturing, before), 905); // for work that was not captured
+  refused(api->stream_wait(capturing, before), 905); // `before` was recorded before the capture began
   end_capture(true);
   begin_capture();
-  assert_int_equal(api->allocate(&block, 8), 0);      // by the thread that captures, in relaxed mode
+  assert_int_equal(api->allocate(&block, 8), 0);      // allowed: the capture is in relaxed mode
   refused(api->copy(block, host, 8, capturing), 900); // pageable memory
   assert_int_equal(api->release(block), 0);
   end_capture(true);
@@ -190,7 +190,7 @@ static void peers_twice(void **state) {
   assert_int_equal(api->enable_peer(1), 0);
   assert_int_equal(api->enable_peer(1), TFC_CUDA_PEER_ALREADY);
   assert_int_equal(api->enter(1), 0);
-  assert_int_equal(api->enable_peer(0), 0); // the other direction is another one
+  assert_int_equal(api->enable_peer(0), 0); // access in the other direction has to be enabled separately
   refused(api->enable_peer(1), 101);
   assert_int_equal(api->enter(0), 0);
 }

@@ -1,5 +1,5 @@
-// Whole steps through the CUDA driver on a fake of the CUDA calls, where every operation but the moves runs on the host
-// between copies: training as TensorFlow trained, and the same bits under random placements.
+// Complete steps through the CUDA driver on a fake of the CUDA calls, where all operations except assignments run on
+// the host between copies: the losses are TensorFlow's, and random placements give the same bits.
 #include "tests/common/test.h"
 
 #include "runtime/device/cuda/device.h"
@@ -37,7 +37,7 @@ static void placements(void **state) {
   install(2);
   tfc_same_bits("mlp", "gpu:0-3", 3, 1, false);
   tfc_same_bits("mlp", "vgpu:0-3", 3, 2, true);
-  tfc_same_bits("mlp", "vgpu:0-3,shared", 3, 6, false); // events alone keep the order
+  tfc_same_bits("mlp", "vgpu:0-3,shared", 3, 6, false); // only events keep the order
   tfc_same_bits("mlp", "vgpu:0-3,shared", 3, 7, true);
   tfc_same_bits("ridge", "vgpu:0-1,gpu:0,shared", 3, 8, true);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
