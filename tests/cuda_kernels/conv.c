@@ -1,5 +1,5 @@
-// Convolutions by matrix products over patches, in the place of cuDNN: two dimensions, float32, one group, channels
-// last. All others are declined, and plain loops take them.
+// Convolutions by matrix products over patches: this file replaces the one that calls cuDNN. It takes convolutions of
+// two dimensions in float32, with one group and channels last. It declines all others, which then run as plain loops.
 #include "runtime/device/cuda/kernels/conv.h"
 
 #include <cblas.h>
@@ -17,7 +17,7 @@ tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc
                               const struct tfc_cuda_conv_plan **out) {
   static struct tfc_cuda_conv_plan *plans[4096];
   static size_t count;
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices ask
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices call this at once
   (void)library;
   if (cuda_host_no_conv || conv->type != TFC_FLOAT || conv->spatial != 2 || conv->slide.groups != 1 ||
       conv->channels_first)
@@ -41,7 +41,8 @@ size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
   return 64;
 }
 
-// One image: its patches [out1 * out2, size1 * size2 * channels], or the patches added back.
+// Copies the patches of one image to p [out1 * out2, size1 * size2 * channels]; `back`: adds the patches p to the
+// image.
 static void patches(const struct tfc_cuda_slide *s, float *x, float *p, bool back) {
   for (int64_t i = 0; i < s->y.size[1]; i++)
     for (int64_t j = 0; j < s->y.size[2]; j++)

@@ -1,5 +1,5 @@
-// A CPU device that runs the CUDA kernels' source: prepared segments are handed to the CPU driver with the rows' launch
-// functions in place of the kernels.
+// The driver of a CPU device that runs the CUDA kernels' source: it gives each segment to the CPU driver, with the
+// launch functions of the CUDA rows in place of the CPU's kernels.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ void cuda_host_each_row(cuda_host_row_fn *fn, void *arg) {
     for (size_t i = 0; i < f->count; i++) fn(arg, &f->rows[i]);
 }
 
-void tfc_cuda_count_launch(void) {} // nobody asks here
+void tfc_cuda_count_launch(void) {} // this driver does not report launches
 
 tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error) {
   (void)l;
@@ -32,7 +32,7 @@ tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *sou
 
 bool cuda_host_no_conv, cuda_host_no_room;
 
-// What library/cudnn.c measures on.
+// Allocates the memory in which library/cudnn.c measures.
 static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_buffer **out) {
   (void)device;
   if (cuda_host_no_room) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "gpu:0: out of memory");
@@ -155,7 +155,7 @@ static void miss(const struct tfc_segment_op *op, tfc_dtype type, tfc_status why
   m->count = 1;
 }
 
-// What keeps a segment from being captured (runtime/device/cuda/graph.c).
+// Counts the operations that cannot be captured, by the rules of runtime/device/cuda/graph.c.
 static void note_capture(const struct tfc_segment_op *op, const struct tfc_cuda_kernel *row) {
   const char *why = !row ? "it runs on the host" : row->flags & TFC_CUDA_NO_CAPTURE ? "it differs between steps" : NULL;
   if (!why && op->host_outputs) why = "an output is in host memory";

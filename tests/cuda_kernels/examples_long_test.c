@@ -1,5 +1,5 @@
-// The larger examples train on the CUDA kernels' source to TensorFlow's losses: the second shows what the first update
-// did. With ONLY=name that one, COUNT=n steps.
+// The larger examples train with the CUDA kernels' source on the CPU, and their losses are TensorFlow's. From the
+// second step on, a loss also depends on the updates. ONLY=name runs one example, COUNT=n runs n steps.
 #include "tests/common/test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The examples on CUDA kernels: every operation of their initialisers and training steps has a kernel or is the host's
-// by TensorFlow's rules; the small ones train to TensorFlow's losses.
+// The examples with the CUDA kernels' source on the CPU: every operation of their initialisers and training steps has a
+// CUDA kernel, or TensorFlow's rules place it in host memory. The losses of the small examples are TensorFlow's.
 #include "tests/common/test.h"
 
 #include <stdlib.h>

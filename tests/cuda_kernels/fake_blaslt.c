@@ -1,6 +1,5 @@
-// cuBLASLt's calls that library/blaslt.c makes, on the CPU: column-major matrices with their leading dimensions,
-// batches with their strides. What is asked for in a wrong way fails; operands are rounded as the arithmetic that is
-// asked for rounds them.
+// A fake of the cuBLASLt calls that library/blaslt.c makes, on the CPU: column-major matrices with leading dimensions,
+// and batches with strides. Wrong arguments fail. Operands are rounded as the chosen arithmetic rounds them.
 #include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@ size_t cublasLtGetVersion(void) {
   return 130000;
 }
 
-// The opaque records of the real library, as far as they matter here.
+// The contents of the library's opaque records, as far as this fake needs them.
 struct layout {
   cudaDataType type;
   uint64_t rows, columns;
@@ -119,8 +118,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// An algorithm remembers the alignment that it was promised, and its number: the second is the fastest, and the third
-// does not run.
+// Offers up to three algorithms. Each keeps its number and the alignment that it may rely on. The second is the
+// fastest; the third fails when it runs.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -131,8 +130,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   tfc_math math = math_of((const struct operation *)(void *)operation);
   (void)handle, (void)b, (void)c, (void)d;
   if (wanted < 1 || p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) return CUBLAS_STATUS_INVALID_VALUE;
-  if (math != TFC_MATH_FLOAT32 && x->type != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE; // they have their own
-  if (cuda_fake_refused >> math & 1) { // the library says it in either way
+  if (math != TFC_MATH_FLOAT32 && x->type != CUDA_R_32F)
+    return CUBLAS_STATUS_INVALID_VALUE; // types other than float32 have one arithmetic each
+  if (cuda_fake_refused >> math & 1) {  // the real library reports this in one of two ways; both are tested
     *count = 0;
     return math == TFC_MATH_TF32 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   }

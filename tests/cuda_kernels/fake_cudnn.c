@@ -1,6 +1,6 @@
-// cuDNN's calls that library/cudnn.c makes, on the CPU: convolutions over tensors with any strides. Of the algorithms
-// that it offers the fastest is not deterministic, the next one rounds more than was asked for (where it can), and the
-// layouts take turns in being faster.
+// A fake of the cuDNN calls that library/cudnn.c makes: convolutions on the CPU, over tensors with any strides. It
+// offers three algorithms. The fastest is not deterministic; the second rounds more than was asked for, unless
+// conversion to float16 was asked for. Sometimes one layout of the tensors seems faster, sometimes the other.
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t handle
                                                             int *count, cudnnConvolutionBwdFilterAlgoPerf_t *results,
                                                             void *memory, size_t room) {
   (void)handle, (void)xp, (void)wp, (void)yp, (void)memory;
-  // What knows no tensor cores is called by the default, whatever was asked for.
+  // For an algorithm without tensor cores, cuDNN reports CUDNN_DEFAULT_MATH, whatever arithmetic was asked for.
   FIND(cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_DEFAULT_MATH);
 }
 
@@ -147,7 +147,7 @@ NEEDS(cudnnGetConvolutionBackwardFilterWorkspaceSize, cudnnHandle_t handle, cons
       const cudnnTensorDescriptor_t y, const cudnnConvolutionDescriptor_t c, const cudnnFilterDescriptor_t w,
       cudnnConvolutionBwdFilterAlgo_t algorithm)
 
-// --- Running: y += x w, x += y w, w += x y, over all that meet -----------------------------------------------------
+// --- Running: sums of x w (forward), of y w (gradient of x), of x y (gradient of w) --------------------------------
 double cuda_fake_get(cudnnDataType_t type, const void *x, long i) {
   switch ((int)type) {
   case CUDNN_DATA_FLOAT: return ((const float *)x)[i];
@@ -192,7 +192,7 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
   int n = c->spatial, per_group = w->dims[0] / c->groups;
   const int *made = role == FORWARD ? y->dims : role == INPUT ? x->dims : w->dims;
   long total = cuda_fake_elements(made, n + 2);
-  // The fastest algorithm is not deterministic, the second one's arithmetic was not asked for.
+  // tfc must not choose algorithm 0, which is not deterministic, nor algorithm 1 if it rounds more than was asked for.
   if (alpha != 1 || beta != 0 || !memory || room < 4096 || algorithm == 0 ||
       (c->math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION && algorithm == 1))
     return CUDNN_STATUS_BAD_PARAM;

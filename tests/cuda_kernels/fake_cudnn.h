@@ -13,10 +13,10 @@ struct cudnnTensorStruct {
 double cuda_fake_get(cudnnDataType_t type, const void *x, long i);
 void cuda_fake_put(cudnnDataType_t type, void *x, long i, double v);
 long cuda_fake_elements(const int *dims, int rank);
-long cuda_fake_place(const int *strides, int a, int b, const int *at, int n); // at[n]: behind batch and channels
-double cuda_fake_scalar(cudnnDataType_t type, const void *v);                 // alpha, beta
+long cuda_fake_place(const int *strides, int a, int b, const int *at, int n); // at[n]: the spatial position
+double cuda_fake_scalar(cudnnDataType_t type, const void *v);                 // the value of alpha or beta
 
-// Descriptors begin as zeros.
+// Defines the calls that make and destroy one kind of descriptor; its fields begin as zeros.
 #define CUDA_FAKE_LIFE(Name, type)                                                                                     \
   cudnnStatus_t cudnnCreate##Name(type *out) {                                                                         \
     *out = calloc(1, sizeof **out);                                                                                    \

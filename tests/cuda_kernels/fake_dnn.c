@@ -1,5 +1,6 @@
-// cuDNN's calls that library/dnn.c makes, on the CPU, as its documentation says; and CUDA's events, whose clock each
-// call of cuDNN moves by what the test wants, so that either side is the faster one.
+// A fake of the cuDNN calls that library/dnn.c makes: it computes on the CPU what cuDNN's documentation says. And a
+// fake of CUDA's events, with a clock of its own. Each fake cuDNN call moves this clock by as much as the test wants,
+// so that a test decides whether cuDNN or tfc's own kernel seems faster.
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 #include <math.h>
@@ -58,7 +59,8 @@ struct cudnnLRNStruct {
 CUDA_FAKE_LIFE(PoolingDescriptor, cudnnPoolingDescriptor_t)
 CUDA_FAKE_LIFE(LRNDescriptor, cudnnLRNDescriptor_t)
 
-static bool plain(cudnnDataType_t type, const void *alpha, const void *beta) { // counts the call
+static bool plain(cudnnDataType_t type, const void *alpha,
+                  const void *beta) { // true if alpha is 1 and beta 0; also counts the call and moves the clock
   cuda_fake_dnn_calls++;
   clock_ns += cuda_fake_dnn_cost_ns;
   return cuda_fake_scalar(type, alpha) == 1 && cuda_fake_scalar(type, beta) == 0;
@@ -98,7 +100,7 @@ static cudnnStatus_t pool(const struct cudnnPoolingStruct *p, const struct cudnn
         for (int k = n - 1; k >= 0; k--) at[k] = (int)(left % y->dims[2 + k]), left /= y->dims[2 + k];
         const long yi = cuda_fake_place(y->strides, image, channel, at, n);
         double best = -INFINITY, sum = 0;
-        for (int pass = 0; pass < 2; pass++) // the second one knows how many cells there are
+        for (int pass = 0; pass < 2; pass++) // the first pass counts the cells, the second divides by their number
           for (long t = 0; t < cells; t++) {
             bool in = true;
             left = t;
@@ -141,7 +143,7 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
   return pool(p, dx, dxp, dy, (void *)(uintptr_t)dyp, true);
 }
 
-// --- Rows: [outer, channels, inner] by strides -----------------------------------------------------------------------
+// --- Softmax and local responses: tensors as [outer, channels, inner], by strides -----------------------------------
 struct rows {
   int outer, channels, inner;
 };

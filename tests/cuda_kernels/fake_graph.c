@@ -1,5 +1,5 @@
-// A captured graph, as CUDA's headers say that it is asked: edges with data are not told to who leaves no room for
-// that.
+// A fake of a captured CUDA graph, with the calls that list its nodes. As CUDA's headers say, a call that asks for
+// edges without room for the edges' data fails if an edge has data.
 #include <string.h>
 
 #include "runtime/device/cuda/toolkit/chain.h"
@@ -9,7 +9,7 @@ enum { NODES = 4 };
 struct CUgraphNode_st {
   cudaGraphNode_t next[3];
   size_t count;
-  bool early; // edges from here have data
+  bool early; // the edges from this node have data (as those of programmatic launches)
 };
 static struct CUgraphNode_st nodes[NODES];
 

@@ -1,15 +1,15 @@
-// libtfc_cuda.so for a machine without a GPU: the whole driver on the fake of the CUDA calls, with the kernels' source
-// run on the CPU. Whole programs, and scripts/gpu_check with them, run on it as they would on a GPU.
+// A fake libtfc_cuda.so for a machine without a GPU: the complete driver on the fake of the CUDA calls, with the
+// kernels' source run on the CPU. Programs, and scripts/gpu_check which runs them, use it as they would use a GPU.
 //
-// Kernels run when their stream gets there, one at a time, and are captured as on a GPU. FAKE_DELAY_NS=N delays each
-// piece of work by a random part of that, so that what only seems to be in order is not. FAKE_IDLE=1: kernels compute
+// Kernels run when their stream reaches them, one at a time, and can be captured as on a GPU. FAKE_DELAY_NS=N delays
+// each piece of work by a random time up to N ns, so that a missing wait shows. With FAKE_IDLE=1, kernels compute
 // nothing.
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "tests/cuda_kernels/streams.h"
 
-// The profiler's plug-in may be loaded before or after.
+// The profiler's plug-in may be loaded before or after this one, so each new stream looks for it again.
 static struct tfc_cuda_api api;
 static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out) {
   tfc_cuda_fake_watch(dlsym(RTLD_DEFAULT, "tfc_fake_watcher"));

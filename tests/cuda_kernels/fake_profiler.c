@@ -1,5 +1,5 @@
-// Built as a fake libtfc_cupti.so, in the folder of the fake libtfc_cuda.so (fake_plugin.c), so that the profiling of
-// GPUs is tested without a GPU.
+// A fake libtfc_cupti.so, built in the folder of the fake libtfc_cuda.so (fake_plugin.c), so that the profiling of GPUs
+// can be tested without a GPU.
 #include "tests/common/fake_watcher.h"
 
 const struct tfc_cuda_fake_watcher tfc_fake_watcher = {fake_launched, fake_ran}; // fake_plugin.c looks for it

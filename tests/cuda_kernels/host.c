@@ -1,8 +1,8 @@
-// CUDA on the CPU, the part that runtime/device/cuda/kernels/host.h declares. The threads of a block are fibers on one
-// thread, for kernels with barriers: each runs until its next barrier, then the next one goes on. A barrier that not
-// all threads of a block reach ends the test.
+// CUDA on the CPU: defines what runtime/device/cuda/kernels/host.h declares. For kernels with barriers, the threads of
+// a block are fibers on one thread: each fiber runs until its next barrier, then the next fiber continues. The test
+// ends with an error if not all threads of a block reach a barrier.
 //
-// "Device memory" is one region that is out of reach but while a kernel runs, so that host code that looks into a
+// "Device memory" is one region that can be accessed only while a kernel runs, so that host code that reads or writes a
 // device's tensors faults.
 #include "tests/cuda_kernels/host.h"
 
@@ -55,8 +55,9 @@ int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argu
 }
 
 // --- Blocks ------------------------------------------------------------------------------------------------------
-// Fibers are made once and run one body after another. ucontext makes their stacks; _setjmp and _longjmp switch, as
-// swapcontext asks the kernel for the signal mask each time. The address sanitizer knows swapcontext only.
+// Fibers are made once and run one body after another. ucontext makes their stacks. _setjmp and _longjmp switch between
+// them, because swapcontext makes a system call for the signal mask each time; but the address sanitizer supports only
+// swapcontext.
 #ifdef TFC_SANITIZED
 typedef ucontext_t place;
 #define SWITCH(from, to) swapcontext(&(from), &(to))

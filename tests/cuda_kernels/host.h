@@ -1,10 +1,10 @@
-// Running the CUDA kernels' own source on the CPU: what the tests of this folder share.
+// Runs the CUDA kernels' own source on the CPU; shared by the tests of this folder.
 #ifndef TFC_TESTS_CUDA_KERNELS_HOST_H
 #define TFC_TESTS_CUDA_KERNELS_HOST_H
 
 #include "runtime/device/cuda/kernel.h"
 
-// What runtime/device/cuda/kernels/host.h needs.
+// These repeat in C what runtime/device/cuda/kernels/host.h declares for C++.
 struct tfc_host_index {
   unsigned x, y, z;
 };
@@ -15,28 +15,29 @@ void tfc_host_end(void);
 void tfc_host_fibers(unsigned threads, void (*run)(void *arg), void *arg);
 int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 
-// Memory that host code cannot touch but between tfc_host_begin and tfc_host_end. All of it is free after a reset.
+// Allocates memory that host code can touch only between tfc_host_begin and tfc_host_end. A reset frees all of it.
 void *cuda_host_allocate(size_t bytes);
 void cuda_host_reset(void);
-extern void (*cuda_host_enter)(void), (*cuda_host_leave)(void); // around every kernel; NULL: nothing
-// What a launch becomes; NULL: it runs at once.
+extern void (*cuda_host_enter)(void), (*cuda_host_leave)(void); // called before and after every kernel, unless NULL
+// Called for every launch, to run the kernel later; NULL: it runs at once.
 extern int (*cuda_host_enqueue)(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 
-// The rows of all families, in no order.
+// Calls fn for the rows of all families, in no particular order.
 typedef void cuda_host_row_fn(void *arg, const struct tfc_cuda_kernel *row);
 void cuda_host_each_row(cuda_host_row_fn *fn, void *arg);
-// A row of the op that takes the node: its state and scratch are in `prepare`. Declines are UNIMPLEMENTED with the last
-// row's reason.
+// Finds a row of the op that accepts the node; its state and scratch size are left in `prepare`. If every row declines,
+// the status is UNIMPLEMENTED with the last row's reason.
 TFC_MUST_USE tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const struct tfc_cuda_kernel **out);
 TFC_MUST_USE tfc_status cuda_host_launch(const struct tfc_cuda_kernel *row, struct tfc_kernel_ctx *ctx, size_t scratch);
 struct tfc_cuda_library *cuda_host_library(void);
-extern bool cuda_host_no_conv; // convolutions by plain loops
-extern bool cuda_host_no_room; // to measure in
+extern bool cuda_host_no_conv; // conv.c declines: plain loops compute convolutions
+extern bool cuda_host_no_room; // allocations for measuring fail
 
-// A CPU device whose operations are run by the CUDA kernels where there is one: give it to a device before a session
-// is made.
+// The driver of a CPU device that runs operations by the CUDA kernels' source if there is a CUDA kernel. Set it as the
+// `driver` of a CPU device before a session is made.
 const struct tfc_device_driver *cuda_host_driver(void);
-// What prepared segments had since the last reset: operations with a row, and those without (op and reason).
+// Counts the operations of all prepared segments since the census was last set to zeros: `rows` have a CUDA row,
+// `misses` have none.
 struct cuda_host_miss {
   char op[48], type[16], reason[160];
   uint32_t count;
@@ -49,23 +50,25 @@ struct cuda_host_census {
 };
 extern struct cuda_host_census cuda_host_census;
 
-// How often the fakes of the libraries computed something.
+// How many products, convolutions and measurements the fakes of the libraries have made.
 extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
-// Of float32 operands, by what these were turned into.
+// Those with float32 operands, by the arithmetic that the operands were rounded to.
 enum { CUDA_FAKE_MATHS = TFC_MATH_BFLOAT16 + 1 };
 extern uint32_t cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_convolutions_in[CUDA_FAKE_MATHS];
 enum { CUDA_FAKE_ALGORITHMS = 3 };
-extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // the algorithms that cuBLASLt names
-void cuda_fake_clock(int64_t ns);                            // that much later for whoever times something
-extern bool cuda_fake_is_timed;                              // nobody looks at what is computed now
-extern uint32_t cuda_fake_refused; // bits of tfc_math: matrix products that cuBLASLt has no algorithm for
-// A float32 operand as that arithmetic takes it.
+extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // by the number of cuBLASLt's algorithm
+void cuda_fake_clock(int64_t ns);                            // moves the clock of the fake CUDA events
+extern bool cuda_fake_is_timed;    // a product is being timed: its result is not used, and not computed
+extern uint32_t cuda_fake_refused; // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic
+// A float32 operand, rounded as the arithmetic `math` rounds it.
 float cuda_fake_operand(tfc_math math, float v);
 extern bool cuda_fake_no_measurement; // cuDNN's measuring fails
-extern uint32_t cuda_fake_dnn_calls;  // of pools, norms, softmax and local responses, measuring included
+extern uint32_t cuda_fake_dnn_calls;  // calls for pooling, batch normalisation, softmax and LRN, measurements included
 extern uint32_t cuda_fake_timings;    // events that were made to time something
-extern int64_t cuda_fake_dnn_cost_ns; // what each of those calls seems to take more than it does; below 0: less
-// Is a captured graph of four nodes followed from its root? The second has so many successors; edges may have data.
+extern int64_t cuda_fake_dnn_cost_ns; // how much each of these calls moves the clock; below 0: cuDNN seems faster than
+                                      // tfc's kernel
+// Does tfc_cuda_follow_chain list a captured graph of four nodes in its order? The second node has `successors`
+// successors; `early`: edges have data.
 bool cuda_fake_chain(uint32_t successors, bool early);
 
 #endif

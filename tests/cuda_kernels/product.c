@@ -1,4 +1,4 @@
-// Matrix products by BLAS or plain loops, in the place of cuBLASLt.
+// Matrix products by BLAS or plain loops: this file replaces the one that calls cuBLASLt.
 #include "runtime/device/cuda/kernels/product.h"
 
 #include <cblas.h>
@@ -16,7 +16,7 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
                                  const struct tfc_cuda_product_plan **out) {
   static struct tfc_cuda_product_plan *plans[4096];
   static size_t count;
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices ask
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices call this at once
   const tfc_math math = product->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ static const float *rounded(tfc_math math, const float *x, int64_t n, float *out
   return out;
 }
 
-// The common case by BLAS, so that the examples run in seconds.
+// float32 products use BLAS, so that the examples run in seconds.
 static void float_product(const struct tfc_cuda_product *p, const float *a, const float *b, float *c) {
   int m = (int)p->m, n = (int)p->n, k = (int)p->k;
   cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans, p->transpose_b ? CblasTrans : CblasNoTrans, m,

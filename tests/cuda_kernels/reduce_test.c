@@ -1,4 +1,4 @@
-// Reductions over sizes that cross groups, blocks and pieces, and how the work is shared out.
+// Reductions of sizes that cross the borders of groups, blocks and pieces, and the number of threads that share them.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static void test_all_sizes(void **state) {
   check(1, 100000, true);
 }
 
-// A sum has the same bits wherever its tensor lies, though less is read at once there.
+// A sum has the same bits at any address of its tensor, although a kernel reads fewer elements at once at addresses
+// that are not aligned.
 static void test_order_does_not_depend_on_addresses(void **state) {
   (void)state;
   for (int half = 0; half < 2; half++) {

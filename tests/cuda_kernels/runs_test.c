@@ -1,4 +1,5 @@
-// Rows by index: positions sorted by row and combined row by row, bit for bit as a loop over the positions does it.
+// Kernels that add or otherwise combine rows by index. They sort the positions by row, then combine each row's
+// positions; the result has the same bits as a loop over the positions.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -89,7 +90,7 @@ static void scatter(int64_t n, int64_t rows, int64_t width, enum pattern pattern
   char *stored = room((size_t)(n * width) * size), *var = room((size_t)(rows * width) * size);
   struct tfc_random random;
   tfc_random_init(&random, 3);
-  for (int64_t i = 0; i < (n + rows) * width; i++) { // numbers whose sums round
+  for (int64_t i = 0; i < (n + rows) * width; i++) { // numbers whose sums are rounded, so that a different order shows
     float v = (float)(0.5 + tfc_random_unit(&random)) * (i % 3 ? 1 : -1), *at = i < n * width ? updates + i : want;
     if (at == want) at += i - n * width;
     char *to = i < n * width ? stored + (size_t)i * size : var + (size_t)(i - n * width) * size;
@@ -135,7 +136,7 @@ static void test_sums_keep_the_order_of_positions(void **state) {
       }
 }
 
-// Comparing each index with all others would take an hour.
+// So many indices that a kernel which compares each with all others would take an hour.
 static void test_many_indices(void **state) {
   (void)state;
   scatter(1 << 21, 1 << 21, 1, DISTINCT, TFC_CUDA_COMBINE_ADD, false, false);

@@ -1,5 +1,5 @@
-// Every CUDA kernel with the sample inputs of its op, on the CPU, against the op's reference kernel. Device memory is
-// out of reach for host code while it runs.
+// Compares every CUDA kernel, run on the CPU with the sample inputs of its op, with the op's reference kernel. Host
+// code that accesses device memory faults (see host.c).
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static double element(const struct tfc_tensor *t, int64_t i) {
   default: return (double)tfc_tensor_int(t, i);
   }
 }
-// Of a tensor's largest magnitude.
+// Tolerances are relative to the largest magnitude in a tensor.
 static double float_tolerance = 2e-6;
 static double tolerance(tfc_dtype t) {
   return t == TFC_FLOAT      ? float_tolerance
@@ -82,11 +82,12 @@ static void to_device(const struct tfc_tensor *t, struct tfc_tensor *out) {
   tfc_host_end();
 }
 
-// Lists of operations name the types of the first type attribute: a row that runs says that it takes what it is given.
+// The lists of operations that tfc prints show, for each CUDA row, which values it accepts for the op's first type
+// attribute. So a row that ran must name the type that it ran with.
 static const struct tfc_op_attr *first_type(const struct tfc_op_def *def) {
   const struct tfc_op_signature *s = tfc_op_signature(def);
   for (uint32_t i = 0; i < s->attr_count; i++)
-    if (s->attrs[i].kind == TFC_ATTR_TYPE && !tfc_str_is(s->attrs[i].name, "Tidx")) // an axis is an argument
+    if (s->attrs[i].kind == TFC_ATTR_TYPE && !tfc_str_is(s->attrs[i].name, "Tidx")) // Tidx is the type of an axis
       return &s->attrs[i];
   return NULL;
 }
@@ -179,14 +180,14 @@ out:
   return s;
 }
 
-// Whether a kernel can run here: those that need a session, or whose values are random, cannot.
+// False for kernels that need a session or give random values: they cannot be tested here.
 static bool runs_alone(const struct tfc_op_def *def) {
   uint32_t left_out = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC;
   return def->kernel && !(def->flags & left_out) && !strstr(def->inputs, "Ref(") && !strstr(def->inputs, "resource") &&
          !strstr(def->inputs, "variant");
 }
 
-// Beside the ops' own samples: sizes that reach past a block, a vector, a warp; types that samples lack.
+// More samples, in addition to those of the ops: sizes larger than a block, a vector or a warp, and missing types.
 static const struct {
   const char *op, *samples;
 } extra[] = {
@@ -231,7 +232,7 @@ static void run_samples(const struct tfc_op_def *def, const char *samples, int *
 }
 
 #ifndef TFC_ONLY_LIBRARY
-// A row says what its op's first type attribute may be where, and only where, input 0 is of another type.
+// A row names the types of its op's first type attribute if, and only if, that attribute is not the type of input 0.
 static void is_consistent(void *arg, const struct tfc_cuda_kernel *row) {
   int *wrong = arg;
   const struct tfc_op_def *def = tfc_op_find(tfc_str_from(row->op));
@@ -262,7 +263,8 @@ static void test_samples(void **state) {
     struct wanted wanted = {rows[i]->name, false};
     cuda_host_each_row(is_row, &wanted);
     if (!wanted.found || !runs_alone(rows[i]) || (only && strcmp(only, rows[i]->name))) continue;
-    if (cuda_host_no_conv && !strstr(rows[i]->name, "Conv")) continue; // as with the library
+    if (cuda_host_no_conv && !strstr(rows[i]->name, "Conv"))
+      continue; // without the library, only convolutions run other code
     int passed = 0;
     bool any = rows[i]->samples != NULL;
     if (any) run_samples(rows[i], rows[i]->samples, &passed, &ran, &failed, &declined);
@@ -290,7 +292,7 @@ static void test_samples_without_a_convolution_library(void **state) {
 #endif
 
 #ifdef TFC_ONLY_LIBRARY
-// What another process has chosen is taken over: nothing is measured, and results are the same.
+// The choices of another process are used: nothing is measured again, and the results agree.
 static void test_what_was_chosen_is_kept(void **state) {
   char file[] = "/tmp/tfc-tuning-XXXXXX", lines[65536] = "";
   int fd = mkstemp(file);
@@ -319,13 +321,13 @@ static void test_what_was_chosen_is_kept(void **state) {
   tfc_cuda_product_set_tuning("nonsense\nx\tproduct 12\t\n\tproduct zz\t1\ngpu:0\tproduct 0\t9 1");
   tfc_cuda_product_set_tuning(lines);
   test_samples(state);
-  assert_int_equal(cuda_fake_products_by[0], 0); // the slower one
+  assert_int_equal(cuda_fake_products_by[0], 0); // algorithm 0 is slower than 1
   assert_int_equal(cuda_fake_products_by[1], cuda_fake_products);
   assert_int_equal(cuda_fake_measurements, 0);
   assert_int_equal(cuda_fake_timings, 0);
   assert_true(cuda_fake_dnn_calls > 50);
 }
-// Where cuDNN is slower the kernels of ours run, and that is what is kept.
+// If cuDNN is slower, tfc's own kernels run, and this choice is kept.
 static void test_the_slower_one_does_not_run(void **state) {
   static const char *const ops[] = {"MaxPool", "AvgPool", "AvgPoolGrad", "FusedBatchNormV3", "FusedBatchNormGradV3",
                                     "Softmax", "LRN",     "LRNGrad"};
@@ -337,7 +339,9 @@ static void test_the_slower_one_does_not_run(void **state) {
       setenv("ONLY", ops[i], 1);
       test_samples(state);
       char *made = tfc_cuda_dnn_tuning();
-      const uint32_t measuring = cuda_fake_timings / 4 * 20; // two events each for both; five runs, four times
+      const uint32_t measuring =
+          cuda_fake_timings / 4 *
+          20; // each choice makes 4 events (2 for cuDNN, 2 for tfc's kernel) and 4 * 5 calls of cuDNN
       bool good = made && strstr(made, "\t1\n") && !strstr(made, "\t0\n") && cuda_fake_dnn_calls == measuring;
       if (!good)
         print_message("%s: %u calls, %u of them measuring: %s\n", ops[i], cuda_fake_dnn_calls, measuring, made);
@@ -348,7 +352,7 @@ static void test_the_slower_one_does_not_run(void **state) {
     assert_int_equal(status, 0);
   }
 }
-// Whatever cuDNN says when it is asked for an algorithm, plain loops convolve.
+// If cuDNN fails while algorithms are measured, plain loops compute the convolutions.
 static void test_what_fails_is_declined(void **state) {
   fflush(NULL);
   pid_t child = fork();
@@ -362,7 +366,7 @@ static void test_what_fails_is_declined(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
 }
-// A device that is nearly full has no room to measure in: plain loops convolve, and nothing is remembered.
+// If a device is too full to measure in, plain loops compute the convolutions; later, with room, cuDNN is measured.
 static void test_no_room_is_declined(void **state) {
   fflush(NULL);
   pid_t child = fork();
@@ -379,8 +383,8 @@ static void test_no_room_is_declined(void **state) {
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
 }
-// What products of float32 are computed in is the device's to say; where a library knows no such arithmetic, what
-// rounds less is taken. Other types have their own.
+// The option of the device (`math`) says in which arithmetic products of float32 are computed. If a library does not
+// have that arithmetic, one that rounds less is used. Other types have one arithmetic each.
 static uint32_t sum(const uint32_t *counts) {
   uint32_t n = 0;
   for (int m = 0; m < CUDA_FAKE_MATHS; m++) n += counts[m];
@@ -415,7 +419,8 @@ static void test_arithmetic(void **state) {
   runs_in(state, TFC_MATH_BFLOAT16, BFLOAT16 | TF32, TFC_MATH_FLOAT32, TFC_MATH_TF32);
   runs_in(state, TFC_MATH_TF32, TF32, TFC_MATH_FLOAT32, TFC_MATH_TF32);
 }
-// What was measured for one arithmetic is nothing to another; twice the same: nothing is left to measure.
+// A choice holds only for the arithmetic that it was measured in: the first run with an arithmetic measures, the second
+// run with the same one does not.
 static void test_choices_are_of_one_arithmetic(void **state) {
   char *made = NULL;
   setenv("ONLY", "Conv2D", 1);

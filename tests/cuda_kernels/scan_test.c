@@ -1,5 +1,6 @@
-// Running sums and products over sizes that cross tiles, groups and chunks: whole numbers exactly, what is made step by
-// step bit for bit, other floats against sums in a wider type.
+// Running sums and products of sizes that cross the borders of tiles, groups and chunks. Integers must be exact, scans
+// that the kernel computes element by element must have the same bits, and other floats are compared with sums in a
+// wider type.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ static double get(int type, const void *data, int64_t i) {
 static bool exact(int type, bool product) {
   return type == TFC_CUDA_f16 || type == TFC_CUDA_i32 || type == TFC_CUDA_i64 || product;
 }
-// One step as the type makes it; of sums of floats, as they really are.
+// One step with the rounding of the type; sums of float32 and float64 are not rounded.
 static long double step(int type, bool product, long double a, long double b) {
   switch (type) {
   case TFC_CUDA_i32:
@@ -105,7 +106,8 @@ static void test_all_sizes(void **state) {
       {1, 1, 3},    {2, 63, 2},   {2, 64, 2},   {3, 127, 3},   {1, 128, 700}, {2, 1000, 5}, {1, 20000, 3}};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-      for (int how = 0; how<8; how += shapes[k][0] * shapes[k][1]> 8000 ? 5 : 1) // some of the large ones
+      for (int how = 0;
+           how<8; how += shapes[k][0] * shapes[k][1]> 8000 ? 5 : 1) // large shapes: only two of the eight ways
         check(types[t], (struct tfc_cuda_scan){.outer = shapes[k][0],
                                                .n = shapes[k][1],
                                                .inner = shapes[k][2],
@@ -114,7 +116,7 @@ static void test_all_sizes(void **state) {
                                                .reverse = how & 4});
 }
 
-// One long line is more than a thread's work, or a block's.
+// A long line is divided among many threads and blocks.
 static void test_long_lines_have_many_threads(void **state) {
   (void)state;
   for (int64_t inner = 1; inner <= 3; inner += 2) {
@@ -124,7 +126,8 @@ static void test_long_lines_have_many_threads(void **state) {
   }
 }
 
-// What goes out of range half-way stays there.
+// Once a running product is 0 it stays 0, although the product of the later factors alone would be infinite. Once a
+// running sum is infinite or NaN it stays so.
 static void test_products_keep_their_order(void **state) {
   (void)state;
   enum { N = 3000 };

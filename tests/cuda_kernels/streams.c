@@ -1,5 +1,5 @@
-// Kernels as what the streams of the fake run (tests/common/cuda_fake.h): each when its stream gets there, one at a
-// time, and captured as on a GPU.
+// Lets the streams of the fake of the CUDA calls (tests/common/cuda_fake.h) run the CUDA kernels' source: each kernel
+// runs when its stream reaches it, one kernel at a time, and can be captured as on a GPU.
 #include "tests/cuda_kernels/streams.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 bool cuda_host_no_conv;
 
-static pthread_mutex_t lock; // one block runs at a time
+static pthread_mutex_t lock; // held while a kernel runs: the fibers of host.c serve one kernel at a time
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void enter(void) {
@@ -33,7 +33,7 @@ static void set_up(void) {
 
 void cuda_streams_install(const struct tfc_cuda_fake_options *options) {
   struct tfc_cuda_fake_options o = *options;
-  o.readable = true; // kernels read what they are given
+  o.readable = true; // kernels read the memory that they are given
   pthread_once(&once, set_up);
   tfc_cuda_fake_install(&o);
 }

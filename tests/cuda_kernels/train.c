@@ -33,7 +33,7 @@ tfc_status cuda_host_train(const char *name, uint32_t steps, struct cuda_host_ce
     if (!(fabs(got - e.losses[i]) <= 1e-4 * fabs(e.losses[i])))
       TFC_FAIL(s, TFC_INTERNAL, "%s: step %u: loss %.9g, TensorFlow's %.9g", name, i, got, e.losses[i]);
   }
-  if (!steps) { // what the initialiser needs
+  if (!steps) { // nothing has run, so the initialiser has not been planned yet
     tfc_plan_free(plan);
     plan = NULL;
     TFC_TRY(s, tfc_plan_create(session, &init, &plan));

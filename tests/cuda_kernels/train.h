@@ -4,8 +4,8 @@
 
 #include "tests/cuda_kernels/host.h"
 
-// The initialiser and `steps` training steps, whose losses must be TensorFlow's within 1e-4; 0: nothing runs, plans are
-// made. What had a kernel and what had none goes to `out`.
+// Runs the initialiser and `steps` training steps; the losses must be TensorFlow's within a relative 1e-4. With 0
+// steps, only the plans of both are made. `out` lists which operations had a CUDA kernel and which had none.
 TFC_MUST_USE tfc_status cuda_host_train(const char *name, uint32_t steps, struct cuda_host_census *out);
 
 #endif

@@ -1,5 +1,5 @@
-// Every CUDA kernel that writes variables (optimizers, scatters, assignments; by reference and by handle; rows that
-// occur twice) against the CPU's: two updates each, then all variables are compared.
+// Compares every CUDA kernel that writes variables with the CPU's (optimizers, scatters, assignments; of reference and
+// resource variables; with indices that occur twice): after two updates, all variables must agree.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ static void build(const struct tfc_op_def *def, tfc_dtype type, bool flag, struc
     } else if (tfc_str_is(arg->name, "grad") || tfc_str_is(arg->name, "delta") || tfc_str_is(arg->name, "updates") ||
                tfc_str_is(arg->name, "value")) {
       inputs[i] = values(b, type, rows ? &TFC_SHAPE(POSITIONS, 5) : &shape, -1, 1, &random);
-    } else if (arg->type == TFC_INT64) { // a number of steps
+    } else if (arg->type == TFC_INT64) { // the op's number of steps
       struct tfc_tensor t = {0};
       assert_ok(tfc_tensor_create(TFC_INT64, &TFC_SHAPE_SCALAR, &t));
       *(int64_t *)t.data = 3;

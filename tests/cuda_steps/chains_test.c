@@ -1,5 +1,5 @@
-// Element-wise operations in one kernel, and optimizer updates in one launch, on the CUDA driver with its kernels: the
-// same bits as operation by operation, and fewer launches.
+// Chains of element-wise operations in one kernel, and several optimizer updates in one launch, on the CUDA driver with
+// its kernels: they give the same bits as one launch for each operation, with fewer launches.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "tests/cuda_kernels/streams.h"
 
 enum { BATCH = 3, TIME = 5, MOST = BATCH * TIME * 64, STEPS = 5 }; // the first steps are not captured
-struct inputs {                                                    // [batch, time, width], and what broadcasts to it
+struct inputs { // `whole` is [batch, time, width]; the others broadcast to it
   struct tfc_output whole, row, column, scalar, each;
 };
 
@@ -24,7 +24,7 @@ static struct tfc_output two(struct tfc_builder *b, const char *op, struct tfc_o
   return tfc_add2(b, op, x, y);
 }
 
-// Every op that can be a step, over operands that lie in every way; the values stay small.
+// Uses every op that can be in a chain, with operands of every kind of broadcast; the values stay small.
 static struct tfc_output all_steps(struct tfc_builder *b, const struct inputs *in) {
   static const char *const unary[] = {"Neg",     "Abs",   "Square", "Sign",  "Floor",    "Ceil",
                                       "Rint",    "Round", "Relu",   "Relu6", "Expm1",    "Tanh",
@@ -53,7 +53,7 @@ static struct tfc_output placeholder(struct tfc_builder *b, const char *name, st
 struct outcome {
   float y[MOST], between[MOST];
   uint32_t ops;
-  uint64_t works; // of the last step
+  uint64_t works; // pieces of GPU work in the last step
 };
 
 static void run(const char *devices, bool no_rewrites, int64_t width, struct outcome *out) {
@@ -70,7 +70,8 @@ static void run(const char *devices, bool no_rewrites, int64_t width, struct out
       placeholder(b, "each", TFC_SHAPE(BATCH, 1, width))};
   const struct tfc_output feeds[5] = {in.whole, in.row, in.column, in.scalar, in.each};
   struct tfc_output fetches[2] = {all_steps(b, &in)};
-  fetches[1] = one(b, "Sigmoid", two(b, "Mul", fetches[0], in.each)); // what is fetched is written, and read by a step
+  fetches[1] =
+      one(b, "Sigmoid", two(b, "Mul", fetches[0], in.each)); // the chain goes on after a tensor that is fetched
   assert_ok(tfc_builder_finish(b, &g));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
   assert_ok(
@@ -131,8 +132,9 @@ static void same_bits_in_fewer_launches(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
-// A cell's step and what comes back from it: gates out of one product with its bias, their gradients side by side, and
-// two slices of what is multiplied by them. Widths that need another stride, and offsets that are no multiple of four.
+// One step of an LSTM cell and its gradient: the gates are split from one product with a bias, the gates' gradients are
+// concatenated and multiplied by the weights, and two slices of that product are used. Some widths need another stride,
+// and some slices begin at an offset that is not a multiple of four.
 enum { ROWS = 6, DEPTH = 7 };
 static uint32_t run_cell(bool no_rewrites, int64_t width, float *out, size_t *out_count) {
   struct tfc_builder *b = NULL;
@@ -211,13 +213,14 @@ static void columns_are_read_and_written_where_they_are(void **state) {
     assert_int_equal(count, same);
     assert_memory_equal(apart, fused, count * sizeof(float));
     assert_true(many > 20);
-    assert_int_equal(few, 4); // two products, the cell there and back, what comes behind the slices
+    assert_int_equal(few, 4); // two products, the cell forward, its gradient with the operations after the slices
   }
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
-// Training: losses beside TensorFlow's whether updates go together or not, and how many launches a step has.
+// Trains an example: the losses are TensorFlow's, whether updates share a launch or not. Returns the pieces of GPU work
+// in the last step.
 static uint64_t train(const char *name, bool captures, bool all, float *losses) {
   struct example e = {0};
   struct tfc_device_set set = {0};
@@ -256,9 +259,9 @@ static void updates_go_together(void **state) {
   float exact[STEPS], losses[STEPS];
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
   const uint64_t works = train("mlp", true, false, exact);
-  assert_int_equal(train("mlp", false, false, losses), works); // captured or not
+  assert_int_equal(train("mlp", false, false, losses), works); // captures do not change the number of pieces of work
   assert_memory_equal(losses, exact, sizeof exact);
-  for (int captures = 0; captures < 2; captures++) { // six updates at once
+  for (int captures = 0; captures < 2; captures++) { // six updates share one launch
     const uint64_t fewer = train("mlp", captures, true, losses);
     print_message("mlp: %llu launches a step, %llu with all rewrites\n", (unsigned long long)works,
                   (unsigned long long)fewer);

@@ -1,7 +1,7 @@
-// Every CUDA call that a step makes fails once, spread over the step: captured steps of a recurrent graph on virtual
-// devices with copies between them, and loops in ready order. The step ends with a status that names the node, or the
-// device where no node is to blame; the next one is right, nothing is left over. After an error that ends the context
-// everything says so and nothing hangs.
+// Every kind of CUDA call fails once at many places of a step: in captured steps of a recurrent graph on virtual
+// devices with copies between them, and in loops in ready order. The step ends with a status that names the node, or
+// the device if no node is to blame. The next step is right, and no memory is left over. After an error that ends the
+// CUDA context, every call reports that error and nothing hangs.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void open_subject(struct subject *s, const char *example, const char *dev
   example_spec(&s->e, &s->spec);
   s->spec.dynamic = dynamic;
   s->placement = calloc(s->e.graph->node_count, sizeof *s->placement);
-  // Long runs on one device, so that there is something to capture.
+  // 16 nodes in a row are on one device, so that the segments are worth capturing.
   for (uint32_t i = 0; i < s->e.graph->node_count && !dynamic; i++) {
     const struct tfc_op_def *def = s->e.graph->nodes[i].def;
     s->placement[i] = (uint16_t)(def && def->flags & (TFC_OP_VARIABLE | TFC_OP_UPDATE) ? 0 : i / 16 % s->set.count);
@@ -136,7 +136,7 @@ static void in_ready_order(void **state) {
   close_subject(&s);
 }
 
-// A loop: y = x doubled five times.
+// A graph with a loop that doubles x five times; y is the result.
 #define TYPED(name, op, inputs, type)                                                                                  \
   "node { name: '" name "' op: '" op "' " inputs " attr { key: 'T' value { type: " type " } } }"
 #define ENTER(name, input, type)                                                                                       \
@@ -209,7 +209,7 @@ static void loops(void **state) {
   assert_int_equal(tfc_cuda_fake_bytes(), 0);
 }
 
-// While things are captured: the calls of the steps in which that happens.
+// Calls fail in the steps that capture segments.
 static void capturing(void **state) {
   (void)state;
   static const enum tfc_cuda_fake_call calls[] = {TFC_CUDA_FAKE_CAPTURE, TFC_CUDA_FAKE_ALLOCATE,
@@ -234,7 +234,7 @@ static void capturing(void **state) {
     }
 }
 
-// The n-th piece of work faults: captured steps, and loops.
+// The n-th piece of work causes a sticky error, in captured steps and in loops.
 static void sticky(void **state) {
   (void)state;
   static struct subject s;

@@ -1,5 +1,6 @@
-// A kernel that never ends: its process is ended, the placement that ran it is failed and told by its nodes, and the
-// next one is measured. The driver with its kernels, on a fake of the CUDA calls; the test's own binary is the worker.
+// When a kernel never ends, the worker process is killed, its placement fails with a message that names nodes, and the
+// next placement is measured. Uses the CUDA driver with its kernels, on a fake of the CUDA calls; the binary of the
+// test is also the worker.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -15,7 +16,8 @@
 #include "runtime/pass/step.h"
 #include "tests/cuda_kernels/streams.h"
 
-static char armed[64], lock[64]; // armed: a file with the piece of work that hangs, in the first worker that finds it
+static char armed[64],
+    lock[64]; // armed: a file with the number of the piece of work that hangs, in the first worker that finds the file
 
 struct outcome {
   uint32_t ok, failed;

@@ -1,6 +1,6 @@
-// Random histories of a session's variables on the CUDA driver with its kernels, step by step beside the CPU's: updates
-// in captured segments, values set, restored and replaced in between, plans in ready order, other placements, several
-// sessions. Every value has to be the CPU's.
+// Random sequences of actions on a session's variables, on the CUDA driver with its kernels and on the CPU: updates in
+// captured segments, variables set, restored or replaced between steps, plans in ready order, other placements, several
+// sessions. After each action, every value must be equal to the CPU's.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static struct tfc_output read_of(struct tfc_builder *b, struct tfc_output variab
                                                            .control_count = after != TFC_NO_NODE}));
 }
 
-// before = v + x; v += x; after = v x; w = after; r += before; last = r + w; and apart: w = 3 + ..., v = w + 7
+// The step: before = v + x; v += x; after = v x; w = after; r += before; last = r + w. A separate plan: v = w + 7.
 static void build(void) {
   struct tfc_builder *b = NULL;
   assert_ok(tfc_builder_create(NULL, &b));
@@ -68,7 +68,7 @@ static void build(void) {
   node_count = graph->node_count;
 }
 
-struct side { // a session on the GPU, or the CPU's
+struct side { // the session on the GPUs, or the one on the CPU
   struct tfc_session *session;
   struct tfc_plan *plans[3]; // the step, the step in ready order, replacing v
   struct tfc_snapshot *snapshots[2];
@@ -174,7 +174,7 @@ static void history(const char *devices, uint64_t seed, int length) {
       break;
     case 4: step(g, c, 1, with, at); break;
     case 5: step(g, c, 2, with, at); break;
-    case 6: // variables move; colocation holds where all of a variable's nodes do
+    case 6: // a new placement; a variable and the nodes that update it stay together
       if (tfc_random_below(&random, 3)) break;
       for (uint32_t i = 0; i < node_count; i++) placement[i] = (uint16_t)tfc_random_below(&random, gpus.count);
       for (uint32_t i = 0; i < node_count; i++)
