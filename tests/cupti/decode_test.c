@@ -1,4 +1,4 @@
-// CUPTI's records, built in memory as its headers define them, one after another as in its buffers.
+// Tests how CUPTI's records are decoded. The records are built in memory as CUPTI's headers define them.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -143,7 +143,7 @@ static void copies(void **state) {
 
 static void broken(void **state) {
   (void)state;
-  CUpti_ActivityKernel10 k = kernel(1, 0, 0); // CUPTI gave it no times
+  CUpti_ActivityKernel10 k = kernel(1, 0, 0); // times of 0: CUPTI could not get them
   decode(&k);
   k = kernel(1, 50, 40);
   decode(&k);
@@ -209,7 +209,8 @@ static void broken(void **state) {
   assert_int_equal(r.works.count, 0);
 }
 
-// Stamps of neighbours in a stream may seem to overlap a little, branches of a graph really do: the time counts once.
+// The times of two kernels that follow each other in a stream may seem to overlap: the second is cut to begin when the
+// first ends. Kernels in parallel branches of a graph do overlap. In both cases, the busy time counts the overlap once.
 static void overlaps(void **state) {
   (void)state;
   CUpti_ActivityKernel10 k = kernel(1, 1000, 5000);
@@ -246,8 +247,9 @@ static void early(void **state) {
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));
   assert_int_equal(r.works.count, 2);
-  assert_int_equal(r.busy_ns, 59000); // counted once
-  for (int i = 0; i < 3; i++) {       // inside the one ahead; launched earlier; a fill, which never does
+  assert_int_equal(r.busy_ns, 59000); // the overlap is counted once
+  for (int i = 0; i < 3;
+       i++) { // these are not early: it ends inside the one ahead; it was launched earlier; it is a fill
     k = kernel(2, 1000, 50000);
     decode(&k);
     k = kernel(i == 1 ? 1 : 3, 30000, i == 0 ? 40000 : 60000);
@@ -300,7 +302,7 @@ static void others(void **state) {
   assert_int_equal(r.calls.data[1].stream, UINT32_MAX);
 }
 
-// A whole buffer, through CUPTI's own way of stepping over records.
+// Decodes a complete buffer, in which CUPTI's own function finds the next record.
 static void buffer(void **state) {
   (void)state;
   enum { COUNT = 100 };
@@ -320,7 +322,7 @@ static void buffer(void **state) {
   }
   CUpti_Activity *record = NULL;
   if (cuptiActivityGetNextRecord(bytes, at, &record) != CUPTI_SUCCESS)
-    skip(); // CUPTI does so only after it was started
+    skip(); // this function works only after CUPTI was started
   tfc_cupti_decode_buffer(a, bytes, at);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));

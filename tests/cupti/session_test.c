@@ -1,5 +1,5 @@
-// The CUPTI session on stubs of CUPTI's functions: which calls it makes and in which order, what it does when a call is
-// refused and with which message, and what its callbacks do.
+// Tests the CUPTI session on stubs of CUPTI's functions: which calls it makes and in which order, what it does and
+// which message it gives when a call is refused, and what its callbacks do.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
 }
 static bool queries = true, zeroed;
 static CUptiResult refusing_queries, refusing_zeroed;
-CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t on) { // after the kind, like the others
+CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t on) { // must come after the kind is enabled, like the calls below
   called(QUERIES);
   assert_true(!on && enabled[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION]);
   if (!refusing_queries) queries = false;
@@ -81,7 +81,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   enabled[kind] = false;
   return CUPTI_SUCCESS;
 }
-// A kind that is enabled later would undo it.
+// Turns off the records of one API call. It must come after the kind is enabled, since enabling the kind turns them on.
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on) {
   (void)id;
   called(QUIET);
@@ -113,7 +113,7 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **out) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
-  assert_int_equal(flag, 0); // a forced flush hands over what has no stamps yet
+  assert_int_equal(flag, 0); // a forced flush would deliver records that have no time stamps yet
   return CUPTI_SUCCESS;
 }
 static uint64_t pushed;
@@ -156,7 +156,7 @@ static void refusals(void **state) {
 
 static void starts(void **state) {
   (void)state;
-  refused_kind = CUPTI_ACTIVITY_KIND_MEMORY2; // reports do without memory records
+  refused_kind = CUPTI_ACTIVITY_KIND_MEMORY2; // a session starts even if memory records are refused
   refusing = CUPTI_ERROR_NOT_SUPPORTED;
   call_count = 0;
   assert_ok(tfc_gpu_profiler.start(activity));
@@ -167,17 +167,18 @@ static void starts(void **state) {
   assert_true(enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION]);
   assert_false(enabled[CUPTI_ACTIVITY_KIND_KERNEL] || enabled[CUPTI_ACTIVITY_KIND_MEMORY2]);
   size_t first = call_count;
-  assert_ok(tfc_gpu_profiler.start(activity)); // once per process
+  assert_ok(tfc_gpu_profiler.start(activity)); // a second start makes no calls
   assert_int_equal(call_count, first);
   size_t quiet = 0;
   for (size_t i = 0; i < first; i++) quiet += calls[i] == QUIET;
   assert_ok(tfc_gpu_profiler.record(false));
   assert_false(enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] || enabled[CUPTI_ACTIVITY_KIND_RUNTIME]);
   call_count = 0;
-  assert_ok(tfc_gpu_profiler.record(true)); // enabling a kind undoes what was taken out of it
+  assert_ok(tfc_gpu_profiler.record(true)); // enabling a kind again undoes what was turned off in it
   for (size_t i = 0; i < call_count; i++) quiet -= calls[i] == QUIET;
   assert_int_equal(quiet, 0);
-  // Queries of unfinished events make no records, or else there are none of waits.
+  // Synchronization records are enabled only without those of event queries (the second part: if CUPTI refuses that,
+  // there are none).
   assert_true(!queries && enabled[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION]);
   assert_ok(tfc_gpu_profiler.record(false));
   call_count = 0;
@@ -211,7 +212,7 @@ static void buffers(void **state) {
   drops = 3;
   completed(NULL, 0, one, size, USED);
   wanted(&again, &size, &most);
-  assert_ptr_equal(again, one); // nothing is allocated while steps run
+  assert_ptr_equal(again, one); // the same buffer is used again: nothing is allocated while steps run
   for (size_t i = 0; i < size; i++) assert_int_equal(again[i], 0);
   drops = 2;
   assert_ok(tfc_gpu_profiler.flush());

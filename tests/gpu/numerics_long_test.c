@@ -1,16 +1,18 @@
-// Every op with sample inputs, on a device beside the CPU: within 1e-4 of a tensor's largest magnitude, integers alike;
-// and the small examples' losses beside TensorFlow's. Which ops ran on the host for want of a kernel is printed.
+// Compares every op that has sample inputs on a device and on the CPU: float32 within 1e-4 of a tensor's largest
+// magnitude, integers exactly. Also compares the small examples' losses with TensorFlow's. Prints which ops ran on the
+// host for want of a kernel.
 //
 //   gpu_numerics_long_test gpu:0 [pattern...] [-pattern...] [seconds=N] [tuning=FILE]
 //   gpu_numerics_long_test gpu:0 losses=NAME
 //
-// With patterns those ops, with -pattern all but those; after N seconds no op is begun any more, and it says how far it
-// came. Algorithms that the device's libraries have chosen are taken from FILE where it is there, so that they are not
-// measured again, and written to it. Either way without the losses. The second form is the losses of one example alone,
-// a large one maybe.
+// A pattern selects ops by name, and -pattern excludes them. After N seconds no further op is begun, and the test says
+// that time was up. If FILE exists, the algorithms that the device's libraries chose are read from it, so that they are
+// not measured again; they are written to it at the end. With any of these arguments, the losses are not tested. The
+// second form tests only the losses of one example, which may be a large one.
 //
-// The work is done in processes of their own: an op that loses the device, or hangs, is counted and the next process
-// goes on behind it. Without a GPU it says so and passes; asked for a device by name that is not there it fails (4).
+// The work is done in child processes: an op that loses the device, or hangs, is counted as wrong, and the next process
+// continues with the op after it. Without a GPU and without arguments, the test says so and passes; if the device in
+// the first argument is not there, it exits with 4.
 #include "tests/common/test.h"
 
 #include <fnmatch.h>
@@ -28,10 +30,10 @@
 #include "tests/common/train.h"
 
 enum { OP_SECONDS = 120, LOSS_SECONDS = 120, NO_DEVICE = 4, LOST = 5 };
-struct progress { // of all processes
-  size_t next;    // op that comes next
+struct progress { // shared by the parent and its child processes
+  size_t next;    // index of the next op
   int wrong, ran, ops, on_host, convolutions;
-  int64_t until_ns; // 0: no op is too late
+  int64_t until_ns; // after this time no op is begun; 0: no limit
   bool late;
 };
 static struct progress *progress;
@@ -51,7 +53,8 @@ static void outcome_deinit(struct outcome *o) {
   *o = (struct outcome){0};
 }
 
-// Inputs that kernels read on the device are fed, so that nothing is folded; those for the host stay constants.
+// Inputs that kernels read on the device are fed, so that the op is not folded into a constant. Inputs in host memory
+// stay constants.
 static void run(const struct tfc_graph *g, uint32_t node, const struct tfc_device_set *set, struct outcome *out) {
   const struct tfc_node *n = &g->nodes[node];
   struct tfc_output feeds[32], fetches[8];
@@ -101,12 +104,12 @@ static double element(const struct tfc_tensor *t, int64_t i) {
 static bool is_number(tfc_dtype t) {
   return tfc_dtype_is_plain(t) && !tfc_dtype_is_complex(t) && t != TFC_UINT64;
 }
-// Of a tensor's largest magnitude.
+// The tolerance, relative to the largest magnitude in a tensor.
 static double tolerance_of(tfc_dtype t) {
   return t == TFC_FLOAT ? 1e-4 : t == TFC_DOUBLE ? 1e-9 : t == TFC_HALF ? 2e-3 : t == TFC_BFLOAT16 ? 1.6e-2 : 0;
 }
 
-// Says what differs, or NULL.
+// Returns what differs, or NULL.
 static const char *compare(const struct outcome *want, const struct outcome *got) {
   static char text[256];
   for (uint32_t k = 0; k < want->count; k++) {
@@ -142,7 +145,7 @@ static bool wanted(const char *op) {
   return !named;
 }
 
-// Beside the ops' own samples: sizes that reach past a block, a vector, a warp; types that samples lack.
+// More samples, in addition to those of the ops: sizes larger than a block, a vector or a warp, and missing types.
 static const struct {
   const char *op, *samples;
 } extra[] = {
@@ -267,7 +270,7 @@ static void close_devices(void) {
 
 static int child(const char *what) {
   if (!open_devices()) return NO_DEVICE;
-  if (strcmp(what, "samples") != 0) { // opens its own
+  if (strcmp(what, "samples") != 0) { // the losses: train_example opens its own devices
     close_devices();
     loss_index = (size_t)atoi(what);
     const struct CMUnitTest tests[] = {cmocka_unit_test(loss)};
@@ -279,7 +282,8 @@ static int child(const char *what) {
   return failed ? 1 : 0;
 }
 
-static int start(char **argv, const char *what) { // its exit status; 128 and more: a signal
+static int start(char **argv,
+                 const char *what) { // returns the exit status of the child; 128 + n: it was ended by signal n
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {
@@ -295,7 +299,7 @@ static int start(char **argv, const char *what) { // its exit status; 128 and mo
 static int parent(int argc, char **argv) {
   size_t count = 0;
   const char *example = NULL;
-  bool plain = true; // all ops, to the end
+  bool plain = true; // no argument selects ops, limits the time or names a file
   int code = 0, failed = 0, ran = 0;
   for (int i = 2; i < argc; i++)
     if (!strncmp(argv[i], "losses=", 7))
@@ -308,7 +312,7 @@ static int parent(int argc, char **argv) {
     code = start(argv, "samples");
     if (code == NO_DEVICE && from == 0) return argc > 1 ? NO_DEVICE : 0;
     if (code <= 1) break;
-    if (progress->next == from) progress->next++; // it did not even start
+    if (progress->next == from) progress->next++; // the child ended before it took an op: skip one
     if (code != LOST) {
       print_error("%s: %s\n", list[progress->next - 1]->name, code == 142 ? "hangs" : "ends the process");
       progress->wrong++;

@@ -1,6 +1,6 @@
-// The two plug-ins on any machine: they load with every symbol resolved, they bring no driver with them and take tfc's
-// own functions from its shared libraries; and a GPU that was asked for and is not there is exit code 4 with the
-// reason. Builds without the plug-ins (no toolkit, sanitizers) say so and exit alike.
+// Tests the two plug-ins on any machine: they load with every symbol resolved, they do not load NVIDIA's driver, and
+// they take tfc's functions from its shared libraries. If the user names a GPU that is not there, programs exit with
+// code 4 and the reason. Builds without the plug-ins (no toolkit, or sanitizers) say so, with the same exit code.
 #include "tests/common/test.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,9 @@ static void load(const char *name, const char *const *symbols) {
     if (!dlsym(library, *symbols)) fail_msg("%s has no %s", name, *symbols);
   if (!driver) assert_null(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)); // loading it did not load a driver
   Dl_info ours;
-  void *shared = dlsym(library, "tfc_status_make"); // of the library that this test uses, not a copy
+  void *shared =
+      dlsym(library,
+            "tfc_status_make"); // it must be the function of the library that this test uses, not a copy in the plug-in
   assert_true(shared && dladdr(shared, &ours) && strstr(ours.dli_fname, "libtfc_runtime"));
   assert_ptr_equal(shared, (void *)(uintptr_t)&tfc_status_make);
 }
@@ -53,7 +55,7 @@ static void no_device(void **state) {
   tfc_status s = tfc_driver_find("gpu", &gpu);
   if (!s) s = gpu->discover(&(struct tfc_driver_options){0}, &infos, &count);
   free(infos);
-  if (!s) skip(); // this machine has one
+  if (!s) skip(); // this machine has a GPU
   assert_int_equal(tfc_status_code(s), TFC_UNAVAILABLE);
   tfc_status_free(s);
   static const char *const lists[] = {"gpu:0", "gpu:0-3", "vgpu:0-3", "vgpu:0-3,shared", "cpu:0,gpu:0"};

@@ -1,9 +1,10 @@
-// Every CUDA and CUPTI call that the driver makes, each alone, on a real GPU: what works here, before anything stands
-// on it. Groups run in processes of their own, so that a lost context or a hang ends one of them.
+// Tries every CUDA and CUPTI call that the driver makes, one by one, on a real GPU, to find out which of them work on
+// this machine. Each group of calls runs in its own process, so that a lost context or a hang ends only that group.
 //
 //   gpu_probe_test [group...]      basic graphs green libraries peers cupti
 //
-// Without the plug-in or a GPU it says so and passes. A line per call: "ok" or "WRONG" with CUDA's words.
+// Without the plug-in or a GPU the test says so and passes. It prints a line for each call: "ok", or "WRONG" with
+// CUDA's error message.
 #include "tests/common/test.h"
 
 #include <dlfcn.h>
@@ -39,7 +40,7 @@ static void expect(bool ok, const char *what) {
   wrong += !ok;
 }
 
-struct place { // a stream with memory beside it
+struct place { // a stream, with host and device memory
   tfc_cuda_stream stream;
   void *host, *a, *b;
 };
@@ -59,7 +60,7 @@ static void free_place(struct place *p) {
   if (p->stream) DO(api->stream_destroy(p->stream));
 }
 
-// Fills, copies on the device and back, and looks at what came.
+// Fills a, copies it to b on the device and back to the host, and checks the bytes.
 static void round_trip(struct place *p, int value, const char *what) {
   memset(p->host, 0, BYTES);
   int error = api->set(p->a, value, BYTES, p->stream);
@@ -95,7 +96,7 @@ static void events(struct place *p) {
   DO(api->event_destroy(end));
 }
 
-// What the plug-in's libraries say of themselves.
+// Prints the versions of the plug-in's libraries.
 static void versions(void) {
   static const struct {
     const char *library, *call;
@@ -138,7 +139,7 @@ static void graphs_on(const struct tfc_cuda_partition *partition) {
   DO(api->set(p.a, 9, BYTES, p.stream));
   DO(api->capture_count(p.stream, &count));
   expect(count == 1, "one node was captured");
-  void *more = NULL; // kernels ask for memory while they are captured
+  void *more = NULL; // tfc allocates memory for kernels while they are captured
   DO(api->allocate(&more, BYTES));
   DO(api->copy(p.b, p.a, BYTES, p.stream));
   DO(api->capture_count(p.stream, &count));
@@ -188,7 +189,7 @@ static void green(void) {
   for (int i = 0; i < PARTS; i++) DO(api->unsplit(&parts[i]));
 }
 
-// cuDNN on a stream, and moved to another one, as for a capture.
+// Makes a cuDNN handle on one stream and moves it to another one, as a capture does.
 static void cudnn_on(const struct tfc_cuda_partition *partition, const char *what) {
   const char *text = "?";
   struct cudnnContext *cudnn = NULL;
@@ -253,7 +254,7 @@ static void peers(void) {
   free_place(&p);
 }
 
-// Until asking again brings no more; says how often.
+// Flushes until a flush brings no more records; prints how many flushes that took.
 static void flush(const struct tfc_gpu_profiler *profiler, struct tfc_activity *a) {
   size_t works = 0;
   size_t before = 0, held = 0;
@@ -263,7 +264,7 @@ static void flush(const struct tfc_gpu_profiler *profiler, struct tfc_activity *
     before = held;
     s = profiler->flush();
     held = tfc_activity_held(a, &works);
-    if (!works) held = 0; // links alone are not all
+    if (!works) held = 0; // links between ids came, but no record of work yet
     times++;
     tfc_sleep_ns(1000000);
   }
@@ -293,7 +294,8 @@ static void show_works(struct tfc_activity *a, uint32_t step) {
   tfc_activity_result_deinit(&r);
 }
 
-// Work of a captured graph names clones of the nodes that were captured.
+// CUDA clones the captured nodes when it instantiates the graph, and records of work name the clones. Each must still
+// be attributed to its operation.
 static void captured_marks(const struct tfc_gpu_profiler *profiler, struct tfc_activity *a, struct place *p) {
   enum { STEP = 4, NODES = 2 };
   struct tfc_cuda_graph_node nodes[NODES] = {0};
@@ -330,7 +332,7 @@ static void cupti(void) {
   struct place p = {0};
   struct tfc_cuda_partition parts[2] = {0};
   int granularity = 0, total = 0;
-  tfc_status s = tfc_gpu_profiler_get(&profiler, &activity); // before CUDA is initialised
+  tfc_status s = tfc_gpu_profiler_get(&profiler, &activity); // CUPTI must start before CUDA is initialised
   expect(!s, s ? tfc_status_message(s) : "CUPTI started");
   tfc_status_free(s);
   if (!profiler) return;
@@ -369,7 +371,7 @@ static const struct {
               {"libraries", libraries}, {"peers", peers},   {"cupti", cupti}};
 enum { GROUPS = sizeof groups / sizeof *groups };
 
-// The plug-in beside the library that the drivers are in.
+// Loads the plug-in from the folder of the library that contains the drivers.
 static const char *load(void) {
   Dl_info where;
   char *path = NULL;
@@ -386,7 +388,7 @@ static const char *load(void) {
 
 static int in_a_process(int group) {
   fflush(stdout);
-  pid_t child = fork(); // before anything of CUDA was touched
+  pid_t child = fork(); // before any CUDA call
   if (child < 0) return 1;
   if (child == 0) {
     alarm(SECONDS);
@@ -402,7 +404,7 @@ static int in_a_process(int group) {
   return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static bool device_is_there(void) { // asked in a process of its own too: CUDA does not survive a fork
+static bool device_is_there(void) { // in a child process: CUDA cannot be used after a fork
   fflush(stdout);
   pid_t child = fork();
   int status = 0, count = 0;

@@ -38,7 +38,7 @@ static void builds_a_graph(void **state) {
   assert_int_equal(g->consumers[g->consumer_begin[x.node]].node, r);
   assert_int_equal(g->consumers[g->consumer_begin[again.node]].input, TFC_CONTROL);
 
-  assert_ok(tfc_builder_create(g, &b)); // nodes are added to a finished graph: ids stay
+  assert_ok(tfc_builder_create(g, &b)); // nodes are added to a finished graph: its nodes keep their ids
   tfc_graph_release(g);
   uint32_t s = ret(b, "net/x", again);
   assert_ok(tfc_builder_finish(b, &more));

@@ -56,7 +56,8 @@ static void unknown_ops_load(void **state) {
   tfc_graph_release(g);
 }
 
-static struct tfc_text two_attrs(const char *first, uint64_t second) { // of nodes: a string and a number
+// The attributes of a node: the string "text" and the number "number".
+static struct tfc_text two_attrs(const char *first, uint64_t second) {
   struct tfc_text all = {0}, value = {0}, entry = {0};
   tfc_wire_put_bytes(&value, 2, tfc_str_from(first));
   tfc_wire_put_bytes(&entry, 1, TFC_STR("text"));
@@ -247,7 +248,7 @@ static void containers_keep_the_graph(void **state) {
     assert_ok(tfc_graph_load(in_directory(names[format]), &found, &again));
     assert_int_equal(found, format);
     same_graph(g, again, NULL);
-    // And once more out of that container into a plain GraphDef with other devices.
+    // The copy is saved again, as a plain GraphDef with other devices.
     assert_ok(tfc_graph_save(again, TFC_FORMAT_GRAPHDEF, to_gpu, &asked, in_directory("b.pb")));
     assert_int_equal(asked, g->node_count);
     tfc_graph_release(again);
@@ -264,7 +265,7 @@ static void containers_keep_the_graph(void **state) {
   tfc_graph_release(g);
 }
 
-// Unknown fields are kept in their places.
+// Fields that the importer does not know are written again at the same place.
 static void unknown_fields_survive(void **state) {
   (void)state;
   struct tfc_text t = {0}, extra = {0};

@@ -1,4 +1,4 @@
-// Large buffers get the memory of released ones; what is in them is their own.
+// Large buffers get the memory of released ones. While a buffer is in use, no other buffer has its memory.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void memory_comes_back(void **state) {
   assert_int_equal(((char *)b->data)[b->size - 1], 1);
   tfc_buffer_release(b);
   tfc_buffer_release(c);
-  assert_ok(tfc_buffer_create_kept(1 << 20, &a)); // both that are kept are too large for this one
+  assert_ok(tfc_buffer_create_kept(1 << 20, &a)); // the two kept blocks are too large for this buffer
   assert_ptr_not_equal(a->data, first);
   tfc_buffer_release(a);
 }

@@ -1,5 +1,5 @@
-// The importer against protobuf-c: the same nodes, edges, devices, attributes and functions from every example graph,
-// and nothing accepted in a damaged file that protobuf-c takes for no message.
+// Compares the importer with protobuf-c: both read the same nodes, edges, devices, attributes and functions from every
+// example graph, and the importer accepts no damaged file that protobuf-c refuses.
 #include "tests/common/test.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ static void check_shape(const struct tfc_shape *a, const Oracle__Shape *b) {
   for (int d = 0; d < a->rank; d++) assert_int_equal(a->dims[d] < 0 ? -1 : a->dims[d], b->dim[d]->size);
 }
 
-// Values that are written one by one: the last one fills the rest.
+// Compares values that a TensorProto lists one by one (float_val, ...): the last one also stands for all that follow.
 #define CHECK_VALUES(type, field)                                                                                      \
   for (int64_t i = 0; b->n_##field && i < n; i++)                                                                      \
   assert_true(((const type *)a->data)[i] == (type)b->field[(size_t)i < b->n_##field ? (size_t)i : b->n_##field - 1])
@@ -117,7 +117,7 @@ static void check_attributes(const struct tfc_attr *a, uint32_t a_count, Oracle_
   }
 }
 
-// "name:1", "name", "^name": as the file says, whatever the order of data and control inputs there.
+// Is the edge what the file says ("name:1", "name" or "^name")?
 static bool edge_is(const struct tfc_graph *g, struct tfc_output o, const char *text) {
   char name[1024];
   tfc_str from = g->nodes[o.node].name;
@@ -187,8 +187,8 @@ static void the_examples_are_read_alike(void **state) {
   assert_true(attributes_seen > 10000 && tensors_seen > 1000);
 }
 
-// A file cut or with bytes changed: what the importer takes, protobuf-c takes too. (The other way round it need not be:
-// the importer knows more of graphs.)
+// Files are cut off or have changed bytes: what the importer accepts, protobuf-c accepts too. (The reverse need not be
+// true: the importer also checks the rules of graphs.)
 static void nothing_more_is_accepted(void **state) {
   (void)state;
   struct tfc_file file;
@@ -211,7 +211,8 @@ static void nothing_more_is_accepted(void **state) {
       continue;
     }
     Oracle__Graph *oracle = oracle__graph__unpack(NULL, length, copy);
-    // protobuf-c does not look into a string's bytes; a file that is text is told apart before.
+    // (protobuf-c does not check the bytes of a string. The importer recognises a text file first, which is no
+    // message.)
     if (!oracle) fail_msg("round %d: accepted, but protobuf-c sees no message", round);
     assert_int_equal(g->node_count, oracle->n_node);
     oracle__graph__free_unpacked(oracle, NULL);

@@ -15,7 +15,8 @@ static void dtypes_have_names(void **state) {
   assert_true(tfc_dtype_valid(101));
 }
 
-// Every half goes to float and back; floats between two halves go to the nearer, ties to even.
+// Every float16 is converted to float32 and back; a float32 between two float16 values is rounded to the nearer one,
+// ties to even.
 static void halves_round(void **state) {
   (void)state;
   for (uint32_t h = 0; h < 65536; h++) {
