@@ -78,9 +78,8 @@ static void nothing_by_the_host(void **state) {
   }
   assert_int_equal(made[0][0], 2); // pageable copies: only for what is fetched
   assert_int_equal(made[1][0], 2);
-  assert_int_equal(
-      made[1][1],
-      made[0][1]); // the host waits for the fetches and for the end of the step, however many iterations there are
+  // The host waits for the fetches and for the end of the step, however many iterations there are.
+  assert_int_equal(made[1][1], made[0][1]);
   assert_int_equal(tfc_cuda_fake_violations(), 0);
   spread_loop_close(&l);
 }
@@ -331,10 +330,8 @@ static void profile(const char *devices, bool profiler) {
       const struct tfc_profile_op *o = &p.ops.data[i];
       if (o->node != l.back) continue;
       made++;
-      assert_true(
-          o->dispatch_ns > 0 &&
-          o->duration_ns >=
-              (profiler ? 0 : DELAY_NS)); // (a profiler does not count the fake's delay, which is before the work)
+      // (A profiler does not count the fake's delay, which is before the work.)
+      assert_true(o->dispatch_ns > 0 && o->duration_ns >= (profiler ? 0 : DELAY_NS));
     }
     assert_int_equal(made, n);
   }

@@ -241,9 +241,8 @@ static void captured(void **state) {
   assert_int_equal(buffers[0].count, LENGTH);
   for (size_t i = 0; i < LENGTH; i++) {
     assert_int_equal(records[i].id, i);
-    assert_int_equal(
-        records[i].bytes,
-        i == 2 ? 0 : 2); // a captured operation counts its nodes as launches; TestHostAdd does not count its own
+    // (A captured operation counts its nodes as launches; TestHostAdd does not count its own.)
+    assert_int_equal(records[i].bytes, i == 2 ? 0 : 2);
   }
   d->driver->release(d, p);
 

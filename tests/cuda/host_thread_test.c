@@ -265,8 +265,8 @@ static void segments(void **state) {
   assert_int_equal(plan->segment_count, 2);
   assert_int_equal(tfc_plan_info(plan)->transfer_count, SLICES);
   assert_ok(tfc_plan_run(plan, &feed, &got, NULL));
-  for (int k = 0; k < 3; k++)
-    assert_true(((const float *)got.data)[k] == 3 * 66 + 12 * k); // (0 + 3 + … + 33) + 12 k: the sum of 12 slices of 3
+  // Element k is the sum of 12 slices: (0 + 3 + … + 33) + 12 k.
+  for (int k = 0; k < 3; k++) assert_true(((const float *)got.data)[k] == 3 * 66 + 12 * k);
   tfc_tensor_release(&got);
   tfc_plan_free(plan);
   close();

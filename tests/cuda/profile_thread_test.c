@@ -117,8 +117,7 @@ static void traced(const char *devices, bool profiler, bool graphs) {
     tfc_tensor_release(&loss);
   }
   const struct tfc_collector_names names = {e.graph, info};
-  for (size_t i = 0; profiler && i < 2 * sizeof broken / sizeof *broken;
-       i++) { // every second step has undamaged records
+  for (size_t i = 0; profiler && i < 2 * sizeof broken / sizeof *broken; i++) { // every second step is undamaged
     struct tfc_tensor loss = {0};
     if (i % 2 == 0) atomic_store(&breaks, broken[i / 2].how);
     tfc_collector_reset(c);

@@ -251,8 +251,8 @@ static void moved_within(void **state) {
   replaces = true;
   for (int i = 0; i < 2; i++) right(1);
   taken_count = 0;
-  meanwhile =
-      take_some; // memory that the update released must not be given to others before the captured graph was launched
+  // Memory that the update released must not be given to others before the captured graph was launched.
+  meanwhile = take_some;
   for (int i = 0; i < 4; i++) right(5);
   meanwhile = NULL;
   for (int i = 0; i < taken_count; i++) tfc_buffer_release(taken[i]);

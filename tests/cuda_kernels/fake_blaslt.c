@@ -130,9 +130,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   tfc_math math = math_of((const struct operation *)(void *)operation);
   (void)handle, (void)b, (void)c, (void)d;
   if (wanted < 1 || p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) return CUBLAS_STATUS_INVALID_VALUE;
-  if (math != TFC_MATH_FLOAT32 && x->type != CUDA_R_32F)
-    return CUBLAS_STATUS_INVALID_VALUE; // types other than float32 have one arithmetic each
-  if (cuda_fake_refused >> math & 1) {  // the real library reports this in one of two ways; both are tested
+  // Only float32 products have a choice of arithmetic.
+  if (math != TFC_MATH_FLOAT32 && x->type != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE;
+  if (cuda_fake_refused >> math & 1) { // the real library reports this in one of two ways; both are tested
     *count = 0;
     return math == TFC_MATH_TF32 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   }

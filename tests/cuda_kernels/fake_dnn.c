@@ -59,8 +59,8 @@ struct cudnnLRNStruct {
 CUDA_FAKE_LIFE(PoolingDescriptor, cudnnPoolingDescriptor_t)
 CUDA_FAKE_LIFE(LRNDescriptor, cudnnLRNDescriptor_t)
 
-static bool plain(cudnnDataType_t type, const void *alpha,
-                  const void *beta) { // true if alpha is 1 and beta 0; also counts the call and moves the clock
+// True if alpha is 1 and beta 0. Also counts the call and moves the clock.
+static bool plain(cudnnDataType_t type, const void *alpha, const void *beta) {
   cuda_fake_dnn_calls++;
   clock_ns += cuda_fake_dnn_cost_ns;
   return cuda_fake_scalar(type, alpha) == 1 && cuda_fake_scalar(type, beta) == 0;

@@ -263,8 +263,7 @@ static void test_samples(void **state) {
     struct wanted wanted = {rows[i]->name, false};
     cuda_host_each_row(is_row, &wanted);
     if (!wanted.found || !runs_alone(rows[i]) || (only && strcmp(only, rows[i]->name))) continue;
-    if (cuda_host_no_conv && !strstr(rows[i]->name, "Conv"))
-      continue; // without the library, only convolutions run other code
+    if (cuda_host_no_conv && !strstr(rows[i]->name, "Conv")) continue; // the others run the same code as with it
     int passed = 0;
     bool any = rows[i]->samples != NULL;
     if (any) run_samples(rows[i], rows[i]->samples, &passed, &ran, &failed, &declined);
@@ -339,9 +338,8 @@ static void test_the_slower_one_does_not_run(void **state) {
       setenv("ONLY", ops[i], 1);
       test_samples(state);
       char *made = tfc_cuda_dnn_tuning();
-      const uint32_t measuring =
-          cuda_fake_timings / 4 *
-          20; // each choice makes 4 events (2 for cuDNN, 2 for tfc's kernel) and 4 * 5 calls of cuDNN
+      // Each choice makes 4 events (2 for cuDNN, 2 for tfc's kernel) and 4 * 5 calls of cuDNN.
+      const uint32_t measuring = cuda_fake_timings / 4 * 20;
       bool good = made && strstr(made, "\t1\n") && !strstr(made, "\t0\n") && cuda_fake_dnn_calls == measuring;
       if (!good)
         print_message("%s: %u calls, %u of them measuring: %s\n", ops[i], cuda_fake_dnn_calls, measuring, made);

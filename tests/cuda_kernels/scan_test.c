@@ -106,8 +106,7 @@ static void test_all_sizes(void **state) {
       {1, 1, 3},    {2, 63, 2},   {2, 64, 2},   {3, 127, 3},   {1, 128, 700}, {2, 1000, 5}, {1, 20000, 3}};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-      for (int how = 0;
-           how<8; how += shapes[k][0] * shapes[k][1]> 8000 ? 5 : 1) // large shapes: only two of the eight ways
+      for (int how = 0; how<8; how += shapes[k][0] * shapes[k][1]> 8000 ? 5 : 1) // two of 8 ways for large shapes
         check(types[t], (struct tfc_cuda_scan){.outer = shapes[k][0],
                                                .n = shapes[k][1],
                                                .inner = shapes[k][2],

@@ -4,7 +4,6 @@
 
 #include "tests/common/cuda_fake.h"
 
-void cuda_streams_install(
-    const struct tfc_cuda_fake_options *options); // installs the fake, whose streams then run kernels
+void cuda_streams_install(const struct tfc_cuda_fake_options *options); // instead of tfc_cuda_fake_install
 
 #endif

@@ -70,8 +70,8 @@ static void run(const char *devices, bool no_rewrites, int64_t width, struct out
       placeholder(b, "each", TFC_SHAPE(BATCH, 1, width))};
   const struct tfc_output feeds[5] = {in.whole, in.row, in.column, in.scalar, in.each};
   struct tfc_output fetches[2] = {all_steps(b, &in)};
-  fetches[1] =
-      one(b, "Sigmoid", two(b, "Mul", fetches[0], in.each)); // the chain goes on after a tensor that is fetched
+  // The chain goes on after a tensor that is fetched.
+  fetches[1] = one(b, "Sigmoid", two(b, "Mul", fetches[0], in.each));
   assert_ok(tfc_builder_finish(b, &g));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
   assert_ok(

@@ -16,8 +16,8 @@
 #include "runtime/pass/step.h"
 #include "tests/cuda_kernels/streams.h"
 
-static char armed[64],
-    lock[64]; // armed: a file with the number of the piece of work that hangs, in the first worker that finds the file
+// armed: a file with the number of the piece of work that hangs, in the first worker that finds the file.
+static char armed[64], lock[64];
 
 struct outcome {
   uint32_t ok, failed;

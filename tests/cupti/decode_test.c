@@ -248,8 +248,8 @@ static void early(void **state) {
   assert_ok(tfc_activity_trust(&r));
   assert_int_equal(r.works.count, 2);
   assert_int_equal(r.busy_ns, 59000); // the overlap is counted once
-  for (int i = 0; i < 3;
-       i++) { // these are not early: it ends inside the one ahead; it was launched earlier; it is a fill
+  // These are not early: the second ends inside the one ahead; it was launched earlier; it is a fill.
+  for (int i = 0; i < 3; i++) {
     k = kernel(2, 1000, 50000);
     decode(&k);
     k = kernel(i == 1 ? 1 : 3, 30000, i == 0 ? 40000 : 60000);

@@ -282,8 +282,8 @@ static int child(const char *what) {
   return failed ? 1 : 0;
 }
 
-static int start(char **argv,
-                 const char *what) { // returns the exit status of the child; 128 + n: it was ended by signal n
+// Returns the exit status of the child; 128 + n: it was ended by signal n.
+static int start(char **argv, const char *what) {
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {

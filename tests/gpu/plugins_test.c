@@ -30,9 +30,8 @@ static void load(const char *name, const char *const *symbols) {
     if (!dlsym(library, *symbols)) fail_msg("%s has no %s", name, *symbols);
   if (!driver) assert_null(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)); // loading it did not load a driver
   Dl_info ours;
-  void *shared =
-      dlsym(library,
-            "tfc_status_make"); // it must be the function of the library that this test uses, not a copy in the plug-in
+  // It must be the function of the library that this test uses, not a copy in the plug-in.
+  void *shared = dlsym(library, "tfc_status_make");
   assert_true(shared && dladdr(shared, &ours) && strstr(ours.dli_fname, "libtfc_runtime"));
   assert_ptr_equal(shared, (void *)(uintptr_t)&tfc_status_make);
 }

@@ -18,7 +18,7 @@ static const char *in_directory(const char *name) {
   return path_buffer;
 }
 
-// The check value of the polynomial, and of bytes that do not come in eights.
+// The published check value of CRC-32C; the same in two pieces, whose lengths are no multiples of 8; and no bytes.
 static void checksums_are_castagnolis(void **state) {
   (void)state;
   assert_int_equal(tfc_crc32c(0, "123456789", 9), 0xe3069283u);
@@ -26,7 +26,7 @@ static void checksums_are_castagnolis(void **state) {
   assert_int_equal(tfc_crc32c(0, "", 0), 0);
 }
 
-// What TensorFlow wrote.
+// A checkpoint that TensorFlow wrote can be read.
 static void tensorflows_is_read(void **state) {
   (void)state;
   struct tfc_checkpoint *c = NULL;
@@ -110,7 +110,7 @@ static char *copy_file(const char *name, size_t *size) {
   return copy;
 }
 
-// A flipped bit anywhere is noticed, or harmless.
+// A flipped bit or a missing end gives an error; in the index, it may also have no effect.
 static void damage_is_noticed(void **state) {
   (void)state;
   struct tfc_random random;

@@ -7,7 +7,7 @@
 #include "runtime/base/file.h"
 #include "runtime/io/checkpoint_v1.h"
 
-#define TENSORFLOWS TFC_SOURCE_DIR "/tests/io/golden/first_format.ckpt" // with a compressed block
+#define TENSORFLOWS TFC_SOURCE_DIR "/tests/io/golden/first_format.ckpt" // it has a compressed block
 
 static void tensorflows_is_read(void **state) {
   (void)state;
@@ -25,7 +25,7 @@ static void tensorflows_is_read(void **state) {
   assert_ok(tfc_checkpoint_v1_read(c, TFC_STR("text"), NULL, NULL, &t));
   assert_true(tfc_str_equal(tfc_tensor_get_string(&t, 0), (tfc_str){"a\0b", 3}));
   tfc_tensor_release(&t);
-  // Two slices of columns, and a part of both.
+  // A tensor in two slices of columns: the complete tensor, and a part that needs both slices.
   assert_ok(tfc_checkpoint_v1_read(c, TFC_STR("parts"), NULL, NULL, &t));
   for (int i = 0; i < 24; i++) assert_true(((float *)t.data)[i] == (float)i);
   tfc_tensor_release(&t);
@@ -40,7 +40,7 @@ static void tensorflows_is_read(void **state) {
   assert_fails(tfc_checkpoint_v1_open(TFC_SOURCE_DIR "/LICENSE", &c), TFC_INVALID_ARGUMENT, "LICENSE");
 }
 
-// Every type, an empty tensor, a name with odd bytes, slices: written and read.
+// Every type, an empty tensor, a name with unusual bytes, and slices are written and read back.
 static void what_is_written_is_read(void **state) {
   (void)state;
   static const tfc_dtype types[] = {TFC_FLOAT, TFC_DOUBLE, TFC_INT32, TFC_INT64,    TFC_INT8,     TFC_INT16,
@@ -85,7 +85,7 @@ static void what_is_written_is_read(void **state) {
   for (int k = 0; k < n + 3; k++) tfc_tensor_release(&values[k]);
 }
 
-// A byte changed, or the end missing: an error that names the file, or what was there, never anything else.
+// A file with a changed byte gives an error or can be opened; a file without its end gives an error. None crashes.
 static void damage_is_found(void **state) {
   (void)state;
   struct tfc_file file;

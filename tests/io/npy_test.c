@@ -7,7 +7,7 @@
 
 #include "runtime/io/npy.h"
 
-static tfc_str file(const char *header, const void *values, size_t size) { // version 1.0
+static tfc_str file(const char *header, const void *values, size_t size) { // makes a file of version 1.0
   static char bytes[4096];
   size_t n = strlen(header);
   memcpy(bytes, "\x93NUMPY\x01\x00", 8);
@@ -83,7 +83,7 @@ static void test_orders(void **state) {
   tfc_tensor_release(&t);
 }
 
-// Texts are code points of four bytes, of either byte order; in the tensor they are UTF-8.
+// NumPy stores texts as code points of four bytes, in either byte order; the tensor has them in UTF-8.
 static void test_texts(void **state) {
   (void)state;
   static const uint32_t points[2][4] = {{'g', 0xe4, 0x20ac, 0x1f600}, {'x', 0, 0, 0}};

@@ -1,4 +1,4 @@
-// Products on several threads at once have the bits that they have alone.
+// Matrix products that several threads compute at the same time have the same bits as alone.
 #include "tests/common/test.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-// The reference kernels against TensorFlow's values: the committed cases of the families without state.
+// Compares the reference kernels with TensorFlow's values: the committed cases of the families without state.
 #include "tests/common/test.h"
 
 #include "tests/common/golden.h"
 
-// `least`: so many cases there were when this was written; a shorter list has lost some.
+// At least `least` cases must pass: this was their number when the test was written.
 static void check(const char *family, int least) {
   struct golden_result r;
   golden_run(TFC_SOURCE_DIR, family, "", &r);

@@ -1,5 +1,5 @@
-// Gradients of single operations against TensorFlow's (golden/gradients, made by gradients.py): tfc_gradients builds
-// them, the reference kernels evaluate them.
+// Compares gradients of single operations with TensorFlow's (golden/gradients, made by gradients.py). tfc_gradients
+// builds them, and the reference kernels evaluate them.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -60,8 +60,8 @@ static tfc_status run_case(const struct whole *whole, const struct tfc_graph *ex
     TFC_TRY(s, eval_output(&e, grads[i], &mine));
     TFC_TRY(s, eval_output(&truth, (struct tfc_output){id, 0}, &theirs));
     bool single = mine->dtype == TFC_FLOAT || mine->dtype == TFC_COMPLEX64;
-    // Elements are compared with their own size, those that are small beside others with a share of the largest. In
-    // CTCLoss they are differences of probabilities: what rounds is 1.
+    // The tolerance of an element is relative to its own size, but at least a small part of the largest element. The
+    // gradient of CTCLoss is a difference of probabilities, so its rounding error is relative to 1.
     const char *rule = !single                                                               ? "element:1e-11:1e-5"
                        : strstr(json_string_value(json_object_get(item, "name")), "CTCLoss") ? "relative:2e-5"
                                                                                              : "element:2e-5:1e-4";

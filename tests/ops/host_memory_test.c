@@ -1,5 +1,6 @@
-// Which operands are in host memory on devices that have their own: the table names ops and attributes that there are,
-// nodes are looked at as they stand, and no op takes an int32 variable to the device.
+// Which operands are in host memory on devices that have memory of their own. The table's ops and attributes must
+// exist, the answer for a node depends on its attributes, and every op that takes an int32 variable has a row in the
+// table.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -32,7 +33,8 @@ static void rows(void **state) {
   }
 }
 
-// Their values are on the host: no kernel of the device's may get one.
+// int32 variables are in host memory. So each op that takes a variable and allows int32 must have a row in the table;
+// otherwise a kernel of the device would get host memory.
 static void variables(void **state) {
   (void)state;
   size_t n = 0;
@@ -64,7 +66,7 @@ static const char text[] =
     "  attr { key: 'DstT' value { type: DT_FLOAT } } }"
     "node { name: 'tile' op: 'Tile' input: 'i' input: 'i' attr { key: 'T' value { type: DT_INT32 } }"
     "  attr { key: 'Tmultiples' value { type: DT_INT32 } } }"
-    "node { name: 'range' op: 'Range' input: 'i' input: 'i' input: 'i' }" // int32 where it does not say
+    "node { name: 'range' op: 'Range' input: 'i' input: 'i' input: 'i' }" // the default of its type attribute is int32
     "node { name: 'sum' op: 'Sum' input: 'f' input: 'i' attr { key: 'T' value { type: DT_FLOAT } }"
     "  attr { key: 'Tidx' value { type: DT_INT32 } } }"
     "node { name: 'pack' op: 'Pack' input: 'i' input: 'i' attr { key: 'T' value { type: DT_INT32 } }"
@@ -78,7 +80,7 @@ static void nodes(void **state) {
   static const struct {
     const char *name;
     bool all;
-    uint32_t inputs, outputs; // where not all
+    uint32_t inputs, outputs; // bits of the operands in host memory, if not all are
   } want[] = {{"add", true, 0, 0},   {"long", false, 0, 0},  {"less", true, 0, 0},  {"both", false, 0, 0},
               {"cast", false, 0, 0}, {"tile", false, 2, 0},  {"range", true, 0, 0}, {"sum", false, 2, 0},
               {"pack", true, 0, 0},  {"shape", false, 0, 1}, {"args", true, 0, 0}};
@@ -88,7 +90,7 @@ static void nodes(void **state) {
     const struct tfc_node *n = &g->nodes[tfc_graph_find(g, tfc_str_from(want[i].name))];
     struct tfc_host_memory m = tfc_host_memory(g, n, n->def);
     if (m.all != want[i].all) fail_msg("%s: %s", want[i].name, m.all ? "on the host" : "on the device");
-    for (uint32_t k = 0; k < 40; k++) { // beyond the bits too
+    for (uint32_t k = 0; k < 40; k++) { // also operands beyond the number of bits
       if (k < n->input_count && tfc_host_bit(m.inputs, k) != (m.all || want[i].inputs >> k & 1))
         fail_msg("%s: input %u", want[i].name, k);
       if (k < n->output_count && tfc_host_bit(m.outputs, k) != (m.all || want[i].outputs >> k & 1))

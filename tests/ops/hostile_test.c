@@ -1,5 +1,6 @@
-// Graphs that made operations crash, read what is not theirs, or run for ever: tests/ops/hostile/*.pbtxt, whose first
-// line is "# expects: " and a part of the error, or "nothing". Most were found by tests/fuzz/op_run_fuzz.c.
+// Graphs (tests/ops/hostile/*.pbtxt) that once made an operation crash, read outside of its inputs, or run for ever.
+// The first line of each is "# expects: " and a part of the error message, or "nothing" if the graph must run without
+// an error. tests/fuzz/op_run_fuzz.c found most of them.
 #include "tests/common/test.h"
 
 #include <glob.h>
@@ -36,7 +37,7 @@ static void rates_that_fit_no_type_end(void **state) {
   assert_ok(eval_output(&e, (struct tfc_output){tfc_graph_find(g, TFC_STR("y")), 0}, &y));
   alarm(0);
   const int64_t value = *(const int64_t *)y->data;
-  assert_true(value > INT64_MAX - 2048); // the largest double that is an int64
+  assert_true(value > INT64_MAX - 2048); // the largest float64 below 2^63
   eval_deinit(&e);
   tfc_graph_release(g);
 }

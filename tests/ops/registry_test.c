@@ -1,6 +1,7 @@
-// The table of operations against TensorFlow 2.15.1's own (golden/registry.json.gz, made by registry.py): inputs,
-// outputs, attributes with kinds, allowed values and defaults, what is stateful, what its CPU kernels take, what has a
-// gradient. Where tfc differs on purpose, the difference is named here, and gone differences are errors too.
+// Compares tfc's table of operations with TensorFlow 2.15.1's (golden/registry.json.gz, made by registry.py): inputs,
+// outputs, attributes with kinds, allowed values and defaults, which ops are stateful, which types their CPU kernels
+// take, and which have a gradient. Known differences are listed here; a listed difference that no longer exists is an
+// error too.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -16,18 +17,18 @@ enum { LEAST_OPS = 1100 };
 static json_t *document;
 static int different;
 
-// Differences that are meant, or known: at the end of each, why.
+// Known differences; the comment above each group gives the reason.
 static struct {
   const char *op, *what, *tensorflow; // "": any
   int seen;
 } known[] = {
-    // They share one row of attributes; what they lack has a default.
+    // tfc gives these ops one common list of attributes; those that TensorFlow's op does not have get a default.
     {"AnonymousHashTable", "attributes", "", 0},
     {"AnonymousMutableHashTable", "attributes", "", 0},
     {"AnonymousMutableHashTableOfTensors", "attributes", "", 0},
-    // Tensors have no default in a signature: the kernel has it.
+    // A signature cannot have a tensor as default: the kernel has it.
     {"ImageSummary", "attribute bad_color", "", 0},
-    // What TensorFlow registers and has no kernel for is refused when the graph is read.
+    // TensorFlow registers these types but has no kernel for some: tfc refuses those when it reads the graph.
     {"AccumulatorApplyGradient", "attribute dtype", "", 0},
     {"AccumulatorTakeGradient", "attribute dtype", "", 0},
     {"ConditionalAccumulator", "attribute dtype", "", 0},
@@ -38,19 +39,19 @@ static struct {
     {"SparseAccumulatorTakeGradient", "attribute dtype", "", 0},
     {"SparseConditionalAccumulator", "attribute dtype", "", 0},
     {"WriteHistogramSummary", "attribute T", "", 0}, // no bool
-    // bfloat16 too: graphs for GPUs and later versions have it.
+    // tfc also allows bfloat16, because graphs for GPUs and of later versions use it.
     {"ImageProjectiveTransformV2", "attribute dtype", "", 0},
     {"ImageProjectiveTransformV3", "attribute dtype", "", 0},
     // Types that tfc's kernels do not take.
     {"ClipByValue", "type", "complex64", 0},
     {"ClipByValue", "type", "complex128", 0},
     {"Conj", "type", "variant", 0},
-    {"_FusedMatMul", "type", "bfloat16", 0}, // of oneDNN
+    {"_FusedMatMul", "type", "bfloat16", 0}, // only TensorFlow with oneDNN has it
     {"RaggedTensorToVariantGradient", "type", "string", 0},
     {"RaggedTensorToVariantGradient", "type", "bool", 0},
     {"ResourceScatterNdAdd", "type", "bool", 0},
     {"ResourceScatterNdSub", "type", "bool", 0},
-    // Registered there as functions that give no gradient, or that refuse.
+    // TensorFlow registers functions for these that return no gradient, or an error.
     {"ArgMax", "gradient", "", 0},
     {"ArgMin", "gradient", "", 0},
     {"SparseDenseCwiseAdd", "gradient", "", 0},
@@ -58,10 +59,10 @@ static struct {
     {"SparseSparseMinimum", "gradient", "", 0},
     {"QuantizeAndDequantizeV4Grad", "gradient", "", 0},
     {"StatelessParameterizedTruncatedNormal", "gradient", "", 0},
-    // Not built.
+    // tfc has no gradient for these.
     {"RaggedTensorFromVariant", "gradient", "", 0},
     {"RaggedTensorToVariant", "gradient", "", 0},
-    // Older names of operations that have one.
+    // Older names: TensorFlow has a gradient only for the newer names, tfc for both.
     {"BatchCholesky", "gradient", "", 0},
     {"BatchMatrixDeterminant", "gradient", "", 0},
     {"BatchMatrixInverse", "gradient", "", 0},
@@ -71,7 +72,9 @@ static struct {
     {"BatchSelfAdjointEigV2", "gradient", "", 0},
     {"BatchSvd", "gradient", "", 0},
     {"Snapshot", "gradient", "", 0},
-    // A plan keeps views that check; parameters and results are no operations of a plan.
+    // TensorFlow calls these stateful so that they are not left out. A tfc plan never leaves out CheckNumerics, and
+    // arguments and
+    // results of functions are not operations of a plan.
     {"CheckNumerics", "stateful", "", 0},
     {"_Arg", "stateful", "", 0},
     {"_Retval", "stateful", "", 0},
@@ -235,7 +238,7 @@ static void check_attr(const char *op, const struct tfc_op_attr *a, const json_t
     if (!found && a->string_count) differs(op, what, "not allowed", item);
   }
   if ((a->string_count || strings) && strings != a->string_count) differs(op, what, "more values", "fewer");
-  // Quantized and other types that tfc has no tensors of have no bit here.
+  // (Quantized types, and others of which tfc has no tensors, have no bit in `types`.)
   uint32_t own = a->allowed_types;
   if ((own == 0) != (allowed == NULL || types == 0) && !a->string_count)
     differs(op, what, own ? "limited types" : "any type", own ? "any type" : "limited types");
@@ -292,7 +295,7 @@ static void test_signatures(void **state) {
   assert_true(compared >= LEAST_OPS);
 }
 
-// What tfc has and TensorFlow has not.
+// TensorFlow must have every op that tfc has, except those that begin with "_".
 static void test_names(void **state) {
   (void)state;
   size_t count;
@@ -306,8 +309,9 @@ static void test_names(void **state) {
   }
 }
 
-// The types that the CPU kernels of TensorFlow take and the definition allows; more is no fault. Branches, loops and
-// calls have their gradients from passes. What TensorFlow calls stateful is never merged or left out.
+// tfc's kernels must take every type that TensorFlow's CPU kernels take and the definition allows; they may take more.
+// Both must have a gradient, or neither, except for branches, loops and calls, whose gradients are built by passes. Ops
+// that TensorFlow calls stateful must be stateful here, so that they are never merged or left out.
 static void test_kernels_and_gradients(void **state) {
   (void)state;
   const json_t *ops = json_object_get(document, "ops");
@@ -335,7 +339,7 @@ static void test_kernels_and_gradients(void **state) {
       for (uint32_t t = 1; t < 32; t++) {
         if (strcmp(tfc_dtype_name((tfc_dtype)t), text_of(list, k)) != 0) continue;
         if (strstr(text_of(list, k), "qint") || strstr(text_of(list, k), "quint"))
-          continue; // by operations of their own
+          continue; // tfc has other operations for quantized types
         compared++;
         if ((!first->allowed_types || first->allowed_types >> t & 1) && def->types && !(def->types >> t & 1))
           differs(op, "type", "none", text_of(list, k));

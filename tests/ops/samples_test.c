@@ -1,5 +1,5 @@
-// The sample inputs of every row: each can be read, its node builds, its shape function agrees with what the kernel
-// makes, and running it again gives the same bits.
+// Tests the sample inputs of every op: each sample can be read and built into a node, the shape function agrees with
+// the kernel's outputs, and a second run gives the same bits.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "tests/common/eval.h"
 #include "tests/common/sample.h"
 
-// Kernels that need a session, or whose values are random.
+// False for kernels that need a session or give random values.
 static bool runs_alone(const struct tfc_op_def *def) {
   uint32_t left_out = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                       TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |

@@ -1,8 +1,8 @@
-// The committed cases of the families with state, control flow and blocking, each in a session of its own on one CPU
-// device, run after run as TensorFlow ran them.
+// Compares the committed cases of the families with state, control flow and blocking with TensorFlow's values. Each
+// case has its own session on one CPU device, and its runs have the order that they had in TensorFlow.
 //
 //   session_golden_test FAMILY [CASE [lowered]]           shows one family
-//   session_golden_test device=gpu:0 FAMILY [CASE]        on another device; 4: it is not there
+//   session_golden_test device=gpu:0 FAMILY [CASE]        on another device; exit code 4: it is not there
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -19,9 +19,9 @@
 
 enum { NO_DEVICE = 4 };
 static const char *device; // NULL: a CPU device
-static int ran;            // cases of the last family
+static int ran;            // how many cases of the last family ran
 
-// Other devices' kernels round otherwise: of a tensor's largest magnitude.
+// The kernels of other devices round differently: tolerances are relative to a tensor's largest magnitude.
 static const char *rule_of_devices(tfc_dtype t) {
   switch (t) {
   case TFC_FLOAT:
@@ -33,14 +33,15 @@ static const char *rule_of_devices(tfc_dtype t) {
   default: return "exact";
   }
 }
-// TensorFlow's host kernel sums over all channels with weights of 0 and 1, so that one infinity makes a row NaN.
+// TensorFlow's CPU kernel of LRN sums over all channels with weights of 0 and 1, so one infinity makes a row NaN. Only
+// the reference kernel does the same.
 static bool is_the_hosts(const char *name) {
   return strstr(name, "LRN.") && (strstr(name, ".inf_") || strstr(name, ".power"));
 }
 
 struct family {
   struct tfc_graph *graph, *expected;
-  struct tfc_shapes shapes; // of the graph; none where its functions were lowered
+  struct tfc_shapes shapes; // of the graph; empty if its functions were lowered
   struct tfc_device_set devices;
 };
 
@@ -56,7 +57,8 @@ enum { EVERY = 3 };
 enum { EVERY = 1 };
 #endif
 
-// Every dimension that TensorFlow knows of a fetch is known here, and equal. `want`: null, or its dimensions or nulls.
+// True if every dimension in `want` is known in `have`, and equal. `want` is null, or a list of dimensions, null if
+// unknown.
 static bool shape_agrees(const struct tfc_shape *have, const json_t *want) {
   bool same = !json_is_array(want) || have->rank == (int)json_array_size(want);
   for (size_t d = 0; same && d < json_array_size(want); d++)
@@ -104,7 +106,8 @@ static tfc_status run_once(const struct family *f, struct tfc_session *session, 
         id == TFC_NO_NODE ? NULL : tfc_node_attr(f->expected, &f->expected->nodes[id], "value");
     if (!want) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
     const json_t *told = json_array_get(json_object_get(run, "shapes"), k);
-    if (f->shapes.shapes && shape_agrees(&want->tensor->shape, told)) // what TensorFlow tells may be wrong
+    // (If TensorFlow's inferred shape contradicts its own result, it is not compared.)
+    if (f->shapes.shapes && shape_agrees(&want->tensor->shape, told))
       check_shape(f, outputs[k], told, number, why, room);
     if (golden_compare(&got[k], want->tensor, rule, difference, sizeof difference)) continue;
     if (!device || !golden_compare(&got[k], want->tensor, rule_of_devices(got[k].dtype), difference, sizeof difference))
@@ -115,14 +118,15 @@ out:
   return s;
 }
 
-// False with a reason; *unsupported where the reason is an op or a form of it that tfc does not run.
+// Returns false and a reason if the case fails. *unsupported: the reason is an op, or a variant of one, that tfc does
+// not run.
 static bool run_case(const struct family *f, const json_t *item, bool *unsupported, char *why, size_t room) {
   const json_t *runs = json_object_get(item, "runs");
   bool wants_error = json_is_string(json_object_get(item, "error")), failed = false;
   struct tfc_session *session = NULL;
   *why = 0;
   *unsupported = false;
-  // (Rewrites would compute on the host what is constant.)
+  // On another device, rewrites would compute constants on the host instead, so they are off.
   struct tfc_session_options options = {.devices = &f->devices, .no_rewrites = device != NULL};
   tfc_status s = tfc_session_create(f->graph, &options, &session);
   for (size_t r = 0; !s && !*why && r < json_array_size(runs); r++) {
@@ -190,7 +194,7 @@ static int run_family(const char *family, const char *filter, bool lowered, int 
   return failures;
 }
 
-// `least`: so many cases there were when this was written; `limit`: cases that tfc does not run yet.
+// At least `least` cases must pass, their number when this was written; at most `limit` may be unsupported.
 #define FAMILY(name, least, limit)                                                                                     \
   static void family_##name(void **unused) {                                                                           \
     int unsupported;                                                                                                   \
@@ -217,9 +221,9 @@ FAMILY(legacy, 83, 0)
 FAMILY(uncommon, 119, 0)
 FAMILY(staging, 18, 0)
 FAMILY(datasets, 108, 0)
-FAMILY(control_flow, 86, 3) // SymbolicGradient has no kernel: it runs lowered (below), and so do programs
+FAMILY(control_flow, 86, 3) // SymbolicGradient has no kernel: it must be lowered (see below), as tfc's programs do
 
-// What calls functions gives the same when they are lowered to branches and loops.
+// Graphs give the same values when their functions are lowered to branches and loops.
 static void lowered_functions(void **unused) {
   static const char *const families[] = {"control_flow", "data", "state", "random", "datasets"};
   (void)unused;

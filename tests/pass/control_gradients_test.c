@@ -1,5 +1,6 @@
-// Gradients through control flow: against TensorFlow's (golden/control_gradients, made by control_gradients.py), and
-// against finite differences. The gradients run in a session, since frames and branches need an executor.
+// Gradients through control flow are compared with TensorFlow's (golden/control_gradients, made by
+// control_gradients.py) and with finite differences. They run in a session, because frames and branches need an
+// executor.
 //
 //   control_gradients_test [NAME]   shows the cases whose name contains NAME
 #include "tests/common/test.h"
@@ -37,7 +38,8 @@ static double weighted(const struct tfc_tensor *y, const struct tfc_tensor *w) {
   return sum;
 }
 
-// A few elements of the gradient of one input against (y(x + h) − y(x − h)) / 2h.
+// Compares some elements of the gradient of input x with (f(x + h) - f(x - h)) / 2h, where f is the sum of y times the
+// fixed weights w.
 static tfc_status differences(struct tfc_session *session, struct tfc_output x, struct tfc_output y,
                               struct tfc_output w, const struct tfc_tensor *gradient) {
   tfc_status s = NULL;
@@ -106,7 +108,7 @@ static tfc_status run_case(const struct suite *suite, const json_t *item) {
     if (!golden_compare(&got[k], value->tensor, "element:1e-11:1e-5", why, sizeof why))
       TFC_FAIL(s, TFC_INTERNAL, "the gradient of input %u: %s", i, why);
     bool is_input = tfc_str_is(more->nodes[xs[i].node].op, "PlaceholderWithDefault");
-    // A function that names its gradient may name anything.
+    // A function may name any other function as its gradient, so its differences prove nothing.
     if (is_input && !second && !strstr(control_case_text(item, "name"), "function_with_gradient"))
       TFC_TRY(s, tfc_status_annotate(differences(session, xs[i], y, w, &got[k]), "input %u", i));
     k++;

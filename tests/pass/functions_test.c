@@ -13,7 +13,8 @@ static uint32_t count_op(const struct tfc_graph *g, const char *op) {
   return n;
 }
 
-// The loops of the second generation, forward and backward, become frames; who named a node finds it again.
+// Loops of the second generation (While ops), forward and backward, become frames. Nodes of the graph keep their ids
+// and names.
 static void loops_become_frames(void **state) {
   (void)state;
   struct tfc_graph *g = NULL, *lowered = NULL;
@@ -88,12 +89,12 @@ static void branches_become_switches(void **state) {
   assert_ok(tfc_infer_shapes(g, NULL, 0, &shapes));
   assert_string_equal(tfc_shape_show(&shapes.shapes[g->nodes[id].output_begin], text), "[3]");
   tfc_shapes_deinit(&shapes);
-  assert_ok(tfc_lower_functions(g, &lowered, NULL)); // the endless one stops somewhere
+  assert_ok(tfc_lower_functions(g, &lowered, NULL)); // a function that calls itself is lowered to a limited depth only
   const struct tfc_node *n = &lowered->nodes[id];
   assert_true(tfc_str_is(n->op, "Identity"));
   const struct tfc_node *merge = &lowered->nodes[tfc_node_inputs(lowered, n)[0].node];
   assert_true(tfc_str_is(merge->op, "Merge"));
-  assert_int_equal(n->control_count, 1); // and waits for the branch to be over
+  assert_int_equal(n->control_count, 1); // a control input: it waits for the end of the branch
   uint32_t neg = tfc_graph_find(lowered, TFC_STR("if/then/n")),
            exp = tfc_graph_find(lowered, TFC_STR("if/else/call/n"));
   assert_true(neg != TFC_NO_NODE && exp != TFC_NO_NODE);
@@ -109,8 +110,8 @@ static void branches_become_switches(void **state) {
   tfc_graph_release(g);
 }
 
-// 2^40 calls in 41 functions of two nodes: refused before the first is made; shapes are looked at for a while only, and
-// what stops a program stops both.
+// 41 small functions, of which all but one call the one before twice: 2^40 calls. Lowering refuses them. Shape
+// inference follows only a limited number of calls. An interrupt or a time limit of the program stops both.
 static struct tfc_graph *make_bomb(int depth) {
   struct tfc_text text = {0};
   struct tfc_graph *g = NULL;
@@ -157,7 +158,7 @@ static void bombs_are_refused(void **state) {
   tfc_graph_release(g);
 }
 
-// What writes a file far down a chain of calls, which is a cycle besides, writes a file.
+// A node is known to write a file even if the WriteFile is at the end of a long chain of calls that is also a cycle.
 static void effects_are_found_at_any_depth(void **state) {
   (void)state;
   enum { DEPTH = 3000 };

@@ -1,4 +1,5 @@
-// Gradients built here against those that TensorFlow built into the example graphs, and against finite differences.
+// Gradients that tfc builds are compared with those that TensorFlow built into the example graphs, and with finite
+// differences.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -52,7 +53,7 @@ static bool same_bits(const struct tfc_tensor *a, const struct tfc_tensor *b) {
   return a->dtype == b->dtype && tfc_shape_equal(&a->shape, &b->shape) && memcmp(a->data, b->data, a->size) == 0;
 }
 
-// d(loss)/d(xs) as built here, bit for bit what the tensors `theirs` of the graph are.
+// d(loss)/d(xs) as tfc builds it has the same bits as the tensors `theirs` of the graph.
 static void compare(const char *graph, const char *loss, const char *const *xs, const char *const *theirs,
                     uint32_t count) {
   struct tfc_graph *g = load(graph), *more = NULL;
@@ -91,7 +92,8 @@ static void mlp_is_tensorflows(void **state) {
           3);
 }
 
-// The unrolled language model: what TensorFlow's graph clips by its norm are gradients of ours, every one.
+// The unrolled language model: every tensor of which TensorFlow's graph computes the norm, to clip it, has the bits of
+// one of tfc's gradients.
 static void rnnlm_is_tensorflows(void **state) {
   (void)state;
   struct tfc_graph *g = load("rnnlm"), *more = NULL;
@@ -110,7 +112,8 @@ static void rnnlm_is_tensorflows(void **state) {
     bool found = false;
     if (!tfc_str_is(g->nodes[i].op, "L2Loss")) continue;
     struct tfc_output in = tfc_node_inputs(g, &g->nodes[i])[0];
-    if (tfc_str_is(g->nodes[in.node].op, "ConcatV2") || tfc_str_is(g->nodes[in.node].op, "Reshape")) continue; // rows
+    // (These are the rows of sparse gradients.)
+    if (tfc_str_is(g->nodes[in.node].op, "ConcatV2") || tfc_str_is(g->nodes[in.node].op, "Reshape")) continue;
     assert_ok(eval_output(&e, in, &theirs));
     for (uint32_t k = 0; k < count && !found; k++)
       if (tfc_output_valid(grads[k])) {
@@ -178,7 +181,8 @@ static void finite_differences_agree(void **state) {
   tfc_graph_release(g);
 }
 
-// y = s + fill([n], 1) with n fed: s is summed over what its default does not show.
+// y = s + fill([n], 1): n is 1 by default, but 3 is fed, and then s is broadcast. So the gradient of s must be a sum,
+// although the default does not show that.
 static void defaults_may_be_fed(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -225,7 +229,8 @@ static void what_has_none_says_so(void **state) {
   tfc_builder_free(b);
 }
 
-// A gradient that a graph names is not replaced by another; the name of a known one is taken.
+// If a node names an unknown gradient (`_gradient_op_type`), that is an error: no other gradient replaces it. If it
+// names a known one, that gradient is used.
 static void custom_gradients_are_not_ignored(void **state) {
   (void)state;
   static const char *const names[] = {"CustomGradient-7", "Neg"};

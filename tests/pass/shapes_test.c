@@ -20,7 +20,7 @@ static tfc_str next_line(tfc_str *rest) {
   return line;
 }
 
-// Every dimension that TensorFlow knows is known here, and equal.
+// Every dimension that TensorFlow infers must be inferred here too, with the same size.
 static void check_example(const char *name) {
   struct tfc_graph *g = NULL;
   struct tfc_shapes shapes = {0};
@@ -70,7 +70,7 @@ static void agrees_with_tensorflow(void **state) {
   check_example("rnnlm");
 }
 
-// A batch of unknown size keeps its identity through Shape, arithmetic on parts of it, Pack and Reshape.
+// An unknown batch size stays the same symbol through Shape, arithmetic on parts of the shape, Pack and Reshape.
 static void symbols_survive(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -104,7 +104,8 @@ static void symbols_survive(void **state) {
   tfc_graph_release(g);
 }
 
-// A default may be replaced by what is fed: its value counts only for a step that does not feed it.
+// A feed may replace the value of a PlaceholderWithDefault, so its default may be used only in a step that does not
+// feed it.
 static void defaults_may_be_fed(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;
@@ -151,12 +152,12 @@ static void contradictions_name_the_node(void **state) {
   tfc_builder_free(b);
   assert_fails(tfc_infer_shapes(g, NULL, 0, &shapes), TFC_INVALID_ARGUMENT, "node 'product' (MatMul)");
   int notes = 0;
-  assert_ok(tfc_infer_shapes_noting(g, NULL, 0, note, &notes, &shapes)); // all that is known beside it
+  assert_ok(tfc_infer_shapes_noting(g, NULL, 0, note, &notes, &shapes)); // notes the error and infers all other shapes
   assert_int_equal(notes, 1);
   assert_int_equal(shape_of(g, &shapes, TFC_STR("x:0"))->rank, 2);
   assert_int_equal(shape_of(g, &shapes, TFC_STR("product:0"))->rank, -1);
   tfc_shapes_deinit(&shapes);
-  assert_ok(tfc_infer_fed_shapes(g, NULL, 0, &shapes)); // of a step, which may not need it
+  assert_ok(tfc_infer_fed_shapes(g, NULL, 0, &shapes)); // no error here: a step may not need this node
   const struct tfc_shape *x_shape = shape_of(g, &shapes, TFC_STR("x:0"));
   assert_int_equal(x_shape->rank, 2);
   assert_int_equal(shape_of(g, &shapes, TFC_STR("product:0"))->rank, -1);
@@ -164,7 +165,7 @@ static void contradictions_name_the_node(void **state) {
   tfc_graph_release(g);
 }
 
-// Outputs that one attribute counts and another gives types must be as many.
+// If one attribute counts outputs and another one lists their types, both must give the same number.
 static void counts_agree(void **state) {
   (void)state;
   static const char *const nodes[] = {
@@ -198,7 +199,7 @@ static void counts_agree(void **state) {
   }
 }
 
-// A vector of one number is no scalar.
+// Ops that need a scalar refuse a vector with one element.
 static void scalars_are_scalars(void **state) {
   (void)state;
   static const char *const ops[] = {"LinSpace", "Range", "MatrixDiagPartV2"};

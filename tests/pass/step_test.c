@@ -1,4 +1,5 @@
-// What a step is, when nobody says: on the example graphs, and on small graphs built for one rule each.
+// How tfc infers what a step is (feeds, targets, initialisers) if the user does not say: on the example graphs, and on
+// small graphs that test one rule each.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -37,7 +38,8 @@ static void test_examples(void **state) {
   check_training(EXAMPLE("ridge"), 2);
 }
 
-// Control flow, functions, a SavedModel's signature: something that can be run is found, and every feed has a shape.
+// In graphs with control flow or functions, and in a SavedModel with a signature, a step is found and every feed has a
+// shape.
 static void test_other_examples(void **state) {
   (void)state;
   static const char *const names[] = {"nmt_while.pb",    "nmt_while_v2.pb", "transformer.pb", "resnet50.pb",
@@ -161,7 +163,7 @@ static void test_rules(void **state) {
   }
 }
 
-// As an optimizer leaves it: the collection names an operation without outputs.
+// As optimizers write it, the collection "train_op" names an operation without outputs.
 static void test_collection(void **state) {
   (void)state;
   static const char text[] =
@@ -188,8 +190,8 @@ static void test_collection(void **state) {
   tfc_graph_release(g);
 }
 
-// Queues that a program fed from threads of its own: what a step takes from them is fed, and their enqueues are no
-// step.
+// Queues that were filled by threads of the program that made the graph: the step feeds the outputs of the dequeue, and
+// an enqueue is never the step.
 static void test_input_functions(void **state) {
   (void)state;
   static const struct {
