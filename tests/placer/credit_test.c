@@ -16,8 +16,8 @@ static void count(struct tfc_credits c, uint32_t *counts) {
   }
 }
 
-// All alike as long as nothing was tried; what gains most per effort, not in all, is drawn most; nothing is never
-// drawn.
+// Methods are drawn equally often until one was tried. Then the method with the largest gain per effort (not the
+// largest total gain) is drawn most; every method is still drawn sometimes.
 static void gains_are_credited_by_their_cost(void **state) {
   (void)state;
   struct tfc_credits c = {0};
@@ -34,7 +34,7 @@ static void gains_are_credited_by_their_cost(void **state) {
   assert_int_equal(counts[TFC_METHOD_ANNEAL] + counts[TFC_METHOD_CLUSTERS] + counts[TFC_METHOD_LNS], DRAWS);
 }
 
-// What gained once, and then no more, loses its credit, although no other method gains either.
+// A method that gained once and then no more loses its credit, even if no other method gains anything.
 static void credit_does_not_last(void **state) {
   (void)state;
   struct tfc_credits c = {0};

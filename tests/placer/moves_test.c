@@ -1,5 +1,6 @@
-// What annealing tries: neighbours as often as each other, other devices, regions that hang together, exchanges; its
-// temperatures and prices; and that it finds the optimum of small problems from anywhere.
+// The moves of annealing: how often each neighbour of a unit is drawn, to which other devices units move, connected
+// regions that move together, and exchanges. Then its temperatures and prices of excess memory, and that it finds the
+// optimum of small problems from any start.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void rig_make(struct rig *r, uint64_t seed, uint32_t nodes, uint32_t devi
   struct tfc_random random;
   *r = (struct rig){0};
   tfc_random_init(&random, seed);
-  do { // with enough edges to go along
+  do { // draws again until there are as many nets as nodes
     instance_free(&r->instance);
     r->instance = random_instance(&random, nodes, devices, rich, TFC_OBJECTIVE_STEP);
   } while (r->instance.problem->net_count < nodes);
@@ -38,7 +39,8 @@ static void rig_make(struct rig *r, uint64_t seed, uint32_t nodes, uint32_t devi
   tfc_random_init(&r->a.random, seed);
 }
 
-// Each net that a unit reads counts once, each that it makes once, shared among its readers.
+// A neighbour of a unit is drawn in two steps: first one of the nets that the unit reads or makes, all equally likely;
+// then the net's producer, or for a net that the unit makes, one of its readers.
 static void neighbours(void **state) {
   (void)state;
   struct rig r;
@@ -65,7 +67,8 @@ static void neighbours(void **state) {
   }
 }
 
-// In six of ten, three looks at neighbours for one of another device; else any other device.
+// With probability 0.6, up to three random neighbours are tried, and the first one on another device decides.
+// Otherwise, or if all three are on the unit's own device, any other device is drawn.
 static void devices(void **state) {
   (void)state;
   struct rig r;
@@ -102,14 +105,14 @@ static void regions(void **state) {
     move_region(&r.a, u);
     bool reached[64] = {0};
     reached[u] = true;
-    for (uint32_t pass = 0; pass < r.a.move_count; pass++) // from u, over units that move
+    for (uint32_t pass = 0; pass < r.a.move_count; pass++) // marks what can be reached from u over units that move
       for (uint32_t i = 0; i < r.a.move_count; i++)
         for (uint32_t j = 0; j < r.a.move_count; j++)
           if (reached[r.moves[i].unit] && beside(p, r.moves[i].unit, r.moves[j].unit)) reached[r.moves[j].unit] = true;
     bool own = false;
     for (uint32_t i = 0; i < r.a.move_count; i++) {
-      assert_int_equal(r.device[r.moves[i].unit], r.device[u]); // of one device
-      assert_int_equal(r.moves[i].device, r.moves[0].device);   // to one device
+      assert_int_equal(r.device[r.moves[i].unit], r.device[u]); // all are moved from one device
+      assert_int_equal(r.moves[i].device, r.moves[0].device);   // to one other device
       assert_true(r.moves[i].device != r.device[u]);
       assert_true(reached[r.moves[i].unit]);
       own = own || r.moves[i].unit == u;
@@ -147,7 +150,7 @@ static void proposals(void **state) {
       singles += r.a.move_count == 1, many += r.a.move_count > 1;
     }
   }
-  // Of sixteen: one exchanges precedences, three move regions, three exchange, nine move one.
+  // Of 16 proposals, on average 1 exchanges precedences, 3 move a region, 3 exchange two units, and 9 move one unit.
   assert_true(swaps > 150 && swaps <= 600);
   assert_true(exchanges > 900 && exchanges < 1700);
   assert_true(singles > 4000 && many > 300 && many < 1700);
@@ -193,7 +196,7 @@ static void temperatures(void **state) {
   assert_true(fabs(temperature(&o, 0.5) - 0.004) < 1e-9); // the geometric mean
   assert_true(fabs(price_of(&a, 0) - 0.5 / 4000) < 1e-15);
   assert_true(fabs(price_of(&a, 0.5) - 5.0 / 4000) < 1e-12 && fabs(price_of(&a, 1) - 50.0 / 4000) < 1e-12);
-  // 10 bytes above cost as much as 12.5 % of the value, at last.
+  // At the end, 10 bytes above the limit cost as much as 12.5 % of the value.
   const struct tfc_score none = TFC_SCORE_NONE, fits = {0, 1000}, above = {10, 880}, far = {10, 890};
   assert_true(is_better(&a, above, fits) && !is_better(&a, fits, above));
   assert_true(is_better(&a, fits, far) && !is_better(&a, far, fits) && !is_better(&a, fits, fits));
@@ -204,7 +207,8 @@ static void temperatures(void **state) {
   assert_true(fabs(raised(3, 0) - 3) < 1e-12 && fabs(raised(3, 2) - 81) < 1e-9);
 }
 
-// From any start, with either objective, alone and in clusters; what it says it has is what the simulator says.
+// From a random start, with either objective and with or without clusters, annealing mostly finds the optimum; the
+// score that it returns is the simulator's.
 static void small_optima(void **state) {
   (void)state;
   uint32_t tried = 0, found = 0;

@@ -1,5 +1,5 @@
-// Parts of local search by themselves: which units a large neighbourhood has and what becomes of it, the best few,
-// parts that are spread over devices, repairs, meters, and the choice of an order.
+// Tests the parts of local search one by one: which units a large neighbourhood has and how it is searched, the elite,
+// parts of a graph that are spread over devices, repairs, meters, and the choice of an order.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void chosen_units(void **state) {
     const uint32_t want = 2 + (uint32_t)round % 20, count = around(&q, want, out);
     assert_in_range(count, 1, want);
     full += count == want;
-    for (uint32_t a = 0; a < count; a++) { // each is beside one before it
+    for (uint32_t a = 0; a < count; a++) { // each unit is a neighbour of one before it
       bool near = a == 0;
       for (uint32_t b = 0; b < a; b++) {
         assert_true(out[a] != out[b]);
@@ -57,7 +57,7 @@ static void chosen_units(void **state) {
   for (int round = 0; round < 400; round++) {
     const uint32_t want = 2 + (uint32_t)round % 20, count = at_a_time(&q, want, out);
     assert_true(count <= want);
-    // Each meets one interval of at most an operation and 10.5 % of the step to both sides.
+    // All units run, at least in part, in one interval: an operation, and up to 10.5 % of the step before and after it.
     int64_t latest = 0, earliest = INT64_MAX, longest = 0;
     for (uint32_t n = 0; n < p->node_count; n++) longest = end[n] - start[n] > longest ? end[n] - start[n] : longest;
     for (uint32_t a = 0; a < count; a++) {
@@ -74,7 +74,8 @@ static void chosen_units(void **state) {
   instance_free(&i);
 }
 
-// Never worse than the start, true to the simulator, and the optimum of small problems.
+// The result is not worse than the start, has the value that the simulator gives, and is mostly the optimum of small
+// problems.
 static void large_neighbourhoods(void **state) {
   (void)state;
   uint32_t found = 0;
@@ -123,7 +124,8 @@ static void large_neighbourhoods(void **state) {
   assert_true(found >= 15);
 }
 
-// Against a list of all that joined: the eight best, one for each score, those that came first.
+// Compares the elite with a sorted list of all solutions that joined: it has the eight best scores, and of solutions
+// with equal scores the one that joined first.
 static void elites(void **state) {
   (void)state;
   struct instance i = connected(5, 8, 2, 0, TFC_OBJECTIVE_STEP);
@@ -158,7 +160,7 @@ static void elites(void **state) {
   instance_free(&i);
 }
 
-// Parts and where they go, by the rule: in order, where the work is least among the devices with room.
+// Parts are placed in order, each on the device with the least work among those that have room.
 static void spreading(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -254,7 +256,7 @@ static void meters(void **state) {
   tfc_meter_init(&m, &budget);
   assert_true(tfc_meter_spend(&m, 3) && tfc_meter_share(&m) <= 0);
   atomic_store(&cancel, true);
-  for (int k = 0; k < 3; k++) assert_true(tfc_meter_spend(&m, 3)); // it looks at every fourth
+  for (int k = 0; k < 3; k++) assert_true(tfc_meter_spend(&m, 3)); // the budget is looked at in every fourth call
   assert_false(tfc_meter_spend(&m, 3));
   const double now = tfc_seconds_now();
   budget = (struct tfc_budget){.deadline = now + 1000};
@@ -263,14 +265,14 @@ static void meters(void **state) {
   m.begin = now - 3000;
   assert_true(fabs(tfc_meter_share(&m) - 0.75) < 0.01);
   budget.evaluations = 10, m.used = 9;
-  assert_true(fabs(tfc_meter_share(&m) - 0.9) < 0.01); // what is scarcer
+  assert_true(fabs(tfc_meter_share(&m) - 0.9) < 0.01); // of time and evaluations, the one of which less is left counts
   budget.deadline = now - 1;
   assert_true(tfc_budget_over(&budget));
   m.countdown = 0, m.used = 0;
   assert_false(tfc_meter_spend(&m, 3));
 }
 
-// The best of three: with the order that it has, without, and with the longest remaining path first.
+// A solution gets the best of three orders: its own, none, or the longest remaining path first.
 static void settling(void **state) {
   (void)state;
   uint32_t kept = 0, dropped = 0, made = 0;
@@ -327,7 +329,8 @@ static void settling(void **state) {
   assert_true(kept > 0 && dropped > 0 && made > 0);
 }
 
-// What repair says is so; what is kept stays; what can be repaired by one move is.
+// A repair returns true if and only if its result is legal and fits, and it does not move the units to be kept. If some
+// random placement fits, tfc_local_any finds one that fits.
 static void repairs(void **state) {
   (void)state;
   uint32_t repaired = 0, tried = 0;

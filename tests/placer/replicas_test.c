@@ -1,5 +1,5 @@
-// Simulated replicas: what a replica exchanges, what machines offer, how much steps vary, and times that are worked out
-// by hand. And hosts in machine files, which all of it stands on.
+// Simulated replicas: what a replica exchanges, the hardware that a machine file describes (with its hosts), how much
+// step times vary, and times that are worked out by hand.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -152,7 +152,8 @@ static void test_workload(void **state) {
   assert_int_equal(h.hosts, 4);
   assert_true(near(h.network.bandwidth, 1e9, 1e-6) && near(h.network.latency_us, 10, 1e-3));
   assert_true(near(h.beside.bandwidth, 20e9, 1e-6) && near(h.beside.latency_us, 2, 1e-3));
-  assert_ok(tfc_hardware_hosts(&h, 11, &hosts)); // more than there are: like them
+  // There are more replicas than the machine holds: more hosts of the same kind are assumed.
+  assert_ok(tfc_hardware_hosts(&h, 11, &hosts));
   assert_int_equal(hosts, 6);
   h.hosts = 1;
   assert_fails(tfc_hardware_hosts(&h, 3, &hosts), TFC_INVALID_ARGUMENT, "one host with 2");
@@ -184,7 +185,7 @@ static void test_step_times(void **state) {
   assert_true(near(fitted.sigma, 0.08, 0.1));
   assert_true(near(fitted.late_share, 0.03, 0.25));
   assert_true(near(fitted.late_factor, 2, 0.05));
-  for (int i = 0; i < 30; i++) ratio[i] = 1; // all alike: nothing varies, and nobody is late
+  for (int i = 0; i < 30; i++) ratio[i] = 1; // all equal: nothing varies, and no step is late
   assert_ok(tfc_step_times_fit(ratio, 30, &fitted));
   assert_true(fitted.sigma <= 0 && fitted.late_share <= 0 && near(fitted.late_factor, 1, 1e-12));
   assert_fails(tfc_step_times_fit(ratio, 19, &fitted), TFC_INVALID_ARGUMENT, "too few");
@@ -231,10 +232,10 @@ static void test_times_by_hand(void **state) {
   assert_true(near(x.batches_per_second, 4 / 5.02e-3, 0.01));
   assert_string_equal(x.link, "a server's network");
   assert_true(near(x.link_bytes, 2e6, 1e-9));
-  r.servers = 16; // now their own cards are what they wait for
+  r.servers = 16; // with 16 servers, the replicas' own network cards are the bottleneck
   x = run(&r);
   assert_true(near(x.median_us, 10 + 1000 + 1000 + 1000 + 10, 0.01));
-  // One that goes on by itself is as fast; and four servers apart serve two of them without waiting.
+  // A single asynchronous replica takes as long.
   r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
   x = run(&r);
   assert_true(near(x.median_us, 3020, 0.01) && near(x.batches_per_second, 1 / 3.02e-3, 0.01));
@@ -244,20 +245,20 @@ static void test_times_by_hand(void **state) {
   x = run(&r);
   assert_int_equal(x.servers, 4);
   assert_true(near(x.median_us, 10 + 750 + 1000 + 750 + 10, 0.01));
-  // Requests that the server answers one after the other: 100 us for each of four.
+  // Each server answers the requests of the four replicas one after the other, in 100 us each.
   struct tfc_hardware slow = h;
   slow.serve_us = 100;
   r.hardware = &slow, r.servers = 16;
   x = run(&r);
   assert_true(near(x.median_us, 10 + 400 + 3000 + 10, 0.01));
-  // Of a hundred that do nothing else: all ask at the same moment.
+  // A hundred replicas that compute nothing: all send their requests at the same moment.
   const struct tfc_workload nothing = {.pulled = 1, .pushed = 1, .pull[0] = 1, .push[0] = 1};
   r.workload = &nothing, r.count = 100;
   x = run(&r);
   assert_true(near(x.median_us, 10 + 10000 + 10, 0.01));
 }
 
-// A late step is waited for by all, unless there are backups.
+// All replicas wait for a late one, unless there are backups.
 static void test_late_steps_and_backups(void **state) {
   (void)state;
   double parameter[16];
@@ -276,13 +277,13 @@ static void test_late_steps_and_backups(void **state) {
   // 1 - 0.98^40 = 0.554 of the steps wait for a late one
   const double mean = 20 + 1000 * (1 + 2 * (1 - pow(0.98, 40)));
   assert_true(near(40e6 / sync.batches_per_second, mean, 0.06));
-  r.backup = 3; // four or more late of 43 are rare
+  r.backup = 3; // it is rare that four or more of 43 replicas are late
   const struct tfc_replicas_result backed = run(&r);
   assert_true(backed.batches_per_second > 1.4 * sync.batches_per_second);
   assert_true(near(backed.dropped, 3, 0.35)); // a late one is late for two more steps
   r.backup = 0, r.mode = TFC_REPLICAS_ASYNC;
   const struct tfc_replicas_result async = run(&r);
-  assert_true(near(async.batches_per_second, 40e6 / (20 + 1000 * 1.04), 0.03)); // nobody waits
+  assert_true(near(async.batches_per_second, 40e6 / (20 + 1000 * 1.04), 0.03)); // no replica waits for another one
   r.mode = TFC_REPLICAS_ALL;
   const struct tfc_replicas_result all = run(&r);
   assert_true(all.batches_per_second < 0.6 * async.batches_per_second);
@@ -314,9 +315,9 @@ static void test_sweep(void **state) {
   tfc_sweep_deinit(&sweep);
   o.times = (struct tfc_step_times){.late_factor = 1};
   assert_ok(tfc_sweep_run(&o, &sweep));
-  assert_int_equal(sweep.row[1].backup, 0); // nobody is late
+  assert_int_equal(sweep.row[1].backup, 0); // no step is late, so backups do not help
   tfc_sweep_deinit(&sweep);
-  o.backup = 10; // given: as asked, though it is a loss
+  o.backup = 10; // a given number of backups is used even if it makes steps slower
   assert_ok(tfc_sweep_run(&o, &sweep));
   assert_int_equal(sweep.row[1].backup, 10);
   assert_true(near(sweep.row[1].gain, 40.0 / 50, 0.02));
