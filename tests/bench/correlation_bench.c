@@ -1,7 +1,7 @@
-// Does what is predicted order placements as measuring does? On a graph, COUNT / 2 random placements (by number of
-// devices used) and as many from the search's path are predicted, then measured, and what was measured is measured
-// again in three more rounds, each in an order of its own, so that the readings of a placement are minutes apart. For
-// the simulator with the profile's costs and for the learned model as it was before each was measured: Kendall's tau
+// Do predictions rank placements as measurements do? For a graph, the times of COUNT / 2 random placements (by number
+// of devices used) and of as many from the search's path are predicted and then measured. All are measured again in
+// three more rounds, each in an order of its own, so that the readings of a placement are minutes apart. Prints, for
+// the simulator with the profile's costs and for the learned model as it was before each measurement, Kendall's tau
 // over pairs whose medians differ by more than their joint spread (half the distance between the quartiles of the
 // readings), and the median of predicted / measured, for all and for each half. Exit 1 where the simulator's tau is
 // below 0.8 over all.

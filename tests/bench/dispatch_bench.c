@@ -1,5 +1,5 @@
-// What running an operation costs beside its work: scalar additions in a chain and in a fan, iterations of a loop with
-// a counter. Fed, rewrites off, one device of one core (bind the process to one).
+// Measures what running an operation costs in addition to its work: scalar additions in a chain and in a fan,
+// iterations of a loop with a counter. Fed, rewrites off, one device of one core (bind the process to one).
 //
 //   dispatch_bench [OPS]      default 1000 operations; one line of JSON: nanoseconds each, medians of 200 steps
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Reading and planning large graphs.
+// Measures how long reading and planning large graphs takes.
 //
 //   import_bench [NODES]      default 50,000
 //

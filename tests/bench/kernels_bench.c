@@ -1,6 +1,6 @@
-// How near the kernels come to the peak of the processor, on one core (bind the process to one): the products of nmt's
-// cells with packed weights, element-wise passes as plans run them, and a whole training step of nmt. One line each,
-// beside the peak and the bandwidth that are measured before and after.
+// Measures how near the kernels come to the peak of the processor, on one core (bind the process to one): the products
+// of nmt's cells with packed weights, element-wise passes as plans run them, and a whole training step of nmt. One line
+// each, beside the peak and the bandwidth that are measured before and after.
 //
 //   kernels_bench [EXAMPLE]      default nmt; times are the fastest of 30, a step's the median of 15
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// tfc-export as its users run it: devices written into a graph file and nothing else changed; every exit code.
+// Runs tfc-export as its users do: it writes devices into a graph file and changes nothing else. Checks every exit
+// code.
 #include "tests/common/test.h"
 
 #include <stdio.h>

@@ -256,8 +256,8 @@ static void test_databases(void **state) {
   }
 }
 
-// stdout has one JSON document and nothing else, whatever characters names contain; what partitioners print is kept
-// away.
+// With --json, stdout has one JSON document and nothing else, whatever characters names contain and although
+// partitioners print messages.
 static void test_documents(void **state) {
   (void)state;
   static const char *const calls[] = {

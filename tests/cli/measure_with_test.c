@@ -117,7 +117,7 @@ static void a_cost_graph_is_measured(void **state) {
   assert_exit(0, "", "grep -q 'sh count.sh' %s/r/index.html", folder);
   // No more placements than asked for.
   assert_true(query("SELECT COUNT(*) FROM v_result") <= 12);
-  // Who proposed them.
+  // The database says which algorithm proposed each placement.
   assert_true(query("SELECT SUM(measured) FROM v_proposer") == query("SELECT COUNT(*) FROM v_episode"));
   assert_true(query("SELECT SUM(won) FROM v_proposer") >= 1);
   assert_true(query("SELECT MIN(best_measured_us) FROM v_proposer") ==

@@ -101,7 +101,8 @@ static void test_search(void **state) {
   assert_true(json_equal(a, b)); // the same on any number of cores
   json_decref(a);
   json_decref(b);
-  b = document(7, "--graph chain.json --evaluations 100"); // one device is the best: still an answer
+  b = document(7, "--graph chain.json --evaluations 100"); // no placement is faster than one device (exit code 7), but
+                                                           // the document has an answer
   assert_true(value(b) == 60);
   json_decref(b);
   b = document(0, "--graph g.json --config settings.yaml");
@@ -207,7 +208,7 @@ static void test_time(void **state) {
               "--graph large.json --time 300s --algorithm anneal; code=$?; test -e large.placement.json && break; "
               "done; test -e large.placement.json || exit 99; [ $code -eq 124 ] && exit 130; exit $code",
               folder);
-  // With --json, too: one document on stdout, and beside it where it lies.
+  // The same with --json: stdout has one document, which also says which file has the placement.
   const struct command_result *r = command("cd %s && for s in 3 20 100; do rm -f large.placement.json; "
                                            "timeout -s INT $s tfc-place --machine m.yaml --graph large.json "
                                            "--time 300s --algorithm anneal --json >shown; "

@@ -17,8 +17,8 @@ static char folder[64];
 
 enum { NONE = -1 };
 
-// Every node of the file and of its functions on cpu:0 but for node `missing`; node `lost` on cpu:77; `extra`: a key
-// more.
+// Writes a placement with every node of the graph (and of its functions, if `functions`) on cpu:0, except that node
+// `missing` is left out and node `lost` is on cpu:77. `extra`: one more node name, or NULL.
 static void write_placement(const char *name, const struct tfc_graph *g, int64_t missing, int64_t lost,
                             const char *extra, bool functions) {
   struct tfc_text t = {0};

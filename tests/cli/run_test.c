@@ -1,4 +1,4 @@
-// tfc-run --run, as outside programs call it: files in, files out, every field, every exit code.
+// Runs tfc-run --run as other programs do: with input files and output files. Checks every field and every exit code.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -220,7 +220,7 @@ static void failures(void **state) {
       "{\"comment\": \"c\", \"expected\": {\"y:0\": \"y.npy\"}, \"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": "
       "[\"y:0\"]}",
       "");
-  RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // nobody feeds it
+  RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // q is empty
   RUN(1, "did not end within 1e-06 ms: it had not begun", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
   RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", ""); // cancelled, but not by a signal
   command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"y:0\"]]}");
@@ -292,7 +292,8 @@ static void document(void **state) {
   json_decref(d);
 }
 
-// Names that are almost right, outputs that name operations, and an operation that is not known: named first.
+// A misprint in a node's name gives an error that suggests the right name. An output (name:0) may stand for its
+// operation. If an op is not known, that error is reported before others.
 static void near_names(void **state) {
   (void)state;
 #define STEP(flags) "tfc-run --graph %s/g.pbtxt --steps 1 " flags, folder
@@ -307,7 +308,8 @@ static void near_names(void **state) {
   assert_exit(0, "", STEP("--target count:0 --init init:0"));
   assert_exit(0, "", STEP("--target close:0 --warmup 0")); // an operation without outputs
   assert_exit(3, "node 'odd': op Frobnicate is not known", STEP("--target odd"));
-  assert_exit(3, "node 'odd2': op Frobnicate is not known", STEP("--fetch behind:0")); // whose placeholder has no shape
+  // (The placeholder of 'behind' has no shape, but the unknown op is reported first.)
+  assert_exit(3, "node 'odd2': op Frobnicate is not known", STEP("--fetch behind:0"));
   command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"behind:0\"]}]}");
   assert_exit(3, "node 'odd2': op Frobnicate is not known", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out",
               folder, folder, folder);

@@ -104,7 +104,7 @@ out:
 
 static tfc_status all_values(struct tfc_member *member, void *arg) {
   static const char *const fetches[] = {"sum", "most", "product", "all"};
-  static const int64_t sizes[] = {ELEMENTS, 1, 4}; // in pieces, and whole
+  static const int64_t sizes[] = {ELEMENTS, 1, 4}; // the first is sent in pieces, the others at once
   const uint32_t rank = tfc_member_rank(member);
   struct client c;
   (void)arg;
@@ -148,7 +148,7 @@ static tfc_status contradict(struct tfc_member *member, void *arg) {
   const bool right = says(e, TFC_ABORTED, size ? "its size is" : "different types or shapes");
   tfc_status_free(e);
   WANT(right);
-  e = run(&c, rank, 1, 4, fetches, 1, &got, NULL); // and the next call neither
+  e = run(&c, rank, 1, 4, fetches, 1, &got, NULL); // the next call fails too
   const bool still = says(e, TFC_ABORTED, "have ended");
   tfc_status_free(e);
   WANT(still);

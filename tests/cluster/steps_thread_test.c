@@ -19,7 +19,7 @@
        __VA_ARGS__ TYPE("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: " value " }"))
 #define BINARY(name, op, a, b, ...) NODE(name, op, IN(a) IN(b) __VA_ARGS__ TYPE("T"))
 
-// v lives in the ps; workers add to it. Between them: x on worker 0, twice it on worker 1.
+// v is on the ps, and the workers add to it. x is on worker 0, and twice x is computed on worker 1.
 static const char graph_text[] = NODE("v", "VariableV2", ON("ps", "0") TYPE("dtype") ATTR("shape", "shape {}"))
     SCALAR("zero", "0", ON("ps", "0")) SCALAR("one", "1") NODE("v/read", "Identity", IN("v") ON("ps", "0") TYPE("T"))
         NODE("init", "Assign", IN("v") IN("zero") ON("ps", "0") TYPE("T"))
@@ -29,7 +29,7 @@ static const char graph_text[] = NODE("v", "VariableV2", ON("ps", "0") TYPE("dty
                         BINARY("sum", "AddV2", "double", "v/read", ON("worker", "0"))
                             NODE("add", "AssignAdd", IN("v") IN("one") ON("ps", "0") TYPE("T"))
                                 BINARY("more", "AddV2", "sum", "y", ON("worker", "1"))
-    // after: runs on the other worker when v was added to
+    // `after` runs on worker 1 once `add` has updated v
     NODE("after", "NoOp", IN("^add") ON("worker", "1"))
         NODE("read_after", "Identity", IN("v") IN("^after") ON("ps", "0") TYPE("T"))
     // a branch across tasks
@@ -221,7 +221,7 @@ static void errors_come_back(void **state) {
   all_ok(&job);
 }
 
-// --- Graphs that cannot be ---------------------------------------------------------------------------------------
+// --- Graphs that are refused -------------------------------------------------------------------------------------
 static tfc_status bad_graphs(struct tfc_member *member, void *arg) {
   static const struct {
     const char *text;

@@ -1,5 +1,6 @@
-// What every transport promises, for the local and the faulty one (tests/cluster/mpi_test.sh: for MPI, with the same
-// suite): all messages arrive whole, once, and in order from each sender; a failure reaches everybody.
+// Tests what every transport promises, with the local and the faulty transport (tests/cluster/mpi_test.sh runs this
+// suite with MPI): every message arrives complete, once, and in order from each sender; a failure of one task reaches
+// all tasks.
 #include "tests/common/test.h"
 #include "tests/common/transport.h"
 
@@ -67,7 +68,7 @@ static void send_number(struct tfc_transport *t, uint32_t to, uint32_t number) {
   assert_ok(t->type->send(t, to, m));
 }
 
-// Other pairs overtake: the second message, to another task, is there before the first.
+// The order holds only between one sender and one receiver: a later message to another task may arrive earlier.
 static void pairs_overtake(void **state) {
   (void)state;
   uint32_t overtaken = 0;
@@ -108,7 +109,7 @@ static void falls_silent(void **state) {
   for (uint32_t r = 0; r < 2; r++) tfc_transport_close(t[r]);
 }
 
-// As one of mpirun's processes: `cluster_transport_thread_test mpi [DELAY_NS]`.
+// Runs this process as one task of mpirun: `cluster_transport_thread_test mpi [DELAY_NS]`.
 static int over_mpi(int64_t delay_ns) {
   struct tfc_transport *t = NULL;
   tfc_status s = tfc_transport_mpi(&t);

@@ -14,13 +14,13 @@ enum { WORK, COPY, SET, RECORD, WAIT };
 struct work {
   int kind, value;
   void (*fn)(void *argument);
-  void *argument; // its own
+  void *argument; // a copy that this work owns
   size_t size;
   void *to;
   const void *from;
   size_t bytes;
   struct record *record; // RECORD reaches it, WAIT waits for it
-  uint32_t correlation;  // of the launch
+  uint32_t correlation;  // the launch's, see tfc_cuda_fake_watcher
   uint64_t node;         // of a captured graph
   struct work *next;
 };
@@ -55,7 +55,7 @@ struct CUstream_st {
   struct work *first, **end;
   bool busy, stop;
   struct CUgraphExec_st *capture;
-  pthread_t capturer; // if there is one
+  pthread_t capturer; // the thread that captures, if `capture` is set
   uint64_t green;     // of the partition, 0: none
   uint32_t id, life;
   int device;
@@ -79,7 +79,7 @@ static struct CUstream_st *stream_graves; // destroyed streams are kept, so that
 static struct CUevent_st *event_graves;
 static bool peers[64][64];
 static _Thread_local int current_device;
-static _Thread_local uint64_t current_green; // pushed, 0: none
+static _Thread_local uint64_t current_green; // the green context that this thread pushed, 0: none
 static uint64_t violations, bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
 static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
@@ -176,7 +176,7 @@ void *tfc_cuda_fake_host(const void *p) {
   return tfc_to_host(p);
 }
 
-static int count(enum tfc_cuda_fake_call call) { // under the lock; what the call returns
+static int count(enum tfc_cuda_fake_call call) { // under the lock; returns the error that the call has to return
   if (sticky) return sticky;
   uint64_t n[2] = {++counts[TFC_CUDA_FAKE_ANY], ++counts[call]};
   for (int i = 0; i < 2; i++) {

@@ -120,7 +120,7 @@ struct family {
   struct tfc_graph *graph, *expected;
 };
 
-// 1 passed, 0 failed, -1 not supported
+// Returns 1 (passed), 0 (failed) or -1 (not supported).
 static int run_case(const struct family *f, const json_t *item, char *why, size_t room) {
   const char *name = text_of(item, "name");
   bool wants_error = json_is_string(json_object_get(item, "error"));

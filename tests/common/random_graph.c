@@ -39,8 +39,8 @@ static bool eligible(const struct tfc_op_def *def) {
       "StringSplit", "StringSplitV2", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
       "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "SparseToDense", "TopK",
       "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
-      // outputs with rows that TensorFlow leaves uninitialised; ops without a CPU kernel in TensorFlow; gradients at
-      // ties
+      // outputs with rows that TensorFlow leaves uninitialised; ops without a CPU kernel in TensorFlow; gradients of a
+      // maximum or minimum that several elements reach
       "DynamicStitch", "ParallelDynamicStitch", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
       "DebugIdentity", "Print", "PrintV2",
       // singular matrices, which repeated rows make here, are refused or have several decompositions

@@ -1,4 +1,4 @@
-// Random graphs whose nodes are in several tasks, at random.
+// Runs random graphs whose nodes are in several tasks at random.
 #ifndef TFC_TESTS_COMMON_RANDOM_GRAPH_TASKS_H
 #define TFC_TESTS_COMMON_RANDOM_GRAPH_TASKS_H
 
@@ -6,8 +6,8 @@
 
 #include "runtime/transport/transport.h"
 
-// Graphs `first` to `first + count - 1`, each on three tasks and in one: the same bits. With `most_delay_ns`, messages
-// are delayed at random. Returns the number of graphs that differ, after saying which.
+// Graphs `first` to `first + count - 1`, each on three tasks and in one, which must give the same bits. With
+// `most_delay_ns`, messages are delayed at random. Returns the number of graphs that differ, after saying which.
 int random_graphs_differ_over_tasks(uint64_t first, int count, int64_t most_delay_ns);
 
 #endif

@@ -1,5 +1,5 @@
 // The mlp example over several devices: variables and their updates on device 0, other nodes in turn. For tests that
-// make steps fail and look whether the next one is right.
+// make a step fail and check that the next one is right.
 #ifndef TFC_TESTS_COMMON_RIG_H
 #define TFC_TESTS_COMMON_RIG_H
 

@@ -1,4 +1,4 @@
-// The same bits under random placements.
+// Checks that random placements give the same bits.
 #ifndef TFC_TESTS_COMMON_SAME_BITS_H
 #define TFC_TESTS_COMMON_SAME_BITS_H
 

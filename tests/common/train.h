@@ -12,8 +12,8 @@ struct train_options {
   bool no_rewrites;
   double tolerance; // of a loss, relative; 1e-4 where 0
 };
-// Fails the test at the first loss that is off by more than the tolerance of TensorFlow's. Returns whether the plan was
-// static. With VERBOSE in the environment every loss is printed.
+// Fails the test at the first loss that differs from TensorFlow's by more than the tolerance. Returns whether the plan
+// was static. With VERBOSE in the environment every loss is printed.
 bool train_example(const char *name, const struct train_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-// tfc.h as its callers use it: their memory, their mistakes, their threads.
+// Calls tfc.h as programs do: with their own memory, with mistakes, and from several threads.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static void in_the_callers_memory(void **state) {
   assert_int_equal(out.bytes, 12);
   assert_true(y[0] == 1 && y[1] == 4 && y[2] == 9 && y[3] == 0);
   assert_true(tfc_call_step_us(call) > 0);
-  // Nothing at all is a value too.
+  // A tensor without elements is a value too.
   in = floats(x, 0), out = (tfc_array){.data = y, .bytes = sizeof y};
   assert_fine(tfc_call_run(call, &in, &out));
   assert_int_equal(out.bytes, 0);
@@ -103,7 +103,7 @@ static void in_the_librarys_memory(void **state) {
   float x[3] = {1, 2, 3};
   tfc_call *call = prepare("x", "square", NULL);
   tfc_array out = {0};
-  for (int64_t n = 1; n <= 3; n++) { // and again into the same record
+  for (int64_t n = 1; n <= 3; n++) { // the second and third call write to the same record
     tfc_array in = floats(x, n);
     assert_fine(tfc_call_run(call, &in, &out));
     assert_non_null(out.owner);
@@ -134,7 +134,7 @@ static void strings(void **state) {
   tfc_call_free(call);
 }
 
-// As many shapes as there are plans kept, and some more, back and forth.
+// Feeds more different shapes than a call keeps plans for, in mixed order.
 static void many_shapes(void **state) {
   (void)state;
   float x[20], y[20];
@@ -179,7 +179,7 @@ static void mistakes(void **state) {
   tfc_array in = floats(x, 3);
   assert_error(tfc_call_run(call, NULL, &out), TFC_ERROR_INVALID_ARGUMENT, "1 feeds");
   assert_error(tfc_call_run(call, &in, &out), TFC_ERROR_OUT_OF_RANGE, "has 12 bytes, there is room for 8");
-  assert_int_equal(out.bytes, 12); // what it takes
+  assert_int_equal(out.bytes, 12); // how many bytes the result needs
   assert_true(y[0] == 7 && y[1] == 7);
   in.bytes = 8;
   assert_error(tfc_call_run(call, &in, &out), TFC_ERROR_INVALID_ARGUMENT, "12 bytes");
@@ -195,7 +195,7 @@ static void mistakes(void **state) {
   assert_error(tfc_call_run(call, &in, &out), TFC_ERROR_INVALID_ARGUMENT, "no data");
   in = floats((float *)(void *)((char *)x + 1), 2);
   assert_error(tfc_call_run(call, &in, &out), TFC_ERROR_INVALID_ARGUMENT, "aligned");
-  in = floats(x, 2), out = (tfc_array){.data = y, .bytes = sizeof y}; // and the call can be used on
+  in = floats(x, 2), out = (tfc_array){.data = y, .bytes = sizeof y}; // after the errors, the call can still be used
   assert_fine(tfc_call_run(call, &in, &out));
   tfc_call_free(call);
 
@@ -286,7 +286,7 @@ static void variables_in_files(void **state) {
   tfc_model *whole = model, *fresh = NULL;
   assert_fine(tfc_model_open(path, NULL, &fresh));
   model = fresh;
-  assert_true(read_count() == 0); // initialised
+  assert_true(read_count() == 0); // a fresh model has its initial values
   tfc_model_close(fresh), fresh = NULL;
   assert_fine(tfc_model_open(path, &(tfc_model_options){.checkpoint = prefix}, &fresh));
   model = fresh;
@@ -352,7 +352,8 @@ static void placed_and_profiled(void **state) {
   tfc_call_free(call);
   tfc_model_close(model);
   model = whole;
-  assert_string_equal(tfc_profile_events(profile)[0].device[0] == 'c' ? "lives" : "", "lives"); // beyond its model
+  // The profile can still be read, although its model is closed.
+  assert_string_equal(tfc_profile_events(profile)[0].device[0] == 'c' ? "lives" : "", "lives");
   tfc_profile_free(profile);
 }
 

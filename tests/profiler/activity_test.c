@@ -42,7 +42,7 @@ static void attributed(void **state) {
   tfc_activity_correlate(a, 13, tfc_activity_external(5, 2, 3 | TFC_TRACE_UID_TRANSFER));
   add(13, 8, 1500, 1700);
   add(11, 7, 1000, 2000);
-  add(14, 9, 5000, 5500); // nobody's
+  add(14, 9, 5000, 5500); // no link: it belongs to no operation
   assert_ok(tfc_activity_take(a, 5, &r));
   assert_ok(tfc_activity_trust(&r));
   assert_int_equal(r.works.count, 4);
@@ -139,12 +139,13 @@ static void broken(void **state) {
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "17 records dropped");
   tfc_activity_drop(a, 17);
-  tfc_activity_begin(a, 0); // of before the step
+  tfc_activity_begin(a, 0); // records that were dropped before the step began do not count
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));
 }
 
-// How far neighbours in a stream overlap is told: what is refused for it, and what passes.
+// The result says how many neighbours in a stream overlap and by how much at most, for steps that are refused and for
+// steps that are accepted.
 static void overlaps_are_told(void **state) {
   (void)state;
   add(2, 1, 1000, 50000);
@@ -168,7 +169,7 @@ static void twice(void **state) {
   tfc_activity_correlate(a, 1, tfc_activity_external(1, 0, 1));
   for (int i = 0; i < 2; i++) {
     add(1, 1, 1000, 1500); // shorter than the difference of clocks
-    add(2, 1, 5000, 9000); // nobody's
+    add(2, 1, 5000, 9000); // no link: it belongs to no operation
   }
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.twice, 2);

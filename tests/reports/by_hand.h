@@ -1,4 +1,4 @@
-// A run whose every number was chosen by hand.
+// Writes a run to a database, for tests of reports; all its numbers were chosen by hand.
 #ifndef TFC_TESTS_REPORTS_BY_HAND_H
 #define TFC_TESTS_REPORTS_BY_HAND_H
 
