@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/gpu_check as on a GPU day, on the fake plug-ins (tests/cuda_kernels/fake_plugin.c): its stages run, their
-# figures are computed, and what is to be brought back is there.
+# Runs scripts/gpu_check as on a machine with a GPU, but with the fake plug-ins (tests/cuda_kernels/fake_plugin.c): its
+# stages run, their figures are computed, and the files that it has to bring back exist.
 #
 #   tests/gpu/check_long_test.sh BUILD [STAGE...]     KEEP=1 leaves the folder and names it
 set -u
@@ -13,7 +13,7 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 root=$(mktemp -d)
 [ "${KEEP:-}" ] && echo "$root" || trap 'rm -rf "$root"' EXIT
 
-# A checkout with a build of its own: the programs beside the fake plug-ins.
+# A checkout with a build folder that has tfc's programs and the fake plug-ins.
 mkdir -p "$root/build/gpu/lib" "$root/bin"
 cp -r "$source/scripts" "$root/"
 mkdir "$root/tests" && cp -r "$source/tests/gpu" "$root/tests/"
@@ -62,7 +62,7 @@ echo 0123456789abcdef >"$root/unpacked/commit"
   [ "$(grep -c 'the first failure, run again' "$root/broken.txt")" -eq 1 ] &&
   sed '1,/^-- the end of probe, which failed/d' "$root/broken.txt" | grep -q '^WRONG product, captured: exit -11' ||
   { tail -n 60 "$root/broken.txt"; echo "what failed is not told"; code=1; }
-# What only seems to be in order is not.
+# Random delays, so that a missing wait shows.
 FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3 mlp || code=1
 FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3,shared mlp || code=1
 # A step with a capture in it is not timed.
@@ -73,7 +73,7 @@ FAKE_GAP_NS=3000000 GPU_CHECK_QUICK=1 OUT=$root/gap bash scripts/gpu_check cupti
 [ $? -eq 1 ] && grep -q '^      up to [0-9.]* us, median [0-9.]* us: segment [0-9]*, place 2: [^- ].* (fake kernel) -> [^- ].* (fake' "$root/gap.txt" &&
   grep -q '^WRONG mlp: launch gaps over 10 us within captured segments: [1-9][0-9]* of [0-9]* as a rule' "$root/gap.txt" ||
   { grep -i gap "$root/gap.txt"; echo "gaps within a captured segment are not found"; code=1; }
-# Stages that are ended, from without or for want of time, leave what they found.
+# Stages that are killed, or that run out of time, leave what they have found.
 GPU_CHECK_QUICK= OUT=$root/killed timeout -s TERM 8 bash scripts/gpu_check numerics >/dev/null
 [ $? -eq 124 ] && grep -q '^gpu_check: stopped by a signal in numerics' "$root/killed/gpu_check.log" &&
   [ "$(grep -c . "$root/killed/gpu_check.log")" -gt 5 ] && tar -tzf "$root/killed/gpu_check.tar.gz" | grep -q numerics.txt ||

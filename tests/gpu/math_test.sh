@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# --gpu-math on the fake plug-ins (tests/cuda_kernels/fake_plugin.c), whose products round their operands as they are
-# told: what runs, what results say, and that nothing measured in one arithmetic passes for another.
+# Tests --gpu-math with the fake plug-ins (tests/cuda_kernels/fake_plugin.c), whose products round their operands as
+# --gpu-math says: which arithmetic is used, which one the results name, and that no measurement made in one arithmetic is
+# used for another one.
 #
 #   tests/gpu/math_test.sh BUILD
 set -u

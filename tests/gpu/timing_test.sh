@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What times the steps of tfc-run, on the fake plug-ins (tests/cuda_kernels/fake_plugin.c): with a GPU every step by its
-# profiler, without being asked, and what that costs; where there is no profiler the host's clock, and why.
+# Tests which clock times the steps of tfc-run, with the fake plug-ins (tests/cuda_kernels/fake_plugin.c). With a GPU, its
+# profiler times every step by default, and tfc-run says what that costs. Without a profiler, the host's clock does, and
+# tfc-run says why.
 #
 #   tests/gpu/timing_test.sh BUILD
 set -u

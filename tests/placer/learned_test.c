@@ -303,7 +303,7 @@ static void wires_that_are_one_are_found(void **state) {
   assert_int_equal(tfc_problem_pair(w.problem, 0, 1)->wire, tfc_problem_pair(w.problem, 2, 3)->wire);
   assert_int_not_equal(tfc_problem_pair(w.problem, 0, 1)->wire, tfc_problem_pair(w.problem, 0, 2)->wire);
   tfc_learned_world_deinit(&w);
-  // Side by side they are not.
+  // If such transfers overlap in time, the pairs do not become one wire.
   for (uint32_t k = 0; k < 8; k++) transfers[k].start_us = 10 + 4 * (k / 2);
   for (int k = 0; k < 9; k++)
     assert_ok(tfc_learned_watch_wires(l, &(struct tfc_learned_trace){operations, 8, transfers, 8}));
@@ -314,8 +314,9 @@ static void wires_that_are_one_are_found(void **state) {
   instance_free(&i);
 }
 
-// Devices that are alike: families of operations take other times, and those beside others more than the machine says;
-// steps take a quarter longer than their operations explain. All of it is found, kept as text, and found there again.
+// Equal devices, on which families of operations take other times than expected, operations that run at the same time
+// slow each other down more than the machine file says, and steps take a quarter longer than their operations explain.
+// The model finds all these factors, writes them as text, and reads them back.
 static void alike_devices_have_one_model(void **state) {
   (void)state;
   struct instance i = make();
@@ -365,7 +366,7 @@ static void alike_devices_have_one_model(void **state) {
     assert_true(tfc_learned_predict(l, &s[k], &a, NULL) && tfc_learned_predict(again, &s[k], &b, NULL));
     assert_true(fabs(a / b - 1) < 1e-5);
   }
-  // What is broken, or of another problem, is told.
+  // A text that is damaged, or belongs to another problem, gives an error.
   struct tfc_learned *other = NULL;
   assert_ok(tfc_learned_create(i.problem, false, &other));
   assert_fails(tfc_learned_load(other, (tfc_str){text.data, text.size}), TFC_INVALID_ARGUMENT, "another problem");
@@ -381,8 +382,8 @@ static void alike_devices_have_one_model(void **state) {
   instance_free(&i);
 }
 
-// A step takes longer the more devices it is on. One on a single device, which was never measured, is not thought to
-// take less than anything that was, however far its features are from theirs.
+// A step takes longer the more devices it uses, and only placements on several devices are measured. A placement on a
+// single device is not predicted to be faster than every measured one, however different its features are.
 static void what_was_never_seen_is_not_foretold(void **state) {
   (void)state;
   struct instance i = make();
@@ -414,7 +415,8 @@ static void what_was_never_seen_is_not_foretold(void **state) {
   instance_free(&i);
 }
 
-// The spread of log(predicted / measured) over new placements, what all have in common left out.
+// The standard deviation of log(predicted / measured) over new placements: a factor that all have in common does not
+// count.
 static double spread(const struct tfc_learned *l, const struct tfc_problem *real, bool fully) {
   enum { PLACEMENTS = 40 };
   struct tfc_random r;
@@ -477,7 +479,7 @@ static void what_does_not_foretell_is_not_followed(void **state) {
     for (uint32_t n = 0; n < i.problem->node_count; n++)
       off += fabs(log((double)tfc_problem_time(w.problem, n, 0) / (double)tfc_problem_time(l->now.problem, n, 0)));
     assert_true(honest ? off < 0.1 * LENGTH * CHAINS : off > 0.1 * LENGTH * CHAINS);
-    // It is kept with what was learned.
+    // The trust is part of the saved text.
     assert_ok(tfc_learned_save(l, &text));
     assert_ok(tfc_learned_create(i.problem, false, &again));
     assert_ok(tfc_learned_load(again, (tfc_str){text.data, text.size}));

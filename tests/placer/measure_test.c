@@ -1,5 +1,5 @@
-// Measuring in a worker process: steps are timed and traced, nothing changes by it, and a worker that is lost costs one
-// placement. The test's own binary is the worker.
+// Measuring in a worker process: steps are timed and traced, measuring changes no variable, and if a worker is lost,
+// only one placement fails. The binary of the test is also the worker.
 #include "tests/common/test.h"
 
 #include <dirent.h>
@@ -128,7 +128,7 @@ static void test_measures(void **state) {
     products++;
   }
   assert_true(products > 0);
-  // A second measuring run on this machine is told who measures.
+  // A second measuring run on this machine gets an error that names the first.
   char expected[32];
   snprintf(expected, sizeof expected, "process %d", (int)getpid());
   assert_fails(tfc_measurer_create(&f.options, &second), TFC_ABORTED, expected);
@@ -188,7 +188,8 @@ static void lose_a_worker(int signal, const char *message) {
   struct fixture f;
   struct tfc_measurer *m = NULL;
   make(&f);
-  f.options.hang_seconds = signal == SIGSTOP ? 4 : 30; // waited in full; a step of a slow machine is far shorter
+  // The test waits this long; a step takes far less time, even on a slow machine.
+  f.options.hang_seconds = signal == SIGSTOP ? 4 : 30;
   assert_ok(tfc_measurer_create(&f.options, &m));
   uint16_t *one = calloc(f.graph->node_count, sizeof *one);
   struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}, {.placement = one}, {.placement = one}};
@@ -210,7 +211,7 @@ static void test_a_crash_costs_one(void **state) {
   (void)state;
   lose_a_worker(SIGKILL, "was killed (SIGKILL)"); // sanitizers catch the signals that a bug raises
 }
-// With `again`, what a batch asked for comes all the same.
+// With `again`, a batch gets all its results although a worker was lost.
 static void test_a_crash_is_made_up_for(void **state) {
   (void)state;
   struct fixture f;
@@ -272,7 +273,8 @@ static void test_bad_options(void **state) {
   unmake(&f);
 }
 
-// Another run holds the lock: an error, or, where it is to be waited for, told once, until it lets go.
+// Another run holds the lock. That is an error; or, if the caller wants to wait, the measurer says once that it waits
+// until the lock is released.
 struct other {
   struct tfc_lock *lock;
   int told;
@@ -320,7 +322,7 @@ static void test_supported(void **state) {
   graph_path = usual;
 }
 
-// What the graph's queue runners bring is brought in a worker, too.
+// A worker starts the graph's queue runners too.
 static void test_fills_queues(void **state) {
   (void)state;
 #define QUEUED " attr { key: 'component_types' value { list { type: DT_FLOAT } } }"

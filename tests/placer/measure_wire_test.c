@@ -47,7 +47,7 @@ static void test_round_trip(void **state) {
   close(ends[1]);
 }
 
-// Every truncation of a message, and sizes that lie, read as failures and never beyond the end.
+// A message that is cut off anywhere, or has a wrong size in it, gives an error; nothing is read beyond its end.
 static void test_broken_messages(void **state) {
   (void)state;
   struct tfc_pack p = {0};

@@ -112,7 +112,7 @@ static void test_structure(void **state) {
   assert_int_equal(s->variable_bytes, 64);
   assert_int_equal(s->unit_count, 4); // v and up share a reference
   assert_int_equal(s->anchor[id(&f, "i")], s->cost_of[id(&f, "a")]);
-  assert_int_equal(s->anchor[id(&f, "c")], s->cost_of[id(&f, "b")]); // outside the step, but colocated
+  assert_int_equal(s->anchor[id(&f, "c")], s->cost_of[id(&f, "b")]); // c is outside of the step, but colocated with b
   assert_false(s->needed[id(&f, "c")]);
   tfc_subject_free(s);
   unmake(&f);

@@ -90,7 +90,7 @@ static void arms(void **state) {
   struct rig r;
   rig_make(&r);
   struct arm arm[4] = {{1, 2}, {3, 7}, {0, 92}, {4, 12}};
-  // Worth 0.1, 0.2, 0 and 0.2, and each 0.15 of the best more.
+  // The arms have the worths 0.1, 0.2, 0 and 0.2; 0.03, which is 0.15 of the best, is added to each.
   static const double worth[] = {0.13, 0.23, 0.03, 0.23};
   double often[4] = {0};
   enum { rounds = 20000 };
@@ -120,7 +120,7 @@ struct told {
 };
 static void found(void *user, uint64_t excess, int64_t value) {
   struct told *t = user;
-  assert_true(!excess && (!t->count || value < t->last)); // better each time
+  assert_true(!excess && (!t->count || value < t->last)); // each reported placement is better than the one before
   t->count++, t->last = value;
 }
 

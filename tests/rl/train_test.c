@@ -70,7 +70,8 @@ static void begins(void **state) {
   rig_free(&r);
 }
 
-// The quarter that did best, each lesson counting up to a half more or less than its mean.
+// The next mean comes from the best quarter of the samples. In the rating of a sample, a lesson counts by at most a
+// half more or less than the lesson's mean.
 static void generations(void **state) {
   (void)state;
   struct rig r;

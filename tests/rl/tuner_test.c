@@ -6,7 +6,7 @@
 
 #include "tests/placer/instances.h"
 
-// The longest square distance is of some hundreds; the score is a value like any other.
+// The squared distance from the wanted weights, at most some hundreds, as a value of a score.
 static int64_t far_off(const float *weights, const double *wanted) {
   double sum = 0;
   for (int i = 0; i < TFC_WEIGHTS; i++) {
@@ -119,7 +119,7 @@ static void found(void *user, uint64_t excess, int64_t value) {
   if (excess < b->excess || (excess == b->excess && value < b->value)) *b = (struct best){excess, value};
 }
 
-// Not the last sample, nor any other.
+// The tuner returns the best sample, not the last one or another one.
 static void the_best_is_returned(void **state) {
   (void)state;
   for (uint64_t memory = 0; memory <= 1000000; memory += 1000000) {
