@@ -411,7 +411,8 @@ static tfc_status add_map(struct map *m, struct member **sorted, const struct tf
   if (count) add_cuts(m, cuts, count);
   tfc_page_add(p, "</div>\n<p class=\"note\">");
   if (!count)
-    tfc_page_add(p, edges->row_count ? "Nothing goes to another device." : "Which tensors cross is not known: the run has no edges.");
+    tfc_page_add(p, edges->row_count ? "Nothing goes to another device."
+                                     : "Which tensors cross is not known: the run has no edges.");
   else
     tfc_page_add(p, "%s go to another device, most of it:", tfc_show_bytes(a, all));
   tfc_page_add(p, "</p>\n");

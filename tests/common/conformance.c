@@ -115,7 +115,8 @@ static void check_segment(struct tfc_device_set *set) {
   tfc_semaphore_free(done);
 }
 
-static void check_failure(struct tfc_device_set *set) { // the step ends everywhere, and the device goes on
+// A failure ends the step on every device, and the devices can still be used.
+static void check_failure(struct tfc_device_set *set) {
   struct tfc_device *d = set->devices[0];
   struct chain bad, good;
   chain_init(&bad, d, 2, 7);

@@ -52,8 +52,7 @@ static void *space(struct maker *m, size_t bytes) {
   return p;
 }
 
-// --- The library that functions are named from
-// -------------------------------------------------------------------------
+// --- The library of functions ---------------------------------------------------------------------------------------
 #define FUNCTION(name, args, nodes, rets)                                                                              \
   "library { function { signature { name: '" name "' " args " } " nodes " " rets " } }\n"
 #define IN(name, type) "input_arg { name: '" name "' type: " type " } "
@@ -117,8 +116,7 @@ static const char library[] = FUNCTION("i_inc", IN("x", "DT_INT64") OUT("y", "DT
                                         FUNCTION("f_id", IN("x", "DT_FLOAT") OUT("y", "DT_FLOAT"),
                                                  UNARY("id", "Identity", "x", "DT_FLOAT"), RET("y", "id:output:0"));
 
-// --- Values
-// --------------------------------------------------------------------------------------------------------------
+// --- Values ---------------------------------------------------------------------------------------------------------
 static const int64_t odd_ints[] = {0,
                                    1,
                                    2,
@@ -260,8 +258,7 @@ static tfc_dtype pick_type(struct maker *m, uint32_t allowed) {
   return TFC_FLOAT;
 }
 
-// --- Attributes
-// ----------------------------------------------------------------------------------------------------------
+// --- Attributes -----------------------------------------------------------------------------------------------------
 static struct tfc_func_attr *pick_function(struct maker *m, struct tfc_func_attr *f) {
   *f = (struct tfc_func_attr){.name = tfc_str_from(function_names[below(m, COUNT(function_names))])};
   return f;
@@ -328,8 +325,7 @@ static struct tfc_attr pick_attr(struct maker *m, const struct tfc_op_attr *decl
   return a;
 }
 
-// --- Nodes
-// ---------------------------------------------------------------------------------------------------------------
+// --- Nodes ----------------------------------------------------------------------------------------------------------
 static const struct tfc_attr *attr_of(const struct tfc_attr *attrs, uint32_t count, tfc_str name) {
   for (uint32_t i = 0; i < count; i++)
     if (tfc_str_equal(attrs[i].name, name)) return &attrs[i];

@@ -87,8 +87,9 @@ static struct tfc_output normalised(struct tfc_builder *b, struct tfc_output a) 
   return tfc_add2(b, "AddV2", tfc_add2(b, "Mul", product, y), tfc_add2(b, "Mul", less, product));
 }
 
-// The gradient of a sum over rows, as builders of gradients write it: repeated to the full shape, then times what was
-// summed, and times a row. If no other operand has the full shape, the repeated tensor has to be computed.
+// As in the gradient of a sum over rows, a number of each row is repeated to the full shape (by Tile and by
+// BroadcastTo) and then read by element-wise operations. If no other operand has the full shape, the repeated tensor
+// has to be computed.
 static struct tfc_output repeated(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output factor = tfc_add1(b, "Exp", mean_of_rows(b, a));
   struct tfc_output times = tfc_add_i32_vector(b, (int32_t[]){1, SIDE}, 2);
@@ -215,7 +216,8 @@ static void repeated_tensors_are_read_as_they_are(void **state) {
   static float one_by_one[SIDE * SIDE], fused[SIDE * SIDE];
   uint64_t plain, peak;
   assert_int_equal(run_twice(repeated, true, one_by_one, &plain), 13);
-  // The mean, its exponential, Tile for its root, that, the product, a chain before it and what is added after it.
+  // The mean, its exponential, Tile (its square root is computed), the square root, the product, a chain before the
+  // product and the addition after it.
   assert_int_equal(run_twice(repeated, false, fused, &peak), 7);
   assert_memory_equal(one_by_one, fused, sizeof fused);
 }

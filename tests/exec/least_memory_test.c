@@ -55,8 +55,8 @@ static void test_examples(void **state) {
   train_in("nmt_while_v2", 80500000);
 }
 
-// "twice" is made for an update alone. Another update of what it reads, of which nothing says when it runs, runs after
-// it, as it would if "twice" ran as soon as it can.
+// Only an update reads "twice". A second update writes the variable that "twice" reads, and no edge orders the two. It
+// must run after "twice", as it would if "twice" ran as soon as it can.
 static void test_old_values(void **state) {
   (void)state;
   static const char text[] = VARIABLE("v") VARIABLE("w") NUMBER("one", "1") NUMBER("two", "2")

@@ -39,7 +39,7 @@ static const char text[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape",
                             NODE("small_put", "QueueEnqueueV2", IN("r") IN("x") FLOATS("Tcomponents"))
                                 NODE("small_take", "QueueDequeueV2", IN("r") FLOATS("component_types"))
                                     NODE("relay", "QueueEnqueueV2", IN("r") IN("take") FLOATS("Tcomponents"))
-    // A failing operation beside one that waits in a queue.
+    // An operation that fails while another one waits in a queue.
     NODE("divide", "FloorDiv", IN("two") IN("zero") INT("T"))
         NODE("fails", "Cast", IN("divide") INT("SrcT") FLOAT("DstT"))
             NODE("wrong", "Add", IN("take") IN("fails") FLOAT("T"))
@@ -190,7 +190,7 @@ static void closing_ends_waits(const char *devices, bool spread) {
   for (int i = 0; i < 2; i++) assert_fails(v[i].status, TFC_CANCELLED, "put");
   float got;
   for (int i = 0; i < 3; i++) {
-    assert_ok(run("take:0", 0, &got, NULL)); // what was in it still comes
+    assert_ok(run("take:0", 0, &got, NULL)); // elements that were in the queue when it was closed can still be taken
     assert_true(got == 1);
   }
   close_session();
@@ -251,7 +251,7 @@ static void deadlocks_are_told(const char *devices, bool spread) {
   open_session(devices, 3, spread);
   struct worker w[] = {{"take:0", .times = 1}, {"small_take:0", .times = 1}, {"put", 9, .times = 1}};
   callers = 3;
-  run_workers(w, 3); // one of the two gets what was put; the other is alone in the end
+  run_workers(w, 3); // one of the two gets the element; then only the other one is left, and waits
   callers = 0;
   assert_ok(w[2].status);
   bool first = !w[0].status;

@@ -90,8 +90,7 @@ static void decayed_momentum(void **state) {
   }
 }
 
-// --- What keeps a chain apart
-// -------------------------------------------------------------------------------------------
+// --- Chains that must not be fused with an update -------------------------------------------------------------------
 #define SMALL ATTR("shape", "shape { dim { size: 96 } }")
 #define WHOLE(name, value)                                                                                             \
   NODE(name, "Const",                                                                                                  \

@@ -204,8 +204,7 @@ static void test_pins_match_whole_names(void **state) {
   }
 }
 
-// --- Parts that searches use
-// ------------------------------------------------------------------------------------------
+// --- Clusters, ranks and annealing ----------------------------------------------------------------------------------
 
 // For each cluster there is a device that all of its units may run on; where devices are given, the units of a cluster
 // have the same one.
