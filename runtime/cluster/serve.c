@@ -19,6 +19,9 @@ struct served_plan {
 };
 struct tfc_served {
   uint32_t client, number;
+  // One for the task's list, and one for each thread that runs a step of the part or adds a plan to it: a client may
+  // forget a graph while a step of it that was given up still runs here. Guarded by the task's lock.
+  uint32_t references;
   char *execution;
   struct tfc_buffer *bytes;
   uint64_t size;
@@ -34,21 +37,52 @@ static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: serving a part of a graph");
 }
 
+static void served_free(struct tfc_served *s) {
+  tfc_session_free(s->session);
+  tfc_graph_release(s->graph);
+  for (size_t i = 0; i < s->plans.count; i++) {
+    struct served_plan *p = s->plans.data[i];
+    tfc_buffer_release(p->names);
+    free(p->feeds), free(p->fetches), free(p->targets);
+    free(p);
+  }
+  tfc_array_free(&s->plans);
+  tfc_buffer_release(s->bytes);
+  pthread_mutex_destroy(&s->lock);
+  free(s->placement);
+  free(s->execution);
+  free(s);
+}
+
+// Takes a reference, which `let_go` gives back. NULL: there is no such graph, or its client has forgotten it.
 static struct tfc_served *find(struct tfc_member *t, uint32_t client, uint32_t number) {
   struct tfc_served *found = NULL;
   pthread_mutex_lock(&t->lock);
   for (size_t i = 0; i < t->served.count && !found; i++)
     if (t->served.data[i]->client == client && t->served.data[i]->number == number) found = t->served.data[i];
+  if (found) found->references++;
   pthread_mutex_unlock(&t->lock);
   return found;
 }
 
+static void let_go(struct tfc_member *t, struct tfc_served *s) {
+  if (!s) return;
+  pthread_mutex_lock(&t->lock);
+  const bool last = --s->references == 0;
+  pthread_mutex_unlock(&t->lock);
+  if (last) served_free(s);
+}
+
 tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t session, tfc_str execution,
                            struct tfc_buffer *graph, uint64_t size) {
-  if (find(t, client, session)) return tfc_status_make(TFC_INVALID_ARGUMENT, "graph %u is there already", session);
-  struct tfc_served *s = calloc(1, sizeof *s);
+  struct tfc_served *s = find(t, client, session);
+  if (s) {
+    let_go(t, s);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "graph %u is there already", session);
+  }
+  s = calloc(1, sizeof *s);
   if (!s) return no_memory();
-  *s = (struct tfc_served){.client = client, .number = session, .bytes = graph, .size = size};
+  *s = (struct tfc_served){.client = client, .number = session, .references = 1, .bytes = graph, .size = size};
   s->execution = tfc_format("%.*s", TFC_STR_ARG(execution));
   pthread_mutex_init(&s->lock, NULL);
   tfc_buffer_retain(graph);
@@ -63,12 +97,11 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
   return no_memory();
 }
 
-tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
-                          struct tfc_buffer *names, uint64_t size) {
-  struct tfc_served *s = find(t, client, head->session);
+// Checks that the names' count is what the head says, and adds the plan to `s`.
+static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *head, struct tfc_buffer *names,
+                           uint64_t size) {
   const uint64_t count = (uint64_t)head->feeds + head->fetches + head->targets;
   uint64_t ends = 0;
-  if (!s) return tfc_status_make(TFC_INVALID_ARGUMENT, "a plan of graph %u, which is not there", head->session);
   for (uint64_t i = 0; i < size; i++) ends += ((const char *)names->data)[i] == 0;
   if (ends != count || (size && ((const char *)names->data)[size - 1]))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a plan of %llu names with %llu", (unsigned long long)count,
@@ -89,6 +122,15 @@ tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tf
   tfc_buffer_release(names);
   free(p);
   return no_memory();
+}
+
+tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
+                          struct tfc_buffer *names, uint64_t size) {
+  struct tfc_served *s = find(t, client, head->session);
+  if (!s) return tfc_status_make(TFC_INVALID_ARGUMENT, "a plan of graph %u, which is not there", head->session);
+  tfc_status status = add_plan(s, head, names, size);
+  let_go(t, s);
+  return status;
 }
 
 // --- Running -------------------------------------------------------------------------------------------------------
@@ -135,10 +177,12 @@ static tfc_status read_plan(const struct tfc_served *s, struct served_plan *p) {
   return NULL;
 }
 
+// *out: whatever the result is, the caller calls `let_go` on it when the step has ended.
 static tfc_status prepare(struct tfc_member *t, uint32_t client, uint32_t session, uint32_t plan,
                           struct tfc_served **out, struct served_plan **out_plan) {
   struct tfc_served *s = find(t, client, session);
   struct served_plan *p = NULL;
+  *out = s;
   if (!s) return tfc_status_make(TFC_INVALID_ARGUMENT, "a step of graph %u, which is not there", session);
   pthread_mutex_lock(&s->lock);
   for (size_t i = 0; i < s->plans.count && !p; i++)
@@ -146,7 +190,7 @@ static tfc_status prepare(struct tfc_member *t, uint32_t client, uint32_t sessio
   tfc_status status = p ? open_session(t, s) : tfc_status_make(TFC_INVALID_ARGUMENT, "there is no plan %u", plan);
   if (!status) status = read_plan(s, p);
   pthread_mutex_unlock(&s->lock);
-  *out = s, *out_plan = p;
+  *out_plan = p;
   return status;
 }
 
@@ -167,8 +211,10 @@ tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
-  TFC_RETURN_IF_ERROR(prepare(t, t->rank, session, plan, &s, &p));
-  return run_plan(s, p, feeds, fetches, options);
+  tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
+  if (!status) status = run_plan(s, p, feeds, fetches, options);
+  let_go(t, s);
+  return status;
 }
 
 static tfc_status send_value(struct tfc_member *t, uint32_t to, const struct tfc_head_tensor *key,
@@ -192,7 +238,7 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
   struct tfc_tensor *feeds = NULL, *fetches = NULL;
-  TFC_RETURN_IF_ERROR(prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
+  TFC_TRY(status, prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
   feeds = calloc(p->feed_count + 1u, sizeof *feeds);
   fetches = calloc(p->fetch_count + 1u, sizeof *fetches);
   if (!feeds || !fetches) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -213,6 +259,7 @@ out:
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
   free(feeds);
   free(fetches);
+  let_go(t, s);
   return status;
 }
 
@@ -308,23 +355,6 @@ void tfc_serve_abort(struct tfc_member *t, int64_t step) {
   tfc_resources_wake(t->resources);
 }
 
-static void served_free(struct tfc_served *s) {
-  tfc_session_free(s->session);
-  tfc_graph_release(s->graph);
-  for (size_t i = 0; i < s->plans.count; i++) {
-    struct served_plan *p = s->plans.data[i];
-    tfc_buffer_release(p->names);
-    free(p->feeds), free(p->fetches), free(p->targets);
-    free(p);
-  }
-  tfc_array_free(&s->plans);
-  tfc_buffer_release(s->bytes);
-  pthread_mutex_destroy(&s->lock);
-  free(s->placement);
-  free(s->execution);
-  free(s);
-}
-
 void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session) {
   struct tfc_served *found = NULL;
   pthread_mutex_lock(&t->lock);
@@ -334,7 +364,7 @@ void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session) {
     t->served.data[i] = t->served.data[--t->served.count];
   }
   pthread_mutex_unlock(&t->lock);
-  if (found) served_free(found);
+  let_go(t, found);
 }
 
 void tfc_serve_end(struct tfc_member *t) {
@@ -348,6 +378,6 @@ void tfc_serve_end(struct tfc_member *t) {
   if (t->resources) tfc_resources_wake(t->resources);
   for (size_t i = 0; i < t->threads.count; i++) pthread_join(t->threads.data[i], NULL);
   tfc_array_free(&t->threads);
-  for (size_t i = 0; i < t->served.count; i++) served_free(t->served.data[i]);
+  for (size_t i = 0; i < t->served.count; i++) let_go(t, t->served.data[i]);
   tfc_array_free(&t->served);
 }

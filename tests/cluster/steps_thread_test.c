@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/cluster/member_internal.h"
 #include "runtime/graph/import.h"
 
 #define IN(name) " input: \"" name "\""
@@ -304,6 +305,68 @@ static void nonsense_ends_the_job(void **state) {
   }
 }
 
+// A client may forget a graph while a step of it, which the client gave up, still waits for a queue in another task.
+struct waiting {
+  struct tfc_member *member;
+  _Atomic bool cancel;
+  tfc_status status;
+};
+enum { FORGOTTEN = 900 }; // the number of a graph that no other client of the test has
+static void *take_forever(void *arg) {
+  struct waiting *w = arg;
+  struct tfc_tensor value = {0};
+  const struct tfc_run_options options = {.cancel = &w->cancel};
+  w->status = tfc_serve_here(w->member, FORGOTTEN, 0, NULL, &value, &options);
+  tfc_tensor_release(&value);
+  return NULL;
+}
+static tfc_status buffer_with(const void *data, uint64_t size, struct tfc_buffer **out) {
+  TFC_RETURN_IF_ERROR(tfc_buffer_create_host(size, out));
+  memcpy((*out)->data, data, size);
+  return NULL;
+}
+static tfc_status forgets(struct tfc_member *member, void *arg) {
+  (void)arg;
+  static const char text[] = NODE(
+      "queue", "FIFOQueueV2", ATTR("component_types", "list { type: DT_FLOAT }") ATTR("shapes", "list { shape {} }"))
+      NODE("take", "QueueDequeueV2", IN("queue") ATTR("component_types", "list { type: DT_FLOAT }"));
+  const struct tfc_head_plan head = {.session = FORGOTTEN, .fetches = 1};
+  const uint32_t rank = tfc_member_rank(member);
+  struct waiting w = {.member = member};
+  struct tfc_buffer *graph = NULL, *names = NULL;
+  struct tfc_text execution = {0};
+  pthread_t thread;
+  tfc_status s = NULL;
+  tfc_execution_format(&(struct tfc_execution){0}, &execution);
+  TFC_TRY(s, buffer_with(text, sizeof text - 1, &graph));
+  TFC_TRY(s, buffer_with("take", sizeof "take", &names));
+  TFC_TRY(s,
+          tfc_serve_graph(member, rank, FORGOTTEN, (tfc_str){execution.data, execution.size}, graph, sizeof text - 1));
+  TFC_TRY(s, tfc_serve_plan(member, rank, &head, names, sizeof "take"));
+  WANT(pthread_create(&thread, NULL, take_forever, &w) == 0);
+  nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); // by then it waits
+  tfc_serve_forget(member, rank, FORGOTTEN);
+  atomic_store(&w.cancel, true);
+  tfc_resources_wake(member->resources);
+  pthread_join(thread, NULL);
+  WANT(tfc_status_code(w.status) == TFC_CANCELLED);
+  tfc_status_free(w.status);
+  s = tfc_serve_plan(member, rank, &head, names, sizeof "take");
+  WANT(tfc_status_code(s) == TFC_INVALID_ARGUMENT); // it has been forgotten
+  tfc_status_free(s), s = NULL;
+out:
+  tfc_text_deinit(&execution);
+  tfc_buffer_release(graph);
+  tfc_buffer_release(names);
+  return s;
+}
+static void forgotten_while_a_step_waits(void **state) {
+  (void)state;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = forgets, .serves = "ps"};
+  tfc_test_job_run(&job);
+  for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+}
+
 static tfc_status one_leaves(struct tfc_member *member, void *arg) {
   (void)arg;
   return tfc_member_rank(member) == 1 ? NULL : tfc_member_barrier(member, "never", NULL);
@@ -324,6 +387,7 @@ int main(void) {
       cmocka_unit_test(bad_devices),
       cmocka_unit_test(silence_ends_the_job),
       cmocka_unit_test(nonsense_ends_the_job),
+      cmocka_unit_test(forgotten_while_a_step_waits),
       cmocka_unit_test(barrier_that_never_opens),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
