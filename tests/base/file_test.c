@@ -1,4 +1,5 @@
-// Paths that are not regular files, and files or links in the place of a temporary file.
+// Tests tfc_file with paths that are not regular files, and with files or links that already have a temporary file's
+// name.
 #include "tests/common/test.h"
 
 #include <fcntl.h>

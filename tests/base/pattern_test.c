@@ -76,7 +76,7 @@ static void matches_are_replaced(void **state) {
   }
 }
 
-// Patterns that end or hang a program whose compiler is recursive or expands counts.
+// Patterns that would crash or hang a regular-expression compiler that is recursive or that expands repeat counts.
 static void hostile_patterns_end(void **state) {
   (void)state;
   enum { DEEP = 20000 };

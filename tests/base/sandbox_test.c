@@ -1,4 +1,5 @@
-// What the kernel denies under --untrusted, tried in a process of its own, because a process cannot leave the sandbox.
+// Tests what the kernel denies under --untrusted. Each attempt runs in a process of its own, because a process cannot
+// leave the sandbox.
 #include "tests/common/test.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static bool opens(const char *path, int flags) {
   return fd >= 0;
 }
 
-// A bit for each failed check; 64: not supported by this kernel or build.
+// Returns a bit for each failed check; 64: not supported by this kernel or build.
 static int inside(const char *folder) {
   char input[128], link[128], output[128], secret[128];
   snprintf(input, sizeof input, "%s/input", folder);

@@ -26,7 +26,8 @@ static void the_kept_root_stays(void **state) {
   assert_int_equal(tfc_union_find_root(parent, 2), 2);
 }
 
-// Compares with a plain implementation: a label per element, and joining renames labels.
+// Compares with a plain implementation, in which every element has a label, and joining two sets renames the labels of
+// one.
 static void sets_are_as_by_labels(void **state) {
   (void)state;
   struct tfc_random random;

@@ -42,7 +42,7 @@ static void observe(struct observations *o, const struct tfc_job_pair *p) {
   o->measured[o->n] = q.median, o->spread[o->n++] = (q.q3 - q.q1) / 2;
 }
 
-// Of predicted / measured - 1: its median, and the median of its size.
+// `out_bias`: the median of predicted / measured - 1. `out_error`: the median of its absolute value.
 static void errors(const double *predicted, const struct observations *o, double *out_bias, double *out_error) {
   double *x = malloc((o->n + 1) * sizeof *x);
   *out_bias = *out_error = (double)NAN;
@@ -69,7 +69,8 @@ static double correlate(struct observations *o, const char *name) {
   return tau;
 }
 
-// Prints all, and tau; false: not known.
+// Prints every placement's predictions and measurements. `out_tau`: the simulator's tau over all placements. False:
+// memory is out.
 static bool print(const struct tfc_job_outcome *outcome, double *out_tau) {
   size_t count = outcome->pair_count;
   struct observations some[3] = {{0}}; // random, searched, all

@@ -1,5 +1,6 @@
 // Measures what running an operation costs in addition to its work: scalar additions in a chain and in a fan,
-// iterations of a loop with a counter. Fed, rewrites off, one device of one core (bind the process to one).
+// iterations of a loop with a counter. The inputs are fed, rewrites are off, and the one device has one core (bind the
+// process to one).
 //
 //   dispatch_bench [OPS]      default 1000 operations; one line of JSON: nanoseconds each, medians of 200 steps
 #include <stdio.h>
@@ -22,7 +23,8 @@ static struct tfc_output enter(struct tfc_builder *b, struct tfc_output x, bool 
   return tfc_add(b, "Enter", NULL, &x, 1, attrs, 3);
 }
 
-// Median wall time of the run call in nanoseconds; what the plan runs is counted.
+// Returns the median wall time of the run call in nanoseconds, and in `out_ops` the number of operations that the plan
+// runs.
 static tfc_status measure(struct tfc_builder *b, struct tfc_output x, struct tfc_output fetch, uint32_t target,
                           int steps, double *out_ns, uint32_t *out_ops) {
   tfc_status s = NULL;

@@ -100,7 +100,8 @@ struct step_nodes {
   uint32_t cell[2][4], attention[3], softmax[4], loss;
 };
 static void make_seq2seq(struct maker *m, uint32_t nodes) {
-  // nodes per time step: encoder 2 x 4, decoder 2 x 4 + 3 + 4 + 1, twice for backward; and gradient sums.
+  // Each time step has about 60 nodes: encoder 2 x 4, decoder 2 x 4 + 3 + 4 + 1, twice that for backward, and the sums
+  // of gradients.
   uint32_t steps = nodes / 60;
   if (steps < 2) steps = 2;
   static const double cell_us[4] = {90, 12, 10, 8}; // product, gates, state, output
@@ -149,7 +150,7 @@ static void make_seq2seq(struct maker *m, uint32_t nodes) {
         edge(m, now->softmax[k], now->loss, 65536);
       }
     }
-  // Backward, twice the work.
+  // Backward operations take twice the time of forward ones.
   uint32_t sums[8] = {0};
   for (int side = 1; side >= 0; side--)
     for (uint32_t t = steps; t-- > 0;) {
@@ -479,12 +480,13 @@ tfc_status family_make(const struct family_request *q, struct family_problem *ou
     make_layered(&m, q->nodes);
   } else if (strcmp(q->family, "grid") == 0) {
     make_grid(&m, q->nodes, q->devices);
-    // The wavefront waits for one transfer per layer; afterwards all run without waiting.
+    // The wavefront waits for one transfer per layer; after that no device waits any more.
     made.optimum = ((int64_t)(q->devices + q->nodes / q->devices - 1) * 100 + (q->devices - 1)) * 1000000;
   } else if (strcmp(q->family, "towers") == 0) {
     make_towers(&m, q->nodes, 2 * q->devices);
-    // Two towers a device, in turn. The input and the concat are on two devices: one gets the input over a link, the
-    // other sends its end; from the third device on there is one that does both.
+    // Each device computes two towers, one after the other. The input and the concat are on different devices, so most
+    // devices need a transfer: of the input, or of their towers' results. If there are more than two devices, one of
+    // them needs both.
     const int64_t links = q->devices > 2 ? 2 : q->devices - 1;
     made.optimum = ((int64_t)((q->nodes - 2) / (2 * q->devices)) * 2 * 50 + 21 + links) * 1000000;
   } else if (strcmp(q->family, "seq2seq") == 0) {

@@ -1,5 +1,5 @@
-// Generated placement problems for benchmarks: families of graphs as models have them, of any size. All follows from
-// the seed. Times are microseconds on kind "acc"; kind "cpu" is ten times slower.
+// Generated placement problems for benchmarks: families of graphs as models have them, of any size. The seed decides
+// everything. Times are microseconds on kind "acc"; kind "cpu" is ten times slower.
 #ifndef TFC_TESTS_BENCH_FAMILIES_H
 #define TFC_TESTS_BENCH_FAMILIES_H
 
@@ -19,7 +19,7 @@
 
 struct family_request {
   const char *family;
-  uint32_t nodes, devices; // accelerators
+  uint32_t nodes, devices; // `devices`: accelerators
   uint32_t cpus;
   tfc_objective objective;
   double tightness; // memory of all devices over memory needed; 0: no limits

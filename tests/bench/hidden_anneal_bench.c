@@ -21,14 +21,14 @@ struct walk {
   struct tfc_evaluator *evaluator;
   struct tfc_random random;
   struct tfc_solution now, best;
-  double level, best_level; // of the logarithm of step times
+  double level, best_level; // the logarithms of the step times of `now` and `best`, as ratios to the start's
 };
 
 static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {
   return tfc_place_describe(user, solution, out);
 }
 
-// A move: a run of units in order goes to one device; often the run is a single unit.
+// Makes a move: a run of consecutive units goes to one device; often the run is a single unit.
 static void move_some(struct walk *w, struct tfc_solution *to) {
   const struct tfc_problem *p = w->problem;
   const uint32_t most = tfc_random_below(&w->random, 2) ? 1 : 2 + p->unit_count / 20;
@@ -41,7 +41,7 @@ static void move_some(struct walk *w, struct tfc_solution *to) {
   }
 }
 
-// One proposal, measured in turns with the current placement.
+// Proposes one move, and measures it in turns with the current placement.
 static tfc_status propose(struct walk *w, double temperature) {
   tfc_status s = NULL;
   const struct tfc_problem *p = w->problem;

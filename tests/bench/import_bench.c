@@ -45,7 +45,7 @@ static tfc_status write_wide(long nodes, bool own, const char *path) {
     snprintf(names[k], sizeof names[k], "_attribute_%d", k);
     attrs[k] = tfc_attr_string(names[k], TFC_STR("a value of an attribute"));
   }
-  for (long i = 0; i < nodes; i++) { // with T these are ten attributes
+  for (long i = 0; i < nodes; i++) { // with the attribute T these are ten attributes
     char name[64];
     snprintf(name, sizeof name, "model/layer_%ld/cell/addition_%ld", i / 100, i);
     snprintf(text, sizeof text, "its own value: %08ld", i);

@@ -43,7 +43,7 @@ static double product(int64_t m, int64_t k, int64_t n, bool transposed) {
   }
   for (int round = 0; round < ROUNDS; round++) {
     int64_t begin = tfc_now_ns();
-    for (int i = 0; i < 5; i++) { // five cells with the same weight, one after the other
+    for (int i = 0; i < 5; i++) { // five products with the same weight in a row, as those of five cells
       struct tfc_gemm_product p = {.a = {a, k, 1}, .packed_b = packed[round % WEIGHTS], .k = k};
       tfc_gemm_run(&p, 1, n, c, n, false, 0, m, 0, tfc_gemm_panels(n), scratch);
     }
@@ -55,7 +55,7 @@ static double product(int64_t m, int64_t k, int64_t n, bool transposed) {
   return best;
 }
 
-// A plan of element-wise operations over 64 MB each, fused: bytes to and from memory per second.
+// Runs a plan of fused element-wise operations over 64 MB each. `out_rate`: bytes to and from memory per second.
 static tfc_status pass(const char *name, double *out_rate) {
   enum { N = 1 << 24 };
   tfc_status s = NULL;

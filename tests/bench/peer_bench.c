@@ -57,7 +57,7 @@ static void *watch(void *arg) {
   return NULL;
 }
 
-// Devices and places of `path`.
+// Reads the devices, and each node's place on them, from the placement file `path`.
 static tfc_status place(struct peer *p, const char *path) {
   tfc_status s = NULL;
   struct tfc_placement *placement = NULL;

@@ -1,6 +1,7 @@
 // What scripts/bench_placement runs, one measurement a call:
 //   placement_bench speed FAMILY NODES DEVICES
-//     evaluations a second on one core: full (random placements), and by delta (random moves from a local optimum)
+//     placements evaluated a second on one core: simulated in full (random placements), and by delta (random moves from
+//     a local optimum)
 //   placement_bench solve FAMILY NODES DEVICES OBJECTIVE ALGORITHM SEED SECONDS THREADS [mixed] [tight=1.3] [cpus=1]
 //     one search; prints a line of JSON
 //   placement_bench graph COSTS.json MACHINE.yaml OBJECTIVE ALGORITHM SEED SECONDS THREADS
@@ -35,7 +36,8 @@ static double evaluations_per_second(const struct tfc_problem *p, struct tfc_sim
   return count / spent;
 }
 
-// Random moves of one unit from a placement; `cut` at the incumbent.
+// Returns how many random moves of one unit, each away from the placement `from`, are simulated in a second. `cut`: a
+// simulation stops when it is slower than `from`.
 static double trials_per_second(const struct tfc_problem *p, struct tfc_random *r, const struct tfc_solution *from,
                                 bool cut) {
   struct tfc_delta *delta = NULL;

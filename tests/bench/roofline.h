@@ -9,7 +9,7 @@ struct roofline {
   double flops; // FLOP per second of fused multiply-adds in registers, in float32
   double bytes; // bytes per second of c = a + b over arrays far larger than the caches, read and written
 };
-// On the first `threads` processors that this thread may use; takes about 0.3 s.
+// Measures on the first `threads` processors that this thread may use; takes about 0.3 s.
 struct roofline roofline_measure(int threads);
 // The work of the operations of a static plan, by node; nodes whose work another operation does have none. Fused nodes
 // are one operation, and its bytes are those of tensors that it reads from others or writes for them. Freed with
@@ -21,7 +21,8 @@ struct roofline_work {
 TFC_MUST_USE tfc_status roofline_of_nodes(const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                                           const struct tfc_plan *plan, const struct roofline *machine,
                                           struct roofline_work **out);
-// Sum over the operations that a static plan runs of the larger of FLOP / peak and bytes / bandwidth, in microseconds.
+// `out_floor_us`: the sum, over the operations that a static plan runs, of the larger of FLOP / peak and bytes /
+// bandwidth, in microseconds. `out_flop` and `out_bytes`: the sums of these operations' FLOP and bytes.
 TFC_MUST_USE tfc_status roofline_of_plan(const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                                          const struct tfc_plan *plan, const struct roofline *machine,
                                          double *out_floor_us, double *out_flop, double *out_bytes);

@@ -1,4 +1,4 @@
-// All programs on a small graph: places it, reads the database through its views, makes the report, exports, and
+// Runs all programs on a small graph: places it, reads the database through its views, makes the report, exports, and
 // evaluates the placement again.
 #include "tests/common/test.h"
 
@@ -26,7 +26,7 @@ static int tear_down(void **state) {
   return system(line);
 }
 
-// Whether the text contains these words, with blanks or ends of lines between them.
+// Whether the text contains these words in this order, with blanks or ends of lines between them.
 static bool says(const char *text, const char *words) {
   bool found = false;
   char *flat = strdup(text), *to = flat;
@@ -162,7 +162,7 @@ static void test_resume(void **state) {
   assert_exit(0, "", "cd %s && rm t.db g.placement.json", folder);
 }
 
-// For throughput the load of devices decides, and the answer says that it is modelled.
+// With --objective throughput the load of the devices decides, and the answer says that its value is modelled.
 static void test_throughput(void **state) {
   (void)state;
   const struct command_result *r = command("cd %s && cp %s o.pb && tfc-place --graph o.pb --devices 2 --time 8s "
@@ -249,7 +249,7 @@ static void test_too_large_for_one(void **state) {
     assert_non_null(strstr(r->err, impossible[i][0]));
     assert_null(strstr(r->err, "profile"));
   }
-  // Exactly enough memory for the variables: whether that is enough for a step, only a measurement shows.
+  // This is exactly enough memory for the variables. Whether it is enough for a step too, only a measurement shows.
   assert_exit(5, "1 B too little already",
               "cd %s && tfc-place --graph l.pb --devices 1 --time 4s --memory 'cpu:*=3905439' --db n.db --report none",
               folder);

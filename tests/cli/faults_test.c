@@ -1,4 +1,4 @@
-// Errors as users meet them: wrong files, places that cannot be written, interrupts, databases that belong to others.
+// Tests errors as users meet them: wrong files, paths that cannot be written, interrupts, databases that are not tfc's.
 // Each has its exit code and a message that names the cause; stdout has a result or nothing.
 #include "tests/common/test.h"
 
@@ -85,7 +85,8 @@ static void test_feeds(void **state) {
   }
 }
 
-// An error in the text of --devices is a usage error in every program; a device that does not exist is another code.
+// An error in the text of --devices is a usage error in every program; a device that does not exist has another exit
+// code.
 static void test_device_lists(void **state) {
   (void)state;
   static const char *const programs[] = {"tfc-run --graph m.pb --steps 1",
@@ -107,8 +108,8 @@ static void test_device_lists(void **state) {
 // A step that fails while it is profiled has the exit code of its reason, and names the node.
 static void test_steps_that_fail(void **state) {
   (void)state;
-  // The file's ints are [90000, 90000] as a little-endian .npy would have them: 32 GB and more than most machines have;
-  // 16 TB is more than any.
+  // The .npy file holds the two dimensions of `filled`: first [-5, 3], which is an error, then [2000000, 2000000],
+  // which are 16 TB and more than any machine has.
   PUT("fill.pbtxt",
       "node { name: \"n\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: "
       "\"shape\" value { shape { dim { size: 2 } } } } }\n"
@@ -134,7 +135,7 @@ static void test_steps_that_fail(void **state) {
     assert_exit(3, "node 'filled' (Fill)", "cd %s && %s --graph fill.pbtxt --feed n=negative.npy", folder, programs[i]);
     assert_exit(5, "node 'filled' (Fill)", "cd %s && %s --graph fill.pbtxt --feed n=huge.npy", folder, programs[i]);
   }
-  // The same where the sizes are known before anything runs.
+  // The same sizes, known before anything runs.
   PUT("static.pbtxt",
       "node { name: \"s\" op: \"Const\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: \"value\" value { "
       "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 2000000 int_val: 2000000 } } } }\n"
@@ -193,7 +194,7 @@ static void test_a_deadlock(void **state) {
               folder);
 }
 
-// A step that hangs ends with the time budget: 3 s, plus a tenth of it and 3 s.
+// A step that hangs ends when the time budget of 3 s ends, or at most 3.3 s later (a tenth of the budget and 3 s).
 static void test_a_hang(void **state) {
   (void)state;
 #define QUEUE_OF_FLOATS "attr { key: \"component_types\" value { list { type: DT_FLOAT } } }"
@@ -212,7 +213,7 @@ static void test_a_hang(void **state) {
       "cd %s && timeout 200 tfc-place --devices 2 --time 3s --db h.db --report none --graph hang.pbtxt", folder);
   if (r->code != 1 || !strstr(r->err, "could not be profiled: the measuring process gave no sign"))
     fail_msg("exit %d: %s", r->code, r->err);
-  int ms = 0; // on a busy machine one of several attempts
+  int ms = 0; // milliseconds; a busy machine has several attempts
   for (int tries = 0; tries < 5 && (!tries || ms > 6300); tries++) {
     r = command("cd %s && date +%%s%%N >begin && tfc-place --devices 2 --time 3s --db h.db --report none --graph "
                 "hang.pbtxt 2>/dev/null; echo $(( ($(date +%%s%%N) - $(cat begin)) / 1000000 ))",
@@ -299,7 +300,8 @@ static void test_interrupts(void **state) {
                                              folder, after[i]);
     if (!strstr(r->out, "130")) fail_msg("after %s s: %s%s", after[i], r->out, r->err);
   }
-  // --save-problem writes a problem with its times or none: interrupted before the profile is done, and after.
+  // With --save-problem, a run that is interrupted before or after its profile is done writes a problem with its times,
+  // or none.
   static const char *const saved[] = {
       "sleep 0.2", "sleep 0.5",
       "n=0; until grep -q '^profile ' shown || [ $n = 600 ]; do n=$((n + 1)); sleep 0.1; done"};

@@ -1,4 +1,5 @@
-// tfc-place --machine on TensorFlow graphs: nothing runs, every figure follows from FLOP and bytes and is modelled.
+// Tests tfc-place --machine on TensorFlow graphs: nothing runs, every figure follows from FLOP and bytes and is
+// modelled.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -161,8 +162,8 @@ static void test_errors(void **state) {
   assert_exit(3, "nowhere.json", PLACE "--machine m.yaml --evaluate nowhere.json", folder);
 }
 
-// The same seed and a budget of evaluations: the same answer on any number of threads, of every algorithm that `auto`
-// begins with (Scotch's own threads would make it differ).
+// The same seed and the same budget of evaluations give the same answer on any number of threads, with every algorithm
+// that `auto` begins with (except Scotch, whose own threads would make it differ).
 static void test_same_answer(void **state) {
   (void)state;
   double first = 0;

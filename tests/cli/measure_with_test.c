@@ -1,4 +1,4 @@
-// tfc-place --measure-with: cost graphs and TensorFlow graphs, measured by programs.
+// Tests tfc-place --measure-with: programs measure the placements of cost graphs and TensorFlow graphs.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -44,8 +44,8 @@ static int set_up(void **state) {
       folder, "m.yaml",
       "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 4, memory: 1GB, flops: "
       "1.0e+12, memory_bandwidth: 100GB/s}\nlinks:\n  - {from: \"*\", to: \"*\", latency: 2us, bandwidth: 10GB/s}\n");
-  // A script that answers: a step takes as long as the device with the most nodes. $1 says what it does wrong at the
-  // third request.
+  // A program that answers each request: a step takes as many microseconds as the fullest device has nodes. $1 says
+  // what the program does wrong: `die` ends it at the third request, `full` answers that no placement fits.
   command_put(folder, "count.sh",
               "read -r hello\n"
               "echo '{\"ready\": true, \"label\": \"emulated\"}'\n"
@@ -115,7 +115,7 @@ static void a_cost_graph_is_measured(void **state) {
   assert_true(query("SELECT COUNT(*) FROM v_step WHERE phase = 'final'") >= 20);
   assert_true(query("SELECT speedup_low FROM v_run") > 1);
   assert_exit(0, "", "grep -q 'sh count.sh' %s/r/index.html", folder);
-  // No more placements than asked for.
+  // No more placements are measured than --measurements allows.
   assert_true(query("SELECT COUNT(*) FROM v_result") <= 12);
   // The database says which algorithm proposed each placement.
   assert_true(query("SELECT SUM(measured) FROM v_proposer") == query("SELECT COUNT(*) FROM v_episode"));
@@ -150,7 +150,8 @@ static void hidden_machine_is_learned(void **state) {
               0);
 }
 
-// With --model prior costs do not change, so the same placements are found whatever the program answers first.
+// With --model prior, measurements do not change the costs, so the same placements are found whatever step times the
+// program answers.
 static void the_prior_stays_where_it_is_asked_for(void **state) {
   (void)state;
   assert_exit(0, "", PLACE SMALL "--measure-with 'hidden_machine --seed 3' --model prior", folder);

@@ -1,4 +1,4 @@
-// Text broken into lines between words.
+// Tests how text is broken into lines between words.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -22,8 +22,8 @@ static void test_lines(void **state) {
   expect("\n", "", 0, 0, 10);
   expect("one two\nthree\n", "one two three", 0, 0, 10);
   expect("one two 34\n", "one two 34", 0, 0, 10);  // as wide as a line
-  expect("one\n  two 3\n", "one two 3", 6, 2, 10); // six characters stand there already
-  expect("a\nb\n", "a\nb\n", 0, 0, 10);            // lines of its own stay
+  expect("one\n  two 3\n", "one two 3", 6, 2, 10); // six characters already stand on the line
+  expect("a\nb\n", "a\nb\n", 0, 0, 10);            // the text's own line breaks stay
   expect("a\n  b c\n", "a\nb c", 0, 2, 10);
   expect("longer-than-a-line\nb\n", "longer-than-a-line b", 0, 0, 10);
   expect("µµµµ µµµµµ\n", "µµµµ µµµµµ", 0, 0, 10); // characters count, not bytes

@@ -1,4 +1,4 @@
-// tfc-place on cost graphs, as outside programs call it: what is printed, what is written, every exit code.
+// Tests tfc-place on cost graphs, as outside programs call it: what it prints, what it writes, every exit code.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -146,7 +146,7 @@ static void test_exit_codes(void **state) {
   assert_exit(0, "", "tfc-place --version");
 }
 
-// --policy: the shipped one, none, another one, and one that a run saved.
+// --policy takes the shipped policy, none, another file, or a policy that a run saved.
 static void test_policy(void **state) {
   (void)state;
   assert_exit(2, "controls", PLACE "--graph large.json --algorithm rl --policy none", folder);

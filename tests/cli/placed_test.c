@@ -1,4 +1,4 @@
-// tfc-run --placement: faults of placement files, and which of several faults is named first.
+// Tests tfc-run --placement: errors in placement files, and which of several errors is reported first.
 #include "tests/common/test.h"
 
 #include <stdio.h>

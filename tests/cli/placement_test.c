@@ -1,5 +1,5 @@
-// Placement files that do not fit the graph or the machine, given to tfc-place --evaluate and tfc-run --placement:
-// they are reported before anything is profiled, with the documented exit codes.
+// Tests placement files that do not fit the graph or the machine, given to tfc-place --evaluate and tfc-run
+// --placement: they are reported before anything is profiled, with the documented exit codes.
 #include "tests/common/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// tfc-place --replicas: tables, documents, pages and usage errors. The figures are checked in
-// tests/placer/replicas_test.c.
+// Tests tfc-place --replicas: tables, documents, pages and usage errors. tests/placer/replicas_test.c checks the
+// figures.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -78,7 +78,7 @@ static void test_document(void **state) {
   json_decref(d);
 }
 
-// How much steps vary comes from a database: the one that is named, or the run of this graph in --db.
+// How much step times vary is read from a database: the one that --step-times names, or the run of this graph in --db.
 static void test_step_times(void **state) {
   (void)state;
   static const char graph[] = TFC_SOURCE_DIR "/examples/mlp.pb";

@@ -1,4 +1,4 @@
-// tfc-report as a program: every command on one database, tables as text, --csv and --json, and usage errors.
+// Tests tfc-report as a program: every command on one database, tables as text, --csv and --json, and usage errors.
 #include "tests/common/test.h"
 
 #include <stdio.h>

@@ -125,7 +125,7 @@ static void feeds_of_other_types(void **state) {
       "{\"feeds\": {\"n:0\": \"long.npy\"}, \"fetches\": [\"n:0\"]}", "");
 }
 
-// A reference shows its variable at the end of the step, in graphs with queues too.
+// A fetched reference edge gives its variable's value at the end of the step, in graphs with queues too.
 static void references_at_the_end(void **state) {
   (void)state;
   RUN(0, "",
@@ -206,7 +206,7 @@ static void failures(void **state) {
   RUN(3, "there is no node 'nobody'", "{\"fetches\": [\"nobody:0\"]}", "");
   RUN(3, "'fetches' is not a list", "{\"fetches\": \"y:0\"}", "");
   RUN(3, "is not a list of runs", "{\"together\": 3}", "");
-  // Reported before anything runs, in whichever run of the script it is.
+  // An unknown key is reported before anything runs, in whichever run of the script it is.
   RUN(3, "run 1: unknown key 'fetch' (there are feeds, fetches,", "{\"targets\": [\"no\"]}, {\"fetch\": [\"y:0\"]}",
       "");
   RUN(3, "run 0, together 1: unknown key 'partial'",
@@ -222,7 +222,8 @@ static void failures(void **state) {
       "");
   RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // q is empty
   RUN(1, "did not end within 1e-06 ms: it had not begun", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
-  RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", ""); // cancelled, but not by a signal
+  // the status is CANCELLED, but no signal came, so the exit code is 1 and not 130
+  RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", "");
   command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"y:0\"]]}");
   assert_exit(3, "s.json: line 1", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out", folder, folder, folder);
   assert_exit(3, "none.json", "tfc-run --graph %s/g.pbtxt --run %s/none.json --out %s/out", folder, folder, folder);

@@ -104,7 +104,8 @@ out:
 
 static tfc_status all_values(struct tfc_member *member, void *arg) {
   static const char *const fetches[] = {"sum", "most", "product", "all"};
-  static const int64_t sizes[] = {ELEMENTS, 1, 4}; // the first is sent in pieces, the others at once
+  // the first tensor is sent in pieces, each of the others in one message
+  static const int64_t sizes[] = {ELEMENTS, 1, 4};
   const uint32_t rank = tfc_member_rank(member);
   struct client c;
   (void)arg;

@@ -1,4 +1,4 @@
-// Texts and files that list the tasks of a cluster.
+// Tests texts and files that list the tasks of a cluster.
 #include "tests/common/test.h"
 
 #include <stdio.h>

@@ -128,7 +128,7 @@ static tfc_status all_values(struct tfc_member *member, void *arg) {
   TFC_TRY(s, tfc_member_barrier(member, "go", NULL));
   TFC_TRY(s, run(&c, NULL, 0, "v/read", &v, NULL));
   WANT(v == 2 * steps); // each update once
-  // One worker puts into the queue what the other takes, in either order.
+  // Worker 0 puts elements into the queue, and worker 1 takes them. Each may be ahead of the other.
   if (chief) {
     for (int i = 0; i < steps; i++) TFC_TRY(s, run(&c, "x", (float)i, "put", NULL, NULL));
   } else {
@@ -188,7 +188,8 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   e = run(&c, NULL, 0, "v/read", &v, NULL);
   WANT(says(e, TFC_FAILED_PRECONDITION, "on /job:ps/task:0: "));
   tfc_status_free(e);
-  e = run(&c, "y", 1.0f / 0.0f, "checked", &v, NULL); // another task's step, on the ps alone
+  // the step fails on the ps, which is the only task that runs an operation
+  e = run(&c, "y", 1.0f / 0.0f, "checked", &v, NULL);
   WANT(says(e, TFC_INVALID_ARGUMENT, "broken"));
   tfc_status_free(e);
   e = run(&c, "x", 1, "needs_checked", &v, NULL); // y is not fed

@@ -11,7 +11,7 @@
 
 struct tfc_test_job {
   const char *cluster;
-  // What a task runs: its status ends the job where it is an error. A task without a script only serves.
+  // What a task runs: its status ends the job if it is an error. A task without a script only serves.
   tfc_status (*script)(struct tfc_member *member, void *arg);
   void *arg;
   const char *serves;              // the job whose tasks only serve, NULL: none

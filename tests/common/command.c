@@ -25,7 +25,7 @@ const struct command_result *command_run(const char *bin, const char *format, ..
   if (!mkdtemp(folder)) abort();
   snprintf(whole, sizeof whole, "{ PATH='%s':\"$PATH\"; %s\n} >%s/out 2>%s/err </dev/null", bin, line, folder, folder);
   int state = 0;
-  // Only one run may measure on a machine at a time: waits for that of another suite or of a user.
+  // Only one run may measure on a machine at a time: this waits while another suite or a user measures.
   for (int tries = 0; tries < 120; tries++) {
     fflush(NULL);
     state = system(whole);

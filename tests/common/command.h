@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct command_result {
-  int code; // exit code; 128 + signal where it was killed
+  int code; // exit code; 128 + signal if a signal killed it
   char out[65536], err[65536];
 };
 // Runs the programs of this build: "tfc-run ..." is found in TFC_BINARY_DIR/bin.
@@ -13,9 +13,9 @@ const struct command_result *command_run(const char *bin, const char *format, ..
     __attribute__((format(printf, 2, 3)));
 #define command(...) command_run(TFC_BINARY_DIR "/bin", __VA_ARGS__)
 
-void command_put(const char *folder, const char *name, const char *text); // a file there
+void command_put(const char *folder, const char *name, const char *text); // writes a file into `folder`
 
-// Expects this exit code, and this text on stderr ("" for any).
+// Expects this exit code, and this text somewhere on stderr ("" for any).
 #define assert_exit(expected, text, ...)                                                                               \
   do {                                                                                                                 \
     const struct command_result *command_r_ = command(__VA_ARGS__);                                                    \

@@ -4,7 +4,8 @@
 
 #include "runtime/device/driver.h"
 
-// Device lists of two devices each ("cpu:0-1"), NULL at the end. The number of tests that failed.
+// Runs the tests on each list of two devices ("cpu:0-1") in `device_lists`, which ends with NULL. Returns the number of
+// tests that failed.
 int tfc_conformance_run(const char *const *device_lists);
 
 // The op that these tests run, with a kernel for the host: y = x + 1 in float32; a tensor of seven elements is an

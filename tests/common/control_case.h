@@ -1,4 +1,4 @@
-// The cases of tests/pass/golden/control_gradients.
+// Reads the cases of tests/pass/golden/control_gradients, each of which asks for gradients through control flow.
 #ifndef TFC_TESTS_COMMON_CONTROL_CASE_H
 #define TFC_TESTS_COMMON_CONTROL_CASE_H
 
@@ -6,10 +6,10 @@
 
 #include "tests/common/part.h"
 
-const char *control_case_text(const json_t *item, const char *key); // "" where there is none
+const char *control_case_text(const json_t *item, const char *key); // "" if it has none
 
-// The part of the graph that the case needs, and in it what is differentiated, its weight, and by what: `xs` has room
-// for all of the case's.
+// Makes a graph of those nodes that the case needs. In it the case differentiates `y`, with `weight` as the gradient of
+// `y`, by all of `xs`, which must have room for them.
 tfc_status control_case_load(const struct whole *whole, const json_t *item, struct tfc_graph **out,
                              struct tfc_output *y, struct tfc_output *weight, struct tfc_output *xs);
 

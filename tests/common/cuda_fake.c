@@ -34,7 +34,7 @@ enum { LIVE = 0x11fe, DEAD = 0xdead };
 struct CUevent_st {
   int device;
   struct record *last;   // NULL: never recorded
-  bool timing, captured; // the second: last recorded in a stream that captures
+  bool timing, captured; // `captured`: last recorded in a stream that captures
   uint32_t life;
   struct CUevent_st *grave;
 };
@@ -210,7 +210,7 @@ static int use_stream(const struct CUstream_st *s) {
 static int use_event(const struct CUevent_st *e) {
   return e->life == LIVE ? 0 : violation(INVALID_HANDLE);
 }
-// A kernel or a graph goes to a stream of the thread's current device.
+// A kernel or a graph may only be launched into a stream of the thread's current device.
 static int use_for_launch(const struct CUstream_st *s) {
   int error = use_stream(s);
   return error || s->device == current_device ? error : violation(INVALID_HANDLE);

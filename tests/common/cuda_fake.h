@@ -1,7 +1,7 @@
 // A fake of the CUDA calls: device memory is host memory at addresses that host code cannot read, each stream is a
 // thread with a queue, events are places in queues. Pinned memory is read and written when the stream gets there,
-// pageable memory as CUDA does it: at once, after the stream (PAGEABLE counts those among the copies). Any call can be
-// made to fail, by number.
+// pageable memory as CUDA does it: at once, after the stream (the count PAGEABLE has those copies alone). Any call can
+// be made to fail, by number.
 #ifndef TFC_TESTS_COMMON_CUDA_FAKE_H
 #define TFC_TESTS_COMMON_CUDA_FAKE_H
 
@@ -52,7 +52,7 @@ uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
 // Calls that CUDA refuses are refused here too (see violation in cuda_fake.c) and counted.
 uint64_t tfc_cuda_fake_violations(void);
 uint64_t tfc_cuda_fake_green(void); // the green context that is current on this thread, 0: none
-void tfc_cuda_fake_reset(void);     // after a sticky error: a new process
+void tfc_cuda_fake_reset(void);     // clears a sticky error, as a new process would
 
 // What a profiler sees: a correlation for each launch, asked for on the launching thread (a captured graph's launch has
 // one for all its nodes), and each piece of work when its stream has done it.

@@ -1,4 +1,4 @@
-// Reads what examples/README.md describes.
+// Reads the files of an example, which examples/README.md describes.
 #include "tests/common/example.h"
 
 #include <jansson.h>

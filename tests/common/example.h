@@ -1,4 +1,4 @@
-// An example graph with its golden values: the graph, the step, the feeds and TensorFlow's losses.
+// An example: the graph, its step, its feeds, and TensorFlow's losses.
 #ifndef TFC_TESTS_COMMON_EXAMPLE_H
 #define TFC_TESTS_COMMON_EXAMPLE_H
 

@@ -1,4 +1,5 @@
-// Shared by fake profilers: the mark of a launching thread, and records that each have a correlation id.
+// What the fake profilers share: the region that a launching thread has marked, and records that each have a
+// correlation id.
 #ifndef TFC_TESTS_COMMON_FAKE_PROFILER_H
 #define TFC_TESTS_COMMON_FAKE_PROFILER_H
 
@@ -21,7 +22,7 @@ static void fake_push(uint64_t external) {
   fake_marked = external;
   fake_marked_at = tfc_now_ns();
 }
-// Records `work` of the region that ends, with a correlation of its own.
+// Records `work` for the region that the thread has marked, with a correlation id of its own.
 static inline void fake_add(struct tfc_activity_work *work) {
   if (!atomic_load(&fake_recording)) return;
   work->correlation = atomic_fetch_add(&fake_correlations, 1) + 1;

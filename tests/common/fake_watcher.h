@@ -54,7 +54,8 @@ static uint32_t fake_launched(void) {
   return correlation;
 }
 
-// When a work of a segment began, from the end of the work before it on this stream's thread.
+// Returns when a work of a segment is recorded to have begun: at most GAP_NS after the end of the work before it on
+// this stream's thread, unless FAKE_GAP_NS asks for a pause there.
 static int64_t fake_begin(const struct tfc_cuda_fake_seen *seen) {
   enum { GAP_NS = 1000, SLOW = 2 };
   static _Thread_local uint32_t segment, place;

@@ -11,7 +11,7 @@
 #include "tests/common/test.h"
 
 // --- Comparing -----------------------------------------------------------------------------------------------------
-// The real number at index i; the two parts of a complex number have an index each.
+// Returns the real number at index i; the two parts of a complex number have an index each.
 static double number(const struct tfc_tensor *t, int64_t i) {
   switch (t->dtype) {
   case TFC_FLOAT:
@@ -26,7 +26,8 @@ static double number(const struct tfc_tensor *t, int64_t i) {
   }
 }
 
-// Position of a value in the order of all representable ones.
+// Returns the position of a value among all representable values in rising order; the difference of two positions is a
+// distance in units in the last place.
 static int64_t ordinal(const struct tfc_tensor *t, int64_t i) {
   int64_t bits, sign;
   if (t->dtype == TFC_FLOAT) {

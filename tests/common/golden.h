@@ -14,8 +14,8 @@ bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want,
 struct golden_result {
   int passed, failed, unsupported;
 };
-// `root`: the source folder. Prints each failure, and the ops without a kernel. Only cases whose name contains `filter`
-// ("" for all).
+// Runs the family's cases whose name contains `filter` ("" for all), and prints each failure and the ops without a
+// kernel. `root`: the source folder.
 void golden_run(const char *root, const char *family, const char *filter, struct golden_result *out);
 
 #endif

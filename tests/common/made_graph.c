@@ -332,7 +332,7 @@ static const struct tfc_attr *attr_of(const struct tfc_attr *attrs, uint32_t cou
   return NULL;
 }
 
-// How many tensors an argument of a signature is, and of what type the k-th one.
+// Return how many tensors an argument of a signature stands for, and the type of the k-th of them.
 static uint32_t arg_count(const struct tfc_op_arg *arg, const struct tfc_attr *attrs, uint32_t attr_count) {
   const struct tfc_attr *a;
   if (arg->number_attr.size) {
@@ -401,7 +401,7 @@ static struct value constant(struct maker *m, const struct tfc_tensor *t) {
   struct value v = {.type = t->dtype};
   snprintf(v.name, sizeof v.name, "%s", name);
   if (!one_in(m, 3)) return v;
-  // The same value, through a node that hides it from shape inference.
+  // Returns the same value, passed through a node that hides it from shape inference.
   struct tfc_shape unknown = TFC_SHAPE_UNKNOWN;
   struct tfc_attr more[2] = {tfc_attr_type("dtype", t->dtype), tfc_attr_shape("shape", &unknown)};
   name_node(m, name, "p");

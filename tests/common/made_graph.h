@@ -1,11 +1,12 @@
-// A graph of a few operations of the op table, chosen by bytes: which ops, their attributes from what the table allows,
-// their inputs with shapes and values that include the odd ones. For fuzzing and for tests of what fuzzing found.
+// Makes a graph of a few operations of the op table, chosen by bytes: which ops, their attributes from what the table
+// allows, their inputs with shapes and values that include the odd ones. For fuzzing and for tests of what fuzzing
+// found.
 #ifndef TFC_TESTS_COMMON_MADE_GRAPH_H
 #define TFC_TESTS_COMMON_MADE_GRAPH_H
 
 #include "runtime/graph/op_def.h"
 
-// How a graph is run.
+// How try_graph runs a graph.
 struct try_options {
   bool dynamic;     // in ready order
   bool no_rewrites; // without rewrites

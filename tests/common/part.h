@@ -1,5 +1,5 @@
-// Parts of a large graph file. A golden graph holds the nodes of all cases, and passes look at all nodes of a graph, so
-// each case is run on a graph of its own nodes alone.
+// Takes parts of a large graph file. A golden graph holds the nodes of all cases, and passes look at all nodes of a
+// graph, so each case is run on a graph of its own nodes alone.
 #ifndef TFC_TESTS_COMMON_PART_H
 #define TFC_TESTS_COMMON_PART_H
 
@@ -9,7 +9,7 @@
 struct whole {
   struct tfc_graph *graph;
   struct tfc_file file;
-  struct whole_piece *pieces; // of the file, in order
+  struct whole_piece *pieces; // the fields of the file, in order
   size_t count;
 };
 tfc_status whole_load(const char *path, struct whole *out); // a binary GraphDef

@@ -30,23 +30,25 @@ static uint32_t below(struct maker *m, uint32_t n) {
 // --- Which ops -----------------------------------------------------------------------------------------------------
 static bool eligible(const struct tfc_op_def *def) {
   static const char *const left_out[] = {
-      // errors that depend on values
+      // ops whose errors depend on values
       "Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", "Pow", "RealDiv", "Cholesky", "MatrixInverse",
       "MatrixSolve", "MatrixDeterminant", "MatrixTriangularSolve", "CheckNumerics", "Assert", "Bitcast", "LeftShift",
       "RightShift",
-      // shapes that depend on values
+      // ops whose output shapes depend on values
       "Where", "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", "DynamicPartition",
       "StringSplit", "StringSplitV2", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
       "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "SparseToDense", "TopK",
       "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
-      // outputs with rows that TensorFlow leaves uninitialised; ops without a CPU kernel in TensorFlow; gradients of a
-      // maximum or minimum that several elements reach
+      // ops with output rows that TensorFlow leaves uninitialised; ops without a CPU kernel in TensorFlow; ops whose
+      // gradient differs where several elements are the maximum or minimum
       "DynamicStitch", "ParallelDynamicStitch", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
       "DebugIdentity", "Print", "PrintV2",
-      // singular matrices, which repeated rows make here, are refused or have several decompositions
+      // ops that refuse singular matrices, which repeated rows make here, or for which these have several
+      // decompositions
       "Qr", "Svd", "Lu", "SelfAdjointEigV2", "LogMatrixDeterminant", "MatrixSolveLs", "MatrixSquareRoot",
       "TridiagonalSolve", "BandedTriangularSolve",
-      // TensorFlow takes the number of rows from the logits of a loop, and the labels may have one row for all
+      // an op of which TensorFlow takes the number of rows from the logits, which a loop may change, and the labels may
+      // have one row for all
       "SoftmaxCrossEntropyWithLogits"};
   uint32_t flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                    TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
@@ -91,7 +93,7 @@ static struct tfc_output to_grid(struct maker *m, struct tfc_output x, tfc_dtype
   return tfc_add2(m->b, "Mul", tfc_add1(m->b, "Floor", x), scalar(m, t, 0.0625));
 }
 
-// `v` repeated or cut to another shape.
+// Returns `v`, repeated or cut to another shape.
 static struct tfc_output reshaped(struct maker *m, const struct value *v, const struct tfc_shape *to) {
   if (tfc_shape_equal(&v->shape, to)) return v->o;
   int64_t have = tfc_shape_elements(&v->shape), want = tfc_shape_elements(to);
@@ -135,7 +137,8 @@ out:
   return s;
 }
 
-// A random op with inputs from the pool (from `first` on, where there are any; else constants).
+// Adds a random op. Its inputs come from the pool (from place `first` on, if there are any of their type; else they are
+// constants).
 static tfc_status add_op(struct maker *m, uint32_t first) {
   size_t rows;
   const struct tfc_op_def *const *list = tfc_op_list(&rows);
@@ -155,7 +158,7 @@ static tfc_status add_op(struct maker *m, uint32_t first) {
     bound += v != NULL;
     inputs[i] = v ? reshaped(m, v, &t->shape) : enter(m, tfc_add_const(m->b, "", t), true);
   }
-  // In a branch or loop at least one input must come from inside: else the op would not be part of it.
+  // In a branch or loop at least one input must come from inside, else the op would not be part of the branch or loop.
   if (first && !bound) goto out;
   TFC_TRY(s, outputs_of(def, index, outputs, &output_count));
   struct tfc_node_spec spec = {.op = def->name,
@@ -211,7 +214,7 @@ static tfc_status add_branch(struct maker *m) {
   return NULL;
 }
 
-// for (i = 0; i < n; i++) x = body(x)
+// Adds a loop: for (i = 0; i < n; i++) x = body(x).
 static tfc_status add_loop(struct maker *m, uint32_t number) {
   const struct value v = m->pool[below(m, m->count)];
   snprintf(m->frame, sizeof m->frame, "loop%u", number);

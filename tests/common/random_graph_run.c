@@ -33,7 +33,7 @@ static tfc_status run(const struct random_graph *g, const struct tfc_device_set 
   return s;
 }
 
-// False after saying where they differ.
+// Compares two results; if they differ, says where and returns false.
 static bool same(uint64_t seed, const char *how, const struct random_graph *g, const struct results *want,
                  const struct results *got) {
   for (uint32_t i = 0; i < g->fetch_count; i++) {

@@ -6,7 +6,7 @@
 
 #include "runtime/transport/transport.h"
 
-// Graphs `first` to `first + count - 1`, each on three tasks and in one, which must give the same bits. With
+// Runs each of the graphs `first` to `first + count - 1` in three tasks and in one, which must give the same bits. With
 // `most_delay_ns`, messages are delayed at random. Returns the number of graphs that differ, after saying which.
 int random_graphs_differ_over_tasks(uint64_t first, int count, int64_t most_delay_ns);
 

@@ -13,7 +13,7 @@
 
 enum { STEPS = 4 };
 
-// A random device for every unit: nodes that touch a variable by reference or handle stay with it.
+// Gives each unit a random device; nodes that touch a variable by reference or handle are in the variable's unit.
 static void place(const struct tfc_graph *g, uint32_t devices, struct tfc_random *random, uint16_t *out) {
   uint32_t *parent = malloc(g->node_count * sizeof *parent);
   tfc_union_find_init(parent, g->node_count);
@@ -51,7 +51,7 @@ static void check_trace(const struct tfc_plan *plan, const struct tfc_trace_sink
   }
   assert_int_equal(ops, info->op_count * steps);
   for (uint32_t t = 0; t < info->transfer_count; t++) assert_int_equal(moved[t], steps);
-  for (uint32_t t = 0; t < info->transfer_count; t++) // once per tensor and destination
+  for (uint32_t t = 0; t < info->transfer_count; t++) // each tensor is sent once to each destination
     for (uint32_t k = 0; k < t && info->transfer_count < 3000; k++)
       assert_false(info->transfers[t].tensor.node == info->transfers[k].tensor.node &&
                    info->transfers[t].tensor.index == info->transfers[k].tensor.index &&
@@ -76,8 +76,8 @@ static bool overlapped(const struct tfc_trace_sink *sink, uint32_t devices) {
   return false;
 }
 
-// Runs a few steps from the same start; losses and every variable, as bytes. True: the trace shows two devices at work
-// at the same time.
+// Runs a few steps from `start`. `out`: the losses and every variable, as bytes. Returns whether the trace shows two
+// devices at work at the same time.
 static bool run(struct tfc_session *session, const struct tfc_snapshot *start, const struct example *e,
                 const struct tfc_run_spec *spec, bool trace, uint32_t devices, struct tfc_text *out) {
   struct tfc_plan *plan = NULL;
@@ -89,7 +89,8 @@ static bool run(struct tfc_session *session, const struct tfc_snapshot *start, c
     buffers[d].records = malloc(RECORDS * sizeof *buffers[d].records);
     buffers[d].capacity = RECORDS;
   }
-  // The sink wants the buffer for spans of steps after those of the devices, and the buffers for copies apart.
+  // The sink expects the devices' buffers, then the buffer for spans of steps, and the buffers for copies in an array
+  // of their own.
   struct tfc_trace_buffer *sorted = calloc(devices + 1, sizeof *sorted), *copies = calloc(devices, sizeof *copies);
   memcpy(sorted, buffers, devices * sizeof *buffers);
   memcpy(copies, buffers + devices, devices * sizeof *buffers);
@@ -121,7 +122,8 @@ static bool run(struct tfc_session *session, const struct tfc_snapshot *start, c
   return overlap;
 }
 
-// float32 arithmetic everywhere, because the devices' kernels for other arithmetic round differently.
+// Reads all bytes as float32, the type of the examples' losses and variables. Equal up to rounding: within 1e-5 of the
+// largest value so far, which is at least 1.
 static bool rounded_alike(const struct tfc_text *a, const struct tfc_text *b) {
   double largest = 0;
   for (size_t i = 0; i + sizeof(float) <= a->size; i += sizeof(float)) {
@@ -176,8 +178,8 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
     if (!same) fail_msg("%s on %s: placement %d gives other bits", name, devices, i);
     tfc_text_deinit(&got);
   }
-  // (A machine with other work may run the threads of two devices in turns for a while. ridge is a chain, more or
-  // less.)
+  // The placements alone may have shown no overlap, because a machine with other work may run the threads of two
+  // devices in turns for a while. The example ridge is almost a chain, so two devices need not overlap at all.
   for (int again = 0; no_rewrites && !overlaps && strcmp(name, "ridge"); again++) {
     struct tfc_text got = {0};
     overlaps += run(session, start, &e, &spec, true, set.count, &got);

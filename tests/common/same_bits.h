@@ -7,8 +7,8 @@
 
 // Trains an example for a few steps from the same start, on the first device and under `placements` random placements
 // over `devices`: losses and variables have the same bits. Without rewrites the traces are checked too: each operation
-// where it was placed, each cut tensor moved once, and two devices at work at the same time. GPUs among others have
-// kernels of their own: there the bits may differ by rounding.
+// where it was placed, each cut tensor moved once, and two devices at work at the same time. If `devices` has GPUs and
+// others, their kernels differ, and the values may differ by rounding.
 void tfc_same_bits(const char *name, const char *devices, int placements, uint64_t seed, bool no_rewrites);
 
 #endif

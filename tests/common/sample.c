@@ -13,7 +13,8 @@ static tfc_str trim(tfc_str s) {
   while (s.size && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\n')) s.size--;
   return s;
 }
-// The part before the first separator that is in no bracket or quote; the rest stays.
+// Returns the part before the first separator that is in no bracket or quote; `rest` becomes the text after that
+// separator.
 static tfc_str cut(tfc_str *rest, char separator) {
   int depth = 0;
   bool quoted = false;
@@ -99,7 +100,7 @@ static tfc_status parse_dims(tfc_str text, struct tfc_shape *out) {
   return NULL;
 }
 
-// "float[2,3]=[...]"
+// Parses an input such as "float[2,3]=[...]".
 static tfc_status parse_input(tfc_str text, struct tfc_random *random, struct tfc_tensor *out, bool *out_given) {
   size_t open = tfc_str_find(text, '['), close = tfc_str_find(text, ']');
   struct tfc_shape shape;
@@ -130,7 +131,8 @@ static tfc_status parse_input(tfc_str text, struct tfc_random *random, struct tf
              : NULL;
 }
 
-// "name=value" by the op's own declaration of the attribute. Storage for lists and shapes is the caller's.
+// Parses "name=value" by the type that the op declares for the attribute. The store keeps the elements of lists and
+// shapes, which attributes only point to.
 struct store {
   int64_t ints[MOST][MOST];
   double floats[MOST][MOST];

@@ -1,8 +1,8 @@
 // The sample inputs of op rows (tfc_op_def.samples), read and made into graphs:
 //   "float[3,4], int32[2]=[0,1] {keep_dims=true}; float[5], int32[]=0"
-// Samples are parted by ';', inputs by ','. An input is a type and a shape, and, where its values matter, '=' and its
-// elements (one number, or a list in brackets); others get random ones. Attributes are in braces, in the notation of
-// TensorFlow's op definitions.
+// Samples are separated by ';', inputs by ','. An input is a type and a shape, and, where its values matter, '=' and
+// its elements (one number, or a list in brackets); other inputs get random elements. Attributes are in braces, in the
+// notation of TensorFlow's op definitions.
 #ifndef TFC_TESTS_COMMON_SAMPLE_H
 #define TFC_TESTS_COMMON_SAMPLE_H
 

@@ -238,7 +238,7 @@ tfc_status sample_run_write(const char *path, uint64_t seed, struct sample_run *
   TFC_TRY(s, add_placement(store, sample.run_id, id++, "baseline", "single:cpu:0", "single", -1, nodes, device, 10,
                            "final", &random, &m, NULL, &key));
   sample.single_us = m.median;
-  for (uint32_t i = 0; i < NODES; i++) nodes[i].us *= 0.45; // the undivided machine
+  for (uint32_t i = 0; i < NODES; i++) nodes[i].us *= 0.45; // on the undivided machine a node takes 0.45 times as long
   TFC_TRY(s, add_placement(store, sample.run_id, id++, "baseline", "whole", "single", -1, nodes, device, 10, "final",
                            &whole, &m, NULL, &key));
   for (uint32_t i = 0; i < NODES; i++) nodes[i].us /= 0.45;

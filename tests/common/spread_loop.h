@@ -17,7 +17,7 @@ struct spread_loop {
   uint16_t placement[64];
   uint32_t sent, back; // nodes: the value that the second device reads twice, and the value that goes back
 };
-// Devices: the loop's first and second, and the host's third.
+// `devices`: the loop's first and second, then the host's.
 void spread_loop_open(struct spread_loop *l, const char *devices, const struct tfc_memory_limit *limit);
 tfc_status spread_loop_run(struct spread_loop *l, int32_t n, const struct tfc_run_options *options);
 // Checks that the profile of a step has, for each iteration, the transfer of `sent` from the first device to the second

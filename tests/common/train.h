@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 struct train_options {
-  const char *devices; // "cpu:0" where NULL
+  const char *devices; // NULL: "cpu:0"
   uint32_t steps;      // 0: as many as there are golden losses (20)
   bool dynamic;        // in ready order, although its shapes are static
   bool no_rewrites;
-  double tolerance; // of a loss, relative; 1e-4 where 0
+  double tolerance; // largest relative error of a loss; 0: 1e-4
 };
 // Fails the test at the first loss that differs from TensorFlow's by more than the tolerance. Returns whether the plan
 // was static. With VERBOSE in the environment every loss is printed.

@@ -5,7 +5,8 @@
 
 #include "runtime/transport/transport.h"
 
-// `count` messages to each task. All tasks call it with the same numbers. The transport stays open.
+// Sends `count` messages to each task, and receives as many from each. All tasks call it with the same numbers. The
+// transport stays open.
 TFC_MUST_USE tfc_status tfc_test_exchange(struct tfc_transport *t, uint32_t count, uint64_t seed);
 
 #endif

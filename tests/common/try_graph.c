@@ -67,7 +67,7 @@ static void run_nodes(struct trial *t, uint32_t begin, uint32_t end) {
   run(t, fetches, fetch_count, targets, target_count);
 }
 
-// The graph with gradients of its last floating-point output by every floating-point constant.
+// Adds to the graph the gradients of its last floating-point output by every floating-point constant.
 static tfc_status with_gradients(struct tfc_graph **graph) {
   const struct tfc_graph *g = *graph;
   struct tfc_output y = TFC_NO_OUTPUT, xs[MOST], grads[MOST];

@@ -93,7 +93,7 @@ static void out_of_memory(void **state) {
   assert_fails(d->driver->allocate(d, 30 << 20, &b[2]), TFC_RESOURCE_EXHAUSTED, "31.5 MB asked for, 41.9 MB in use");
   tfc_buffer_release(b[0]);
   tfc_buffer_release(b[1]);
-  assert_ok(d->driver->allocate(d, 50 << 20, &b[2])); // what was cached goes back first
+  assert_ok(d->driver->allocate(d, 50 << 20, &b[2])); // the driver first frees the block that it had kept
   tfc_buffer_release(b[2]);
   tfc_devices_close(&set);
   // The message says how much memory is left on the device of the request, whichever device the thread used last.

@@ -64,7 +64,7 @@ static void build_loop(tfc_dtype dtype) {
   tfc_builder_free(b);
 }
 
-// How many of these calls a step with n iterations makes.
+// Runs a step with n iterations, and returns how many of the calls that `asked` counts it makes.
 static uint64_t count_to(struct tfc_plan *plan, tfc_dtype dtype, int64_t n) {
   int64_t from = 0, to = n;
   int32_t from32 = 0, to32 = (int32_t)n;
@@ -138,7 +138,7 @@ static const char variables_text[] = "node { name: 'x' op: 'Placeholder' " TYPE(
                                               "node { name: 'less' op: 'Less' input: 'add_w' input: 'twice' " TYPE(
                                                   "T",
                                                   "DT_INT32") "}"
-                                                              // A kernel of the device's.
+                                                              // an operation of the GPU
                                                               "node { name: 'float' op: 'Cast' input: 'twice' " TYPE(
                                                                   "SrcT", "DT_INT32")
                                                                   TYPE("DstT",
@@ -273,7 +273,8 @@ static void segments(void **state) {
 }
 
 // --- Traces --------------------------------------------------------------------------------------------------------
-// A trace lists operations in host memory under their device, with the time of their dispatch and a duration of 0.
+// An operation on tensors in host memory runs on the host, although a GPU is its device. The trace lists it under the
+// GPU: `dispatch_ns` is the time that the host took, and the duration is 0, because the GPU had no work.
 static void traces(void **state) {
   (void)state;
   build_loop(TFC_INT32);

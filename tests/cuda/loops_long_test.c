@@ -1,4 +1,4 @@
-// The examples with loops on a fake of the CUDA calls: counters and shapes stay in host memory, and losses are
+// Trains the examples with loops on a fake of the CUDA calls: counters and shapes stay in host memory, and losses are
 // TensorFlow's.
 #include "tests/common/test.h"
 

@@ -115,7 +115,7 @@ static void fallbacks(void **state) {
 
 // When a device is lost, the worker process ends and the placement that was being measured fails. The placements after
 // it are measured by a new worker.
-static char armed[64]; // the path of a file: which piece of work loses the device
+static char armed[64]; // the path of a file that says which piece of work loses the device
 struct outcome {
   uint32_t ok, failed, worst; // worst: the number of the entry that failed last
   char message[256];

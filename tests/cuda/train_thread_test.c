@@ -1,4 +1,4 @@
-// Complete steps through the CUDA driver on a fake of the CUDA calls, where all operations except assignments run on
+// Trains examples through the CUDA driver on a fake of the CUDA calls, where all operations except assignments run on
 // the host between copies: the losses are TensorFlow's, and random placements give the same bits.
 #include "tests/common/test.h"
 
@@ -44,7 +44,7 @@ static void placements(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
-static void mixed(void **state) { // copies between drivers are staged
+static void mixed(void **state) { // copies between drivers pass through host memory
   (void)state;
   install(3);
   tfc_same_bits("mlp", "gpu:0-1,vgpu:0-1", 3, 3, true);

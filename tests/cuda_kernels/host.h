@@ -19,7 +19,7 @@ int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argu
 void *cuda_host_allocate(size_t bytes);
 void cuda_host_reset(void);
 extern void (*cuda_host_enter)(void), (*cuda_host_leave)(void); // called before and after every kernel, unless NULL
-// Called for every launch, to run the kernel later; NULL: it runs at once.
+// If not NULL, called for every launch, to run the kernel later; NULL: the kernel runs at once.
 extern int (*cuda_host_enqueue)(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 
 // Calls fn for the rows of all families, in no particular order.
@@ -30,11 +30,11 @@ void cuda_host_each_row(cuda_host_row_fn *fn, void *arg);
 TFC_MUST_USE tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const struct tfc_cuda_kernel **out);
 TFC_MUST_USE tfc_status cuda_host_launch(const struct tfc_cuda_kernel *row, struct tfc_kernel_ctx *ctx, size_t scratch);
 struct tfc_cuda_library *cuda_host_library(void);
-extern bool cuda_host_no_conv; // conv.c declines: plain loops compute convolutions
-extern bool cuda_host_no_room; // allocations for measuring fail
+extern bool cuda_host_no_conv; // if set, conv.c declines every convolution, and plain loops compute it
+extern bool cuda_host_no_room; // if set, allocations for measuring fail
 
-// The driver of a CPU device that runs operations by the CUDA kernels' source if there is a CUDA kernel. Set it as the
-// `driver` of a CPU device before a session is made.
+// Returns a driver for a CPU device. It runs an operation with the source of its CUDA kernel, compiled for the CPU, or
+// with the CPU's kernel if it has no CUDA kernel. Set it as the `driver` of a CPU device before a session is made.
 const struct tfc_device_driver *cuda_host_driver(void);
 // Counts the operations of all prepared segments since the census was last set to zeros: `rows` have a CUDA row,
 // `misses` have none.
@@ -52,17 +52,17 @@ extern struct cuda_host_census cuda_host_census;
 
 // How many products, convolutions and measurements the fakes of the libraries have made.
 extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
-// Those with float32 operands, by the arithmetic that the operands were rounded to.
+// How many of the products and convolutions have float32 operands, by the arithmetic that the operands were rounded to.
 enum { CUDA_FAKE_MATHS = TFC_MATH_BFLOAT16 + 1 };
 extern uint32_t cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_convolutions_in[CUDA_FAKE_MATHS];
 enum { CUDA_FAKE_ALGORITHMS = 3 };
 extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // by the number of cuBLASLt's algorithm
 void cuda_fake_clock(int64_t ns);                            // moves the clock of the fake CUDA events
-extern bool cuda_fake_is_timed;    // a product is being timed: its result is not used, and not computed
+extern bool cuda_fake_is_timed;    // if set, a product is being timed: its result is not used, and not computed
 extern uint32_t cuda_fake_refused; // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic
 // A float32 operand, rounded as the arithmetic `math` rounds it.
 float cuda_fake_operand(tfc_math math, float v);
-extern bool cuda_fake_no_measurement; // cuDNN's measuring fails
+extern bool cuda_fake_no_measurement; // if set, cuDNN's measuring fails
 extern uint32_t cuda_fake_dnn_calls;  // calls for pooling, batch normalisation, softmax and LRN, measurements included
 extern uint32_t cuda_fake_timings;    // events that were made to time something
 extern int64_t cuda_fake_dnn_cost_ns; // how much each of these calls moves the clock; below 0: cuDNN seems faster than

@@ -1,4 +1,5 @@
-// Reductions of sizes that cross the borders of groups, blocks and pieces, and the number of threads that share them.
+// Tests reductions of sizes that cross the borders of groups, blocks and pieces, and the number of threads that share
+// them.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static void *room(size_t bytes) {
   return p;
 }
 
-// x [outputs, count] along its rows, or x [count, outputs] down its columns.
+// Plans the reduction of x [outputs, count] along its rows, or of x [count, outputs] down its columns.
 static struct tfc_cuda_reduction plan(int64_t outputs, int64_t count, bool along) {
   struct tfc_cuda_reduction r = {.outputs = outputs, .count = count, .kept_rank = 1, .reduced_rank = 1, .along = along};
   r.kept_dims[0] = outputs;

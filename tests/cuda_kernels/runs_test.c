@@ -1,4 +1,4 @@
-// Kernels that add or otherwise combine rows by index. They sort the positions by row, then combine each row's
+// Tests kernels that add or otherwise combine rows by index. They sort the positions by row, then combine each row's
 // positions; the result has the same bits as a loop over the positions.
 #include "tests/common/test.h"
 
@@ -136,7 +136,7 @@ static void test_sums_keep_the_order_of_positions(void **state) {
       }
 }
 
-// So many indices that a kernel which compares each with all others would take an hour.
+// There are so many indices that a kernel which compares each with all others would take an hour.
 static void test_many_indices(void **state) {
   (void)state;
   scatter(1 << 21, 1 << 21, 1, DISTINCT, TFC_CUDA_COMBINE_ADD, false, false);

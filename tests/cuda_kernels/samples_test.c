@@ -263,7 +263,8 @@ static void test_samples(void **state) {
     struct wanted wanted = {rows[i]->name, false};
     cuda_host_each_row(is_row, &wanted);
     if (!wanted.found || !runs_alone(rows[i]) || (only && strcmp(only, rows[i]->name))) continue;
-    if (cuda_host_no_conv && !strstr(rows[i]->name, "Conv")) continue; // the others run the same code as with it
+    // other ops run the same code with and without conv.c
+    if (cuda_host_no_conv && !strstr(rows[i]->name, "Conv")) continue;
     int passed = 0;
     bool any = rows[i]->samples != NULL;
     if (any) run_samples(rows[i], rows[i]->samples, &passed, &ran, &failed, &declined);
@@ -291,7 +292,7 @@ static void test_samples_without_a_convolution_library(void **state) {
 #endif
 
 #ifdef TFC_ONLY_LIBRARY
-// The choices of another process are used: nothing is measured again, and the results agree.
+// A process that reads the choices of another process measures nothing again, and its results agree.
 static void test_what_was_chosen_is_kept(void **state) {
   char file[] = "/tmp/tfc-tuning-XXXXXX", lines[65536] = "";
   int fd = mkstemp(file);
