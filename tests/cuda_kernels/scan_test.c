@@ -1,6 +1,6 @@
-// Running sums and products of sizes that cross the borders of tiles, groups and chunks. Integers must be exact, scans
-// that the kernel computes element by element must have the same bits, and other floats are compared with sums in a
-// wider type.
+// Tests running sums and products of sizes that cross the borders of tiles, groups and chunks. Integers must be exact,
+// scans that the kernel computes element by element must have the same bits, and other floats are compared with sums in
+// a wider type.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static double get(int type, const void *data, int64_t i) {
 static bool exact(int type, bool product) {
   return type == TFC_CUDA_f16 || type == TFC_CUDA_i32 || type == TFC_CUDA_i64 || product;
 }
-// One step with the rounding of the type; sums of float32 and float64 are not rounded.
+// Adds or multiplies once, and rounds as the type does; sums of float32 and float64 are not rounded.
 static long double step(int type, bool product, long double a, long double b) {
   switch (type) {
   case TFC_CUDA_i32:

@@ -1,5 +1,5 @@
-// Chains of element-wise operations in one kernel, and several optimizer updates in one launch, on the CUDA driver with
-// its kernels: they give the same bits as one launch for each operation, with fewer launches.
+// Tests chains of element-wise operations in one kernel, and several optimizer updates in one launch, on the CUDA
+// driver with its kernels: they give the same bits as one launch for each operation, with fewer launches.
 #include "tests/common/test.h"
 
 #include <math.h>

@@ -157,7 +157,7 @@ static void broken(void **state) {
   assert_int_equal(r.zero_stamped, 1);
   assert_int_equal(r.out_of_order, 2);
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "no measurement");
-  // The same record twice: of work, of a wait, of memory.
+  // CUPTI delivers three records twice: of work, of a wait, and of memory.
   CUpti_ActivitySynchronization2 wait;
   CUpti_ActivityMemory4 memory;
   memset(&wait, 0, sizeof wait);

@@ -1,4 +1,4 @@
-// Every driver of this machine, and what "--devices" means.
+// Runs the conformance tests on every driver of this machine, and tests how lists of devices are read.
 #include "tests/common/conformance.h"
 #include "tests/common/test.h"
 

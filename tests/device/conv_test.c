@@ -1,4 +1,4 @@
-// Convolutions of the CPU device and their gradients against the reference kernels, over random geometries.
+// Compares convolutions of the CPU device and their gradients with the reference kernels, over random geometries.
 #include "tests/common/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Depthwise convolutions of the CPU device and their gradients against the reference kernels, over random geometries;
-// lines by each instruction set against a plain sum; and several cores against one.
+// Tests depthwise convolutions of the CPU device and their gradients: against the reference kernels, over random
+// geometries; lines by each instruction set against a plain sum; and several cores against one.
 #include "tests/common/test.h"
 
 #include <math.h>

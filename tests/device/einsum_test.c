@@ -1,5 +1,6 @@
-// Einsum of the CPU device against the reference kernel: equations of models and drawn sizes, in float32 and in 16-bit
-// floats; several cores against one. And softmax of 16-bit floats against that of the same numbers in float32.
+// Compares Einsum of the CPU device with the reference kernel, for equations of models and random sizes, in float32 and
+// in 16-bit floats, on one core and on several. Also compares softmax of 16-bit floats with that of the same numbers in
+// float32.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static struct tfc_output cast(struct tfc_builder *b, struct tfc_output x, tfc_dt
   return tfc_add(b, "Cast", NULL, &x, 1, &attr, 1);
 }
 
-// Sizes of the letters from `r`; an ellipsis has two dimensions, of which the first may be 1 in one operand.
+// Returns the shape of a term. `sizes` has a size for each letter, and two for an ellipsis; with `repeats`, the first
+// dimension of an ellipsis is 1.
 static struct tfc_shape shape_of(const char *term, const int64_t *sizes, bool repeats) {
   struct tfc_shape s = {.rank = 0};
   for (; *term && *term != ',' && *term != '-'; term++) {
@@ -120,7 +122,7 @@ static void cores_do_not_change_bits(void **state) {
   }
 }
 
-// Rows of one block and of several (2048 elements are one).
+// Rows of up to 2048 elements are one block; longer ones are several.
 static void narrow_softmax(void **state) {
   (void)state;
   const int64_t columns[] = {1, 7, 128, 1000, 2048, 2049, 5000};
@@ -146,7 +148,8 @@ static void narrow_softmax(void **state) {
   }
 }
 
-// Every 16-bit number, every float32 whose last bits round up, down or to even.
+// Converts every 16-bit number to float32. Converts back the float32 numbers near each of them, whose last bits round
+// up, down or to even.
 static void conversions(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {

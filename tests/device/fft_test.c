@@ -1,4 +1,4 @@
-// Fourier transforms of float32 lines, several at a time, against the same in float64.
+// Compares Fourier transforms of float32 lines, several of which are computed at a time, with the same in float64.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static struct tfc_output cast(struct tfc_builder *b, struct tfc_output x, tfc_dt
   return tfc_add(b, "Cast", NULL, &x, 1, &attr, 1);
 }
 
-// op of x [lines, length] in float32 and in float64; `n`: fft_length of real ones.
+// Compares the op of x [lines, length] in float32 with that in float64; `n`: fft_length of real transforms.
 static void compare(const char *op, int64_t lines, int64_t length, int32_t n, bool real, bool inverse) {
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;

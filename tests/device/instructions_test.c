@@ -27,7 +27,7 @@ static void test_limit(void **state) {
   assert_int_equal(tfc_gemm_panel() % 8, 0);
   assert_false(tfc_split_available());
   assert_false(tfc_instructions_allowed(TFC_INSTRUCTIONS_AVX512));
-  // Kernels are chosen: a session with another limit is refused, one without a limit changes nothing.
+  // Once kernels are chosen, a session with another limit is refused, and one without a limit changes nothing.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     assert_fails(

@@ -1,4 +1,4 @@
-// Products that are divided over the threads of a team have the bits of products on one thread.
+// Tests that products which are divided over the threads of a team have the bits of products on one thread.
 #include "tests/common/test.h"
 
 #include <sched.h>
@@ -78,7 +78,7 @@ static void threads_do_not_change_bits(void **state) {
     for (int64_t i = 0; i < count; i++) k[i] = 1 + (int64_t)tfc_random_below(&r, 400);
     compare(&r, m, n, count, k);
   }
-  // Shapes of each way to share them out: few rows, rows in several blocks, a long k in pieces, a B that stays in
+  // Shapes for each way to divide a product: few rows, rows in several blocks, a long k in pieces, a B that stays in
   // cache.
   static const int64_t shapes[][3] = {{32, 700, 1500}, {500, 600, 500}, {230, 2500, 200}, {700, 64, 100},
                                       {51, 900, 900},  {1, 900, 3000},  {2900, 800, 1}};
@@ -87,7 +87,8 @@ static void threads_do_not_change_bits(void **state) {
   assert_true(calls_taken > 0);
 }
 
-// A product of a vector, alone or added, has the bits of one that reads B packed.
+// The product of a vector with B has the same bits whether B is packed or not, and whether it overwrites the result or
+// is added to it.
 static void vectors_as_other_rows(void **state) {
   (void)state;
   struct tfc_random r;

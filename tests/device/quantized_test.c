@@ -1,5 +1,5 @@
-// Products and convolutions of bytes against plain sums, over random geometries and zero points, also zero
-// points outside of a byte.
+// Compares products and convolutions of bytes with plain sums, over random geometries and zero points, also zero points
+// outside of a byte.
 #include "tests/common/test.h"
 
 #include "runtime/base/random.h"

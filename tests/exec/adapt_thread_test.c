@@ -1,4 +1,4 @@
-// Plans that adapt: they run operations side by side on the cores of one device, or change the order on several
+// Tests plans that adapt: they run operations side by side on the cores of one device, or change the order on several
 // devices. The bits stay those of the plan, in training steps of examples and in random graphs, rewritten or not. An
 // operation that fails ends the step, and the next step is right. If there is not enough memory, a plan does not adapt.
 #include "tests/common/test.h"
@@ -22,7 +22,7 @@ static bool several_cores(void) {
   return several;
 }
 
-// Losses and variables of a few steps, as bytes.
+// Trains a few steps; `out`: the losses and variables, as bytes.
 static void train(const char *name, tfc_adapt adapt, const struct tfc_session_options *how, struct tfc_text *out) {
   struct example e;
   struct tfc_device_set set = {0};
@@ -153,7 +153,7 @@ static void test_failure(void **state) {
   tfc_graph_release(g);
 }
 
-// Two chains over two devices: adapted at the third step, unless it would need more memory than is allowed.
+// A plan of two chains over two devices adapts at its third step, unless it would need more memory than is allowed.
 static void test_memory(void **state) {
   (void)state;
   enum { LENGTH = 6 };

@@ -1,5 +1,5 @@
-// Chains: element-wise operations in one pass over memory, and the rewrites that make them longer. The bits are those
-// of operation by operation.
+// Tests chains, which are element-wise operations in one pass over memory, and the rewrites that make them longer. The
+// bits are those of the operations one by one.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -68,8 +68,8 @@ static struct tfc_output mean_of_rows(struct tfc_builder *b, struct tfc_output x
 }
 
 enum { SIDE = 96 };
-// Multiples: t = 3 x and u = x + 0.5 are read before and after a product; both times they are computed from x, which
-// alone is kept.
+// Two multiples of x, t = 3 x and u = x + 0.5, are read before and after a product. Both times they are computed from
+// x, so only x is kept in memory.
 static struct tfc_output multiples(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output x = tfc_add1(b, "Relu", a), t = tfc_add2(b, "Mul", x, tfc_add_scalar(b, TFC_FLOAT, 3));
   struct tfc_output u = tfc_add2(b, "AddV2", tfc_add_scalar(b, TFC_FLOAT, 0.5f), x);
@@ -78,8 +78,8 @@ static struct tfc_output multiples(struct tfc_builder *b, struct tfc_output a) {
   return tfc_add2(b, "Mul", tfc_add2(b, "Mul", product, t), tfc_add2(b, "Sub", u, product));
 }
 
-// A normalisation: x less the mean of its row, and that times a number of each row, are read before and after a
-// product; the latter is made of the former, which is computed again as well.
+// A normalisation: `less` is x minus the mean of its row, and y is `less` times a number for each row. Both are read
+// before and after a product, and both are computed again after it.
 static struct tfc_output normalised(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output x = tfc_add1(b, "Relu", a), less = tfc_add2(b, "Sub", x, mean_of_rows(b, x));
   struct tfc_output factor = tfc_add1(b, "Exp", mean_of_rows(b, a)), y = tfc_add2(b, "Mul", less, factor);
@@ -152,7 +152,7 @@ static void multiples_are_computed_again(void **state) {
   assert_true(plain > peak);
 }
 
-// y = tanh(x + o) * (x - o), o [..] repeated over x [3, 4, 5, 48].
+// Computes y = tanh(x + o) * (x - o), where o has the given shape and is broadcast to x [3, 4, 5, 48].
 static uint32_t run_repeated(const struct tfc_shape *shape, bool no_rewrites, float *out) {
   enum { X = 3 * 4 * 5 * 48 };
   struct tfc_builder *b = NULL;
@@ -216,8 +216,8 @@ static void repeated_tensors_are_read_as_they_are(void **state) {
   static float one_by_one[SIDE * SIDE], fused[SIDE * SIDE];
   uint64_t plain, peak;
   assert_int_equal(run_twice(repeated, true, one_by_one, &plain), 13);
-  // The mean, its exponential, Tile (its square root is computed), the square root, the product, a chain before the
-  // product and the addition after it.
+  // Seven operations are left: the mean, its exponential, Tile (which repeats the square root), the square root, the
+  // product, a chain before the product, and the addition after it.
   assert_int_equal(run_twice(repeated, false, fused, &peak), 7);
   assert_memory_equal(one_by_one, fused, sizeof fused);
 }

@@ -1,5 +1,5 @@
-// Steps in ready order move values between devices by the devices' own copies: emulated devices, whose work and copies
-// take random times, fail by number and have little memory.
+// Steps in ready order move values between devices by the devices' own copies. This suite tests that on emulated
+// devices: their work and copies take random times, their calls fail by number, and they have little memory.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static void nothing_by_the_host(void **state) {
     assert_ok(spread_loop_run(&l, n, NULL));
     assert_true(calls(&l, TFC_EMULATED_COPY) - copies >= 3 * (uint64_t)n);
     assert_int_equal(calls(&l, TFC_EMULATED_COPY_RUN) - moved, calls(&l, TFC_EMULATED_COPY) - copies);
-    // A copy between two emulated devices reads the one and writes the other, on its thread.
+    // Each copy between emulated devices makes one read; the two other reads are those of the fetches.
     assert_true(calls(&l, TFC_EMULATED_READ) - reads <= calls(&l, TFC_EMULATED_COPY) - copies + 2);
   }
   spread_loop_close(&l);
@@ -78,8 +78,9 @@ static void failures(void **state) {
   spread_loop_close(&l);
 }
 
-// Copies that are under way hold memory; an allocation that finds none waits for them. On a device the loop itself
-// holds at most the values of ten iterations that run ahead, of the next one, and four of the one that is computed.
+// Copies that are under way hold memory; an allocation that finds none free waits for them. On one device the loop
+// holds at most 15 tensors: one for each of ten iterations that run ahead and for the next one, and four of the
+// iteration that is being computed.
 static void little_memory(void **state) {
   (void)state;
   struct spread_loop l;

@@ -1,4 +1,4 @@
-// The record of how a run computes, and its text: every member survives formatting and parsing.
+// Tests that every member of struct tfc_execution, the record of how a run computes, survives formatting and parsing.
 #include "tests/common/test.h"
 
 #include "runtime/base/instructions.h"

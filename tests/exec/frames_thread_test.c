@@ -1,5 +1,5 @@
-// Control flow in ready order: loops, nested loops, branches not taken, errors, deadlines; on one device, on several,
-// and from several threads at once.
+// Tests control flow in ready order: loops, nested loops, branches not taken, errors, deadlines; on one device, on
+// several, and from several threads at once.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -41,7 +41,7 @@ static void loop_end(struct tfc_builder *b, struct loop *l, struct tfc_output re
 static struct tfc_graph *graph; // x placeholder; loops and branches over it
 static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind, swapped, itself;
 
-// Variables of one loop, each a Merge and a Switch on the same condition.
+// A variable of a loop: a Merge and a Switch. The Switches of all variables of one loop have the same condition.
 struct variable {
   struct tfc_output merge, body, exit;
 };
@@ -79,7 +79,8 @@ static int32_t swap_in_c(int32_t from) {
   return p - 7 * q;
 }
 
-// A second loop variable enters when the first has left the loop: the iterations must not have been released.
+// A second loop variable enters the loop when the first has left it: the iterations must not have been released by
+// then.
 static struct tfc_output build_itself(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
   struct tfc_output i = variable_begin(b, "itself", x), most = enter(b, "itself", limit, true);
   struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));

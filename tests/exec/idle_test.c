@@ -1,4 +1,4 @@
-// A weight is packed at a moment when its device would otherwise wait.
+// Tests that a weight is packed at a moment when its device would otherwise wait.
 #include "tests/common/test.h"
 
 #include "runtime/exec/session.h"

@@ -1,5 +1,5 @@
-// Iterators over datasets from step to step: they end; they start again when a session is restored and, if steps are
-// measured, at their end.
+// Tests iterators over datasets from step to step: they end; they start again when a session is restored and, if steps
+// are measured, at their end.
 #include "tests/common/test.h"
 
 #include "runtime/exec/session.h"
@@ -26,7 +26,7 @@ static struct tfc_device_set devices;
 static struct tfc_graph *graph;
 static struct tfc_session *session;
 
-// The next element; -1 at the end.
+// Returns the next element, or -1 at the end.
 static int64_t next(const char *name) {
   struct tfc_output fetch = {tfc_graph_find(graph, tfc_str_from(name)), 0};
   struct tfc_tensor got = {0};

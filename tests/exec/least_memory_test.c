@@ -1,5 +1,6 @@
-// Steps in ready order hold the tensors that are still to be read and little else: examples train in little more memory
-// than that and their variables. An operation that is delayed to save memory still reads the same values.
+// Tests that steps in ready order hold little more than the tensors that are still to be read: examples train with
+// memory for these, for their variables, and a little more. An operation that is delayed to save memory still reads the
+// same values.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -45,8 +46,9 @@ static void train_in(const char *name, uint64_t bytes) {
   example_deinit(&e);
 }
 
-// 52.1 MB of variables each, and 4.1 MB of the initialiser's until the second step. 23.2 and 23.6 MB of tensors were
-// needed when this was written, of which 13.3 MB are gradients, which their norm holds together.
+// The variables of each example take 52.1 MB, and what its initialiser left takes 4.1 MB until the second step. When
+// this was written, a step of the two examples needed 23.2 and 23.6 MB of tensors. 13.3 MB of them are gradients, which
+// are held together until their norm is known.
 static void test_examples(void **state) {
   (void)state;
 #ifndef TFC_SANITIZED

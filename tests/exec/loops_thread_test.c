@@ -1,6 +1,6 @@
-// Loops and branches spread over devices: under random placements over CPU and emulated devices the gradients of the
-// cases of tests/pass/control_gradients.py (loops in loops, branches in loops, TensorArrays, lists, stacks, functions
-// lowered) are what one device computes.
+// Tests loops and branches that are spread over devices: under random placements over CPU and emulated devices, the
+// gradients of the cases of tests/pass/control_gradients.py (loops in loops, branches in loops, TensorArrays, lists,
+// stacks, lowered functions) are those that one device computes.
 //
 //   loops_thread_test [NAME]   shows the cases whose name contains NAME
 #include "tests/common/test.h"

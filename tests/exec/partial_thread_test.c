@@ -1,4 +1,4 @@
-// Partial runs: fed and fetched piece by piece, beside other steps, on one device and on several.
+// Tests partial runs: they are fed and fetched piece by piece, while other steps run, on one device and on several.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void on(const char *devices) {
                        : i % set.count);
   assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
   fetched("init", 0);
-  // Piece by piece; the target runs once what it needs was fed.
+  // A partial run is fed and fetched piece by piece; its target runs as soon as all that the target needs was fed.
   begin(abc, 3, "add");
   assert_ok(go(&feeds_x, 3, 0, &got));
   assert_true(got == 9 && fetched("read", 0) == 0);
@@ -117,13 +117,13 @@ static void on(const char *devices) {
   assert_true(got == 20);
   tfc_partial_end(partial);
   assert_true(fetched("read", 0) == 10); // the target ran once
-  // An error ends it, and only it.
+  // An error ends the partial run in which it occurs, and no other step.
   begin(abc, 4, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
   assert_fails(go(&feeds_z, 1.0f / 0.0f, 3, &got), TFC_INVALID_ARGUMENT, "node 'checked' (CheckNumerics)");
   assert_fails(go(&feeds_y, 1, 1, &got), TFC_FAILED_PRECONDITION, "failed before");
   tfc_partial_end(partial);
-  // A dequeue waits from the first call on. A call does not wait for fetches that it did not ask for.
+  // The partial run's dequeue waits from the first call on. A call does not wait for fetches that it did not ask for.
   begin(abc, 5, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
   fetched("put", 7);
@@ -132,7 +132,7 @@ static void on(const char *devices) {
   tfc_partial_end(partial);
   begin(abc, 5, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
-  tfc_partial_end(partial); // while it still waits
+  tfc_partial_end(partial); // while the dequeue still waits
   fetched("put", 8);
   assert_true(fetched("take", 0) == 8);
   tfc_session_free(session);

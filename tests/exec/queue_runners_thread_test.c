@@ -1,5 +1,5 @@
-// Queues that a MetaGraph's queue runners fill. The runners are started by a step that would otherwise wait for ever;
-// they end when their input ends, with an error, or with the session.
+// Tests queues that a MetaGraph's queue runners fill. The runners are started by a step that would otherwise wait for
+// ever; they end when their input ends, with an error, or with the session.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -157,7 +157,8 @@ static void test_endless(void **state) {
   }
 }
 
-// Runs of queue runners are not counted as steps. Variables that they need are initialised with those of the step.
+// The step that is inferred from the graph has the target `train`; what only queue runners run (such as `put_number`)
+// is no target. Its initialisers also set the variable of the runners (`count`).
 static void test_inferred_step(void **state) {
   (void)state;
   struct tfc_step_spec step = {0};

@@ -1,6 +1,6 @@
 // Random graphs give the same bits on one device, with and without rewrites, planned and in ready order, and under
-// random placements over CPU and emulated devices. Thousands: random_graph_endless_test.c; TensorFlow's results beside
-// them: scripts/conformance.
+// random placements over CPU and emulated devices. random_graph_endless_test.c tests thousands of them;
+// scripts/conformance compares their results with TensorFlow's.
 //
 //   random_graph_thread_test --write DIRECTORY FIRST COUNT    writes graphs and the names of their fetches
 //   random_graph_thread_test FIRST COUNT                      checks these

@@ -1,5 +1,5 @@
-// Devices that read each other's memory (",shared" behind their names): nothing is copied between them, the
-// bits are the same, and memory that another device still reads is not overwritten.
+// Tests devices that read each other's memory (",shared" behind their names): nothing is copied between them, the bits
+// are the same, and memory that another device still reads is not overwritten.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -41,7 +41,8 @@ static void same_bits(void **state) {
   tfc_same_bits("ridge", "emu:0-2,cpu:0,shared", MANY, 3, true);
 }
 
-// a is read by the second device, which is slow, and by an operation on the first that could be computed in its place.
+// The second device, which is slow, reads a, and so does an operation on the first device whose output could take the
+// memory of a.
 static void still_read(void **state) {
   (void)state;
   enum { N = 1024, A = 1, THERE = 2, HERE = 3, NODES = 4 };

@@ -1,5 +1,5 @@
-// Steps side by side: copies of a plan, each with memory of its own, on devices that work on one step while another
-// waits. The results have the bits of steps one after the other.
+// Tests steps side by side: copies of a plan, each with memory of its own, on devices that work on one step while
+// another waits. The results have the bits of steps one after the other.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static struct tfc_session *session;
 static uint16_t placement[NODES + 8];
 static struct tfc_output x, last;
 
-// Products, sums and other operations, each on another device than most of its inputs.
+// Makes a graph of products, sums and other operations, each on another device than most of its inputs.
 static int set_up(void **state) {
   (void)state;
   struct tfc_text text = {0};

@@ -1,6 +1,6 @@
-// Restoring a snapshot restores everything that it holds: values of both kinds of variables, on whatever device they
-// are by then, variables that had none, those that came later, and the state of generators. The memory of a static
-// plan, by hand.
+// Tests that restoring a snapshot restores everything that it holds: values of both kinds of variables, whichever
+// devices they are on by then, variables that had no value, those that were made later, and the state of generators.
+// Also compares the memory of static plans with sizes worked out by hand.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -159,8 +159,9 @@ static uint64_t peak(struct tfc_output (*make)(struct tfc_builder *, struct tfc_
   return bytes;
 }
 
-// An output takes the place of an input that is not read any more, also of one that the operation reads twice. The last
-// sum is where p or q was.
+// An output takes the memory of an input that no later operation reads; in `square`, one operation reads the same input
+// twice. In `later`, the sum s takes the memory of p or q, unless both are read after s: then the plan needs a third
+// block.
 static void in_place(void **state) {
   (void)state;
   float got;

@@ -1,6 +1,6 @@
-// Steps that wait for each other in queues, barriers and accumulators; steps whose waiting is ended by an error
-// elsewhere, a deadline, a cancellation or a deadlock; and steps of several threads that share variables. On one
-// device, on several, on emulated ones.
+// Tests steps that wait for each other in queues, barriers and accumulators; steps whose waiting is ended by an error
+// elsewhere, a deadline, a cancellation or a deadlock; and steps of several threads that share variables. They run on
+// one device, on several, and on emulated ones.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -129,7 +129,7 @@ struct worker {
   tfc_status status;
   const struct tfc_run_options *options;
 };
-static uint32_t callers; // 0: not counted
+static uint32_t callers; // how many threads still call the session; 0: they are not counted
 static pthread_mutex_t callers_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *work(void *arg) {
   struct worker *w = arg;
@@ -214,7 +214,7 @@ static void errors_end_the_step(const char *devices, bool spread) {
   assert_ok(run("put", 6, NULL, NULL));
   assert_ok(run("after:0", 0, &got, NULL));
   assert_true(got == -6);
-  // Cancelled from outside, while it waits.
+  // A step that waits is cancelled from outside.
   _Atomic bool cancel = false;
   struct tfc_run_options options = {.cancel = &cancel};
   struct worker w = {"take_two:0", .times = 1, .options = &options};

@@ -1,5 +1,5 @@
-// Sums of products that are computed in parts and pieces: the bits are those of operation by operation, and the plan
-// says which operation continues which sum.
+// Tests sums of products that are computed in parts and pieces: the bits are those of the operations one by one, and
+// the plan says which operation continues which sum.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { TERMS = 12, ROWS = 1032, COLUMNS = 1000, DEPTH = 32, ELEMENTS = ROWS * COLUMNS };
 
-// The weight gradients of an unrolled cell: terms x^T g_i, where g_i is there later than g_(i-1).
+// Writes the weight gradient of an unrolled cell: a sum of terms x^T g_i, where g_i is computed after g_(i-1).
 static void write_graph(struct tfc_text *text) {
   const char *type = "value { type: DT_FLOAT }";
   tfc_text_printf(text,
@@ -38,7 +38,7 @@ static void write_graph(struct tfc_text *text) {
 
 struct outcome {
   float *sum;
-  uint32_t ops, pieces, parts; // pieces and parts, without the first of each sum
+  uint32_t ops, pieces, parts; // how many are pieces, and how many are parts, not counting the first of each sum
 };
 
 static void run(bool no_rewrites, bool in_parts, struct outcome *out) {

@@ -11,7 +11,8 @@ static void nmt(void **state) {
   (void)state;
   assert_true(train_example("nmt", &(struct train_options){0}));
 }
-// Loops as frames (v1), and as functions with tensor lists (v2).
+// In the first example loops are frames (TensorFlow 1), in the second they are functions with tensor lists (TensorFlow
+// 2).
 static void nmt_while(void **state) {
   (void)state;
   assert_false(train_example("nmt_while", &(struct train_options){0}));

@@ -1,5 +1,5 @@
-// Optimizer updates that run the chain before them: the same bits as operation by operation, for both kinds of
-// variables.
+// Tests optimizer updates that run the chain before them: they have the same bits as the operations one by one, for
+// both kinds of variables.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -173,7 +173,7 @@ static void what_keeps_a_chain_apart(void **state) {
   for (int k = 0; k < 3; k++) {
     float w[2][96], a[2][96], expected[96], before[96], other = 0.5f;
     for (int i = 0; i < 96; i++) expected[i] = 0.5f;
-    for (int step = 0; step < STEPS; step++) { // by hand
+    for (int step = 0; step < STEPS; step++) { // computes the updates again, without tfc
       memcpy(before, expected, sizeof before);
       for (int i = 0; i < 96; i++) {
         float gradient = (float)(i % 19 - 9) * 0.37f / (float)(step + 1);

@@ -1,6 +1,7 @@
-// The input is a checkpoint of the first format; its tensors are called w, b and s. Each is read whole and in part. An
-// input that begins with 'E' is the entries of such a file instead, each two lengths of two bytes, a key and a value:
-// their table is written here, so that every checksum is right and what is inside is read.
+// The input is a checkpoint of the first format; its tensors are called w, b and s. The target reads all of each
+// tensor, and a part of it. An input that begins with 'E' holds only the entries of such a file: each has two lengths
+// of two bytes, then a key and a value. The target writes them as a table, so that every checksum is right and the
+// contents are read.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static int by_key(const void *a, const void *b) {
   return tfc_str_compare(((const struct tfc_table_entry *)a)->key, ((const struct tfc_table_entry *)b)->key);
 }
 
-// False if the keys are not unique.
+// Writes the entries as a table. False: the keys are not unique.
 static bool table_of(const uint8_t *data, size_t size, struct tfc_text *out) {
   struct tfc_table_entry entries[MOST];
   size_t count = 0;

@@ -1,4 +1,4 @@
-// Delta evaluation against full evaluation, on graphs, machines and walks that the bytes choose.
+// Compares delta evaluation with full evaluation, on graphs, machines and walks that the bytes choose.
 #include "tests/placer/walks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint32_t rich = bytes[8] | (uint32_t)(bytes[9] & 7) << 8;
   const uint32_t nodes = 2 + bytes[10], devices = (rich & RICH_KINDS ? 2 : 1) + bytes[11] % 8;
   const bool back = bytes[12] & 1, throughput = bytes[12] & 2;
-  // With one device there is one kind, and large groups rarely have it in common, so drawing again would not end.
+  // With one device there is only one kind of device. The nodes of a large group are rarely all allowed on it, so
+  // drawing graphs until they are would not end.
   if (nodes > 30 && rich & RICH_GROUPS) rich &= ~RICH_KINDS;
   if (back || rich & RICH_INBOX) rich &= ~RICH_LIVE;
   struct instance i =

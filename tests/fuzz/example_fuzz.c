@@ -1,5 +1,5 @@
-// Messages for ParseExampleV2: sparse, dense (of a fixed and of any length) and ragged features of every type. The
-// first byte says into how many messages the rest is cut.
+// Parses messages with ParseExampleV2: sparse, dense (of a fixed and of any length) and ragged features of every type.
+// The first byte says into how many messages the rest is cut.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Operations of the op table, imported, shaped, lowered, differentiated and run. With OP_RUN_SHOW set the graph is
+// Imports, shapes, lowers, differentiates and runs operations of the op table. With OP_RUN_SHOW set the graph is
 // printed, as text that tests/ops/hostile takes.
 #include <stdio.h>
 #include <stdlib.h>

@@ -144,7 +144,8 @@ static void bad_graphs_name_the_culprit(void **state) {
   assert_fails(tfc_graph_load(directory, NULL, &g), TFC_INVALID_ARGUMENT, "without saved_model.pb");
 }
 
-// TensorFlow's checks of names, device strings, classes and versions; what it accepts is accepted here too.
+// The importer makes TensorFlow's checks of names, device strings, classes and versions, and accepts what TensorFlow
+// accepts.
 static void rules_of_import(void **state) {
   (void)state;
   static const struct {

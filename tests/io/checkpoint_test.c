@@ -18,7 +18,8 @@ static const char *in_directory(const char *name) {
   return path_buffer;
 }
 
-// The published check value of CRC-32C; the same in two pieces, whose lengths are no multiples of 8; and no bytes.
+// Tests the published check value of CRC-32C, the same text in two pieces whose lengths are not multiples of 8, and a
+// text of no bytes.
 static void checksums_are_castagnolis(void **state) {
   (void)state;
   assert_int_equal(tfc_crc32c(0, "123456789", 9), 0xe3069283u);

@@ -25,7 +25,7 @@ static void tensorflows_is_read(void **state) {
   assert_ok(tfc_checkpoint_v1_read(c, TFC_STR("text"), NULL, NULL, &t));
   assert_true(tfc_str_equal(tfc_tensor_get_string(&t, 0), (tfc_str){"a\0b", 3}));
   tfc_tensor_release(&t);
-  // A tensor in two slices of columns: the complete tensor, and a part that needs both slices.
+  // Reads a tensor that is stored in two slices of columns: first all of it, then a part that needs both slices.
   assert_ok(tfc_checkpoint_v1_read(c, TFC_STR("parts"), NULL, NULL, &t));
   for (int i = 0; i < 24; i++) assert_true(((float *)t.data)[i] == (float)i);
   tfc_tensor_release(&t);

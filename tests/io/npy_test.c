@@ -1,4 +1,4 @@
-// .npy files: what is written is read back, files as NumPy writes them are understood, and bad ones are refused.
+// Tests .npy files: what is written is read back, files as NumPy writes them are understood, and bad ones are refused.
 #include "tests/common/test.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 enum { THREADS = 4, M = 37, N = 100, K = 300, ROUNDS = 2000 };
 
-// Whole numbers, so that any order of adding gives the same sum.
+// The elements are integers, so that any order of adding gives the same sum.
 static void *multiply(void *wrong) {
   double *a = malloc(sizeof(double) * M * K), *b = malloc(sizeof(double) * K * N);
   double *c = calloc(M * N, sizeof *c), *want = calloc(M * N, sizeof *want);

@@ -1,6 +1,6 @@
-// Which operands are in host memory on devices that have memory of their own. The table's ops and attributes must
-// exist, the answer for a node depends on its attributes, and every op that takes an int32 variable has a row in the
-// table.
+// Tests the table of operands that are in host memory on devices that have memory of their own. The table's ops and
+// attributes must exist, the answer for a node depends on its attributes, and every op that takes an int32 variable has
+// a row in the table.
 #include "tests/common/test.h"
 
 #include <string.h>

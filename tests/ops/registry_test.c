@@ -179,7 +179,7 @@ static json_t *shape_of(const struct tfc_shape *s) {
   return dims;
 }
 
-// A default as registry.py writes it.
+// Returns a default in the form in which registry.py writes it.
 static json_t *value_of(const struct tfc_attr *a) {
   json_t *list = json_array();
   json_t *one = NULL;

@@ -77,7 +77,7 @@ static void check_shape(const struct family *f, struct tfc_output o, const json_
   free(want);
 }
 
-// One run of a case: targets, then fetches, compared with what TensorFlow gave.
+// Does one run of a case: its targets, then its fetches, which are compared with what TensorFlow gave.
 static tfc_status run_once(const struct family *f, struct tfc_session *session, const char *name, size_t number,
                            const json_t *run, const char *rule, char *why, size_t room) {
   const json_t *fetches = json_object_get(run, "fetches"), *targets = json_object_get(run, "targets");

@@ -24,7 +24,7 @@ static struct tfc_output output_of(const struct tfc_graph *g, tfc_str name) {
   return o;
 }
 
-// Random values for every placeholder and variable: integers below `below`, floats around 0.
+// Feeds random values to every placeholder and variable: integers below `below`, floats around 0.
 static void feed_all(struct eval *e, const struct tfc_graph *g, const struct tfc_shapes *shapes, int64_t below) {
   struct tfc_random random;
   tfc_random_init(&random, 5);
@@ -53,7 +53,7 @@ static bool same_bits(const struct tfc_tensor *a, const struct tfc_tensor *b) {
   return a->dtype == b->dtype && tfc_shape_equal(&a->shape, &b->shape) && memcmp(a->data, b->data, a->size) == 0;
 }
 
-// d(loss)/d(xs) as tfc builds it has the same bits as the tensors `theirs` of the graph.
+// Checks that d(loss)/d(xs), as tfc builds it, has the same bits as the tensors `theirs` of the graph.
 static void compare(const char *graph, const char *loss, const char *const *xs, const char *const *theirs,
                     uint32_t count) {
   struct tfc_graph *g = load(graph), *more = NULL;
@@ -130,7 +130,7 @@ static void rnnlm_is_tensorflows(void **state) {
   tfc_graph_release(g);
 }
 
-// y = sum(tanh(x w + b)^2 gathered), in float64, against central differences.
+// Compares the gradient of y = sum(tanh(x w + b)^2 gathered), in float64, with central differences.
 static void finite_differences_agree(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;

@@ -1,5 +1,5 @@
-// How tfc infers what a step is (feeds, targets, initialisers) if the user does not say: on the example graphs, and on
-// small graphs that test one rule each.
+// Tests how tfc infers what a step is (feeds, targets, initialisers) if the user does not say: on the example graphs,
+// and on small graphs that test one rule each.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -124,7 +124,8 @@ static void test_given(void **state) {
   tfc_graph_release(g);
 }
 
-// A variable with its initial value, a real update, a save, and an inference sink: the update alone is the step.
+// The graph has a variable with its initial value, a real update, a save, and an output that only inference reads: the
+// update alone is the step.
 static void test_rules(void **state) {
   (void)state;
   static const char text[] =

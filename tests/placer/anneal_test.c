@@ -1,5 +1,5 @@
-// Annealing as a rival: it starts from the best heuristic, makes no more evaluations than it was given, and the same
-// seed gives the same answer.
+// Tests annealing as a rival: it starts from the best heuristic, makes no more evaluations than it was given, and the
+// same seed gives the same answer.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 enum { towers = 8, length = 150 };
 
-// Towers (chains) that are connected only at their ends. Each tower belongs on one device as a whole; from a random
-// start it takes many moves to find that.
+// Makes towers (chains) that are connected only at their ends. The best placements have all nodes of a tower on one
+// device; from a random start it takes many moves to find one.
 static void make_towers(struct tfc_cost_graph **out) {
   struct tfc_cost_builder *b = NULL;
   uint32_t kind, input, joint, ends[towers];

@@ -1,4 +1,5 @@
-// Bounds against the optimum: all placements of problems of up to 9 nodes, with all orders of those of up to 5.
+// Compares bounds with the optimum, which trying all placements of problems of up to 9 nodes finds, with all orders of
+// those of up to 5.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"

@@ -1,5 +1,5 @@
-// Small problems whose answers are worked out by hand: each kind of lower bound, placements with an order, patterns of
-// pins. Then properties of the parts that searches use: clusters, ranks, annealing.
+// Tests small problems whose answers are worked out by hand: each kind of lower bound, placements with an order,
+// patterns of pins. Then tests properties of the parts that searches use: clusters, ranks, annealing.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -83,7 +83,8 @@ static void test_path_and_work(void **state) {
   const struct drawn uneven = {.nodes = 3, .acc = {1, 7, 2}};
   b = bound_of(&uneven, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
   assert_int_equal(b.value, 7 * US);
-  // Three operations of 2 us on two devices: 3 us of work each, but 4 us, since an operation cannot be divided.
+  // Three operations of 2 us on two devices: each device has 3 us of work on average, but one needs 4 us, because an
+  // operation cannot be divided.
   const struct drawn three = {.nodes = 3, .acc = {2, 2, 2}};
   b = bound_of(&three, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_STEP, true);
   assert_int_equal(b.each[TFC_BOUND_PATH], 2 * US);
@@ -115,7 +116,8 @@ static void test_work_of_unlike_devices(void **state) {
   if (b.value > 20 * US || b.value < 198 * US / 10) fail_msg("%lld ps, 20 us by hand", (long long)b.value);
 }
 
-// 4 us, then three of 6 us side by side, then 4 us: on two devices the middle takes 9 us.
+// An operation of 4 us, then three of 6 us that do not depend on each other, then one of 4 us: on two devices the three
+// take at least 9 us.
 static void test_window(void **state) {
   (void)state;
   const struct drawn x = {.nodes = 5,
@@ -141,7 +143,8 @@ static void test_memory(void **state) {
   assert_int_equal(bound_of(&two, two_devices(120), TFC_OBJECTIVE_STEP, false).value, 10 * US);
   const struct drawn chain = {
       .nodes = 3, .acc = {5, 5, 5}, .memory = {60, 60, 60}, .edges = 2, .edge = {{0, 1, 3000}, {1, 2, 1000}}};
-  b = bound_of(&chain, two_devices(130), TFC_OBJECTIVE_STEP, false); // behind b: 15 us and 8 us for the tensor
+  // cut after b: the operations take 15 us, the tensor of b takes 8 us
+  b = bound_of(&chain, two_devices(130), TFC_OBJECTIVE_STEP, false);
   assert_int_equal(b.each[TFC_BOUND_MEMORY], 23 * US);
   b = bound_of(&chain, two_devices(130), TFC_OBJECTIVE_THROUGHPUT, false); // the receiver is occupied for 8 us
   assert_int_equal(b.each[TFC_BOUND_MEMORY], 8 * US);
@@ -178,7 +181,7 @@ static void test_pins_match_whole_names(void **state) {
   (void)state;
   static const char *const names[] = {"cell1", "cell10", "a/cell1", "cell1/b", "cell2"};
   static const struct {
-    const char *pattern, *pinned; // one character a name
+    const char *pattern, *pinned; // `pinned`: 'x' for each name that the pattern matches
   } cases[] = {{"cell1", "x...."},     {"cell.*", "xx.xx"}, {"cell1|cell2", "x...x"}, {".*cell1", "x.x.."},
                {"cell(1|2)", "x...x"}, {"cell1.", ".x..."}, {"cell[0-9]+", "xx..x"}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -206,7 +209,7 @@ static void test_pins_match_whole_names(void **state) {
 
 // --- Clusters, ranks and annealing ----------------------------------------------------------------------------------
 
-// For each cluster there is a device that all of its units may run on; where devices are given, the units of a cluster
+// For each cluster there is a device that all of its units may run on; if devices are given, the units of a cluster
 // have the same one.
 static void test_clusters_keep_constraints(void **state) {
   (void)state;
@@ -334,8 +337,8 @@ static void test_anneal_tells_the_truth(void **state) {
   }
 }
 
-// Loads could be equal, by construction. Annealing whose temperature falls comes near to that; a walk at a constant
-// high temperature does not.
+// By construction all devices can have the same load. Annealing whose temperature falls comes near to that; a walk at a
+// constant high temperature does not.
 static void test_anneal_cools(void **state) {
   (void)state;
   enum { DEVICES = 4, EACH = 12 };

@@ -1,11 +1,12 @@
-// Clusters with few edges between them, on devices whose memory is full or nearly full: a search must not divide them.
+// Tests that a search does not divide clusters with few edges between them, on devices whose memory is full or nearly
+// full.
 #include "tests/common/test.h"
 
 #include "placer/search/communities.h"
 #include "tests/placer/instances.h"
 
-// Clusters of unequal sizes, several to a device, each of dense edges; one thin edge from each cluster to another one.
-// Work is equal on all devices, and their memory is what their clusters need and `slack` more.
+// Makes clusters of unequal sizes, several for each device. A cluster has many edges inside and one small edge to
+// another cluster. All devices have the same work, and memory for their clusters and `slack` more.
 static struct instance clusters(struct tfc_random *r, double slack, bool uneven, tfc_objective objective,
                                 tfc_device_id **home) {
   enum { MOST = 4 * 3 * 30 };

@@ -1,4 +1,4 @@
-// The lines that tfc and a measuring program exchange: correct ones, and every way in which they can be wrong.
+// Tests the lines that tfc and a measuring program exchange: correct ones, and every way in which they can be wrong.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -114,7 +114,7 @@ static struct tfc_command_options options_of(const char *command) {
 
 static void requests_say_it_all(void **state) {
   (void)state;
-  // The program answers with what it was asked, as an error's text: the hello, the request, and the file's content.
+  // The program reports an error whose text is what it was asked: the hello, the request, and the file's content.
   struct tfc_command_options o = options_of("read -r hello; echo '{\"ready\": true}'; read -r line; echo \"$hello\" "
                                             ">&2; echo \"$line\" >&2; f=$(echo \"$line\" | sed "
                                             "'s/.*\"file\": \"\\([^\"]*\\)\".*/\\1/'); grep -c tfc-placement \"$f\" "
@@ -145,7 +145,7 @@ static void requests_say_it_all(void **state) {
   tfc_command_answer_deinit(&a);
 }
 
-// Asks until an answer is fine or `most` failed; how many failed.
+// Asks until an answer is fine or `most` attempts have failed; returns how many failed.
 static uint32_t failures(struct tfc_command *c, uint32_t most) {
   struct tfc_command_answer a = {0};
   struct tfc_placement *p = one_node();
@@ -222,7 +222,7 @@ static void a_program_that_always_ends_is_given_up(void **state) {
   tfc_command_answer_deinit(&a);
 }
 
-// A request that is larger than a pipe's buffer, to a program that writes a lot before it reads.
+// A request that is larger than a pipe's buffer goes to a program that writes a lot before it reads.
 static void nobody_waits_for_the_other(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -259,7 +259,7 @@ static void closing_its_stdin_ends_it(void **state) {
   assert_int_equal(access(mark, F_OK), 0);
   tfc_command_stop(c);
   assert_int_equal(access(mark, F_OK), -1);
-  // A command that goes on when its standard input is closed is killed, with the processes that it started.
+  // A command that does not end when its standard input is closed is killed, with the processes that it started.
   o = options_of(READY "sleep 1000 & echo $! >&2; sleep 1000");
   int ends[2];
   char number[32] = "", path[64];

@@ -1,4 +1,4 @@
-// Which method of a search gets the next turn.
+// Tests how a search draws the method that may try next (placer/search/credit.h).
 #include "tests/common/test.h"
 
 #include "placer/search/credit.h"

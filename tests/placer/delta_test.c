@@ -1,4 +1,4 @@
-// Delta evaluation against full evaluation: every trial and every commit of random walks.
+// Compares delta evaluation with full evaluation, after every trial and every commit of random walks.
 #include "tests/common/test.h"
 
 #include "tests/placer/walks.h"
@@ -41,7 +41,7 @@ static void test_there_and_back(void **state) {
     instance_free(&i);
   }
 }
-// The simulator's loop with recording against the one without, with so many operations that the sets of ready
+// Compares the simulator's loop that records with the one that does not, with so many operations that the sets of ready
 // operations need three levels of words.
 static void test_large(void **state) {
   (void)state;
@@ -78,8 +78,8 @@ static void test_large(void **state) {
     instance_free(&i);
   }
 }
-// Where every device could hold everything at once, live bytes are not counted while searching: values are those of a
-// machine whose memory is one byte too small for that. Who asks for peaks gets the same from both.
+// If every device could hold everything at once, searches do not count live bytes: the values are those of a machine
+// whose memory is one byte too small for that. If peaks are asked for, both machines give the same.
 static void test_live_that_cannot_matter(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 200 / SHARE; number++) {

@@ -1,5 +1,5 @@
-// Dynamic programming over forward and backward passes: a unit that only the backward pass has belongs on the device of
-// a layer that it serves.
+// Tests dynamic programming over forward and backward passes: a unit that only the backward pass has belongs on the
+// device of a layer that it serves.
 #include "tests/common/test.h"
 
 #include "tests/placer/instances.h"
@@ -46,7 +46,7 @@ static struct instance there_and_back(struct tfc_random *r) {
   return i;
 }
 
-// The least load of all splits of the layers, each sum with one of its two layers.
+// Returns the least load of all splits of the layers, with each sum on the device of one of its two layers.
 static int64_t least_load(const struct tfc_problem *p, struct tfc_simulator *sim) {
   tfc_device_id device[2 * LAYERS];
   int64_t least = TFC_TIME_MAX;

@@ -1,5 +1,5 @@
-// The measured evaluator by itself: which batch it asks the measurer for, and what it makes of the measurements; every
-// figure is worked out by hand. The measurer is a fake that records what it was asked for.
+// Tests the evaluator that measures, by itself: which batch it asks the measurer for, and what it makes of the
+// measurements; every figure is worked out by hand. The measurer is a fake that records what it was asked for.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static const struct tfc_measure_info *fake_info(const struct tfc_measurer *m) {
   (void)m;
   return &machine;
 }
-// Three nodes; the first two are operations.
+// Places three nodes, of which the first two are operations.
 static tfc_status fake_assign(const struct tfc_subject *l, const struct tfc_problem *p, const struct tfc_solution *s,
                               uint16_t *out_device, uint32_t *out_sequence, uint32_t *out_count) {
   (void)l, (void)p;
@@ -88,7 +88,7 @@ static void batches(void **state) {
   assert_ok(own_evaluator_measured(NULL, &subject, NULL, &settings, NULL, NULL, &e));
   assert_string_equal(e->vtable->name, "measured");
   assert_ok(tfc_evaluate(e, candidates, 2, &rules, results));
-  // Without rules and settings: one step to warm up, one block of five.
+  // Without rules and settings there is one step to warm up and one block of five.
   assert_int_equal(asked.count, 2);
   assert_true(asked.reference == UINT32_MAX);
   assert_true(asked.warmup == 1 && asked.block == 5 && asked.blocks == 1);

@@ -1,5 +1,5 @@
-// The exact methods against enumeration: the integer program for throughput against all placements, dynamic programming
-// on chains with pins against all contiguous splits. And what a search reports if nothing fits.
+// Compares the exact methods with enumeration: the integer program for throughput with all placements, dynamic
+// programming on chains with pins with all contiguous splits. Also tests what a search reports if nothing fits.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -20,7 +20,7 @@ static struct tfc_verdict verdict_of(const struct tfc_problem *p, struct tfc_sim
   return v;
 }
 
-// The value of the best of all placements; TFC_TIME_MAX: no placement is legal and fits.
+// Returns the value of the best of all placements; TFC_TIME_MAX: no placement is legal and fits.
 static int64_t best_of_all(const struct tfc_problem *p, struct tfc_simulator *sim) {
   tfc_device_id device[16] = {0};
   int64_t best = TFC_TIME_MAX;
@@ -79,7 +79,7 @@ static void test_program(void **state) {
   assert_true(solved >= 200 / SHARE && uneven >= 60 / SHARE);
 }
 
-// A chain in which some runs of nodes are pinned, on devices that differ only in pins and limits.
+// Makes a chain in which some runs of nodes are pinned, on devices that differ only in pins and limits.
 static struct instance pinned_chain(struct tfc_random *r, uint32_t nodes, uint32_t devices) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;

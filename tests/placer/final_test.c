@@ -1,4 +1,4 @@
-// Which candidates take part in the final run. Those that must be compared always do, with fewer steps if time is
+// Tests which candidates take part in the final run. Those that must be compared always do, with fewer steps if time is
 // short.
 #include "tests/common/test.h"
 
@@ -9,7 +9,7 @@
 #include "placer/measure/choice.h"
 #include "runtime/base/random.h"
 
-static tfc_device_id somewhere[1]; // any solution: who takes part is decided by digests
+static tfc_device_id somewhere[1]; // the solution of all candidates, because only their digests decide who takes part
 
 static uint32_t add(struct tfc_job_candidates *c, const char *name, const char *role, double median_us,
                     tfc_result_state state) {
@@ -152,7 +152,8 @@ static void test_best_so_far(void **state) {
   make(&f, 500e3, TFC_RESULT_OK);
   const uint32_t said = add(&f.job, "#8", "candidate", 150e3, TFC_RESULT_OK);
   const uint32_t leader = add(&f.job, "#9", "candidate", 245e3, TFC_RESULT_OK);
-  f.job.list.data[said].level_us = 255e3; // the machine was fast just then
+  // the machine was fast when it was measured, so at the common level it takes longer
+  f.job.list.data[said].level_us = 255e3;
   f.job.list.data[leader].level_us = 240e3;
   tfc_job_candidates_lead(&f.job, UINT32_MAX);
   tfc_job_candidates_consider(&f.job, said);
@@ -176,7 +177,7 @@ static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, s
       leader = tfc_choice_leader(log_us, ALIKE, TFC_JOB_CHOOSE_ROUNDS, TFC_JOB_CHOOSE_ROUNDS);
     for (uint32_t i = 0; i < ALIKE; i++) {
       double us[TFC_JOB_FINAL_BLOCK];
-      const double slow = exp(0.15 * tfc_random_normal(random)); // one factor for the whole block
+      const double slow = exp(0.15 * tfc_random_normal(random)); // one factor for all steps of a block
       if (leader != UINT32_MAX && i != leader) continue;
       for (uint32_t k = 0; k < TFC_JOB_FINAL_BLOCK; k++) {
         us[k] = 100 * slow;
@@ -222,8 +223,8 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
     }
     tfc_array_free(&c.list);
   }
-  // In the turns that chose it, it seems 10 % faster than it is. The reported figure has only random error: a standard
-  // deviation of 0.15 / sqrt(6 * 200), of which four are allowed.
+  // In the turns that chose it, the chosen one seems 10 % faster than it is. The reported figure has only random error:
+  // a standard deviation of 0.15 / sqrt(6 * 200), of which four are allowed.
   assert_true(chosen < -0.08);
   assert_true(fabs(told) < 0.018);
 }

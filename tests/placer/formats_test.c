@@ -1,4 +1,5 @@
-// The three formats: what is read and written, and every kind of bad file with its code and the culprit's name.
+// Tests the three file formats: what is read and written, and every kind of bad file with its status code and the name
+// of what is wrong in it.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -404,7 +405,7 @@ static void test_strings_are_utf8(void **state) {
   }
 }
 
-// Many of them, because reading once took time that grew with the square of their number.
+// There are many brackets, because reading them once took time that grew with the square of their number.
 static void test_many_brackets_are_refused(void **state) {
   (void)state;
   static char text[100000];

@@ -1,4 +1,4 @@
-// Random problems with every field of the formats, for the placer's suites. All follows from the seed.
+// Makes random problems with every field of the formats, for the placer's suites. The seed decides everything.
 #ifndef TFC_TESTS_PLACER_INSTANCES_H
 #define TFC_TESTS_PLACER_INSTANCES_H
 
@@ -30,12 +30,12 @@ static inline void instance_free(struct instance *i) {
     }                                                                                                                  \
   } while (0)
 
-// How rich a random instance is.
+// What a random instance may have in addition to devices, nodes and edges.
 #define RICH_GROUPS 1u
 #define RICH_PINS 2u
 #define RICH_ORDER 4u
 #define RICH_LIVE 8u
-#define RICH_WIRES 16u // named wires, half duplex, none
+#define RICH_WIRES 16u // named wires, the wire "none", half-duplex links
 #define RICH_OCCUPIES 32u
 #define RICH_CALIBRATION 64u // dispatch, slowdown, curves
 #define RICH_KINDS 128u      // two kinds, some nodes run on one only
@@ -99,7 +99,7 @@ static inline struct tfc_machine *random_machine(struct tfc_random *r, uint32_t 
   return m;
 }
 
-// Devices "acc:0", ... of one kind that are linked alike; memory [device] bytes, NULL: no limit.
+// Makes devices "acc:0", ... of one kind that are linked alike; memory [device] bytes, NULL: no limit.
 static inline struct tfc_machine *even_machine(uint32_t devices, const uint64_t *memory, const struct tfc_link *link) {
   struct tfc_machine *m = NULL;
   char name[32];

@@ -1,5 +1,5 @@
-// A whole job on this machine's cores: its phases in order, what it answers, what it keeps, and how it goes on after an
-// interruption.
+// Runs complete jobs on this machine's cores: tests their phases in order, what they answer, what they keep, and how
+// they go on after an interruption.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "runtime/pass/pass.h"
 
 static char lock_path[64], db_path[64];
-static double seconds; // that one job may take
+static double seconds; // the time that one job may take
 
 struct watching {
   tfc_job_phase last;
@@ -127,7 +127,7 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 2));
   sqlite3_finalize(q);
-  // Who proposed each measured placement, and the step time that was predicted for it.
+  // The database has who proposed each measured placement, and the step time that was predicted for it.
   assert_int_equal(
       sqlite3_prepare_v2(
           tfc_store_handle(store),

@@ -1,5 +1,5 @@
-// Grids whose best placement is known by construction, in files whose order of nodes is random: the layout must find
-// the rows.
+// Tests the layout of grids whose best placement is known by construction, in files whose order of nodes is random: it
+// must find the rows.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"

@@ -1,4 +1,4 @@
-// The learned model against a known truth: from readings it finds the true factors, and then it predicts new
+// Tests the learned model on a known truth: from readings it finds the true factors, and then it predicts new
 // placements.
 #include "tests/common/test.h"
 
@@ -44,7 +44,7 @@ static struct instance make(void) {
         &(struct tfc_machine_device){.name = {name, (size_t)size}, .kind = TFC_STR("acc"), .memory = TFC_NO_LIMIT}));
   }
   struct tfc_link link = tfc_link_default();
-  link.latency_us = 5, link.bandwidth = 4e9; // 5 us and 5 us
+  link.latency_us = 5, link.bandwidth = 4e9; // a tensor takes 5 us of latency and 5 us for its bytes
   MUST(tfc_machine_add_link(i.machine, &link));
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   return i;
@@ -76,7 +76,7 @@ static int by_start(const void *a, const void *b) {
 
 static double beside = 1; // factor on the step time that no operation or transfer explains
 
-// One noisy reading of the truth: the step time alone, or also the times of operations.
+// Gives the model one noisy reading of the truth: the step time and, with `pieces`, the times of operations.
 static void measure(struct tfc_learned *l, const struct tfc_learned_world *w, const struct tfc_solution *solution,
                     struct tfc_random *r, bool pieces, double arrival_us) {
   const struct tfc_problem *p = l->problem;
@@ -127,7 +127,7 @@ static double step_in(const struct tfc_problem *p, const struct tfc_solution *so
   return 1e-6 * (double)v.value;
 }
 
-// The mean |log(predicted / true)| over new placements: by the learned model and by the prior.
+// Computes the mean |log(predicted / true)| over new placements, of the learned model and of the prior.
 static void errors(const struct tfc_learned *l, const struct tfc_learned_world *real, double *out_learned,
                    double *out_prior) {
   struct tfc_learned_world w = {0};
@@ -293,7 +293,7 @@ static void wires_that_are_one_are_found(void **state) {
   assert_ok(tfc_learned_create(i.problem, false, &l));
   struct tfc_learned_operation operations[8];
   struct tfc_learned_transfer transfers[8];
-  for (uint32_t k = 0; k < 8; k++) { // all end at 10; their tensors go 0 -> 1 and 2 -> 3 in turns, 4 us each
+  for (uint32_t k = 0; k < 8; k++) { // all end at 10; tensors go 0 -> 1 and 2 -> 3 alternately, 4 us each
     const uint32_t from = k % 2 ? 2 : 0;
     operations[k] = (struct tfc_learned_operation){k, from, 0, 10};
     transfers[k] = (struct tfc_learned_transfer){i.graph->first_tensor[k], from, from + 1, 10 + 4 * k, 4};
@@ -314,7 +314,7 @@ static void wires_that_are_one_are_found(void **state) {
   instance_free(&i);
 }
 
-// Equal devices, on which families of operations take other times than expected, operations that run at the same time
+// The devices are equal. Families of operations take other times than expected, operations that run at the same time
 // slow each other down more than the machine file says, and steps take a quarter longer than their operations explain.
 // The model finds all these factors, writes them as text, and reads them back.
 static void alike_devices_have_one_model(void **state) {
@@ -415,8 +415,8 @@ static void what_was_never_seen_is_not_foretold(void **state) {
   instance_free(&i);
 }
 
-// The standard deviation of log(predicted / measured) over new placements: a factor that all have in common does not
-// count.
+// Returns the standard deviation of log(predicted / measured) over new placements: a factor that all have in common
+// does not count.
 static double spread(const struct tfc_learned *l, const struct tfc_problem *real, bool fully) {
   enum { PLACEMENTS = 40 };
   struct tfc_random r;
@@ -434,8 +434,8 @@ static double spread(const struct tfc_learned *l, const struct tfc_problem *real
 }
 
 // Times of operations that have nothing to do with how long steps take (a profile taken while something else kept the
-// machine busy) are not followed: predictions and searched costs go back to the given ones. Where they are true, they
-// are followed.
+// machine busy) are not followed: predictions and searched costs go back to the given ones. If the times are true
+// (`honest`), they are followed.
 static void what_does_not_foretell_is_not_followed(void **state) {
   (void)state;
   for (int honest = 0; honest < 2; honest++) {
@@ -479,7 +479,7 @@ static void what_does_not_foretell_is_not_followed(void **state) {
     for (uint32_t n = 0; n < i.problem->node_count; n++)
       off += fabs(log((double)tfc_problem_time(w.problem, n, 0) / (double)tfc_problem_time(l->now.problem, n, 0)));
     assert_true(honest ? off < 0.1 * LENGTH * CHAINS : off > 0.1 * LENGTH * CHAINS);
-    // The trust is part of the saved text.
+    // Whether the model follows times of operations is part of the saved text.
     assert_ok(tfc_learned_save(l, &text));
     assert_ok(tfc_learned_create(i.problem, false, &again));
     assert_ok(tfc_learned_load(again, (tfc_str){text.data, text.size}));

@@ -1,5 +1,5 @@
-// Every algorithm on random problems with every constraint: what it proposes is legal wherever it says so, keeps groups
-// and pins, and fits in memory wherever it found a way.
+// Runs every algorithm on random problems with every constraint: a proposal keeps groups and pins, is legal if it
+// claims to be, and fits in memory if the algorithm found a way.
 #include "tests/common/test.h"
 
 #include <unistd.h>
@@ -42,7 +42,7 @@ static void check_algo(const struct tfc_algo *algo) {
     assert_ok(tfc_simulator_create(p, &sim));
     assert_ok(tfc_solution_init(&solution, p));
     struct tfc_budget budget = {.evaluations = 300, .seed = number, .threads = 1};
-    // Integer programs know a clock as well.
+    // Integer programs end by the clock, because a solver's work is not counted in evaluations.
     if (algo->needs & TFC_NEEDS_SMALL) budget.deadline = tfc_seconds_now() + 0.3;
     tfc_status s = algo->propose(p, evaluator, &budget, &solution, &evaluations);
     if (s) {
@@ -98,7 +98,8 @@ static void check_algo(const struct tfc_algo *algo) {
   print_message("%-12s proposed %u of 60; fits %u of %u small ones that can be placed\n", algo->name, proposed, fits,
                 possible);
   assert_true(proposed >= 30);
-  assert_true(missed * 8 <= possible); // repair is a local search: it may miss a few tight ones
+  // repair is a local search: it may miss placements of some problems with little room
+  assert_true(missed * 8 <= possible);
 }
 
 static void test_algorithms(void **state) {
@@ -106,7 +107,7 @@ static void test_algorithms(void **state) {
   for (const struct tfc_algo *const *a = tfc_algos(); *a; a++) check_algo(*a);
 }
 
-// auto with a number of evaluations: the same for any number of threads, and legal.
+// `auto` with a number of evaluations gives the same answer with any number of threads, and the answer is legal.
 static void test_auto(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 16; number++) {

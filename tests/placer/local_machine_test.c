@@ -1,4 +1,4 @@
-// The local machine: devices, links and slow-down from what calibration measured.
+// Tests how devices, links and slow-down of the local machine follow from what calibration measured.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -21,7 +21,8 @@ static void test_kinds(void **state) {
   assert_int_equal(tfc_kind_of_device(&info, 2), 1);
 }
 
-// Four devices on two cores: three of them at once cannot take less than one and a half times as long, seen or not.
+// With four devices on two cores, operations take at least one and a half times as long on three devices at once, and
+// twice as long on four, whatever was measured.
 static void test_oversubscribed(void **state) {
   (void)state;
   struct tfc_device_info four[4];
@@ -32,8 +33,8 @@ static void test_oversubscribed(void **state) {
   assert_ok(tfc_calibration_init(&c, &shared));
   tfc_calibration_slowdown(&c, 0, factors);
   assert_true(factors[0] == 1 && factors[1] == 1 && factors[2] == 1.5 && factors[3] == 2);
-  c.kinds[0].measured_us[4] = 6000, c.kinds[0].alone_us[4] = 4000; // what was seen says less
-  c.kinds[0].measured_us[3] = 8000, c.kinds[0].alone_us[3] = 4000; // and more
+  c.kinds[0].measured_us[4] = 6000, c.kinds[0].alone_us[4] = 4000; // 1.5 times, less than the cores imply
+  c.kinds[0].measured_us[3] = 8000, c.kinds[0].alone_us[3] = 4000; // 2 times, more than the cores imply
   tfc_calibration_slowdown(&c, 0, factors);
   assert_true(factors[2] == 2 && factors[3] == 2);
   tfc_calibration_deinit(&c);
@@ -45,14 +46,15 @@ static void test_slowdown(void **state) {
   double factors[3];
   assert_ok(tfc_calibration_init(&c, &info));
   tfc_calibration_slowdown(&c, 0, factors);
-  assert_true(factors[0] == 1 && factors[1] == 1 && factors[2] == 1); // nothing seen
-  c.kinds[0].measured_us[1] = 5000, c.kinds[0].alone_us[1] = 4000;    // alone is 1 by definition
+  assert_true(factors[0] == 1 && factors[1] == 1 && factors[2] == 1); // nothing was measured
+  c.kinds[0].measured_us[1] = 5000, c.kinds[0].alone_us[1] = 4000;    // the factor of one device is 1 by definition
   c.kinds[0].measured_us[3] = 6000, c.kinds[0].alone_us[3] = 4000;
   tfc_calibration_slowdown(&c, 0, factors);
-  assert_true(factors[0] == 1 && fabs(factors[1] - 1.25) < 1e-12 && factors[2] == 1.5); // between its neighbours
+  // two devices: the mean of one and three
+  assert_true(factors[0] == 1 && fabs(factors[1] - 1.25) < 1e-12 && factors[2] == 1.5);
   c.kinds[0].measured_us[2] = 7000, c.kinds[0].alone_us[2] = 4000;
   tfc_calibration_slowdown(&c, 0, factors);
-  assert_true(factors[1] == 1.75 && factors[2] == 1.75); // never falling
+  assert_true(factors[1] == 1.75 && factors[2] == 1.75); // factors never fall when more devices run
   tfc_calibration_deinit(&c);
 }
 

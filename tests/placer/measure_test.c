@@ -301,7 +301,7 @@ static void test_waits(void **state) {
   unmake(&f);
 }
 
-// Every operation of a step with loops can run where it does run.
+// Every operation of a step with loops has a kernel on this kind of device.
 static void test_supported(void **state) {
   (void)state;
   struct fixture f;

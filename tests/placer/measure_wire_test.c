@@ -1,4 +1,4 @@
-// Messages between a program and its measuring worker: whole ones arrive as sent, broken ones are errors.
+// Tests messages between a program and its measuring worker: complete ones arrive as sent, broken ones are errors.
 #include "tests/common/test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-// The moves of annealing: how often each neighbour of a unit is drawn, to which other devices units move, connected
-// regions that move together, and exchanges. Then its temperatures and prices of excess memory, and that it finds the
-// optimum of small problems from any start.
+// Tests the moves of annealing: how often each neighbour of a unit is drawn, to which other devices units move,
+// connected regions that move together, and exchanges. Then tests its temperatures and prices of excess memory, and
+// that it finds the optimum of small problems from any start.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -159,7 +159,7 @@ static void proposals(void **state) {
     propose(&r.a);
     assert_int_equal(r.a.swap_count, 0);
   }
-  // Clusters move as a whole; two of them now and then change places.
+  // All units of a cluster move together; sometimes two clusters change places.
   uint32_t cluster[64], first[64] = {0}, members[64], whole = 0, two = 0;
   for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u % 8, r.device[u] = (tfc_device_id)(u % 8 % 3);
   for (uint32_t c = 0, at = 0; c < 8; c++) {

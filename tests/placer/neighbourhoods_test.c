@@ -57,7 +57,8 @@ static void chosen_units(void **state) {
   for (int round = 0; round < 400; round++) {
     const uint32_t want = 2 + (uint32_t)round % 20, count = at_a_time(&q, want, out);
     assert_true(count <= want);
-    // All units run, at least in part, in one interval: an operation, and up to 10.5 % of the step before and after it.
+    // There is an interval in which all of these units run, at least in part: the time of one operation, and up to 10.5
+    // % of the step before and after it.
     int64_t latest = 0, earliest = INT64_MAX, longest = 0;
     for (uint32_t n = 0; n < p->node_count; n++) longest = end[n] - start[n] > longest ? end[n] - start[n] : longest;
     for (uint32_t a = 0; a < count; a++) {

@@ -1,5 +1,5 @@
-// Problems that fill the memory exactly: parts of a graph that fill the devices to the byte, and many nodes on devices
-// with just enough room for them.
+// Tests problems that fill the memory exactly: parts of a graph that fill the devices to the byte, and many nodes on
+// devices with just enough room for them.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -12,8 +12,8 @@ enum { SEEDS = 1, LARGE = 60, BINS = 40, FULL = 4 };
 enum { SEEDS = 2, LARGE = 200, BINS = 120, FULL = 8 };
 #endif
 
-// Connected parts of `size` nodes each, in random order; device d has room for exactly part d. `thin`: also a few edges
-// between each part and the next.
+// Makes connected parts of `size` nodes each, in random order; device d has room for exactly part d. `thin`: how many
+// edges each part has to the next.
 static struct instance planted(struct tfc_random *r, uint32_t parts, uint32_t size, uint32_t thin,
                                tfc_objective objective, tfc_device_id *home) {
   struct instance i = {0};
@@ -99,7 +99,8 @@ static bool half_of_them(const void *user, uint32_t item, uint32_t bin) {
   return item % 3 || bin % 2 == item / 3 % 2;
 }
 
-// Items of random sizes. They are divided at random, the sums become the limits, and the division is forgotten.
+// Items of random sizes are divided among bins at random, and the sums become the bins' limits. The packing then has to
+// find such a division itself.
 static void test_bins(void **state) {
   (void)state;
   uint32_t packed = 0, count = 0;
@@ -144,7 +145,7 @@ static void test_bins(void **state) {
   assert_true(packed * 10 >= count * 8);
 }
 
-// One node too many: its size is reported as missing, and the packing ends.
+// One item has no room: its size is reported as missing, and the packing ends.
 static void test_too_much(void **state) {
   (void)state;
   const uint64_t size[4] = {5, 5, 5, 5}, limit[2] = {9, 10};

@@ -1,6 +1,6 @@
-// Exhaustive search and the integer program of the step objective against plain enumeration: the number of evaluations,
-// the answers, when they stop, and the value of the relaxation. And the bound from total work against the linear
-// program whose optimum it is.
+// Compares exhaustive search and the integer program of the step objective with plain enumeration: the number of
+// evaluations, the answers, when they stop, and the value of the relaxation. Compares the bound from total work with
+// the linear program whose optimum it is.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static bool consumes(const struct tfc_problem *p, uint32_t n, uint32_t before) {
   return false;
 }
 
-// The next of all assignments, allowed or not; false: there is none.
+// Makes `device` the next of all assignments, allowed or not; false: there is none.
 static bool next_assignment(const struct tfc_problem *p, tfc_device_id *device) {
   uint32_t u = p->unit_count;
   while (u-- > 0) {
@@ -151,7 +151,7 @@ static void exhaustive(void **state) {
       ordered += with && solution.rank;
       tfc_solution_deinit(&solution);
     }
-    // It ends when the budget is spent, or when the value is good enough.
+    // Exhaustive search ends when the budget is spent, or when the value is good enough.
     if (placements > 1) {
       const struct tfc_budget few = {.evaluations = placements - 1, .threads = 1}, any = {.threads = 1};
       assert_ok(tfc_solution_init(&solution, p));
@@ -189,8 +189,9 @@ static void exhaustive(void **state) {
 
 // --- The integer program of a step -----------------------------------------------------------------------------------
 
-// What the program minimises: the largest sum of times on a device, and the longest path, where an edge between devices
-// takes as long as its tensor does on the fastest link of all; -1: it does not fit, or a link is missing.
+// Returns what the program minimises: the larger of the largest sum of times on a device and the longest path, where an
+// edge between devices takes as long as its tensor does on the fastest link of all; -1: it does not fit, or a link is
+// missing.
 static double relaxed(const struct tfc_problem *p, const tfc_device_id *device) {
   const struct tfc_cost_graph *g = p->graph;
   double load[DEVICES] = {0}, end[16] = {0}, worst = 0;
@@ -249,7 +250,7 @@ static void relaxation(void **state) {
       none++;
     } else {
       assert_true(answer.optimal && answer.found && !answer.infeasible);
-      // Just below the optimum, by the solver's tolerances.
+      // The bound is just below the optimum, because the solver has tolerances.
       if (best > 1000 && !((double)answer.bound <= best && (double)answer.bound >= best * (1 - 1e-4) - 10))
         fail_msg("problem %d: %.9g, not %.9g", (int)number, (double)answer.bound, best);
       assert_true(allowed(p, placed));

@@ -1,4 +1,5 @@
-// Which proposer is given measurements: those that have won, and the learned policy at most a quarter until it has won.
+// Tests which proposer is given measurements: those that have won, and the learned policy at most a quarter until it
+// has won.
 #include "tests/common/test.h"
 
 #include <math.h>

@@ -92,7 +92,7 @@ static void reference_throughput(const struct tfc_cost_graph *g, const struct tf
     if (out->busy[d] > out->value) out->value = out->busy[d];
 }
 
-// device and order by node (NaN: none).
+// Simulates a placement; `device` and `order` have an element for each node (order NaN: none).
 static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_machine *m, tfc_objective objective,
                                const uint32_t *device, const double *order, struct reference_result *out) {
   const uint32_t nodes = g->node_count, devices = m->device_count, tensors = g->tensor_count;

@@ -1,5 +1,5 @@
-// Simulated replicas: what a replica exchanges, the hardware that a machine file describes (with its hosts), how much
-// step times vary, and times that are worked out by hand.
+// Tests simulated replicas: what a replica exchanges, the hardware that a machine file describes (with its hosts), how
+// much step times vary, and times that are worked out by hand.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -94,8 +94,9 @@ static void test_hosts_that_make_no_sense(void **state) {
 }
 
 // --- What a replica exchanges ----------------------------------------------------------------------------------------
-// w (1 MB) is read by forward, 100 us; backward, 200 us, gives its gradient in two tensors to a sum beside w, and the
-// update takes 20 us. A slot is beside w, too; e is a table of which 1 kB is read and 2 kB come back.
+// forward (100 us) reads w (1 MB). backward (200 us) sends the gradient of w in two tensors to a sum in the group of w,
+// and the update there takes 20 us. The group also has a slot. e is a table, of which a step reads 1 kB and to which it
+// sends 2 kB.
 static struct tfc_cost_graph *training_graph(void) {
   struct tfc_cost_builder *b = NULL;
   struct tfc_cost_graph *g = NULL;
@@ -225,7 +226,8 @@ static void test_times_by_hand(void **state) {
   x = run(&r);
   assert_true(near(x.median_us, 1000 + 1500 + 4 * 5, 1e-9));
   assert_true(near(x.link_bytes, 1.5e6, 1e-9) && near(x.link_share, 1500 / 2520.0, 1e-9));
-  // Two servers apart, four replicas: 4 MB over two cards, 2 ms, to read and to send.
+  // Two servers have hosts of their own: the 4 MB of four replicas go over the servers' two cards in 2 ms, once to be
+  // read and once to be sent.
   r.mode = TFC_REPLICAS_SYNC, r.servers = 2;
   x = run(&r);
   assert_true(near(x.median_us, 10 + 2000 + 1000 + 2000 + 10, 0.01));
@@ -235,12 +237,12 @@ static void test_times_by_hand(void **state) {
   r.servers = 16; // with 16 servers, the replicas' own network cards are the bottleneck
   x = run(&r);
   assert_true(near(x.median_us, 10 + 1000 + 1000 + 1000 + 10, 0.01));
-  // A single asynchronous replica takes as long.
+  // A single asynchronous replica takes as long with its reading, computing and sending.
   r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
   x = run(&r);
   assert_true(near(x.median_us, 3020, 0.01) && near(x.batches_per_second, 1 / 3.02e-3, 0.01));
-  // Servers beside four replicas: three quarters are remote, and a card takes in what its replica reads, 0.75 MB; later
-  // what is sent.
+  // The servers are on the hosts of the four replicas: three quarters of what a replica reads come from other hosts, so
+  // its card receives 0.75 MB; later it sends as much.
   r.mode = TFC_REPLICAS_SYNC, r.count = 4, r.servers = 0;
   x = run(&r);
   assert_int_equal(x.servers, 4);

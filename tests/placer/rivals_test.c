@@ -1,5 +1,5 @@
-// Rivals: `auto` answers with nothing worse than a placement that was there before it, under both objectives; named
-// algorithms run by themselves.
+// Tests rivals: `auto` answers with nothing worse than a placement that was there before it, under both objectives;
+// named algorithms run by themselves.
 #include "tests/common/test.h"
 
 #include "placer/search/rivals.h"

@@ -1,4 +1,4 @@
-// Answers that a search on one thread must find.
+// Tests that a search on one thread finds answers that are known.
 #include "tests/common/test.h"
 
 #include <time.h>
@@ -48,7 +48,8 @@ static void test_orders(void **state) {
   instance_free(&i);
 }
 
-// The best value of a placement under any priorities, found without the code under test, by trying all permutations.
+// Returns the best value of a placement under any priorities, found without the code under test, by trying all
+// permutations.
 static struct tfc_score best_of_all(const struct tfc_problem *p, bool orders) {
   struct tfc_score best = TFC_SCORE_NONE;
   struct tfc_simulator *sim = NULL;
@@ -66,7 +67,7 @@ static struct tfc_score best_of_all(const struct tfc_problem *p, bool orders) {
     }
     if (!allowed) continue;
     for (uint32_t n = 0; n < p->node_count; n++) rank[n] = n, turn[n] = 0;
-    for (uint32_t i = 0; i < p->node_count;) { // Heap's algorithm: one permutation for each look
+    for (uint32_t i = 0; i < p->node_count;) { // Heap's algorithm: each simulation sees another permutation
       struct tfc_verdict v = {0};
       if (i == 0 || turn[i] < i) {
         if (i) {
@@ -110,7 +111,7 @@ static void test_everything(void **state) {
     assert_int_equal(used, count);
     if (score.excess != best.excess || score.value != best.value)
       fail_msg("instance %d: %lld ps, not %lld", k, (long long)score.value, (long long)best.value);
-    // The value that it reports is that of the solution that it returns.
+    // The value that is reported is that of the returned solution.
     if (best.value != TFC_TIME_MAX) {
       struct tfc_simulator *sim = NULL;
       struct tfc_verdict v = {0};
@@ -182,7 +183,8 @@ static void test_order_that_fits(void **state) {
   instance_free(&i);
 }
 
-// A list scheduler that fills the small device: the answer is then a device without a limit.
+// A list scheduler fills the small device, and the placement does not fit: then the answer is the device without a
+// limit.
 static void test_falls_back(void **state) {
   (void)state;
   struct instance i =
@@ -226,7 +228,7 @@ static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc
                                   struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations) {
   (void)g, (void)solution;
   if (!__atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED) && lucky) score->value -= 1;
-  // Its share is half of the job's time, which it uses up, so nothing is left of that for local search.
+  // The guide's share is half of the turn's time. It uses up all of that time, so nothing is left for local search.
   const double now = tfc_seconds_now(), end = now + 2 * (budget->deadline - now);
   while (budget->deadline > 0 && tfc_seconds_now() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (!budget->deadline) *out_evaluations += 2 * budget->evaluations;
@@ -240,8 +242,8 @@ static void close_idle(struct tfc_guidance *g) {
   (void)g;
 }
 
-// A policy that brings nothing costs an eighth of the search, under a clock with two threads too (which have four
-// rounds in this time, if nothing else keeps the machine busy, and fewer then).
+// A policy that brings nothing costs an eighth of the search. That also holds if a clock limits a search on two
+// threads, which have four rounds in this time, or fewer if something else keeps the machine busy.
 static void test_policy_share(void **state) {
   (void)state;
   static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle};
@@ -259,7 +261,9 @@ static void test_policy_share(void **state) {
   assert_int_equal(out.learned.moves.count, guidance.asked);
   assert_int_equal(out.learned.moves.wins, 0);
   tfc_search_outcome_deinit(&out);
-  // After it was useful once, it takes part in the turns that go by credit, until some of those found nothing.
+  // After a turn in which the policy was useful (`lucky`), it may also be drawn for turns by its credit
+  // (placer/search/credit.h). Its turns find nothing any more, so it is asked at most three times more than in the
+  // search before.
   const uint32_t asked = guidance.asked;
   lucky = true;
   assert_ok(tfc_search(

@@ -1,4 +1,4 @@
-// The simulator against the second one (reference.h): exact agreement on thousands of random cases.
+// Compares the simulator with the second one (reference.h): they agree exactly on thousands of random cases.
 #include "tests/common/test.h"
 
 #include "tests/placer/instances.h"

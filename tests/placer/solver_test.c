@@ -1,4 +1,4 @@
-// Integer programs against brute force, programs whose numbers make CBC abort, time limits and cancellation.
+// Tests integer programs against brute force, programs whose numbers make CBC abort, time limits and cancellation.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@
 #define ITEMS 8
 #define BINS 3
 
-// Items to bins so that the largest load is as small as possible; sizes span `decades` powers of ten.
+// Makes a program that assigns items to bins so that the largest load is as small as possible; sizes span `decades`
+// powers of ten.
 static void make(struct tfc_program *p, struct tfc_random *random, int items, double decades, double *size) {
   const int span = tfc_program_variable(p, 1, 0, INFINITY, false);
   for (int i = 0; i < items; i++) {

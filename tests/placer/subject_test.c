@@ -1,5 +1,5 @@
-// A graph as the subject of placing: which operations run, which stay together, which edges can cross devices, and how
-// a placement of units becomes one of nodes.
+// Tests a graph as the subject of placing: which operations run, which stay together, which edges can cross devices,
+// and how a placement of units becomes one of nodes.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 #include "runtime/graph/builder.h"
 #include "runtime/graph/op_def.h"
 
-// x -> Neg "a" -> Identity "i" -> Neg "b" (device string); variable v, read by "m" on the way, updated by "up".
+// x -> Neg "a" -> Identity "i" -> Neg "b" (with a device string) -> "m", which also reads the variable v; "up" updates
+// v.
 struct fixture {
   struct tfc_graph *graph;
   struct tfc_machine *machine;

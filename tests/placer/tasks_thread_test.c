@@ -1,4 +1,4 @@
-// What placing over several tasks stands on: numbers for task 0, links between tasks, the machine that tasks make,
+// Tests what placing over several tasks needs: numbers for task 0, links between tasks, the machine that tasks make,
 // device strings that name tasks, and steps of a placement. Tasks are threads of this process.
 #include "tests/common/cluster.h"
 #include "tests/common/test.h"
@@ -94,7 +94,7 @@ static void test_machine(void **state) {
   const struct tfc_link *l = tfc_machine_link(m, 0, 1);
   assert_int_equal(l->curve_count, TFC_TASK_LINK_SIZES);
   assert_true(l->curve[3].time_us == x.links[2].point[3].time_us); // of ranks 1 and 2
-  // Strings that name tasks; what names none of them is mapped as without tasks.
+  // Strings that name a task give one of its devices; other strings are mapped as without tasks.
   assert_ok(tfc_subject_string(m, TFC_STR("/job:worker/task:1/device:CPU:0"), &device, NULL));
   assert_int_equal(device, 1);
   assert_ok(tfc_subject_string(m, TFC_STR("/job:worker/task:1"), &device, NULL));

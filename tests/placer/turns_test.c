@@ -1,7 +1,7 @@
-// How the worker measures entries in turns: variables are restored before each entry, blocks of steps are interleaved
-// as they should be, ratios compare neighbouring blocks, hopeless entries are stopped, and the time of several steps in
-// flight is divided by their number. The graph counts its own steps and fails if there are too many. The test's own
-// binary is the worker.
+// Tests how the worker measures entries in turns: variables are restored before each entry, blocks of steps are
+// interleaved as they should be, ratios compare neighbouring blocks, hopeless entries are stopped, and the time of
+// several steps in flight is divided by their number. The graph counts its own steps and fails if there are too many.
+// The test's own binary is the worker.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 
 enum { MOST = 64, ENTRIES = 8, STEPS = 2048 };
 
-// "count" goes up in each step by the row of a table of 20 ones that it chooses.
+// Each step adds to "count" one element of a table of 20 ones, and "count" says which: so the 21st step fails.
 #define ATTR(key, value) " attr { key: '" key "' value { " value " } }"
 #define TYPE(key, type) ATTR(key, "type: " type)
 #define NODE(name, op, inputs, attrs) "node { name: '" name "' op: '" op "'" inputs attrs " }\n"
@@ -38,7 +38,7 @@ static const char text[] = NUMBER("zero", "0") NUMBER("axis", "0") CONST("table"
             NODE("matrix", "Fill", IN("dims") IN("half"), TYPE("T", "DT_FLOAT") TYPE("index_type", "DT_INT32"))
                 NODE("square", "MatMul", IN("matrix") IN("matrix"), TYPE("T", "DT_FLOAT"))
                     NODE("sum", "Sum", IN("square") IN("axis"), TYPE("T", "DT_FLOAT") TYPE("Tidx", "DT_INT32"));
-enum { ROW = 6, SQUARE = 11 }; // where they are in the list
+enum { ROW = 6, SQUARE = 11 }; // the indices of these nodes in the list
 
 struct timed {
   uint32_t entry;
@@ -97,7 +97,7 @@ static int tear_down(void **state) {
   return unlink(graph_path);
 }
 
-// Steps that are counted (`counting`), or steps without a limit on their number.
+// Measures a batch, of steps that are counted (`counting`) or of steps without a limit on their number.
 static void measure(bool counting, const struct tfc_memory_limit *limit, const struct tfc_measure_batch *batch) {
   struct tfc_measurer *m = NULL;
   struct tfc_tensor value = {TFC_FLOAT, TFC_SHAPE_SCALAR, &half, sizeof half, NULL};
@@ -152,7 +152,7 @@ static void test_variables_are_restored(void **state) {
   }
 }
 
-// The count must work: 21 steps of one entry fail.
+// Checks that the graph does count: 21 steps of one entry fail.
 static void test_the_graph_counts(void **state) {
   (void)state;
   struct tfc_measure_entry entry = {.placement = first};
@@ -167,7 +167,8 @@ static void test_the_graph_counts(void **state) {
   assert_int_equal(seen.state[0], TFC_RESULT_ILLEGAL);
 }
 
-// `expected`: entries, block after block, with their numbers of block: "A0 B0 A1 ...".
+// `expected`: the blocks in the order in which they were measured, each as the letter of its entry and the number of
+// the block among those of the entry: "A0 B0 A1 ...".
 static void assert_turns(const char *expected, uint32_t block) {
   char shown[512] = "";
   for (uint32_t i = 0; i < seen.total; i += block) {
@@ -272,7 +273,7 @@ static void test_traced_blocks(void **state) {
   }
 }
 
-// A step takes at least 1e-3 us and at most 1e12 us.
+// Every step takes longer than 1e-3 us and less than 1e12 us, on any machine.
 static void test_hopeless_entries_are_stopped(void **state) {
   (void)state;
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}};
@@ -310,8 +311,8 @@ static void test_hopeless_entries_are_stopped(void **state) {
   }
 }
 
-// Steps end one after the other, so what stands for a step, times how many there were, is the time that all of them
-// took: what the entry cost, less planning and filling.
+// Steps end one after the other. So the time that is reported for a step, times the number of steps, is the time that
+// all of them took: the cost of the entry without planning and filling.
 static void test_in_flight(void **state) {
   (void)state;
   enum { FLIGHT = 4, WINDOWS = 60 };

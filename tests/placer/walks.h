@@ -1,5 +1,5 @@
-// Random walks by delta evaluation, checked against full evaluation at every step, and the instances that they need
-// beside the random ones. For the suite and for the fuzz target.
+// Random walks by delta evaluation, checked against full evaluation at every step, and the instances that they need in
+// addition to the random ones. For the suite and for the fuzz target.
 #ifndef TFC_TESTS_PLACER_WALKS_H
 #define TFC_TESTS_PLACER_WALKS_H
 
@@ -18,7 +18,7 @@
   } while (0)
 
 // A random walk by delta evaluation from a random placement: every trial and every commit is compared with a full
-// evaluation, and what a commit leaves with what is recorded from the start. What differs first, or NULL.
+// evaluation, and what a commit leaves with what is recorded from the start. Returns what differs first, or NULL.
 static inline const char *walk(struct tfc_random *r, const struct instance *i) {
   static char message[160];
   const char *differs = NULL;
@@ -106,8 +106,9 @@ out:
   return differs;
 }
 
-// Chains with short cuts, run forwards and then backwards, the two ends of a unit far apart: trials join the incumbent
-// again and again, later or earlier than it is, and skip what lies between the differences.
+// Chains with short cuts run forwards and then backwards, and the two nodes of a unit are far apart. So the schedule of
+// a trial joins that of the incumbent again and again, later or earlier in time, and delta evaluation skips what lies
+// between the differences.
 static inline struct instance there_and_back(struct tfc_random *r, uint32_t length, uint32_t devices, uint32_t rich) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;

@@ -1,4 +1,4 @@
-// Made-up records of a GPU profiler: to which operation each belongs, and every kind of broken record.
+// Tests made-up records of a GPU profiler: to which operation each belongs, and every kind of broken record.
 #include "tests/common/test.h"
 
 #include "profiler/activity.h"
@@ -208,7 +208,7 @@ static void of_before(void **state) {
   (void)state;
   enum { BEGIN = 50000000 };
   tfc_activity_begin(a, BEGIN);
-  add(1, 1, BEGIN - 1000, BEGIN + 1000); // clocks differ by more
+  add(1, 1, BEGIN - 1000, BEGIN + 1000); // clocks may differ by more than that
   add(2, 1, BEGIN + 2000, BEGIN + 3000);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));

@@ -1,4 +1,5 @@
-// The collector's profile of a step, and the errors that make it refuse a step; costs and slowdowns from such profiles.
+// Tests the collector's profile of a step, the errors that make it refuse a step, and the costs and slowdowns from such
+// profiles.
 #include "tests/common/test.h"
 
 #include <math.h>

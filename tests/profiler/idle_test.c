@@ -1,4 +1,4 @@
-// Idle time by cause, of made-up steps.
+// Tests idle time by cause, on made-up steps.
 #include "tests/common/test.h"
 
 #include "profiler/idle.h"

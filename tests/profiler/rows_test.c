@@ -1,5 +1,5 @@
-// The rows of the store, table by table: all values of a row differ, and each is found in its column, by SQL and by the
-// functions that read. Databases of every older schema are upgraded.
+// Tests the rows of the store, table by table: all values of a row differ, and each is found in its column, by SQL and
+// by the functions that read. Databases of every older schema are upgraded.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static struct tfc_store *store;
 static int64_t run, key;
 static const struct tfc_store_options writing = {.write = true, .purpose = "test"};
 
-// The rows of a query as text: "a|b|c;", NULL as "-".
+// Returns the rows of a query as text: "a|b|c;", NULL as "-".
 static char *ask(struct tfc_store *s, const char *sql) {
   struct tfc_text t = {0};
   sqlite3_stmt *q = NULL;
@@ -393,7 +393,7 @@ static void gpu_work(void **state) {
   holds("SELECT (SELECT COUNT(*) FROM work), (SELECT COUNT(*) FROM gpu_call)", "0|0;");
 }
 
-// States of runs, answers, which run a name means, and the removal of old runs.
+// Tests the states of runs, their answers, which run a name means, and the removal of old runs.
 static void finding(void **state) {
   (void)state;
   struct tfc_text text = {0};

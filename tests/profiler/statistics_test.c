@@ -1,4 +1,4 @@
-// Quartiles, bootstrap and Kendall's tau against values worked out by hand and against properties.
+// Compares quartiles, bootstrap and Kendall's tau with values worked out by hand, and tests their properties.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -69,9 +69,9 @@ static void test_bootstrap_covers(void **state) {
   assert_true(isnan(none.value));
 }
 
-// One block of 1, 2, ..., 9 against one of ones, drawn with replacement: the median of nine draws is at most k with the
-// probability that five of nine or more are, a sum of binomial terms. The ends of the interval are where that passes
-// 2.5 % and 97.5 %.
+// The ratio of a block of 1, 2, ..., 9 to a block of ones, with steps drawn with replacement: the median of nine draws
+// is at most k with the probability that five of nine or more are, a sum of binomial terms. The ends of the interval
+// are where that passes 2.5 % and 97.5 %.
 static void test_interval_by_hand(void **state) {
   (void)state;
   enum { N = 9 };

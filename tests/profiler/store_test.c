@@ -1,4 +1,5 @@
-// The store: rows that were written are read through the views, and a failing disk loses nothing that was committed.
+// Tests the store: rows that were written are read through the views, and a failing disk loses nothing that was
+// committed.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -449,8 +450,8 @@ static void test_what_is_not_a_database(void **state) {
   assert_fails(tfc_store_open(lost, &writing, &store), TFC_DATA_LOSS, "cannot be written");
 }
 
-// Measurements that drivers store: replaced by device and key, kept when runs are removed. A database of schema 2 is
-// upgraded.
+// Measurements that drivers store are replaced by device and key, and kept when runs are removed. A database of schema
+// 2 is upgraded.
 static void test_tuning(void **state) {
   (void)state;
   struct tfc_store *store = NULL;

@@ -1,6 +1,6 @@
-// The figures of reports, on the page and on the terminal, against numbers that are known from how the run was made, or
-// come from other queries of the views: which of two is faster and by how much, gaps, medians of odd and even numbers
-// of steps, causes of idle time, two runs compared.
+// Compares the figures of reports, on the page and on the terminal, with numbers that are known from how the run was
+// made, or come from other queries of the views: which of two is faster and by how much, gaps, medians of odd and even
+// numbers of steps, causes of idle time, two runs compared.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ static struct tfc_text terminal_of(int64_t run) {
   return text;
 }
 
-// The part of `text` from `from` to `to`.
+// Returns the part of `text` from `from` to `to`.
 static char *part(const char *text, const char *from, const char *to) {
   const char *begin = strstr(text, from);
   if (!begin) fail_msg("no '%s' in: %s", from, text);
@@ -74,7 +74,7 @@ static void assert_in(const char *text, const char *expected) {
 static void test_rivals(void **state) {
   (void)state;
   char sql[128];
-  sample.whole_us = 0.8 * sample.answer_us; // one of them is faster
+  sample.whole_us = 0.8 * sample.answer_us; // the answer is not faster than this one
   snprintf(sql, sizeof sql, "UPDATE placement SET median_us = %.17g WHERE name = 'whole'", sample.whole_us);
   change(sql);
   struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
@@ -131,7 +131,7 @@ static void test_gap(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// Stored with the run: an interval of 2 % to both sides of the ratio.
+// The run is given an interval of 2 % to both sides of the ratio.
 static void test_verdict(void **state) {
   (void)state;
   const double ratio = sample.single_us / sample.answer_us;
@@ -159,8 +159,8 @@ static void test_verdict(void **state) {
   tfc_text_deinit(&page);
 }
 
-// How far apart steps end: the middle one of an odd number, the mean of the middle two of an even number. The answer's
-// fastest way is what the page says.
+// How far apart steps end is a median: the middle one of five steps in flight, the mean of the middle two of four steps
+// one by one. The page shows the faster of the two ways.
 static void test_medians(void **state) {
   (void)state;
   change("UPDATE run SET objective = 'throughput'");
@@ -188,7 +188,8 @@ static void test_medians(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// Of each step 1 % for launches, 2 % for transfers, 3 % for other devices, 4 % at the end, 60 % busy.
+// Of each step's time, 1 % is lost to launches, 2 % to transfers, 3 % to other devices and 4 % at the end; 60 % is
+// busy.
 static void test_idle(void **state) {
   (void)state;
   change("UPDATE busy SET (busy_ns, operations_ns, launch_ns, transfer_ns, dependency_ns, end_ns, launch_gap_ns) ="
@@ -218,7 +219,7 @@ static void test_idle(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// Two runs: ratios are of the second to the first, which says so where it is twice as slow.
+// Two runs are compared: ratios are of the second to the first, and the text says so if the second is twice as slow.
 static void test_compare(void **state) {
   (void)state;
   struct sample_run other;

@@ -53,7 +53,7 @@ static inline void html_check(const char *html) {
   if (depth) fail_msg("<%s> is not closed", open[depth - 1]);
 }
 
-// The text between `from` and `to`, without tags; "|" between cells, a line for each row or paragraph.
+// Returns the text between `from` and `to`, without tags; "|" between cells, a line for each row or paragraph.
 static inline char *html_text(const char *html, const char *from, const char *to) {
   struct tfc_text t = {0};
   const char *p = strstr(html, from);

@@ -1,5 +1,5 @@
-// tfc-report nodes, critical, gaps and memory: against a step whose every microsecond was chosen by hand, and against
-// queries of the tests' own on a run of many operations.
+// Tests tfc-report nodes, critical, gaps and memory: against a step whose every microsecond was chosen by hand, and
+// against queries of the tests' own on a run of many operations.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -126,7 +126,7 @@ static void test_nodes_of_a_run(void **state) {
   assert_fails(tfc_report_nodes(store, 77, &lists), TFC_NOT_FOUND, "77");
 }
 
-// The row whose column has this text.
+// Returns the row whose column has this text.
 static uint32_t row_of(const struct tfc_table *t, const char *column, const char *text) {
   for (uint32_t r = 0; r < t->row_count; r++)
     if (tfc_str_is(tfc_table_text(t, r, column), text)) return r;
@@ -176,8 +176,9 @@ static void test_critical_by_hand(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// The path of a step of 160 operations on four devices, from its end to its beginning by a query: before each operation
-// comes what ended last, of its inputs on their devices or on the way to its own, and of the operations of its device.
+// A query finds the path of a step of 160 operations on four devices, from its end to its beginning. Before each
+// operation comes what ended last: the arrival of an input, the operation that made it, or the operation before it on
+// its device.
 static void test_critical_of_a_run(void **state) {
   (void)state;
   static const char by_sql[] =
@@ -211,7 +212,7 @@ static void test_critical_of_a_run(void **state) {
   snprintf(sql, sizeof sql, "SELECT MAX(start_us + duration_us) FROM v_op WHERE placement = 'answer' AND step = %lld",
            (long long)args.step);
   assert_near(sum, ask(store, sql));
-  assert_true(operations > 5 && t->row_count > operations); // of both kinds
+  assert_true(operations > 5 && t->row_count > operations); // operations and transfers
   int size = snprintf(sql, sizeof sql, by_sql, (long long)args.step, (long long)args.step);
   snprintf(sql + size, sizeof sql - (size_t)size, "SELECT COUNT(*) FROM path");
   assert_near(operations, ask(store, sql));
@@ -332,7 +333,7 @@ static void test_gaps_of_a_run(void **state) {
       " device ORDER BY start_us, position), 0) AS before FROM v_op WHERE placement = 'answer' AND step = %lld)",
       (long long)args.step);
   assert_near(tfc_table_number(gaps, r, "gap_us"), ask(store, sql));
-  // It waited for a tensor: until its producer's end, then until the transfer's.
+  // The operation after the gap waited for a tensor: until the end of its producer, then until that of its transfer.
   snprintf(
       sql, sizeof sql,
       "SELECT MIN(%.17g, MAX(0, MAX(t.start_us + t.duration_us) - %.17g)) FROM v_op o JOIN v_edge e ON e.consumer_id"
@@ -423,7 +424,7 @@ static void test_memory_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// Medians with their intervals, nodes that moved, operations: counted again from the steps.
+// Medians with their intervals, nodes that moved, and operations are counted again from the steps.
 static void test_compare(void **state) {
   (void)state;
   char file[128], sql[900], html[160];
@@ -514,7 +515,7 @@ static void test_compare(void **state) {
   tfc_store_close(db);
 }
 
-// The first screen: 80 columns, and what it says of the traced step.
+// Tests the first screen: it has 80 columns, and describes the traced step.
 static void test_summary(void **state) {
   (void)state;
   char file[128];
@@ -536,7 +537,8 @@ static void test_summary(void **state) {
   assert_fits(&text);
   assert_said(&text, "\nLongest gaps\n  cpu:1 waits 195.0 us for net/d of cpu:0,\n    then 30.0 us for its transfer");
   const struct {
-    const char *from, *to, *number, *bytes, *took, *exposed; // those of the gaps by hand
+    // the columns of a row; `exposed`: how long a device waited for these transfers
+    const char *from, *to, *number, *bytes, *took, *exposed;
   } pairs[] = {{"cpu:0", "cpu:1", " 2 ", "5.0 kB", "80.0 us", "80.0 us"},
                {"cpu:1", "cpu:0", " 1 ", "2.0 kB", "20.0 us", "0.00 us"}};
   for (size_t i = 0; i < 2; i++) {
@@ -563,7 +565,7 @@ static void test_summary(void **state) {
   tfc_text_deinit(&text);
 }
 
-// Cells that contain quotes, commas and ends of lines.
+// Tests cells that contain quotes, commas and ends of lines.
 static void test_csv(void **state) {
   (void)state;
   struct tfc_table t = {0};

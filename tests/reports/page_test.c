@@ -1,5 +1,5 @@
-// Reports against the database that they are made from: figures of the page are computed again from the documented
-// views, with queries of the tests' own.
+// Compares reports with the database that they are made from: figures of the page are computed again from the
+// documented views, with queries of the tests' own.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -238,7 +238,8 @@ static void test_trace(void **state) {
   assert_int_equal(plain.size, size);
   assert_memory_equal(plain.data, text, (size_t)size);
   tfc_file_unmap(&plain);
-  // Every event is a line. Slices, flows and counters against the views; both ends of a flow begin with a slice.
+  // Every event is a line. Slices, flows and counters are compared with the views; each end of a flow is where a slice
+  // begins.
   struct event {
     char phase;
     int pid, tid;
@@ -322,7 +323,8 @@ static void test_streams(void **state) {
   tfc_store_close(gpu);
 }
 
-// Virtual devices slow each other down: by how much, for each type of operation. Others have no such table.
+// Virtual devices slow each other down: the page says by how much, for each type of operation. Other devices have no
+// such table.
 static void test_beside(void **state) {
   (void)state;
   if (strstr(html.data, "id=\"beside\"")) fail_msg("devices that share nothing are compared");

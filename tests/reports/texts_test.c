@@ -1,5 +1,5 @@
-// Complete terminal texts of runs whose every number was chosen by hand: each expected line was worked out from
-// tests/reports/by_hand.h and the changes below.
+// Compares complete terminal texts of runs whose every number was chosen by hand: each expected line was worked out
+// from tests/reports/by_hand.h and the changes below.
 #include "tests/common/test.h"
 
 #include <sqlite3.h>
@@ -34,7 +34,7 @@ static int set_up(void **state) {
   assert_ok(write_by_hand(path, "measured"));
   assert_ok(write_by_hand(path, "modelled"));
   assert_ok(write_by_hand(path, "virtual"));
-  // 0: 1 January 1970; the first run took 90 s.
+  // Runs begin at whole hours of 1 January 1970, and each took 90 s.
   change("UPDATE run SET started_unix_s = 3600 * run_id, ended_unix_s = 3600 * run_id + 90");
   // The first run: rivals, a verdict, a bound, an interval, what the simulator was worth, a message.
   change("INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, simulated_us,"
@@ -62,9 +62,8 @@ static int set_up(void **state) {
   change("UPDATE device SET memory_space = 5, math = 'TF32' WHERE run_id = 3");
   change("UPDATE run SET state = 'running', objective = 'throughput', bound_us = 480, bound_name = 'work',"
          " graph = 'models/of/a/house/with_a_name_of_more_than_26.pb' WHERE run_id = 3");
-  // The second has `a` and what is in the unit of `b` (with the weights) on the other device, takes twice the time with
-  // it, and was timed in ten steps more, as the first was: of ten the interval is from the least to the
-  // largest.
+  // In the second placement `a` and the unit of `b` (which has the weights) are on the other device and take twice as
+  // long. Both placements are timed in ten steps more; the interval of ten steps is from the shortest to the longest.
   change("UPDATE assignment SET device_id = 1 WHERE placement = 2 AND unit_id < 2");
   change("UPDATE op_total SET median_ns = 2 * median_ns WHERE placement = 2 AND node_id < 2");
   change("UPDATE placement SET median_us = 1200, q1_us = 1150, q3_us = 1300 WHERE placement = 2");

@@ -1,11 +1,11 @@
-// DOPPLER's parts against a second, plain implementation: the teacher is a list scheduler, the states of devices follow
-// from the schedule so far, the derivatives of drawn selections are those of their probability, the network computes
-// the paper's formulas.
+// Compares DOPPLER's parts with a second, plain implementation: the teacher is a list scheduler, the states of devices
+// follow from the schedule so far, the derivatives of drawn selections are those of their probability, the network
+// computes the paper's formulas.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
-// Sizes that the library has too.
+// The library has this name too, so the copy that this file includes gets another one.
 #define tfc_algo_doppler own_algo_doppler
 #include "rl/doppler.c"
 #include "tests/placer/instances.h"
@@ -65,7 +65,7 @@ static uint32_t rank_of(const struct tfc_problem *p, uint32_t unit) {
   return least;
 }
 
-// The order in which the units of an episode were selected (each selection was drawn or taught, so shares grow).
+// Finds the order in which the units of an episode were selected (each selection was drawn or taught, so shares grow).
 static void order_of(const struct doppler *d, uint32_t *order) {
   for (uint32_t u = 0; u < d->units; u++) {
     uint32_t at = u;
@@ -164,7 +164,8 @@ static void replay(const struct rig *r, bool taught) {
   for (uint32_t e = 0; e < d->devices; e++) plain_equal(d->free_at[e], s.free_at[e], 1e-9, "free at");
 }
 
-// log of the probability of the selections in this order, by the softmax of scores over the units that are ready.
+// Returns the log of the probability of the selections in this order, by the softmax of scores over the units that are
+// ready.
 static double log_p_of(const struct doppler *d, const uint32_t *order, const double *score) {
   const struct tfc_problem *p = d->r.problem;
   bool placed[64] = {0};

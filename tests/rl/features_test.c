@@ -1,5 +1,6 @@
-// The inputs of policies, computed again by a plain implementation. Of a scene: gates, kinds and orders. Of a rollout,
-// for every choice: the devices that a unit may go to, all features of each, scores, and the schedule that gives them.
+// Compares the inputs of policies with those that a plain implementation computes. Of a scene: gates, kinds and orders.
+// Of a rollout, for every choice: the devices that a unit may go to, all features of each, scores, and the schedule
+// that gives them.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -46,7 +47,8 @@ static bool consumes(const struct tfc_problem *p, uint32_t n, uint32_t producer_
   return false;
 }
 
-// The next random problem in which every operation takes time (operations of no duration have no determined order).
+// Returns the next random problem in which every operation takes time (operations of no duration have no determined
+// order).
 static struct instance next_instance(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich) {
   for (;;) {
     struct instance i = random_instance(r, nodes, devices, rich, TFC_OBJECTIVE_STEP);
@@ -64,7 +66,7 @@ static struct instance next_instance(struct tfc_random *r, uint32_t nodes, uint3
 static int by_text(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
-// "(a b c)", sorted; `parts` are freed.
+// Returns the parts, sorted, as "(a b c)", and frees them.
 static char *set_of(char **parts, uint32_t count) {
   struct tfc_text t = {0};
   qsort(parts, count, sizeof *parts, by_text);
@@ -84,8 +86,8 @@ static char *looks(const struct tfc_problem *p, uint32_t u) {
   free(devices);
   return text;
 }
-// What makes units of the same kind: their operations, the tensors that they read and make, and the units at the other
-// ends of those.
+// Returns a text that is equal for units of the same kind: it has their operations, the tensors that they read and
+// make, and the units at the other ends of those.
 static char *kind_text(const struct tfc_problem *p, uint32_t u) {
   char *in[256], *out[256], *readers[64];
   uint32_t ins = 0, outs = 0;

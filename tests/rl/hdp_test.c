@@ -1,10 +1,10 @@
-// HDP's parts against a second, plain implementation: the features of groups, the sequence-to-sequence network with
-// attention, its random choices, and the sign of each weight's update.
+// Compares HDP's parts with a second, plain implementation: the features of groups, the sequence-to-sequence network
+// with attention, its random choices, and the sign of each weight's update.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
-// Sizes that the library has too.
+// The library has these names too, so the copies that this file includes get others.
 #define tfc_algo_hdp own_algo_hdp
 #define tfc_algo_hdp_random own_algo_hdp_random
 #include "rl/hdp.c"

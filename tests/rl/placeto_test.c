@@ -1,10 +1,10 @@
-// Placeto's parts against a second, plain implementation: the features of groups, its network, the rewards of a sweep,
-// and the sign of each weight's update.
+// Compares Placeto's parts with a second, plain implementation: the features of groups, its network, the rewards of a
+// sweep, and the sign of each weight's update.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
-// Sizes that the library has too.
+// The library has these names too, so the copies that this file includes get others.
 #define tfc_algo_placeto own_algo_placeto
 #define tfc_algo_placeto_random own_algo_placeto_random
 #include "rl/placeto.c"
@@ -176,7 +176,7 @@ static void number_of_groups(void **state) {
 
 // --- The network -----------------------------------------------------------------------------------------------------
 
-// log p [device] where group v is to be placed.
+// Computes log p [device] of the devices on which group v may be placed.
 static void forward_plainly(const struct placeto *l, const struct plain *x, const struct plain_network *w,
                             const uint32_t *device, const bool *visited, uint32_t v, double *log_p) {
   double h[MOST][16], next[MOST][16], joined[64] = {0}, hidden[16], pool_size[4] = {0};

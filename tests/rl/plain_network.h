@@ -1,4 +1,4 @@
-// The rivals' networks computed again, in doubles and by the plain formulas. The runtime's output for a state has to be
+// Computes the rivals' networks again, in doubles and by the plain formulas. The runtime's output for a state has to be
 // the same, and so has the sign of each weight's update (by finite differences).
 #ifndef TFC_TESTS_RL_PLAIN_NETWORK_H
 #define TFC_TESTS_RL_PLAIN_NETWORK_H

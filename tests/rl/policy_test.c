@@ -1,4 +1,4 @@
-// Policies as files, what a run learns in addition, and training.
+// Tests policies as files, what a run learns in addition, and training.
 #include "tests/rl/shared.h"
 
 #include <unistd.h>

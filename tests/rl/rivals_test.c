@@ -1,6 +1,6 @@
-// The policies of the literature: their placements are legal on problems with every field of the formats, the same seed
-// gives the same ones, they make no more evaluations than allowed, and they beat random placements at equal evaluations
-// on problems where a policy can learn.
+// Tests the policies of the literature: their placements are legal on problems with every field of the formats, the
+// same seed gives the same ones, they make no more evaluations than allowed, and they beat random placements at equal
+// evaluations on problems where a policy can learn.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -120,7 +120,8 @@ static void learn(void **state) {
   struct instance i = {0};
   for (int k = 0; k < rival_count; k++) {
     double first = 0, last = 0;
-    // DOPPLER first imitates its teacher, which is already that good.
+    // DOPPLER's first proposals imitate its teacher, which is already good where links are slow; so DOPPLER gets faster
+    // links.
     make_grid(rivals[k] == &tfc_algo_doppler ? "4GB/s" : "500MB/s", &i);
     for (uint64_t seed = 1; seed <= 2; seed++) {
       struct tfc_budget budget = {.evaluations = 800, .seed = seed, .threads = 1};

@@ -1,4 +1,4 @@
-// Rollouts: the features of small graphs are those worked out by hand, some changes of a problem must not change
+// Tests rollouts: the features of small graphs are those worked out by hand, some changes of a problem must not change
 // features, and every rollout keeps all constraints.
 #include "tests/rl/shared.h"
 
@@ -109,7 +109,7 @@ static void features_by_hand(void **state) {
   grid_free(&g);
 }
 
-// --- what changes nothing --------------------------------------------------------------------------------------------
+// --- changes that change no feature ----------------------------------------------------------------------------------
 
 static int64_t best_of(const struct grid *g, uint64_t evaluations, uint32_t threads) {
   struct tfc_policy *policy = NULL;

@@ -1,5 +1,5 @@
-// Each stage of training by itself, against plain implementations: the start, a generation, saving, and the choice of
-// heads.
+// Tests each stage of training by itself, against plain implementations: the start, a generation, saving, and the
+// choice of heads.
 #include "tests/rl/shared.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static void begins(void **state) {
   rig_make(&r, 3);
   for (int i = 0; i < TFC_WEIGHTS; i++) {
     const bool first = i == TFC_FEATURE_FINISH || i == TFC_FEATURE_DELAY;
-    assert_true(r.t.mean[i] == (first ? -2.0f : 0.0f)); // list scheduling
+    assert_true(r.t.mean[i] == (first ? -2.0f : 0.0f)); // training starts from list scheduling
     assert_true(r.t.wide[i] == (i < TFC_FEATURE_COUNT ? 1.0f : 0.4f));
   }
   for (uint32_t k = 0; k < 3; k++) {
@@ -166,7 +166,7 @@ static void chosen_heads(void **state) {
     assert_true(fabs((double)p->spread[i] - fmax(0.05, sqrt(square))) < 1e-4);
   }
   tfc_policy_free(p);
-  assert_ok(choose(&r.t, 3, &p)); // no more than there are
+  assert_ok(choose(&r.t, 3, &p)); // five heads are wanted, but there are only three candidates
   assert_int_equal(p->head_count, 3);
   tfc_policy_free(p);
   rig_free(&r);

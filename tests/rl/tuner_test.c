@@ -1,12 +1,12 @@
-// The tuner with known rewards: it keeps the best samples, sorted; it does not learn from ignored ones; weights move to
-// where rewards are better. And algorithms return the best placement that they found.
+// Tests the tuner with known rewards: it keeps the best samples, sorted; it does not learn from ignored ones; weights
+// move to where rewards are better. Also tests that algorithms return the best placement that they found.
 #include "tests/rl/shared.h"
 
 #include <math.h>
 
 #include "tests/placer/instances.h"
 
-// The squared distance from the wanted weights, at most some hundreds, as a value of a score.
+// Returns the squared distance from the wanted weights, at most some hundreds, as a value of a score.
 static int64_t far_off(const float *weights, const double *wanted) {
   double sum = 0;
   for (int i = 0; i < TFC_WEIGHTS; i++) {
