@@ -51,7 +51,7 @@ const char *run_math(const struct run_setup *setup); // the type in which its GP
 TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);
 void run_feed_deinit(struct run_feed *feed);
 
-// The modes.
+// What tfc-run does, by its flags: it initialises and restores variables, runs a script or measures steps, and saves.
 TFC_MUST_USE tfc_status run_script(struct run_setup *setup);     // --run SCRIPT.json --out DIR
 TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other

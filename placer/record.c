@@ -181,7 +181,7 @@ static int earlier(const void *a, const void *b) {
   return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-// The simulated step as the profile of a measured one.
+// Makes a profile of the simulated step, like that of a measured step.
 static tfc_status fill_profile(const struct writer *w, struct tfc_step_profile *out) {
   const struct tfc_timeline *t = &w->timeline;
   if (!tfc_array_resize(&out->ops, t->node_count) || !tfc_array_resize(&out->transfers, t->transfer_count) ||

@@ -21,7 +21,7 @@ extern const struct tfc_algo tfc_algo_single, tfc_algo_split, tfc_algo_pack, tfc
 static const struct tfc_algo *const starts[] = {&tfc_algo_single, &tfc_algo_split, &tfc_algo_pack, &tfc_algo_metis,
                                                 &tfc_algo_scotch, &tfc_algo_topo,  &tfc_algo_etf,  &tfc_algo_heft};
 
-// A budget with `share` of the evaluations and of the time that are left.
+// Returns a budget with `share` of the evaluations and of the time that are left.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share) {
   struct tfc_budget part = *budget;
   if (budget->evaluations) {

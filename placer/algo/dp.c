@@ -181,8 +181,8 @@ static void read_choices(const struct tfc_dp *q, const struct tfc_dp_ideals *x, 
   }
 }
 
-// The best split, over all ideals if they are few enough, else over the prefixes of the order. *out_load: the largest
-// load.
+// Finds the best split, over all ideals if they are few enough, else over the prefixes of the order. *out_load: the
+// largest load.
 static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_load) {
   tfc_status s = NULL;
   struct tfc_dp_ideals x = {0};

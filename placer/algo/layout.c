@@ -98,7 +98,7 @@ static struct tfc_score score_of(struct layout *l, const struct tfc_solution *so
   return tfc_score_of(&v);
 }
 
-// The best split along one direction. `trial` is scratch space.
+// Finds the best split along one direction. `trial` is scratch space.
 static tfc_status split_along(struct layout *l, struct tfc_random *random, struct tfc_solution *trial,
                               struct tfc_solution *out, struct tfc_score *best) {
   const struct tfc_problem *p = l->p;

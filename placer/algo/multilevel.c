@@ -88,7 +88,8 @@ static bool fm_pass(struct passer *q, uint32_t clusters, struct tfc_meter *meter
     struct gain fresh = best_move(q, g.cluster, now, excess);
     tfc_meter_spend(meter, 15);
     if (fresh.value == -INFINITY) continue;
-    // Its gain is out of date and worse now: try the others first.
+    // The cluster's gain has fallen since it was put on the heap: put it back with its present gain, and try the others
+    // first.
     if (count && fresh.value < heap[0].value - 1e-12 && fresh.value < g.value - 1e-12) {
       heap_push(heap, count++, fresh);
       continue;

@@ -1,6 +1,7 @@
-// The final turns: the best placements by what was read so far, and the best single device, one reading each in turns.
-// The first half of the turns chooses the answer, and early drops placements that are surely slower. The second half
-// says how long a step of the answer takes: its readings had no part in the choice, so they are not biased by it.
+// The final turns measure the best placements by what was read so far, and the best single device: each has one reading
+// in each turn. The first half of the turns chooses the answer, and early drops placements that are surely slower. The
+// second half says how long a step of the answer takes: its readings had no part in the choice, so they are not biased
+// by it.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

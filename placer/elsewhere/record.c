@@ -177,7 +177,7 @@ static int64_t step_ns(double us) {
   return (int64_t)ceil(1e3 * us);
 }
 
-// The step that the trace belongs to: the shortest step that is not shorter than the trace.
+// Returns the step that the trace belongs to: the shortest step that is not shorter than the trace.
 static uint32_t step_of_trace(const struct tfc_command_answer *a, double span_us) {
   uint32_t best = UINT32_MAX;
   for (uint32_t i = 0; i < a->step_us.count; i++)

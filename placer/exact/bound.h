@@ -26,8 +26,8 @@ struct tfc_bound {
 // `budget` limits the integer program; NULL: no integer program.
 TFC_MUST_USE tfc_status tfc_bound_compute(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                           struct tfc_bound *out);
-// For devices that share the machine's cores and are more than these: all their work runs on the cores. Divides the
-// total work by the number of cores instead of devices, and chooses the largest bound again.
+// Call this if more devices share the machine's cores than there are cores: all their work runs on these cores. Divides
+// the total work by the number of cores instead of devices, and chooses the largest bound again.
 void tfc_bound_share_cores(struct tfc_bound *bound, uint32_t device_count, uint32_t cores);
 
 #endif

@@ -151,7 +151,7 @@ out:
 }
 
 // --- Measurements ----------------------------------------------------------------------------------------------------
-// Fills which bytes go from which device to which in a step, from the plan that ran.
+// Fills how many bytes go from each device to each other device in a step, from the plan that ran.
 static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t devices) {
   free(k->crossing);
   k->crossing = NULL;

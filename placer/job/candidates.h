@@ -95,17 +95,19 @@ TFC_MUST_USE tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *
 void tfc_job_candidate_deinit(struct tfc_job_candidate *candidate);
 
 // --- Measurements ----------------------------------------------------------------------------------------------------
-// Takes over a measurement; `final`: of the final turns, whose blocks before number `final_from` choose the answer.
+// Takes over a measurement; `final`: it was made in the final turns, of which the blocks before number `final_from`
+// choose the answer.
 TFC_MUST_USE tfc_status tfc_job_candidates_take(struct tfc_job_candidates *candidates, uint32_t index,
                                                 const struct tfc_measured *measured, bool final);
-// Takes over the time between the ends of steps with `at_once` steps in flight, if they are shorter than those that
+// Takes over the times between the ends of steps with `at_once` steps in flight, if they are shorter than those that
 // the candidate has.
 TFC_MUST_USE tfc_status tfc_job_candidates_take_in_flight(struct tfc_job_candidates *candidates, uint32_t index,
                                                           const struct tfc_measured *measured, uint32_t at_once);
 TFC_MUST_USE tfc_status tfc_job_candidates_take_unordered(struct tfc_job_candidates *candidates,
                                                           const struct tfc_measured *measured);
-// Sets the candidate's `level_us`: it was measured in turns with a reference whose level is `reference_us`; NaN: it was
-// measured without a reference.
+// Sets the candidate's `level_us` after a measurement in turns with a reference: its ratio to the reference times
+// `reference_us`, which is the reference's `level_us`. If one of the two is NaN (there was no reference, say), it
+// becomes the candidate's own median.
 void tfc_job_candidates_level(struct tfc_job_candidates *candidates, uint32_t index, double reference_us);
 // Keeps the order in which the candidate ran, where memory is limited.
 TFC_MUST_USE tfc_status tfc_job_candidates_keep_sequence(struct tfc_job_candidates *candidates, uint32_t index,
@@ -115,10 +117,10 @@ void tfc_job_candidates_predict(struct tfc_job_candidates *candidates); // simul
 // --- The incumbent ---------------------------------------------------------------------------------------------------
 // Makes the candidate the incumbent if it is better.
 void tfc_job_candidates_consider(struct tfc_job_candidates *candidates, uint32_t index);
-// Makes it the incumbent; UINT32_MAX: there is none.
+// Makes the candidate the incumbent, whether or not it is better; UINT32_MAX: there is none any more.
 void tfc_job_candidates_lead(struct tfc_job_candidates *candidates, uint32_t index);
-// The incumbent was measured again in turns with `former`, and takes `ratio` times as long: where that is longer, the
-// former leads again.
+// The incumbent was measured again in turns with `former`, and takes `ratio` times as long: if that is longer, `former`
+// becomes the incumbent again.
 void tfc_job_candidates_confirm(struct tfc_job_candidates *candidates, uint32_t former, double ratio);
 // Makes the best candidate the incumbent if it is better: by the time of its first measurement, by its level, or by the
 // final run.

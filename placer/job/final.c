@@ -21,9 +21,10 @@ static tfc_status finished(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-// The answer without its order of operations, which a graph cannot carry: the plan makes its own.
+// Takes over the measurement of the answer without its order of operations. A graph file cannot carry that order, so
+// its plans make their own.
 static tfc_status unordered(void *user, const struct tfc_measured *m) {
-  if (m->state != TFC_RESULT_OK) return NULL; // then the answer lacks only a note
+  if (m->state != TFC_RESULT_OK) return NULL; // then only the note about this time is missing
   return tfc_job_candidates_take_unordered(user, m);
 }
 

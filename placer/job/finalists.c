@@ -52,8 +52,8 @@ bool tfc_job_stays(const struct tfc_job_candidate *k) {
   return k->whole || k->single || is_rival(k);
 }
 
-// The seconds of the final turns: `choose` timed steps of each candidate to choose, with the steps before them in which
-// plans adapt and warm up, and then that many steps more of those that stay and of the incumbent.
+// Returns the seconds that the final turns take. Each candidate has `choose` timed steps in the turns that choose, and
+// before them steps in which its plan adapts and warms up; the incumbent and those that stay have `stay` steps more.
 static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *list, uint32_t count, uint32_t choose,
                           uint32_t stay) {
   double us = 0;

@@ -18,7 +18,7 @@ uint32_t tfc_job_finalists(const struct tfc_job_candidates *candidates, double l
 // Whether the candidate is measured to the end of the final turns even if another one is chosen: the undivided machine,
 // single devices and rivals are.
 bool tfc_job_stays(const struct tfc_job_candidate *candidate);
-// Chooses those with the least loads, and those that they are compared with.
+// Chooses the candidates with the least loads, and those that they are compared with.
 uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *candidates, uint32_t *list);
 // The seconds that the shortest final run would take now: a few steps of each candidate that must be compared, and the
 // report.

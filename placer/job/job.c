@@ -197,7 +197,7 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
                                 .proposers = &j->proposers};
   j->clock.phase = TFC_JOB_PROFILE;
   if (!j->o->resume || j->model.calibration.link_count == 0) {
-    tfc_job_candidates_clear(&j->candidates); // of a profile that did not end
+    tfc_job_candidates_clear(&j->candidates); // drops those of a profile that did not end
     tfc_job_journal_forget(&j->journal);
     TFC_TRY(s, tfc_job_profile(&turns));
   } else {

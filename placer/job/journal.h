@@ -25,7 +25,7 @@ TFC_MUST_USE tfc_status tfc_job_journal_open(struct tfc_job_journal *journal, co
                                              const struct tfc_job_clock *clock);
 void tfc_job_journal_close(struct tfc_job_journal *journal);
 TFC_MUST_USE tfc_status tfc_job_journal_begin(struct tfc_job_journal *journal, const struct tfc_job_options *options,
-                                              const char *sha256); // a new run
+                                              const char *sha256); // begins a new run
 // Notes that a candidate is stored already.
 TFC_MUST_USE tfc_status tfc_job_journal_know(struct tfc_job_journal *journal, uint32_t index,
                                              struct tfc_job_journal_row row);

@@ -48,8 +48,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The time of each operation: the median over the steps. These steps are of one minute, and the model has to learn what
-// differs between minutes, so all of them together are one sample.
+// Finds the time of each operation: the median over the steps. These steps were measured within a minute, and the model
+// has to learn what differs between minutes, so all of them together are one sample.
 static tfc_status find_times(struct lesson *l, const struct tfc_measured *m) {
   const uint32_t count = m->profile_count < MOST_PROFILES ? m->profile_count : MOST_PROFILES;
   const size_t nodes = l->model->o->graph->node_count;

@@ -8,7 +8,7 @@
 #include "runtime/graph/op_def.h"
 
 // --- Making the model ------------------------------------------------------------------------------------------------
-// All options but `together`, which the caller sets; `feeds` has room for the step's feeds.
+// Returns all options but `together`, which the caller sets; `feeds` has room for the step's feeds.
 static struct tfc_subject_options subject_options(const struct tfc_job_model *model, struct tfc_output *feeds) {
   const struct tfc_step_spec *step = model->o->step;
   for (uint32_t i = 0; i < step->feed_count; i++) feeds[i] = step->feeds[i].output;

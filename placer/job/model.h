@@ -21,7 +21,8 @@ struct tfc_job_model {
   struct tfc_cost_table *plain; // times of operations in steps without rewrites, in which each runs by itself
   bool *kept;                   // [node] it stays with the operation that it is fused into; NULL: nothing is fused
   struct tfc_cost_table *alone,
-      *costs; // alone: of the profile; costs: of candidates too, for the fastest times ever seen
+      // `alone`: times from the profile; `costs`: also from candidates, because bounds need the fastest time ever seen
+      *costs;
   uint32_t *kind_of_device;
   // The profile's machine, costs and problem, from which learning begins; and the learned model. NULL: not profiled
   // yet, or costs are to stay as they are (--model prior).
@@ -76,7 +77,7 @@ void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_so
 // Lets searches use more of the memory limits again; false: they use all of it already.
 bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
-// Predictions and facts.
+// Simulates a step with the current costs.
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                                 // us; NaN: illegal
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile

@@ -11,9 +11,9 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
-// The overhead of tracing: traced against untraced blocks of the same plan, in turns. On a machine whose step times
-// vary by more than tracing costs, the overhead may not differ from 0 by more than the noise; `out_least` is the lower
-// end of its 95 % interval.
+// Computes the overhead of tracing from traced and untraced blocks of the same plan, which ran in turns. On a machine
+// whose step times vary by more than tracing costs, the overhead may not differ from 0 by more than the noise;
+// `out_least` is the lower end of its 95 % interval.
 static tfc_status overhead_of(const struct tfc_measured *m, double *out, double *out_least) {
   tfc_status s = NULL;
   enum { MOST = 16, ROUNDS = 2000 };
@@ -40,7 +40,8 @@ out:
   return s;
 }
 
-// What each operation costs besides its own time, on a device that is never idle: (step - operations) / operations.
+// Returns how long an operation takes in addition to its own time, us: the step's time minus the sum of its operations'
+// times, divided by the number of operations. (The device is never idle in between.)
 static double dispatch_of(const struct tfc_measured *m) {
   double *each = calloc(m->profile_count + 1u, sizeof *each);
   size_t n = 0;
@@ -69,7 +70,7 @@ static void remember_trouble(struct profiling *p, const struct tfc_measured *m) 
   p->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
 }
 
-// Steps on one device, with the operations split as they are when several devices run.
+// Takes over steps on one device whose operations were split as they are when several devices run.
 static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   remember_trouble(p, m);
@@ -148,7 +149,7 @@ out:
   return s;
 }
 
-// Steps without rewrites: what each operation takes by itself.
+// Takes over steps without rewrites: they tell what each operation takes by itself.
 static tfc_status weighed(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   remember_trouble(p, m);

@@ -71,7 +71,7 @@ static bool takes_part(const struct tfc_job_options *o, const struct tfc_algo *l
   return is_named(names, learner->name) || (strcmp(names, "auto") == 0 && !(learner->needs & TFC_NEEDS_NAME));
 }
 
-// The algorithms of the options without those that learn; NULL: none is left.
+// Makes the list of the options' algorithms without those that learn; NULL: none is left.
 static tfc_status searching_names(const struct tfc_job_options *o, char **out, bool *out_learn) {
   struct tfc_text text = {0};
   const char *names = o->algorithms ? o->algorithms : "auto";
@@ -165,7 +165,7 @@ out:
   return s;
 }
 
-// The placement to measure next: the best one of the proposer that the bandit draws; NULL: none is left.
+// Returns the placement to measure next: the best one of the proposer that the bandit draws; NULL: none is left.
 static struct proposal *next_of(struct searching *x, struct proposals *of) {
   struct proposal *best = NULL;
   double highest = -1, limit = INFINITY;

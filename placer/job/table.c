@@ -19,7 +19,7 @@ static struct side in_flight(const struct tfc_job_candidate *k) {
   return (struct side){k->in_flight.us.data, k->in_flight.block.data, k->in_flight.us.count};
 }
 
-// median(a) / median(b) over blocks that were run in turns.
+// Computes median(a) / median(b) over blocks that were run in turns.
 static tfc_status compare(struct side a, struct side b, uint64_t seed, struct tfc_interval *out) {
   struct tfc_block_pair pairs[TFC_JOB_FINAL_ROUNDS] = {0};
   const struct side sides[2] = {a, b};
@@ -104,7 +104,7 @@ out:
   return s;
 }
 
-// Kendall's tau between simulated and measured times, over candidates and rivals on several devices.
+// Computes Kendall's tau between simulated and measured times, over candidates and rivals on several devices.
 tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tfc_job_outcome *out) {
   size_t n = 0, count = c->list.count;
   double *x = calloc(count + 1, sizeof *x), *y = calloc(count + 1, sizeof *y), *spread = calloc(count + 1, sizeof *y);

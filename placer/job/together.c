@@ -8,7 +8,7 @@
 #include "runtime/base/array.h"
 #include "runtime/base/union_find.h"
 
-// What a node takes by itself; NaN: not known.
+// Returns what a node takes by itself, us; NaN: not known.
 static double own_us(const struct tfc_job_together *t, uint32_t node) {
   double own = (double)NAN;
   for (uint32_t k = 0; k < t->kind_count; k++) {

@@ -24,7 +24,8 @@ TFC_MUST_USE tfc_status tfc_job_turns_measure(struct tfc_job_turns *turns, const
 // Measures the incumbent again, in turns with the incumbent before it (`former`). If it is faster, its proposer gets
 // credit; else `former` becomes the incumbent again. Does nothing if there is little time.
 TFC_MUST_USE tfc_status tfc_job_turns_confirm(struct tfc_job_turns *turns, uint32_t former);
-// What was measured of a candidate: its numbers, its rows, and what the model learns from it.
+// Takes over what was measured of a candidate: its numbers and its rows in the database, and what the model learns from
+// them.
 TFC_MUST_USE tfc_status tfc_job_turns_take(struct tfc_job_turns *turns, uint32_t index,
                                            const struct tfc_measured *measured, const char *phase);
 // Teaches the model how long the candidate's operations and its step take.

@@ -180,7 +180,7 @@ static void sample(struct tfc_learned_sums *to, double x, double keep) {
   to->weight = keep * to->weight + 1, to->sum = keep * to->sum + x;
 }
 
-// [node] number of tensors from other devices that this operation was the first to read on its device.
+// Returns [node] the number of tensors from other devices that this operation was the first to read on its device.
 static uint32_t *count_arrivals(const struct tfc_learned *l, const struct tfc_solution *solution,
                                 const struct tfc_learned_trace *trace) {
   const struct tfc_problem *p = l->problem;

@@ -119,7 +119,8 @@ TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, cons
 void tfc_learned_fit_trust(struct tfc_learned *learned);
 // Scales parameters and effects by the trusted share, except the factors of all operations and of all links.
 void tfc_learned_apply_trust(const struct tfc_learned *learned, double *theta, double *effects);
-// The learned prediction of a step, logarithm, as far as it is trusted.
+// Returns the logarithm of a step's predicted time: between what the given model says and the learned prediction
+// `log_us`, by how far that is trusted.
 double tfc_learned_trusted(const struct tfc_learned *learned, const struct tfc_solution *solution, double log_us);
 // As tfc_learned_predict, with full trust.
 bool tfc_learned_predict_fully(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,

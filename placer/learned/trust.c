@@ -57,7 +57,8 @@ double tfc_learned_trusted(const struct tfc_learned *l, const struct tfc_solutio
   if (t->share >= 1) return log_us;
   tfc_simulate(l->simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
   if (!v.legal || v.value <= 0) return log_us;
-  const double given = log(1e-6 * (double)v.value) - t->given + t->learned; // at the learned level
+  // with the mean difference between the two models
+  const double given = log(1e-6 * (double)v.value) - t->given + t->learned;
   return t->share * log_us + (1 - t->share) * given;
 }
 

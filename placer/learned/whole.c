@@ -63,7 +63,7 @@ static bool features_of(const struct tfc_learned *l, const struct tfc_solution *
   return fine;
 }
 
-// The standardised features of a placement.
+// Standardises the features of a placement.
 static void standardise(const struct tfc_learned_whole *w, double *x) {
   for (uint32_t i = 1; i < TFC_LEARNED_FEATURES; i++)
     x[i] = w->deviation[i] > 1e-9 ? fmax(-2, fmin(2, (x[i] - w->mean[i]) / w->deviation[i])) : 0;
@@ -74,7 +74,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The posterior for `rows` of standardised features with residuals y of this standard deviation.
+// Computes the posterior for `rows` of standardised features with residuals y of this standard deviation.
 static void regress(struct tfc_learned_whole *w, const double *x, const double *y, size_t rows, double sd) {
   enum { F = TFC_LEARNED_FEATURES };
   double a[F * F] = {0}, b[F] = {0};

@@ -107,7 +107,7 @@ out:
   return s;
 }
 
-// The time of a node on a device, us; NaN: it cannot run there.
+// Returns the time of a node on a device, us; NaN: it cannot run there.
 static double time_of(const struct tfc_learned *l, const double *theta, const double *effects, uint32_t n, uint32_t d) {
   const double us = tfc_learned_prior_us(l, n, d);
   if (us < 0) return (double)NAN;

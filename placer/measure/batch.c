@@ -106,8 +106,8 @@ static bool over_limit(const struct tfc_worker *w, struct run *r) {
   return true;
 }
 
-// As many plans as steps in flight, each with memory of its own; where a step cannot be run so, one plan in ready order
-// that all of them share.
+// Makes as many plans as there are steps in flight, each with memory of its own; if a step cannot be run so, makes one
+// plan in ready order that all of them share.
 static tfc_status plan_in_flight(struct run *r, struct tfc_run_spec *spec) {
   spec->adapt = TFC_ADAPT_OFF, spec->side_by_side = true;
   tfc_status s = tfc_plan_create(r->side->session, spec, &r->plan);
@@ -184,7 +184,7 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     struct tfc_step_profile profile = {0};
     s = tfc_collector_drain(r->side->collector, &(struct tfc_collector_names){w->graph, tfc_plan_info(r->plan)},
                             w->async, &profile);
-    // A warm-up step is no loss, and the profiler may use another timer now.
+    // Without its profile a warm-up step is still good, and the profiler may use another timer from now on.
     if (s && warmup && tfc_status_code(s) == TFC_ABORTED) {
       tfc_status_free(s);
       s = NULL;

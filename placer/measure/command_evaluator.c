@@ -17,7 +17,7 @@ struct command_evaluator {
   void *observe_user;
 };
 
-// Makes a result of an answer, all but ratio and details.
+// Fills a result from an answer, except its ratio and details.
 static tfc_status fill(const struct tfc_command *program, const struct tfc_command_answer *a, struct tfc_result *r) {
   double *us = malloc((a->step_us.count + 1) * sizeof *us);
   if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -12,9 +12,9 @@ bool tfc_json_has_mark(tfc_str text); // whether it begins with a byte order mar
 // Parses the whole document. It must be an object whose "format" is `format` and whose "version" is 1; duplicate keys
 // are errors. `path` names the document in messages.
 TFC_MUST_USE tfc_status tfc_json_document(tfc_str text, const char *path, const char *format, json_t **out);
-// NULL where the field is absent or null.
+// Returns the field; NULL: it is absent or null.
 json_t *tfc_json_field(const json_t *object, const char *name);
-// The field's value; *out is left as it was where the field is absent. INVALID_ARGUMENT: the field has another type.
+// Gets the field's value; *out stays as it was if the field is absent. INVALID_ARGUMENT: the field has another type.
 TFC_MUST_USE tfc_status tfc_json_string(const json_t *object, const char *name, tfc_str *out);
 TFC_MUST_USE tfc_status tfc_json_number(const json_t *object, const char *name, double *out);  // finite
 TFC_MUST_USE tfc_status tfc_json_whole(const json_t *object, const char *name, uint64_t *out); // 0 … 2^63 - 1

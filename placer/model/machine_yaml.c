@@ -31,7 +31,7 @@ static bool is_null(const yaml_node_t *node) {
 #define FAIL_AT(node, ...)                                                                                             \
   return tfc_status_annotate(tfc_status_make(TFC_INVALID_ARGUMENT, __VA_ARGS__), "line %lu", line_of(node))
 
-// The value of a key; NULL where it is absent or null.
+// Returns the value of a key; NULL: the key is absent, or its value is null.
 static yaml_node_t *field(struct reader *r, const yaml_node_t *map, const char *name) {
   for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
     const yaml_node_t *key = yaml_document_get_node(&r->document, p->key);

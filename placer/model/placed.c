@@ -54,7 +54,7 @@ void tfc_placed_deinit(struct tfc_placed *placed) {
   *placed = (struct tfc_placed){0};
 }
 
-// The device of each entry of the file. "host" becomes the first device, where host-only operations run.
+// Finds the device of each entry of the file. "host" becomes the first device, where host-only operations run.
 static tfc_status find_devices(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t *out) {
   for (uint32_t i = 0; i < p->placement->node_count; i++) {
     const struct tfc_placement_node *n = &p->placement->nodes[i];

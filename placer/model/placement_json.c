@@ -10,7 +10,7 @@
 
 #define FORMAT "tfc-placement"
 
-// A string field, copied into the arena.
+// Copies a string field into the arena.
 static tfc_status own_string(struct tfc_placement *p, const json_t *object, const char *name, tfc_str *out) {
   tfc_str text = {0};
   TFC_RETURN_IF_ERROR(tfc_json_string(object, name, &text));

@@ -22,8 +22,8 @@ struct tfc_workload {
   uint32_t parameter_count; // units that hold variables and exchange something
   double *parameter;        // [parameter_count] bytes that each exchanges, the largest first
 };
-// The step on this device of the problem; what cannot run there runs on the first device that allows it.
-// INVALID_ARGUMENT: it cannot run so.
+// Makes the workload of the step on this device of the problem; what cannot run there runs on the first device that
+// allows it. INVALID_ARGUMENT: it cannot run so.
 TFC_MUST_USE tfc_status tfc_workload_make(const struct tfc_problem *problem, uint32_t device, struct tfc_workload *out);
 void tfc_workload_deinit(struct tfc_workload *workload);
 // Parameters are spread over servers, the largest first, each to the server that has least: the share of the fullest

@@ -32,7 +32,7 @@ static uint32_t below(struct annealer *a, uint64_t n) {
   return (uint32_t)tfc_random_below(&a->random, n);
 }
 
-// A random neighbour of `u`: a producer or consumer of one of its nets; u itself if it has none.
+// Returns a random neighbour of `u`: a producer or consumer of one of its nets; u itself if it has none.
 static uint32_t neighbour(struct annealer *a, uint32_t u) {
   const struct tfc_problem *p = a->p;
   uint32_t nets = p->first_net[u + 1] - p->first_net[u], needs = p->first_need[u + 1] - p->first_need[u];
@@ -166,7 +166,8 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
     double slack = heat > 0 ? -log(tfc_random_unit(&a->random) + 1e-300) * heat * (double)now.value : 0;
     int64_t cutoff = TFC_TIME_MAX;
-    // The incumbent's score with the present price.
+    // The largest score that a move may lead to: that of the current placement, with bytes above the limits at their
+    // present price, plus the random `slack`.
     const double most = (double)now.value * (1 + price * (double)now.excess) + slack;
     if (price > 0 && now.value != TFC_TIME_MAX && most < 9.2e18)
       cutoff = 1 + (int64_t)most;

@@ -21,8 +21,8 @@ uint32_t tfc_communities_find(const struct tfc_problem *problem, struct tfc_rand
                               const struct tfc_community_options *options, uint32_t *community);
 // Whether memory decides what is possible: the units need most of the memory of all devices together.
 bool tfc_communities_tight(const struct tfc_problem *problem);
-// Connected units on one device, as pieces numbered from 0; returns their number. device NULL: pieces of the whole
-// graph. 0: out of memory.
+// Fills piece [unit_count] with the number of each unit's piece (connected units on one device), from 0, and returns
+// how many pieces there are. device NULL: the pieces of the undivided graph. 0: out of memory.
 uint32_t tfc_communities_pieces(const struct tfc_problem *problem, const tfc_device_id *device, uint32_t *piece);
 
 #endif

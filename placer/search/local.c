@@ -173,7 +173,7 @@ static int compare_joins(const void *x, const void *y) {
   return (a->b > b->b) - (a->b < b->b);
 }
 
-// A unit's weight: its shortest time on any device, ps; 0 if no device can run it.
+// Returns a unit's weight: its shortest time on any device, ps; 0 if no device can run it.
 static double weight_of(const struct tfc_problem *p, uint32_t u) {
   int64_t best = INT64_MAX;
   for (uint32_t d = 0; d < p->device_count && (d == 0 || p->class_count > 1); d++)

@@ -30,7 +30,7 @@ static uint64_t above(uint64_t used, uint64_t limit) {
   return used > limit ? used - limit : 0;
 }
 
-// All sums of `count` items, ascending: a list and the list with one item more are merged, item by item.
+// Lists all sums of `count` items, ascending: a list and the list with one item more are merged, item by item.
 static uint32_t list_sums(const struct packer *q, const uint32_t *item, uint32_t count, struct sum **list,
                           struct sum **spare) {
   uint32_t size = 1;
@@ -52,7 +52,7 @@ static uint32_t list_sums(const struct packer *q, const uint32_t *item, uint32_t
   return size;
 }
 
-// The number of sums that are at most `bytes`.
+// Returns the number of sums that are at most `bytes`.
 static uint32_t rank_of(const struct sum *list, uint32_t size, uint64_t bytes) {
   uint32_t low = 0, high = size;
   while (low < high) {

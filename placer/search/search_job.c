@@ -16,7 +16,7 @@ const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multileve
                                                "auto: combine", "auto: fresh",      "auto: names", "auto: regroup",
                                                "auto: pack",    "auto: policy"};
 
-// A budget with a share of what is left after `used` evaluations.
+// Returns a budget with a share of what is left after `used` evaluations.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
   struct tfc_budget part = *budget;
   if (budget->evaluations) {

@@ -12,7 +12,7 @@ static int64_t tensor_at(const struct tfc_delta *d, uint32_t tensor, uint32_t de
   return there ? d->now.arrived[(size_t)tensor * d->problem->device_count + device] : TFC_TIME_MAX;
 }
 
-// Consumers of the tensor on a device, in the incumbent (bit 0) and in the trial (bit 1).
+// Returns whether the tensor has consumers on a device: bit 0 in the incumbent, bit 1 in the trial.
 static uint32_t consumers_on(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
   const struct tfc_cost_graph *g = d->problem->graph;
   uint32_t found = 0;
@@ -184,8 +184,8 @@ int64_t tfc_delta_leaves_after(const struct tfc_delta *d, int64_t past) {
   return first < past ? past : first;
 }
 
-// Inputs of a node that are not on its device yet at the instant of a saved state, which the incumbent and the trial
-// share.
+// Returns how many inputs of a node are not on its device yet at the instant of a saved state, which the incumbent and
+// the trial share.
 static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time, int64_t past) {
   const struct tfc_cost_graph *g = d->problem->graph;
   const uint32_t device = d->engine.device[n];

@@ -158,7 +158,7 @@ static void copy_all(struct tfc_delta *d) {
   memcpy(to->ends.started, from->ends.started, sizeof *to->ends.started * (nodes + 1));
 }
 
-// The lanes of the new record up to an instant of the old one; false: out of memory.
+// Copies the lanes of the old record up to an instant into the new one; false: out of memory.
 static bool copy_lanes(struct tfc_delta *d, int64_t time) {
   for (uint32_t i = 0; i < d->lane_count; i++) {
     const struct tfc_engine_rides *from = &d->now.rides[i];
@@ -223,7 +223,7 @@ static void add_up(const struct tfc_delta *d, struct tfc_verdict *v) {
   }
 }
 
-// Runs the trial from its beginning, into the new record. The value, or TFC_TIME_MAX: out of memory.
+// Runs the trial from its beginning, into the new record. Returns the value; TFC_TIME_MAX: out of memory.
 static int64_t run_differences(struct tfc_delta *d) {
   struct tfc_engine *e = &d->engine;
   const uint32_t over = tfc_delta_ended_with_all(d);

@@ -338,7 +338,8 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
   return true;
 }
 
-// The next round; false: *stop says why there is none. `first`: at time 0 sources start without an end before them.
+// Runs the next round; false: *stop says why there is none. `first`: at time 0 sources start without an end before
+// them.
 INLINE bool one_round(struct tfc_engine *e, int64_t now, bool first, int64_t cutoff, bool plain,
                       tfc_engine_stop *stop) {
   uint32_t touched = 0;

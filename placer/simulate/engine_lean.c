@@ -3,7 +3,8 @@
 // Nothing is recorded.
 #include "placer/simulate/engine_queues.h"
 
-// The end of what a device does next, or UINT64_MAX: it does nothing. False: the value cannot be below the cutoff.
+// Starts the device's first ready operation. *key: its end, as the tree stores it. False: the value cannot be below the
+// cutoff.
 INLINE bool start_next(struct tfc_engine *e, uint32_t device, int64_t now, int64_t cutoff, uint32_t levels,
                        uint64_t *key) {
   const struct tfc_problem *p = e->problem;

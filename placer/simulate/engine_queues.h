@@ -115,7 +115,7 @@ INLINE uint32_t event_pop(struct tfc_engine *e) {
   return item;
 }
 
-// An end at `time`, on a leaf or (TFC_NONE) on none.
+// Adds an end at `time`: on a leaf or, if `leaf` is TFC_NONE, to the heap.
 INLINE void end_at(struct tfc_engine *e, int64_t time, uint32_t item, uint32_t leaf) {
   if (leaf == TFC_NONE || !e->leaves) {
     event_push(e, time, item);
@@ -124,7 +124,7 @@ INLINE void end_at(struct tfc_engine *e, int64_t time, uint32_t item, uint32_t l
   e->running[leaf] = item;
   tree_set(e, leaf, (uint64_t)time << e->leaf_bits | leaf, e->leaves);
 }
-// The next end, or -1.
+// Returns the time of the next end, or -1.
 INLINE int64_t next_end(const struct tfc_engine *e) {
   const uint64_t key = e->leaves ? e->tree[1] : UINT64_MAX;
   int64_t time = key == UINT64_MAX ? -1 : (int64_t)(key >> e->leaf_bits);

@@ -65,7 +65,7 @@ static inline void tfc_evaluator_free(struct tfc_evaluator *evaluator) {
   if (evaluator) evaluator->vtable->free(evaluator);
 }
 
-// The simulated one, on `threads` threads (0: as many as this process may use).
+// Makes the simulated evaluator, on `threads` threads (0: as many as this process may use).
 TFC_MUST_USE tfc_status tfc_evaluator_simulated(const struct tfc_problem *problem, uint32_t threads,
                                                 struct tfc_evaluator **out);
 

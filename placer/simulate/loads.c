@@ -98,7 +98,7 @@ static void whole_net(const struct tfc_loads *l, const uint64_t *ends, uint32_t 
   if (l->problem->has_occupancy) load[from] += sign * sending_of(l, ends, tensor, from, TFC_NONE, TFC_NONE);
 }
 
-// The changes from moving a unit, if a tensor takes the same time everywhere.
+// Adds the changes from moving a unit, if a tensor takes the same time everywhere.
 INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load,
                        struct tally *t, bool counted) {
   const struct tfc_problem *p = l->problem;
@@ -151,7 +151,7 @@ static void shift_any(const struct tfc_loads *l, uint32_t unit, uint32_t from, u
   }
 }
 
-// `counted`: transfers and bytes are wanted too.
+// Adds the changes from moving a unit. `counted`: transfers and bytes are wanted too.
 INLINE void shift(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load, struct tally *t,
                   bool counted) {
   const struct tfc_problem *p = l->problem;

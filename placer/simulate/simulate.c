@@ -41,7 +41,7 @@ void tfc_simulator_free(struct tfc_simulator *sim) {
   free(sim);
 }
 
-// Memory that is allocated for the whole step.
+// Fills `memory` with what is allocated from the beginning to the end of the step.
 static void static_memory(struct tfc_simulator *sim, const tfc_device_id *device) {
   const struct tfc_problem *p = sim->problem;
   memset(sim->memory, 0, sizeof *sim->memory * p->device_count);
@@ -155,8 +155,8 @@ static bool precedes(const struct path_finder *f, uint32_t before, const struct 
   return b.end == item->start && b.sequence < item->sequence;
 }
 
-// What the item waited for last, or TFC_NONE at the start of the step. If several ended at that time: data first, then
-// the device, then the wire.
+// Returns what the item waited for last, or TFC_NONE at the start of the step. If several ended at that time: data
+// first, then the device, then the wire.
 static uint32_t predecessor(const struct path_finder *f, uint32_t i) {
   const struct tfc_cost_graph *g = f->problem->graph;
   const struct tfc_timeline *t = f->timeline;

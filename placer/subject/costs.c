@@ -56,7 +56,8 @@ static uint32_t cost_node(const struct tfc_subject *l, uint32_t node) {
   return node < l->graph->node_count ? l->cost_of[node] : TFC_NONE;
 }
 
-// The first operation of a chain of continued sums; `same`: only as far as they have the same operands.
+// Returns the first operation of a chain of continued sums; `same`: goes back only as far as the sums have the same
+// operands.
 static uint32_t first_of(const struct rewritten *w, uint32_t c, bool same) {
   for (uint32_t hops = 0; hops <= w->l->continued_count && w->continues[c] != TFC_NONE; hops++) {
     const struct tfc_plan_continued *k = &w->l->continued[w->continues[c]];

@@ -205,7 +205,7 @@ out:
   return s;
 }
 
-// The document's entry for a node of the graph.
+// Makes the document's entry for a node of the graph.
 static struct tfc_placement_node entry_of(const struct tfc_subject *l, const struct tfc_problem *p,
                                           const struct tfc_solution *solution, const struct tfc_timeline *timeline,
                                           uint32_t node, tfc_str name, struct tfc_arena *arena) {

@@ -98,7 +98,7 @@ static bool is_read(const struct tfc_graph *g, uint32_t node) { // reads a varia
   return tfc_node_role(&g->nodes[node]) == TFC_ROLE_READ;
 }
 
-// The real producer of an elided node's output: an operation or a variable, or TFC_NO_OUTPUT for constants.
+// Returns the real producer of an elided node's output: an operation or a variable, or TFC_NO_OUTPUT for constants.
 static struct tfc_output producer_of(const struct maker *m, struct tfc_output o) {
   for (;;) {
     const struct tfc_node *n = &m->g->nodes[o.node];

@@ -107,25 +107,27 @@ void tfc_subject_free(struct tfc_subject *subject); // NULL is fine
 TFC_MUST_USE tfc_status tfc_subject_cost_graph(const struct tfc_subject *subject, const struct tfc_cost_table *costs,
                                                bool fastest, const bool *kept, struct tfc_cost_graph **out);
 
-// The solution of one subject's problem as one of another's of the same graph and step: the units of `to` are finer
-// (exact), or coarser (each goes where its first node is). The rank is kept.
+// Converts a solution of one subject's problem to one of another's, of the same graph and step: the units of `to` are
+// finer (exact), or coarser (each goes where its first node is). The rank is kept.
 TFC_MUST_USE tfc_status tfc_subject_convert(const struct tfc_subject *from, const struct tfc_problem *from_problem,
                                             const struct tfc_solution *solution, const struct tfc_problem *to_problem,
                                             struct tfc_solution *out);
 
-// What a session needs to run a solution. placement [graph->node_count]: every node, also those outside the step;
+// Fills what a session needs to run a solution. placement [graph->node_count]: every node, also those outside the step;
 // sequence [cost_count]: graph nodes in the order in which they start in the simulation (NULL: not wanted).
 TFC_MUST_USE tfc_status tfc_subject_assign(const struct tfc_subject *subject, const struct tfc_problem *problem,
                                            const struct tfc_solution *solution, uint16_t *placement, uint32_t *sequence,
                                            uint32_t *out_count);
 
-// The expert: the graph's device strings as a solution. A type that the machine lacks is mapped to the devices in use,
-// the k-th to the k-th modulo their number; *out_note (malloc'd, NULL if nothing was mapped) says so.
-// NOT_FOUND: the graph has no device strings. INVALID_ARGUMENT: one that cannot be read, with its node.
+// Makes the expert's solution: the placement that the graph's device strings describe. A type that the machine lacks is
+// mapped to the devices in use, the k-th to the k-th modulo their number; *out_note (malloc'd, NULL if nothing was
+// mapped) says so. NOT_FOUND: the graph has no device strings. INVALID_ARGUMENT: one that cannot be read, with its
+// node.
 TFC_MUST_USE tfc_status tfc_subject_strings(const struct tfc_subject *subject, const struct tfc_problem *problem,
                                             const struct tfc_graph *strings, struct tfc_solution *out, char **out_note);
-// A placement file (for --evaluate and --baseline). UNAVAILABLE: an unknown device (checked first). INVALID_ARGUMENT: a
-// node of the step that is missing, one that the graph does not have, a unit torn apart, a pin or a kind not kept.
+// Makes the solution that a placement file describes (for --evaluate and --baseline). UNAVAILABLE: an unknown device
+// (checked first). INVALID_ARGUMENT: a node of the step that is missing, one that the graph does not have, a unit torn
+// apart, a pin or a kind not kept.
 TFC_MUST_USE tfc_status tfc_subject_resolve(const struct tfc_subject *subject, const struct tfc_problem *problem,
                                             const struct tfc_placement *placement, struct tfc_solution *out);
 // Fills `nodes` of a document: every node of the graph file, functions included, with order and reason.

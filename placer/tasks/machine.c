@@ -9,7 +9,7 @@
 
 #include "runtime/base/array.h"
 
-// The next device of a task's description: its name, and what it is. False: there is none.
+// Reads the next device of a task's description: its name, and what it is. False: there is none.
 static bool next_device(const char **at, tfc_str *out_name, tfc_str *out_what) {
   const char *open = strstr(*at, " ("), *close = open ? strstr(open, " cores)") : NULL;
   if (!close) return false;
@@ -20,7 +20,7 @@ static bool next_device(const char **at, tfc_str *out_name, tfc_str *out_what) {
   return true;
 }
 
-// "cpu:0" of a task as "/job:worker/task:1/device:CPU:0".
+// Writes the name "cpu:0" of a task as "/job:worker/task:1/device:CPU:0".
 static void full_name(const struct tfc_cluster_spec *spec, uint32_t rank, tfc_str device,
                       char out[TFC_TASK_TEXT + 32]) {
   char task[TFC_TASK_TEXT];

@@ -52,7 +52,9 @@ TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char
 TFC_MUST_USE tfc_status tfc_member_end(struct tfc_member *member, const _Atomic bool *cancel);
 // Waits until all tasks have freed their sessions, so that no task needs another one any more.
 TFC_MUST_USE tfc_status tfc_member_leave(struct tfc_member *member);
-// Ends the whole job. With MPI this function does not return.
+// Ends the job for all tasks, with this exit code and reason. With MPI all processes are killed, this one too, so the
+// function does not return. With other transports the steps of all tasks end with the reason as their error, and the
+// function returns; the caller ends its script, frees its sessions and then frees the member.
 void tfc_member_fail(struct tfc_member *member, int code, const char *why);
 
 #endif

@@ -40,7 +40,8 @@ void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step);
 void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env);
 bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step);
 const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p);
-// Attaches a record of the driver to a prepared segment, which then owns it.
+// Attaches a struct of the driver's own (say, the graph that it captured) to a prepared segment, which then owns it and
+// frees it with `release`.
 void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *own));
 void *tfc_runner_attached(const struct tfc_prepared *p);
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);

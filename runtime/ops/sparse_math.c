@@ -191,8 +191,8 @@ static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
 }
 // --- Element by element with a sparse tensor -------------------------------------------------------------------------
 enum pairing { ADD, MAXIMUM, MINIMUM };
-// v becomes the combined value; false if it is below the threshold (which only the sum of two tensors has in
-// TensorFlow).
+// The cases of `combine` below: each writes the combined value v to out[n], and returns whether the result has this
+// element. It lacks a sum that is below the threshold (TensorFlow has a threshold only for the sum of two tensors).
 #define COMBINE(t, ...)                                                                                                \
   case OPS_DT_##t: {                                                                                                   \
     ops_##t##_c p = i < 0 ? 0 : OPS_GET_##t(((const ops_##t *)a->data)[i]);                                            \
