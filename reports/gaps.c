@@ -28,15 +28,23 @@ void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *ou
   else if (transfer > 0)
     tfc_text_printf(out, "%s for the transfer of %s from %.*s%s", tfc_show_us(a, transfer),
                     tfc_report_fit(name, producer, 30), TFC_STR_ARG(source), other > 0 ? ",\n    then " : "");
-  if (other > 0)
-    tfc_text_printf(out, "%s %s%s", tfc_show_us(a, other),
-                    wait > 0 || transfer > 0 ? "to begin" : "with nothing missing,\n    before ",
-                    wait > 0 || transfer > 0 ? "" : tfc_report_fit(name, tfc_table_text(t, row, "node"), 40));
+  if (other > 0) {
+    // If devices share cores, a device that has all it needs may have no core to run on.
+    const bool shared = tfc_str_is(tfc_table_text(t, row, "label"), "oversubscribed");
+    tfc_text_printf(out, "%s %s", tfc_show_us(a, other),
+                    wait > 0 || transfer > 0 ? (shared ? "to begin (cores are shared)" : "to begin")
+                    : shared                 ? "with nothing missing (cores are shared),\n    before "
+                                             : "with nothing missing,\n    before ");
+    if (wait <= 0 && transfer <= 0)
+      tfc_text_printf(out, "%s", tfc_report_fit(name, tfc_table_text(t, row, "node"), 40));
+  }
 }
 
-static tfc_status list_gaps(const struct tfc_traced *t, struct tfc_report_lists *lists) {
-  static const char *const columns[] = {"device", "start_us",      "gap_us",      "cause",    "node", "producer",
-                                        "source", "dependency_us", "transfer_us", "other_us", NULL};
+// labels: "device", "label" of the run's devices.
+static tfc_status list_gaps(const struct tfc_traced *t, const struct tfc_table *labels,
+                            struct tfc_report_lists *lists) {
+  static const char *const columns[] = {"device", "start_us",      "gap_us",      "cause",    "node",  "producer",
+                                        "source", "dependency_us", "transfer_us", "other_us", "label", NULL};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(&lists->tables[0], columns));
   for (uint32_t i = 0; i < t->gap_count; i++) {
@@ -56,6 +64,9 @@ static tfc_status list_gaps(const struct tfc_traced *t, struct tfc_report_lists 
     row[7] = tfc_cell_real((double)g->dependency * 1e-3);
     row[8] = tfc_cell_real((double)g->transfer * 1e-3);
     row[9] = tfc_cell_real((double)g->other * 1e-3);
+    for (uint32_t k = 0; k < labels->row_count; k++)
+      if (tfc_str_equal(tfc_table_text(labels, k, "device"), row[0].text))
+        row[10] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(labels, k, "label")));
     if (g->op < 0) continue;
     const struct tfc_traced_op *o = &t->ops[g->op];
     row[4] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, (uint32_t)g->op, "node")));
@@ -103,13 +114,15 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
   enum { SHOWN = 20 };
   struct tfc_report_lists lists = {.names = {"gaps", "devices"}};
   struct tfc_traced traced = {0};
+  struct tfc_table labels = {0};
   struct tfc_query_args args;
   char a[32], b[32], c[32], d[32], e[32], name[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   lists.count = 2;
   TFC_TRY(s, tfc_traced_load(store, &args, &traced));
-  TFC_TRY(s, list_gaps(&traced, &lists));
+  TFC_TRY(s, tfc_table_query(store, "SELECT name AS device, label FROM v_device WHERE run_id = :run", &args, &labels));
+  TFC_TRY(s, list_gaps(&traced, &labels, &lists));
   TFC_TRY(s, list_devices(&lists.tables[0], &lists));
   struct tfc_text *text = &lists.text;
   const struct tfc_table *gaps = &lists.tables[0], *devices = &lists.tables[1];
@@ -140,5 +153,6 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
 out:
   tfc_report_lists_deinit(&lists);
   tfc_traced_deinit(&traced);
+  tfc_table_deinit(&labels);
   return s;
 }

@@ -1,7 +1,11 @@
 // Finds in the trace what each operation waited for. It can wait for its inputs (the graph's edges, with the transfers
 // that brought the tensors to its device) and for the previous operation on its device; what ended last is the cause.
-// A transfer of a node without recorded edges (a variable, or a run that stored no edges) counts as an input of the
-// next operation that starts on the target device.
+// A node without an execution of its own, because it was fused into another operation or computed before the step, is
+// passed over: its inputs count as inputs of its consumers. A transfer of a node without recorded edges (a variable, or
+// a run that stored no edges) counts as an input of the next operation that starts on the target device.
+//
+// A transfer, too, waits for what ended last: for its producer, or for the previous operation or transfer of its
+// target. CPU devices fetch their inputs themselves, so a tensor can be ready long before its transfer begins.
 #include "reports/traced.h"
 
 #include <math.h>
@@ -13,9 +17,14 @@ struct edge {
 };
 struct work {
   uint32_t node_count, device_count;
-  struct edge *edges;     // sorted by consumer
-  uint32_t *first_edge;   // [node_count + 1]
-  bool *has_consumer;     // [node_count]
+  struct edge *edges;   // sorted by consumer
+  uint32_t *first_edge; // [node_count + 1]
+  bool *has_consumer;   // [node_count]
+  bool *executed;       // [node_count] at least one execution of it was recorded in this step
+  uint32_t *seen;       // [node_count] the last operation (index + 1) whose inputs were looked for at this node
+  uint32_t *stack;      // [node_count] nodes without executions whose inputs are still to be looked at
+  // The same for the search of a transfer's producer: `searched` holds the number of the last search.
+  uint32_t *searched, *sources, search;
   int32_t *last_op;       // [node_count] the node's execution that started last so far
   int32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
   int32_t *next;          // [transfer_count]
@@ -34,6 +43,10 @@ static int64_t least(int64_t a, int64_t b) {
 }
 static int64_t most(int64_t a, int64_t b) {
   return a > b ? a : b;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return most(low, least(x, high));
 }
 
 static int by_consumer(const void *a, const void *b) {
@@ -113,30 +126,30 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   qsort(w->edges, rows.row_count, sizeof *w->edges, by_consumer);
   w->first_edge = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
   w->has_consumer = TFC_ARENA_ARRAY(&t->arena, bool, (size_t)w->node_count + 1);
+  w->executed = TFC_ARENA_ARRAY(&t->arena, bool, (size_t)w->node_count + 1);
+  w->seen = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
+  w->stack = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
+  w->searched = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
+  w->sources = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
   w->last_op = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
   w->first_arrival = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
   w->next = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
-  // Room for one link for each edge of each operation and for each transfer without an edge.
-  size_t links = 2 * (size_t)t->op_count + t->transfer_count + 1;
-  if (!w->first_edge || !w->has_consumer || !w->last_op || !w->first_arrival || !w->next)
+  if (!w->first_edge || !w->has_consumer || !w->executed || !w->seen || !w->stack || !w->searched || !w->sources ||
+      !w->last_op || !w->first_arrival || !w->next)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t n = 0, e = 0; n <= w->node_count; n++) {
     while (e < rows.row_count && w->edges[e].consumer < n) e++;
     w->first_edge[n] = e;
     w->last_op[n] = w->first_arrival[n] = TFC_TRACED_NONE;
-    w->has_consumer[n] = false;
+    w->has_consumer[n] = w->executed[n] = false;
+    w->seen[n] = w->searched[n] = 0;
   }
   for (uint32_t e = 0; e < rows.row_count; e++) w->has_consumer[w->edges[e].producer] = true;
-  for (uint32_t i = 0; i < t->op_count; i++) {
-    uint32_t node = t->ops[i].node;
-    links += w->first_edge[node + 1] - w->first_edge[node];
-  }
+  for (uint32_t i = 0; i < t->op_count; i++) w->executed[t->ops[i].node] = true;
   for (uint32_t i = 0; i < t->transfer_count; i++) { // each list begins with its latest transfer
     w->next[i] = w->first_arrival[t->transfers[i].node];
     w->first_arrival[t->transfers[i].node] = (int32_t)i;
   }
-  t->links = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_link, links);
-  if (!t->links) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:
   return s;
 }
@@ -154,19 +167,73 @@ static int32_t arrival_of(const struct tfc_traced *t, const struct work *w, cons
   return other;
 }
 
-static void add_input(struct tfc_traced *t, uint32_t op, int32_t producer, int32_t transfer) {
+static tfc_status add_input(struct tfc_traced *t, uint32_t op, int32_t producer, int32_t transfer) {
   struct tfc_traced_op *o = &t->ops[op];
   int64_t at = least(transfer >= 0 ? t->transfers[transfer].end : t->ops[producer].end, o->start);
+  if (t->link_count == t->link_capacity) {
+    const uint32_t grown = 2 * t->link_capacity + 256;
+    struct tfc_traced_link *links = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_link, grown);
+    if (!links) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (t->link_count) memcpy(links, t->links, t->link_count * sizeof *links);
+    t->links = links, t->link_capacity = grown;
+  }
   t->links[t->link_count++] = (struct tfc_traced_link){producer, transfer, (int32_t)op};
-  if (at < o->arrival || (at == o->arrival && (o->transfer >= 0 || transfer < 0))) return;
+  if (at < o->arrival || (at == o->arrival && (o->transfer >= 0 || transfer < 0))) return NULL;
   o->arrival = at, o->producer = producer, o->transfer = transfer;
+  return NULL;
 }
 
-// The run of the transfer's node on the source device that started last before operation `op`.
-static int32_t producer_of(const struct tfc_traced *t, const struct tfc_traced_transfer *transfer, uint32_t op) {
-  for (uint32_t i = op; i-- > 0;)
-    if (t->ops[i].node == transfer->node && t->ops[i].device == transfer->source) return (int32_t)i;
-  return TFC_TRACED_NONE;
+// The execution that made what the transfer moved: of the transfer's node, the one on the source device that started
+// last before operation `op`. If the node has no execution of its own, the last one of the operations that it is
+// computed from (see the head of this file) that had ended when the transfer began.
+static int32_t producer_of(const struct tfc_traced *t, struct work *w, int32_t transfer, uint32_t op) {
+  const struct tfc_traced_transfer *x = &t->transfers[transfer];
+  for (uint32_t i = op; w->executed[x->node] && i-- > 0;)
+    if (t->ops[i].node == x->node && t->ops[i].device == x->source) return (int32_t)i;
+  if (w->executed[x->node]) return TFC_TRACED_NONE;
+  int32_t found = TFC_TRACED_NONE;
+  uint32_t waiting = 0;
+  w->search++;
+  w->sources[waiting++] = x->node;
+  w->searched[x->node] = w->search;
+  while (waiting > 0) {
+    const uint32_t node = w->sources[--waiting];
+    for (uint32_t e = w->first_edge[node]; e < w->first_edge[node + 1]; e++) {
+      const uint32_t producer = w->edges[e].producer;
+      const int32_t last = w->last_op[producer];
+      if (w->searched[producer] == w->search) continue;
+      w->searched[producer] = w->search;
+      if (!w->executed[producer])
+        w->sources[waiting++] = producer;
+      else if (last >= 0 && t->ops[last].end <= x->start && (found < 0 || t->ops[last].end > t->ops[found].end))
+        found = last;
+    }
+  }
+  return found;
+}
+
+// Adds the inputs of operation `op`: for each edge its producer's last execution, with the transfer if the tensor came
+// from another device. Producers without executions are replaced by their own inputs.
+static tfc_status add_inputs(struct tfc_traced *t, struct work *w, uint32_t op) {
+  const struct tfc_traced_op *o = &t->ops[op];
+  uint32_t waiting = 0;
+  w->stack[waiting++] = o->node;
+  w->seen[o->node] = op + 1;
+  while (waiting > 0) {
+    const uint32_t node = w->stack[--waiting];
+    for (uint32_t e = w->first_edge[node]; e < w->first_edge[node + 1]; e++) {
+      const struct edge *edge = &w->edges[e];
+      int32_t producer = w->last_op[edge->producer];
+      const bool crosses = edge->output >= 0 && (producer < 0 || t->ops[producer].device != o->device);
+      const int32_t transfer = crosses ? arrival_of(t, w, edge, o) : TFC_TRACED_NONE;
+      if (transfer >= 0 && producer < 0) producer = producer_of(t, w, transfer, op);
+      if (producer >= 0 || transfer >= 0) TFC_RETURN_IF_ERROR(add_input(t, op, producer, transfer));
+      if (producer >= 0 || w->executed[edge->producer] || w->seen[edge->producer] == op + 1) continue;
+      w->seen[edge->producer] = op + 1;
+      w->stack[waiting++] = edge->producer;
+    }
+  }
+  return NULL;
 }
 
 static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
@@ -193,13 +260,7 @@ static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
     }
     running_count = kept;
     o->before = ended[o->device];
-    for (uint32_t e = w->first_edge[o->node]; e < w->first_edge[o->node + 1]; e++) {
-      const struct edge *edge = &w->edges[e];
-      int32_t producer = w->last_op[edge->producer];
-      bool crosses = edge->output >= 0 && (producer < 0 || t->ops[producer].device != o->device);
-      int32_t transfer = crosses ? arrival_of(t, w, edge, o) : TFC_TRACED_NONE;
-      if (producer >= 0 || transfer >= 0) add_input(t, i, producer, transfer);
-    }
+    TFC_RETURN_IF_ERROR(add_inputs(t, w, i));
     int32_t taken = TFC_TRACED_NONE;
     kept = 0;
     for (uint32_t k = 0; k < loose_count; k++) {
@@ -210,7 +271,7 @@ static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
         taken = loose[k];
     }
     loose_count = kept;
-    if (taken >= 0) add_input(t, i, producer_of(t, &t->transfers[taken], i), taken);
+    if (taken >= 0) TFC_RETURN_IF_ERROR(add_input(t, i, producer_of(t, w, taken, i), taken));
     o->by_input = o->arrival >= 0 && (o->before < 0 || o->arrival >= t->ops[o->before].end);
     w->last_op[o->node] = (int32_t)i;
     running[running_count++] = (int32_t)i;
@@ -218,31 +279,56 @@ static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
   return NULL;
 }
 
-static void find_path(struct tfc_traced *t) {
-  uint32_t count = 0, last = 0;
+// What the transfer `transfer`, an input of operation `op`, waited for: its producer's end, or the end of the previous
+// operation or transfer of the target. *out_transfer: that transfer, else TFC_TRACED_NONE. Returns the operation that
+// ended: of a transfer its producer. TFC_TRACED_NONE: it waited for nothing that was recorded.
+static int32_t cause_of_transfer(const struct tfc_traced *t, struct work *w, int32_t transfer, int32_t producer,
+                                 uint32_t op, int32_t *out_transfer) {
+  const struct tfc_traced_transfer *x = &t->transfers[transfer];
+  const int32_t before = t->ops[op].before;
+  int32_t cause = producer;
+  int64_t end = producer >= 0 ? t->ops[producer].end : -1;
+  *out_transfer = TFC_TRACED_NONE;
+  if (before >= 0 && t->ops[before].end <= x->start && t->ops[before].end > end)
+    cause = before, end = t->ops[before].end;
+  for (int32_t i = transfer; i-- > 0 && t->transfers[i].start > end;) {
+    const struct tfc_traced_transfer *y = &t->transfers[i];
+    if (y->target != x->target || y->end > x->start || y->end <= end) continue;
+    end = y->end, *out_transfer = i;
+  }
+  return *out_transfer >= 0 ? producer_of(t, w, *out_transfer, op) : cause;
+}
+
+static void add_to_path(struct tfc_traced *t, const struct tfc_traced_item *item) {
+  t->path[t->path_count++] = *item;
+}
+
+static void find_path(struct tfc_traced *t, struct work *w) {
+  uint32_t last = 0;
   for (uint32_t i = 1; i < t->op_count; i++)
     if (t->ops[i].end > t->ops[last].end) last = i;
   int64_t until = t->ops[last].end;
   for (int32_t at = (int32_t)last; at >= 0;) {
     const struct tfc_traced_op *o = &t->ops[at];
-    t->path[count++] = (struct tfc_traced_item){.op = at, .transfer = TFC_TRACED_NONE, .start = o->start, .end = until};
+    const uint32_t op = (uint32_t)at;
+    add_to_path(t, &(struct tfc_traced_item){.op = at, .transfer = TFC_TRACED_NONE, .start = o->start, .end = until});
     until = o->start;
     at = o->by_input ? o->producer : o->before;
-    if (o->by_input && o->transfer >= 0) {
-      const struct tfc_traced_transfer *x = &t->transfers[o->transfer];
-      int64_t end = least(x->end, until), start = least(x->start, end);
-      t->path[count++] =
-          (struct tfc_traced_item){.op = TFC_TRACED_NONE, .transfer = o->transfer, .start = start, .end = end};
+    for (int32_t transfer = o->by_input ? o->transfer : TFC_TRACED_NONE; transfer >= 0;) {
+      const struct tfc_traced_transfer *x = &t->transfers[transfer];
+      const int64_t end = least(x->end, until), start = least(x->start, end);
+      add_to_path(t,
+                  &(struct tfc_traced_item){.op = TFC_TRACED_NONE, .transfer = transfer, .start = start, .end = end});
       until = start;
+      at = cause_of_transfer(t, w, transfer, at, op, &transfer);
     }
     if (at >= 0) until = least(until, t->ops[at].end);
   }
-  t->path_count = count;
-  for (uint32_t i = 0; i < count / 2; i++) {
+  for (uint32_t i = 0; i < t->path_count / 2; i++) {
     struct tfc_traced_item swap = t->path[i];
-    t->path[i] = t->path[count - 1 - i], t->path[count - 1 - i] = swap;
+    t->path[i] = t->path[t->path_count - 1 - i], t->path[t->path_count - 1 - i] = swap;
   }
-  for (uint32_t i = 0; i < count; i++) t->path[i].waited = t->path[i].start - (i ? t->path[i - 1].end : 0);
+  for (uint32_t i = 0; i < t->path_count; i++) t->path[i].waited = t->path[i].start - (i ? t->path[i - 1].end : 0);
 }
 
 // Limits how late `from` may end: `to`, which starts `lag` after that end, must not end after its own `latest`. The lag
@@ -252,19 +338,28 @@ static void hold(struct tfc_traced *t, int32_t from, const struct tfc_traced_op 
   int64_t latest = to->latest - (to->end - to->start) - lag;
   t->ops[from].latest = most(least(t->ops[from].latest, latest), t->ops[from].end);
 }
-static void find_slack(struct tfc_traced *t) {
+// The operation whose end decided when operation `op` started, with all transfers between the two.
+static int32_t root_of(const struct tfc_traced *t, struct work *w, uint32_t op) {
+  const struct tfc_traced_op *o = &t->ops[op];
+  int32_t at = o->by_input ? o->producer : o->before;
+  for (int32_t transfer = o->by_input ? o->transfer : TFC_TRACED_NONE; transfer >= 0;)
+    at = cause_of_transfer(t, w, transfer, at, op, &transfer);
+  return at;
+}
+static void find_slack(struct tfc_traced *t, struct work *w) {
   uint32_t link = t->link_count;
   for (uint32_t i = 0; i < t->op_count; i++) t->ops[i].latest = t->end;
   for (uint32_t i = t->op_count; i-- > 0;) {
     const struct tfc_traced_op *o = &t->ops[i];
+    const int32_t root = root_of(t, w, i);
     for (; link > 0 && t->links[link - 1].op == (int32_t)i; link--) {
       const struct tfc_traced_link *l = &t->links[link - 1];
       if (l->producer < 0) continue;
-      bool cause = o->by_input && l->producer == o->producer && l->transfer == o->transfer;
+      const bool cause = o->by_input && l->producer == o->producer && l->transfer == o->transfer && root == o->producer;
       const struct tfc_traced_transfer *x = l->transfer >= 0 ? &t->transfers[l->transfer] : NULL;
       hold(t, l->producer, o, cause ? most(o->start - t->ops[l->producer].end, 0) : x ? x->end - x->start : 0);
     }
-    hold(t, o->before, o, o->by_input || o->before < 0 ? 0 : o->start - t->ops[o->before].end);
+    hold(t, o->before, o, o->before < 0 || root != o->before ? 0 : o->start - t->ops[o->before].end);
   }
 }
 
@@ -274,6 +369,18 @@ static int longest_first(const void *a, const void *b) {
   if (p != q) return p < q ? 1 : -1;
   if (x->device != y->device) return x->device < y->device ? -1 : 1;
   return (x->start > y->start) - (x->start < y->start);
+}
+
+// How much of [begin, end) is covered by transfers to the device.
+static int64_t moved_to(const struct tfc_traced *t, int32_t device, int64_t begin, int64_t end) {
+  int64_t sum = 0, at = begin;
+  for (uint32_t i = 0; i < t->transfer_count && t->transfers[i].start < end && begin < end; i++) { // sorted by start
+    if (t->transfers[i].target != device) continue;
+    const int64_t from = clamp(t->transfers[i].start, at, end), to = clamp(t->transfers[i].end, from, end);
+    sum += to - from;
+    at = to;
+  }
+  return sum;
 }
 
 static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
@@ -297,12 +404,15 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
       int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start;
       int64_t there = most(from, least(x->end, o->start));
       done = most(from, least(done, there));
-      g->dependency = done - from, g->transfer = there - done, from = there;
+      // Before the transfer began, other transfers to the device may have been on their way. The rest of that time it
+      // had what it needed and had not begun, for example because all cores were at work for other devices.
+      const int64_t began = clamp(x->start, done, there), moved = moved_to(t, o->device, done, began);
+      g->dependency = done - from, g->transfer = moved + there - began, g->other = began - done - moved, from = there;
     } else if (o->producer >= 0 && t->ops[o->producer].device != o->device) {
       int64_t done = most(from, least(t->ops[o->producer].end, o->start));
       g->dependency = done - from, from = done;
     }
-    g->other = o->start - from;
+    g->other += o->start - from;
   }
   for (uint32_t d = 0; d < w->device_count; d++)
     if (used[d] && at[d] < t->end)
@@ -327,12 +437,12 @@ tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_
   tfc_status s = NULL;
   TFC_TRY(s, load_rows(store, args, &t));
   TFC_TRY(s, load_edges(edges, &t, &w));
-  t.path = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_item, 2 * (size_t)t.op_count + 1);
+  t.path = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_item, (size_t)t.op_count + t.transfer_count + 1);
   t.gaps = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_gap, (size_t)t.op_count + w.device_count + 1);
   if (!t.path || !t.gaps) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, find_causes(&t, &w));
-  find_path(&t);
-  find_slack(&t);
+  find_path(&t, &w);
+  find_slack(&t, &w);
   TFC_TRY(s, find_gaps(&t, &w));
   *out = t;
   t = (struct tfc_traced){0};

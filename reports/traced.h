@@ -43,7 +43,7 @@ struct tfc_traced_link { // by the graph, `op` had to wait for this producer or 
 };
 struct tfc_traced {
   struct tfc_table op_rows, transfer_rows; // row i belongs to ops[i] or transfers[i]
-  uint32_t op_count, transfer_count, path_count, gap_count, link_count, edge_count;
+  uint32_t op_count, transfer_count, path_count, gap_count, link_count, link_capacity, edge_count;
   struct tfc_traced_op *ops;
   struct tfc_traced_transfer *transfers;
   struct tfc_traced_item *path;

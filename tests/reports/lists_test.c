@@ -302,6 +302,63 @@ static void test_gaps_by_hand(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+// cpu:1 is at work with c until 449 us, and only then fetches what e reads: b (449.2 to 449.8 us) and d, which has no
+// execution of its own because it is fused and is computed from b (450 to 480 us). b itself ended at 400 us.
+static void test_fetched_late(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/late.db", folder);
+  assert_ok(write_by_hand(file, "oversubscribed"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db),
+                   "DELETE FROM op WHERE node_id = 3; UPDATE op SET duration_ns = 294000 WHERE node_id = 2;"
+                   "UPDATE edge SET producer = 1, consumer = 4 WHERE producer = 2;"
+                   "UPDATE transfer SET node_id = 1, source = 0, target = 1, start_ns = 449200, duration_ns = 600"
+                   " WHERE node_id = 2",
+                   NULL, NULL, NULL),
+      SQLITE_OK);
+  static const struct {
+    const char *kind, *node;
+    double start, time, waited;
+  } steps[] = {{"operation", "net/a", 0, 100, 0},   {"transfer", "net/a", 100, 50, 0},
+               {"operation", "net/c", 155, 294, 5}, {"transfer", "net/b", 449.2, 0.6, 0.2},
+               {"transfer", "net/d", 450, 30, 0.2}, {"operation", "net/e", 482, 118, 2}};
+  assert_ok(tfc_report_critical(db, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  assert_int_equal(t->row_count, 6);
+  for (uint32_t r = 0; r < 6; r++) {
+    assert_true(tfc_str_is(tfc_table_text(t, r, "kind"), steps[r].kind));
+    assert_true(tfc_str_is(tfc_table_text(t, r, "node"), steps[r].node));
+    assert_near(tfc_table_number(t, r, "start_us"), steps[r].start);
+    assert_near(tfc_table_number(t, r, "time_us"), steps[r].time);
+    assert_near(tfc_table_number(t, r, "waited_us"), steps[r].waited);
+  }
+  tfc_report_lists_deinit(&lists);
+  // Of the gap before e, 30.6 us are transfers; for the rest the device had all that it needed.
+  assert_ok(tfc_report_gaps(db, -1, &lists));
+  t = &lists.tables[0];
+  uint32_t r = 0;
+  while (r < t->row_count && !tfc_str_is(tfc_table_text(t, r, "node"), "net/e")) r++;
+  assert_true(r < t->row_count);
+  assert_near(tfc_table_number(t, r, "gap_us"), 33);
+  assert_near(tfc_table_number(t, r, "dependency_us"), 0);
+  assert_near(tfc_table_number(t, r, "transfer_us"), 30.6);
+  assert_near(tfc_table_number(t, r, "other_us"), 2.4);
+  assert_said(&lists.text, "then 2.40 us to begin (cores are shared)");
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  // b could have ended 52 us later, so that d still arrived before e began; c could not.
+  assert_ok(tfc_report_nodes(db, -1, &lists));
+  t = &lists.tables[0];
+  assert_near(tfc_table_number(t, row_of(t, "node", "net/b"), "slack_us"), 52);
+  assert_near(tfc_table_number(t, row_of(t, "node", "net/c"), "slack_us"), 0);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
 // The devices of this run do one operation at a time, so all time without an operation is a gap.
 static void test_gaps_of_a_run(void **state) {
   (void)state;
@@ -580,12 +637,19 @@ static void test_csv(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nodes_by_hand),    cmocka_unit_test(test_nodes_of_a_run),
-      cmocka_unit_test(test_critical_by_hand), cmocka_unit_test(test_critical_of_a_run),
-      cmocka_unit_test(test_simulated),        cmocka_unit_test(test_without_edges),
-      cmocka_unit_test(test_gaps_by_hand),     cmocka_unit_test(test_gaps_of_a_run),
-      cmocka_unit_test(test_memory_by_hand),   cmocka_unit_test(test_memory_of_a_run),
-      cmocka_unit_test(test_summary),          cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_nodes_by_hand),
+      cmocka_unit_test(test_nodes_of_a_run),
+      cmocka_unit_test(test_critical_by_hand),
+      cmocka_unit_test(test_critical_of_a_run),
+      cmocka_unit_test(test_simulated),
+      cmocka_unit_test(test_without_edges),
+      cmocka_unit_test(test_fetched_late),
+      cmocka_unit_test(test_gaps_by_hand),
+      cmocka_unit_test(test_gaps_of_a_run),
+      cmocka_unit_test(test_memory_by_hand),
+      cmocka_unit_test(test_memory_of_a_run),
+      cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_csv),
       cmocka_unit_test(test_compare),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
