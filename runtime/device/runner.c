@@ -8,7 +8,15 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/pages.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/host/chain/chain.h"
 #include "runtime/ops/host_memory.h"
+
+// A chain that is part of an operation, with the tensors of the current step.
+struct finishing {
+  struct tfc_kernel_finish base;
+  const struct tfc_chain_finish *finish;
+  void *inputs[TFC_CHAIN_OPERANDS];
+};
 
 struct call {
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
@@ -17,6 +25,7 @@ struct call {
   bool extra;
   bool foreign; // its tensors are in another address space
   const struct tfc_segment_op *op;
+  struct finishing *finishing; // NULL: nothing follows on its output
   void (*release)(void *state);
   // If `foreign`: copies of the slots with host addresses, which the kernel gets instead.
   struct tfc_tensor *inputs, *outputs;
@@ -69,6 +78,42 @@ tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const 
                                TFC_STR_ARG(node->op), device->info.name, text.data ? text.data : "");
   tfc_text_deinit(&text);
   return status;
+}
+
+// --- Chains that are part of an operation ------------------------------------------------------------------------
+static void finish_rows(const struct tfc_kernel_finish *base, float *y, int64_t begin, int64_t end) {
+  const struct finishing *f = (const struct finishing *)(const void *)base;
+  void *tensors[TFC_CHAIN_OPERANDS + 1];
+  for (uint32_t i = 0; i < f->finish->input_count; i++)
+    tensors[i] = f->finish->from[i] == UINT32_MAX ? y : f->inputs[i];
+  tensors[f->finish->input_count] = y;
+  tfc_chain_run_rows(&f->finish->chain, tensors, f->finish->columns, begin, end);
+}
+
+struct finish_job {
+  const struct tfc_kernel_finish *finish;
+  float *y;
+};
+static void finish_range(void *arg, int64_t begin, int64_t end) {
+  const struct finish_job *job = arg;
+  job->finish->rows(job->finish, job->y, begin, end);
+}
+
+static tfc_status run_and_finish(struct call *c) {
+  struct finishing *f = c->finishing;
+  if (!f) return c->run(&c->ctx);
+  for (uint32_t i = 0; i < f->finish->input_count; i++)
+    if (f->finish->from[i] != UINT32_MAX) f->inputs[i] = c->ctx.inputs[f->finish->from[i]]->data;
+  f->base.done = false;
+  TFC_RETURN_IF_ERROR(c->run(&c->ctx));
+  struct tfc_tensor *y = c->ctx.outputs[0];
+  if (!tfc_shape_equal(&y->shape, &f->finish->before))
+    return tfc_status_make(TFC_INTERNAL, "the output has another shape than when the step was planned");
+  struct finish_job job = {&f->base, y->data};
+  const int64_t columns = f->finish->columns, rows = tfc_tensor_elements(y) / columns;
+  if (!f->base.done) tfc_kernel_parallel_for(&c->ctx, rows, 16384 / columns + 1, finish_range, &job);
+  y->shape = f->finish->after;
+  return NULL;
 }
 
 // --- Preparing ---------------------------------------------------------------------------------------------------
@@ -138,7 +183,14 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
                                    .rounding = p->segment->rounding,
                                    .node_state = op->node_state};
   c->foreign = r->offset && !op->on_host;
-  c->extra = op->read_count || op->release_count || r->offset;
+  c->extra = op->read_count || op->release_count || r->offset || op->finish;
+  if (op->finish) {
+    c->finishing = TFC_ARENA_NEW(&p->arena, struct finishing);
+    if (!c->finishing) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+    *c->finishing = (struct finishing){.base.rows = finish_rows, .finish = op->finish};
+    c->ctx.finish = &c->finishing->base;
+    c->ctx.input_count = op->finish->own;
+  }
   if (c->foreign && op->outputs) {
     c->inputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor, op->input_count + 1);
     c->outputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor, op->output_count + 1);
@@ -311,7 +363,7 @@ static tfc_status run_call(struct tfc_runner *r, struct call *c) {
   if (__builtin_expect(!c->extra, 1))
     s = c->run(&c->ctx);
   else if (!(s = before(r, c))) {
-    s = c->run(&c->ctx);
+    s = run_and_finish(c);
     after(r, c);
   }
   return s;

@@ -88,6 +88,7 @@ enum tfc_op_flags {
   TFC_OP_FILES = 1 << 22,              // reads, writes or looks for files: refused for untrusted graphs
   TFC_OP_ABOUT_INPUTS = 1 << 23,       // outputs are shapes, lengths or numbers of elements, so they are small
   TFC_OP_NO_ELEMENTS = 1 << 24,        // its kernel reads no element of its inputs
+  TFC_OP_FINISHES = 1 << 25,           // the CPU's kernel runs element-wise operations on rows it has just computed
 };
 
 // What an op is for the rest of the runtime, if its flags do not say it: code that rewrites, lowers, differentiates or

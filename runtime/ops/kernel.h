@@ -59,6 +59,15 @@ struct tfc_kernel_env {
   void *owner;
 };
 
+// Element-wise operations on the rows of output 0 (its last dimension is a row), which a rewrite has made part of an
+// operation whose row has the flag TFC_OP_FINISHES. A kernel may call `rows` for rows that it has just written, while
+// they are in its core's cache: once for each row, from any thread. If it has done so for all rows, it sets `done`;
+// otherwise they are finished after the kernel.
+struct tfc_kernel_finish {
+  void (*rows)(const struct tfc_kernel_finish *finish, float *y, int64_t begin, int64_t end); // y: output 0
+  bool done;
+};
+
 struct tfc_kernel_ctx {
   const struct tfc_graph *graph;
   const struct tfc_node *node;
@@ -68,10 +77,11 @@ struct tfc_kernel_ctx {
   struct tfc_tensor **outputs;            // [output_count]
   struct tfc_variable **output_variables; // [output_count]; set where an output is a reference
   uint32_t input_count, output_count;
-  bool rounding;     // faster arithmetic with other rounding is allowed
-  uint32_t reusable; // bits of inputs whose buffer output 0 may take over if it is not shared
-  void *state;       // from prepare
-  void *node_state;  // op_def.node_state bytes, kept for the session
+  bool rounding;                    // faster arithmetic with other rounding is allowed
+  uint32_t reusable;                // bits of inputs whose buffer output 0 may take over if it is not shared
+  struct tfc_kernel_finish *finish; // NULL: nothing follows in this operation
+  void *state;                      // from prepare
+  void *node_state;                 // op_def.node_state bytes, kept for the session
   // Only for operations with both flags TFC_OP_DEAD_INPUTS and TFC_OP_ASYNC. Before the call: an input is dead. After
   // the call: the outputs are dead.
   bool dead;

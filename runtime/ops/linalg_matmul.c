@@ -464,6 +464,7 @@ OPS_GRADIENT(BatchMatMulV3) {
 
 static const struct tfc_op_def linalg_matmul_rows[] = {
     {.name = "MatMul",
+     .flags = TFC_OP_FINISHES,
      .role = TFC_ROLE_PRODUCT,
      .inputs = "a: T, b: T",
      .outputs = "product: T",

@@ -5,28 +5,36 @@
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/math_vector.h"
 
-enum { lanes = 16 };
+enum { lanes = 16, half = lanes / 2 };
 
 typedef float floats __attribute__((vector_size(lanes * sizeof(float)), aligned(4)));
-typedef int32_t masks __attribute__((vector_size(lanes * sizeof(int32_t))));
+typedef float eight __attribute__((vector_size(half * sizeof(float)), aligned(4)));
+typedef int32_t masks __attribute__((vector_size(half * sizeof(int32_t))));
 typedef double doubles __attribute__((vector_size(lanes * sizeof(double))));
 
-// The vectors are written by hand: compilers made a loop over lanes, with the maximum and a NaN for each lane, process
-// one element at a time.
+// The vectors are written by hand, because compilers made a loop over lanes, with the maximum and a NaN for each lane,
+// process one element at a time. They have the size of AVX2's registers, because compilers compare larger vectors one
+// element at a time, too.
 OPS_CLONES float ops_softmax_max(const float *x, int64_t n) {
-  floats most = (floats){0} - __builtin_inff();
+  eight most[2] = {(eight){0} - __builtin_inff(), (eight){0} - __builtin_inff()};
   masks bad = {0};
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    floats v = *(const floats *)(x + i);
-    masks larger = v > most;
-    most = (floats)(((masks)v & larger) | ((masks)most & ~larger));
-    bad |= v != v;
+    for (int k = 0; k < 2; k++) {
+      const eight v = *(const eight *)(x + i + k * half);
+      const masks larger = v > most[k];
+      most[k] = (eight)(((masks)v & larger) | ((masks)most[k] & ~larger));
+      bad |= v != v;
+    }
   }
-  float max = most[0], nan = 0;
-  for (int l = 1; l < lanes; l++) max = most[l] > max ? most[l] : max;
+  const masks larger = most[1] > most[0];
+  most[0] = (eight)(((masks)most[1] & larger) | ((masks)most[0] & ~larger));
+  float max = most[0][0], nan = 0;
+  int32_t any = 0;
+  for (int l = 1; l < half; l++) max = most[0][l] > max ? most[0][l] : max;
+  for (int l = 0; l < half; l++) any |= bad[l];
   for (int64_t j = i; j < n; j++) max = x[j] > max ? x[j] : max;
-  for (int l = 0; l < lanes; l++) i = bad[l] ? 0 : i; // the NaN is among the elements before i
+  if (any) i = 0; // there is a NaN before i
   for (; i < n; i++) nan = x[i] != x[i] ? x[i] : nan;
   return nan != nan ? nan : max;
 }
@@ -40,10 +48,12 @@ OPS_CLONES double ops_softmax_sum(const float *x, float max, float *y, int64_t n
     if (y) memcpy(y + i, e, sizeof e);
     sums += __builtin_convertvector(*(const floats *)e, doubles);
   }
-  for (int l = 0; i < n; i++, l++) {
-    float e = tfc_expf(x[i] - max);
-    if (y) y[i] = e;
-    sums[l] += (double)e;
+  if (i < n) { // a last block, filled with elements whose e^x is 0
+    float e[lanes];
+    for (int l = 0; l < lanes; l++) e[l] = i + l < n ? x[i + l] : -__builtin_inff();
+    for (int l = 0; l < lanes; l++) e[l] = tfc_expf(e[l] - max);
+    if (y) memcpy(y + i, e, (size_t)(n - i) * sizeof *e);
+    sums += __builtin_convertvector(*(const floats *)e, doubles);
   }
   double sum = 0;
   for (int l = 0; l < lanes; l++) sum += sums[l];

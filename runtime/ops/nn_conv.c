@@ -347,6 +347,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
 #define CONV_TYPES (OPS_BITS(OPS_FLOATS) | TFC_TYPE_BIT(TFC_INT32))
 static const struct tfc_op_def nn_conv_rows[] = {
     {.name = "Conv2D",
+     .flags = TFC_OP_FINISHES,
      .inputs = "input: T, filter: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double, int32}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
@@ -388,6 +389,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .prepare = conv_prepare,
      .kernel = conv},
     {.name = "Conv3D",
+     .flags = TFC_OP_FINISHES,
      .inputs = "input: T, filter: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "

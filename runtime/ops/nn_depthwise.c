@@ -256,6 +256,7 @@ static void cost(const struct tfc_graph *g, const struct tfc_node *n, const stru
 
 static const struct tfc_op_def nn_depthwise_rows[] = {
     {.name = "DepthwiseConv2dNative",
+     .flags = TFC_OP_FINISHES,
      .inputs = "input: T, filter: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "

@@ -1,8 +1,10 @@
 // The fast kernel of Einsum for float32, float16 and bfloat16. It computes matrix products that read their operands in
 // place with strides, instead of transposing them first. 16-bit floats are computed in float32 and rounded once, at the
 // end.
+#include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/cpu/constants.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/cpu/narrow.h"
 #include "runtime/host/gemm/products.h"
@@ -10,22 +12,43 @@
 #include "runtime/ops/linalg_einsum.h"
 #include "runtime/ops/math_narrow.h"
 
+struct state {
+  struct ops_einsum_products form;
+  float *constant; // B, packed when the plan was made: it is a constant and the same for all products; NULL: it is not
+};
+
+static void release(void *state) {
+  free(((struct state *)state)->constant);
+}
+
+static void pack_constant(const struct tfc_cpu_prepare *p, struct state *s) {
+  const struct ops_einsum_products *form = &s->form;
+  const struct tfc_tensor *b = p->base->input_values ? p->base->input_values[!form->turned] : NULL;
+  if (!b || b->dtype != TFC_FLOAT) return;
+  for (int d = 0; d < form->rank; d++)
+    if (form->b[d]) return;
+  s->constant = tfc_cpu_pack_constant(p->device, (struct tfc_matrix){b->data, form->b_row, form->b_column}, form->m,
+                                      form->k, form->n);
+  if (s->constant) p->base->release = release;
+}
+
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
-  struct ops_einsum_products *form = TFC_ARENA_NEW(base->arena, struct ops_einsum_products);
-  if (!form) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct state *s = TFC_ARENA_NEW(base->arena, struct state);
+  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (base->node->input_count != 2) return tfc_status_make(TFC_UNIMPLEMENTED, "one operand");
   const struct tfc_shape *shapes[2] = {&base->input_shapes[0], &base->input_shapes[1]};
   if (!tfc_shape_is_static(shapes[0]) || !tfc_shape_is_static(shapes[1]))
     return tfc_status_make(TFC_UNIMPLEMENTED, "shapes that are not known");
-  TFC_RETURN_IF_ERROR(ops_einsum_as_products(base->graph, base->node, shapes, form));
-  base->state = form;
+  TFC_RETURN_IF_ERROR(ops_einsum_as_products(base->graph, base->node, shapes, &s->form));
+  base->state = s;
+  pack_constant(p, s);
   return NULL;
 }
 
 struct einsum_job {
   const struct ops_einsum_products *p;
-  const float *a, *b;
+  const float *a, *b, *packed_b;
   char *c;
   tfc_dtype type;
   bool split;
@@ -45,8 +68,10 @@ static struct tfc_product product_at(const struct einsum_job *j, int64_t index, 
   const struct ops_einsum_products *p = j->p;
   int64_t a, b;
   offsets(p, index, &a, &b, out_c);
-  return (struct tfc_product){
-      .a = {j->a + a, p->a_row, p->a_column}, .b = {j->b + b, p->b_row, p->b_column}, .k = p->k};
+  return (struct tfc_product){.a = {j->a + a, p->a_row, p->a_column},
+                              .b = {j->b + b, p->b_row, p->b_column},
+                              .packed_b = j->packed_b,
+                              .k = p->k};
 }
 
 // Copies rows [begin, end) of a product [m, n] to their places in the result.
@@ -95,13 +120,15 @@ static void put_range(void *arg, int64_t begin, int64_t end) {
 }
 
 static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
-  const struct ops_einsum_products *p = ctx->state;
+  const struct state *state = ctx->state;
+  const struct ops_einsum_products *p = &state->form;
   const struct tfc_tensor *a = ctx->inputs[p->turned], *b = ctx->inputs[!p->turned];
   struct tfc_buffer *held[3] = {NULL};
   struct tfc_tensor *y = NULL;
   tfc_status s = NULL;
   int64_t count = 1;
   struct einsum_job job = {.p = p, .type = a->dtype, .split = tfc_products_may_split(ctx)};
+  if (!job.split) job.packed_b = state->constant;
   for (int d = 0; d < p->rank; d++) count *= p->dims[d];
   TFC_TRY(s, tfc_kernel_output(ctx, 0, a->dtype, &p->out, &y));
   job.c = y->data;

@@ -1,10 +1,12 @@
 // Fast kernels of MatMul and BatchMatMul for float32 and 16-bit floats. The latter are computed in float32 and rounded
-// once, at the end. If a right side is used a second time in a step with the same contents (for example a weight in a
-// loop), it is packed, and the packed form is kept for the rest of the step.
+// once, at the end. A constant right side is packed when the plan is made. If another right side is used a second time
+// in a step with the same contents (for example a weight in a loop), it is packed, and the packed form is kept for the
+// rest of the step.
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "runtime/base/memory_account.h"
+#include "runtime/device/cpu/constants.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/cpu/narrow.h"
 #include "runtime/host/gemm/products.h"
@@ -25,6 +27,7 @@ struct state {
   bool transpose_a, transpose_b;
   bool same_shapes;  // for a sum: neither term is broadcast
   struct kept *kept; // NULL for batches, which keep nothing
+  float *constant;   // the constant B [k, n], packed; NULL: B is packed in each step if that pays
 };
 
 // A kept matrix only saves time, and tensors may need the memory. So under a limit, one is kept only if half of the
@@ -44,13 +47,31 @@ static void release(void *state) {
   struct state *s = state;
   if (s->kept) drop(s->kept);
   free(s->kept);
+  free(s->constant);
 }
 
 // Variants of the rows.
 enum {
   BATCH = 1,
   SAME_SHAPES = 2, // the terms of a sum, or the operands of a batch, have the same shape: nothing is broadcast
+  SUM = 4,         // a product that is added to input 0
 };
+
+// Packs a constant B when the plan is made, because packing takes as long as multiplying it by some dozen rows.
+static void pack_constant(const struct tfc_cpu_prepare *p, struct state *s) {
+  const struct tfc_prepare_ctx *base = p->base;
+  if (!base->input_values || !base->input_values[1] || base->input_dtypes[0] != TFC_FLOAT) return;
+  const struct tfc_shape *a = &base->input_shapes[0], *b = &base->input_values[1]->shape;
+  if (!tfc_shape_is_static(a) || a->rank < 2 || b->rank != 2) return;
+  const bool joins = !s->transpose_a; // the rows of all matrices of a batch are multiplied as those of one matrix
+  const int64_t rows =
+      joins ? tfc_shape_elements(a) / (a->dims[a->rank - 1] ? a->dims[a->rank - 1] : 1) : a->dims[a->rank - 1];
+  const int64_t columns = b->dims[1];
+  const struct tfc_matrix matrix = {base->input_values[1]->data, s->transpose_b ? 1 : columns,
+                                    s->transpose_b ? columns : 1};
+  s->constant = tfc_cpu_pack_constant(p->device, matrix, rows, b->dims[s->transpose_b], b->dims[!s->transpose_b]);
+  if (s->constant) p->base->release = release;
+}
 
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
@@ -67,6 +88,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
     s->kept->step = -1;
     base->release = release;
   }
+  if (!(p->variant & SUM)) pack_constant(p, s);
   return NULL;
 }
 
@@ -142,9 +164,11 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(operands(ctx, &p, &m, &n));
   struct tfc_tensor *out = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &TFC_SHAPE(m, n), &out));
-  struct kept *kept = ((const struct state *)ctx->state)->kept;
-  bool taken = use_kept(ctx, kept, &p, m, n);
-  tfc_status s = tfc_products_run(ctx, &p, 1, m, n, false, out->data);
+  const struct state *state = ctx->state;
+  struct kept *kept = state->kept;
+  if (state->constant && !tfc_products_may_split(ctx)) p.packed_b = state->constant;
+  bool taken = !p.packed_b && use_kept(ctx, kept, &p, m, n);
+  tfc_status s = tfc_products_run_finished(ctx, &p, m, n, out->data);
   if (taken) atomic_store_explicit(&kept->taken, false, memory_order_release);
   return s;
 }
@@ -269,10 +293,16 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, a->dtype, &shape, &out));
   batch.split = tfc_products_may_split(ctx);
   if (!batch.m || !batch.n || !count) return NULL;
+  const struct state *state = ctx->state;
+  if (b->shape.rank == 2 && !state->transpose_a) { // the rows of all matrices are those of one
+    batch.m *= count, count = 1;
+    batch.shape.rank = 0;
+  }
   batch_strides(a, &batch.shape, batch.a_stride);
   batch_strides(b, &batch.shape, batch.b_stride);
   if (a->dtype == TFC_FLOAT) {
     batch.c = out->data;
+    if (state->constant && !batch.split) batch.first.packed_b = state->constant;
     return run_all(ctx, &batch, count);
   }
   struct tfc_buffer *held[3] = {NULL};
@@ -292,8 +322,8 @@ out:
 enum { NARROW = TFC_TYPE_BIT(TFC_HALF) | TFC_TYPE_BIT(TFC_BFLOAT16) };
 static const struct tfc_cpu_kernel rows[] = {
     {"MatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, matmul, 0},
-    {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, 0},
-    {"_AddNProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, SAME_SHAPES},
+    {"_AddProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, SUM},
+    {"_AddNProduct", TFC_TYPE_BIT(TFC_FLOAT), prepare, add_product, SUM | SAME_SHAPES},
     {"BatchMatMul", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul, BATCH | SAME_SHAPES},
     {"BatchMatMulV2", TFC_TYPE_BIT(TFC_FLOAT), prepare, batch_matmul, BATCH},
     {"MatMul", NARROW, prepare, batch_matmul, SAME_SHAPES},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/host/chain/chain.h"
 
 struct uploaded { // a constant copied to a device with its own memory
   uint32_t value;
@@ -191,7 +192,8 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
                                  .reads = reads,
                                  .releases = releases,
                                  .prepared = op->prepared,
-                                 .state = op->state};
+                                 .state = op->state,
+                                 .finish = op->finish};
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_ir_input *in = &op->inputs[i];
     const struct tfc_ir_value *value = &ir->values.data[in->value];
@@ -225,7 +227,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     uint32_t v = op->outputs[i];
     if (v != TFC_NONE32) {
       outputs[i] = m->value_slots[v];
-      output_shapes[i] = ir->values.data[v].shape;
+      output_shapes[i] = op->finish ? op->finish->before : ir->values.data[v].shape;
       continue;
     }
     // A reference: consumers read the variable itself, and the kernel's output is dropped.

@@ -81,7 +81,8 @@ struct tfc_ir_op {
   bool prepared; // `state` goes to def->kernel, nothing else is looked up; the plan calls release(state) at its end
   void *state;
   void (*release)(void *state);
-  double cost_us; // estimate for list scheduling
+  const struct tfc_chain_finish *finish; // a chain that is part of it (finishes.c), or NULL
+  double cost_us;                        // estimate for list scheduling
 };
 
 struct tfc_ir_edge { // `to` runs after `from`

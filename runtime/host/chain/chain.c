@@ -170,12 +170,13 @@ static void write_out(const struct tfc_chain_operand *o, const float *from, int6
   }
 }
 
+// Runs rows [begin, end), chain->together of them at a time.
 static void run_together(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end) {
   struct repeated repeated;
   int64_t written[most_repeated]; // the only row of the operand that its copy has; -1: it has several
   for (int k = 0; k < most_repeated; k++) written[k] = -1;
-  for (int64_t i = begin; i < end; i++) {
-    const int64_t row = i * chain->together, left = chain->rows - row;
+  for (int64_t row = begin; row < end; row += chain->together) {
+    const int64_t left = end - row;
     const int64_t count = left < chain->together ? left : chain->together;
     for (uint16_t k = 0, next = 0; k < chain->operand_count; k++) {
       const struct tfc_chain_operand *o = &chain->operands[k];
@@ -193,7 +194,8 @@ static void run_together(const struct tfc_chain *chain, void *const *tensors, in
 
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end) {
   if (begin < end && chain->together > 1) {
-    run_together(chain, tensors, begin, end);
+    const int64_t last = end * chain->together;
+    run_together(chain, tensors, begin * chain->together, last < chain->rows ? last : chain->rows);
     return;
   }
   int64_t per_row = blocks_of_row(chain);
@@ -204,6 +206,22 @@ void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t 
     run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK, NOWHERE, NULL, NULL);
     if (++block == per_row) block = 0, row++;
   }
+}
+
+// Runs columns [first, last) of one row.
+static void run_columns(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t first, int64_t last) {
+  for (int64_t at = first; at < last; at += TFC_CHAIN_BLOCK)
+    run_block(chain, tensors, row, at, last - at < TFC_CHAIN_BLOCK ? last - at : TFC_CHAIN_BLOCK, NOWHERE, NULL, NULL);
+}
+
+void tfc_chain_run_rows(const struct tfc_chain *chain, void *const *tensors, int64_t columns, int64_t begin,
+                        int64_t end) {
+  if (chain->columns != columns)
+    run_columns(chain, tensors, 0, begin * columns, end * columns);
+  else if (chain->together > 1)
+    run_together(chain, tensors, begin, end);
+  else
+    for (int64_t row = begin; row < end; row++) run_columns(chain, tensors, row, 0, columns);
 }
 
 void tfc_chain_run_into(const struct tfc_chain *chain, void *const *tensors, int64_t first, int64_t count,

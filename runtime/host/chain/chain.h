@@ -56,6 +56,16 @@ struct tfc_chain_op {
   struct tfc_shape shapes[]; // of the outputs
 };
 
+// A chain that is part of another operation: it reads that operation's output 0 and computes the result in its place.
+struct tfc_chain_finish {
+  struct tfc_chain chain;
+  int64_t columns;                // of a row
+  uint32_t own;                   // how many inputs the operation has without the chain's, which come after them
+  uint32_t input_count;           // of the chain: tensors [0, input_count) are its inputs, then comes the result
+  uint32_t *from;                 // [input_count] for each the operation's input, or UINT32_MAX: its output 0
+  struct tfc_shape before, after; // of output 0, as the operation makes it and as its readers see it
+};
+
 // If every operand allows it, joins all rows into one long row. Otherwise, if rows are short, a block gets several
 // rows, and operands that are not stored row after row are copied for it. Call it once, when the chain is complete.
 void tfc_chain_flatten(struct tfc_chain *chain);
@@ -65,6 +75,9 @@ void tfc_chain_join(struct tfc_chain *chain);
 int64_t tfc_chain_blocks(const struct tfc_chain *chain);
 // Runs blocks [begin, end). `tensors` has the memory for each tensor index.
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end);
+// Runs rows [begin, end) of the space that the chain had before it was flattened, with rows of `columns` elements.
+void tfc_chain_run_rows(const struct tfc_chain *chain, void *const *tensors, int64_t columns, int64_t begin,
+                        int64_t end);
 // Runs columns [first, first + count) of a chain of one row, count <= TFC_CHAIN_BLOCK; values for operand `operand` are
 // written to `out` instead.
 void tfc_chain_run_into(const struct tfc_chain *chain, void *const *tensors, int64_t first, int64_t count,

@@ -32,8 +32,10 @@ struct job {
   int64_t row_part, panel_part, panel_parts; // the sizes of a piece
   int64_t row_parts;
   int64_t threads;
-  _Atomic bool begun[MOST_ROW_PARTS];   // each part of the rows
-  _Atomic int64_t next[MOST_ROW_PARTS]; // the next piece of each part
+  const struct tfc_kernel_finish *finish; // for rows of which a thread computes all panels; NULL: none
+  int64_t finish_rows;                    // at most so many rows are computed before they are finished
+  _Atomic bool begun[MOST_ROW_PARTS];     // each part of the rows
+  _Atomic int64_t next[MOST_ROW_PARTS];   // the next piece of each part
   _Atomic bool failed;
 };
 
@@ -48,8 +50,14 @@ static void run_pieces(void *arg, int64_t begin, int64_t end) {
       job->failed = true;
       return;
     }
-    tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first,
-                 last < panels ? last : panels, a);
+    last = last < panels ? last : panels;
+    if (!job->finish)
+      tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, row_end, first, last, a);
+    for (int64_t next; job->finish && row < row_end; row = next) {
+      next = row + job->finish_rows < row_end ? row + job->finish_rows : row_end;
+      tfc_gemm_run(job->products, job->count, job->n, job->c, job->n, job->accumulate, row, next, first, last, a);
+      job->finish->rows(job->finish, job->c, row, next);
+    }
   }
 }
 
@@ -353,13 +361,13 @@ static void turn_columns(void *arg, int64_t begin, int64_t end) {
 }
 
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
-                      int64_t n, bool accumulate, float *c);
+                      int64_t n, bool accumulate, float *c, struct tfc_kernel_finish *finish);
 
 static tfc_status run_turned(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n, float *c) {
   float *turned = tfc_thread_scratch(TFC_SCRATCH_TURNED, (size_t)(m * n) * sizeof *turned);
   if (!turned) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct tfc_product q = {.a = {p->b.data, p->b.column, p->b.row}, .b = {p->a.data, p->a.column, p->a.row}, .k = p->k};
-  TFC_RETURN_IF_ERROR(run(ctx, &q, 1, n, m, false, turned));
+  TFC_RETURN_IF_ERROR(run(ctx, &q, 1, n, m, false, turned, NULL));
   struct turn turn = {turned, c, m, n};
   if (ctx)
     tfc_kernel_parallel_for(ctx, n, 65536 / m, turn_columns, &turn);
@@ -408,8 +416,19 @@ static bool run_vector(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, 
   return true;
 }
 
+// Rows are finished while they are in the first or second-level cache. If B does not stay in the cache, as many rows of
+// A as are packed at once are computed before they are finished, so that B is not read more often.
+static void finish_on_the_way(struct job *job, struct tfc_kernel_finish *finish) {
+  enum { FINISHED_ELEMENTS = 16384 };
+  const int64_t block = tfc_gemm_block(job->products, job->count, job->n, false);
+  job->finish = finish;
+  job->finish_rows = block ? block : (FINISHED_ELEMENTS / job->n + 7) / 8 * 8;
+  if (job->finish_rows < 8) job->finish_rows = 8;
+  finish->done = true;
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
-                      int64_t n, bool accumulate, float *c) {
+                      int64_t n, bool accumulate, float *c, struct tfc_kernel_finish *finish) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
   if (count == 1 && (m == 1 || n == 1)) {
@@ -436,6 +455,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   tfc_products_split(m, panels, threads, LEAST_PIECE, &job.row_part, &job.panel_part);
   job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
   int64_t pieces = job.panel_parts * ((m + job.row_part - 1) / job.row_part);
+  if (finish && job.panel_parts == 1) finish_on_the_way(&job, finish);
   if (pieces == 1 || !ctx)
     run_pieces(&job, 0, pieces);
   else
@@ -449,22 +469,32 @@ static double flop_of(const struct tfc_product *products, int64_t count, int64_t
   return 2.0 * (double)m * (double)n * (double)k;
 }
 
-tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
-                            int64_t n, bool accumulate, float *c) {
+static tfc_status run_on_device(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
+                                int64_t m, int64_t n, bool accumulate, float *c, struct tfc_kernel_finish *finish) {
   bool done = false;
   if (m && n) TFC_RETURN_IF_ERROR(try_split(tfc_products_may_split(ctx), products, count, m, n, accumulate, c, &done));
   if (done) return NULL;
   const uint64_t begin = tfc_split_clock();
-  TFC_RETURN_IF_ERROR(run(ctx, products, count, m, n, accumulate, c));
+  TFC_RETURN_IF_ERROR(run(ctx, products, count, m, n, accumulate, c, finish));
   if (tfc_products_may_split(ctx)) tfc_split_took(false, flop_of(products, count, m, n), begin);
   return NULL;
+}
+
+tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
+                            int64_t n, bool accumulate, float *c) {
+  return run_on_device(ctx, products, count, m, n, accumulate, c, NULL);
+}
+
+tfc_status tfc_products_run_finished(struct tfc_kernel_ctx *ctx, const struct tfc_product *product, int64_t m,
+                                     int64_t n, float *c) {
+  return run_on_device(ctx, product, 1, m, n, false, c, ctx->finish);
 }
 
 tfc_status tfc_products_run_serial(const struct tfc_product *products, int64_t count, int64_t m, int64_t n, bool split,
                                    float *c) {
   bool done = false;
   if (m && n) TFC_RETURN_IF_ERROR(try_split(split, products, count, m, n, false, c, &done));
-  return done ? NULL : run(NULL, products, count, m, n, false, c);
+  return done ? NULL : run(NULL, products, count, m, n, false, c, NULL);
 }
 
 struct pack_job {

@@ -131,7 +131,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;
-  return tfc_products_run(ctx, &p, 1, positions, c->sizes.filters, false, y->data);
+  return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
 // --- Backward, input ---------------------------------------------------------------------------------------------

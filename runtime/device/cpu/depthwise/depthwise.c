@@ -117,9 +117,10 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
 // --- Passes ------------------------------------------------------------------------------------------------------
 struct pass {
   const struct depthwise *d;
-  const char *x, *filter, *dy; // k channels
-  char *to;                    // y, dx or dw
-  char *sums;                  // [pieces, cells, k]
+  const char *x, *filter, *dy;            // k channels
+  char *to;                               // y, dx or dw
+  char *sums;                             // [pieces, cells, k]
+  const struct tfc_kernel_finish *finish; // of y; NULL: none
   int64_t pieces;
 };
 
@@ -149,6 +150,7 @@ static void forward_rows(void *arg, int64_t begin, int64_t end) {
     const int64_t count = forward_cells(d, at % d->sizes.out[0], cells);
     d->lines->line(cells, count, d->sizes.out[1], p->x + (size_t)(at / d->sizes.out[0]) * image,
                    d->sizes.stride[1] * d->k, p->filter, p->to + (size_t)at * row, d->k, d->k);
+    if (p->finish) p->finish->rows(p->finish, (float *)(void *)p->to, at * d->sizes.out[1], (at + 1) * d->sizes.out[1]);
   }
 }
 
@@ -265,12 +267,13 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct depthwise *d)
   struct tfc_tensor *y = NULL;
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
-  struct pass p = {.d = d, .filter = ctx->inputs[1]->data};
+  struct pass p = {.d = d, .filter = ctx->inputs[1]->data, .finish = ctx->finish};
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype, &d->shape, &y));
   TFC_TRY(s, repeated(ctx, d, ctx->inputs[0]->data, &scratch, &p.x));
   p.to = y->data;
   tfc_kernel_parallel_for(ctx, d->sizes.batch * d->sizes.out[0], ENOUGH / (d->sizes.out[1] * d->k * d->cells) + 1,
                           forward_rows, &p);
+  if (p.finish) ctx->finish->done = true;
 out:
   tfc_buffer_release(scratch);
   return s;

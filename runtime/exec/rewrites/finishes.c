@@ -1,0 +1,179 @@
+// A chain that reads the result of a convolution or a matrix product becomes part of that operation: its kernel runs
+// the chain on rows that it has just computed, while they are in the cache, and writes only the chain's result. (A
+// bias, a frozen normalisation, an activation, a residual.) Exact: the chain's loops run on the same elements, and the
+// result does not depend on how the rows are divided.
+//
+// The merged operation needs all inputs of the chain when it starts. No cycle arises, because the producers of these
+// inputs have a lower level than the operation: the level is the length of the longest path that leads to it.
+#include <string.h>
+
+#include "runtime/base/no_memory.h"
+#include "runtime/exec/rewrites/chains.h"
+
+struct finishes {
+  struct tfc_ir *ir;
+  struct tfc_arena arena; // scratch
+  struct tfc_ir_readers readers;
+  uint32_t *level;    // [ops]
+  uint32_t *after;    // [ops] one more than the highest level of the operations that ordering edges lead from; 0: none
+  uint32_t *producer; // [values] or TFC_NONE32
+};
+
+// Sets the level of each operation. False: there is a cycle; tfc_order_make reports it.
+static tfc_status find_levels(struct finishes *f, bool *out_found) {
+  const struct tfc_ir *ir = f->ir;
+  const uint32_t n = (uint32_t)ir->ops.count;
+  uint32_t *missing = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1), *order = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
+  uint32_t *begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 2), *to = NULL, total = 0, done = 0;
+  f->level = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
+  f->producer = TFC_ARENA_ARRAY(&f->arena, uint32_t, ir->values.count + 1);
+  if (!missing || !order || !begin || !f->level || !f->producer) return tfc_status_no_memory("planning a step");
+  for (size_t v = 0; v < ir->values.count; v++) {
+    const struct tfc_ir_value *value = &ir->values.data[v];
+    const bool made = value->kind == TFC_IR_OP || value->kind == TFC_IR_VARIABLE;
+    f->producer[v] = made && value->op != TFC_NONE32 && !ir->ops.data[value->op].dead ? value->op : TFC_NONE32;
+  }
+  for (int pass = 0; pass < 2; pass++) { // counts the successors of each operation, then lists them
+    for (uint32_t i = 0; i < n; i++) {
+      const struct tfc_ir_op *op = &ir->ops.data[i];
+      for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
+        const uint32_t v = op->inputs[k].value, from = v == TFC_NONE32 ? TFC_NONE32 : f->producer[v];
+        if (from == TFC_NONE32) continue;
+        if (pass == 0)
+          begin[from + 1]++, missing[i]++, total++;
+        else
+          to[begin[from]++] = i;
+      }
+    }
+    for (size_t e = 0; e < ir->edges.count; e++) {
+      const struct tfc_ir_edge edge = ir->edges.data[e];
+      if (pass == 0)
+        begin[edge.from + 1]++, missing[edge.to]++, total++;
+      else
+        to[begin[edge.from]++] = edge.to;
+    }
+    if (pass == 1) break;
+    for (uint32_t i = 0; i < n; i++) begin[i + 1] += begin[i];
+    to = TFC_ARENA_ARRAY(&f->arena, uint32_t, total + 1);
+    if (!to) return tfc_status_no_memory("planning a step");
+  }
+  // After the second pass, begin[i] is where the list of operation i ends.
+  for (uint32_t i = 0; i < n; i++)
+    if (!missing[i]) order[done++] = i;
+  for (uint32_t at = 0; at < done; at++) {
+    const uint32_t id = order[at];
+    for (uint32_t k = id ? begin[id - 1] : 0; k < begin[id]; k++) {
+      if (f->level[to[k]] <= f->level[id]) f->level[to[k]] = f->level[id] + 1;
+      if (--missing[to[k]] == 0) order[done++] = to[k];
+    }
+  }
+  f->after = TFC_ARENA_ARRAY(&f->arena, uint32_t, n + 1);
+  if (!f->after) return tfc_status_no_memory("planning a step");
+  for (size_t e = 0; e < ir->edges.count; e++) {
+    const struct tfc_ir_edge *edge = &ir->edges.data[e];
+    if (f->after[edge->to] <= f->level[edge->from]) f->after[edge->to] = f->level[edge->from] + 1;
+  }
+  *out_found = done == n;
+  return NULL;
+}
+
+// Whether everything that the chain waits for, but operation `id`, is there when that operation starts at the earliest.
+static bool is_ready(const struct finishes *f, uint32_t id, uint32_t chain) {
+  const struct tfc_ir *ir = f->ir;
+  const struct tfc_ir_op *op = &ir->ops.data[chain];
+  for (uint32_t k = 0; k < op->input_count; k++) {
+    const uint32_t from = f->producer[op->inputs[k].value];
+    if (from == TFC_NONE32 || from == id) continue;
+    if (f->level[from] >= f->level[id] || ir->ops.data[from].device != op->device) return false;
+  }
+  return f->after[chain] <= f->level[id];
+}
+
+// The operation that a chain can become part of, TFC_NONE32: none.
+static uint32_t part_of(const struct finishes *f, uint32_t chain) {
+  const struct tfc_ir *ir = f->ir;
+  const struct tfc_ir_op *op = &ir->ops.data[chain];
+  uint32_t best = TFC_NONE32;
+  if (!tfc_rewrites_chain_of(op) || op->output_count != 1 || !ir->devices[op->device]->driver->host_kernels)
+    return TFC_NONE32;
+  const struct tfc_shape *after = &ir->values.data[op->outputs[0]].shape;
+  for (uint32_t k = 0; k < op->input_count && k < 32; k++) {
+    const uint32_t v = op->inputs[k].value, id = f->producer[v];
+    const struct tfc_ir_value *value = &ir->values.data[v];
+    if (id == TFC_NONE32 || value->kind != TFC_IR_OP || value->fetched || !value->planned) continue;
+    if (value->alias != TFC_NONE32 || value->dtype != TFC_FLOAT || !(op->in_place[0] >> k & 1)) continue;
+    const struct tfc_ir_op *made = &ir->ops.data[id];
+    if (made->joint || made->prepared || made->wanted || made->finish || made->device != op->device) continue;
+    if (!made->def || !(made->def->flags & TFC_OP_FINISHES) || made->output_count != 1) continue;
+    const struct tfc_shape *before = &value->shape;
+    if (before->rank < 1 || after->rank < 1 || tfc_shape_elements(before) != tfc_shape_elements(after)) continue;
+    if (before->dims[before->rank - 1] != after->dims[after->rank - 1]) continue;
+    if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[made->node], "data_format", ""), "NC"))
+      continue;
+    bool only = true;
+    for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++) only = only && f->readers.ops[r] == chain;
+    if (!only || !is_ready(f, id, chain)) continue;
+    if (best == TFC_NONE32 || f->level[id] > f->level[best]) best = id;
+  }
+  return best;
+}
+
+static tfc_status merge(struct finishes *f, uint32_t id, uint32_t chain_id) {
+  struct tfc_ir *ir = f->ir;
+  struct tfc_ir_op op = ir->ops.data[id];
+  const struct tfc_ir_op *chain = &ir->ops.data[chain_id];
+  const uint32_t own_value = op.outputs[0];
+  struct tfc_chain_finish *finish = TFC_ARENA_NEW(&ir->arena, struct tfc_chain_finish);
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count + chain->input_count);
+  uint32_t *from = TFC_ARENA_ARRAY(&ir->arena, uint32_t, chain->input_count), new_id;
+  if (!finish || !inputs || !from) return tfc_status_no_memory("planning a step");
+  const struct tfc_shape *before = &ir->values.data[own_value].shape;
+  *finish = (struct tfc_chain_finish){.chain = *tfc_rewrites_chain_of(chain),
+                                      .columns = before->dims[before->rank - 1],
+                                      .own = op.input_count,
+                                      .input_count = chain->input_count,
+                                      .from = from,
+                                      .before = *before,
+                                      .after = ir->values.data[chain->outputs[0]].shape};
+  memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
+  for (uint32_t k = 0; k < chain->input_count; k++) {
+    from[k] = chain->inputs[k].value == own_value ? UINT32_MAX : op.input_count;
+    if (from[k] != UINT32_MAX) inputs[op.input_count++] = chain->inputs[k];
+  }
+  op.inputs = inputs;
+  op.outputs = chain->outputs;
+  op.finish = finish;
+  op.cost_us += chain->cost_us / 2;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &new_id));
+  tfc_ir_replace(ir, id, new_id);
+  tfc_ir_replace(ir, chain_id, new_id);
+  return NULL;
+}
+
+static tfc_status finish_products(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct finishes f = {.ir = ir};
+  const uint32_t count = (uint32_t)ir->ops.count;
+  bool found = false;
+  uint32_t *level = NULL;
+  TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
+  TFC_TRY(s, find_levels(&f, &found));
+  level = TFC_ARENA_ARRAY(&f.arena, uint32_t, 2 * (size_t)count + 1); // with room for the merged operations
+  if (!level) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memcpy(level, f.level, count * sizeof *level);
+  f.level = level;
+  for (uint32_t i = 0; i < count && found; i++) {
+    const uint32_t id = ir->ops.data[i].dead ? TFC_NONE32 : part_of(&f, i);
+    if (id == TFC_NONE32) continue;
+    const uint32_t merged = (uint32_t)ir->ops.count;
+    f.level[merged] = f.level[id]; // lower than that of every reader of either
+    TFC_TRY(s, merge(&f, id, i));
+    f.producer[ir->ops.data[merged].outputs[0]] = merged;
+  }
+out:
+  tfc_arena_deinit(&f.arena);
+  return s;
+}
+
+static const struct tfc_rewrite rows[] = {{"finished products", 67, true, finish_products}};
+TFC_REWRITES(rows);
