@@ -84,13 +84,14 @@ static void say_failure(void *arg, int code, const char *why) {
 static tfc_status join(struct job *job) {
   tfc_status s = NULL;
   struct tfc_transport *t = NULL;
+  struct cli_task_mask mask;
   const struct run_options *o = job->options;
   TFC_TRY(s, cli_task_spec(o->cluster, &job->spec));
   TFC_TRY(s, cli_task_connect(&job->spec, o->cluster, &t));
   const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
   tfc_cluster_task_name(&job->spec, t->rank, job->name);
   if (job->guard) snprintf(job->guard->name, sizeof job->guard->name, "%s", job->name);
-  cli_task_share_cores(t);
+  cli_task_share_cores(t, &mask);
   job->own = *o;
   job->graph = expand(o->graph, task);
   if (!job->graph) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -105,6 +106,8 @@ static tfc_status join(struct job *job) {
   // With {job} or {task} in --graph, a task whose file does not exist only serves. Without, a missing file is an error.
   const bool has_graph = strcmp(job->graph, o->graph) == 0 || access(job->graph, F_OK) == 0;
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : "cpu:0", NULL, 0, &job->setup.devices));
+  const struct tfc_device_set *devices = &job->setup.devices;
+  if (devices->count == 1 && devices->devices[0]->info.cores == 1) cli_task_leave_cores(&mask);
   const struct tfc_member_options options = {.spec = &job->spec,
                                              .transport = t,
                                              .devices = &job->setup.devices,

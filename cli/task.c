@@ -48,10 +48,14 @@ out:
   return s;
 }
 
-void cli_task_share_cores(const struct tfc_transport *t) {
+_Static_assert(sizeof(cpu_set_t) == sizeof(struct cli_task_mask), "the mask holds a cpu_set_t");
+void cli_task_share_cores(const struct tfc_transport *t, struct cli_task_mask *out_mask) {
   cpu_set_t allowed, own;
   CPU_ZERO(&own);
-  if (t->beside_count < 2 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  CPU_ZERO(&allowed);
+  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  if (out_mask) memcpy(out_mask, &allowed, sizeof allowed);
+  if (t->beside_count < 2 || !known) return;
   const uint32_t cores = (uint32_t)CPU_COUNT(&allowed);
   const uint32_t each = cores / t->beside_count ? cores / t->beside_count : 1;
   uint32_t number = 0;
@@ -61,4 +65,10 @@ void cli_task_share_cores(const struct tfc_transport *t) {
     number++;
   }
   if (CPU_COUNT(&own)) sched_setaffinity(0, sizeof own, &own);
+}
+
+void cli_task_leave_cores(const struct cli_task_mask *mask) {
+  cpu_set_t before;
+  memcpy(&before, mask, sizeof before);
+  if (CPU_COUNT(&before)) sched_setaffinity(0, sizeof before, &before);
 }

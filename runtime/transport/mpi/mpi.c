@@ -28,7 +28,8 @@ enum {
   SPIN_NS = 20000,           // with other hosts: after a message a thread polls for this long before it sleeps
   SHORTEST_SLEEP_NS = 20000, // ... and the sleep grows from this value while nothing happens
   LONGEST_SLEEP_NS = 500000,
-  MOVES_NS = 50000000, // while messages are on their way, threads poll; they sleep if nothing happens for this long
+  MOVES_NS =
+      50000, // while messages are on their way, threads poll; if nothing happens for this long, they sleep between
 };
 #define MAGIC 0x7463666du
 
@@ -305,6 +306,7 @@ static tfc_status finish_bodies(struct transport *t, bool *any) {
       if (!done) break;
       a->complete = true;
       t->incomplete--;
+      ring(t->bells[p]); // its sender need not poll to find out that the body has been sent
       *any = true;
     }
   return NULL;
