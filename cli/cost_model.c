@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The first device of each kind; all devices of a kind must have the same rates.
+// Finds the first device of each kind; all devices of a kind must have the same rates.
 static tfc_status kinds_of(const struct tfc_machine *m, uint32_t *first, uint32_t *out_count) {
   uint32_t count = 0;
   for (uint32_t d = 0; d < m->device_count; d++) {

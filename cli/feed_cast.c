@@ -22,7 +22,8 @@ static void put_real(struct tfc_tensor *t, int64_t i, double v) {
   }
 }
 
-// False: the number is outside of the type. `large`: v holds the bits of a uint64 above 2^63, as a negative number.
+// Stores a whole number as element i; false: it is outside of the type's range. `large`: v holds the bits of a uint64
+// above 2^63, as a negative number.
 static bool put_whole(struct tfc_tensor *t, int64_t i, int64_t v, bool large) {
 #define FITS(type, low, high)                                                                                          \
   {                                                                                                                    \

@@ -84,7 +84,7 @@ int tfc_flags_error(const struct tfc_program *program, const char *format, ...) 
 
 // --- Help ------------------------------------------------------------------------------------------------------------
 
-// The terminal's width, or COLUMNS, limited to a range in which text is readable.
+// Returns the terminal's width, or COLUMNS, limited to a range in which text is readable.
 static int help_width(void) {
   const char *columns = getenv("COLUMNS");
   struct winsize window = {0};
@@ -251,7 +251,7 @@ struct settings_sink {
   int code;
 };
 
-// One value of a settings file.
+// Handles one value of a settings file.
 static bool on_setting(void *user, const char *key, const char *value) {
   struct settings_sink *sink = user;
   const struct tfc_program *program = sink->program;

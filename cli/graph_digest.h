@@ -4,7 +4,8 @@
 
 #include "runtime/base/status.h"
 
-// Of saved_model.pb where `graph` is a SavedModel's folder; "" if it cannot be read.
+// Writes the digest, which is that of saved_model.pb if `graph` is a SavedModel's folder; "" if the file cannot be
+// read.
 TFC_MUST_USE tfc_status cli_graph_digest(const char *graph, char out[65]);
 
 #endif

@@ -43,7 +43,7 @@ static tfc_status readable_rival(const char *path) {
   return s;
 }
 
-// The folder of a path: "." if it has none. free() it.
+// Returns the folder of a path: "." if it has none. free() it.
 static char *folder_of(const char *path) {
   size_t size = strlen(path);
   while (size > 1 && path[size - 1] == '/') size--;

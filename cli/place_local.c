@@ -86,7 +86,7 @@ static const char *state_text(tfc_result_state state) {
   return "";
 }
 
-// "598.3 .. 698.3 ms", or with both units where they differ.
+// Writes a range as "598.3 .. 698.3 ms", or with both units if they differ.
 static void show_range(char out[64], double low, double high) {
   char a[32], b[32];
   tfc_show_us(a, low), tfc_show_us(b, high);
@@ -95,7 +95,7 @@ static void show_range(char out[64], double low, double high) {
   snprintf(out, 64, "%.*s .. %s", same ? (int)(unit_a - a) : (int)strlen(a), a, b);
 }
 
-// At most 80 columns; what does not fit behind a row stands below it.
+// Prints at most 80 columns; what does not fit is printed on the lines below.
 static void print_row(const struct tfc_job_row *r, double answer_us, bool loads) {
   char a[32], quartiles[64] = "", against[48] = "", load[64] = "", speedup[64] = "", steps[16] = "", line[400];
   bool answer = strcmp(r->kind, "answer") == 0;
@@ -201,7 +201,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
 
 // --- Running the job -------------------------------------------------------------------------------------------------
 
-// "DEVICE=SIZE" of --memory. The patterns are malloc'd.
+// Parses the texts "DEVICE=SIZE" of --memory. The patterns are malloc'd.
 static tfc_status parse_limits(const struct place_options *o, struct tfc_memory_limit *out) {
   tfc_status s = NULL;
   for (uint32_t i = 0; i < o->limits.count; i++) {

@@ -53,7 +53,8 @@ static double us(int64_t ps) {
 }
 
 // --- The machine -----------------------------------------------------------------------------------------------------
-// --devices N: N devices of one kind, among the kinds with at least N the one with the most FLOP per second.
+// Implements --devices N: selects N devices of one kind. Of the kinds with at least N devices, it is the one with the
+// most FLOP per second.
 static tfc_status select_devices(struct tfc_machine *m, const char *list) {
   int64_t count;
   tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
@@ -123,7 +124,7 @@ out:
   return s;
 }
 
-// The operation that a node's work is fused into; UINT32_MAX: it is not fused.
+// Returns the operation that a node's work is fused into; UINT32_MAX: it is not fused.
 static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
   if (!info->runs_in || info->runs_in[node] == node) return UINT32_MAX;
   for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
@@ -401,7 +402,7 @@ out:
   return s;
 }
 
-// The placement that --evaluate names. The caller deinitialises *out, also after an error.
+// Reads the placement that --evaluate names. The caller deinitialises *out, also after an error.
 static tfc_status read_given(const struct described *d, struct tfc_solution *out) {
   tfc_status s = NULL;
   const char *what = d->o->evaluate;
@@ -457,7 +458,7 @@ static void summarise(const struct tfc_search_outcome *r, int64_t best_single, s
   out->summary = t.data;
 }
 
-// Rivals for every row of the table: single devices, the graph's own strings, files.
+// Reads the rivals for every row of the table: single devices, the graph's own device strings, files.
 static tfc_status read_rivals(const struct described *d, struct tfc_rival *rivals, uint32_t *count) {
   tfc_status s = NULL;
   for (uint32_t i = 0; i < d->machine->device_count; i++) {

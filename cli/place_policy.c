@@ -8,8 +8,8 @@
 #include "cli/place.h"
 #include "rl/rl.h"
 
-// ../share/tfc/policy.json relative to the program's folder: the same whether the program is installed or in its build
-// folder.
+// Returns the path of ../share/tfc/policy.json relative to the program's folder, which is right whether the program is
+// installed or in its build folder.
 static char *shipped_path(void) {
   char program[PATH_MAX];
   const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -68,7 +68,7 @@ static void say_failure(void *arg, int code, const char *why) {
   fprintf(stderr, "tfc-place: %s: %s\n", t->name, why);
 }
 
-// The devices that this task opens: those that TensorFlow's names in --devices mean for it.
+// Finds the devices that this task opens: those that TensorFlow's names in --devices mean for it.
 static tfc_status find_list(struct place_tasks *t) {
   struct tfc_text list = {0};
   const char *devices = t->o.devices;
@@ -235,7 +235,7 @@ out:
   return s;
 }
 
-// The number of devices of a task, from what the task told the others about itself.
+// Returns the number of devices of a task, from what the task told the others about itself.
 static uint32_t devices_of(const struct place_tasks *t, uint32_t rank) {
   uint32_t count = 0;
   for (const char *at = tfc_member_devices(t->member, rank); (at = strstr(at, " cores)")); at++) count++;

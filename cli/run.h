@@ -43,8 +43,9 @@ void run_setup_close(struct run_setup *setup);
 TFC_MUST_USE tfc_status run_step(const struct run_setup *setup, const struct tfc_run_spec *spec,
                                  const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                  const struct tfc_run_options *options);
-// The most memory that device `d` held since it was opened. The first device that uses host memory also counts what the
-// host allocated since the session was created (feeds, plans). If the driver does not count, the planned memory.
+// Returns the most memory that device `d` held since it was opened. The first device that uses host memory also counts
+// what the host allocated since the session was created (feeds, plans). If the driver does not count, returns the
+// planned memory.
 uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
 const char *run_math(const struct run_setup *setup); // the type in which its GPUs compute products; NULL: it has no GPU
 
@@ -59,7 +60,7 @@ TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix)
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
 // --cluster: this process is one task of a job. Returns the exit code. Prints errors; an error ends the whole job.
 int run_cluster(const struct run_options *options, char **argv);
-// --restarts: the exit code of the last job that was started.
+// --restarts: starts the job, and again after failures. Returns the exit code of the last job.
 int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
 // Takes a task's steps without --run. The chief initialises the variables, or restores what --supervise saved, and
 // saves them.

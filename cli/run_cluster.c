@@ -41,8 +41,8 @@ static char *expand(const char *path, const struct tfc_cluster_task *task) {
   return copy;
 }
 
-// The script of a task: SCRIPT.<job>.<task>.json if there is one, else SCRIPT.json. NULL: neither exists, or out of
-// memory.
+// Returns the path of a task's script: SCRIPT.<job>.<task>.json if there is one, else SCRIPT.json. NULL: neither
+// exists, or out of memory.
 static char *script_of(const char *path, const struct tfc_cluster_task *task) {
   const size_t size = strlen(path), stem = size > 5 && !strcmp(path + size - 5, ".json") ? size - 5 : size;
   char *own = tfc_format("%.*s.%s.%u.json", (int)stem, path, task->job, task->index);

@@ -18,7 +18,7 @@ static json_t *shape_json(const struct tfc_shape *shape) { // null for an unknow
   return dims;
 }
 
-// How an op is run: by a kernel for these types, by the executor, or not at all.
+// Returns how an op is run: by a kernel for these types, by the executor, or not at all.
 static const char *way_of(const struct tfc_op_def *def) {
   const uint32_t executor = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION |
                             TFC_OP_LOOP_COND | TFC_OP_FUNCTIONAL | TFC_OP_NOP | TFC_OP_PLACEHOLDER | TFC_OP_VARIABLE;
@@ -67,7 +67,7 @@ static void contradiction(void *arg, const struct tfc_node *node, tfc_status sta
     *kept = status, c->count++;
 }
 
-// One status for all of them, which names the first; `json` (optional) lists all.
+// Makes one status of all of them, which names the first; `json` (optional) lists all.
 static tfc_status join_contradictions(struct contradictions *c, json_t *json) {
   tfc_status first = NULL;
   for (uint32_t i = 0; i < c->graph->node_count; i++) {
@@ -141,7 +141,7 @@ out:
   return s;
 }
 
-// The element types for which the op's kernel runs on the host even if its device has memory of its own.
+// Returns the element types for which the op's kernel runs on the host even if its device has memory of its own.
 static json_t *host_types(const struct tfc_op_def *def) {
   json_t *types = json_array();
   for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++)
@@ -153,7 +153,7 @@ static bool has_on_cpu(const struct tfc_op_def *def, tfc_dtype type) {
   return tfc_cpu_kernel_next(tfc_str_from(def->name), type, NULL) != NULL;
 }
 
-// The element types, among those that the op takes, for which a kind of device has kernels of its own.
+// Returns the element types, among those that the op takes, for which a kind of device has kernels of its own.
 static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const struct tfc_op_def *def, tfc_dtype type)) {
   json_t *types = json_array();
   bool all = true, every = true;

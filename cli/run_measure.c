@@ -179,7 +179,7 @@ static void release_results(struct measurement *m) {
   for (uint32_t i = 0; m->results && i < m->step.fetch_count; i++) tfc_tensor_release(&m->results[i]);
 }
 
-// The profile of a step that was traced. Its time is that of the devices' work.
+// Takes the profile of a step that was traced. Its time is that of the devices' work.
 static tfc_status take_profile(struct measurement *m, double *us) {
   enum { MOST_KEPT = 16 }; // without --profile, profiles only serve to report what fallbacks cost
   const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
@@ -255,7 +255,7 @@ static bool is_traced(const struct measurement *m, int64_t step) {
   return step / BLOCK % 2 == 0;
 }
 
-// What tracing adds to a step by the host's clock; NaN: not known.
+// Returns what share tracing adds to a step's time by the host's clock; NaN: not known.
 static double trace_overhead(const struct measurement *m) {
   if (!m->plain || !m->taken) return NAN;
   return tfc_quartiles_of(m->host_us, m->taken).median / tfc_quartiles_of(m->plain_us, m->plain).median - 1;
@@ -294,8 +294,8 @@ static double quantile(const double *sorted, uint32_t n, double q) {
   return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
 }
 
-// The time of an operation that the device cannot run itself, where it was traced: host time, with a copy before and
-// after.
+// Returns the time of an operation that the device cannot run itself, if it was traced: host time, with a copy before
+// and after.
 static double cost_of(const struct measurement *m, const struct tfc_plan_fallback *f) { // NaN: not known
   double us[64];
   size_t n = 0;

@@ -213,7 +213,7 @@ static tfc_status add_piece(struct piecewise *p, const struct one_run *r) {
   return NULL;
 }
 
-// The step that a piece belongs to; the first piece begins it.
+// Finds the step that a piece belongs to; the first piece begins it.
 static tfc_status step_of(struct script *script, size_t index, const char *name, struct piecewise **out) {
   tfc_status s = NULL;
   const json_t *runs = json_object_get(script->document, "runs");
@@ -356,7 +356,7 @@ static json_t *run_json(const struct one_run *r) {
   return made;
 }
 
-// Entry `index` of the script: one run, or several together.
+// Runs entry `index` of the script: one run, or several together.
 static tfc_status run_entry(struct script *script, size_t index, const json_t *entry, json_t *report) {
   tfc_status s = NULL;
   const json_t *together = json_object_get(entry, "together");

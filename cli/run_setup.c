@@ -102,7 +102,7 @@ void run_setup_close(struct run_setup *setup) {
   *setup = (struct run_setup){0};
 }
 
-// "int32[32,20]"
+// Parses the type and shape of a feed, such as "int32[32,20]".
 static tfc_status parse_type(const char *feed, tfc_str text, struct run_feed *out) {
   size_t bracket = tfc_str_find(text, '[');
   tfc_str type = tfc_str_sub(text, 0, bracket == SIZE_MAX ? text.size : bracket);

@@ -34,7 +34,7 @@ static tfc_status read_node(const struct run_setup *setup, const char *flag, con
   return s ? tfc_status_annotate(s, "--%s %s", flag, name) : NULL;
 }
 
-// A value for each of these feeds: given, or synthetic.
+// Makes a value for each of these feeds: the given one, or a synthetic one.
 static tfc_status feed_values(const struct training *t, const struct run_feed *given, const struct tfc_step_feed *feeds,
                               uint32_t count, struct tfc_output *outputs, struct tfc_tensor *values) {
   const struct run_options *o = t->setup->options;

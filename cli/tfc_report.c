@@ -141,7 +141,7 @@ static tfc_status print_lists(const struct options *o, struct tfc_report_lists *
   return s;
 }
 
-// "3" or "3-7"
+// Parses "3" or "3-7".
 static bool parse_steps(const char *text, int64_t *out_first, int64_t *out_last) {
   tfc_str all = tfc_str_from(text);
   const size_t dash = tfc_str_find(all, '-');

@@ -44,7 +44,7 @@ static void on_end(int number) {
   raise(SIGTERM);
 }
 
-// "memory=1GiB,time=10s,nodes=1000". *timed: a time is among them.
+// Parses limits such as "memory=1GiB,time=10s,nodes=1000". *timed: a time is among them.
 static bool parse_limits(const char *text, struct tfc_sandbox_rules *rules, double *seconds, bool *timed) {
   while (*text) {
     const size_t size = strcspn(text, ","), name = strcspn(text, "=");

@@ -70,7 +70,7 @@ tfc_status tfc_array_check_room(const struct tfc_tensor *t, const char *name, tf
   return NULL;
 }
 
-// One allocation for a block of elements and the texts that they point to.
+// Makes an array of strings: its elements and their texts are in one allocation.
 static tfc_status strings_from_tensor(const struct tfc_tensor *t, const char *name, tfc_array *out) {
   size_t count = (size_t)tfc_tensor_elements(t), total = 0;
   for (size_t i = 0; i < count; i++) total += tfc_tensor_get_string(t, (int64_t)i).size;

@@ -148,8 +148,8 @@ static bool make_room(struct tfc_call *call) {
   return true;
 }
 
-// A plan for these feeds, held until it is given back. If every plan that is
-// kept is in use, the new plan is not kept: it belongs to this call alone (*out_own) and is freed after it.
+// Finds or makes a plan for these feeds, and holds it until it is given back. If every plan that is kept is in use, the
+// new plan is not kept: it belongs to this call alone (*out_own) and is freed after it.
 static tfc_status take_plan(struct tfc_call *call, const struct tfc_tensor *feeds, struct tfc_plan **out,
                             bool *out_own) {
   tfc_status s = NULL;

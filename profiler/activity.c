@@ -216,8 +216,8 @@ static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_r
   return NULL;
 }
 
-// Libraries launch kernels that may begin before the one ahead of them in the stream has ended (programmatic dependent
-// launches): launched later, and done later.
+// Whether y may begin before x, which is ahead of it in the stream, has ended. Libraries launch such kernels
+// (programmatic dependent launches): y was launched later, and ends later.
 static bool begins_early(const struct tfc_activity_work *x, const struct tfc_activity_work *y) {
   return x->kind == TFC_ACTIVITY_KERNEL && y->kind == TFC_ACTIVITY_KERNEL && y->correlation > x->correlation &&
          y->end_ns >= x->end_ns;

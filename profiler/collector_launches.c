@@ -16,7 +16,7 @@ static int by_uid(const void *a, const void *b) {
   return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-// The number of works of a node or a transfer; works are sorted by uid.
+// Returns the number of works of a node or a transfer; works are sorted by uid.
 static uint64_t count(const struct tfc_activity_result *r, uint32_t device, uint32_t uid) {
   size_t low = 0, high = r->works.count, n = 0;
   while (low < high) {

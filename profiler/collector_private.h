@@ -26,7 +26,7 @@ struct tfc_collector {
   uint64_t launches; // sum of `launches` of the dispatches, plus 1 for each transfer that has bytes
 };
 void tfc_collector_reset_gpu(struct tfc_collector *c);
-// Executions and transfers from the profiler's records. ABORTED: they cannot be trusted.
+// Takes executions and transfers from the profiler's records. ABORTED: they cannot be trusted.
 tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_collector_names *names,
                                    struct tfc_step_profile *p);
 // Whether all launches have records: ABORTED names an operation or a transfer that lacks some. Sorts dispatches by

@@ -119,7 +119,8 @@ static tfc_status share_out(struct tfc_cost_table *t, const struct tfc_fusion *f
   return NULL;
 }
 
-// How many devices of a kind are busy when an operation starts, itself included. Operations are sorted by start.
+// Returns how many devices of a kind are busy when an operation starts, itself included. Operations are sorted by
+// start.
 static uint32_t busy_devices(const struct tfc_profile_op *o, int64_t *end, const uint32_t *kind_of_device,
                              uint32_t device_count) {
   uint32_t busy = 0;

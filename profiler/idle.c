@@ -6,7 +6,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// How much of [begin, end) is covered by transfers to the device. Transfers are sorted by start.
+// Returns how much of [begin, end) is covered by transfers to the device. Transfers are sorted by start.
 static int64_t covered(const struct tfc_step_profile *p, uint32_t device, int64_t begin, int64_t end) {
   int64_t sum = 0, at = begin;
   for (size_t i = 0; i < p->transfers.count && p->transfers.data[i].start_ns < end; i++) {

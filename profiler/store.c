@@ -32,8 +32,8 @@ tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : tfc_store_error(store, what);
 }
 
-// The code for a file that is no database of tfc's, or a damaged one: for a reader it is bad input, for a writer a
-// place that cannot be written.
+// Returns the code for a file that is no database of tfc's, or a damaged one: for a reader it is bad input, for a
+// writer a place that cannot be written.
 static tfc_code unusable(bool write) {
   return write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT;
 }

@@ -30,14 +30,14 @@ struct tfc_store_options {
 // Writing: makes the database if it is not there, takes the lock, and writes a little to find out whether it can.
 TFC_MUST_USE tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options,
                                        struct tfc_store **out);
-// A database in this process's memory, for reports of runs that are not stored in a file. Its path is "".
+// Makes a database in this process's memory, for reports of runs that are not stored in a file. Its path is "".
 TFC_MUST_USE tfc_status tfc_store_open_memory(struct tfc_store **out);
 void tfc_store_close(struct tfc_store *store);             // NULL is fine; rolls back what is open
 const char *tfc_store_path(const struct tfc_store *store); // lives as long as the store
 // Whether some process has it open for writing. If none has, runs in state "running" were killed; the next writer sets
 // their state to "interrupted".
 bool tfc_store_being_written(const struct tfc_store *store);
-// For the caller's own queries, which may only read.
+// Returns SQLite's handle for the caller's own queries, which may only read.
 struct sqlite3 *tfc_store_handle(struct tfc_store *store);
 
 TFC_MUST_USE tfc_status tfc_store_begin(struct tfc_store *store); // BEGIN IMMEDIATE
@@ -54,7 +54,7 @@ struct tfc_store_run {
   uint64_t seed;
   const char *host, *cpu_model, *blas_core;
 };
-// State "running". run_ids ascend and are never used twice.
+// Adds a run in state "running". run_ids ascend and are never used twice.
 TFC_MUST_USE tfc_status tfc_store_add_run(struct tfc_store *store, const struct tfc_store_run *run, int64_t *out_id);
 
 struct tfc_store_answer {
@@ -79,11 +79,11 @@ TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run
 // malloc'd, terminated. NOT_FOUND where there is none.
 TFC_MUST_USE tfc_status tfc_store_get_state(struct tfc_store *store, int64_t run_id, const char *name,
                                             struct tfc_text *out);
-// The placement file's text of a run.
+// Reads the placement file's text of a run.
 TFC_MUST_USE tfc_status tfc_store_get_answer(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 // Checks that the run exists; run_id < 0: the last one. NOT_FOUND names the runs that exist.
 TFC_MUST_USE tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *out_id);
-// The last interrupted run (state "interrupted", or "running" although no process holds the lock).
+// Finds the last interrupted run (state "interrupted", or "running" although no process holds the lock).
 TFC_MUST_USE tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t *out_id);
 // Deletes all but the last `keep` runs and gives the space back. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted);
@@ -155,7 +155,7 @@ struct tfc_store_placement {
 TFC_MUST_USE tfc_status tfc_store_add_placement(struct tfc_store *store, int64_t run_id,
                                                 const struct tfc_store_placement *placement,
                                                 const uint16_t *device_by_unit, uint32_t unit_count, int64_t *out_key);
-// The final, interleaved measurement of a placement that has been stored before.
+// Stores the final, interleaved measurement of a placement that has been stored before.
 TFC_MUST_USE tfc_status tfc_store_set_final(struct tfc_store *store, int64_t key, const char *name, double median_us,
                                             double q1_us, double q3_us, uint32_t steps);
 
@@ -204,8 +204,8 @@ TFC_MUST_USE tfc_status tfc_store_add_op_totals(struct tfc_store *store, int64_t
                                                 const struct tfc_store_op_total *totals, size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t key,
                                                 const struct tfc_store_transfer *transfers, size_t count);
-// The step time that was predicted before the measurement, us, and the standard deviation of its logarithm; NaN: not
-// known.
+// Stores the step time that was predicted before the measurement, us, and the standard deviation of its logarithm; NaN:
+// not known.
 TFC_MUST_USE tfc_status tfc_store_add_prediction(struct tfc_store *store, int64_t key, double prior_us,
                                                  double learned_us, double learned_sd);
 struct tfc_store_proposer { // an algorithm whose placements a run measured; infinite or NaN numbers: not known
@@ -226,21 +226,21 @@ TFC_MUST_USE tfc_status tfc_store_add_policy_search(struct tfc_store *store, int
                                                     const struct tfc_store_policy_search *row);
 TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key,
                                              const struct tfc_store_memory *memory, size_t count);
-// What a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.
+// Stores what a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.
 struct tfc_activity_work;
 TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
                                             const struct tfc_activity_work *works, size_t count);
-// What the host did with the GPU in it (table `gpu_call`).
+// Stores what the host did with the GPU in that step (table `gpu_call`).
 struct tfc_activity_call;
 TFC_MUST_USE tfc_status tfc_store_add_calls(struct tfc_store *store, int64_t key, uint32_t step,
                                             const struct tfc_activity_call *calls, size_t count);
-// Measurements by which drivers choose algorithms, kept from run to run, as lines "DEVICE\tKEY\tVALUE". What is read is
-// malloc'd, and "" if there are none, as in databases of older versions.
+// Store and read the measurements by which drivers choose algorithms, which are kept from run to run, as lines
+// "DEVICE\tKEY\tVALUE". What is read is malloc'd, and "" if there are none, as in databases of older versions.
 TFC_MUST_USE tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines);
 TFC_MUST_USE tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines);
 // Forgets the raw rows (op, transfer, work, gpu_call) of a placement that is no longer among the last; aggregates stay.
 TFC_MUST_USE tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key);
-// Indexes for readers, once the run has ended. Not inside a transaction.
+// Makes indexes for readers, once the run has ended. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_index(struct tfc_store *store);
 
 #endif

@@ -60,8 +60,8 @@ static const char sql_moved[] =
     "(node)"
     " WHERE a.device <> cut.device GROUP BY 1, 2, 3 ORDER BY nodes DESC, scope, source, target";
 
-// The 95 % confidence interval of the median by order statistics (Conover, "Practical Nonparametric Statistics", 1999,
-// 3.2: the normal approximation of the binomial distribution). The values are sorted.
+// Returns the 95 % confidence interval of the median by order statistics (Conover, "Practical Nonparametric
+// Statistics", 1999, 3.2: the normal approximation of the binomial distribution). The values are sorted.
 static struct interval interval_of(const struct tfc_table *t, uint32_t from, uint32_t count, uint32_t column) {
   double width = 1.96 * sqrt(count), n = count;
   if (count < 6) return (struct interval){NAN, NAN};
@@ -69,7 +69,7 @@ static struct interval interval_of(const struct tfc_table *t, uint32_t from, uin
   return (struct interval){tfc_table_cell(t, from + low - 1, column)->real,
                            tfc_table_cell(t, from + high - 1, column)->real};
 }
-// Compares the first run's interval with this run's; "unknown" with too few steps.
+// Compares the first run's interval with this run's; returns "unknown" if there are too few steps.
 static const char *verdict_of(struct interval a, struct interval b) {
   if (a.low != a.low || b.low != b.low) return "unknown";
   return b.low > a.high ? "slower" : b.high < a.low ? "faster" : "noise";
@@ -172,7 +172,7 @@ static int longest_first(const void *a, const void *b) {
   return tfc_str_compare(x->op, y->op);
 }
 
-// One row for each type of operation and run; the types that take most in any run come first.
+// Lists a row for each type of operation and run; the types that take most in any run come first.
 static tfc_status list_operations(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"op",           "run_id", "number",  "time_us", "step_low_us",
                                         "step_high_us", "ratio",  "verdict", NULL};
@@ -214,7 +214,7 @@ out:
   return s;
 }
 
-// The rows of one query for each run, with the run's id in the first column.
+// Lists the rows of one query for each run, with the run's id in the first column.
 static tfc_status list_each(const struct side *sides, uint32_t count, bool moved, struct tfc_report_lists *lists) {
   static const char *const moved_columns[] = {"run_id", "scope", "source", "target", "nodes", NULL};
   static const char *const device_columns[] = {"run_id",       "device", "peak_bytes", "limit_bytes",

@@ -17,7 +17,7 @@ static const char best_seen_sql[] =
     "AND"
     " e.state = 'ok' AND e.step_median_us IS NOT NULL ORDER BY e.step_median_us, e.episode LIMIT 1";
 
-// The value of a flag in a saved command line; empty: the flag is not there.
+// Returns the value of a flag in a saved command line; empty: the flag is not there.
 static tfc_str flag_of(tfc_str command, const char *flag) {
   const size_t size = strlen(flag);
   size_t at = 0;

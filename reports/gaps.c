@@ -7,7 +7,7 @@
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-// One gap as a sentence: what the device waited for, cause after cause.
+// Writes one gap as a sentence: what the device waited for, cause after cause.
 void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *out) {
   char a[32], name[96];
   double wait = tfc_table_number(t, row, "dependency_us"), transfer = tfc_table_number(t, row, "transfer_us"),
@@ -81,7 +81,7 @@ out:
   return s;
 }
 
-// How long each device was idle, by what it waited for.
+// Lists how long each device was idle, by what it waited for.
 static tfc_status list_devices(const struct tfc_table *gaps, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"device",      "gaps",     "idle_us", "dependency_us",
                                         "transfer_us", "other_us", "end_us",  NULL};

@@ -19,19 +19,20 @@ struct tfc_report_lists {
   struct tfc_text text;
   struct tfc_arena arena; // owns the strings that cells point to
 };
-// Operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
+// Lists the operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
 TFC_MUST_USE tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 extern const char tfc_report_sql_nodes[]; // its query; slack is computed
-// The critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables sum up
-// its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
+// Lists the critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables
+// sum up its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-// Gaps of devices in the representative step, longest first, with what each device waited for; sums by device.
+// Lists the gaps of devices in the representative step, longest first, with what each device waited for; sums by
+// device.
 TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // as a sentence
-// Peak memory of devices under the answer against their limits, and what occupies each device at the moment of the
-// representative step when most is held.
+// Lists the peak memory of devices under the answer against their limits, and what occupies each device at the moment
+// of the representative step when most is held.
 TFC_MUST_USE tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-// What each device holds over a traced step, as `memory` computes it: device_id, at_us, bytes from then on.
+// Computes what each device holds over a traced step, as `memory` does: device_id, at_us, bytes from then on.
 TFC_MUST_USE tfc_status tfc_report_memory_levels(struct tfc_store *store, const struct tfc_query_args *args,
                                                  struct tfc_table *out);
 // Compares runs with the first of them. Two runs are printed side by side, more as a table.
@@ -40,7 +41,7 @@ TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_
 // Writes DIR/index.html (and creates DIR) with the tables of `lists`. `title` and `note` are HTML.
 TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const char *title, const char *note,
                                               const char *dir);
-// Why the run ended and what became of the best candidate seen, in sentences; `run`: its row of v_run.
+// Writes why the run ended and what became of the best candidate seen, in sentences; `run`: its row of v_run.
 TFC_MUST_USE tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args,
                                           const struct tfc_table *run, struct tfc_text *out);
 // What `tfc-report show` and the page say of the traced step: gaps, bytes between pairs of devices, critical path, what

@@ -11,7 +11,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// Why each device was idle in the step.
+// Adds why each device was idle in the step.
 static void add_idle(struct tfc_page *p) {
   static const struct {
     const char *column, *title;

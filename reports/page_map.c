@@ -120,13 +120,13 @@ out:
 
 // --- Boxes -----------------------------------------------------------------------------------------------------------
 
-// The end of the component that begins at `prefix`: the next '/', or the name's end.
+// Returns the end of the component that begins at `prefix`: the next '/', or the name's end.
 static uint32_t component(tfc_str name, uint32_t prefix) {
   uint32_t at = prefix < name.size ? prefix : (uint32_t)name.size;
   while (at < name.size && name.data[at] != '/') at++;
   return at;
 }
-// The members from `from` on that have the same component after `prefix`.
+// Returns the end of the members from `from` on that have the same component after `prefix`.
 static uint32_t group_end(const struct map *m, const struct box *b, uint32_t from) {
   tfc_str first = m->members[from].name;
   uint32_t size = component(first, b->prefix), i = from + 1;
@@ -282,7 +282,7 @@ static void add_title(struct map *m, const struct box *b) {
     tfc_page_add(m->p, "(itself)");
 }
 
-// The share of each device in the time of a box's operations, from left to right.
+// Draws the share of each device in the time of a box's operations, from left to right.
 static void add_colours(struct map *m, uint32_t index, int which, double *out_moved) {
   struct tfc_page *p = m->p;
   double us[64] = {0}, all = 0, at = 0;
@@ -329,7 +329,7 @@ static void add_boxes(struct map *m, int which) {
   }
 }
 
-// The full scope of a box, or the scope in which small ones were put together.
+// Adds the full scope of a box, or the scope in which small ones were put together.
 static void add_scope(struct map *m, const struct box *b) {
   const struct box *named = b->gathered ? &m->boxes[b->parent] : b;
   if (b->gathered) add_title(m, b), tfc_page_add(m->p, " in ");
@@ -351,8 +351,8 @@ static int most_first(const void *a, const void *b) {
   return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
 
-// Bytes of tensors that cross to another device, by pair of boxes. A tensor with many readers in one box on one device
-// counts once.
+// Sums the bytes of tensors that cross to another device, by pair of boxes. A tensor with many readers in one box on
+// one device counts once.
 static tfc_status find_cuts(struct map *m, struct member **sorted, const struct tfc_table *edges, int which,
                             struct cut **out, uint32_t *out_count) {
   double *bytes = TFC_ARENA_ARRAY(&m->arena, double, (size_t)BOXES *BOXES);

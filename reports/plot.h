@@ -31,7 +31,8 @@ struct tfc_plot_scale {
   const char *unit;
 };
 struct tfc_plot_scale tfc_plot_scale_of(double us);
-// The plot that comes first of those with a place after `place`, and its place. NULL: there is none. "steps.gp"
+// Returns the name ("steps.gp") of the plot with the next larger place after `place`, and that place. NULL: there is
+// none.
 const char *tfc_plot_next(int place, int *out_place);
 // Draws scripts (`names`: "steps" or "steps.gp") in one run of gnuplot. Where gnuplot is missing or fails, or a query
 // has no rows, a plot has no picture and `note` says why; the status is OK. The caller frees the texts of out [count]

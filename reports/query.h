@@ -33,21 +33,22 @@ TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);
 
-// Tables that are computed and not queried: first the columns, then row by row; cells of a new row are NULL. `columns`
-// ends with NULL and must live as long as the table. RESOURCE_EXHAUSTED: out of memory.
+// Make a table that is computed and not queried: first its columns, then row by row; cells of a new row are NULL.
+// `columns` ends with NULL and must live as long as the table. RESOURCE_EXHAUSTED: out of memory.
 TFC_MUST_USE tfc_status tfc_table_init(struct tfc_table *table, const char *const *columns);
 TFC_MUST_USE tfc_status tfc_table_add(struct tfc_table *table, struct tfc_cell **out_row);
 struct tfc_cell tfc_cell_integer(int64_t value);
 struct tfc_cell tfc_cell_real(double value); // NULL for NaN
 struct tfc_cell tfc_cell_text(tfc_str text); // the text is not copied
 
-// Comma-separated values with a line of names (RFC 4180; quoted where a cell has a comma, a quote or a line's end).
+// Writes comma-separated values with a line of names (RFC 4180; quoted where a cell has a comma, a quote or a line's
+// end).
 void tfc_table_csv(const struct tfc_table *table, struct tfc_text *out);
 
 static inline const struct tfc_cell *tfc_table_cell(const struct tfc_table *t, uint32_t row, uint32_t column) {
   return &t->cells[(size_t)row * t->column_count + column];
 }
-// By column name; NULL where there is no such column.
+// Finds a cell by its column's name; NULL: there is no such column.
 const struct tfc_cell *tfc_table_find(const struct tfc_table *table, uint32_t row, const char *column);
 double tfc_table_number(const struct tfc_table *table, uint32_t row, const char *column); // NaN: NULL or absent
 tfc_str tfc_table_text(const struct tfc_table *table, uint32_t row, const char *column);  // "" for NULL or absent

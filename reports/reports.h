@@ -10,8 +10,8 @@
 #include "reports/plot.h"
 #include "reports/query.h"
 
-// What a report is about: the run's answer, and its representative traced step, which is the traced step nearest to the
-// median (of the final measurement where that was traced). placement or step -1: there is none.
+// Finds what a report is about: the run's answer, and its representative traced step, which is the traced step nearest
+// to the median (of the final measurement where that was traced). placement or step -1: there is none.
 TFC_MUST_USE tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id, struct tfc_query_args *out);
 
 // Writes DIR/index.html (and creates DIR): one file without scripts, pictures or styles from elsewhere.
@@ -43,12 +43,12 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
-// How a tensor passes between two virtual devices of a run: "copy on one GPU" or "handed over"; empty where there are
-// no two virtual devices, or the database does not say.
+// Says how a tensor passes between two virtual devices of a run: "copy on one GPU" or "handed over"; empty where there
+// are no two virtual devices, or the database does not say.
 struct tfc_query_args;
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args);
-// The type in which a run's GPUs computed products of float32 tensors: "tf32"; empty where there are no GPUs, or the
-// database does not say.
+// Writes the type in which a run's GPUs computed products of float32 tensors: "tf32"; empty where there are no GPUs, or
+// the database does not say.
 void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]);
 
 // The SQL of these reports, for --json and for the page.

@@ -114,7 +114,7 @@ out:
   return s;
 }
 
-// Why each device was idle. A run that was stored before these columns existed prints nothing.
+// Prints why each device was idle. A run that was stored before these columns existed prints nothing.
 static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
   bool said = false;
   char name[96];

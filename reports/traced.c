@@ -154,8 +154,8 @@ out:
   return s;
 }
 
-// The transfer that brought the tensor to the operation's device: the last one that had begun, of this output if there
-// is one, else of any output of the producer. TFC_TRACED_NONE: the tensor did not cross.
+// Finds the transfer that brought the tensor to the operation's device: the last one that had begun, of this output if
+// there is one, else of any output of the producer. TFC_TRACED_NONE: the tensor did not cross.
 static int32_t arrival_of(const struct tfc_traced *t, const struct work *w, const struct edge *e,
                           const struct tfc_traced_op *o) {
   int32_t other = TFC_TRACED_NONE;
@@ -183,9 +183,9 @@ static tfc_status add_input(struct tfc_traced *t, uint32_t op, int32_t producer,
   return NULL;
 }
 
-// The execution that made what the transfer moved: of the transfer's node, the one on the source device that started
-// last before operation `op`. If the node has no execution of its own, the last one of the operations that it is
-// computed from (see the head of this file) that had ended when the transfer began.
+// Returns the execution that made what the transfer moved: the last one of the transfer's node on the source device
+// that started before operation `op`. If the node has no executions: of the operations that it is computed from (see
+// the head of this file), the last execution that had ended when the transfer began.
 static int32_t producer_of(const struct tfc_traced *t, struct work *w, int32_t transfer, uint32_t op) {
   const struct tfc_traced_transfer *x = &t->transfers[transfer];
   for (uint32_t i = op; w->executed[x->node] && i-- > 0;)

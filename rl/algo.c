@@ -121,7 +121,7 @@ static tfc_status keep_reference(struct measuring *m, const struct tfc_solution 
   return tfc_solution_copy(&m->reference, &batch[best], m->p);
 }
 
-// One batch: rolls out as many trials as the tuner takes at a time, and measures the best `most` of them.
+// Does one batch: rolls out as many trials as the tuner takes at a time, and measures the best `most` of them.
 static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *out_count) {
   struct tfc_solution batch[BATCH] = {0};
   uint32_t chosen[BATCH];

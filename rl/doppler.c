@@ -98,7 +98,7 @@ static struct tfc_output indices(struct doppler *d, const int32_t *data) {
   return tfc_add_i32_vector(d->net.b, data, d->links);
 }
 
-// For each sink the sum over its links of share * h[source].
+// Returns, for each sink, the sum over its links of share * h[source].
 static struct tfc_output messages(struct doppler *d, struct tfc_output h, struct tfc_output source,
                                   struct tfc_output share, struct tfc_output sink) {
   struct tfc_builder *b = d->net.b;

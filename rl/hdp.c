@@ -64,7 +64,7 @@ struct placer { // what both decoders (for drawing, and for learning) share
   struct lstm decoder;
 };
 
-// Logits of one group, from the decoder's state and its attention.
+// Computes the logits of one group, from the decoder's state and its attention.
 static struct tfc_output attend(struct hdp *l, const struct placer *p, struct tfc_output h) {
   struct tfc_builder *b = l->net.b;
   const int32_t flat[] = {GROUPS * BATCH, WIDTH}, cube[] = {GROUPS, BATCH, 1};
@@ -79,7 +79,7 @@ static struct tfc_output attend(struct hdp *l, const struct placer *p, struct tf
   return tfc_add2(b, "Mul", tfc_add1(b, "Tanh", x), tfc_add_scalar(b, TFC_FLOAT, STEEPEST));
 }
 
-// One pass over the groups. `given` [GROUPS * BATCH, device] is the devices that were chosen (the output is log p
+// Makes one pass over the groups. `given` [GROUPS * BATCH, device] is the devices that were chosen (the output is log p
 // then), or noise that turns the largest logit into a random draw (the output is the choices then: the Gumbel-max
 // trick).
 static struct tfc_output decode(struct hdp *l, const struct placer *p, struct tfc_output given, bool draws) {

@@ -274,7 +274,7 @@ static tfc_status evaluate(struct placeto *l, double *out_cost) {
   return NULL;
 }
 
-// One sweep from the current placement, whose cost is *cost. If the budget ends it early, nothing is learned.
+// Makes one sweep from the current placement, whose cost is *cost. If the budget ends it early, nothing is learned.
 static tfc_status sweep(struct placeto *l, uint64_t number, double share, double *cost) {
   const uint32_t n = l->groups;
   double following = 0, spread = 0;

@@ -31,7 +31,7 @@ struct tfc_policy {
   struct tfc_policy_notes *notes;
 };
 TFC_MUST_USE tfc_status tfc_policy_create(uint32_t head_count, struct tfc_policy **out); // weights 0, spread 1
-// A policy before training: random weights from the seed.
+// Makes a policy as it is before training: random weights from the seed.
 TFC_MUST_USE tfc_status tfc_policy_untrained(uint64_t seed, struct tfc_policy **out);
 void tfc_policy_free(struct tfc_policy *policy); // NULL is fine
 TFC_MUST_USE tfc_status tfc_policy_add_seen(struct tfc_policy *policy, const char *name, const char *sha256);
@@ -48,7 +48,7 @@ TFC_MUST_USE tfc_status tfc_policy_read(const char *path, struct tfc_policy **ou
 TFC_MUST_USE tfc_status tfc_policy_format(const struct tfc_policy *policy, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_policy_write(const struct tfc_policy *policy, const char *path);
 
-// The policy that the guide belongs to; NULL for NULL.
+// Returns the policy that the guide belongs to; NULL for NULL.
 static inline const struct tfc_policy *tfc_policy_of(const struct tfc_guide *guide) {
   return (const struct tfc_policy *)guide;
 }

@@ -31,7 +31,7 @@ TFC_MUST_USE tfc_status tfc_rival_init(struct tfc_rival *r, const struct tfc_pro
                                        struct tfc_evaluator *evaluator, const struct tfc_budget *budget, uint32_t batch,
                                        struct tfc_solution *out);
 void tfc_rival_deinit(struct tfc_rival *r);
-// How many placements of a batch the budget still allows; 0: it is spent.
+// Returns how many placements of a batch the budget still allows; 0: it is spent.
 uint32_t tfc_rival_room(const struct tfc_rival *r);
 // Moves units of the first `count` samples where memory limits or missing links ask for it, evaluates these samples,
 // fills `cost`, keeps the best.
@@ -39,14 +39,14 @@ TFC_MUST_USE tfc_status tfc_rival_evaluate(struct tfc_rival *r, uint32_t count);
 // FAILED_PRECONDITION: no sample could run. Else OK and the number of evaluations.
 TFC_MUST_USE tfc_status tfc_rival_end(const struct tfc_rival *r, const char *name, uint64_t *out_evaluations);
 
-// An index drawn by probabilities exp(log_p[i]).
+// Draws an index with the probabilities exp(log_p[i]).
 uint32_t tfc_rival_draw(struct tfc_random *random, const float *log_p, uint32_t count);
-// The first allowed device from `device` upwards, cyclically.
+// Returns the first allowed device from `device` upwards, cyclically.
 tfc_device_id tfc_rival_allowed(const struct tfc_problem *problem, uint32_t unit, uint32_t device);
 // Features of a unit that all rivals use, scaled to about [0, 1].
 enum { TFC_RIVAL_FACTS = 7 };
 void tfc_rival_facts(const struct tfc_problem *problem, float *out_facts); // [unit, TFC_RIVAL_FACTS]
-// The unit's time on the fastest device that may have it, ps.
+// Returns the unit's time on the fastest device that may have it, ps.
 int64_t tfc_rival_fastest(const struct tfc_problem *problem, uint32_t unit);
 
 #endif

@@ -80,7 +80,7 @@ struct tfc_output tfc_rival_concat(struct tfc_rival_network *n, const struct tfc
   return tfc_add(n->b, "ConcatV2", "", inputs, count + 1, NULL, 0);
 }
 
-// The factor that limits the norm of all gradients: min(1, largest norm / their norm).
+// Makes the factor that limits the norm of all gradients: min(1, largest norm / their norm).
 static struct tfc_output clipping(struct tfc_rival_network *n, const struct tfc_output *grads) {
   struct tfc_output sum = TFC_NO_OUTPUT;
   for (uint32_t i = 0; i < n->weight_count; i++) {

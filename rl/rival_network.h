@@ -61,7 +61,7 @@ TFC_MUST_USE tfc_status tfc_rival_network_plan(struct tfc_rival_network *n, cons
 TFC_MUST_USE tfc_status tfc_rival_network_update(struct tfc_rival_network *n, const struct tfc_tensor *feeds,
                                                  double rate);
 
-// A view of numbers as a tensor to be fed.
+// Makes a view of numbers as a tensor to be fed.
 struct tfc_tensor tfc_rival_view(const float *data, struct tfc_shape shape);
 
 #endif

@@ -94,7 +94,7 @@ static void begin(struct tfc_rollout *r) {
   r->used = 0, r->last = TFC_NONE, r->total_load = 0;
 }
 
-// The earliest start on a device, from `ready` on, of something that takes `time`.
+// Returns the earliest start on a device, from `ready` on, of something that takes `time`.
 static double soonest(const struct tfc_rollout *r, uint32_t d, double ready, double time) {
   double best = r->free_at[d] > ready ? r->free_at[d] : ready;
   if (ready >= r->free_at[d]) return best;
@@ -137,7 +137,8 @@ static void take(struct tfc_rollout *r, uint32_t d, double start, double end) {
   if (end > r->free_at[d]) r->free_at[d] = end;
 }
 
-// How much longer operations take because several devices work at once: the factor for the devices in use by now.
+// Returns how much longer operations take because several devices work at once: the factor for the devices in use by
+// now.
 static double pace(const struct tfc_rollout *r, uint32_t d) {
   const struct tfc_machine_device *x = &r->scene->problem->machine->devices[d];
   if (!x->slowdown_count) return 1;
@@ -150,7 +151,7 @@ static double wire_time(const struct tfc_problem *p, uint32_t tensor, uint32_t f
   return pair->linked ? (double)tfc_problem_wire_time(p, tensor, pair) : 0;
 }
 
-// When a tensor produced on `from` arrives on `to`, by the table or, if it was not sent there yet, if sent now.
+// Returns when a tensor produced on `from` arrives on `to`, by the table or, if it was not sent there yet, if sent now.
 static double arrival(const struct tfc_rollout *r, uint32_t tensor, uint32_t from, uint32_t to) {
   const struct tfc_problem *p = r->scene->problem;
   const double made = r->finish[p->graph->producer[tensor]];
@@ -210,7 +211,7 @@ static inline float over(double x, double and) { // x / (x + and), x >= 0
   return x > 0 ? (float)(x / (x + and)) : 0;
 }
 
-// The devices that a unit may go to: allowed, enough memory, links to all placed neighbours; of several unused
+// Finds the devices that a unit may go to: allowed, enough memory, links to all placed neighbours; of several unused
 // interchangeable devices only the first.
 static uint32_t find_devices(struct tfc_rollout *r, uint32_t u) {
   const struct tfc_problem *p = r->scene->problem;

@@ -27,9 +27,9 @@ static uint64_t mix(uint64_t a, uint64_t b) {
   return tfc_splitmix64(&state);
 }
 
-// A hash for each unit: equal for units that hold and send the same bytes and whose neighbours do. With `timed` they
-// must also take the same time, which measured times of equal operations do not. Neighbours are a set: their hashes are
-// added, so their order does not count.
+// Makes a hash for each unit, which is equal for units that hold and send the same bytes and whose neighbours do. With
+// `timed` they must also take the same time, which measured times of equal operations do not. Neighbours are a set:
+// their hashes are added, so their order does not count.
 static tfc_status look_around(const struct tfc_scene *v, bool timed, uint64_t **out) {
   const struct tfc_problem *p = v->problem;
   const struct tfc_cost_graph *g = p->graph;
@@ -107,7 +107,7 @@ static tfc_status make_order(struct tfc_scene *v, const uint64_t *look) {
   return NULL;
 }
 
-// The mean time of each net on the wire, over all pairs of devices.
+// Computes the mean time of each net on the wire, over all pairs of devices.
 static void weigh_nets(struct tfc_scene *v) {
   const struct tfc_problem *p = v->problem;
   uint32_t pairs = 0, *count = NULL;

@@ -40,7 +40,7 @@ static void say(const struct trainer *t, const char *format, double a, double b,
   t->o->say(t->o->user, line);
 }
 
-// The logarithm of the step time under the weights, with greedy choices.
+// Returns the logarithm of the step time under the weights, with greedy choices.
 static double attempt(struct trainer *t, uint32_t lesson, const float *weights) {
   struct tfc_random random;
   struct tfc_verdict v = {0};

@@ -46,7 +46,7 @@ TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, cons
 void tfc_tuner_free(struct tfc_tuner *tuner); // NULL is fine
 TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
-// How much the placements differ that the tuner was told of (`entropy` in placer/algo/guide.h).
+// Returns how much the placements differ that the tuner was told of (`entropy` in placer/algo/guide.h).
 double tfc_tuner_entropy(const struct tfc_tuner *tuner);
 // Asks and tells until the budget is spent; tuner->told counts the evaluations.
 TFC_MUST_USE tfc_status tfc_tuner_run(struct tfc_tuner *tuner, const struct tfc_budget *budget);

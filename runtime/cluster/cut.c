@@ -14,8 +14,8 @@ static bool same(struct tfc_output a, struct tfc_output b) {
   return a.node == b.node && a.index == b.index;
 }
 
-// The edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none. Edges are sorted by
-// source node.
+// Finds the edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none. Edges are
+// sorted by source node.
 static uint32_t edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to) {
   size_t low = 0, high = cut->edges.count;
   while (low < high) {
@@ -157,7 +157,7 @@ static tfc_str loop_name(uint32_t loop, loop_node node, const char *before, cons
   snprintf(out, TFC_CUT_NAME, "%stfc.loop/%s_%u%s", before, names[node], loop, after);
   return tfc_str_from(out);
 }
-// The name of the node that gives the loop's condition in this task.
+// Returns the name of the node that gives the loop's condition in this task.
 static tfc_str condition_name(const struct tfc_cut *cut, const struct tfc_cut_loop *loop, char out[TFC_CUT_NAME]) {
   const struct tfc_graph *g = cut->graph;
   if (loop->edge == UINT32_MAX) return g->nodes[cut->frames.frames[loop->frame].condition].name;

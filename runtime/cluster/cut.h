@@ -38,7 +38,7 @@ TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc
 void tfc_cut_deinit(struct tfc_cut *cut);
 TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out);
 
-// Index in `loops` of a task's small loop for the loop `frame`; UINT32_MAX: it has none.
+// Returns the index in `loops` of a task's small loop for the loop `frame`; UINT32_MAX: it has none.
 uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank);
 
 enum { TFC_CUT_NAME = 32 };

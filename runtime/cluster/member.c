@@ -64,7 +64,7 @@ void tfc_member_note(struct tfc_member *t, const char *format, ...) {
 }
 
 // --- The end of the job ----------------------------------------------------------------------------------------------
-// A copy of the error with which the job failed; NULL: it has not failed. Call it without the lock.
+// Returns a copy of the error with which the job failed; NULL: it has not failed. Call it without the lock.
 static tfc_status failure_of(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   tfc_status s = t->failure ? tfc_status_clone(t->failure) : NULL;

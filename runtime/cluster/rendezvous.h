@@ -24,12 +24,12 @@ static inline uint32_t tfc_step_client(int64_t step) {
   return (uint32_t)(step >> TFC_STEP_BITS) - 1;
 }
 
-// A step begins in this task. Steps of the same client below `oldest` have ended.
+// Call when a step begins in this task. Steps of the same client below `oldest` have ended.
 TFC_MUST_USE tfc_status tfc_meeting_begin(struct tfc_meeting *m, int64_t step, int64_t oldest);
-// All operations of the step that wait, now or later, end with an error.
+// Call when a step is aborted: all of its operations that wait, now or later, end with an error.
 void tfc_meeting_abort(struct tfc_meeting *m, int64_t step);
 void tfc_meeting_end(struct tfc_meeting *m, int64_t step);
-// A tensor (NULL: dead) has come from another task. Its buffer is shared.
+// Call when a tensor (NULL: dead) has come from another task. Its buffer is shared.
 TFC_MUST_USE tfc_status tfc_meeting_give(struct tfc_meeting *m, const struct tfc_rendezvous_key *key,
                                          const struct tfc_tensor *value);
 // Takes a tensor that has come already: a feed or a fetched value. False: it has not come.

@@ -20,7 +20,7 @@ struct placer {
   uint32_t *set, *rank; // [node] the node's set, and the rank of a set, kept at its root
 };
 
-// The device that the string names; UINT32_MAX: it names none of the task's devices.
+// Finds the device that the string names; UINT32_MAX: it names none of the task's devices.
 static uint32_t device_of(const struct placer *p, const struct tfc_device_spec *spec) {
   char name[32];
   if (!spec->type[0] || spec->index < 0) return UINT32_MAX;
@@ -30,7 +30,7 @@ static uint32_t device_of(const struct placer *p, const struct tfc_device_spec *
   return UINT32_MAX;
 }
 
-// The rank of the task that the node's device string names; UINT32_MAX: it names none.
+// Finds the rank of the task that the node's device string names; UINT32_MAX: it names none.
 static tfc_status rank_of(const struct placer *p, const struct tfc_node *n, uint32_t *out) {
   struct tfc_device_spec device;
   *out = UINT32_MAX;

@@ -1,13 +1,13 @@
-// Which task each node of a graph runs in. Device strings decide, as in TensorFlow: a node with state is in the task
-// that its device string names, and the operations that use the state are in the same task.
+// Chooses the task in which each node of a graph runs. Device strings decide, as in TensorFlow: a node with state is in
+// the task that its device string names, and the operations that use the state are in the same task.
 #ifndef TFC_RUNTIME_CLUSTER_TASKS_H
 #define TFC_RUNTIME_CLUSTER_TASKS_H
 
 #include "runtime/cluster/spec.h"
 #include "runtime/graph/graph.h"
 
-// The same choice among the devices of one task: out_devices [node_count], indices into `devices`. A device string that
-// names a device which the task does not have means its first device.
+// Chooses in the same way among the devices of one task: out_devices [node_count], indices into `devices`. A device
+// string that names a device which the task does not have means its first device.
 struct tfc_device_set;
 TFC_MUST_USE tfc_status tfc_member_place(const struct tfc_graph *g, const struct tfc_device_set *devices,
                                          uint16_t *out_devices);

@@ -24,7 +24,7 @@ static int value_of(const struct tfc_execution *e, const struct choice *c) {
   return value;
 }
 
-// The text of a number, from a list like "exact|all"; empty: the list has no such number.
+// Returns the text of a number, from a list like "exact|all"; empty: the list has no such number.
 static tfc_str name_of(const struct choice *c, int number) {
   tfc_str rest = tfc_str_from(c->values);
   for (int i = 0; rest.size; i++) {

@@ -56,7 +56,7 @@ out:
   return tfc_status_annotate(s, "%.*s: running '%.*s'", TFC_STR_ARG(g->path), TFC_STR_ARG(name));
 }
 
-// The operation that a SavedModel runs after it is restored; "" if there is none.
+// Returns the operation that a SavedModel runs after it is restored; "" if there is none.
 static tfc_str init_op(const struct tfc_graph *g) {
   static const char *const names[] = {"saved_model_main_op", "legacy_init_op", "saved_model_init_op"};
   for (uint32_t i = 0; i < g->signature_count; i++)

@@ -19,8 +19,8 @@ struct tfc_restored {
 };
 TFC_MUST_USE tfc_status tfc_session_load_checkpoint(struct tfc_session *session, const struct tfc_graph *graph,
                                                     const char *prefix, struct tfc_restored *out);
-// The value that a checkpoint has for a variable of the graph: the tensor of this name, or for a part of a partitioned
-// variable a slice of the whole.
+// Reads the value that a checkpoint has for a variable of the graph: the tensor of this name, or for a part of a
+// partitioned variable a slice of the whole.
 TFC_MUST_USE tfc_status tfc_checkpoint_read_variable(struct tfc_checkpoint *c, const struct tfc_graph *g, tfc_str name,
                                                      struct tfc_tensor *out, bool *out_found);
 // Writes every variable that has a value, with partitioned ones joined as tfc_checkpoint_join_parts does.

@@ -8,7 +8,8 @@
 
 // Converts one record and adds it to `activity`. Records of other kinds are skipped.
 void tfc_cupti_decode(struct tfc_activity *activity, const CUpti_Activity *record);
-// Every record of a full buffer, as CUPTI gave it back (records lie behind each other; CUPTI steps through them).
+// Converts every record of a full buffer, as CUPTI gave it back (records lie behind each other; CUPTI steps through
+// them).
 void tfc_cupti_decode_buffer(struct tfc_activity *activity, uint8_t *buffer, size_t valid_bytes);
 
 #endif

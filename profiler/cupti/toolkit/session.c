@@ -69,7 +69,7 @@ static void CUPTIAPI node_cloned(void *data, CUpti_CallbackDomain domain, CUpti_
     tfc_activity_clone(target, original, clone);
 }
 
-// An error that says what the user has to change.
+// Makes an error that says what the user has to change.
 static tfc_status refused(CUptiResult result, const char *doing) {
   const char *text = NULL;
   switch (result) {

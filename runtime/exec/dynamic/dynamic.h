@@ -107,13 +107,13 @@ struct tfc_dynamic {
   uint32_t most_outputs;
 };
 
-// *out [nodes]: for an addition that also computes a matrix product (one of its summands), the product's node; else
-// TFC_NONE32. In `arena`.
+// Finds the additions that also compute a matrix product, which is one of their summands. *out [nodes]: the product's
+// node, or TFC_NONE32 for all other nodes. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
 // Finds the tensors that may move between devices; fills in info.transfers and `moves`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan *plan);
-// The transfer of a value that a node needs elsewhere as input `slot`; TFC_COPY_UNTRACED: it has none.
+// Returns the transfer of a value that a node needs elsewhere as input `slot`; TFC_COPY_UNTRACED: it has none.
 uint32_t tfc_dynamic_transfer(const struct tfc_plan *plan, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 // Sets the turns of nodes. after [nodes]: a dnode that must run before the node although no edge says so, or
 // TFC_NONE32. Edges may be in any order; sources [edges]: the dnode that each edge leaves.

@@ -7,7 +7,7 @@
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"
 
-// The current value of a reference.
+// Reads the current value of a reference.
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
   struct tfc_variable *variable = v->reference;
   pthread_mutex_lock(&variable->access);
@@ -154,8 +154,8 @@ static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *c
   return count;
 }
 
-// The trace buffer for work on the run's own thread. An asynchronous device's thread may be writing to that device's
-// buffer meanwhile, so it is the run's buffer. Calls of functions are left out.
+// Traces work on the run's own thread. For an asynchronous device the record goes to the run's buffer, because that
+// device's thread may be writing to the device's own buffer meanwhile. Calls of functions are left out.
 static void trace_direct(struct tfc_run *r, const struct tfc_dnode *n, uint64_t begin) {
   const struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
   if (sink && r->session->devices[n->device]->driver->on_its_own &&
@@ -311,8 +311,8 @@ static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   return s;
 }
 
-// A hash of the names of the frames and of the numbers of their iterations: all tasks that run parts of a loop compute
-// the same key.
+// Makes a hash of the names of the frames and of the numbers of their iterations: all tasks that run parts of a loop
+// compute the same key.
 static uint64_t iteration_key(const struct tfc_run_item *item) {
   uint64_t key = 0;
   const struct tfc_run_iteration *it = item->iteration;

@@ -167,7 +167,7 @@ static bool is_made_of_little(const struct finder *f, uint32_t node) {
   return true;
 }
 
-// The input that the only reader of `node` gets last; TFC_NONE32: no input comes later than `node` could.
+// Finds the input that the only reader of `node` gets last; TFC_NONE32: no input comes later than `node` could.
 static uint32_t last_beside(const struct finder *f, uint32_t node) {
   const struct tfc_dedge *edge = &f->edges[f->out[f->out_begin[node]]];
   const struct tfc_dnode *reader = &f->d->nodes[edge->to];

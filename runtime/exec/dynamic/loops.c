@@ -1,7 +1,8 @@
-// Which frames run iteration by iteration. These are loops in which the only nodes that can be dead are those after the
-// loop's condition, all at once: loops with one condition, whose variables are Merges of an Enter and a NextIteration,
-// each followed by a Switch, and with no inner loop, branch or operation that waits. An iteration is then a list of
-// nodes, the same each time: first the nodes before the condition, then the body. dynamic/iterations.c runs it.
+// Finds the frames that run iteration by iteration. These are loops in which the only nodes that can be dead are those
+// after the loop's condition, all at once: loops with one condition, whose variables are Merges of an Enter and a
+// NextIteration, each followed by a Switch, and with no inner loop, branch or operation that waits. An iteration is
+// then a list of nodes, the same each time: first the nodes before the condition, then the body. dynamic/iterations.c
+// runs it.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/run.h"

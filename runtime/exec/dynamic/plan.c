@@ -62,21 +62,21 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
   return false;
 }
 
-// Input `k` of a node as it runs. An addition that computes a product has the other summand first, then the product's
-// inputs.
+// Returns input `k` of a node as it runs. An addition that computes a product has the other summand first, then the
+// product's inputs.
 static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k) {
   const struct tfc_output *in = tfc_node_inputs(m->g, &m->g->nodes[id]);
   if (m->product[id] == TFC_NONE32) return in[k];
   return k ? tfc_node_inputs(m->g, &m->g->nodes[m->product[id]])[k - 1] : in[in[0].node == m->product[id]];
 }
 
-// Bits of inputs in whose memory an output may be computed, or which a called function may take over.
+// Returns a bit for each input in whose memory an output may be computed, or which a called function may take over.
 static uint32_t reusable_inputs(const struct tfc_op_def *def) {
   if (def->flags & (TFC_OP_INPLACE | TFC_OP_FUNCTIONAL)) return UINT32_MAX;
   return def->flags & TFC_OP_INPLACE_FIRST || def->role == TFC_ROLE_CROSS_ENTROPY;
 }
 
-// The device of a node: as placed, except that a node that reads a variable runs where the variable is.
+// Returns the device of a node: as placed, except that a node that reads a variable runs where the variable is.
 static uint16_t device_of(const struct maker *m, uint32_t id) {
   const struct tfc_node *n = &m->g->nodes[id];
   if (!m->b->spec->placement) return 0;
@@ -144,7 +144,7 @@ static tfc_status add_edge(struct maker *m, uint32_t from, struct tfc_dedge e) {
   return tfc_array_push(&m->sources, from) && tfc_array_push(&m->edges, e) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
-// The real producer of an output, behind nodes that only pass it on.
+// Returns the real producer of an output, behind nodes that only pass it on.
 static struct tfc_output origin_of(const struct maker *m, struct tfc_output o) {
   while (!fed(m, o) && m->elided[o.node]) o = tfc_node_inputs(m->g, &m->g->nodes[o.node])[0];
   return o;

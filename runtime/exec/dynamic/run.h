@@ -176,7 +176,7 @@ tfc_status tfc_run_fetch_late(struct tfc_run *r);
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
 // Brings a value that host code needs (as input `slot` of a node) to the host, which waits for the device.
 tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
-// The number of a transfer in traces.
+// Returns the number of a transfer in traces.
 uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 // Copies to devices. The outermost run begins and ends them; finish waits until none is under way.
 tfc_status tfc_run_copies_begin(struct tfc_run *r);
@@ -190,7 +190,7 @@ tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
 tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending);
 void tfc_run_drop(struct tfc_run_sending *sending);
 tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
-// A variable's memory is about to be written in place: waits until no copy reads it.
+// Call before a variable's memory is written in place: waits until no copy reads it.
 void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
 // Waits until devices have done all that the outermost run gave them. Returns their errors joined with `before`, which
 // it takes over.
@@ -207,7 +207,7 @@ bool tfc_run_unpark(struct tfc_run *r);
 tfc_status tfc_run_begin(struct tfc_run *r);
 void tfc_run_loop(struct tfc_run *r);
 void tfc_run_end(struct tfc_run *r);
-// The number of kernels on devices' threads that have not returned yet.
+// Returns the number of kernels on devices' threads that have not returned yet.
 uint32_t tfc_run_at_work(const struct tfc_run *r);
 // Sleeps until a kernel returns. Ends the run if that can never happen.
 void tfc_run_wait(struct tfc_run *r);
@@ -215,7 +215,7 @@ void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // appends 
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
 // Computes the outputs of a node that is not dead, on this thread.
 tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-// The branch that a Switch takes: reads its input `slot`.
+// Finds the branch that a Switch takes: reads its input `slot`.
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out);
 void tfc_run_check_time(struct tfc_run *r);

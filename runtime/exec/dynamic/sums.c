@@ -1,7 +1,7 @@
-// Matrix products whose only use is a summand: say, a cell's weight gradients, which a loop sums over its steps. If the
-// product and the addition are on one CPU device, the addition computes the product into its other operand, tile by
-// tile, and the product itself is never written. Exact, because each element of the product is the same chain of
-// multiply-adds, which is then added.
+// Finds matrix products that are only read as a summand of one addition: say, a cell's weight gradients, which a loop
+// sums over its steps. If the product and the addition are on one CPU device, the addition computes the product into
+// its other operand, tile by tile, and the product itself is never written. Exact, because each element of the product
+// is the same chain of multiply-adds, which is then added.
 #include "runtime/exec/dynamic/dynamic.h"
 
 #define ADD_PRODUCT(what)                                                                                              \

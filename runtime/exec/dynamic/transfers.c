@@ -1,6 +1,6 @@
-// Which tensors a plan in ready order may move between devices: rows for profiles, and for each input of a node
-// the number of its first row. A value stays where it was made until a node on another device reads it. Nodes that only
-// pass a value on leave it there, so one tensor of the graph may come from several places (through a Merge). Which
+// Finds which tensors a plan in ready order may move between devices, and makes rows for profiles: each input of a node
+// gets the number of its first row. A value stays where it was made until a node on another device reads it. Nodes that
+// only pass a value on leave it there, so one tensor of the graph may come from several places (through a Merge). Which
 // tensors really move is known only while the step runs.
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static bool is_plain(const struct places *p, const struct tfc_dnode *n, uint32_t
   return tfc_dtype_is_plain(tfc_dtype_base(dtype_of(p, n, output)));
 }
 
-// The place where a node computes its output; outputs that it only passes on are added by its edges.
+// Returns the place where a node computes its output; outputs that it only passes on are added by its edges.
 static uint32_t made_at(const struct places *p, const struct tfc_dnode *n, uint32_t output) {
   const tfc_dtype dtype = dtype_of(p, n, output);
   bool on_device = own_space(p, n) && is_plain(p, n, output);
@@ -96,7 +96,7 @@ static void find_places(struct places *p) {
 }
 
 enum { NOWHERE = UINT32_MAX };
-// The place where a node needs its input; NOWHERE: anywhere.
+// Returns the place where a node needs its input; NOWHERE: anywhere.
 static uint32_t wanted_at(const struct places *p, const struct tfc_dnode *n, uint32_t slot) {
   switch (n->kind) {
   case TFC_DNODE_OP:

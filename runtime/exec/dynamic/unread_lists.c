@@ -18,7 +18,7 @@ static const struct tfc_function *function_of(const struct tfc_graph *library, c
   return f && f->body ? f : NULL;
 }
 
-// The only reader of an output; TFC_NONE32: it has none. False: it has several.
+// Finds the only reader of an output; TFC_NONE32: it has none. False: it has several.
 static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t *out_node, uint32_t *out_slot) {
   *out_node = TFC_NONE32;
   for (uint32_t i = 0; i < g->node_count; i++) {

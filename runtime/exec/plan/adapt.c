@@ -57,7 +57,7 @@ static void settle(struct tfc_plan *plan, struct tfc_adaptation *a) {
   for (uint32_t i = 0; i < plan->segment_count; i++) plan->segments[i].times = NULL;
 }
 
-// A second plan of the same ir.
+// Makes a second plan of the same ir.
 static tfc_status lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t count,
                           const struct tfc_lane_schedule *lanes) {
   tfc_status s = NULL;

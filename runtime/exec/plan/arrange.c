@@ -43,7 +43,7 @@ static bool same_memory(const struct tfc_ir *ir, uint16_t a, uint16_t b) {
   return ir->devices[a]->info.address_space == ir->devices[b]->info.address_space;
 }
 
-// All copies of a value, as a linked list in `transfers`.
+// What arranging works on. All copies of a value are a linked list in `transfers`.
 struct arranger {
   const struct tfc_ir *ir;
   const struct tfc_lane_schedule *lanes; // NULL: none

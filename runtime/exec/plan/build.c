@@ -58,7 +58,7 @@ static bool is_variable(const struct tfc_node *n) {
   return n->def && n->def->flags & TFC_OP_VARIABLE;
 }
 
-// The VariableV2 or VarHandleOp node behind an output, through identities and updates of references.
+// Finds the VariableV2 or VarHandleOp node behind an output, through identities and updates of references.
 static uint32_t variable_root(const struct tfc_build *b, struct tfc_output o) {
   const struct tfc_graph *g = b->graph;
   for (int depth = 0; depth < 1000; depth++) {
@@ -146,7 +146,8 @@ static uint32_t output_number(const struct tfc_graph *g, struct tfc_output o) {
   return g->nodes[o.node].output_begin + (uint32_t)o.index;
 }
 
-// What nodes after an elided node must wait for: its control inputs that are kept, and what its data inputs wait for.
+// Collects what nodes after an elided node must wait for: its control inputs that are kept, and what its data inputs
+// wait for.
 static tfc_status elided_after(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
@@ -252,7 +253,7 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
 // --- Reads of resource variables ---------------------------------------------------------------------------------
 static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n);
 
-// The last position in the canonical order at which an output is used, also through views.
+// Returns the last position in the canonical order at which an output is used, also through views.
 static uint32_t last_use(const struct walk *w, uint32_t node, int32_t index, int depth) {
   const struct tfc_graph *g = w->b->graph;
   uint32_t last = 0;

@@ -23,7 +23,8 @@ struct filler {
   uint32_t *at_most;
 };
 
-// The position to which the operation at `i` should move: the last wait of its device that is long enough, else `i`.
+// Returns the position to which the operation at `i` should move: the last wait of its device that is long enough, else
+// `i`.
 static uint32_t better_place(struct filler *f, uint32_t i) {
   double us = f->ir->ops.data[f->sequence[i]].cost_us;
   uint32_t most = f->at_most[f->sequence[i]], end = most < i ? most : i, tries = 0;

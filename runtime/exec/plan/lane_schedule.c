@@ -73,7 +73,7 @@ static tfc_status sort(struct scheduler *s) {
   return NULL;
 }
 
-// The idle lane that computed most of the operation's inputs, else the first idle one.
+// Returns the idle lane that computed most of the operation's inputs, else the first idle one.
 static uint32_t leader_of(const struct scheduler *s, uint32_t id, uint32_t idle) {
   const struct tfc_ir_op *op = &s->ir->ops.data[id];
   uint64_t bytes[MOST_LANES] = {0};
@@ -95,7 +95,7 @@ static uint32_t width_for(const struct scheduler *s, uint32_t id, uint32_t room)
   return width;
 }
 
-// If the operation ends earlier when it waits for more lanes: the time at which it should start; else 0.
+// Returns the time at which the operation should start, if it ends earlier when it waits for more lanes; else 0.
 static double better_later(const struct scheduler *s, uint32_t id, uint32_t width, struct manner manner, double now) {
   double until[MOST_LANES], best = now + took(s, id, width) * manner.patience, start = 0;
   if (manner.patience == 0) return 0;
