@@ -2,6 +2,7 @@
 //
 // A float out of range becomes an integer as on the hardware of TensorFlow's CPU kernels: the smallest integer of the
 // 32- or 64-bit conversion, cut to the type's width. Complex to real drops the imaginary part.
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <tgmath.h>
@@ -231,7 +232,16 @@ OPS_UNARY_LOOP(c64, Imag, f32, cimagf(x))
 OPS_UNARY_LOOP(c128, Imag, f64, cimag(x))
 OPS_UNARY_LOOP(c64, Angle, f32, cargf(x))
 OPS_UNARY_LOOP(c128, Angle, f64, carg(x))
-OPS_UNARY_LOOP(c64, ComplexAbs, f32, cabsf(x))
+// As the C library's hypotf computes it, in double, but many at a time.
+OPS_CLONES static void loop_ComplexAbs_c64(const void *xv, void *yv, int64_t n) {
+  const float *x = xv;
+  float *y = yv;
+  OPS_INDEPENDENT for (int64_t i = 0; i < n; i++) {
+    const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
+    const double size = sqrt(re * re + im * im);
+    y[i] = fabs(re) > DBL_MAX || fabs(im) > DBL_MAX ? INFINITY : (float)size; // also where the other part is NaN
+  }
+}
 OPS_UNARY_LOOP(c128, ComplexAbs, f64, cabs(x))
 // The declared type of the result must fit the operand's type (float with complex64, double with complex128).
 static tfc_status check_pair(const struct tfc_kernel_ctx *ctx, tfc_dtype want) {

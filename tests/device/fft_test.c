@@ -67,7 +67,48 @@ static void powers_of_two(void **state) {
     }
 }
 
+// Sizes of complex numbers are those of the C library's hypotf, also where a part is infinite, NaN or so large or small
+// that its square is not a float32.
+static void magnitudes(void **state) {
+  (void)state;
+  enum { COUNT = 1003 };
+  static const float special[] = {0, -0.0f, 1, INFINITY, -INFINITY, NAN, 3e38f, 1e-30f, 5e-20f, 2e19f};
+  const int kinds = (int)(sizeof special / sizeof *special);
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_tensor x = {0}, y = {0};
+  struct tfc_random r;
+  tfc_random_init(&r, 3);
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output given = tfc_add_placeholder(b, "x", TFC_COMPLEX64, &TFC_SHAPE(COUNT));
+  struct tfc_output size = tfc_add1(b, "ComplexAbs", given);
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_tensor_create(TFC_COMPLEX64, &TFC_SHAPE(COUNT), &x));
+  float *parts = x.data;
+  for (int i = 0; i < 2 * COUNT; i++) parts[i] = (float)(2 * tfc_random_unit(&r) - 1);
+  for (int i = 0; i < kinds * kinds; i++) parts[2 * i] = special[i / kinds], parts[2 * i + 1] = special[i % kinds];
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  struct tfc_run_spec spec = {
+      .feeds = &given, .feed_count = 1, .feed_shapes = &x.shape, .fetches = &size, .fetch_count = 1};
+  assert_ok(tfc_session_run(session, &spec, &x, &y, NULL));
+  for (int i = 0; i < COUNT; i++) {
+    const float got = ((const float *)y.data)[i], want = hypotf(parts[2 * i], parts[2 * i + 1]);
+    if (!(got == want || (isnan(got) && isnan(want))))
+      fail_msg("|%.9g + %.9g i| is %.9g, not %.9g", (double)parts[2 * i], (double)parts[2 * i + 1], (double)got,
+               (double)want);
+  }
+  tfc_tensor_release(&y);
+  tfc_tensor_release(&x);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(powers_of_two)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(powers_of_two), cmocka_unit_test(magnitudes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,16 @@ static struct place place_of(const struct tfc_patches *p, int64_t position) {
                         y * p->stride[0] - p->before[0], x * p->stride[1] - p->before[1]};
 }
 
+// How far below a window's first row its row `i` lies.
+static struct place row_below(const struct tfc_patches *p, int64_t i) {
+  const int64_t plane = p->size[2] == 1 ? 0 : i / p->size[0];
+  return (struct place){.z = plane * p->dilation[2], .y = (i - plane * p->size[0]) * p->dilation[0]};
+}
+
 // Whether row `i` of the window at that place is inside of the image; *out_line is the image's line that it meets.
 static bool find_line(const struct tfc_patches *p, const struct place *at, int64_t i, int64_t *out_line) {
-  const int64_t z = at->z + i / p->size[0] * p->dilation[2], y = at->y + i % p->size[0] * p->dilation[0];
+  const struct place below = row_below(p, i);
+  const int64_t z = at->z + below.z, y = at->y + below.y;
   *out_line = z * p->in[0] + y;
   return z >= 0 && z < p->in[2] && y >= 0 && y < p->in[0];
 }
@@ -39,18 +46,28 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
 
 // The places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the others repeat the last one.
 static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
-  int64_t x = row % p->out[1], y = row / p->out[1] % p->out[0], z = row / p->out[1] / p->out[0] % p->out[2];
   at[0] = place_of(p, row);
+  const int64_t last_x = (p->out[1] - 1) * p->stride[1] - p->before[1],
+                last_y = (p->out[0] - 1) * p->stride[0] - p->before[0],
+                last_z = (p->out[2] - 1) * p->stride[2] - p->before[2];
   for (int64_t r = 1; r < STRIPE; r++) {
     at[r] = at[r - 1];
     if (r >= rows) continue;
-    at[r].x += p->stride[1];
-    if (++x < p->out[1]) continue;
-    x = 0, at[r].x = -p->before[1], at[r].y += p->stride[0];
-    if (++y < p->out[0]) continue;
-    y = 0, at[r].y = -p->before[0], at[r].z += p->stride[2];
-    if (++z < p->out[2]) continue;
-    z = 0, at[r].z = -p->before[2], at[r].image += p->in[2] * p->in[0] * p->in[1] * p->channels;
+    if (at[r].x < last_x) {
+      at[r].x += p->stride[1];
+      continue;
+    }
+    at[r].x = -p->before[1];
+    if (at[r].y < last_y) {
+      at[r].y += p->stride[0];
+      continue;
+    }
+    at[r].y = -p->before[0];
+    if (at[r].z < last_z) {
+      at[r].z += p->stride[2];
+      continue;
+    }
+    at[r].z = -p->before[2], at[r].image += p->in[2] * p->in[0] * p->in[1] * p->channels;
   }
 }
 
@@ -59,18 +76,20 @@ static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, 
 static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE], int64_t i, const float *from[STRIPE],
                       float *edge) {
   const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
+  const struct place below = row_below(p, i);
   for (int64_t r = 0; r < STRIPE; r++, edge += length) {
-    int64_t y, first, last;
-    if (!find_line(p, &at[r], i, &y)) {
+    int64_t first, last;
+    const int64_t z = at[r].z + below.z, y = at[r].y + below.y;
+    if (z < 0 || z >= p->in[2] || y < 0 || y >= p->in[0]) {
       from[r] = p->zeros;
       continue;
     }
-    const float *start = at[r].image + y * line + at[r].x * c; // x may be negative
-    inside(at[r].x, p->size[1], p->in[1], &first, &last);
-    if (first == 0 && last == p->size[1]) {
+    const float *start = at[r].image + (z * p->in[0] + y) * line + at[r].x * c; // x may be negative
+    if (at[r].x >= 0 && at[r].x + p->size[1] <= p->in[1]) {
       from[r] = start;
       continue;
     }
+    inside(at[r].x, p->size[1], p->in[1], &first, &last);
     memset(edge, 0, (size_t)(first * c) * sizeof(float));
     if (last > first) memcpy(edge + first * c, start + first * c, (size_t)((last - first) * c) * sizeof(float));
     memset(edge + last * c, 0, (size_t)(length - last * c) * sizeof(float));
@@ -121,28 +140,40 @@ void tfc_patches_init(struct tfc_patches *p) {
   p->base.find = find, p->base.pieces = rows_of(p), p->base.length = p->size[1] * p->channels;
 }
 
-// Packs 8 channels (r) of one cell at `count` positions (k): out[k * 8 + r]. It works through one line of positions
-// after the other.
-static void pack_cell(const struct tfc_patches *p, int64_t first, int64_t count, int64_t i, int64_t j, int64_t channel,
-                      float *out) {
-  const int64_t c = p->channels;
+// A line of positions: a window begins at each `step` elements of the image's line, the first at `start`.
+struct positions {
+  struct place at;
+  int64_t count, start, step;
+};
+
+// The next positions on one line, at most `most` of them from `first` on.
+static struct positions next_positions(const struct tfc_patches *p, int64_t first, int64_t most) {
+  const int64_t x = first % p->out[1], left = p->out[1] - x, c = p->channels;
+  struct positions on = {place_of(p, first - x), left < most ? left : most, 0, p->stride[1] * c};
+  on.start = on.at.x * c + x * on.step;
+  return on;
+}
+
+// Packs 8 elements (r) that are neighbours in a row of the window, from `element` of row `i` on, at `count` positions
+// (k): out[k * 8 + r].
+static void pack_neighbours(const struct tfc_patches *p, int64_t first, int64_t count, int64_t i, int64_t element,
+                            float *out) {
+  const int64_t width = p->in[1] * p->channels;
   while (count > 0) {
-    int64_t x = first % p->out[1], n = p->out[1] - x < count ? p->out[1] - x : count;
-    struct place at = place_of(p, first - x); // of the line's first position
-    int64_t y, left = at.x + j * p->dilation[1];
-    first += n, count -= n;
-    if (!find_line(p, &at, i, &y)) {
-      memset(out, 0, (size_t)n * STRIPE * sizeof *out);
-      out += n * STRIPE;
+    const struct positions on = next_positions(p, first, count);
+    int64_t y, e = on.start + element;
+    first += on.count, count -= on.count;
+    if (!find_line(p, &on.at, i, &y)) {
+      memset(out, 0, (size_t)on.count * STRIPE * sizeof *out);
+      out += on.count * STRIPE;
       continue;
     }
-    const float *line = at.image + y * p->in[1] * c + channel;
-    int64_t column = left + x * p->stride[1];
-    for (int64_t k = 0; k < n; k++, column += p->stride[1], out += STRIPE) {
-      if (column < 0 || column >= p->in[1])
-        memset(out, 0, STRIPE * sizeof *out);
+    const float *line = on.at.image + y * width;
+    for (int64_t k = 0; k < on.count; k++, e += on.step, out += STRIPE) {
+      if (e >= 0 && e + STRIPE <= width)
+        memcpy(out, line + e, STRIPE * sizeof *out);
       else
-        memcpy(out, line + column * c, STRIPE * sizeof *out);
+        for (int64_t r = 0; r < STRIPE; r++) out[r] = e + r >= 0 && e + r < width ? line[e + r] : 0;
     }
   }
 }
@@ -150,25 +181,35 @@ static void pack_cell(const struct tfc_patches *p, int64_t first, int64_t count,
 static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches_transposed *t = (const struct tfc_patches_transposed *)(const void *)source;
   const struct tfc_patches *p = t->patches;
-  int64_t channel = row % p->channels, cell = row / p->channels;
-  if (rows == STRIPE && channel + STRIPE <= p->channels) {
-    pack_cell(p, t->first, t->count, cell / p->size[1], cell % p->size[1], channel, out);
+  const int64_t c = p->channels, width = p->in[1] * c;
+  // Elements that are neighbours in a row of the window are neighbours in the image, those of one cell if it is
+  // dilated.
+  const int64_t length = p->dilation[1] == 1 ? p->size[1] * c : c, element = row % length;
+  if (rows == STRIPE && element + STRIPE <= length) {
+    const int64_t cell = row / c, i = cell / p->size[1];
+    const int64_t left = p->dilation[1] == 1 ? 0 : cell % p->size[1] * p->dilation[1] * c;
+    pack_neighbours(p, t->first, t->count, i, left + element, out);
     return;
   }
-  int64_t offset[STRIPE], line[STRIPE], dx[STRIPE]; // for the cell of each row of A; `line`: row of the window
+  int64_t offset[STRIPE], in_window[STRIPE]; // for each row of A; `in_window`: row of the window
   for (int64_t r = 0; r < STRIPE; r++) {
-    int64_t at = row + (r < rows ? r : rows - 1);
-    cell = at / p->channels;
-    line[r] = cell / p->size[1], dx[r] = cell % p->size[1] * p->dilation[1];
-    offset[r] = dx[r] * p->channels + at % p->channels;
+    const int64_t at = row + (r < rows ? r : rows - 1), cell = at / c;
+    in_window[r] = cell / p->size[1];
+    offset[r] = cell % p->size[1] * p->dilation[1] * c + at % c;
   }
-  for (int64_t k = 0; k < t->count; k++, out += STRIPE) {
-    struct place at = place_of(p, t->first + k);
+  for (int64_t first = t->first, end = first + t->count; first < end;) {
+    const struct positions on = next_positions(p, first, end - first);
+    const float *line[STRIPE];
     for (int64_t r = 0; r < STRIPE; r++) {
-      int64_t y, x = at.x + dx[r];
-      bool there = find_line(p, &at, line[r], &y) && x >= 0 && x < p->in[1];
-      out[r] = there ? at.image[(y * p->in[1] + at.x) * p->channels + offset[r]] : 0;
+      int64_t y;
+      line[r] = find_line(p, &on.at, in_window[r], &y) ? on.at.image + y * width : NULL;
     }
+    first += on.count;
+    for (int64_t k = 0, start = on.start; k < on.count; k++, start += on.step, out += STRIPE)
+      for (int64_t r = 0; r < STRIPE; r++) {
+        const int64_t e = start + offset[r];
+        out[r] = line[r] && e >= 0 && e < width ? line[r][e] : 0;
+      }
   }
 }
 
