@@ -141,7 +141,7 @@ static tfc_status take_steps(struct training *t, bool chief) {
     }
   }
   if (chief && o->supervise && total > t->done) TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, total));
-  tfc_progress_end("%lld steps", (long long)(total - t->done));
+  tfc_progress_end("%lld steps", (long long)(total > t->done ? total - t->done : 0));
   return NULL;
 }
 

@@ -42,6 +42,10 @@ libopenblas0|the name by which the packages of tfc ask for OpenBLAS
 packages_all='
 clang|fuzzing
 libclang-rt-14-dev|fuzzing
+slurmctld|allocates nodes to jobs, for tests/slurm
+slurmd|runs them
+slurm-client|takes them
+munge|what Slurm signs its messages with
 chromium-headless-shell|reads the pages of reports (64 MB to fetch)
 '
 
