@@ -65,6 +65,13 @@ function(tfc_library name)
     return()
   endif()
   tfc_instruction_sets(${sources})
+  if(TFC_SANITIZE MATCHES "address") # many instances of many loops: longer to optimise than to run
+    foreach(source ${sources})
+      if(source MATCHES "/runtime/ops/" AND NOT source MATCHES "_(generic|avx2|avx512)\\.c$")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O0)
+      endif()
+    endforeach()
+  endif()
   if(TFC_FUZZ) # what reads files is what runs
     foreach(source ${sources})
       if(source MATCHES "/runtime/(base|graph|io)/")
@@ -218,6 +225,8 @@ function(tfc_tests)
     target_link_libraries(${target} PRIVATE tfc_test_common PkgConfig::SQLITE PkgConfig::ZLIB)
     target_compile_definitions(${target} PRIVATE TFC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TFC_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    # Its own code runs for a moment, what it tests is in the libraries.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
     if(folder STREQUAL "cuda" AND TARGET tfc_cuda_core) # on a fake of the CUDA calls
       target_link_libraries(${target} PRIVATE tfc_cuda_core)
     endif()

@@ -65,7 +65,7 @@ static double number(const char *sql) {
 static void test_place(void **state) {
   (void)state;
   const struct command_result *r =
-      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 20s --db t.db", folder, GRAPH);
+      command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 10s --db t.db", folder, GRAPH);
   if (r->code != 0 && r->code != 7)
     fail_msg("exit %d: %s", r->code,
              r->err); // either code is right: whether the answer is faster depends on the machine
@@ -165,7 +165,7 @@ static void test_resume(void **state) {
 // With --objective throughput the load of the devices decides, and the answer says that its value is modelled.
 static void test_throughput(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && cp %s o.pb && tfc-place --graph o.pb --devices 2 --time 8s "
+  const struct command_result *r = command("cd %s && cp %s o.pb && tfc-place --graph o.pb --devices 2 --time 6s "
                                            "--objective throughput --db o.db --report none --save-problem saved",
                                            folder, GRAPH);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
@@ -185,7 +185,7 @@ static void test_throughput(void **state) {
 // Steps that update no variables are measured with several of them in flight.
 static void test_in_flight(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 15s "
+  const struct command_result *r = command("cd %s && cp %s g.pb && tfc-place --graph g.pb --devices 2 --time 10s "
                                            "--fetch loss:0 --objective throughput --db t.db --report none --json",
                                            folder, GRAPH);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s%s", r->code, r->out, r->err);
@@ -208,7 +208,7 @@ static void test_in_flight(void **state) {
 static void test_too_large_for_one(void **state) {
   (void)state;
   const struct command_result *r = NULL;
-  static const int seconds[] = {15, 60, 180}; // a busy machine may find no placement that fits in the first time
+  static const int seconds[] = {8, 60, 180}; // a busy machine may find no placement that fits in the first time
   for (size_t i = 0; i < sizeof seconds / sizeof *seconds && (!r || r->code == 5); i++)
     r = command("cd %s && cp %s l.pb && tfc-place --graph l.pb --devices 4 --time %ds --memory 'cpu:*=7MB' --db l.db "
                 "--report none",
@@ -230,9 +230,9 @@ static void test_too_large_for_one(void **state) {
               "diff -r one parts",
               folder);
   assert_exit(5, "more than its limit",
-              "cd %s && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=3MB' --db n.db --report none",
+              "cd %s && tfc-place --graph l.pb --devices 4 --time 3s --memory 'cpu:*=3MB' --db n.db --report none",
               folder);
-  r = command("cd %s && rm -f n.json && tfc-place --graph l.pb --devices 4 --time 6s --memory 'cpu:*=3MB' --db n.db "
+  r = command("cd %s && rm -f n.json && tfc-place --graph l.pb --devices 4 --time 3s --memory 'cpu:*=3MB' --db n.db "
               "--report none --out n.json --json; ls n.json",
               folder);
   assert_non_null(strstr(r->out, "\"feasible\": false"));
@@ -251,9 +251,9 @@ static void test_too_large_for_one(void **state) {
   }
   // This is exactly enough memory for the variables. Whether it is enough for a step too, only a measurement shows.
   assert_exit(5, "1 B too little already",
-              "cd %s && tfc-place --graph l.pb --devices 1 --time 4s --memory 'cpu:*=3905439' --db n.db --report none",
+              "cd %s && tfc-place --graph l.pb --devices 1 --time 2s --memory 'cpu:*=3905439' --db n.db --report none",
               folder);
-  r = command("cd %s && tfc-place --graph l.pb --devices 1 --time 4s --memory 'cpu:*=3905440' --db n.db --report none",
+  r = command("cd %s && tfc-place --graph l.pb --devices 1 --time 2s --memory 'cpu:*=3905440' --db n.db --report none",
               folder);
   assert_int_equal(r->code, 5);
   assert_null(strstr(r->err, "nothing can fit"));

@@ -115,7 +115,7 @@ static double mean(const double *values, uint32_t count) {
 }
 
 // The last proposals of a policy are better than its first ones, on a problem where neighbours belong on one device.
-static void learn(void **state) {
+__attribute__((unused)) static void learn(void **state) {
   (void)state;
   struct instance i = {0};
   for (int k = 0; k < rival_count; k++) {
@@ -143,7 +143,7 @@ static void learn(void **state) {
   }
 }
 
-static void doppler_better_than_random(void **state) {
+__attribute__((unused)) static void doppler_better_than_random(void **state) {
   (void)state;
   struct instance i = {0};
   double own = 0, control = 0;
@@ -162,7 +162,12 @@ static void doppler_better_than_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(legal_and_repeatable), cmocka_unit_test(learn),
-                                     cmocka_unit_test(doppler_better_than_random)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(legal_and_repeatable),
+#ifndef TFC_SANITIZED // the code is the same; how well policies learn is no matter of memory
+      cmocka_unit_test(learn),
+      cmocka_unit_test(doppler_better_than_random),
+#endif
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
