@@ -24,6 +24,7 @@ struct place_options {
   double measure_timeout; // seconds; 0: not given
   int model;              // --model, as in its choices; 1: prior
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
+  bool db_given;
   const char *policy, *save_policy; // policy NULL: the one that is installed with the program
   const char *cluster;
   struct place_tasks *tasks; // set in the task that places over all tasks of a job; NULL: there is no job
@@ -74,6 +75,20 @@ TFC_MUST_USE tfc_status place_tasks_steps(struct place_tasks *tasks, struct tfc_
                                           struct tfc_task_steps **out);
 const char *place_tasks_text(const struct place_tasks *tasks); // "2 tasks"
 
+// Keeps the state of a search that measures nothing in the database, and reads that of an interrupted one
+// (place_kept.c). A search has a run in the database from its beginning if --db or --resume is given, else only if it
+// is interrupted. place_kept_begin fills `kept` and `state` of the search's options; the policy is the run's, NULL:
+// none. INVALID_ARGUMENT: the run that --resume names cannot go on with these flags.
+struct place_kept;
+struct tfc_policy;
+struct tfc_search_options;
+TFC_MUST_USE tfc_status place_kept_begin(const struct place_options *options, const struct tfc_policy *policy,
+                                         struct tfc_search_options *search, struct place_kept **out);
+// After the search: the run is done, or interrupted. `document`: the answer, NULL: there is none.
+struct tfc_placement;
+TFC_MUST_USE tfc_status place_kept_end(struct place_kept *kept, const struct tfc_placement *document, int exit_code);
+void place_kept_free(struct place_kept *kept); // NULL is fine
+
 // --replicas: simulated replicas of the step. Prints everything; returns the exit code.
 int place_replicas(const struct place_options *options, bool cost_graph);
 // Finds usage errors of its flags; prints them; returns 0 or the exit code.
@@ -97,7 +112,7 @@ TFC_MUST_USE tfc_status place_save_policy(const struct place_options *options, c
 int place_list_algorithms(void);
 
 // Finds usage errors: unknown algorithms, malformed lists and pairs, and flags that do not apply to a cost graph (it
-// has no tensors, no feeds, and no runs to resume). Prints them; returns 0 or the exit code.
+// has no tensors and no feeds). Prints them; returns 0 or the exit code.
 int place_check_algorithms(const struct tfc_program *program, const struct place_options *options);
 int place_check_texts(const struct tfc_program *program, const struct place_options *options);
 int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);

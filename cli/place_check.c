@@ -63,13 +63,8 @@ int place_check_cost_graph(const struct tfc_program *program, const struct place
     const char *flag;
     bool given;
   } flags_of_runs[] = {
-      {"step", o->step != NULL},
-      {"fetch", o->fetches.count > 0},
-      {"target", o->targets.count > 0},
-      {"init", o->inits.count > 0},
-      {"feed", o->feeds.count > 0},
-      {"checkpoint", o->checkpoint != NULL},
-      {"resume", o->resume != NULL && !o->measure_with},
+      {"step", o->step != NULL},    {"fetch", o->fetches.count > 0}, {"target", o->targets.count > 0},
+      {"init", o->inits.count > 0}, {"feed", o->feeds.count > 0},    {"checkpoint", o->checkpoint != NULL},
   };
   for (size_t i = 0; i < sizeof flags_of_runs / sizeof *flags_of_runs; i++)
     if (flags_of_runs[i].given)
@@ -85,6 +80,11 @@ int place_check_texts(const struct tfc_program *program, const struct place_opti
   if (!code) code = check_sizes(program, &o->limits);
   if (!code) code = check_pairs(program, "baseline", &o->baselines, "NAME=FILE");
   if (!code) code = check_pairs(program, "feed", &o->feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]");
+  int64_t run;
+  if (!code && o->resume && !place_resume(o, &run))
+    code = tfc_flags_error(program, "--resume %s: not a run's number (tfc-report list shows them)", o->resume);
+  if (!code && o->resume && o->evaluate)
+    code = tfc_flags_error(program, "--resume goes on with a search, and --evaluate searches nothing: leave one out");
   return code;
 }
 
@@ -109,8 +109,5 @@ int place_check_elsewhere(const struct tfc_program *program, const struct place_
   if (o->objective == 1)
     return tfc_flags_error(program, "--measure-with measures steps one by one: --objective throughput is not for it; "
                                     "leave --measure-with out, and the loads are modelled");
-  int64_t run;
-  if (o->resume && !place_resume(o, &run))
-    return tfc_flags_error(program, "--resume %s: not a run's number (tfc-report list shows them)", o->resume);
   return 0;
 }

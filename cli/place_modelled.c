@@ -143,9 +143,14 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   char *path = NULL, *report = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = measures ? 600 : 60;
   struct tfc_policy *policy = NULL;
+  struct place_kept *kept = NULL;
   tfc_status wrong = place_check_files(o);
   if (!wrong) wrong = place_read_policy(o, &policy);
-  if (wrong) return place_fail(o, wrong);
+  if (!wrong && !o->evaluate && !measures) wrong = place_kept_begin(o, policy, &options.search, &kept);
+  if (wrong) {
+    tfc_policy_free(policy);
+    return place_fail(o, wrong);
+  }
   options.search.guide = policy ? &policy->guide : NULL;
   if (!o->evaluate && !measures) tfc_progress_begin("search");
   tfc_program_close_stdout();
@@ -162,6 +167,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
       place_fail(o, s);
     s = NULL;
   }
+  if (kept && (s = place_kept_end(kept, outcome.placement, code))) code = tfc_program_fail(s), s = NULL;
   if (!outcome.placement) goto out;
   s = place_save_policy(o, policy);
   if (s) code = tfc_program_fail(s), s = NULL;
@@ -198,6 +204,7 @@ out:
   free(path), free(report);
   tfc_text_deinit(&text);
   tfc_place_outcome_deinit(&outcome);
+  place_kept_free(kept);
   tfc_policy_free(policy);
   return code;
 }

@@ -263,7 +263,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_OPTIONAL,
      AT(resume),
      .value = "RUN",
-     .help = "continue an interrupted run of the database (default: the last one)"},
+     .help = "continue an interrupted run of the database, with the flags that it had (default: the last one)"},
 };
 
 static const struct tfc_program program = {
@@ -292,7 +292,8 @@ static const struct tfc_program program = {
 };
 
 int main(int argc, char **argv) {
-  static struct place_options o = {.batch = 0, .backup = -1, .measurements = 200, .execution.seed = 1, .db = "tfc.db"};
+  static const char db[] = "tfc.db";
+  static struct place_options o = {.batch = 0, .backup = -1, .measurements = 200, .execution.seed = 1, .db = db};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
   for (int i = 1; i < argc; i++) // the list of algorithms needs no graph
@@ -301,6 +302,7 @@ int main(int argc, char **argv) {
       return place_list_algorithms();
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code >= 0) return code;
+  o.db_given = o.db != db;
   if ((code = place_check_algorithms(&program, &o)) || (code = place_check_texts(&program, &o)) ||
       (code = place_check_elsewhere(&program, &o)) || (code = place_check_replicas(&program, &o)) ||
       (code = place_check_tasks(&program, &o)))

@@ -65,13 +65,25 @@ tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *
   return NULL;
 }
 
-tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t *out_id) {
-  // If this process may write, no other one does: a run in state "running" was killed.
+tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t run_id, const char *name, int64_t *out_id) {
   bool found = false;
-  TFC_RETURN_IF_ERROR(ask_int(store,
-                              "SELECT MAX(run_id) FROM run WHERE state IN ('interrupted', 'running') AND run_id IN"
-                              " (SELECT run_id FROM state)",
-                              0, &found, out_id));
+  char sql[240];
+  if (run_id >= 0) {
+    TFC_RETURN_IF_ERROR(tfc_store_find_run(store, run_id, out_id));
+    sqlite3_snprintf(sizeof sql, sql, "SELECT run_id FROM state WHERE run_id = ?1 AND name = %Q", name);
+    TFC_RETURN_IF_ERROR(ask_int(store, sql, run_id, &found, out_id));
+    return found ? NULL
+                 : tfc_status_make(TFC_NOT_FOUND,
+                                   "%s: run %lld cannot go on with these flags: it measured where they do not, or "
+                                   "measured nothing (tfc-report list shows the runs)",
+                                   store->path, (long long)run_id);
+  }
+  // If this process may write, no other one does: a run in state "running" was killed.
+  sqlite3_snprintf(sizeof sql, sql,
+                   "SELECT MAX(run_id) FROM run WHERE state IN ('interrupted', 'running') AND run_id IN"
+                   " (SELECT run_id FROM state WHERE name = %Q)",
+                   name);
+  TFC_RETURN_IF_ERROR(ask_int(store, sql, 0, &found, out_id));
   return found ? NULL : tfc_status_make(TFC_NOT_FOUND, "%s: no interrupted run to go on with", store->path);
 }
 

@@ -57,5 +57,22 @@ static void samples(const struct tfc_guidance *g, struct tfc_guide_samples *out)
   out->entropy = tfc_tuner_entropy(g->tuner);
 }
 
-const struct tfc_guide tfc_guidance_guide = {
-    .open = open_guidance, .propose = propose, .improve = improve, .samples = samples, .close = close_guidance};
+static tfc_status archive(const struct tfc_guide *guide, const struct tfc_problem *p, uint32_t threads,
+                          struct tfc_guidance **guidance, struct tfc_archive *a) {
+  uint32_t parts = *guidance ? 1 + ((*guidance)->tuner != NULL) : 0;
+  tfc_policy_archive_notes(tfc_policy_of(guide), a);
+  if (!tfc_archive_count(a, &parts, 2) || !parts) return NULL;
+  if (!*guidance) TFC_RETURN_IF_ERROR(open_guidance(guide, p, guidance));
+  struct tfc_guidance *g = *guidance;
+  if (parts < 2) return NULL;
+  if (!g->tuner) TFC_RETURN_IF_ERROR(tfc_tuner_create(p, g->policy, 0, threads, &g->tuner)); // its seed is read below
+  tfc_tuner_archive(g->tuner, a);
+  return NULL;
+}
+
+const struct tfc_guide tfc_guidance_guide = {.open = open_guidance,
+                                             .propose = propose,
+                                             .improve = improve,
+                                             .samples = samples,
+                                             .close = close_guidance,
+                                             .archive = archive};

@@ -82,6 +82,20 @@ tfc_status tfc_policy_learn(const struct tfc_policy *p, const struct tfc_tuner *
   return s;
 }
 
+void tfc_policy_archive_notes(const struct tfc_policy *p, struct tfc_archive *a) {
+  enum { MOST = 1 << 20 };
+  struct tfc_policy_notes *notes = p->notes;
+  pthread_mutex_lock(&notes->lock);
+  uint32_t count = notes->head_count;
+  if (tfc_archive_count(a, &count, MOST) && !a->out) {
+    float(*head)[TFC_WEIGHTS] = calloc(count + 1u, sizeof *head);
+    a->broken |= !head;
+    if (head) free(notes->head), notes->head = head, notes->head_count = count;
+  }
+  if (!a->broken) tfc_archive_bytes(a, notes->head, count * sizeof *notes->head);
+  pthread_mutex_unlock(&notes->lock);
+}
+
 tfc_status tfc_policy_learned(const struct tfc_policy *p, struct tfc_policy **out) {
   enum { NEW = 16 };
   tfc_status s = NULL;

@@ -39,6 +39,8 @@ TFC_MUST_USE tfc_status tfc_policy_add_seen(struct tfc_policy *policy, const cha
 // Adds the tuner's best weights to the notes; the policy's heads stay as they are.
 struct tfc_tuner;
 TFC_MUST_USE tfc_status tfc_policy_learn(const struct tfc_policy *policy, const struct tfc_tuner *tuner);
+// Writes or reads the notes.
+void tfc_policy_archive_notes(const struct tfc_policy *policy, struct tfc_archive *archive);
 // Makes a new policy: the noted weights, then the policy's heads, up to the largest number of heads.
 TFC_MUST_USE tfc_status tfc_policy_learned(const struct tfc_policy *policy, struct tfc_policy **out);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/search/archive.h"
 #include "runtime/base/parallel.h"
 
 enum { FEW = 4 };
@@ -178,4 +179,22 @@ tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {
     if (t->elite_count) tfc_budget_found(budget, t->elite[0].score);
   } while (!(budget->evaluations && t->told - begin >= budget->evaluations) && !tfc_budget_over(budget));
   return NULL;
+}
+
+void tfc_tuner_archive(struct tfc_tuner *t, struct tfc_archive *a) {
+  const struct tfc_problem *p = t->problem;
+  tfc_archive_bytes(a, t->random.state, sizeof t->random.state);
+  tfc_archive_bytes(a, &t->asked, sizeof t->asked);
+  tfc_archive_bytes(a, &t->told, sizeof t->told);
+  tfc_archive_bytes(a, &t->invalid, sizeof t->invalid);
+  tfc_archive_bytes(a, t->chosen, sizeof *t->chosen * p->unit_count * p->device_count);
+  if (!tfc_archive_count(a, &t->elite_count, TFC_TUNER_ELITE)) return;
+  for (uint32_t i = 0; i < t->elite_count; i++) {
+    struct tfc_trial *x = &t->elite[i];
+    tfc_archive_bytes(a, x->weights, sizeof x->weights);
+    tfc_archive_bytes(a, &x->temperature, sizeof x->temperature);
+    tfc_archive_bytes(a, &x->score.excess, sizeof x->score.excess);
+    tfc_archive_bytes(a, &x->score.value, sizeof x->score.value);
+    tfc_archive_devices(a, p, x->device);
+  }
 }

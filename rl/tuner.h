@@ -48,6 +48,10 @@ TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
 // Returns how much the placements differ that the tuner was told of (`entropy` in placer/algo/guide.h).
 double tfc_tuner_entropy(const struct tfc_tuner *tuner);
+// Writes what the tuner learned and where its random numbers are, or reads it into a tuner that was just made, which
+// then goes on as the other would have. Not between asking and telling.
+struct tfc_archive;
+void tfc_tuner_archive(struct tfc_tuner *tuner, struct tfc_archive *archive);
 // Asks and tells until the budget is spent; tuner->told counts the evaluations.
 TFC_MUST_USE tfc_status tfc_tuner_run(struct tfc_tuner *tuner, const struct tfc_budget *budget);
 

@@ -3,7 +3,7 @@
 #ifndef TFC_PLACER_ALGO_GUIDE_H
 #define TFC_PLACER_ALGO_GUIDE_H
 
-#include "placer/search/local.h"
+#include "placer/search/archive.h"
 
 // The state of a guide for one problem; it belongs to one search.
 struct tfc_guidance;
@@ -30,6 +30,11 @@ struct tfc_guide {
                         struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations);
   void (*samples)(const struct tfc_guidance *guidance, struct tfc_guide_samples *out);
   void (*close)(struct tfc_guidance *guidance); // NULL is fine
+  // Writes what the guide learned and the state for the problem (*guidance NULL: there is none), or reads both; then
+  // *guidance is made as far as it was there. Optional: without it, a search with this guide cannot be resumed with
+  // what it learned.
+  tfc_status (*archive)(const struct tfc_guide *guide, const struct tfc_problem *problem, uint32_t threads,
+                        struct tfc_guidance **guidance, struct tfc_archive *archive);
 };
 
 #endif

@@ -232,11 +232,7 @@ static tfc_status take_learned(struct tfc_elsewhere *r) {
 tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
   tfc_status s = NULL;
   struct taking t = {.r = r};
-  const int64_t asked = r->o->settings->resume;
-  if (asked < 0)
-    TFC_TRY(s, tfc_store_find_interrupted(r->store, &r->run));
-  else
-    TFC_TRY(s, tfc_store_find_run(r->store, asked, &r->run));
+  TFC_TRY(s, tfc_store_find_interrupted(r->store, r->o->settings->resume, "measured_with", &r->run));
   TFC_TRY(s, tfc_store_read_run(r->store, r->run, check_run, r));
   TFC_TRY(s, check_command(r));
   s = take_levels(&t);

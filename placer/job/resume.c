@@ -191,10 +191,7 @@ tfc_status tfc_job_resume(const struct tfc_job_options *o, const char *sha256, s
   struct taking taking = {.model = model, .candidates = candidates, .journal = journal};
   double overhead = (double)NAN, least = (double)NAN;
   int64_t run = 0;
-  if (o->resume < 0)
-    TFC_TRY(s, tfc_store_find_interrupted(store, &run));
-  else
-    TFC_TRY(s, tfc_store_find_run(store, o->resume, &run));
+  TFC_TRY(s, tfc_store_find_interrupted(store, o->resume, "progress", &run));
   TFC_TRY(s, tfc_store_read_run(store, run, check_run, &(struct checking){o, sha256, run}));
   TFC_TRY(s, check_devices(store, model->info, run));
   compare_execution(o, clock, store, run);

@@ -18,8 +18,7 @@
 #include "placer/exact/exhaust.h"
 #include "placer/exact/ilp.h"
 #include "placer/search/communities.h"
-#include "placer/search/credit.h"
-#include "placer/search/elite.h"
+#include "placer/search/course.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
 #include "runtime/base/parallel.h"
@@ -37,10 +36,11 @@ struct finder {
   const struct tfc_problem *p;
   const struct tfc_search_options *o;
   struct tfc_search_outcome *out;
-  double begin, deadline; // seconds; deadline 0: none
-  uint64_t limit;         // evaluations, 0: none
+  struct tfc_search_course course;
+  struct tfc_guidance *guidance; // of `auto`'s policy; NULL: not asked yet, or there is none
+  double begin, deadline;        // seconds; deadline 0: none
+  uint64_t limit;                // evaluations, 0: none
   uint32_t threads;
-  struct tfc_score best;  // the best placement that was kept
   struct tfc_score shown; // the best that an algorithm reported, for progress
   const char *at_work;
   bool plain_later;     // `auto` runs after the named algorithms: run_named need not try plain placements
@@ -74,10 +74,10 @@ static void tick(void *user) {
 // Keeps a placement if it is the best so far. Called by the searching thread only.
 static tfc_status keep(struct finder *f, const struct tfc_solution *solution, struct tfc_score score,
                        const char *name) {
-  if (f->out->best.device && !tfc_score_better(score, f->best)) return NULL;
+  if (f->out->best.device && !tfc_score_better(score, f->course.best)) return NULL;
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&f->out->best, solution, f->p));
   pthread_mutex_lock(&f->lock);
-  f->best = score;
+  f->course.best = score;
   if (tfc_score_better(score, f->shown)) f->shown = score;
   pthread_mutex_unlock(&f->lock);
   f->out->value = score.value, f->out->excess = score.excess, f->out->algorithm = name;
@@ -100,6 +100,63 @@ static void found(void *user, uint64_t excess, int64_t value) {
 static bool is_over(const struct finder *f) {
   return atomic_load(&f->stop) || (f->o->cancel && atomic_load(f->o->cancel)) ||
          (f->deadline > 0 && tfc_seconds_now() >= f->deadline) || (f->limit && spent(f) >= f->limit);
+}
+
+// --- keeping the state of the search, for resuming it --------------------------------------------------------------
+static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_str name) {
+  for (size_t i = 0; o->extra && o->extra[i]; i++)
+    if (tfc_str_is(name, o->extra[i]->name)) return o->extra[i];
+  return tfc_algo_find(name);
+}
+
+static const char *known_name(void *user, tfc_str name) {
+  static const char *const others[] = {"start", "exhaustive", "ilp", "auto: policy", "auto: order"};
+  const struct finder *f = user;
+  const struct tfc_algo *algo = find_algo(f->o, name);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (tfc_str_is(name, others[i])) return others[i];
+  for (int i = 0; i < TFC_METHOD_COUNT; i++)
+    if (tfc_str_is(name, tfc_search_method_names[i])) return tfc_search_method_names[i];
+  return algo ? algo->name : NULL;
+}
+
+static tfc_status archive(struct finder *f, struct tfc_archive *a) {
+  const struct tfc_course_names names = {known_name, f};
+  const struct tfc_guide *guide = f->o->guide;
+  TFC_RETURN_IF_ERROR(tfc_course_archive(a, f->p, f->o, &names, &f->course, f->out));
+  return guide && guide->archive ? guide->archive(guide, f->p, f->threads, &f->guidance, a) : NULL;
+}
+
+// Hands the state of the search to whoever keeps it. What jobs found that were cut short is not part of a state, unless
+// time is what limits the search: if evaluations do, the search has to go on as if it had never been interrupted.
+static tfc_status checkpoint(struct finder *f) {
+  if (!f->o->kept) return NULL;
+  if (f->deadline <= 0 && f->o->cancel && atomic_load(f->o->cancel)) return NULL;
+  struct tfc_text text = {0};
+  struct tfc_archive a = {.out = &text};
+  f->course.seconds = tfc_seconds_now() - f->begin;
+  tfc_status s = archive(f, &a);
+  if (!s && a.broken) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the state of a search");
+  if (!s) s = f->o->kept(f->o->kept_user, (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
+  return s;
+}
+
+// After a phase that began anew would only repeat itself: only whole ones are kept.
+static tfc_status checkpoint_phase(struct finder *f, enum tfc_search_stage stage) {
+  f->course.stage = stage;
+  return f->o->cancel && atomic_load(f->o->cancel) ? NULL : checkpoint(f);
+}
+
+static tfc_status resume(struct finder *f) {
+  struct tfc_archive a = {.rest = f->o->state};
+  tfc_status s = archive(f, &a);
+  if (!s && (a.broken || a.rest.size)) s = tfc_status_make(TFC_INVALID_ARGUMENT, "it is damaged");
+  if (s) return tfc_status_annotate(s, "the state of the interrupted search cannot be used");
+  f->shown = f->course.best;
+  f->begin -= f->course.seconds;
+  if (f->out->optimal) atomic_store(&f->stop, true);
+  return NULL;
 }
 
 // --- one algorithm after another, or side by side ------------------------------------------------------------------
@@ -171,12 +228,6 @@ out:
   return s;
 }
 
-static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_str name) {
-  for (size_t i = 0; o->extra && o->extra[i]; i++)
-    if (tfc_str_is(name, o->extra[i]->name)) return o->extra[i];
-  return tfc_algo_find(name);
-}
-
 // For the case that no named algorithm proposed anything legal that fits (dynamic programming found no split, the
 // integer program no solution, a list scheduler filled a device): tries single devices, all in turn, and repaired
 // random placements. One of them may fit; if none does, the caller learns what is missing.
@@ -196,7 +247,7 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
   tfc_status s = NULL;
   struct tfc_evaluator *simulated = NULL;
   if (!f->o->evaluator) TFC_TRY(s, tfc_evaluator_simulated(f->p, f->threads, &simulated));
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = f->course.named; i < count; i++) {
     const uint32_t left = count - i;
     struct task task = {.algo = algos[i], .evaluator = f->o->evaluator ? f->o->evaluator : simulated};
     task.budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = f->threads, .cancel = &f->stop};
@@ -211,6 +262,8 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
     f->at_work = algos[i]->name;
     tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tick, f);
     TFC_TRY(s, enter(f, &task));
+    f->course.named = i + 1;
+    if (!(f->o->cancel && atomic_load(f->o->cancel))) TFC_TRY(s, checkpoint(f));
   }
   if (!(f->out->best.device && f->out->excess == 0) && !f->plain_later && !(f->o->cancel && atomic_load(f->o->cancel)))
     TFC_TRY(s, run_plain(f, f->o->evaluator ? f->o->evaluator : simulated));
@@ -241,7 +294,8 @@ static void run_job(void *user, uint32_t i) {
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
-static tfc_status heuristics(struct finder *f, struct tfc_elite *elite) {
+static tfc_status heuristics(struct finder *f) {
+  struct tfc_elite *elite = &f->course.elite;
   static const char *const names[] = {"single", "pack", "split", "layout", "dp",     "m-topo",      "m-etf",
                                       "heft",   "peft", "m-sct", "metis",  "scotch", "round-robin", "multilevel"};
   enum { COUNT = sizeof names / sizeof *names };
@@ -425,81 +479,87 @@ static void account_for(struct tfc_search_account *a, struct tfc_credits *credit
   tfc_credits_add(credits, j->method, gain, fixed ? (double)j->evaluations : j->seconds);
 }
 
-static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct program_thread *program,
-                         const struct tfc_guidance *guidance) {
+// What the rounds begin with.
+static tfc_status begin_rounds(struct finder *f) {
   const struct tfc_problem *p = f->p;
+  struct tfc_search_course *c = &f->course;
+  tfc_status s = NULL;
+  c->together = !(f->deadline > 0 && p->objective == TFC_OBJECTIVE_THROUGHPUT);
+  tfc_random_init(&c->random, f->o->seed ^ 0x5eed);
+  if (p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1) {
+    const struct tfc_budget sampling = {.evaluations = f->limit, .deadline = f->deadline, .cancel = &f->stop};
+    TFC_TRY(s, tfc_local_temperature(p, &sampling, &c->elite.solution[0], CHANCE, &c->random, &c->temperature,
+                                     &f->out->evaluations));
+  }
+  c->total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
+  // The last part of a search for the shortest step cools down from the best placement.
+  if (c->temperature > 0 && c->total_left >= ENOUGH) c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
+  // If the budget allows few jobs in the first round, the policy's job is the first.
+  if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
+out:
+  return s;
+}
+
+static tfc_status rounds(struct finder *f, struct program_thread *program) {
+  const struct tfc_problem *p = f->p;
+  struct tfc_search_course *c = &f->course;
+  struct tfc_elite *elite = &c->elite;
   tfc_status s = NULL;
   const bool fixed = f->deadline <= 0;
   const uint32_t workers = fixed ? FIXED_WORKERS : f->threads;
   struct tfc_search_job *jobs = calloc(workers, sizeof *jobs);
-  struct tfc_random random;
-  struct tfc_elite hall = {0};
-  const bool valleys = !fixed && p->objective == TFC_OBJECTIVE_THROUGHPUT;
-  bool together = !valleys, left_one = false; // together: the valleys are done, and the search goes on from all of them
-  uint32_t idle_rounds = 0, idle_here = 0;
-  uint64_t better_turn = 0, last_better = 0;
   const bool tight = tfc_communities_tight(p);
   const uint64_t all_turns =
       (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
                                           : sizeof throughput_methods / sizeof *throughput_methods) *
       (tight ? 3 : 2) / 2;
-  struct tfc_credits credits = {0};
-  double temperature = 0;
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
-  tfc_random_init(&random, f->o->seed ^ 0x5eed);
+  if (c->stage < TFC_STAGE_ROUNDS) TFC_TRY(s, begin_rounds(f));
+  c->stage = TFC_STAGE_ROUNDS;
   // The first slice of time is long enough to cool down a placement of this size.
   const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
-  if (p->objective == TFC_OBJECTIVE_STEP && elite->count && p->device_count > 1) {
-    const struct tfc_budget sampling = {.evaluations = f->limit, .deadline = f->deadline, .cancel = &f->stop};
-    TFC_TRY(s, tfc_local_temperature(p, &sampling, &elite->solution[0], CHANCE, &random, &temperature,
-                                     &f->out->evaluations));
-  }
-  double slice = 0;
-  uint64_t quota = 0, total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
-  // The last part of a search for the shortest step cools down from the best placement.
-  const uint64_t cooling = temperature > 0 && total_left >= ENOUGH ? (total_left < 16000 ? total_left / 4 : 4000) : 0;
-  // If the budget allows few jobs in the first round, the policy's job is the first.
-  uint64_t turn = fixed && guidance && total_left / 10 < (uint64_t)workers * FEWEST ? 1 : 0;
-  for (uint32_t round = 0; !is_over(f) && elite->count && p->device_count > 0; round++) {
+  uint64_t quota = 0;
+  for (; !is_over(f) && elite->count && p->device_count > 0; c->round++) {
     uint32_t busy = workers;
     bool cools = false;
+    TFC_TRY(s, checkpoint(f));
     if (f->limit) {
       uint64_t left = f->limit - spent(f);
-      quota = total_left * 7 / 100;
+      quota = c->total_left * 7 / 100;
       if (quota < FEWEST) quota = FEWEST;
-      cools = cooling && left <= cooling + FEWEST / 2;
-      if (cooling && !cools) left -= cooling;
+      cools = c->cooling && left <= c->cooling + FEWEST / 2;
+      if (c->cooling && !cools) left -= c->cooling;
       if (cools || quota > left || left - quota < quota / 4) quota = left;
       if (quota < (uint64_t)workers * FEWEST) busy = quota < FEWEST ? 1 : (uint32_t)(quota / FEWEST);
       if (cools) busy = 1;
     }
     if (!fixed) {
       double now = tfc_seconds_now(), left = f->deadline - now;
-      slice = round == 0 ? fmax(0.15, left / 30) : slice * 1.35;
-      if (slice > left || left - slice < slice / 3) slice = left;
-      cools = temperature > 0 && slice == left;
+      c->slice = c->round == 0 ? fmax(0.15, left / 30) : c->slice * 1.35;
+      if (c->slice > left || left - c->slice < c->slice / 3) c->slice = left;
+      cools = c->temperature > 0 && c->slice == left;
     }
-    const struct tfc_score before = f->best, here = elite->score[0];
-    for (uint32_t w = 0; w < busy; w++, turn++) {
+    const struct tfc_score before = f->course.best, here = elite->score[0];
+    for (uint32_t w = 0; w < busy; w++, c->turn++) {
       struct tfc_search_job *j = &jobs[w];
-      const enum tfc_search_method drawn = turn % 2 ? draw_method(&credits, &random) : TFC_METHOD_REGROUP;
-      TFC_TRY(s, plan_job(p, &random, elite, tight, turn, drawn, temperature, j));
+      const enum tfc_search_method drawn = c->turn % 2 ? draw_method(&c->credits, &c->random) : TFC_METHOD_REGROUP;
+      TFC_TRY(s, plan_job(p, &c->random, elite, tight, c->turn, drawn, c->temperature, j));
       j->budget.cancel = &f->stop;
-      j->guide = f->o->guide, j->guidance = guidance;
+      j->guide = f->o->guide, j->guidance = f->guidance;
       // One turn in eight goes to the policy, however many workers there are: one job of each round would be half of
       // the search if two threads work.
-      if (guidance && turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
+      if (f->guidance && c->turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
-      if (!fixed) j->budget.deadline = tfc_seconds_now() + slice;
-      if (cools && w == 0) TFC_TRY(s, plan_cooling(p, &random, elite, j));
+      if (!fixed) j->budget.deadline = tfc_seconds_now() + c->slice;
+      if (cools && w == 0) TFC_TRY(s, plan_cooling(p, &c->random, elite, j));
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
-      account_for(&f->out->learned, &credits, j, before, fixed);
+      account_for(&f->out->learned, &c->credits, j, before, fixed);
       if (!s && j->status) s = j->status, j->status = NULL;
       if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
@@ -508,36 +568,36 @@ static tfc_status rounds(struct finder *f, struct tfc_elite *elite, struct progr
       tfc_solution_deinit(&j->other);
     }
     if (s) goto out;
-    const bool better = tfc_score_better(f->best, before);
-    idle_here = tfc_score_better(elite->score[0], here) ? 0 : idle_here + 1;
-    idle_rounds = better ? 0 : idle_rounds + 1;
+    const bool better = tfc_score_better(f->course.best, before);
+    c->idle_here = tfc_score_better(elite->score[0], here) ? 0 : c->idle_here + 1;
+    c->idle_rounds = better ? 0 : c->idle_rounds + 1;
     // On small problems, many thorough rounds without success end the search, if every method had its turn.
-    if (better) last_better = f->out->evaluations, better_turn = turn;
+    if (better) c->last_better = f->out->evaluations, c->better_turn = c->turn;
     uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
     const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
-    if (!fixed && !proving && idle_rounds >= 6 && turn - better_turn >= all_turns &&
-        f->out->evaluations - last_better > thorough && f->deadline - f->begin > 2)
+    if (!fixed && !proving && c->idle_rounds >= 6 && c->turn - c->better_turn >= all_turns &&
+        f->out->evaluations - c->last_better > thorough && f->deadline - f->begin > 2)
       break;
-    if (together) continue;
+    if (c->together) continue;
     if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
-      together = true;
-      TFC_TRY(s, tfc_elite_join_all(elite, &hall, p));
-    } else if (idle_here >= 3 && (left_one || slice >= 4 * first_slice)) {
-      left_one = true;
-      idle_here = 0, slice = first_slice;
-      TFC_TRY(s, leave_valley(p, &random, elite, &hall));
+      c->together = true;
+      TFC_TRY(s, tfc_elite_join_all(elite, &c->hall, p));
+    } else if (c->idle_here >= 3 && (c->left_one || c->slice >= 4 * first_slice)) {
+      c->left_one = true;
+      c->idle_here = 0, c->slice = first_slice;
+      TFC_TRY(s, leave_valley(p, &c->random, elite, &c->hall));
     }
   }
+  if (!fixed) TFC_TRY(s, checkpoint(f)); // also what an interrupted round found
 out:
   for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution), tfc_solution_deinit(&jobs[w].other);
-  tfc_elite_clear(&hall);
   free(jobs);
   return s;
 }
 
 // For tiny problems: tries every placement, and every order if these are few enough, too (then *out_complete: nothing
 // is better, although no bound shows it).
-static tfc_status try_all(struct finder *f, struct tfc_elite *elite, bool *out_complete) {
+static tfc_status try_all(struct finder *f, bool *out_complete) {
   static const struct tfc_algo everything = {.name = "exhaustive"};
   const struct tfc_problem *p = f->p;
   bool orders = p->objective == TFC_OBJECTIVE_STEP;
@@ -557,24 +617,21 @@ static tfc_status try_all(struct finder *f, struct tfc_elite *elite, bool *out_c
   t.seconds = tfc_seconds_now() - t.seconds;
   TFC_TRY(s, enter(f, &t));
   const struct tfc_search_entry *e = &f->out->entries[f->out->entry_count - 1];
-  if (e->value != TFC_TIME_MAX) s = tfc_elite_join(elite, p, &e->solution, (struct tfc_score){e->excess, e->value});
+  if (e->value != TFC_TIME_MAX)
+    s = tfc_elite_join(&f->course.elite, p, &e->solution, (struct tfc_score){e->excess, e->value});
 out:
   tfc_solution_deinit(&t.solution);
   return s;
 }
 
 // Adds the policy's proposals to the elite: ROLLOUTS of them, fewer if the budget is small.
-struct asked {
-  struct finder *f;
-  struct tfc_elite *elite;
-};
 static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
-  struct asked *a = user;
-  TFC_RETURN_IF_ERROR(keep(a->f, solution, score, "auto: policy"));
-  return tfc_elite_join(a->elite, a->f->p, solution, score);
+  struct finder *f = user;
+  TFC_RETURN_IF_ERROR(keep(f, solution, score, "auto: policy"));
+  return tfc_elite_join(&f->course.elite, f->p, solution, score);
 }
-static tfc_status ask_policy(struct finder *f, struct tfc_elite *elite, struct tfc_guidance *guidance) {
-  struct asked a = {f, elite};
+static tfc_status ask_policy(struct finder *f) {
+  struct tfc_guidance *guidance = f->guidance;
   struct tfc_budget budget = {
       .seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop, .evaluations = ROLLOUTS};
   if (is_over(f)) return NULL;
@@ -587,26 +644,27 @@ static tfc_status ask_policy(struct finder *f, struct tfc_elite *elite, struct t
     budget.found = found, budget.found_user = f;
   }
   f->at_work = "policy";
-  f->out->learned.before = f->best.value;
+  f->out->learned.before = f->course.best.value;
   uint64_t used = 0;
   // First a few proposals: if none is better than what the heuristics found, more of them seldom help.
   const uint64_t all = budget.evaluations;
-  const struct tfc_score before = f->best;
+  const struct tfc_score before = f->course.best;
   if (all > TRIED) budget.evaluations = TRIED;
-  tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &a, &used);
+  tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, f, &used);
   budget.evaluations = all > used ? all - used : 0;
-  if (!s && budget.evaluations && tfc_score_better(f->best, before))
-    s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &a, &used);
+  if (!s && budget.evaluations && tfc_score_better(f->course.best, before))
+    s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, f, &used);
   f->out->evaluations += used;
-  f->out->learned.after = f->best.value;
+  f->out->learned.after = f->course.best.value;
   f->o->guide->samples(guidance, &f->out->learned.samples);
   tick(f);
   return s;
 }
 
 // Chooses the order of operations anew for the best placements of the elite.
-static tfc_status settle_best(struct finder *f, struct tfc_elite *elite) {
+static tfc_status settle_best(struct finder *f) {
   tfc_status s = NULL;
+  struct tfc_elite *elite = &f->course.elite;
   struct tfc_simulator *sim = NULL;
   struct tfc_solution best[SETTLED] = {0};
   const uint32_t count = elite->count < SETTLED ? elite->count : SETTLED;
@@ -625,23 +683,57 @@ out:
   return s;
 }
 
+// Begins with the given placement.
+static tfc_status begin_with_start(struct finder *f) {
+  const struct tfc_problem *p = f->p;
+  const struct tfc_solution *start = f->o->start;
+  struct tfc_simulator *sim = NULL;
+  struct tfc_verdict v = {0};
+  if (!start || !start->device) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_simulator_create(p, &sim));
+  tfc_simulate(sim, start->device, start->rank, TFC_TIME_MAX, &v);
+  tfc_simulator_free(sim);
+  f->out->evaluations++;
+  if (!v.legal) return NULL;
+  TFC_RETURN_IF_ERROR(keep(f, start, tfc_score_of(&v), "start"));
+  return tfc_elite_join(&f->course.elite, p, start, tfc_score_of(&v));
+}
+
+// The phases before the rounds, without those that an interrupted search has done.
+static tfc_status prepare(struct finder *f) {
+  const struct tfc_problem *p = f->p;
+  struct tfc_search_course *c = &f->course;
+  tfc_status s = NULL;
+  bool complete = c->complete;
+  if (c->stage < TFC_STAGE_HEURISTICS) {
+    TFC_TRY(s, begin_with_start(f));
+    TFC_TRY(s, heuristics(f));
+    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_HEURISTICS));
+  }
+  if (c->stage < TFC_STAGE_TRIED) {
+    TFC_TRY(s, try_all(f, &complete));
+    c->complete = complete;
+    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_TRIED));
+  }
+  if (complete) goto out;
+  if (c->stage < TFC_STAGE_SETTLED) {
+    TFC_TRY(s, settle_best(f));
+    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_SETTLED));
+  }
+  // Policies are trained on the step objective; on one device there is nothing to choose.
+  if (c->stage < TFC_STAGE_POLICY && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
+    TFC_TRY(s, f->o->guide->open(f->o->guide, p, &f->guidance));
+    TFC_TRY(s, ask_policy(f));
+    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_POLICY));
+  }
+out:
+  return s;
+}
+
 static tfc_status run_auto(struct finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
-  struct tfc_elite elite = {0};
-  struct tfc_guidance *guidance = NULL;
   struct program_thread program = {.f = f};
-  bool complete = false;
-  if (f->o->start && f->o->start->device) {
-    struct tfc_simulator *sim = NULL;
-    struct tfc_verdict v = {0};
-    TFC_TRY(s, tfc_simulator_create(p, &sim));
-    tfc_simulate(sim, f->o->start->device, f->o->start->rank, TFC_TIME_MAX, &v);
-    tfc_simulator_free(sim);
-    f->out->evaluations++;
-    if (v.legal) TFC_TRY(s, keep(f, f->o->start, tfc_score_of(&v), "start"));
-    if (v.legal) TFC_TRY(s, tfc_elite_join(&elite, p, f->o->start, tfc_score_of(&v)));
-  }
   double seconds = f->deadline > 0 ? f->deadline - tfc_seconds_now() : 0;
   if (seconds >= 4 && p->unit_count <= TFC_ILP_UNITS && p->node_count <= 2000 && p->device_count > 1 &&
       p->device_count <= 16) {
@@ -649,24 +741,15 @@ static tfc_status run_auto(struct finder *f) {
     program.seconds = seconds * 0.5;
     program.started = program.device && pthread_create(&program.thread, NULL, run_program, &program) == 0;
   }
-  TFC_TRY(s, heuristics(f, &elite));
-  TFC_TRY(s, try_all(f, &elite, &complete));
-  if (!complete) TFC_TRY(s, settle_best(f, &elite));
-  // Policies are trained on the step objective; on one device there is nothing to choose.
-  if (!complete && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
-    TFC_TRY(s, f->o->guide->open(f->o->guide, p, &guidance));
-    TFC_TRY(s, ask_policy(f, &elite, guidance));
-  }
-  if (!complete) TFC_TRY(s, rounds(f, &elite, &program, guidance));
+  TFC_TRY(s, prepare(f));
+  if (!f->course.complete) TFC_TRY(s, rounds(f, &program));
   // Wait: the integer program may prove it optimal.
-  for (; complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f))
+  for (; f->course.complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f))
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:
-  if (complete) atomic_store(&f->stop, true);
+  if (f->course.complete) atomic_store(&f->stop, true);
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);
-  if (f->o->guide) f->o->guide->close(guidance);
-  tfc_elite_clear(&elite);
   return s;
 }
 
@@ -674,12 +757,18 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   tfc_status s = NULL;
   struct tfc_search_outcome outcome = {.value = TFC_TIME_MAX};
   struct finder f = {
-      .p = p, .o = o, .out = &outcome, .best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE, .limit = o->evaluations};
+      .p = p, .o = o, .out = &outcome, .course.best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE, .limit = o->evaluations};
   TFC_ARRAY(const struct tfc_algo *) algos = {0};
   bool automatic = !o->algorithms;
   pthread_mutex_init(&f.lock, NULL);
   f.begin = tfc_seconds_now();
   f.threads = o->threads ? o->threads : tfc_parallel_cores();
+  if (o->state.size) {
+    TFC_TRY(s, resume(&f));
+  } else {
+    TFC_TRY(s, tfc_bound_compute(p, NULL, &outcome.bound));
+    TFC_TRY(s, checkpoint(&f));
+  }
   if (o->seconds > 0) f.deadline = f.begin + o->seconds;
   if (!f.limit && f.deadline <= 0) f.limit = 100000;
   for (tfc_str rest = tfc_str_from(o->algorithms ? o->algorithms : ""); rest.size;) {
@@ -697,8 +786,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
     rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
   }
   if (!automatic && !algos.count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "no algorithm is named");
-  TFC_TRY(s, tfc_bound_compute(p, NULL, &outcome.bound));
-  if (algos.count) {
+  if (algos.count && !f.course.stage) {
     const double deadline = f.deadline;
     const uint64_t limit = f.limit;
     if (automatic && deadline > 0) f.deadline = f.begin + o->seconds / 2;
@@ -716,6 +804,9 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
 out:
   pthread_mutex_destroy(&f.lock);
   tfc_array_free(&algos);
+  tfc_elite_clear(&f.course.elite);
+  tfc_elite_clear(&f.course.hall);
+  if (o->guide && f.guidance) o->guide->close(f.guidance);
   tfc_search_outcome_deinit(&outcome);
   return s;
 }

@@ -29,6 +29,14 @@ struct tfc_search_options {
   struct tfc_evaluator *evaluator;  // for algorithms that need one; NULL: simulated
   void (*progress)(void *user, const struct tfc_search_progress *progress); // from the calling thread, may be NULL
   void *user;
+  // For resuming. Whenever the search comes to a point at which it can be begun again, `kept` gets its state, on the
+  // calling thread; NULL: nobody keeps it. `state` is the last one of an interrupted search on the same problem with
+  // the same settings; size 0: the search begins anew. If evaluations alone limit a search, it ends as it would have
+  // ended without the interruption, to the last bit. An algorithm that was asked for by name and interrupted begins
+  // anew.
+  tfc_status (*kept)(void *user, tfc_str state);
+  void *kept_user;
+  tfc_str state;
 };
 
 // What one algorithm found.
@@ -53,7 +61,8 @@ struct tfc_search_outcome {
   struct tfc_search_account learned; // what a learned policy did
   struct tfc_search_entry *entries;  // one for each algorithm that ran, in the order given
 };
-// CANCELLED is not an error here: the outcome says so. INVALID_ARGUMENT: an unknown algorithm.
+// CANCELLED is not an error here: the outcome says so. INVALID_ARGUMENT: an unknown algorithm, or a `state` of another
+// search.
 TFC_MUST_USE tfc_status tfc_search(const struct tfc_problem *problem, const struct tfc_search_options *options,
                                    struct tfc_search_outcome *out);
 void tfc_search_outcome_deinit(struct tfc_search_outcome *outcome);

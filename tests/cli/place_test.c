@@ -120,7 +120,10 @@ static void test_exit_codes(void **state) {
   assert_exit(2, "'a(b' is no regular expression", PLACE "--graph g.json --pin 'a(b=acc:0'", folder);
   assert_exit(2, "'(' is no regular expression", PLACE "--graph g.json --pin '(=acc:0'", folder);
   assert_exit(2, "--algorithm", PLACE "--graph g.json --algorithm ''", folder);
-  assert_exit(2, "--resume", PLACE "--graph g.json --resume", folder);
+  assert_exit(2, "not a run's number", PLACE "--graph g.json --resume x", folder);
+  assert_exit(2, "--resume goes on with a search", PLACE "--graph g.json --resume --evaluate half.json", folder);
+  assert_exit(3, "none.db", PLACE "--graph g.json --resume --db none.db", folder);
+  assert_exit(0, "", "test ! -e %s/none.db", folder);
   assert_exit(2, "--feed", PLACE "--graph g.json --feed 'x=int32[2]'", folder);
   assert_exit(2, "--fetch", PLACE "--graph g.json --fetch a:0", folder);
   assert_exit(3, "nothere.json", PLACE "--graph nothere.json", folder);
@@ -220,10 +223,66 @@ static void test_time(void **state) {
   json_decref(kept);
 }
 
+// Starts a search, waits until the database has a state of it, sends the signal, and expects the exit code.
+static void interrupt(const char *signal, int expected, const char *wait, const char *flags) {
+  assert_exit(0, "",
+              "cd %s && { tfc-place --machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json "
+              "--db %s 2>> said & pid=$!; while [ \"$(sqlite3 k.db \"SELECT COUNT(*) FROM state WHERE name = "
+              "'search'\" 2>&1)\" != 1 ]; do sleep 0.02; done; sleep %s; kill -%s $pid; wait $pid; test $? = %d; } "
+              "> out 2> err",
+              folder, flags, wait, signal, expected);
+}
+
+// A search that was interrupted twice, and killed once, has the answer of one that was left alone. It goes on only with
+// the flags that it had.
+static void test_resume(void **state) {
+  (void)state;
+  // Links so slow that no bound ends the search early.
+  command_put(folder, "s.yaml",
+              "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 3}\n"
+              "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 100MB/s}\n");
+#define LARGE                                                                                                          \
+  "cd %s && tfc-place --machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json --db k.db "
+  json_t *a = document(0, "--machine s.yaml --graph large.json --report none --evaluations 30000"), *b;
+  interrupt("INT", 130, "0", "k.db");
+  interrupt("INT", 130, "0.1", "k.db --resume");
+  interrupt("KILL", 137, "0.1", "k.db --resume 1");
+  assert_exit(0, "", "grep -q 'Run 1 is kept in k.db; go on with: tfc-place ... --resume 1' %s/said", folder);
+  assert_exit(3, "began with --seed 1, not 2: give it the same flags", LARGE "--resume --seed 2", folder);
+  assert_exit(3, "began with --pin (not given), not n3=acc:0", LARGE "--resume --pin n3=acc:0", folder);
+  assert_exit(3, "began with --algorithm auto, not heft", LARGE "--resume --algorithm heft", folder);
+  assert_exit(3, "began with --evaluations 30000, not 400", LARGE "--resume --evaluations 400", folder);
+  assert_exit(3, "began with another policy", LARGE "--resume --policy none", folder);
+  assert_exit(3, "another graph: g.json", LARGE "--resume --graph g.json", folder);
+  assert_exit(3, "another machine: n.yaml",
+              "cd %s && sed s/1us/2us/ s.yaml > n.yaml && tfc-place --graph large.json "
+              "--machine n.yaml --evaluations 30000 --report none --db k.db --resume",
+              folder);
+  assert_exit(3, "no run 7", LARGE "--resume 7", folder);
+  b = document(0, "--machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json --db k.db "
+                  "--resume --threads 1");
+  assert_true(json_equal(a, b));
+  assert_exit(0, "", "cmp %s/large.placement.json %s/b.json", folder, folder);
+  assert_exit(3, "run 1 is done", LARGE "--resume 1", folder);
+  assert_exit(3, "no interrupted run", LARGE "--resume", folder);
+  assert_exit(0, "", "cd %s && tfc-report --db k.db list | grep -q done", folder);
+  // A database that is not named is written only if the search is interrupted. Time that was used stays used.
+  assert_exit(0, "", PLACE "--graph g.json --evaluations 100 --report none && test ! -e tfc.db", folder);
+  assert_exit(130, "is kept in tfc.db",
+              "cd %s && sh -c '(sleep 1; kill -INT $$) & exec tfc-place --graph large.json --machine s.yaml --time 60s "
+              "--report none'",
+              folder);
+  assert_exit(0, "going on with run 1",
+              "cd %s && tfc-place --graph large.json --machine s.yaml --time 1s --report none --resume", folder);
+  json_decref(a);
+  json_decref(b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_evaluate), cmocka_unit_test(test_search), cmocka_unit_test(test_exit_codes),
-      cmocka_unit_test(test_policy),   cmocka_unit_test(test_report), cmocka_unit_test(test_time),
+      cmocka_unit_test(test_evaluate),   cmocka_unit_test(test_search), cmocka_unit_test(test_resume),
+      cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_policy), cmocka_unit_test(test_report),
+      cmocka_unit_test(test_time),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -246,7 +246,7 @@ static void close_idle(struct tfc_guidance *g) {
 // threads, which have four rounds in this time, or fewer if something else keeps the machine busy.
 static void test_policy_share(void **state) {
   (void)state;
-  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle};
+  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL};
   struct tfc_random r;
   tfc_random_init(&r, 7);
   struct instance i = random_instance(&r, 300, 4, 0, TFC_OBJECTIVE_STEP);

@@ -398,15 +398,20 @@ static void finding(void **state) {
   (void)state;
   struct tfc_text text = {0};
   int64_t id = 0, deleted = 0;
-  assert_fails(tfc_store_find_interrupted(store, &id), TFC_NOT_FOUND, "no interrupted run");
+  assert_fails(tfc_store_find_interrupted(store, -1, "where", &id), TFC_NOT_FOUND, "no interrupted run");
   assert_ok(tfc_store_set_state(store, run, "where", (tfc_str){"a\0b", 3}));
   assert_ok(tfc_store_get_state(store, run, "where", &text));
   assert_true(text.size == 3 && memcmp(text.data, "a\0b", 3) == 0);
   tfc_text_deinit(&text);
   assert_fails(tfc_store_get_state(store, run, "who", &text), TFC_NOT_FOUND, "run 2 has no state");
   assert_fails(tfc_store_get_answer(store, run, &text), TFC_NOT_FOUND, "did not finish");
-  assert_ok(tfc_store_find_interrupted(store, &id));
+  assert_ok(tfc_store_find_interrupted(store, -1, "where", &id));
   assert_int_equal(id, 2);
+  assert_ok(tfc_store_find_interrupted(store, 2, "where", &id));
+  assert_int_equal(id, 2);
+  // A run that keeps something else is not the one to resume.
+  assert_fails(tfc_store_find_interrupted(store, -1, "who", &id), TFC_NOT_FOUND, "no interrupted run");
+  assert_fails(tfc_store_find_interrupted(store, 2, "who", &id), TFC_NOT_FOUND, "run 2 cannot go on");
   assert_ok(tfc_store_find_run(store, -1, &id));
   assert_int_equal(id, 2);
   assert_ok(tfc_store_find_run(store, 1, &id));

@@ -254,7 +254,7 @@ static void test_views_have_rows(void **state) {
   assert_ok(tfc_store_find_run(store, -1, &found));
   assert_int_equal(found, 1);
   assert_fails(tfc_store_find_run(store, 7, &found), TFC_NOT_FOUND, "no run 7");
-  assert_fails(tfc_store_find_interrupted(store, &found), TFC_NOT_FOUND, "no interrupted run");
+  assert_fails(tfc_store_find_interrupted(store, -1, "options", &found), TFC_NOT_FOUND, "no interrupted run");
   assert_fails(tfc_store_set_label(store, run, "x"), TFC_DATA_LOSS, "readonly"); // readers cannot write
   tfc_store_close(store);
 }
@@ -384,7 +384,7 @@ static void test_run_ids_ascend(void **state) {
   assert_true(ask(store, "SELECT COUNT(*) FROM assignment") == 0);
   assert_ok(add_run(store, &run));
   assert_int_equal(run, 4); // the id of a removed run is not used again
-  assert_ok(tfc_store_find_interrupted(store, &key));
+  assert_ok(tfc_store_find_interrupted(store, -1, "options", &key));
   assert_int_equal(key, 4);
   assert_ok(add_run(store, &run));
   assert_ok(tfc_store_gc(store, 1, &deleted));
@@ -593,7 +593,7 @@ static void test_a_killed_writer(void **state) {
   assert_ok(tfc_store_open(path, &writing, &store));
   assert_true(tfc_store_being_written(store));
   assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
-  assert_ok(tfc_store_find_interrupted(store, &run));
+  assert_ok(tfc_store_find_interrupted(store, -1, "options", &run));
   assert_int_equal(run, 1);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE label = 'measured'") == 1);
   assert_true(ask(store, "SELECT COUNT(*) FROM v_op") == 4);

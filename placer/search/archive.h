@@ -1,0 +1,30 @@
+// Archive: writes values into a text, or reads them back from it, by the same calls in the same order, so that a
+// structure needs one function for both. The bytes are those of this machine; nothing else reads them.
+//
+//   tfc_archive_bytes(a, &t->asked, sizeof t->asked);
+//   if (!tfc_archive_count(a, &t->elite_count, TFC_TUNER_ELITE)) return;
+//   ...
+//   if (a->broken) ...
+#ifndef TFC_PLACER_SEARCH_ARCHIVE_H
+#define TFC_PLACER_SEARCH_ARCHIVE_H
+
+#include "placer/search/elite.h"
+
+struct tfc_archive {
+  struct tfc_text *out; // where to write; NULL: reading
+  tfc_str rest;         // what is left to read
+  bool broken;          // the text ended too early or a value cannot be right, or memory was out
+};
+void tfc_archive_bytes(struct tfc_archive *archive, void *data, size_t size); // once broken, reads zeros
+// A number that is at most `most`. False: the archive is broken, and the number 0.
+bool tfc_archive_count(struct tfc_archive *archive, uint32_t *count, uint32_t most);
+// Devices of all units.
+void tfc_archive_devices(struct tfc_archive *archive, const struct tfc_problem *problem, tfc_device_id *device);
+// A placement, or none (device NULL). When reading, *solution is replaced.
+void tfc_archive_solution(struct tfc_archive *archive, const struct tfc_problem *problem,
+                          struct tfc_solution *solution);
+void tfc_archive_elite(struct tfc_archive *archive, const struct tfc_problem *problem, struct tfc_elite *elite);
+// Text or NULL. When reading, *text is malloc'd.
+void tfc_archive_text(struct tfc_archive *archive, char **text);
+
+#endif
