@@ -29,8 +29,9 @@ void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *ou
     tfc_text_printf(out, "%s for the transfer of %s from %.*s%s", tfc_show_us(a, transfer),
                     tfc_report_fit(name, producer, 30), TFC_STR_ARG(source), other > 0 ? ",\n    then " : "");
   if (other > 0) {
-    // If devices share cores, a device that has all it needs may have no core to run on.
-    const bool shared = tfc_str_is(tfc_table_text(t, row, "label"), "oversubscribed");
+    // If devices share cores, a device that has all it needs may have no core to run on. Said where it was not little.
+    const bool shared = tfc_str_is(tfc_table_text(t, row, "label"), "oversubscribed") &&
+                        other >= 0.05 * tfc_table_number(t, row, "gap_us");
     tfc_text_printf(out, "%s %s", tfc_show_us(a, other),
                     wait > 0 || transfer > 0 ? (shared ? "to begin (cores are shared)" : "to begin")
                     : shared                 ? "with nothing missing (cores are shared),\n    before "

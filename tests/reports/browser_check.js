@@ -39,6 +39,11 @@
       document.querySelectorAll('.card b, .card span, h1, h2, h3').forEach((e) => {
         if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth) faults.push('cut off: ' + say(e));
       });
+      // A column so narrow that words come letter by letter.
+      document.querySelectorAll('td, th').forEach((e) => {
+        const r = e.getBoundingClientRect();
+        if (r.width < 45 && r.height > 90 && e.textContent.trim().length > 4) faults.push('letter by letter: ' + say(e));
+      });
       const wide = document.documentElement.scrollWidth;
       if (wide > innerWidth) {
         const who = [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll, pre, figure, .timeline, .tiles > div'));
