@@ -195,6 +195,9 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     printf(out->trace_told ? "Tracing costs %.1f %% of a step.\n"
                            : "Tracing costs no more than steps vary (%.1f %% of one, as measured).\n",
            100 * out->trace_overhead);
+  if (out->untraced_steps)
+    printf("GPUs' records time the steps above; untraced, by the host's clock, the answer takes %s (median of %u).\n",
+           tfc_show_us(a, out->untraced_us), out->untraced_steps);
   if (out->lost_workers) printf("%u measuring processes were lost on the way.\n", out->lost_workers);
   if (out->run) printf("Run %lld of %s.\n", (long long)out->run, o->db);
 }

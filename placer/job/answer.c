@@ -150,6 +150,7 @@ tfc_status tfc_job_answer(struct tfc_job_candidates *c, const struct tfc_job_clo
   out->measured = c->episodes;
   out->trace_overhead = m->trace_overhead;
   out->trace_told = m->trace_overhead_least > 0;
+  if (best) out->untraced_us = best->untraced_us, out->untraced_steps = best->untraced_steps;
   TFC_TRY(s, tfc_job_save_problem(m, clock));
   TFC_TRY(s, tfc_job_table_correlate(c, out));
   TFC_TRY(s, tfc_job_table_fill(c, single, out));

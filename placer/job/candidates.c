@@ -166,31 +166,43 @@ static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_me
 }
 
 // Takes over the steps of the final turns: medians of the blocks that choose, and the steps of the other blocks as the
-// result.
+// result. Where GPUs' records time traced steps, those without a trace only stand beside the result.
 static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t final_from) {
+  tfc_status s = NULL;
   double block_us[TFC_JOB_CHOOSE_ROUNDS][64];
-  uint32_t block_count[TFC_JOB_CHOOSE_ROUNDS] = {0};
+  uint32_t block_count[TFC_JOB_CHOOSE_ROUNDS] = {0}, untraced = 0;
+  double *us = calloc(m->step_count + 1u, sizeof *us);
+  bool recorded = false;
+  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t i = 0; i < m->step_count; i++)
+    recorded |= m->by_records && m->steps[i].traced && !m->steps[i].warmup && m->steps[i].block >= final_from;
   for (uint32_t i = 0; i < m->step_count; i++) {
     const struct tfc_measured_step *t = &m->steps[i];
-    const double us = 1e-3 * (double)t->duration_ns;
+    const double step_us = 1e-3 * (double)t->duration_ns;
     if (t->warmup) continue;
     if (t->block < final_from) {
       if (t->block < TFC_JOB_CHOOSE_ROUNDS && block_count[t->block] < 64)
-        block_us[t->block][block_count[t->block]++] = us;
-    } else if (!tfc_array_push(&k->final_step_us, us) || !tfc_array_push(&k->final_block_of, t->block - final_from)) {
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        block_us[t->block][block_count[t->block]++] = step_us;
+    } else if (recorded && !t->traced) {
+      us[untraced++] = step_us;
+    } else if (!tfc_array_push(&k->final_step_us, step_us) ||
+               !tfc_array_push(&k->final_block_of, t->block - final_from)) {
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   }
+  k->untraced_us = tfc_quartiles_of(us, untraced).median, k->untraced_steps = untraced;
   for (k->choose_count = 0; k->choose_count < TFC_JOB_CHOOSE_ROUNDS && block_count[k->choose_count]; k->choose_count++)
     k->choose_us[k->choose_count] = tfc_quartiles_of(block_us[k->choose_count], block_count[k->choose_count]).median;
-  if (!k->final_step_us.count) return NULL;
-  double *us = malloc(k->final_step_us.count * sizeof *us);
-  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k->final_step_us.count) goto out;
+  free(us);
+  us = malloc(k->final_step_us.count * sizeof *us);
+  if (!us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   memcpy(us, k->final_step_us.data, k->final_step_us.count * sizeof *us);
   const struct tfc_quartiles q = tfc_quartiles_of(us, k->final_step_us.count);
   k->final_us = q.median, k->final_q1 = q.q1, k->final_q3 = q.q3, k->final_steps = (uint32_t)k->final_step_us.count;
+out:
   free(us);
-  return NULL;
+  return s;
 }
 
 tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index, const struct tfc_measured *m,

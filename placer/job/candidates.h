@@ -41,6 +41,8 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // after them, which had no part in the choice.
   double choose_us[TFC_JOB_CHOOSE_ROUNDS];
   uint32_t choose_count;
+  double untraced_us; // of the final turns' steps without a trace, where others have the result
+  uint32_t untraced_steps;
   double final_us, final_q1, final_q3; // NaN: not measured in these turns
   uint32_t final_steps;
   TFC_ARRAY(double) final_step_us; // in order; `final_block_of`: the number of each step's block

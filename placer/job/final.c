@@ -45,7 +45,7 @@ static tfc_status measure_unordered(struct tfc_job_turns *t, double deadline_s) 
                                     .block = TFC_JOB_FINAL_BLOCK,
                                     .blocks = 2,
                                     .best_us = (double)NAN,
-                                    .trace = TFC_TRACE_MODE_NONE,
+                                    .trace = tfc_job_model_least_trace(t->model),
                                     .ignore_limits = true,
                                     .deadline_s = deadline_s};
   TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, unordered, t->candidates));

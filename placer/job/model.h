@@ -44,6 +44,7 @@ struct tfc_job_model {
   double memory_ratio; // memory that recent placements needed, divided by what was simulated for them; at least 1
   bool profiled;       // costs and links were measured, in this run or in the one that it resumes
   double trace_overhead, trace_overhead_least; // tracing's share of a step, and the lower end of its 95 % interval; NaN
+  bool by_records;                             // GPUs' own records time the steps
   tfc_trace_mode trace;                        // how candidates' steps are traced: less if the overhead is large
 };
 
@@ -58,6 +59,10 @@ TFC_MUST_USE tfc_status tfc_job_model_keep_together(struct tfc_job_model *model,
 // Makes machine, costs and problem anew from all measurements so far.
 TFC_MUST_USE tfc_status tfc_job_model_rebuild(struct tfc_job_model *model);
 void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhead, double least);
+// How steps are traced of which only the time is wanted.
+static inline tfc_trace_mode tfc_job_model_least_trace(const struct tfc_job_model *model) {
+  return model->by_records ? TFC_TRACE_MODE_ALL : TFC_TRACE_MODE_NONE;
+}
 
 // Learns from measured steps. `plain`: steps without rewrites, for the table `plain`; else steps of one device, for
 // `alone` and `costs`.

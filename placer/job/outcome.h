@@ -39,7 +39,9 @@ struct tfc_job_outcome {
   double tau;
   uint32_t tau_placements;
   double trace_overhead; // traced / untraced - 1, NaN: not known
-  bool trace_told;       // the overhead is larger than the steps' variation
+  double untraced_us; // the answer's steps without a trace, by the host's clock, beside those that GPUs' records timed
+  uint32_t untraced_steps; // how many; 0: it had no such steps
+  bool trace_told;         // the overhead is larger than the steps' variation
   uint32_t measured, lost_workers;
   bool interrupted;
   double *busy_share;     // [device] of the answer

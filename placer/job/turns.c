@@ -15,6 +15,7 @@ tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const str
   TFC_RETURN_IF_ERROR(tfc_job_candidates_take(t->candidates, index, m, final));
   TFC_RETURN_IF_ERROR(tfc_job_journal_measured(t->journal, t->candidates, index, m, phase, final));
   const struct tfc_job_candidate *k = &t->candidates->list.data[index];
+  t->model->by_records |= m->by_records;
   if (k->whole || k->single) return NULL;
   if (!final && k->solution.device) tfc_job_model_learn_memory(t->model, &k->solution, m);
   return m->profile_count ? tfc_job_model_see(t->model, m) : NULL;
@@ -135,7 +136,7 @@ tfc_status tfc_job_turns_confirm(struct tfc_job_turns *t, uint32_t former) {
                                     .block = CONFIRM_BLOCK,
                                     .blocks = CONFIRM_BLOCKS,
                                     .best_us = (double)NAN,
-                                    .trace = TFC_TRACE_MODE_NONE,
+                                    .trace = tfc_job_model_least_trace(t->model),
                                     .deadline_s = tfc_job_moment(t->clock, tfc_job_turns_search_end_s(t))};
   TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, confirmed, &ratio));
   if (!isfinite(ratio)) goto out;

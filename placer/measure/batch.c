@@ -179,7 +179,8 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     entry_fails(r, tfc_status_make(TFC_ABORTED, "a step of %g us is no measurement", us));
     return NULL;
   }
-  struct tfc_measured_step m = {block, traced, warmup, before, (int64_t)(us * 1000 + 0.5)};
+  const int64_t host_ns = (int64_t)(us * 1000 + 0.5);
+  struct tfc_measured_step m = {block, traced, warmup, before, host_ns, host_ns};
   if (traced) {
     struct tfc_step_profile profile = {0};
     s = tfc_collector_drain(r->side->collector, &(struct tfc_collector_names){w->graph, tfc_plan_info(r->plan)},
@@ -277,7 +278,7 @@ static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
       entry_fails(r, tfc_status_make(TFC_ABORTED, "steps %lld ns apart are no measurement", (long long)ns[i]));
       return NULL;
     }
-    if (!tfc_array_push(&r->steps, (struct tfc_measured_step){number, false, false, begin, ns[i]}))
+    if (!tfc_array_push(&r->steps, (struct tfc_measured_step){number, false, false, begin, ns[i], 0}))
       return tfc_status_no_memory("measuring");
   }
   return NULL;
@@ -326,6 +327,8 @@ static tfc_status send_run(struct batch *b, struct run *r) {
   tfc_pack_u32(&p, r->code);
   tfc_pack_str(&p, tfc_str_from(r->message));
   tfc_pack_u32(&p, r->in_lanes);
+  tfc_pack_u32(&p,
+               r->side && r->side->collector && works_on_its_own(r) && tfc_collector_has_profiler(r->side->collector));
   tfc_pack_f64(&p, r->seconds);
   tfc_pack_f64(&p, r->ratio_count ? r->ratio_sum / r->ratio_count : NAN);
   tfc_pack_array(&p, r->steps.data, r->steps.count, sizeof *r->steps.data);

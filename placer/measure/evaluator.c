@@ -24,13 +24,17 @@ tfc_label tfc_measure_label(const struct tfc_measure_info *info) {
   return worst;
 }
 
+bool tfc_measured_counts(const struct tfc_measured *m, const struct tfc_measured_step *step) {
+  return !step->warmup && (step->traced || !m->by_records || !m->profile_count);
+}
+
 tfc_status tfc_result_from_measured(const struct tfc_measured *m, uint32_t device_count, tfc_label label, bool detail,
                                     struct tfc_result *out) {
   double *us = calloc(m->step_count + 1u, sizeof *us);
   if (!us) return tfc_status_no_memory("measuring");
   uint32_t n = 0;
   for (uint32_t i = 0; i < m->step_count; i++)
-    if (!m->steps[i].warmup) us[n++] = 1e-3 * (double)m->steps[i].duration_ns;
+    if (tfc_measured_counts(m, &m->steps[i])) us[n++] = 1e-3 * (double)m->steps[i].duration_ns;
   struct tfc_quartiles q = tfc_quartiles_of(us, n);
   free(us);
   out->state = m->state;

@@ -137,6 +137,7 @@ struct tfc_measured_step {
   uint32_t block;
   bool traced, warmup;
   int64_t start_ns, duration_ns;
+  int64_t host_ns; // by the host's clock, as that of steps without a trace; 0: it was not one step alone
 };
 // The result of one entry. Valid during the callback only.
 struct tfc_measured {
@@ -144,7 +145,10 @@ struct tfc_measured {
   tfc_result_state state; // OK, CUT (stopped as far too slow), NO_FIT, ILLEGAL, FAILED
   tfc_code code;          // the error of the last three states; TFC_OK if no status stopped it
   const char *message;    // NULL where there is none
-  bool in_lanes;  // undivided machine: operations ran side by side, which was faster; none of its steps has a trace
+  bool in_lanes; // undivided machine: operations ran side by side, which was faster; none of its steps has a trace
+  // The devices' own records (kernels and copies of GPUs) time traced steps: steps without a trace, which the host's
+  // clock times, are not mixed with these.
+  bool by_records;
   double seconds; // how long measuring it took, with making the plan
   const struct tfc_measured_step *steps;
   uint32_t step_count;
@@ -166,6 +170,8 @@ struct tfc_measured {
   uint32_t done_by_count; // node_count, or 0
   double ratio;           // to the reference, from neighbouring blocks; NaN without a reference
 };
+// Whether a step's duration is one of those that say how long the placement's step takes.
+bool tfc_measured_counts(const struct tfc_measured *measured, const struct tfc_measured_step *step);
 typedef tfc_status (*tfc_measured_fn)(void *user, const struct tfc_measured *measured);
 // Calls `fn` once for each entry, in the order in which they end. CANCELLED if the options' flag was set. If the worker
 // crashes or hangs, its entry is FAILED with the cause, and the other entries go on in a new worker.

@@ -229,6 +229,36 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
   assert_true(fabs(told) < 0.018);
 }
 
+// Where GPUs' records time the steps, those of the final turns without a trace stand beside the result.
+static void test_untraced_steps_stand_beside(void **state) {
+  (void)state;
+  enum { BLOCKS = TFC_JOB_CHOOSE_ROUNDS + 4 };
+  const struct tfc_measure_info info = {.device_count = 1};
+  const struct tfc_job_model model = {.info = &info};
+  struct tfc_measured_step steps[BLOCKS];
+  for (uint32_t b = 0; b < BLOCKS; b++) // traced steps take 100 us, others 104
+    steps[b] = (struct tfc_measured_step){.block = b, .traced = b % 2 == 0, .duration_ns = b % 2 ? 104000 : 100000};
+  for (int by_records = 0; by_records < 2; by_records++) {
+    struct tfc_job_clock clock = {0};
+    struct tfc_job_candidates c;
+    tfc_job_candidates_init(&c, &clock, &model);
+    const uint32_t index = add(&c, "#1", "candidate", 100, TFC_RESULT_OK);
+    c.final_from = TFC_JOB_CHOOSE_ROUNDS;
+    const struct tfc_measured m = {
+        .state = TFC_RESULT_OK, .steps = steps, .step_count = BLOCKS, .by_records = by_records};
+    assert_ok(tfc_job_candidates_take(&c, index, &m, true));
+    struct tfc_job_candidate *k = &c.list.data[index];
+    assert_int_equal(k->choose_count, TFC_JOB_CHOOSE_ROUNDS);
+    assert_int_equal(k->final_steps, by_records ? 2 : 4);
+    assert_int_equal(k->untraced_steps, by_records ? 2 : 0);
+    assert_true(fabs(k->final_us - (by_records ? 100 : 102)) < 1e-9);
+    assert_true(by_records ? fabs(k->untraced_us - 104) < 1e-9 : isnan(k->untraced_us));
+    free(k->peak), free(k->busy_us), free(k->share), free(k->crossing);
+    tfc_array_free(&k->final_step_us), tfc_array_free(&k->final_block_of);
+    tfc_array_free(&c.list);
+  }
+}
+
 static void test_surely_slower(void **state) {
   (void)state;
   const double leader[] = {1, 1.1, 0.9, 1}, alike[] = {1.03, 1.1, 0.95, 1.02}, slower[] = {1.2, 1.31, 1.1, 1.2};
@@ -243,10 +273,15 @@ static void test_surely_slower(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_drift),           cmocka_unit_test(test_best_so_far),
-      cmocka_unit_test(test_time_enough),     cmocka_unit_test(test_short_of_time),
-      cmocka_unit_test(test_hopeless_expert), cmocka_unit_test(test_nothing_measured),
-      cmocka_unit_test(test_surely_slower),   cmocka_unit_test(test_the_figure_is_not_the_lucky_one),
+      cmocka_unit_test(test_drift),
+      cmocka_unit_test(test_best_so_far),
+      cmocka_unit_test(test_time_enough),
+      cmocka_unit_test(test_short_of_time),
+      cmocka_unit_test(test_hopeless_expert),
+      cmocka_unit_test(test_nothing_measured),
+      cmocka_unit_test(test_surely_slower),
+      cmocka_unit_test(test_untraced_steps_stand_beside),
+      cmocka_unit_test(test_the_figure_is_not_the_lucky_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
