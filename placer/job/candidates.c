@@ -83,8 +83,9 @@ tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name
                                 .ratio = (double)NAN,
                                 .level_us = (double)NAN,
                                 .final_us = (double)NAN};
-  k.simulated_us = k.predicted_us = tfc_job_model_simulate(c->model, solution);
+  k.simulated_us = tfc_job_model_simulate(c->model, solution);
   k.prior_us = known(tfc_job_model_prior(c->model, solution));
+  k.predicted_us = k.prior_us > 0 ? k.prior_us : k.simulated_us;
   k.learned_us = known(tfc_job_model_predict(c->model, solution, &k.learned_sd));
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", c->list.count);
   k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;

@@ -32,7 +32,9 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // its own reference, that reference's ratio to an earlier one, and so on. Without a reference, its median.
   double level_us;
   double simulated_us; // with the costs as they were known when it was simulated
-  double predicted_us; // simulated before it was measured, as the database has it; NaN: it was not simulated then
+  // What the database and tau take for simulated: with the costs of the profile or description for all candidates, so
+  // that they can be compared with each other whatever had been learned when they were proposed. NaN: not simulated.
+  double predicted_us;
   // Step times predicted by the profile alone, and by all that was learned before it was measured; and the standard
   // deviation of the logarithm of the latter. 0: not known.
   double prior_us, learned_us, learned_sd;

@@ -133,13 +133,16 @@ static void assert_stored(const struct tfc_job_outcome *out) {
           tfc_store_handle(store),
           "SELECT (SELECT SUM(measured) FROM v_proposer), (SELECT COUNT(*) FROM v_episode),"
           " (SELECT COUNT(*) FROM v_episode WHERE prior_us IS NULL), (SELECT COUNT(*) FROM"
-          " v_episode WHERE predicted_us IS NOT NULL AND prediction_error IS NULL AND step_median_us IS NOT NULL)",
+          " v_episode WHERE predicted_us IS NOT NULL AND prediction_error IS NULL AND step_median_us IS NOT NULL),"
+          " (SELECT COUNT(*) FROM v_episode WHERE simulated_us IS NOT prior_us)",
           -1, &q, NULL),
       SQLITE_OK);
   assert_int_equal(sqlite3_step(q), SQLITE_ROW);
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
   assert_int_equal(sqlite3_column_int(q, 2), 0);
   assert_int_equal(sqlite3_column_int(q, 3), 0);
+  assert_int_equal(sqlite3_column_int(q, 4),
+                   0); // all were simulated with the same costs, so tau compares like with like
   sqlite3_finalize(q);
   tfc_store_close(store);
   // The transfers in the database are those of the plan that ran.
