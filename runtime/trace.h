@@ -34,7 +34,8 @@ struct tfc_trace_record {
 struct tfc_trace_buffer {
   struct tfc_trace_record *records;
   size_t count, capacity;
-  size_t dropped; // records for which there was no room: then the step is not a measurement
+  // records that found no room in the buffer: if there are any, the step does not count as a measurement
+  size_t dropped;
 };
 
 // The profiler's side. `buffers` has one entry per session device and one more, the last, for the thread that runs

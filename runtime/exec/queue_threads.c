@@ -92,7 +92,7 @@ bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes,
   uint32_t *stack = calloc(g->node_count + 1u, sizeof *stack);
   bool any = false;
   if (!needed || !wanted || !stack) goto out;
-  for (uint32_t i = 0; i < count; i++) { // the queue is one of its inputs
+  for (uint32_t i = 0; i < count; i++) { // marks all inputs, of which one is the queue
     const struct tfc_node *n = &g->nodes[nodes[i]];
     for (uint32_t k = 0; k < n->input_count; k++) needed[tfc_node_inputs(g, n)[k].node] = true;
   }

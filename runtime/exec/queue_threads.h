@@ -18,7 +18,8 @@ void tfc_queue_threads_free(struct tfc_queue_threads *t); // ends them; NULL is 
 // Starts the threads that fill the queues that these nodes of the session's graph wait for; false: there are no more to
 // start.
 bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes, uint32_t count);
-// The final status of a step: if a queue's thread failed, its error, which is why the step failed.
+// Returns the status with which a step ends. If the step failed because a queue's thread failed, the message begins
+// with the thread's error.
 TFC_MUST_USE tfc_status tfc_queue_threads_explain(struct tfc_queue_threads *t, tfc_status status);
 
 #endif

@@ -342,7 +342,7 @@ tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spe
     plan->users = 1;
     struct tfc_cached_plan dropped = {0};
     for (size_t i = 0; session->cache.count >= MOST_CACHED && i < session->cache.count; i++)
-      if (session->cache.data[i].plan->users == 0) { // the oldest plan that is not running
+      if (session->cache.data[i].plan->users == 0) { // frees the oldest plan that is not running
         dropped = session->cache.data[i];
         memmove(&session->cache.data[i], &session->cache.data[i + 1], (session->cache.count - 1 - i) * sizeof dropped);
         session->cache.count--;

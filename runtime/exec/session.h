@@ -35,7 +35,7 @@ struct tfc_session_options {
   struct tfc_rendezvous *rendezvous; // borrowed; NULL: there are no other tasks
 };
 TFC_MUST_USE tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_session_options *options,
-                                           struct tfc_session **out); // retains the graph
+                                           struct tfc_session **out); // keeps a reference to the graph
 void tfc_session_free(struct tfc_session *session);
 // Changes the number of threads that run steps (if one of them has ended, say). Any thread.
 void tfc_session_set_callers(struct tfc_session *session, uint32_t callers);
@@ -73,7 +73,7 @@ struct tfc_run_spec {
   const uint32_t *sequence;
   uint32_t sequence_count;
   bool dynamic; // force ready order (tests)
-  // The plan has its own memory for results, so its steps may overlap with those of other such plans (copies of it,
+  // The plan has its own memory for results, so its steps may overlap with steps of other such plans (copies of it,
   // with variables in the same places): a device that waits in one step works on another. Such a plan does not adapt.
   // FAILED_PRECONDITION: the step updates variables, or its shapes are not static.
   bool side_by_side;
@@ -117,7 +117,7 @@ TFC_MUST_USE tfc_status tfc_session_run(struct tfc_session *session, const struc
 struct tfc_partial;
 struct tfc_partial_call {
   const uint32_t *feeds, *fetches; // indices into the spec's
-  const struct tfc_tensor *values; // of the feeds
+  const struct tfc_tensor *values; // values[i] is fed to feeds[i]
   uint32_t feed_count, fetch_count;
 };
 TFC_MUST_USE tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_spec *spec,
@@ -134,7 +134,7 @@ struct tfc_plan_op {
 };
 struct tfc_plan_transfer { // one tensor to one device
   struct tfc_output tensor;
-  uint16_t source, target; // devices, or TFC_PLAN_HOST
+  uint16_t source, target; // devices; TFC_PLAN_HOST: the host
   uint64_t bytes;
   bool handed_over; // no copy: the devices share an address space
 };
@@ -151,7 +151,7 @@ struct tfc_plan_shared { // two nodes for which a device makes one packed form o
 };
 struct tfc_plan_continued { // a node's operation that continues a sum from the result of another operation
   uint32_t node, before;
-  bool same; // true: with the same operands, for other rows of the same sum; false: with other terms
+  bool same; // true: it computes other rows of the same sum; false: it adds further terms
 };
 struct tfc_plan_variable { // a variable that occupies memory on its device for the whole session
   uint32_t node;           // VariableV2 or VarHandleOp

@@ -51,7 +51,7 @@ tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_gr
   return NULL;
 }
 
-// The device whose memory holds a variable's value; NULL: the host.
+// Returns the device whose memory holds a variable's value; NULL: the host's memory does.
 static struct tfc_device *memory_of(const struct tfc_session *session, tfc_dtype dtype, uint32_t device) {
   struct tfc_device *d = session->devices[device];
   return tfc_dtype_is_plain(dtype) && !tfc_variable_beside(d, dtype) ? d : NULL;
@@ -235,7 +235,7 @@ out:
   return s;
 }
 
-// Iterators over datasets begin again, too.
+// Also restarts iterators over datasets.
 tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot) {
   tfc_status s = NULL;
   pthread_mutex_lock(&session->run_lock);

@@ -1,4 +1,4 @@
-// Tasks that are threads of one process: each has a list of the messages it received. For tests, and for the thread
+// Tasks that are threads of one process: each has a list of the messages sent to it. For tests, and for the thread
 // sanitizer, which cannot follow messages through MPI.
 #include <pthread.h>
 #include <stdlib.h>

@@ -38,15 +38,15 @@ struct tfc_transport_type {
   const char *name;
   // Takes over the message, also if it fails. Any thread. Never waits for the receiver.
   tfc_status (*send)(struct tfc_transport *t, uint32_t to, struct tfc_message *m);
-  // The next received message, or NULL. One thread at a time, so that messages are handled in their order.
+  // Returns the next received message, or NULL. One thread at a time, so that messages are handled in their order.
   tfc_status (*receive)(struct tfc_transport *t, struct tfc_message **out);
   // Moves messages. Returns when one has come, or after about `wait_ns`. Any thread. UNAVAILABLE: the job
   // has failed; the message says why. INVALID_ARGUMENT: a task sent something that is not a message; the message names
   // the task.
   tfc_status (*progress)(struct tfc_transport *t, int64_t wait_ns);
   // Tells the transport that a thread begins to poll (to call `progress` again and again, without waiting), or that it
-  // ends this. As long as a thread polls, a message need not wake another one that sleeps in `progress`: waking costs
-  // more than the message. Any thread.
+  // has finished. As long as a thread polls, a message need not wake another one that sleeps in `progress`: waking
+  // costs more than the message. Any thread.
   void (*attend)(struct tfc_transport *t, bool begins);
   // Ends the whole job: tells every task, or kills it. `code`: the exit code of the program. Any thread.
   void (*fail)(struct tfc_transport *t, int code, const char *why);

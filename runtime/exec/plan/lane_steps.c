@@ -66,7 +66,7 @@ static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end
   put[count++] = own;
   if (right.end) put[count++] = right;
   for (size_t k = gone; k < count; k++)
-    if (!tfc_array_push(&o->ranges, own)) return false; // makes room at the end; elements are moved below
+    if (!tfc_array_push(&o->ranges, own)) return false; // makes room at the end; the elements are moved below
   size_t behind = o->ranges.count - (count > gone ? count - gone : 0) - upto;
   memmove(o->ranges.data + at + count, o->ranges.data + upto, behind * sizeof own);
   memcpy(o->ranges.data + at, put, count * sizeof own);

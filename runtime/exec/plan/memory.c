@@ -39,7 +39,7 @@ struct planner {
   struct block *blocks;
   uint32_t *block_of_value, *block_of_copy;
   uint32_t *first_read, *reads; // [items] where in `reads` an operation's inputs begin; blocks, or TFC_NONE32
-  uint32_t *conditions;         // conditions of the blocks
+  uint32_t *conditions;         // all conditions of the blocks
   uint32_t block_count;
   uint32_t now; // the current item
 };
@@ -162,7 +162,7 @@ static tfc_status find_reads(struct planner *p) {
   return NULL;
 }
 
-// The block that input `input` of the current operation is read from; NULL: the input has no place.
+// Returns the block that input `input` of the current operation is read from; NULL: the input has no place.
 static struct block *block_read(const struct planner *p, uint32_t input) {
   uint32_t b = p->reads[p->first_read[p->now] + input];
   return b == TFC_NONE32 ? NULL : &p->blocks[b];
@@ -181,7 +181,8 @@ static void done_by(const struct planner *p, struct block *b, const struct tfc_i
   if (item->position + 1 > b->condition[item->queue]) b->condition[item->queue] = item->position + 1;
 }
 
-// The block of an input in which an output may be computed: nothing reads the input afterwards.
+// Finds the block of an input in which the output may be computed, because nothing reads the input afterwards; NULL:
+// there is none.
 static struct block *in_place(const struct planner *p, const struct tfc_ir_op *op, uint32_t output,
                               const struct block *out, const uint32_t *clock) {
   uint32_t all = op->input_count >= 32 ? UINT32_MAX : (1u << op->input_count) - 1, candidates = 0;
@@ -194,7 +195,7 @@ static struct block *in_place(const struct planner *p, const struct tfc_ir_op *o
     if (!b || !b->placed || b->kept || b->reused || b->location != out->location || b->size != out->size) continue;
     if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[output]].bytes) continue;
     uint32_t own = 0;
-    bool refused = false; // another input is in the same block, and must not be overwritten
+    bool refused = false; // another input is in the same block, and the output must not overwrite it
     for (uint32_t m = 0; m < op->input_count; m++) {
       if (block_read(p, m) != b) continue;
       own++;
@@ -249,7 +250,7 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
     done_by(p, b, item);
     if (--b->readers == 0 && !b->reused) TFC_RETURN_IF_ERROR(release(p, b));
   }
-  for (uint32_t i = 0; i < op->output_count; i++) { // outputs without readers
+  for (uint32_t i = 0; i < op->output_count; i++) { // frees outputs without readers
     uint32_t v = op->outputs[i];
     if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
     struct block *b = &p->blocks[p->block_of_value[v]];
@@ -362,7 +363,7 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
     new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]);
     p.blocks[p.block_of_value[v]].kept = value->fetched;
   }
-  for (size_t v = 0; v < values; v++) { // a view that runs reads its input and keeps the input's memory
+  for (size_t v = 0; v < values; v++) { // the output of an operation that makes a view is in the memory of its input
     uint32_t root = (uint32_t)v;
     while (ir->values.data[root].alias != TFC_NONE32) root = ir->values.data[root].alias;
     if (root != v) p.block_of_value[v] = p.block_of_value[root];

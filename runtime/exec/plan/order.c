@@ -56,7 +56,8 @@ void tfc_order_graph_deinit(struct tfc_order_graph *g) {
   *g = (struct tfc_order_graph){0};
 }
 
-// Kahn's algorithm with the smallest key first.
+// Makes a topological order by Kahn's algorithm: of the operations that are ready, the one with the smallest key is
+// next.
 static tfc_status by_keys(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *keys, uint32_t *out,
                           uint32_t *count) {
   struct tfc_order_heap ready = {0};
@@ -78,7 +79,7 @@ out:
   return s;
 }
 
-// Any topological order.
+// Makes any topological order; returns the number of operations in it.
 static uint32_t sort(const struct tfc_ir *ir, struct tfc_order_graph *g, uint32_t *out) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < ir->ops.count; i++)
@@ -111,8 +112,8 @@ out:
   return s;
 }
 
-// The estimated time between the end of `from` and the start of `to`, which waits for it: 5 µs for a tensor between
-// devices, and its bytes at 10 GB/s.
+// Returns the estimated time between the end of `from` and the start of `to`, which waits for it. If they are on
+// different devices: 5 µs for each tensor, and its bytes at 10 GB/s.
 static double transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
   const struct tfc_ir_op *a = &ir->ops.data[from], *b = &ir->ops.data[to];
   uint64_t bytes = 0;
@@ -122,7 +123,7 @@ static double transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
   return 5 + (double)bytes / 10e3;
 }
 
-// A list schedule by the rules of the placer's simulation; operations take cost_us.
+// Makes a list schedule by the rules of the placer's simulation; an operation takes its cost_us.
 static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
   tfc_status s = NULL;

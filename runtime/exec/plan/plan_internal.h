@@ -80,12 +80,12 @@ struct tfc_session {
   struct tfc_gate gate;
   struct tfc_queue_threads *queue_threads; // or NULL
 };
-// The variable of a VariableV2 or VarHandleOp node, created if it does not exist. Borrowed.
+// Finds the variable of a VariableV2 or VarHandleOp node, and creates it if it does not exist. *out is borrowed.
 TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
                                              struct tfc_variable **out);
 TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
                                                uint32_t node,
-                                               void **out); // NULL: the op has none
+                                               void **out); // *out NULL: operations of this kind keep no state
 // Moves a variable's value to a device if it is elsewhere.
 TFC_MUST_USE tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device);
 
@@ -123,14 +123,16 @@ void tfc_order_graph_deinit(struct tfc_order_graph *g);
 // Moves operations without inputs to a point where their device would wait anyway.
 TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                             uint32_t *sequence, uint32_t count);
-// *out_us: when the last operation of a sequence ends, if each takes cost_us and every device runs its operations in
-// this order. `idle` (NULL: not wanted): [count] how long the device waits before each; `waits` (given with `idle`):
-// [ops] whether it waits for another operation.
+// Sets *out_us to when the last operation of a sequence ends, if each takes cost_us and every device runs its
+// operations in this order. `idle` (NULL: not wanted): [count] how long the device waits before each; `waits` (given
+// with `idle`): [ops] whether it waits for another operation.
 TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                          const uint32_t *sequence, uint32_t count, double *idle, bool *waits,
                                          double *out_us);
-// The sequence with the shortest replay of the measured times: the given one (*out_better false, nothing else is set),
-// the first ready operation in its order, or the longest remaining path first. The caller frees it.
+// Makes two other sequences of the same operations and replays the measured times with each: one starts the ready
+// operation with the longest remaining path first, the other the ready operation that comes first in the given
+// sequence. *out_sequence becomes the one that ends earlier, if it also ends earlier than the given one (then
+// *out_better is set to true), else the one by longest paths. The caller frees it.
 TFC_MUST_USE tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
                                           uint32_t **out_sequence, uint32_t *out_count, bool *out_better);
 
@@ -140,12 +142,13 @@ struct tfc_lane_schedule {
   uint32_t *sequence; // [sequence_count] as tfc_order_make's
   uint32_t sequence_count;
   uint16_t *lane;       // [ops]
-  uint32_t *helpers;    // [ops] a bit for each lane
-  bool *open;           // [ops] lanes that happen to be idle may help, too
+  uint32_t *helpers;    // [ops] which lanes help with it, a bit for each lane
+  bool *open;           // [ops] lanes that have nothing to do may help, too
   double predicted_us;  // time of a step
-  double one_by_one_us; // the same times, one operation after another
+  double one_by_one_us; // the same for running the operations one after another
 };
-// From the times of operations [ops], in ticks (wall 0: takes no time), when they run one by one on all `cores`.
+// Makes the schedule from the times of the operations [ops] in ticks, measured while they ran one by one, each on all
+// `cores`; wall 0: the operation takes no time.
 TFC_MUST_USE tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_time *times, uint32_t cores,
                                                struct tfc_lane_schedule *out);
 void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
@@ -155,7 +158,7 @@ void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
 // a queue. Locations of memory: device d, or device_count for the host's memory if devices have their own.
 struct tfc_item {
   uint32_t op;       // TFC_NONE32: a copy
-  uint32_t transfer; // copies: index into transfers
+  uint32_t transfer; // the copy's index in transfers; only if `op` is TFC_NONE32
   uint16_t queue;
   uint32_t position; // in its queue's order
   bool signals;
@@ -178,33 +181,32 @@ struct tfc_arrangement {
   uint32_t *arrivals;
   struct tfc_plan_copy *transfers;
   uint32_t transfer_count;
-  uint32_t *first_copy, *next_copy; // [values], [transfers]: chains of a value's transfers
+  uint32_t *first_copy, *next_copy; // [values], [transfers]: for each value, a linked list of its transfers
   uint32_t queue_count;
   uint32_t *clocks;      // [item * queue_count + queue]: how many items of each queue have ended when the item starts
-  uint32_t *queue_items; // [queue] how many
+  uint32_t *queue_items; // [queue] number of items
   uint32_t *item_of_op;  // [ops]
 };
 TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
-                                    const struct tfc_lane_schedule *lanes, // NULL: none
+                                    const struct tfc_lane_schedule *lanes, // NULL: the plan has no lanes
                                     struct tfc_arena *arena, struct tfc_arrangement *out);
-// Where a value's memory is, and where an operation wants its input `i`.
+// Return the location of a value's memory, and the location where an operation wants its input `i`.
 uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
 uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input);
 bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location);
-// The copy of a value at a location: its index among transfers, or TFC_NONE32 if it needs no
-// copy there.
+// Finds the copy of a value at a location: its index among transfers, or TFC_NONE32 if the value needs no copy there.
 uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t value, uint16_t location);
 
 // --- Memory ------------------------------------------------------------------------------------------------------
 struct tfc_memory_plan {
   uint64_t *value_offset; // [values] offset in the arena of the value's location, UINT64_MAX: no place
   uint64_t *copy_offset;  // [transfers]
-  uint64_t *size;         // [device_count + 1] of each arena
+  uint64_t *size;         // [device_count + 1] size of each arena
 };
 TFC_MUST_USE tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
                                              struct tfc_arena *arena, struct tfc_memory_plan *out);
 
-// What the lanes of the plan's only device run. *out is in `arena`.
+// Makes the lists of what the lanes of the plan's only device run. *out is in `arena`.
 TFC_MUST_USE tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrangement *a,
                                             const struct tfc_memory_plan *memory, const struct tfc_lane_schedule *by,
                                             struct tfc_arena *arena, const struct tfc_lanes **out);
@@ -247,10 +249,11 @@ struct tfc_plan {
   struct tfc_session_arena *own_arenas; // [device_count + 1] for steps side by side; NULL: the session's arenas
   pthread_mutex_t own_lock;             // with own_arenas: held by the step of this plan that runs
   uint32_t stream;                      // with own_arenas: see struct tfc_step
-  struct tfc_plan *twin;                // static: the same in ready order, made when first needed; under session->lock
-  struct tfc_adaptation *adaptation;    // static: NULL: it does not adapt. Under session->run_lock
-  bool borrows;                         // the second way of an adapted plan: ir, feeds and shapes are the first's
-  const uint32_t *sequence;             // static: from tfc_order_make
+  // static: a plan of the same step in ready order, made when it is first needed; under session->lock
+  struct tfc_plan *twin;
+  struct tfc_adaptation *adaptation; // static: NULL: it does not adapt. Under session->run_lock
+  bool borrows;                      // the second way of an adapted plan: ir, feeds and shapes are the first's
+  const uint32_t *sequence;          // static: from tfc_order_make
   uint32_t sequence_count;
   uint64_t *most_bytes; // [devices] the most memory that its second way may need; NULL: the devices' limits
   bool refit;           // its second way was dropped: the arenas shrink to what this plan needs
@@ -258,7 +261,7 @@ struct tfc_plan {
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
   uint16_t function_device;               // plans of functions
-  // The static path.
+  // The members from here on are for static plans.
   struct tfc_place *places;
   uint32_t place_count;
   uint64_t *arena_generation, *arena_size; // [locations]
@@ -271,7 +274,7 @@ struct tfc_plan {
   struct tfc_submission *submissions;
   uint32_t submission_count;
   struct tfc_point *points;
-  struct tfc_timepoint *timepoints; // scratch, [points]
+  struct tfc_timepoint *timepoints; // [points], set in each step
   uint32_t point_count;
   struct tfc_semaphore **semaphores; // [queues]
   uint64_t *base;                    // [queues] value of each semaphore before the step
@@ -299,11 +302,11 @@ void tfc_plan_static_deinit(struct tfc_plan *plan);
 // Makes the arenas large enough, and sets the addresses of slots with places. Under run_lock, or own_lock for a plan
 // with its own arenas.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
-// A lock of the process: work of several queues that waits for each other is submitted under it, so that all queues
-// have it in the same order.
+// A lock of the process. Work of several queues that waits for each other is submitted under it, so that all queues get
+// the steps in the same order.
 void tfc_submit_begin(void);
 void tfc_submit_end(void);
-// Call it when a step in ready order begins: after some of them in a row the arenas are freed. Under run_lock.
+// Call it under run_lock when a step in ready order begins. After some such steps in a row it frees the arenas.
 void tfc_session_note_dynamic(struct tfc_session *session);
 
 // Makes a static plan from its ir.
@@ -311,7 +314,7 @@ TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *
                                          const struct tfc_lane_schedule *lanes);
 // --- Adapting: operations are timed in the first steps, and then run in the better way. ------------------------------
 TFC_MUST_USE tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec);
-// begin: returns the plan that the next step runs: `plan`, or its second way. Call begin and end under
+// tfc_plan_adapt_begin returns the plan that the next step runs: `plan`, or its second way. Call both under
 // session->run_lock.
 struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_run_options *options);
 void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool failed);
@@ -322,7 +325,7 @@ TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct
                                              struct tfc_tensor *fetches, const struct tfc_run_options *options);
 void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
 
-// The error of a fetch of a variable without a value, worded like an error of the node.
+// Makes the error for a fetch of a variable without a value, worded like an error of the variable's node.
 TFC_MUST_USE tfc_status tfc_fetch_error(tfc_status s, const struct tfc_session *session, const struct tfc_graph *g,
                                         struct tfc_output o, const struct tfc_variable *v);
 
@@ -332,22 +335,22 @@ static inline bool tfc_rounding_welcome(const struct tfc_ir *ir) {
   return ir->all_rewrites && ir->device_count == 1;
 }
 
-// The block size of the arenas of a plan with so many operations: about what they need in all, so that large plans get
-// large pages.
+// Returns the block size for the arenas of a plan with so many operations: about the bytes that they need in all, so
+// that large plans get large pages.
 static inline size_t tfc_plan_block_size(uint32_t operations) {
   enum { LEAST = 64 << 10, EACH = 512 };
   return (size_t)operations * EACH + LEAST;
 }
 
-// Is a variable's value in the host's memory, although the variable is on a device with memory of its own?
+// Whether a variable's value is in the host's memory, although the variable is on a device with memory of its own.
 static inline bool tfc_variable_beside(const struct tfc_device *d, tfc_dtype dtype) {
   return d->info.address_space && (!tfc_dtype_is_plain(dtype) || tfc_host_variable(dtype));
 }
 
 #define TFC_PLAN_NO_MEMORY() tfc_status_no_memory("planning a step")
 
-// Does the node have an input or output of type variant? A list's tensors may come from any device. So on devices with
-// memory of their own such nodes run on the host, where the tensors are.
+// Whether the node has an input or output of type variant. A list's tensors may come from any device. So on devices
+// with memory of their own such nodes run on the host, where the tensors are.
 static inline bool tfc_plan_touches_variant(const struct tfc_graph *g, const struct tfc_node *n) {
   bool found = false;
   for (uint32_t k = 0; k < n->input_count; k++) found |= tfc_output_dtype(g, tfc_node_inputs(g, n)[k]) == TFC_VARIANT;

@@ -245,8 +245,8 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   return NULL;
 }
 
-// The item that reads an unplanned value last, if all readers are on the producer's queue; with lanes, which have no
-// order, if there is a single reader.
+// For each value without a planned place, finds the item that reads it last: if all readers are on the producer's
+// queue, or, in a plan with lanes (whose items have no order), if there is only one reader.
 static void find_last_readers(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   enum { SEVERAL = UINT32_MAX - 1 };
@@ -268,7 +268,7 @@ static void find_last_readers(struct maker *m) {
   }
 }
 
-// One segment in the order of the sequence, run by lanes.
+// Makes the plan's only segment, which the lanes run.
 static tfc_status prepare_lanes(struct maker *m) {
   struct tfc_plan *plan = m->plan;
   const struct tfc_arrangement *a = m->a;
@@ -577,7 +577,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   plan->spans = tfc_arena_zalloc(&plan->arena, sizeof *plan->spans * (locations + 1) + 64);
   plan->semaphores = TFC_ARENA_ARRAY(&plan->arena, struct tfc_semaphore *, queues);
   plan->base = TFC_ARENA_ARRAY(&plan->arena, uint64_t, queues);
-  const uint32_t one[2] = {1, 0}; // all lanes are one submission
+  const uint32_t one[2] = {1, 0}; // all lanes together are one submission
   plan->queue_items = keep(&plan->arena, lanes ? one : a.queue_items, queues, sizeof *a.queue_items);
   if (!m.value_slots || !m.copy_slots || !m.last_reader || !plan->arena_size || !plan->arena_generation ||
       !plan->spans || !plan->semaphores || !plan->base || !plan->queue_items)

@@ -46,7 +46,7 @@ static void set_feeds(struct tfc_plan *plan, const struct tfc_tensor *feeds) {
   }
 }
 
-// Returns how many submissions a device refused; the step has then failed.
+// Returns how many submissions devices refused. If any did, the step has failed.
 static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
   uint32_t refused = 0;
   for (uint32_t i = 0; i < plan->point_count; i++) {
@@ -75,8 +75,8 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
 
 enum { POLL_NS = 5000000 };
 
-// The error of a step that passed its deadline. It names what each device was running or would have run next; called
-// when all devices have stopped.
+// Makes the error for a step that passed its deadline. It names what each device was running or would have run next.
+// Call it when all devices have stopped.
 static tfc_status too_late(const struct tfc_plan *plan, const struct tfc_step *step) {
   const struct tfc_graph *g = plan->ir.graph;
   struct tfc_text text = {0};

@@ -79,7 +79,7 @@ static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *who
   return true;
 }
 
-// The strides of an operand in the space; false: strides cannot express it.
+// Finds the strides of an operand in the space; false: strides cannot express it.
 static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole, struct space space,
                  struct tfc_chain_operand *out) {
   int64_t elements = tfc_shape_elements(operand), last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
@@ -163,7 +163,7 @@ static tfc_status find_edges(struct fusion *f) {
   return NULL;
 }
 
-// Kahn's algorithm over data and ordering edges; levels on the way.
+// Sorts the operations by Kahn's algorithm over data and ordering edges, and finds their levels on the way.
 static tfc_status sort_and_level(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
   uint32_t n = f->op_count, done = 0, next = 0;
@@ -293,7 +293,7 @@ const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op) {
   return !op->dead && op->def == &chain_def ? &((const struct tfc_chain_op *)op->state)->chain : NULL;
 }
 
-// Adds an operand for a value in memory and returns its index; -1: there is no room.
+// Adds an operand for a value in memory and returns its index; -1: the chain has no room for another operand.
 static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
                               const struct tfc_shape *whole, int output) {
   struct tfc_chain_operand operand = {.size = sizeof(float)};
@@ -321,7 +321,7 @@ static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const 
   return (int16_t)r->chain.operand_count++;
 }
 
-// Where a step of the chain reads an input: a register, an output of this chain, or memory.
+// Returns where a step of the chain reads an input: a register, an output of this chain, or memory.
 static int16_t source(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_input *input,
                       const struct tfc_shape *whole) {
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++)
@@ -372,8 +372,8 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   return true;
 }
 
-// The inputs that an output may be computed in: read element by element, and not after the output is written. (Loops
-// read an element before they write it.)
+// Returns the inputs in whose memory an output may be computed, a bit for each: the chain reads them element by
+// element, and not after it has written the output. (Loops read an element before they write it.)
 static uint32_t inputs_to_overwrite(const struct running *r, uint32_t output) {
   const struct tfc_chain *c = &r->chain;
   uint32_t refused = 0, written = 0;
@@ -431,7 +431,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
   return NULL;
 }
 
-// Counts the readers of members[at]: later members before `end`, and others.
+// Counts the readers of members[at]: those among later members before `end`; *out_outside: there are others.
 static void count_readers(const struct fusion *f, const uint32_t *members, uint32_t at, uint32_t end,
                           uint32_t *out_uses, bool *out_outside) {
   uint32_t v = f->ir->ops.data[members[at]].outputs[0];
@@ -445,7 +445,7 @@ static void count_readers(const struct fusion *f, const uint32_t *members, uint3
     else
       *out_outside = true;
   }
-  if (*out_uses == 0) *out_outside = true; // no reader at all: the output stays in memory, as without the chain
+  if (*out_uses == 0) *out_outside = true; // nothing reads it: the output is written to memory, as without the chain
 }
 
 // Whether this operation is read only by an update, which can then compute it itself (updates.c).
@@ -458,7 +458,7 @@ static bool feeds_an_update(const struct fusion *f, uint32_t id) {
          update->device == f->ir->ops.data[id].device && update->inputs[tfc_apply_gradient(update->def)].value == v;
 }
 
-// Members in topological order; makes as many chains as they need.
+// Makes chains of the members, which are in topological order: as many chains as they need.
 static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t count) {
   enum { most = TFC_CHAIN_STEPS / 2 };
   for (uint32_t begin = 0; begin < count;) {
@@ -534,7 +534,7 @@ struct copies {
   TFC_ARRAY(struct reader) readers, made; // readers of the current value
 };
 
-// Also computes operation `id` for a reader's chain.
+// Computes operation `id` once more, in the chain of a reader.
 static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t id, struct reader *reader) {
   struct tfc_ir *ir = f->ir;
   struct tfc_ir_op again = ir->ops.data[id];

@@ -5,7 +5,8 @@
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/host/chain/chain.h"
 
-// The chain that an operation runs, or NULL: tensors [0, input_count) are its inputs, then come its outputs.
+// Returns the chain that an operation runs, or NULL if it runs none. The chain's tensors [0, input_count) are the
+// operation's inputs, then come its outputs.
 const struct tfc_chain *tfc_rewrites_chain_of(const struct tfc_ir_op *op);
 
 #endif

@@ -103,8 +103,8 @@ static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, ui
                        &id);
 }
 
-// One of the three operations; *value is its first operand, and becomes its result. `result`: the value to write (y),
-// or TFC_NONE32 for a new one.
+// Adds one of the three operations. *value is its first operand, and becomes its result. `result`: the value that it
+// writes (y), or TFC_NONE32 for a new one.
 static tfc_status add_step(struct tfc_ir *ir, const struct tfc_ir_op *norm, const char *name,
                            const struct tfc_ir_input *operand, uint32_t result, struct tfc_ir_input *value,
                            uint32_t *out_id) {
@@ -148,7 +148,7 @@ static tfc_status spread_norms(struct tfc_ir *ir) {
   struct tfc_ir_readers readers;
   tfc_status s = NULL;
   const uint32_t count = (uint32_t)ir->ops.count;
-  // [ops] it waits for another operation that is not the producer of an input.
+  // [ops] the operation waits for another one that does not compute an input of it
   bool *waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
   if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;

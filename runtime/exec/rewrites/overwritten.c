@@ -1,5 +1,5 @@
-// Operations of CPU devices whose kernels may compute an output that is not the first in the memory of an input: a
-// softmax's cross entropy reads a row of logits before it writes the row of their gradient.
+// Lets a softmax's cross entropy on CPU devices compute its second output in the memory of its first input: the kernel
+// reads a row of logits before it writes the row of their gradient.
 #include "runtime/exec/rewrites/rewrite.h"
 
 static tfc_status overwrite(struct tfc_ir *ir) {

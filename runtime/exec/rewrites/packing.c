@@ -54,13 +54,14 @@ static const struct tfc_op_def packed_product_def = {.name = "_PackedMatMul",
                                                      .attrs = "",
                                                      .kernel = packed_product_kernel};
 
-// The products of an operation: a single product, or the terms of a sum.
+// Lists the products of an operation: its only product, or the terms of a sum; returns their number (0: it computes
+// none).
 static uint32_t products_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_product_form *out) {
   if (!tfc_is_product_sum(op)) return tfc_is_product(ir, op, out);
   memcpy(out, ((const struct tfc_product_sum *)op->state)->products, op->input_count / 2 * sizeof *out);
   return op->input_count / 2;
 }
-// The number of the input that is the right operand of the i-th product.
+// Returns the number of the input that is the right operand of the i-th product.
 static uint32_t right_side(const struct tfc_ir_op *op, uint32_t i) {
   return op->input_count % 2 + 2 * i + 1;
 }
@@ -110,7 +111,7 @@ static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc
   return tfc_ir_add_op(ir, &op, &id);
 }
 
-// The operations that pack `b` of product `p`; *out_value is the packed matrix.
+// Adds the operations that pack `b`, the right operand of product `p`; *out_value is the packed matrix.
 static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                            const struct tfc_product_form *p, uint32_t *out_value) {
   enum { ROWS = 64, BYTES = 1 << 19 }; // the size of a piece: a multiple of ROWS rows, about BYTES bytes
@@ -127,8 +128,9 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
   return NULL;
 }
 
-// `packed[i]`: the packed matrix that the i-th product reads, TFC_NONE32: its own right side; `split[i]`: packed for
-// the tile unit. If one product of a sum is packed for it, all must be.
+// Makes operation `old` read packed matrices. `packed[i]`: the packed matrix that the i-th product reads; TFC_NONE32:
+// it reads its right operand as before. `split[i]`: that matrix is packed for the tile unit; if it is so for one
+// product of a sum, it must be so for all.
 static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_product_form *products,
                              const uint32_t *packed, const bool *split) {
   struct tfc_ir_op op = ir->ops.data[old];

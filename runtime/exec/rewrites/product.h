@@ -21,10 +21,10 @@ struct tfc_product_sum {
   struct tfc_product_form products[];
 };
 
-// Is this operation a product that the host's kernels compute?
+// Whether this operation is a product that the host's kernels compute; *out describes it.
 bool tfc_is_product(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_product_form *out);
 bool tfc_is_product_sum(const struct tfc_ir_op *op); // its state is a tfc_product_sum
-// The kernel's operands, from row `row` of A.
+// Returns the kernel's operands; A begins with row `row`.
 struct tfc_product tfc_product_operands(const struct tfc_product_form *form, int64_t row, const struct tfc_tensor *a,
                                         const struct tfc_tensor *b);
 struct tfc_matrix tfc_product_matrix(const struct tfc_tensor *t, bool transpose);

@@ -11,7 +11,7 @@ static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tf
   return input->view ? input->view : &ir->values.data[input->value].shape;
 }
 
-// The tensor that `input` repeats along dimensions of size 1, or NULL.
+// Returns the tensor that `input` repeats along dimensions of size 1, or NULL if it repeats none.
 static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
   if (input->value == TFC_NONE32 || input->view || input->variable != TFC_NONE32) return NULL;
   const struct tfc_ir_value *v = &ir->values.data[input->value];

@@ -32,10 +32,11 @@
 #define TFC_NONE32 UINT32_MAX
 
 typedef enum tfc_ir_kind {
-  TFC_IR_OP,       // output of an operation
-  TFC_IR_CONST,    // known when planned; host memory
-  TFC_IR_FEED,     // set by the caller each step
-  TFC_IR_VARIABLE, // a variable's value after `op` wrote it (TFC_NONE32: as the step found it)
+  TFC_IR_OP,    // output of an operation
+  TFC_IR_CONST, // known when planned; host memory
+  TFC_IR_FEED,  // set by the caller each step
+  // a variable's value: the one that operation `op` wrote, or (TFC_NONE32) the one that it had when the step began
+  TFC_IR_VARIABLE,
 } tfc_ir_kind;
 
 struct tfc_ir_value {
@@ -51,34 +52,36 @@ struct tfc_ir_value {
   const struct tfc_tensor *constant; // CONST
   uint32_t feed;                     // FEED: index in the spec
   uint32_t variable;                 // VARIABLE: index in ir->variables
-  uint32_t alias;                    // OP: shares memory with this value (a view that had to run), or TFC_NONE32
+  // OP: the value in whose memory it is (it is a view, made by an operation that had to run), or TFC_NONE32
+  uint32_t alias;
 };
 
 struct tfc_ir_input {
   uint32_t value;
   const struct tfc_shape *view; // read with this shape; NULL: the value's own
   uint32_t variable;            // the variable behind a reference or resource input, else TFC_NONE32
-  bool by_value;                // of a VARIABLE value: read (it must be initialised), not only named
+  // of a VARIABLE value: the operation reads the value (so it must be initialised) and does not only name the variable
+  bool by_value;
 };
 
 struct tfc_ir_op {
-  uint32_t node; // of the graph: names it in traces and errors, gives it its place in orders
+  uint32_t node; // the graph's node whose name it has in traces and errors, and whose place it has in orders
   const struct tfc_op_def *def;
   uint16_t device;
   struct tfc_host_memory host; // set when it is added: which operands are in host memory on devices with their own
   bool joint;                  // runs no kernel: it stands for an elided node with control edges, to keep the order
   bool dead;                   // replaced
-  bool wanted;                 // a target of the step: runs though nobody may read it
+  bool wanted;                 // a target of the step: it runs even if nothing reads it
   struct tfc_ir_input *inputs;
   uint32_t input_count;
   uint32_t *outputs;          // value ids, one per output; TFC_NONE32: an output without readers
   uint32_t *output_variables; // index of the variable that a reference output is, else TFC_NONE32; NULL: none is
   uint32_t output_count;
-  // By output, a bit for each input whose memory it may be computed in (of the same size, and nobody reads it
+  // By output, a bit for each input whose memory it may be computed in (of the same size, and nothing reads it
   // afterwards); NULL: as the flags of `def` say.
   const uint32_t *in_place;
   bool goes_on;  // it continues the work of the operation that made its last input, on the same device
-  bool prepared; // `state` goes to def->kernel, nothing else is looked up; the plan calls release(state) at its end
+  bool prepared; // `state` goes to def->kernel as it is; when the plan ends it calls release(state)
   void *state;
   void (*release)(void *state);
   const struct tfc_chain_finish *finish; // a chain that is part of it (finishes.c), or NULL
@@ -108,12 +111,12 @@ struct tfc_ir {
   bool in_parts;                   // a plan of several devices (or as for them): long sums are computed in parts
   TFC_ARRAY(struct tfc_ir_op) ops; // in a topological order as first built; new ones come at the end
   TFC_ARRAY(struct tfc_ir_value) values;
-  TFC_ARRAY(struct tfc_ir_edge) edges; // ordering that data does not imply
+  TFC_ARRAY(struct tfc_ir_edge) edges; // for order that the data does not imply
   TFC_ARRAY(struct tfc_ir_variable) variables;
   TFC_ARRAY(struct tfc_ir_fused) fused;
   TFC_ARRAY(struct tfc_plan_continued) continued;
   TFC_ARRAY(struct tfc_plan_shared) shared;
-  TFC_ARRAY(uint32_t) replaced; // [ops] by tfc_ir_replace, while rewrites run; private
+  TFC_ARRAY(uint32_t) replaced; // [ops] by which operation tfc_ir_replace replaced it, while rewrites run; private
   bool rewriting;
   struct tfc_arena arena; // lives as long as the plan
 };
@@ -139,8 +142,8 @@ TFC_MUST_USE tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_
 TFC_MUST_USE tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to);
 // Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE32: they are dropped).
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
-// Readers of each value: CSR over ids, for the present state; in the arena. `readers` are op ids, an op that reads a
-// value twice appears twice.
+// The operations that read each value as the ir is now, as CSR in the arena: readers of value v are ops[begin[v]] up to
+// ops[begin[v + 1]]. An operation that reads a value twice is listed twice.
 struct tfc_ir_readers {
   uint32_t *begin, *ops;
 };

@@ -42,7 +42,7 @@ bool tfc_is_product_sum(const struct tfc_ir_op *op) {
   return !op->dead && (op->def == &sum_def || op->def == &next_sum_def);
 }
 
-// The product behind term `input` of an AddN, if the sum is its only reader.
+// Whether input `input` of an AddN is a product that only the sum reads; *out describes it, *out_op computes it.
 static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, const struct tfc_ir_op *add,
                     uint32_t input, struct tfc_product_form *out, uint32_t *out_op) {
   uint32_t v = add->inputs[input].value;
@@ -148,8 +148,8 @@ static tfc_status add_part(struct tfc_ir *ir, struct summing *g, uint32_t begin,
   return NULL;
 }
 
-// Into how many parts a sum is divided. Each part but the first reads and writes the sum once more: 8 bytes for each
-// element, at about 10 GB/s. The products take 2 k FLOP for each element, at about 100 GFLOP/s. Parts may cost an
+// Returns into how many parts a sum is divided. Each part but the first reads and writes the sum once more: 8 bytes for
+// each element, at about 10 GB/s. The products take 2 k FLOP for each element, at about 100 GFLOP/s. Parts may cost an
 // eighth more time, unless all terms come at the end.
 static uint32_t parts_of(const struct summing *g) {
   double k = 0;
@@ -199,7 +199,8 @@ static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *reade
   return NULL;
 }
 
-// [ops] the earliest end of each operation, with unlimited devices, µs. Operations are in topological order.
+// Returns [ops] the earliest end of each operation in µs, if there were as many devices as needed. Operations are in
+// topological order.
 static double *earliest_ends(struct tfc_ir *ir, struct tfc_arena *arena) {
   double *end = TFC_ARENA_ARRAY(arena, double, ir->ops.count + 1);
   for (size_t i = 0; end && i < ir->ops.count; i++) {

@@ -14,7 +14,7 @@ struct together {
   struct tfc_ir_readers readers;
   bool *is_update;        // [ops] an update on `device` that is to be moved
   bool *follows;          // [ops] an update must run before this operation
-  uint32_t *todo, pushed; // list of operations that follow, and how many are on it
+  uint32_t *todo, pushed; // the operations that follow, of which the first `pushed` are set
   uint16_t device;
 };
 
@@ -41,7 +41,7 @@ static void find_followers(struct together *t) {
     const bool seed = at == t->pushed;
     const uint32_t id = seed ? seeded++ : t->todo[at++];
     if (seed && !t->is_update[id]) continue;
-    for (size_t v = 0; v < ir->values.count; v++) { // its outputs, and the variable's value after it
+    for (size_t v = 0; v < ir->values.count; v++) { // the operation's outputs, and the variable's value after it
       const struct tfc_ir_value *value = &ir->values.data[v];
       if (value->op != id || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
       for (uint32_t r = t->readers.begin[v]; r < t->readers.begin[v + 1]; r++) follow(t, t->readers.ops[r]);
@@ -51,7 +51,7 @@ static void find_followers(struct together *t) {
   }
 }
 
-// The next operation that the update waits for; *at: where to go on; TFC_NONE32: there are no more.
+// Returns the next operation that the update waits for; TFC_NONE32: there are no more. *at: where the search goes on.
 static uint32_t awaited(const struct tfc_ir *ir, uint32_t update, size_t *at) {
   const struct tfc_ir_op *op = &ir->ops.data[update];
   for (; *at < op->input_count; ++*at) {

@@ -8,7 +8,7 @@
 struct state {
   const void *update; // the update's own prepared state
   void (*release)(void *state);
-  uint32_t first; // number of the input that is the chain's first
+  uint32_t first; // number of the operation's input that is the chain's first input
   uint16_t result;
   uint32_t chain_inputs;
   struct tfc_chain chain;

@@ -14,7 +14,7 @@ enum { MOST_INPUTS = 16 };
 struct windows {
   struct tfc_ir *ir;
   struct tfc_arena arena;        // scratch
-  struct tfc_ir_readers readers; // as they are now
+  struct tfc_ir_readers readers; // as of the last call of tfc_ir_readers
 };
 
 static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
@@ -67,7 +67,8 @@ static bool divide(struct tfc_chain *chain, int64_t columns) {
   return true;
 }
 
-// Whether every operand in this tensor is contiguous and has the chain's rows and columns.
+// Whether the chain reads the tensor as a matrix of its own rows and columns, without gaps, in every operand that is in
+// it.
 static bool is_whole(const struct tfc_chain *chain, uint32_t tensor) {
   bool whole = false;
   for (uint16_t i = 0; i < chain->operand_count; i++) {
@@ -79,7 +80,7 @@ static bool is_whole(const struct tfc_chain *chain, uint32_t tensor) {
   return whole;
 }
 
-// Removes input `input` from those in whose memory outputs may be computed.
+// Forbids to compute outputs of the operation in the memory of input `input`.
 static tfc_status no_longer_in(struct tfc_ir *ir, struct tfc_ir_op *op, uint32_t input) {
   uint32_t *bits = TFC_ARENA_ARRAY(&ir->arena, uint32_t, op->output_count);
   if (!bits) return tfc_status_no_memory("planning a step");
@@ -186,7 +187,8 @@ static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32
   const int64_t width = v->shape.rank ? v->shape.dims[v->shape.rank - 1] : 0;
   if (row->dims[row->rank - 1] != width || tfc_shape_elements(row) != width || tfc_shape_elements(rows) <= width)
     return false;
-  if (ir->values.data[bias->inputs[0].value].kind != TFC_IR_OP) return false; // it may have another value later
+  // it is a variable: the value may have changed when the chain runs
+  if (ir->values.data[bias->inputs[0].value].kind != TFC_IR_OP) return false;
   for (int k = 0; k < 2; k++)
     if (tfc_dtype_base(ir->values.data[bias->inputs[k].value].dtype) != TFC_FLOAT) return false;
   if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[bias->node], "data_format", ""), "NC"))
@@ -358,14 +360,14 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
   for (uint32_t k = 0; k < op->output_count; k++) {
     moved[k] = place[k] == TFC_NONE32 ? n : kept;
     if (place[k] != TFC_NONE32) {
-      ir->values.data[op->outputs[k]].op = join_id; // a dead operation: the value is now a part of the joined one
+      ir->values.data[op->outputs[k]].op = join_id; // the value is now a part of the joined one; join_id is dead
       continue;
     }
     outputs[n] = op->outputs[k];
     in_place[n] = op->in_place ? op->in_place[k] : 0;
     fresh->shapes[n++] = state->shapes[k];
   }
-  outputs[kept] = y; // in no input's memory: its columns are written while inputs are still read
+  outputs[kept] = y; // computed in no input's memory, because columns are written while inputs are still read
   fresh->shapes[kept] = ir->values.data[y].shape;
   for (uint16_t i = 0; i < fresh->chain.operand_count; i++) {
     struct tfc_chain_operand *o = &operands[i];

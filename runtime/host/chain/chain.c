@@ -58,7 +58,8 @@ static bool is_vector(const struct tfc_chain *chain, int16_t place) {
   return place < 0 || (chain->operands[place].column == 1 && chain->operands[place].size == sizeof(float));
 }
 
-// Returns how many steps from `at` on form a normalisation, and makes *out that one step; 0: they form none.
+// Returns how many steps from `at` on form a normalisation, and sets *out to the one step that replaces them; 0: they
+// form none.
 static uint16_t norm_at(const struct tfc_chain *chain, const struct loops *l, uint16_t at, struct tfc_chain_step *out) {
   const struct tfc_chain_step *s = chain->steps + at;
   if (at + 3 > chain->step_count || s[0].binary != l->sub || s[1].binary != l->mul || s[2].binary != l->add) return 0;
@@ -154,7 +155,7 @@ static void run_block(const struct tfc_chain *chain, void *const *tensors, int64
   }
 }
 
-// The row of an operand that row `row` of the space uses.
+// Returns the row of an operand that row `row` of the space uses.
 static int64_t row_of(const struct tfc_chain_operand *o, int64_t row) {
   return o->each ? row / o->each % o->cycle : o->row ? row : 0;
 }

@@ -17,7 +17,7 @@
 
 enum { TFC_CHAIN_REGISTERS = 12, TFC_CHAIN_BLOCK = 512, TFC_CHAIN_STEPS = 64, TFC_CHAIN_OPERANDS = 32 };
 
-struct tfc_chain_operand { // in memory
+struct tfc_chain_operand { // an operand in memory
   uint16_t tensor;         // index into the pointers given to tfc_chain_run
   uint16_t size;           // bytes of an element
   int64_t offset;          // elements to the first
@@ -36,7 +36,7 @@ struct tfc_chain_step {
   tfc_binary_loop *binary;
   tfc_chain_norm_loop *norm;    // set by tfc_chain_join
   int16_t a, b, c, d, out;      // c, d: only for `norm`
-  uint8_t register_size;        // bytes of an element, where `out` is a register
+  uint8_t register_size;        // bytes of an element, if `out` is a register
   const struct tfc_op_def *def; // the op whose loop it is, for devices with kernels of their own
 };
 
@@ -71,7 +71,7 @@ struct tfc_chain_finish {
 void tfc_chain_flatten(struct tfc_chain *chain);
 // Replaces steps that together are a normalisation by one step. Call it only for devices that use tfc_chain_run.
 void tfc_chain_join(struct tfc_chain *chain);
-// The number of blocks of the whole chain; threads get ranges of blocks.
+// Returns the number of blocks of the chain. Threads run ranges of them.
 int64_t tfc_chain_blocks(const struct tfc_chain *chain);
 // Runs blocks [begin, end). `tensors` has the memory for each tensor index.
 void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t begin, int64_t end);

@@ -230,7 +230,7 @@ static void one_tile(const struct job *job, int64_t first, int64_t count, const 
     b += panel * apart;
   } else {
     bool whole = columns == g->width;
-    b = whole && p->b ? p->b + panel * g->width : p->tail; // an operand without rows has no memory
+    b = whole && p->b ? p->b + panel * g->width : p->tail; // p->b is NULL if B has no rows (k = 0)
     b_row = whole ? p->b_row : g->width;
   }
   const float *ahead = p->packed_b && part < 3 ? b + apart + part * 16 * count * k : b;

@@ -31,7 +31,7 @@ int64_t tfc_gemm_panels(int64_t n);                  // number of panels of n co
 
 // Packs panels [first, last) of B [k, n].
 void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int64_t last, float *packed);
-// The same for rows [row_first, row_last) of those panels; `row_first` is a multiple of 64.
+// Packs rows [row_first, row_last) of these panels; `row_first` is a multiple of 64.
 void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
                         int64_t last, float *packed);
 

@@ -22,7 +22,7 @@ bool tfc_panels_pay(int64_t threads, int64_t m, int64_t k, int64_t n, bool turne
   enum { alone_a_bytes = 1280 * 1024, alone_k = 1024 };
   const int64_t size = sizeof(float), panels = tfc_gemm_panels(n);
   if (m < least_rows || n * k * size <= b_bytes) return false;
-  if (threads == 1) // this pays if all of A stays in the second-level cache
+  if (threads == 1) // with one thread it pays if all of A stays in the second-level cache
     return turned && k <= alone_k && m * k * size <= alone_a_bytes;
   if (m > most_rows || m * k * size > a_bytes) return false;
   return turned ? m <= few_rows || panels >= 4 * threads : m <= few_rows && panels >= 6 * threads;

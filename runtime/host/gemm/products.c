@@ -81,8 +81,8 @@ static void run_row_part(struct job *job, int64_t part) {
   }
 }
 
-// The work of one thread: first its own parts of the rows, then parts that no thread has begun, then pieces of the
-// parts that have most left.
+// Does the work of one thread: first its own parts of the rows, then parts that no thread has begun, then pieces of the
+// parts that have most pieces left.
 static void share(void *arg, int64_t begin, int64_t end) {
   struct job *job = arg;
   if (begin >= end) return;
@@ -176,7 +176,7 @@ struct packing {
   float *memory;
   const size_t *offsets;
 };
-enum { PACKED_ROWS = 64 }; // rows of B that a thread packs at once
+enum { PACKED_ROWS = 64 }; // rows of B that a thread packs at a time
 
 // Packs pieces [begin, end). A piece is PACKED_ROWS rows of the B of one product; pieces are numbered through all
 // products.
@@ -401,8 +401,8 @@ static void vector_columns(void *arg, int64_t begin, int64_t end) {
   (void)tfc_gemm_vector(j->x, j->x_step, b, j->k, end - begin, j->c + begin);
 }
 
-// An operand has one row or column. ctx NULL: on this thread alone. False: B is not in memory in one of the orders that
-// are read at once.
+// Computes a product in which an operand has one row or column. ctx NULL: only on this thread. False: it computed
+// nothing, because B is not in memory in one of the orders that the loops read.
 static bool run_vector(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n, float *c) {
   if (p->packed_b || p->source || p->right) return false;
   struct vector_job job = {p->a.data, p->a.column, p->k, p->b, c};

@@ -35,7 +35,7 @@ TFC_MUST_USE tfc_status tfc_products_run_serial(const struct tfc_product *produc
 // Whether this operation may use the tile unit: if rounding may change, on a device of one core that is alone in its
 // session (on four cores of one processor, the units' speed was measured to fall to a third at times).
 bool tfc_products_may_split(const struct tfc_kernel_ctx *ctx);
-// Whether it is also faster (tfc_split_pays), at the unit's current speed.
+// Whether the operation may use the tile unit and is faster with it (tfc_split_pays), at the unit's current speed.
 bool tfc_products_choose_split(const struct tfc_kernel_ctx *ctx, int64_t m, int64_t n, int64_t k, int64_t blocks,
                                bool ready);
 // Computes the sum on the tile unit, in the calling thread. *out_fits false: numbers were too large, and the content of

@@ -42,7 +42,7 @@ static void *take(size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
   void *p = NULL;
   if (posix_memalign(&p, bytes < 2 * HUGE_PAGE ? 64 : HUGE_PAGE, bytes)) return NULL;
-  // Without large pages, the memory can be used just as well.
+  // If this fails, the memory has small pages and is just slower.
   if (bytes >= 2 * HUGE_PAGE) madvise(p, bytes, MADV_HUGEPAGE);
   return p;
 }

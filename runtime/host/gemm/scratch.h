@@ -6,7 +6,8 @@
 
 enum { TFC_SCRATCH_A, TFC_SCRATCH_B, TFC_SCRATCH_FILTER, TFC_SCRATCH_IMAGE, TFC_SCRATCH_TURNED, TFC_SCRATCH_PLACES };
 
-// `bytes` aligned to 64, not cleared, valid until the next request for the same place by this thread. NULL: no memory.
+// Returns `bytes` bytes, aligned to 64 and not cleared. They are valid until the next call for the same place by this
+// thread. NULL: out of memory.
 void *tfc_thread_scratch(int place, size_t bytes);
 
 #endif

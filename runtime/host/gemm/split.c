@@ -424,7 +424,7 @@ static void ready_b(struct work *w, struct stretch *group, int64_t count, int64_
   }
 }
 
-// What is prefetched of the only product's next panel: its packed blocks, or the rows that will be packed.
+// Sets what is prefetched of the only product's next panel: its packed blocks, or the rows that will be packed.
 static void next_panel(const struct tfc_split_product *products, const struct stretch *g, int64_t panel,
                        int64_t stripes, struct near *near) {
   const struct tfc_split_product *p = &products[g->product];

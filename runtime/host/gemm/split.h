@@ -62,7 +62,7 @@ struct tfc_split_matrix {
 };
 
 // Packs panels [first, last) of B [k, n]; panel p begins at packed + p * blocks * TFC_SPLIT_BLOCK. False: a number is
-// too large to be split (2^127 and above, infinite, NaN), and products with it may be NaN.
+// too large to be split (2^127 and above, infinite, NaN); the products may then be NaN.
 bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, int64_t first, int64_t last,
                       void *packed);
 struct tfc_split_product { // one of a sum

@@ -44,7 +44,7 @@ struct sending {
   uint32_t to, started, count;
   MPI_Request requests[];
 };
-struct arriving { // a message whose body has not fully come
+struct arriving { // a message whose body has not arrived completely
   struct arriving *next;
   struct tfc_message *message;
   uint32_t count;
@@ -53,7 +53,7 @@ struct arriving { // a message whose body has not fully come
 };
 struct bell {
   _Atomic uint32_t sleeps; // 1: a thread sleeps, or is about to, and looks for messages when it is woken
-  char apart[60];          // the next task's bell is in another cache line
+  char apart[60];          // keeps the next task's bell in another cache line
 };
 struct transport {
   struct tfc_transport base;
@@ -236,7 +236,7 @@ static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_messa
     left = t->sendings != NULL;
     pthread_mutex_unlock(&t->mpi);
   }
-  if (left) ring(t->own); // wakes this task's thread that sleeps, to complete the sending
+  if (left) ring(t->own); // wakes a thread of this task that sleeps, so that it completes the sending
   return s;
 }
 
@@ -340,7 +340,7 @@ static tfc_status doze(struct transport *t, int64_t ns) {
   tfc_status s = NULL;
   if (!attended) {
     atomic_store(&t->own->sleeps, 1);
-    s = look(t, &v); // a task that sent something before `sleeps` was set has not rung the bell
+    s = look(t, &v); // finds what a task sent before `sleeps` was set, which did not ring the bell
   }
   if (!s && !v.any && !v.there && !atomic_load(&t->has_asked)) wait_for_bell(t->own, !attended, ns);
   atomic_store(&t->own->sleeps, 0);
