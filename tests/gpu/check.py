@@ -68,8 +68,37 @@ def run(arguments, timeout=120):
     return json.loads(done.stdout)
 
 
+def begin_database(options, path):
+    """A new database, with the algorithms that earlier stages chose for the libraries: they are not measured again."""
+    if options.tuning and os.path.exists(options.tuning):
+        shutil.copy(options.tuning, path)
+    elif os.path.exists(path):
+        os.remove(path)
+
+
+def keep_tuning(options, path):
+    """What a run has chosen, for the stages behind it: a copy of its database without the run."""
+    if not options.tuning or not os.path.exists(path):
+        return
+    fresh = options.tuning + ".new"
+    shutil.copy(path, fresh)
+    db = sqlite3.connect(fresh)
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("DELETE FROM run")
+    db.commit()
+    db.execute("VACUUM")
+    db.close()
+    os.replace(fresh, options.tuning)
+
+
 def tfc_run(options, graph, *more):
-    return run([os.path.join(options.bin, "tfc-run"), "--graph", f"examples/{graph}.pb", "--json", *more])
+    path = more[more.index("--db") + 1] if "--db" in more else os.path.join(scratch(), "run.db")
+    if "--db" not in more:
+        more += "--db", path
+    begin_database(options, path)
+    document = run([os.path.join(options.bin, "tfc-run"), "--graph", f"examples/{graph}.pb", "--json", *more])
+    keep_tuning(options, path)
+    return document
 
 
 def median_of(document):
@@ -78,8 +107,6 @@ def median_of(document):
 
 def profile(options, name, graph, devices, steps):
     path = os.path.join(options.out, name + ".db")
-    if os.path.exists(path):
-        os.remove(path)
     document = tfc_run(options, graph, "--devices", devices, "--steps", str(steps), "--profile", "--db", path)
     return sqlite3.connect(f"file:{path}?mode=ro", uri=True), document
 
@@ -444,6 +471,7 @@ def main():
     parser.add_argument("--bin")
     parser.add_argument("--out", default=".")
     parser.add_argument("--db")
+    parser.add_argument("--tuning", help="a database that carries what was measured of the libraries' algorithms from stage to stage")
     parser.add_argument("--seconds", type=float, default=470, help="what there is time for")
     parser.add_argument("--quick", action="store_true", help="small graphs and few steps: whether it runs at all")
     parser.add_argument("command", nargs="*", help="of explain, behind --")

@@ -38,6 +38,9 @@ if [ $# -eq 0 ]; then
   [ "$(grep -c '^ok    .*, \(plain\|captured\|on a green stream\|under CUPTI\): ' "$root/first/gpu_check.log")" -eq 12 ] &&
     [ "$(sed -n 's/^gpu_check \([a-z]*\): passed.*/\1/p' "$root/first/gpu_check.log" | tr '\n' ' ')" = 'probe losses conformance cupti ' ] ||
     { echo "the first call is not whole"; code=1; }
+  # What the libraries chose in probe is known in losses.
+  grep -q '^[1-9][0-9]* algorithms are known from .*tuning.db$' "$root/first/gpu_check.log" ||
+    { echo "what was measured for choosing algorithms does not reach the next stage"; code=1; }
 fi
 OUT=$root/out bash scripts/gpu_check "$@" || code=1
 # As it is unpacked, without a checkout. Products end the process there: that is run again, once, with all that can be

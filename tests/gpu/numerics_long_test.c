@@ -3,12 +3,12 @@
 // host for want of a kernel.
 //
 //   gpu_numerics_long_test gpu:0 [pattern...] [-pattern...] [seconds=N] [tuning=FILE]
-//   gpu_numerics_long_test gpu:0 losses=NAME
+//   gpu_numerics_long_test gpu:0 losses=NAME [tuning=FILE]
 //
 // A pattern selects ops by name, and -pattern excludes them. After N seconds no further op is begun, and the test says
-// that time was up. If FILE exists, the algorithms that the device's libraries chose are read from it, so that they are
-// not measured again; they are written to it at the end. With any of these arguments, the losses are not tested. The
-// second form tests only the losses of one example, which may be a large one.
+// that time was up. FILE is a database of tfc's: the algorithms that the device's libraries chose are read from it, so
+// that they are not measured again; they are written to it at the end. With any of these arguments, the losses are not
+// tested. The second form tests only the losses of one example, which may be a large one.
 //
 // The work is done in child processes: an op that loses the device, or hangs, is counted as wrong, and the next process
 // continues with the op after it. Without a GPU and without arguments, the test says so and passes; if the device in
@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/store.h"
 #include "runtime/base/clock.h"
 #include "runtime/exec/session.h"
 #include "tests/common/sample.h"
@@ -158,20 +159,27 @@ static const char *tuning_file(void) {
     if (!strncmp(*o, "tuning=", 7)) return *o + 7;
   return NULL;
 }
-static void take_tuning(void) {
-  FILE *f = tuning_file() ? fopen(tuning_file(), "r") : NULL;
+static void take_tuning(const struct tfc_device_driver *driver) {
+  struct tfc_store *store = NULL;
   char *lines = NULL;
-  size_t room = 0;
-  if (f && getdelim(&lines, &room, 0, f) > 0 && gpu.devices[0]->driver->set_tuning)
-    gpu.devices[0]->driver->set_tuning(lines);
+  if (!tuning_file() || access(tuning_file(), R_OK) || !driver->set_tuning) return;
+  assert_ok(tfc_store_open(tuning_file(), &(struct tfc_store_options){0}, &store));
+  assert_ok(tfc_store_get_tuning(store, &lines));
+  int count = 0;
+  for (const char *line = lines; (line = strchr(line, '\n')); line++) count++;
+  print_message("%d algorithms are known from %s\n", count, tuning_file());
+  driver->set_tuning(lines);
   free(lines);
-  if (f) fclose(f);
+  tfc_store_close(store);
 }
 static void keep_tuning(const char *lines) {
-  FILE *f = tuning_file() && lines ? fopen(tuning_file(), "w") : NULL;
-  if (!f) return;
-  fputs(lines, f);
-  assert_int_equal(fclose(f), 0);
+  struct tfc_store *store = NULL;
+  if (!tuning_file() || !lines) return;
+  assert_ok(tfc_store_open(tuning_file(), &(struct tfc_store_options){.write = true, .purpose = "numerics"}, &store));
+  assert_ok(tfc_store_begin(store));
+  assert_ok(tfc_store_put_tuning(store, lines));
+  assert_ok(tfc_store_commit(store));
+  tfc_store_close(store);
 }
 
 static void run_samples(const struct tfc_op_def *def, const char *list) {
@@ -202,7 +210,7 @@ static void samples(void **state) {
   (void)state;
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  take_tuning();
+  take_tuning(gpu.devices[0]->driver);
   while (progress->next < count) {
     const struct tfc_op_def *def = list[progress->next++];
     const uint32_t never = TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL | TFC_OP_NOP |
@@ -244,13 +252,18 @@ static const struct loss {
               {"transformer", {0}, true}, {"resnet50", {0}, true},           {"inception_v3", {0}, true}};
 enum { LOSSES = sizeof losses / sizeof *losses };
 static size_t loss_index;
+static const struct tfc_device_driver *driver; // of the device that is closed until the example has opened it again
 static void loss(void **state) {
   (void)state;
   alarm(LOSS_SECONDS);
   struct train_options with = losses[loss_index].options;
   with.devices = device_name;
   with.tolerance = 1e-3;
+  take_tuning(driver);
   train_example(losses[loss_index].name, &with);
+  char *tuning = driver->tuning ? driver->tuning() : NULL;
+  keep_tuning(tuning);
+  free(tuning);
 }
 
 // --- Processes -----------------------------------------------------------------------------------------------------
@@ -271,6 +284,7 @@ static void close_devices(void) {
 static int child(const char *what) {
   if (!open_devices()) return NO_DEVICE;
   if (strcmp(what, "samples") != 0) { // the losses: train_example opens its own devices
+    driver = gpu.devices[0]->driver;
     close_devices();
     loss_index = (size_t)atoi(what);
     const struct CMUnitTest tests[] = {cmocka_unit_test(loss)};
@@ -302,10 +316,9 @@ static int parent(int argc, char **argv) {
   bool plain = true; // no argument selects ops, limits the time or names a file
   int code = 0, failed = 0, ran = 0;
   for (int i = 2; i < argc; i++)
-    if (!strncmp(argv[i], "losses=", 7))
-      example = argv[i] + 7;
-    else
-      plain = false;
+    if (!strncmp(argv[i], "losses=", 7)) example = argv[i] + 7;
+  for (int i = 2; i < argc; i++)
+    plain &= example && (!strncmp(argv[i], "losses=", 7) || !strncmp(argv[i], "tuning=", 7));
   const struct tfc_op_def *const *list = tfc_op_list(&count);
   while (progress->next < count && !example) {
     size_t from = progress->next;
