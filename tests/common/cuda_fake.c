@@ -1,4 +1,6 @@
-// One lock and one condition variable guard everything: the fake has to be correct, not fast.
+// One lock guards everything: the fake has to be correct, not fast. A stream that has nothing to do sleeps on a
+// condition variable of its own (so that no piece of work wakes all streams); whoever waits for another's work sleeps
+// on `changed`.
 #include "tests/common/cuda_fake.h"
 
 #include <pthread.h>
@@ -52,6 +54,7 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   pthread_t thread;
+  pthread_cond_t wake; // there is work, or the stream ends
   struct work *first, **end;
   bool busy, stop;
   struct CUgraphExec_st *capture;
@@ -130,6 +133,7 @@ void tfc_cuda_fake_fail_work(uint64_t n, int error) {
 void tfc_cuda_fake_hang(uint64_t n) {
   pthread_mutex_lock(&lock);
   work_hangs = n ? work_number + n : 0;
+  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
 void tfc_cuda_fake_delay(int64_t ns) {
@@ -387,7 +391,7 @@ static void *stream_thread(void *arg) {
   struct CUstream_st *s = arg;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while (!s->first && !s->stop) pthread_cond_wait(&changed, &lock);
+    while (!s->first && !s->stop) pthread_cond_wait(&s->wake, &lock);
     struct work *w = s->first;
     if (!w) break;
     if (w->kind == WAIT && w->record && !w->record->reached && !s->stop) {
@@ -410,13 +414,14 @@ static void *stream_thread(void *arg) {
     if (real && ns) tfc_sleep_ns(ns);
     if (real && !skip) run_seen(s, w);
     pthread_mutex_lock(&lock);
-    if (w->kind == RECORD) {
+    const bool reached = w->kind == RECORD;
+    if (reached) {
       w->record->reached = true;
       w->record->when = tfc_now_ns();
     }
     s->busy = false;
     free_work(w);
-    pthread_cond_broadcast(&changed);
+    if (reached || !s->first || sticky) pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&lock);
   return NULL;
@@ -430,6 +435,7 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   s->green = partition ? partition->id : 0;
   s->device = current_device;
   s->life = LIVE;
+  if (pthread_cond_init(&s->wake, NULL)) abort();
   if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
   pthread_mutex_lock(&lock);
   s->id = 13 + stream_count++;
@@ -451,9 +457,11 @@ static int stream_destroy(tfc_cuda_stream s) {
   *at = s->next;
   violations += s->capture != NULL;
   s->stop = true;
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&s->wake);
+  pthread_cond_broadcast(&changed); // it may wait for a record
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
+  pthread_cond_destroy(&s->wake);
   pthread_mutex_lock(&lock);
   s->life = DEAD;
   s->grave = stream_graves;
@@ -505,7 +513,7 @@ static int push(struct CUstream_st *s, const struct work *work) { // under the l
   if (watcher && w->kind <= SET && !w->correlation) w->correlation = watcher->launched();
   *s->end = w;
   s->end = &w->next;
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&s->wake);
   return 0;
 }
 
