@@ -12,11 +12,15 @@ struct run_options {
   const char *graph, *devices, *placement, *db, *checkpoint, *save_checkpoint, *script, *out, *cluster, *supervise;
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t steps, warmup, batch, restarts;
+  int64_t replicas; // --replicas; 0: not given
+  int reduce;       // --reduce: run_reduce
+  bool sync, async;
   double save_every; // seconds
   struct tfc_execution execution;
   bool profile, list_ops, shapes;
 };
 
+typedef enum run_reduce { RUN_REDUCE_AUTO, RUN_REDUCE_ALL, RUN_REDUCE_PS } run_reduce;
 struct run_feed { // --feed NAME=FILE.npy or NAME=DTYPE[SHAPE]
   struct tfc_output output;
   bool has_value;
@@ -30,12 +34,15 @@ struct run_setup {
   const struct run_options *options;
   struct tfc_graph *file, *graph; // as loaded; and with functions lowered, where the first nodes are those of `file`
   struct tfc_device_set devices;
-  struct tfc_session *session;         // one of session and cluster is NULL
-  struct tfc_member *member;           // borrowed
-  struct tfc_cluster_session *cluster; // its steps run in several tasks
-  uint16_t *placement;                 // [node], NULL: everything on the only device
-  double *order;                       // [node], NULL
-  uint64_t host_before;                // bytes that host memory held before the session was created
+  struct tfc_session *session;          // one of session and cluster is NULL
+  struct tfc_member *member;            // borrowed
+  const struct tfc_cluster_spec *tasks; // borrowed; NULL: there is one task
+  struct tfc_cluster_session *cluster;  // its steps run in several tasks
+  uint16_t *placement;                  // [node], NULL: everything on the only device
+  double *order;                        // [node], NULL
+  // With --replicas: the number of towers in `graph` whose variables are copies of those of tower 0; else 0.
+  uint32_t mirrors;
+  uint64_t host_before; // bytes that host memory held before the session was created
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);

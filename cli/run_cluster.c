@@ -7,6 +7,7 @@
 #include "cli/guard.h"
 #include "cli/program.h"
 #include "cli/run.h"
+#include "cli/run_replicas.h"
 #include "cli/task.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
@@ -68,6 +69,7 @@ static bool trains(struct job *job, uint32_t rank) {
   }
   if (strcmp(job->graph, job->options->graph) == 0) {
     job->chief = rank == (only == UINT32_MAX ? 0 : only);
+    if (job->options->async) return strcmp(job->spec.tasks.data[rank].job, "ps") != 0; // each replica for itself
     return job->chief;
   }
   job->chief = rank == first;
@@ -88,6 +90,7 @@ static tfc_status join(struct job *job) {
   const struct run_options *o = job->options;
   TFC_TRY(s, cli_task_spec(o->cluster, &job->spec));
   TFC_TRY(s, cli_task_connect(&job->spec, o->cluster, &t));
+  TFC_TRY(s, run_replicas_check(o, &job->spec));
   const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
   tfc_cluster_task_name(&job->spec, t->rank, job->name);
   if (job->guard) snprintf(job->guard->name, sizeof job->guard->name, "%s", job->name);
@@ -132,10 +135,12 @@ static tfc_status open_session(struct job *job) {
   struct run_setup *setup = &job->setup;
   setup->options = &job->own;
   setup->member = job->member;
+  setup->tasks = &job->spec;
   TFC_RETURN_IF_ERROR(tfc_graph_load(job->graph, NULL, &setup->graph));
   setup->file = setup->graph;
   tfc_graph_retain(setup->file);
   TFC_RETURN_IF_ERROR(tfc_lower_loaded(&setup->graph));
+  if (job->own.replicas) return NULL; // run_train makes another graph first
   return tfc_cluster_session_create(job->member, setup->graph, &job->own.execution, &setup->cluster);
 }
 

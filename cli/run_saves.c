@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/program.h"
+#include "cli/run_replicas.h"
 #include "runtime/base/file.h"
 #include "runtime/exec/model.h"
 
@@ -16,6 +17,7 @@ struct variable { // of the graph
   struct tfc_output value; // to fetch
   uint32_t assign;         // its first assignment, and the value that this reads
   struct tfc_output given;
+  bool copy; // of a replica: it has the value of the variable `name`
 };
 typedef TFC_ARRAY(struct variable) variables;
 
@@ -45,6 +47,9 @@ static tfc_status find(const struct run_setup *setup, variables *out) {
     const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
     struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NO_NODE};
     if (is_local(g, v.name)) continue;
+    const tfc_str original = setup->mirrors ? run_replicas_original(v.name) : v.name;
+    v.copy = original.size != v.name.size;
+    v.name = original;
     const bool reference = tfc_dtype_is_ref(g->output_dtypes[n->output_begin]);
     if (reference) v.value = (struct tfc_output){i, 0};
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
@@ -132,6 +137,7 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   struct tfc_output *feeds = NULL;
   struct tfc_tensor *values = NULL;
   uint32_t *targets = NULL;
+  tfc_str *fed = NULL; // whose value each feed is
   size_t count = 0;
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)s->steps);
   *out_restored = false;
@@ -145,35 +151,38 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   feeds = calloc(all.count + 1, sizeof *feeds);
   values = calloc(all.count + 1, sizeof *values);
   targets = calloc(all.count + 1, sizeof *targets);
-  if (!feeds || !values || !targets) {
+  fed = calloc(all.count + 1, sizeof *fed);
+  if (!feeds || !values || !targets || !fed) {
     status = no_memory();
     goto out;
   }
-  for (; count < all.count; count++) {
-    const struct variable *v = &all.data[count];
+  for (size_t i = 0; i < all.count; i++) {
+    const struct variable *v = &all.data[i];
     bool found = false;
-    for (size_t k = 0; k < count;
-         k++) // two variables are initialised from one tensor, so they cannot be restored to different ones
-      if (feeds[k].node == v->given.node && feeds[k].index == v->given.index)
-        TFC_FAIL(
-            status, TFC_UNIMPLEMENTED,
-            "--supervise: the variables '%.*s' and '%.*s' have one initial value between them, and cannot be restored "
-            "apart",
-            TFC_STR_ARG(all.data[k].name), TFC_STR_ARG(v->name));
-    feeds[count] = v->given;
-    targets[count] = v->assign;
+    size_t same = 0; // two variables that are initialised from one tensor cannot be restored to different ones
+    while (same < count && (feeds[same].node != v->given.node || feeds[same].index != v->given.index)) same++;
+    if (same < count && !tfc_str_equal(fed[same], v->name))
+      TFC_FAIL(
+          status, TFC_UNIMPLEMENTED,
+          "--supervise: the variables '%.*s' and '%.*s' have one initial value between them, and cannot be restored "
+          "apart",
+          TFC_STR_ARG(fed[same]), TFC_STR_ARG(v->name));
+    targets[i] = v->assign;
+    if (same < count) continue;
     TFC_TRY(status, tfc_checkpoint_read_variable(c, g, v->name, &values[count], &found));
     if (!found) TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no variable '%.*s'", prefix, TFC_STR_ARG(v->name));
+    fed[count] = v->name;
+    feeds[count++] = v->given;
   }
   const struct tfc_run_spec spec = {
-      .feeds = feeds, .feed_count = (uint32_t)count, .targets = targets, .target_count = (uint32_t)count};
+      .feeds = feeds, .feed_count = (uint32_t)count, .targets = targets, .target_count = (uint32_t)all.count};
   TFC_TRY(status, run_step(s->setup, &spec, values, NULL, NULL));
   tfc_say("%s: %zu variables restored", prefix, count);
   *out_restored = true;
 out:
   if (status && prefix && s->steps) status = tfc_status_annotate(status, "restoring %s", prefix);
   for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
-  free(feeds), free(values), free(targets), free(prefix);
+  free(feeds), free(values), free(targets), free(fed), free(prefix);
   tfc_checkpoint_close(c);
   tfc_array_free(&all);
   return status;
@@ -197,6 +206,10 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   struct tfc_tensor *values = NULL;
   struct tfc_checkpoint_item *items = NULL;
   TFC_TRY(status, find(s->setup, &all));
+  size_t originals = 0;
+  for (size_t i = 0; i < all.count; i++)
+    if (!all.data[i].copy) all.data[originals++] = all.data[i];
+  all.count = originals;
   fetches = calloc(all.count + 1, sizeof *fetches);
   values = calloc(all.count + 1, sizeof *values);
   items = calloc(all.count + 1, sizeof *items);

@@ -9,6 +9,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/run_replicas.h"
 #include "cli/run_saves.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
@@ -36,16 +37,38 @@ static tfc_status read_node(const struct run_setup *setup, const char *flag, con
 
 // Makes a value for each of these feeds: the given one, or a synthetic one.
 static tfc_status feed_values(const struct training *t, const struct run_feed *given, const struct tfc_step_feed *feeds,
-                              uint32_t count, struct tfc_output *outputs, struct tfc_tensor *values) {
+                              const bool *split, uint32_t count, struct tfc_output *outputs,
+                              struct tfc_tensor *values) {
   const struct run_options *o = t->setup->options;
   for (uint32_t i = 0; i < count; i++) {
     outputs[i] = feeds[i].output;
     for (uint32_t k = 0; k < o->feeds.count; k++)
       if (given[k].has_value && given[k].output.node == outputs[i].node && given[k].output.index == outputs[i].index)
         tfc_tensor_share(&given[k].value, &values[i]);
-    if (!values[i].dtype) TFC_RETURN_IF_ERROR(tfc_step_synthetic(&feeds[i], (uint64_t)o->execution.seed, &values[i]));
+    struct tfc_step_feed whole = feeds[i];
+    if (split && split[i]) whole.shape.dims[0] *= o->replicas;
+    if (!values[i].dtype) TFC_RETURN_IF_ERROR(tfc_step_synthetic(&whole, (uint64_t)o->execution.seed, &values[i]));
   }
   return NULL;
+}
+
+// Which feeds the replicas share: those whose given value is for all of them, and synthetic ones.
+static void find_split(const struct training *t, const struct run_feed *given, bool *split) {
+  const struct run_options *o = t->setup->options;
+  for (uint32_t i = 0; i < t->step.feed_count; i++) {
+    const struct tfc_step_feed *feed = &t->step.feeds[i];
+    split[i] = o->replicas && feed->shape.rank > 0;
+    for (uint32_t k = 0; k < o->feeds.count; k++)
+      if (given[k].output.node == feed->output.node && given[k].output.index == feed->output.index)
+        split[i] = split[i] && given[k].shape.dims[0] != feed->shape.dims[0];
+  }
+}
+
+static tfc_status spread(struct training *t, const bool *split) {
+  struct run_replicas_feeds feeds = {t->feeds, t->values, t->step.feed_count};
+  tfc_status s = run_replicas_make(t->setup, split, &t->step, &feeds, t->init_feeds);
+  t->feeds = feeds.outputs, t->values = feeds.values, t->step.feed_count = feeds.count;
+  return s;
 }
 
 static tfc_status infer(struct training *t) {
@@ -57,6 +80,7 @@ static tfc_status infer(struct training *t) {
   struct tfc_output *fetches = calloc(o->fetches.count + 1u, sizeof *fetches);
   uint32_t *targets = calloc(o->targets.count + 1u, sizeof *targets),
            *inits = calloc(o->inits.count + 1u, sizeof *inits);
+  bool *split = NULL;
   if (!given || !requests || !fetches || !targets || !inits) {
     s = no_memory();
     goto out;
@@ -65,6 +89,7 @@ static tfc_status infer(struct training *t) {
     TFC_TRY(s, run_parse_feed(t->setup->graph, o->feeds.items[i], &given[i]));
     requests[i] = (struct tfc_step_feed_request){
         .output = given[i].output, .has_shape = true, .dtype = given[i].dtype, .shape = given[i].shape};
+    TFC_TRY(s, run_replicas_part(t->setup, given[i].output, &requests[i].shape));
   }
   for (uint32_t i = 0; i < o->fetches.count; i++)
     TFC_TRY(s, tfc_graph_parse_output(t->setup->graph, tfc_str_from(o->fetches.items[i]), &fetches[i]));
@@ -92,11 +117,18 @@ static tfc_status infer(struct training *t) {
     s = no_memory();
     goto out;
   }
-  TFC_TRY(s, feed_values(t, given, t->step.feeds, t->step.feed_count, t->feeds, t->values));
-  TFC_TRY(s, feed_values(t, given, t->step.init_feeds, t->step.init_feed_count, t->init_feeds, t->init_values));
+  split = calloc(t->step.feed_count + 1u, sizeof *split);
+  if (!split) {
+    s = no_memory();
+    goto out;
+  }
+  find_split(t, given, split);
+  TFC_TRY(s, feed_values(t, given, t->step.feeds, split, t->step.feed_count, t->feeds, t->values));
+  TFC_TRY(s, feed_values(t, given, t->step.init_feeds, NULL, t->step.init_feed_count, t->init_feeds, t->init_values));
+  if (o->replicas) s = spread(t, split);
 out:
   for (uint32_t i = 0; given && i < n; i++) run_feed_deinit(&given[i]);
-  free(given), free(requests), free(fetches), free(targets), free(inits);
+  free(given), free(requests), free(fetches), free(targets), free(inits), free(split);
   return s;
 }
 
@@ -180,6 +212,8 @@ tfc_status run_train(struct run_setup *setup, bool chief) {
   struct training t = {.setup = setup};
   bool restored = false;
   TFC_TRY(s, infer(&t));
+  if (!setup->cluster)
+    TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
   if (setup->options->supervise) {
     TFC_TRY(s, run_saves_open(setup, setup->options->supervise, &t.saves));
     t.done = t.saves.steps;

@@ -128,6 +128,30 @@ static const struct tfc_flag flags[] = {
      .help = "under mpirun or srun, this process is one task of a job: SPEC lists the tasks in the order of ranks, as "
              "'ps=1,worker=2' or as a file like TensorFlow's ClusterSpec; --graph may contain {job} and {task}; a task "
              "without a file only serves the others"},
+    {.name = "replicas",
+     .kind = TFC_FLAG_COUNT,
+     AT(replicas),
+     .value = "N",
+     .minimum = 2,
+     .maximum = 4096,
+     .help = "with --cluster, without --run: data parallelism of a graph of one device, on N tasks whose job is not "
+             "ps; each "
+             "computes the gradients of its part of the feeds, whose first dimension is N times the graph's batch"},
+    {.name = "reduce",
+     .kind = TFC_FLAG_CHOICE,
+     AT(reduce),
+     .choices = "auto|all|ps",
+     .help = "where the variables of --replicas are: all, each task has its own and gets all averaged gradients; ps, "
+             "in the "
+             "tasks of the job ps (auto: if there are any)"},
+    {.name = "sync",
+     .kind = TFC_FLAG_BOOL,
+     AT(sync),
+     .help = "--replicas take their steps together, each with the mean of all gradients (default)"},
+    {.name = "async",
+     .kind = TFC_FLAG_BOOL,
+     AT(async),
+     .help = "each of --replicas takes its own steps on the variables of the job ps"},
     {.name = "supervise",
      .path = TFC_PATH_FOLDER,
      .kind = TFC_FLAG_TEXT,
@@ -208,6 +232,12 @@ static int check(const struct run_options *o) {
   if (!o->cluster && (o->supervise || o->restarts >= 0))
     return tfc_flags_error(&program, "--supervise and --restarts go with --cluster");
   if (o->supervise && o->script) return tfc_flags_error(&program, "--supervise and --run do not go together");
+  if (o->replicas && (!o->cluster || o->script))
+    return tfc_flags_error(&program, "--replicas goes with --cluster, and not with --run");
+  if (!o->replicas && (o->reduce || o->sync || o->async))
+    return tfc_flags_error(&program, "--reduce, --sync and --async go with --replicas");
+  if (o->async && (o->sync || o->reduce == RUN_REDUCE_ALL))
+    return tfc_flags_error(&program, "--async goes neither with --sync nor with --reduce all");
   if (o->script && !o->out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
   return -1;
 }

@@ -1,0 +1,94 @@
+# tfc-run --replicas: N replicas with a batch each do what one device does with N times the batch (losses to 1e-5), to the
+# bit from run to run; what they cannot do is refused.
+#
+#   replicas_test.sh BUILD_FOLDER
+build=$1
+source tests/cluster/mpirun.sh
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+fail() {
+  echo "$*"
+  cat "$out/log"
+  exit 1
+}
+
+# tasks COUNT CLUSTER ARGUMENT...: prints the loss.
+tasks() {
+  local count=$1 cluster=$2
+  shift 2
+  mpirun_here "$count" "$build/bin/tfc-run" -q --json --cluster "$cluster" --fetch loss:0 --target train_op --warmup 0 "$@" \
+    >"$out/loss" 2>"$out/log" || return
+  sed -n 's/.*"loss:0": //p' "$out/loss"
+}
+close() { # WHAT LOSS LOSS
+  python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(not abs(a - b) <= 1e-5 * abs(b))' "$2" "$3" 2>/dev/null ||
+    fail "$1: $2, one device $3"
+}
+
+one=$(tasks 1 worker=1 --graph examples/mlp.pb --batch 24 --steps 20) || fail 'one device'
+for how in '3 worker=3 3' '3 ps=1,worker=2 2' '4 ps=2,worker=2 2' '3 ps=1,worker=2 2 --reduce all'; do
+  read -r count cluster replicas more <<<"$how"
+  # shellcheck disable=SC2086
+  loss=$(tasks "$count" "$cluster" --graph examples/mlp.pb --replicas "$replicas" --batch $((24 / replicas)) --steps 20 $more) ||
+    fail "mlp, $how"
+  close "mlp, $how" "$loss" "$one"
+done
+
+# Loops, whose stacks and arrays each tower has; clipping by the norm of all gradients comes after the averages.
+one=$(tasks 1 worker=1 --graph examples/nmt_while.pb --batch 4 --steps 2) || fail 'nmt_while'
+loss=$(tasks 3 ps=1,worker=2 --graph examples/nmt_while.pb --replicas 2 --batch 2 --steps 2) || fail 'nmt_while, replicas'
+close nmt_while "$loss" "$one"
+
+# A feed from a file is for all replicas. With sparse gradients the rows of all towers are applied.
+python3 - "$out" <<'END'
+import random, struct, sys
+random.seed(7)
+for name in "words", "targets":
+    rows = [random.randrange(300) for _ in range(256)]
+    for file, values in (name, rows), (name + "2", rows + rows):
+        head = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, 16), }" % (len(values) // 16)
+        head += " " * (-(len(head) + 11) % 64) + "\n"
+        with open("%s/%s.npy" % (sys.argv[1], file), "wb") as f:
+            f.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%di" % len(values), *values))
+END
+one=$(tasks 1 worker=1 --graph examples/rnnlm.pb --steps 3 --feed words="$out/words.npy" --feed targets="$out/targets.npy") || fail rnnlm
+for how in '2 worker=2' '3 ps=1,worker=2'; do
+  # shellcheck disable=SC2086
+  loss=$(tasks $how --graph examples/rnnlm.pb --replicas 2 --steps 3 --feed words="$out/words2.npy" --feed targets="$out/targets2.npy") ||
+    fail "rnnlm, $how"
+  close "rnnlm, $how" "$loss" "$one" # both halves are the batch that one device gets
+done
+
+# The same bits in every run, also where training was broken off.
+saved() { # NAME STEPS
+  tasks 3 worker=3 --graph examples/mlp.pb --replicas 3 --batch 4 --supervise "$out/$1" --steps "$2" >"$out/printed" || fail "saving: $1"
+}
+saved whole 6
+saved parts 3
+saved parts 6
+cmp "$out/whole/model.ckpt-6.data-00000-of-00001" "$out/parts/model.ckpt-6.data-00000-of-00001" || fail 'other bits'
+
+# Asynchronous: the variables are shared, so that both replicas' steps count.
+first=$(tasks 3 ps=1,worker=2 --graph examples/mlp.pb --replicas 2 --async --batch 8 --steps 1 | head -n 1)
+last=$(tasks 3 ps=1,worker=2 --graph examples/mlp.pb --replicas 2 --async --batch 8 --steps 40 | head -n 1) || fail 'async'
+[ "$(wc -l <<<"$(sed -n 's/.*"loss:0": //p' "$out/loss")")" -eq 2 ] || fail 'async: not two replicas'
+python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(not b < 0.5 * a)' "$first" "$last" || fail "async: $first, then $last"
+
+# refused CODE TEXT COUNT CLUSTER ARGUMENT...
+refused() {
+  local code=$1 text=$2
+  shift 2
+  tasks "$@" >"$out/printed"
+  local got=$?
+  [ $got -eq "$code" ] || fail "exit code $got, not $code: $*"
+  grep -q -- "$text" "$out/log" || fail "no '$text': $*"
+}
+refused 3 "--replicas 3 needs as many tasks" 2 worker=2 --graph examples/mlp.pb --replicas 3
+refused 3 "--async needs tasks of a job ps" 2 worker=2 --graph examples/mlp.pb --replicas 2 --async
+refused 3 "cannot share" 2 worker=2 --graph examples/mlp.pb --replicas 2 --feed 'x=float32[3,784]'
+refused 2 "goes neither with --sync" 2 worker=2 --graph examples/mlp.pb --replicas 2 --async --reduce all
+refused 3 "normalises by the batch\|gets values that depend on the batch and are no gradient" 2 worker=2 --graph examples/resnet50.pb --replicas 2 --batch 1
+mpirun_here 2 "$build/bin/tfc-run" --graph tests/cluster/golden/random_and_dropout/graph.worker.0.meta --cluster worker=2 --replicas 2 \
+  --steps 1 >"$out/log" 2>&1 && fail 'random numbers'
+grep -q 'random_uniform.*keeps a state of its own' "$out/log" || fail 'random numbers: it is not said why'
+echo 'as one device, the same bits, refusals named'

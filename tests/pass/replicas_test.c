@@ -1,0 +1,117 @@
+// The graph of all replicas: which nodes it has, where, and what is refused. That it computes the same is tested by
+// tests/cluster/replicas_test.sh.
+#include "runtime/pass/replicas.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/graph/import.h"
+#include "tests/common/test.h"
+
+static const char *const towers[] = {"/job:worker/task:0", "/job:worker/task:1", "/job:worker/task:2"};
+static const char *const stores[] = {"/job:ps/task:0", "/job:ps/task:1"};
+
+static tfc_status make(const char *file, uint32_t store_count, bool all_split, struct tfc_graph **out) {
+  tfc_status s = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_step_spec step = {0};
+  bool split[8] = {false};
+  TFC_TRY(s, tfc_graph_load(file, NULL, &g));
+  TFC_TRY(s, tfc_lower_loaded(&g));
+  TFC_TRY(s, tfc_step_infer(g, &(struct tfc_step_request){.batch = 4}, &step));
+  for (uint32_t i = 0; i < step.feed_count; i++) split[i] = all_split;
+  s = tfc_replicas_make(
+      g,
+      &(struct tfc_replicas_request){
+          .count = 3, .towers = towers, .stores = stores, .store_count = store_count, .step = &step, .split = split},
+      out);
+out:
+  tfc_step_spec_deinit(&step);
+  tfc_graph_release(g);
+  return s;
+}
+
+// Where a node is; "": it is not there.
+static const char *device(const struct tfc_graph *g, const char *name) {
+  static char text[64];
+  const uint32_t n = tfc_graph_find(g, tfc_str_from(name));
+  snprintf(text, sizeof text, "%.*s", n == TFC_NO_NODE ? 0 : (int)g->nodes[n].device.size,
+           n == TFC_NO_NODE ? "" : g->nodes[n].device.data);
+  return text;
+}
+
+static void with_stores(void **state) {
+  struct tfc_graph *g = NULL;
+  (void)state;
+  assert_null(make(TFC_SOURCE_DIR "/examples/mlp.pb", 2, true, &g));
+  assert_string_equal(device(g, "x"), towers[0]);
+  assert_string_equal(device(g, "replica_2/x"), towers[2]);
+  assert_string_equal(device(g, "replica_1/hidden1/MatMul"), towers[1]);
+  assert_string_equal(device(g, "replica_1/hidden1/kernel"), ""); // once, in a store
+  char where[64];
+  snprintf(where, sizeof where, "%s", device(g, "hidden1/kernel"));
+  assert_true(!strncmp(where, "/job:ps/", 8));
+  assert_string_equal(device(g, "hidden1/kernel/Momentum"), where);
+  assert_string_equal(device(g, "train_op/update_hidden1/kernel/ApplyMomentum"), where);
+  assert_true(!strncmp(device(g, "replicas/mean_0"), "/job:ps/", 8));
+  uint32_t used[2] = {0};
+  for (uint32_t i = 0; i < g->node_count; i++)
+    for (uint32_t k = 0; k < 2; k++)
+      used[k] +=
+          g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_VARIABLE && tfc_str_is(g->nodes[i].device, stores[k]);
+  assert_true(used[0] && used[1]);
+  tfc_graph_release(g);
+}
+
+static void with_copies(void **state) {
+  struct tfc_graph *g = NULL;
+  (void)state;
+  assert_null(make(TFC_SOURCE_DIR "/examples/mlp.pb", 0, true, &g));
+  assert_string_equal(device(g, "hidden1/kernel"), towers[0]);
+  assert_string_equal(device(g, "replica_1/hidden1/kernel"), towers[1]);
+  assert_string_equal(device(g, "replica_2/train_op/update_hidden1/kernel/ApplyMomentum"), towers[2]);
+  // All copies begin with one value, which is drawn once.
+  const struct tfc_node *assign = &g->nodes[tfc_graph_find(g, TFC_STR("replica_1/hidden1/kernel/Assign"))];
+  assert_true(tfc_graph_find(g, TFC_STR("replica_1/hidden1/kernel/Assign")) != TFC_NO_NODE);
+  assert_int_equal(assign->input_count, 2);
+  uint32_t draws = 0;
+  for (uint32_t i = 0; i < g->node_count; i++)
+    draws += tfc_str_starts(g->nodes[i].name, "replica_") &&
+             (tfc_str_is(g->nodes[i].op, "TruncatedNormal") || tfc_str_is(g->nodes[i].op, "RandomUniform"));
+  assert_int_equal(draws, 0);
+  tfc_graph_release(g);
+}
+
+static void refusals(void **state) {
+  struct tfc_graph *g = NULL;
+  (void)state;
+  tfc_status s = make(TFC_SOURCE_DIR "/examples/resnet50.pb", 0, true, &g);
+  assert_int_equal(tfc_status_code(s), TFC_UNIMPLEMENTED);
+  tfc_status_free(s);
+  s = make(TFC_SOURCE_DIR "/examples/mlp.pb", 0, false, &g);
+  assert_int_equal(tfc_status_code(s), TFC_UNIMPLEMENTED);
+  assert_non_null(strstr(tfc_status_message(s), "no update of the step depends on its feeds"));
+  tfc_status_free(s);
+  assert_null(g);
+}
+
+static void loops_and_rows(void **state) {
+  static const char *const files[] = {"nmt_while", "rnnlm"};
+  (void)state;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (uint32_t k = 0; k < 2; k++) {
+      struct tfc_graph *g = NULL;
+      char path[512];
+      snprintf(path, sizeof path, "%s/examples/%s.pb", TFC_SOURCE_DIR, files[i]);
+      tfc_status s = make(path, k * 2, true, &g);
+      if (s) fail_msg("%s: %s", files[i], tfc_status_message(s));
+      tfc_status_free(s);
+      tfc_graph_release(g);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(with_stores), cmocka_unit_test(with_copies),
+                                     cmocka_unit_test(refusals), cmocka_unit_test(loops_and_rows)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
