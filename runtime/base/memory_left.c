@@ -18,7 +18,7 @@
 #include "runtime/base/cgroup.h"
 #include "runtime/base/str.h"
 
-// The number after a word at the beginning of a line; 0: the word is not there.
+// Returns the number after a word at the beginning of a line; 0: the word is not there.
 static uint64_t number_of(const char *text, const char *word) {
   size_t n = strlen(word);
   for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)

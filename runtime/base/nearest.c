@@ -1,6 +1,7 @@
 #include "runtime/base/nearest.h"
 
-// The edit distance, in which swapping neighbours is one edit (optimal string alignment); SIZE_MAX: a name is too long.
+// Returns the edit distance, in which swapping neighbours is one edit (optimal string alignment); SIZE_MAX: a name is
+// too long.
 static size_t edit_distance(tfc_str a, tfc_str b) {
   const size_t m = a.size, n = b.size;
   size_t rows[3][TFC_NEAREST_MOST + 1], *before = rows[0], *last = rows[1], *now = rows[2];

@@ -68,7 +68,7 @@ struct wanted {
 };
 typedef TFC_ARRAY(struct wanted) wanted_list;
 
-// The devices of a list; a kind without an index is its first device.
+// Finds the devices of a list; a kind without an index is its first device.
 static tfc_status wanted_of(const char *spec, const struct tfc_device_list *list, wanted_list *out) {
   for (size_t i = 0; i < list->items.count; i++) {
     const struct tfc_device_item *item = &list->items.data[i];

@@ -54,7 +54,7 @@ tfc_status tfc_arg_type(const struct tfc_op_arg *arg, const struct tfc_attr_view
   return NULL;
 }
 
-// The attributes of a node in `g`, for look-ups.
+// Returns the attributes of a node in `g`, for look-ups.
 static struct tfc_attr_view view_of(const struct tfc_graph *g, const struct tfc_node *n) {
   return (struct tfc_attr_view){g->attrs + n->attr_begin, n->attr_count, n->def ? tfc_op_signature(n->def) : NULL};
 }

@@ -77,8 +77,8 @@ const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str
   return id ? &g->functions[*id] : NULL;
 }
 
-// For a missing node: finds a node with a similar name. A match at the end of a name counts as much as a whole one,
-// because users often leave out scopes.
+// Makes the error for a missing node, which suggests a node with a similar name. A match at the end of a name counts as
+// much as one of the whole name, because users often leave out scopes.
 static tfc_status no_node(const struct tfc_graph *g, tfc_str name) {
   struct tfc_nearest nearest = {.text = name};
   for (uint32_t i = 0; i < g->node_count; i++) {

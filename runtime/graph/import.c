@@ -20,7 +20,7 @@ static bool is_text(tfc_str bytes) {
   return word;
 }
 
-// A NodeDef has an op (field 2) that is text; a FunctionDef has no field 2.
+// Whether the bytes look like a NodeDef: it has an op (field 2) that is text; a FunctionDef has no field 2.
 static bool looks_like_node(tfc_str bytes) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;

@@ -68,7 +68,8 @@ static tfc_status find_signature(tfc_str bytes, tfc_str *out) {
   return NULL;
 }
 
-// The first pass reads name, parameters and results of every function, so that bodies may call any of them.
+// Reads name, parameters and results of a function. The first pass does so for every function, so that bodies may call
+// any of them.
 static tfc_status declare(struct tfc_graph *g, tfc_str bytes, struct tfc_function *fn) {
   tfc_status s = NULL;
   struct params args = {0}, rets = {0};
@@ -274,7 +275,7 @@ static tfc_status read_function_attrs(struct body *b) {
   return NULL;
 }
 
-// The name of a result's node must differ from all names in the body.
+// Makes the name of a result's node, which must differ from all names in the body.
 static tfc_str ret_node_name(struct body *b, uint32_t r, const struct tfc_strmap *taken) {
   for (int n = 0;; n++) {
     tfc_str name = n ? tfc_arena_printf(&b->g->arena, "%.*s_RetVal_%d", TFC_STR_ARG(b->fn->ret_names[r]), n)

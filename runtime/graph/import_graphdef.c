@@ -6,7 +6,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/import_internal.h"
 
-// The file does not say of which kind an empty list is, but the op's definition does.
+// Gives an empty list its kind: the file does not say it, but the op's definition does.
 static void name_empty_lists(const struct tfc_node *n, struct tfc_attr *attrs) {
   const struct tfc_op_def *def = tfc_op_find(n->op);
   const struct tfc_op_signature *sig = def ? tfc_op_signature(def) : NULL;

@@ -21,7 +21,7 @@ struct tfc_attr_reader {
   uint32_t depth;
   bool empty_list; // a list without items was read, and the file does not say of which kind
 };
-// The AttrValue in `bytes`; out->name stays. Errors say what is wrong in the value.
+// Reads the AttrValue in `bytes` into *out, except for out->name, which stays. Errors say what is wrong in the value.
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
 TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
 // Reads an entry of a map of attributes: name and value.

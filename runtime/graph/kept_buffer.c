@@ -37,7 +37,7 @@ static void keep(struct tfc_buffer *buffer) {
   if (!room) block_free(b);
 }
 
-// A block that fits and is at most twice as large; NULL: there is none.
+// Returns a block that fits and is at most twice as large; NULL: there is none.
 static struct block *take(size_t size) {
   struct block *found = NULL;
   pthread_mutex_lock(&lock);

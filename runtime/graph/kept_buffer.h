@@ -5,9 +5,9 @@
 
 #include "runtime/graph/tensor.h"
 
-// As tfc_buffer_create_host. Small buffers are not kept. Any thread.
+// As tfc_buffer_create_host, but takes the memory of a kept block if one fits. Small buffers are not kept. Any thread.
 TFC_MUST_USE tfc_status tfc_buffer_create_kept(size_t size, struct tfc_buffer **out);
-// As tfc_tensor_clone, into such a buffer if the elements are plain.
+// As tfc_tensor_clone, but into a buffer of tfc_buffer_create_kept if the elements are plain.
 TFC_MUST_USE tfc_status tfc_tensor_clone_kept(const struct tfc_tensor *t, struct tfc_tensor *out);
 
 #endif

@@ -20,8 +20,8 @@ static void put_string(struct tfc_text *out, tfc_str s) {
   tfc_text_add(out, (tfc_str){"\0\1", 2});
 }
 
-// As in UTF-8, the number of leading one bits is the number of bytes; the other bits are the number in two's
-// complement.
+// Writes a number in the format of a bundle's keys. As in UTF-8, the number of leading one bits is the number of bytes;
+// the other bits are the number in two's complement.
 static void put_signed(struct tfc_text *out, int64_t value) {
   uint64_t x = value < 0 ? ~(uint64_t)value : (uint64_t)value;
   int bits = 0;

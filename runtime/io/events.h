@@ -14,7 +14,7 @@
 
 struct tfc_events;
 TFC_MUST_USE tfc_status tfc_events_create(const char *directory, struct tfc_events **out); // makes the directory
-// The same with `suffix` appended to the file's name.
+// As tfc_events_create, with `suffix` appended to the file's name.
 TFC_MUST_USE tfc_status tfc_events_create_named(const char *directory, const char *suffix, struct tfc_events **out);
 TFC_MUST_USE tfc_status tfc_events_scalar(struct tfc_events *events, int64_t step, tfc_str tag, float value);
 // These write a serialized Summary, a serialized Event (unchanged), and a serialized GraphDef.

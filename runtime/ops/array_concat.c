@@ -7,7 +7,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// The product of dimensions [from, to): the sizes before or after an axis.
+// Returns the product of dimensions [from, to): the sizes before or after an axis.
 static int64_t product(const struct tfc_shape *s, int from, int to) {
   int64_t n = 1;
   for (int d = from; d < to; d++) n *= s->dims[d];
@@ -107,7 +107,7 @@ static tfc_status shape_concat_v2(struct tfc_shape_ctx *ctx) {
   return concat_shape(ctx, 0, ctx->node->input_count - 1, ctx->node->input_count - 1);
 }
 
-// The gradient of a part is its slice of the incoming gradient.
+// Gradient: each part gets its slice of the incoming gradient.
 static tfc_status concat_gradient(struct tfc_grad_ctx *g, uint32_t first, uint32_t count, uint32_t axis_input) {
   struct tfc_builder *b = g->builder;
   if (count == 1) {
@@ -295,7 +295,7 @@ static tfc_status shape_split_v(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The incoming gradients of the parts are joined again.
+// Gradient: joins the incoming gradients of the parts.
 static tfc_status split_gradient(struct tfc_grad_ctx *g, uint32_t axis_input, uint32_t value_input) {
   uint32_t n = tfc_builder_node(g->builder, g->node)->output_count;
   if (n == 1) {

@@ -143,7 +143,7 @@ static tfc_status shape_gather_v2(struct tfc_shape_ctx *ctx) {
   return gather_shape(ctx, known, axis, tfc_node_attr_int(ctx->graph, ctx->node, "batch_dims", 0));
 }
 
-// For axis 0 the gradient consists of rows and their indices.
+// Computes the gradient for axis 0, which consists of rows and their indices.
 static void rows_gradient(struct tfc_grad_ctx *g) {
   struct tfc_builder *b = g->builder;
   struct tfc_output indices = grad_in(g, 1), shape = grad_shape(g, X, g->input_shapes[0], TFC_INT32);
@@ -157,9 +157,9 @@ OPS_GRADIENT(Gather) {
   rows_gradient(g);
   return NULL;
 }
-// The value of `x` if it is a constant with one element. GatherV2's gradient uses it for the axis: for an axis other
-// than 0, the axis is moved to the front (behind the batch dimensions), the rows are summed by index, and the axis is
-// moved back.
+// Whether `x` is a constant with one element; *out is its value. GatherV2's gradient uses it for the axis: for an axis
+// other than 0, the axis is moved to the front (behind the batch dimensions), the rows are summed by index, and the
+// axis is moved back.
 static bool constant_int(const struct tfc_grad_ctx *g, struct tfc_output x, int64_t *out) {
   const struct tfc_node *n = tfc_builder_node(g->builder, x.node);
   if (!tfc_str_is(n->op, "Const")) return false;

@@ -174,8 +174,8 @@ OPS_GRADIENT(CheckNumerics) {
   return NULL;
 }
 
-// The output stands in a branch of an If for a tensor that only the other branch makes. Nobody reads it, so unknown
-// dimensions become 0.
+// Makes an output of the shape in the attribute. It stands in a branch of an If for a tensor that only the other branch
+// makes. Nothing reads it, so unknown dimensions become 0.
 static tfc_status fake_param(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *given = tfc_node_attr(ctx->graph, ctx->node, "shape");
   struct tfc_shape shape = given && given->kind == TFC_ATTR_SHAPE ? *given->shape : TFC_SHAPE_UNKNOWN;

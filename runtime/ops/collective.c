@@ -176,7 +176,7 @@ static int by_place(const void *a, const void *b) {
 
 static void advance(struct tfc_collectives *c, struct round *r);
 
-// A round whose members of this task have all called, and which has not begun; NULL: there is none.
+// Returns a round whose members of this task have all called, and which has not begun; NULL: there is none.
 static struct round *round_to_begin(const struct tfc_collectives *c, const struct group *g) {
   for (struct round *r = c->rounds; r; r = r->next)
     if (r->group == g->key && !r->begun && !r->busy && r->call_count == g->own_count) return r;
@@ -209,7 +209,7 @@ static tfc_status take_group(struct tfc_collectives *c, const struct tfc_collect
   return NULL;
 }
 
-// In task 0: adds a device of a task to its group.
+// In task 0, adds a device of a task to its group.
 static void gather(struct tfc_collectives *c, uint32_t task, const struct tfc_collective_head *head) {
   struct group *g = group_of(&c->gathering, head->group, true);
   const struct member one = {task, head->device, head->rank, 0};
@@ -286,7 +286,7 @@ static const struct piece *piece_of(const struct round *r, uint32_t task, uint32
   return p;
 }
 
-// The tensor's memory as a buffer that begins with it; NULL: it is empty.
+// Gets a buffer that begins with the tensor's elements: the tensor's own, or a copy; *out NULL: the tensor is empty.
 static tfc_status whole_buffer(const struct tfc_tensor *t, struct tfc_buffer **out) {
   *out = NULL;
   if (!t->size) return NULL;

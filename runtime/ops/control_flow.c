@@ -110,7 +110,7 @@ static tfc_status assert_(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// The step fails. (TensorFlow's Abort ends the whole process.)
+// Fails the step. (TensorFlow's Abort ends the whole process.)
 static tfc_status abort_(struct tfc_kernel_ctx *ctx) {
   if (tfc_node_attr_bool(ctx->graph, ctx->node, "exit_without_error", false)) return NULL;
   tfc_str text = tfc_node_attr_string(ctx->graph, ctx->node, "error_msg", "");

@@ -216,7 +216,8 @@ static tfc_status add_dense(struct tfc_kernel_ctx *ctx, struct accumulator *a, c
   return NULL;
 }
 
-// The accumulator's shape may have fewer dimensions than a gradient; the further ones may then have any size.
+// Whether `shape` begins with `begin`: the accumulator's shape may have fewer dimensions than a gradient; the further
+// ones may then have any size.
 static bool begins_with(const struct tfc_shape *begin, const struct tfc_shape *shape) {
   if (begin->rank < 0 || shape->rank < 0) return true;
   for (int d = 0; d < begin->rank; d++)
@@ -249,7 +250,8 @@ static tfc_status check_sparse(const struct accumulator *a, const struct tfc_ten
   return NULL;
 }
 
-// Both lists of rows are in ascending order of their indices: one pass merges them and adds rows with the same index.
+// Adds a sparse gradient. Both lists of rows are in ascending order of their indices: one pass merges them and adds
+// rows with the same index.
 static tfc_status add_sparse(struct accumulator *a, const struct tfc_tensor *indices, const struct tfc_tensor *values) {
   int64_t n = indices->shape.dims[0], most = a->rows + n, at = 0;
   const int64_t *index = indices->data;

@@ -71,7 +71,7 @@ static inline void *tfc_dataset_state(struct tfc_dataset_iterator *it) {
 TFC_MUST_USE tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const struct tfc_dataset_kind *kind,
                                            uint32_t input_count, uint32_t first_tensor, uint32_t tensor_count,
                                            struct tfc_dataset **out);
-// The dataset's iterators will call the function in the node's attribute `name`.
+// Sets the function that the dataset's iterators will call: the one in the node's attribute `name`.
 TFC_MUST_USE tfc_status tfc_dataset_set_function(struct tfc_kernel_ctx *ctx, const char *name, struct tfc_dataset *d);
 // Sets the kernel's output 0 to the dataset and takes over the caller's reference.
 TFC_MUST_USE tfc_status tfc_dataset_output(struct tfc_kernel_ctx *ctx, struct tfc_dataset *d);
@@ -88,10 +88,10 @@ TFC_MUST_USE tfc_status tfc_dataset_next(struct tfc_kernel_ctx *ctx, struct tfc_
 TFC_MUST_USE tfc_status tfc_dataset_call(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d,
                                          const struct tfc_tensor *args, uint32_t count, struct tfc_tensor *results,
                                          uint32_t result_count);
-// The same for a function that returns a boolean.
+// As tfc_dataset_call, for a function that returns a boolean.
 TFC_MUST_USE tfc_status tfc_dataset_ask(struct tfc_kernel_ctx *ctx, const struct tfc_dataset *d,
                                         const struct tfc_tensor *args, uint32_t count, bool *yes);
-// The dataset in a scalar variant. Borrowed.
+// Finds the dataset in a scalar variant. Borrowed.
 TFC_MUST_USE tfc_status tfc_dataset_of(const struct tfc_tensor *t, struct tfc_dataset **out);
 
 // Allocates `count` empty tensors; NULL: out of memory. Freeing them frees their content.

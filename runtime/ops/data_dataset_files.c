@@ -19,8 +19,8 @@ static void end(struct tfc_dataset_iterator *it) {
   tfc_text_deinit(&w->key);
 }
 
-// The body of a file, between header and footer, has to consist of whole records. TensorFlow checks this before the
-// first record; for compressed files, at the end.
+// Checks that the body of a file, between header and footer, consists of whole records. TensorFlow checks this before
+// the first record; for compressed files, at the end.
 static tfc_status check_fixed(const struct tfc_dataset *d, const struct tfc_records *file) {
   const int64_t *n = d->n, body = (int64_t)file->size - n[HEADER] - n[FOOTER];
   if (body >= 0 && body % n[RECORD] == 0) return NULL;

@@ -33,7 +33,7 @@ static void destroy(struct tfc_object *self) {
 }
 static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy};
 
-// The next request opens the dataset again.
+// Closes the iterator's dataset; the next request opens it again.
 static void restart(void *unused, tfc_str container, tfc_str name, struct tfc_object *object) {
   struct iterator *it = (struct iterator *)object;
   (void)unused, (void)container, (void)name;

@@ -176,7 +176,7 @@ static tfc_status push_back_batch(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
-// An element that was never written reads as zeros, if what is known determines its shape.
+// Makes what an element that was never written reads as: zeros, if what is known determines its shape.
 static tfc_status unwritten(struct tfc_kernel_ctx *ctx, const struct tfc_list *list, const struct tfc_tensor *asked,
                             struct tfc_tensor *out) {
   struct tfc_shape shape, merged;

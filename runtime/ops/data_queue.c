@@ -333,7 +333,7 @@ static bool try_dequeue(struct tfc_queue *q, struct line *done) {
   return true;
 }
 
-// A kernel that peeks gets its element once there is one at that index.
+// Gives the kernels that peek their elements, where there now is one at the wanted index.
 static void try_peeks(struct tfc_queue *q, struct line *done) {
   struct line keep = {.last = &keep.first};
   while (q->peeks.first) {

@@ -11,8 +11,8 @@
 
 struct tfc_queue;
 
-// For barriers: a priority queue without a limit, whose part 0 is the int64 priority; `shapes` NULL: not declared. All
-// functions may be called from any thread.
+// Makes a queue for a barrier: a priority queue without a limit, whose part 0 is the int64 priority; `shapes` NULL: not
+// declared. All functions may be called from any thread.
 TFC_MUST_USE tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtypes,
                                          const struct tfc_shape *shapes, struct tfc_queue **out);
 void tfc_queue_release(struct tfc_queue *q); // NULL is fine
@@ -24,7 +24,7 @@ TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part
 TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts);
 // Completes the kernel later, with `n` tuples as its outputs (or, with `up_to`, with what a closed queue still has).
 TFC_MUST_USE tfc_status tfc_queue_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t n, bool up_to);
-// The queue behind input `i`, with a reference.
+// Finds the queue behind input `i`, with a reference.
 TFC_MUST_USE tfc_status tfc_queue_of_input(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_queue **out);
 // Sets the kernel's output to a handle of the queue that its node describes, which is created if it does not exist.
 TFC_MUST_USE tfc_status tfc_queue_of_node(struct tfc_kernel_ctx *ctx);

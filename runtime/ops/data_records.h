@@ -30,8 +30,8 @@ void tfc_records_close(struct tfc_records *r); // may be zeroed
 // has `name`.
 TFC_MUST_USE tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression, char **out,
                                             size_t *out_size);
-// The next record: its key is written to `key` (which is emptied), `value` points into the file. *found false: there is
-// none left. DATA_LOSS: a record is damaged.
+// Reads the next record: `key` is emptied and gets the record's key, `value` points into the file. *found false: there
+// is none left. DATA_LOSS: a record is damaged.
 TFC_MUST_USE tfc_status tfc_records_next(const struct tfc_records_format *format, struct tfc_records *r,
                                          struct tfc_text *key, tfc_str *value, bool *found);
 

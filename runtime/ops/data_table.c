@@ -94,7 +94,7 @@ static tfc_str key_at(const struct tfc_tensor *keys, int64_t i) {
   size_t size = tfc_dtype_size(keys->dtype);
   return (tfc_str){(const char *)keys->data + (size_t)i * size, size};
 }
-// The map marks a free slot by a NULL key, so an empty string must have an address.
+// Gives an empty string an address, because the map marks a free slot by a NULL key.
 static tfc_str addressed(tfc_str key) {
   return key.data ? key : (tfc_str){"", 0};
 }

@@ -47,8 +47,8 @@ static void array_destroy(struct tfc_object *self) {
 }
 static const struct tfc_object_type array_type = {.name = "tensor array", .destroy = array_destroy};
 
-// The records of elements count against the memory limit before any element holds a tensor, because the graph says how
-// many there are.
+// Changes the number of elements. The elements' records count against the memory limit before any element holds a
+// tensor, because the graph says how many there are.
 static tfc_status array_resize(struct tensor_array *a, size_t count) {
   const size_t bytes = count * sizeof(struct element), more = bytes > a->counted ? bytes - a->counted : 0;
   if (more && !tfc_account_take(a->account, more)) return tfc_account_exhausted(a->account, more);
@@ -546,7 +546,7 @@ static struct tfc_handle_info held(const struct tfc_shape_ctx *ctx) {
   const struct tfc_handle_info *h = ctx->input_handles ? ctx->input_handles[0] : NULL;
   return h && h->dtype != TFC_DTYPE_NONE ? *h : (struct tfc_handle_info){TFC_DTYPE_NONE, TFC_SHAPE_UNKNOWN};
 }
-// The handle is two strings. TensorFlow infers that only for version 2.
+// Infers a handle: two strings. TensorFlow does so only for version 2.
 static tfc_status shape_strings(struct tfc_shape_ctx *ctx) {
   if (tfc_str_ends(ctx->node->op, "V2")) ctx->outputs[0] = TFC_SHAPE(2);
   return NULL;

@@ -238,7 +238,7 @@ static const struct tfc_host_op *row_of(const struct tfc_op_def *def) {
   return bsearch(def->name, table, sizeof table / sizeof *table, sizeof *table, by_name);
 }
 
-// The type that the node's attribute has, or the op's default if the node leaves it out.
+// Returns the type that the node's attribute has, or the op's default if the node leaves it out.
 static tfc_dtype type_of(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_op_def *def,
                          const char *attr) {
   tfc_dtype type = tfc_node_attr_type(g, n, attr, TFC_DTYPE_NONE);

@@ -50,9 +50,8 @@ static tfc_status adjust_contrast(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// A hue is one of six sectors and a position in it. The sector says which channel is the largest and which the
-// smallest, the position how far the third one is from the smallest. Turning the hue keeps the largest and the smallest
-// value.
+// Turns hues. A hue is one of six sectors and a position in it. The sector says which channel is the largest and which
+// the smallest, the position how far the third one is from the smallest. The largest and the smallest value stay.
 static void turn_hues(void *arg, int64_t begin, int64_t end) {
   static const uint8_t most[6] = {0, 1, 1, 2, 2, 0}, middle[6] = {1, 0, 2, 1, 0, 2}, least[6] = {2, 2, 0, 0, 1, 1};
   const struct adjust *a = arg;

@@ -98,7 +98,7 @@ static struct tfc_output when(struct colors *c, const char *op1, struct tfc_outp
 static struct tfc_output scaled(struct colors *c, struct tfc_output x, double factor) {
   return g_mul(c->g, grad_const(c->g, x, factor), x);
 }
-// The term 60 positive[k] mask rest, with the sign of `sign`.
+// Returns the term 60 positive[k] mask rest, with the sign of `sign`.
 static struct tfc_output hue_term(struct colors *c, int k, struct tfc_output mask, struct tfc_output rest,
                                   double sign) {
   struct tfc_output t = g_mul(c->g, c->positive[k], mask);

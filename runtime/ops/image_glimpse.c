@@ -21,7 +21,7 @@ static tfc_status noise_of(const struct tfc_graph *g, const struct tfc_node *n, 
   return NULL;
 }
 
-// The first row or column of the window, rounded towards zero.
+// Returns the first row or column of the window, rounded towards zero.
 static int64_t start(const struct glimpse *g, float offset, int64_t size, int64_t window) {
   if (g->normalized) offset *= (float)size;
   if (g->centered && (g->normalized || !g->second)) offset /= 2.0f;

@@ -102,7 +102,7 @@ static bool is_real(tfc_dtype t) {
   return OPS_BITS(OPS_REALS) & TFC_TYPE_BIT(t);
 }
 
-// The image as float32: its own data, or a converted copy.
+// Gets the image as float32: its own data, or a converted copy.
 static tfc_status as_floats(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *x, struct tfc_buffer **held,
                             const float **out) {
   if (!is_real(x->dtype)) return ops_unsupported_type(ctx, x->dtype);
@@ -175,8 +175,8 @@ out:
   return s;
 }
 
-// The gradient has the shape of the images in input 1; input 0 [batch, h, w, channels] is the gradient of the resized
-// images.
+// Plans the gradient, which has the shape of the images in input 1. Input 0 [batch, h, w, channels] is the gradient of
+// the resized images.
 static tfc_status plan_grad(struct tfc_kernel_ctx *ctx, bool align_corners, struct resize *out) {
   const struct tfc_shape *g = &ctx->inputs[0]->shape, *x = &ctx->inputs[1]->shape;
   TFC_KERNEL_CHECK(g->rank == 4 && x->rank == 4, "input and original image must be 4-dimensional");
@@ -284,7 +284,7 @@ static tfc_status resize_nearest_grad(struct tfc_kernel_ctx *ctx) { // inputs: g
 static int64_t bound(int64_t i, int64_t size) {
   return i < 0 ? 0 : i > size - 1 ? size - 1 : i;
 }
-// How much of pixel i lies between `from` and `to`, which are `step` apart.
+// Returns how much of pixel i lies between `from` and `to`, which are `step` apart.
 static float covered(int64_t i, float from, float to, float step) {
   if ((float)i < from) return (float)(i + 1) > to ? step : (float)(i + 1) - from;
   return (float)(i + 1) > to ? to - (float)i : 1.0f;

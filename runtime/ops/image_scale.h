@@ -8,10 +8,10 @@
 struct ops_scale_state {
   bool align_corners, half_pixel_centers;
 };
-// The distance in the original between two neighbouring pixels of the result.
+// Returns the distance in the original between two neighbouring pixels of the result.
 float ops_scale_step(int64_t in, int64_t out, bool align_corners);
-// The position of pixel i in the original. With half-pixel centres, positions for interpolation are 0.5 lower than
-// `nearest` ones, which are only rounded down.
+// Returns the position of pixel i in the original. With half-pixel centres, positions for interpolation are 0.5 lower
+// than `nearest` ones, which are only rounded down.
 float ops_scale_at(const struct ops_scale_state *s, int64_t i, float step, bool nearest);
 // ops_pixel returns element i as a float. ops_add_to adds to an element of a floating-point tensor, in the tensor's own
 // precision.

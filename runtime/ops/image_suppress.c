@@ -12,7 +12,7 @@ struct scored {
   float score;
   int32_t box, compared; // compared: how many of the chosen boxes this one was compared with
 };
-// Of equal scores, the box that comes first is better.
+// Whether box `a` is better than `b`: of two with equal scores, the one that comes first.
 static bool better(const struct scored *a, const struct scored *b) {
   return a->score != b->score ? a->score > b->score : a->box < b->box;
 }

@@ -56,7 +56,7 @@ static float inside(enum fill fill, float x, int64_t size) {
   }
   return clamp(x, size);
 }
-// The coordinate as an integer; one outside of every image if it has no such value.
+// Returns the coordinate as an integer; if it has no such value, one that is outside of every image.
 static int64_t whole(float x) {
   return fabsf(x) < FAR ? (int64_t)x : INT64_MIN / 2;
 }
@@ -143,7 +143,7 @@ static tfc_status shape_transform(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The gradient is the incoming gradient transformed by the inverse projections.
+// Gradient: transforms the incoming gradient by the inverse projections.
 static tfc_status gradient(struct tfc_grad_ctx *g) {
   struct tfc_builder *b = g->builder;
   struct tfc_output t = grad_in(g, 1), minus = tfc_add_i32(b, -1);

@@ -258,7 +258,7 @@ static tfc_status restore_v2(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// The length of the folder in front of a path's last '/'.
+// Returns the length of the folder in front of a path's last '/'.
 static size_t folder(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? (size_t)(slash - path) : 0;

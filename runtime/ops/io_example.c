@@ -53,8 +53,8 @@ static tfc_status plan_of(const struct tfc_graph *g, const struct tfc_node *n, s
   *out = p;
   return NULL;
 }
-// The key of feature i: in version 2 element i of a vector input, in version 1 a scalar input (the first is `input`),
-// in ParseSingleExample element i of an attribute.
+// Gets the key of feature i. It is in version 2 element i of a vector input, in version 1 a scalar input (the first is
+// `input`), in ParseSingleExample element i of an attribute.
 static tfc_status key_of(struct tfc_kernel_ctx *ctx, const struct plan *p, const struct tfc_attr *attr, uint32_t input,
                          uint32_t i, uint32_t count, tfc_str *out) {
   if (p->version == 0) {

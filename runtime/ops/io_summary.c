@@ -319,7 +319,7 @@ static tfc_status image_summary(struct tfc_kernel_ctx *ctx) {
   return give(ctx, &summary, s);
 }
 
-// The tag of one Summary.value, or "" if it has none.
+// Returns the tag of one Summary.value, or "" if it has none.
 static tfc_str tag_of(tfc_str value) {
   struct tfc_wire w = tfc_wire_of(value);
   struct tfc_field f;

@@ -17,8 +17,8 @@ static tfc_status serialize(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// The message becomes the value of a graph's only node: so the importer's reader reads it, within the importer's
-// limits.
+// Parses a tensor's message. It becomes the value of a graph's only node, so that the importer's reader reads it,
+// within the importer's limits.
 static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   tfc_dtype type = ctx->graph->output_dtypes[ctx->node->output_begin];

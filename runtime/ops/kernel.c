@@ -12,7 +12,7 @@ static bool has_place(const struct tfc_tensor *t, tfc_dtype dtype, size_t bytes)
   return t->data && !t->buffer && bytes <= t->size && tfc_dtype_is_plain(dtype);
 }
 
-// An output must have the type that the graph declares, even if a handle led to a variable of another type.
+// Checks that an output has the type that the graph declares, even if a handle led to a variable of another type.
 static tfc_status check_declared(const struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype) {
   if (!ctx->node || !ctx->graph || i >= ctx->node->output_count) return NULL;
   tfc_dtype declared = tfc_dtype_base(ctx->graph->output_dtypes[ctx->node->output_begin + i]);

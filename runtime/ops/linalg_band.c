@@ -214,7 +214,7 @@ static struct tfc_output next_row(struct tfc_grad_ctx *g, struct tfc_output row,
   struct tfc_output in[4] = {before ? none : one, none, before ? one : none, x};
   return tfc_add(g->builder, "TridiagonalMatMul", "", in, 4, NULL, 0);
 }
-// The diagonal [..., 1, m] of a bᵀ, for a and b [..., m, n]: sums of products of their rows.
+// Returns the diagonal [..., 1, m] of a bᵀ, for a and b [..., m, n]: sums of products of their rows.
 static struct tfc_output diagonal_of(struct tfc_grad_ctx *g, struct tfc_output a, struct tfc_output b) {
   return grad_op2(g, "ExpandDims", grad_sum(g, g_mul(g, a, b), tfc_add_i32(g->builder, -1), false),
                   tfc_add_i32(g->builder, -2));

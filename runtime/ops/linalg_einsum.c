@@ -433,7 +433,7 @@ static struct tfc_output add_einsum(struct tfc_grad_ctx *g, const struct tfc_out
   free(text);
   return o;
 }
-// The number of a label's dimension. If an ellipsis comes before it, it counts from the end and is negative.
+// Returns the number of a label's dimension. If an ellipsis comes before it, it counts from the end and is negative.
 static int64_t axis_of(const char *subscripts, char label) {
   const char *dots = strstr(subscripts, "..."), *at = strchr(subscripts, label);
   if (!dots || at < dots) return at - subscripts;

@@ -68,7 +68,8 @@ static void back(int64_t n, const cplx *u, const cplx *f, cplx *work, cplx *a) {
       for (int64_t k = 0; k < n; k++) a[i * n + j] += work[i * n + k] * conj(u[j * n + k]);
 }
 
-// For a real matrix, a result with an imaginary part means that no real one exists: it becomes NaN.
+// Sets the result for a real matrix to NaN if it has imaginary parts that are more than rounding: then no real result
+// exists.
 static void check_real(int64_t n, cplx *a) {
   double real = 0, other = 0;
   for (int64_t i = 0; i < n * n; i++) {
@@ -125,7 +126,7 @@ static tfc_status shape_square(struct tfc_shape_ctx *ctx) {
   return NULL;
 }
 
-// The Kronecker product of a and b, both [..., n, n]: [..., n n, n n].
+// Returns the Kronecker product of a and b, both [..., n, n]: [..., n n, n n].
 static struct tfc_output kronecker(const struct tfc_grad_ctx *g, struct tfc_output a, struct tfc_output b,
                                    struct tfc_output shape) {
   struct tfc_output left = grad_op2(g, "ExpandDims", grad_op2(g, "ExpandDims", a, tfc_add_i32(g->builder, -2)),

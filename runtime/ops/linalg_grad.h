@@ -6,7 +6,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// The product a b; adj_a and adj_b take the adjoint of an operand.
+// Returns the product a b; adj_a and adj_b take the adjoint of an operand.
 static inline struct tfc_output grad_matmul(const struct tfc_grad_ctx *g, struct tfc_output a, bool adj_a,
                                             struct tfc_output b, bool adj_b) {
   struct tfc_attr attrs[2] = {tfc_attr_bool("adj_x", adj_a), tfc_attr_bool("adj_y", adj_b)};

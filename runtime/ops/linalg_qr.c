@@ -138,7 +138,7 @@ static struct tfc_output times_inverse_adjoint(struct tfc_grad_ctx *g, struct tf
   struct tfc_output in[2] = {r, adjoint(g, x, rank)};
   return adjoint(g, tfc_add(g->builder, "MatrixTriangularSolve", "", in, 2, &lower, 1), rank);
 }
-// For m >= n: dA from Q, R and their gradients.
+// For m >= n, computes dA from Q, R and their gradients.
 static struct tfc_output deep(struct tfc_grad_ctx *g, struct tfc_output q, struct tfc_output r, struct tfc_output dq,
                               struct tfc_output dr, int rank) {
   struct tfc_output qdq = product(g, q, true, dq, false), rdr = product(g, r, false, dr, true);

@@ -55,7 +55,7 @@ struct rotation {
   double c;
   cplx s;
 };
-// The rotation that turns (p, q) into (*out, 0).
+// Returns the rotation that turns (p, q) into (*out, 0).
 static struct rotation rotation_of(cplx p, cplx q, cplx *out) {
   struct rotation r;
   if (q == 0) {

@@ -207,7 +207,8 @@ static tfc_status inverse(struct tfc_kernel_ctx *ctx) {
   return square(ctx, SQUARE_INVERSE);
 }
 
-// The operand's matrix for matrix i of the common batch shape, to which the operand's batch dimensions are broadcast.
+// Returns which matrix of the operand belongs to matrix i of the common batch shape, to which the operand's batch
+// dimensions are broadcast.
 static int64_t batch_index(const struct tfc_shape *batch, const struct tfc_shape *operand, int64_t i) {
   int64_t at = 0, step = 1;
   for (int d = batch->rank - 1; d >= 0; d--) {

@@ -9,7 +9,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// The matrix as floats: its own data, or a converted copy *own, which the caller frees.
+// Returns the matrix as floats: its own data, or a converted copy *own, which the caller frees.
 static const float *floats_of(const struct tfc_tensor *t, float **own) {
   *own = NULL;
   if (t->dtype == TFC_FLOAT) return t->data;
@@ -90,7 +90,7 @@ static void cost_product(const struct tfc_graph *g, const struct tfc_node *n, co
   out->flops = 2 * (double)tfc_shape_elements(&outputs[0]) * (double)inputs[0].dims[!ta];
 }
 
-// The product x y in float32, with tx and ty for transposed operands.
+// Returns the product x y in float32, with tx and ty for transposed operands.
 static struct tfc_output times(const struct tfc_grad_ctx *g, struct tfc_output x, bool tx, struct tfc_output y,
                                bool ty) {
   struct tfc_attr attrs[] = {tfc_attr_bool("transpose_a", tx), tfc_attr_bool("transpose_b", ty)};

@@ -8,7 +8,7 @@
 // Copy elements [at, at + n) of x (floats or complex) to `out` as float64 or complex128, and back to y.
 void ops_linalg_widen(const struct tfc_tensor *x, int64_t at, int64_t n, void *out);
 void ops_linalg_narrow(const void *x, struct tfc_tensor *y, int64_t at, int64_t n);
-// The same, but always as complex128; ops_linalg_from_complex leaves x's content undefined.
+// As the functions above, but always as complex128; ops_linalg_from_complex leaves x's content undefined.
 void ops_linalg_to_complex(const struct tfc_tensor *x, int64_t at, int64_t n, double _Complex *out);
 void ops_linalg_from_complex(double _Complex *x, struct tfc_tensor *y, int64_t at, int64_t n);
 

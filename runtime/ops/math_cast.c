@@ -243,7 +243,7 @@ OPS_CLONES static void loop_ComplexAbs_c64(const void *xv, void *yv, int64_t n) 
   }
 }
 OPS_UNARY_LOOP(c128, ComplexAbs, f64, cabs(x))
-// The declared type of the result must fit the operand's type (float with complex64, double with complex128).
+// Checks that the declared type of the result fits the operand's type (float with complex64, double with complex128).
 static tfc_status check_pair(const struct tfc_kernel_ctx *ctx, tfc_dtype want) {
   tfc_dtype have = ctx->graph->output_dtypes[ctx->node->output_begin];
   TFC_KERNEL_CHECK(have == want, "Signature mismatch, have: %s->%s expected: %s->%s",

@@ -40,7 +40,7 @@ OPS_BINARY_TABLE(RandomGammaGrad, OPS_FLOATS, TFC_DTYPE_NONE, 256)
   }
 BETA_RUN(float)
 BETA_RUN(double)
-// Each operand is a scalar, or has the shape that all others have.
+// Computes Betainc. Each operand is a scalar, or has the shape that all others have.
 static tfc_status betainc(struct tfc_kernel_ctx *ctx) {
   const struct tfc_shape *shapes[3], *whole = NULL;
   struct tfc_tensor *y = NULL;

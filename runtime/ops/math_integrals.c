@@ -165,7 +165,7 @@ double ops_spence(double x) {
   return dilogarithm(1 - x);
 }
 
-// The continued fraction of Iₓ(a, b) (26.5.8), by Lentz's method. It converges fast if x < (a+1)/(a+b+2).
+// Returns the continued fraction of Iₓ(a, b) (26.5.8), by Lentz's method. It converges fast if x < (a+1)/(a+b+2).
 static double beta_fraction(double a, double b, double x) {
   const double tiny = 1e-300;
   double c = 1, d = 1 - (a + b) * x / (a + 1);

@@ -314,8 +314,8 @@ static void finish_values(enum finish how, tfc_dtype type, void *y, int64_t n, i
   }
 }
 
-// The type that a reduction computes in: float32 for 16-bit floats, 64 bits for means of integers, because sums of
-// small integers would wrap.
+// Returns the type that a reduction computes in: float32 for 16-bit floats, 64 bits for means of integers, because sums
+// of small integers would wrap.
 static tfc_dtype reduced_type(tfc_dtype t, enum finish how) {
   if (t == TFC_HALF || t == TFC_BFLOAT16) return TFC_FLOAT;
   if (how != FINISH_DIVIDE || !tfc_dtype_is_integer(t)) return t;

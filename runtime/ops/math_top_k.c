@@ -14,7 +14,7 @@ struct state {
 // --- Rows, by type ---------------------------------------------------------------------------------------------------
 typedef bool above_fn(const void *row, int32_t a, int32_t b); // whether element a is larger than element b
 typedef bool same_fn(const void *row, int32_t a, int32_t b);
-// The first element from `from` on that is larger than element `than`, or n.
+// Finds the first element at or after `from` that is larger than element `than`; n: there is none.
 typedef int32_t next_fn(const void *row, int32_t from, int32_t n, int32_t than);
 typedef int32_t best_fn(const void *row, int32_t n);
 struct row_type {

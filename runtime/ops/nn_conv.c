@@ -152,7 +152,7 @@ static void convert(tfc_dtype dtype, void *tensor, const struct tfc_image *im, v
 #undef CONVERT
 }
 
-// The tensor as a plain array: its own data if it is one already, otherwise a converted copy in scratch memory.
+// Gets the tensor as a plain array: its own data if it is one already, otherwise a converted copy in scratch memory.
 static tfc_status plain_of(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, const struct tfc_image *im,
                            struct tfc_buffer **scratch, bool fill, void **out) {
   bool ready = (t->dtype == TFC_FLOAT || t->dtype == TFC_DOUBLE) && (im->channel_stride == 1 || im->channels == 1) &&

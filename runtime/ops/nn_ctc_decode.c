@@ -124,7 +124,7 @@ static bool active(const struct beam *b) {
   return b->new.total != never;
 }
 
-// The heap keeps the `width` best beams, with the worst at the front; of equal beams the earlier one stays.
+// Restores the heap of the `width` best beams, which has the worst at the front; of equal beams the earlier one stays.
 static void sift_down(struct search *s, int64_t i) {
   for (;;) {
     int64_t child = 2 * i + 1;
@@ -158,7 +158,7 @@ static int by_total(const void *a, const void *b) { // best first
   double p = (*(struct beam *const *)a)->new.total, q = (*(struct beam *const *)b)->new.total;
   return (p < q) - (p > q);
 }
-// The best beams become the leaves, in descending order.
+// Makes the best beams the leaves, in descending order.
 static void settle(struct search *s) {
   qsort(s->heap, (size_t)s->heap_count, sizeof *s->heap, by_total);
   memcpy(s->leaves, s->heap, (size_t)s->heap_count * sizeof *s->heap);
@@ -334,7 +334,7 @@ static bool same(const struct tfc_tensor *a, int64_t i, const struct tfc_tensor 
              { equal = OPS_GET(((const S *)a->data)[i]) == OPS_GET(((const S *)b->data)[j]); })
   return equal;
 }
-// The edit distance between a's elements [ai, ai + n) and b's [bj, bj + m); `row` has room for m + 1 numbers.
+// Returns the edit distance between a's elements [ai, ai + n) and b's [bj, bj + m); `row` has room for m + 1 numbers.
 static int64_t distance(const struct tfc_tensor *a, int64_t ai, int64_t n, const struct tfc_tensor *b, int64_t bj,
                         int64_t m, int64_t *row) {
   for (int64_t j = 0; j <= m; j++) row[j] = j;

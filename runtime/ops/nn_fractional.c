@@ -60,7 +60,7 @@ struct cells { // the cells that one output position pools
   int64_t batch, top, bottom, left, right;
   int64_t to; // index of the output position's first element
 };
-// The cells for output position `i`, which numbers batch, run of rows, run of columns.
+// Returns the cells for output position `i`, which numbers batch, run of rows, run of columns.
 static struct cells cells_at(const struct runs runs[2], int64_t depth, int64_t i) {
   struct cells c = {.batch = i / (runs[0].count * runs[1].count), .to = i * depth};
   run_at(&runs[0], i / runs[1].count % runs[0].count, &c.top, &c.bottom);

@@ -73,7 +73,7 @@ static tfc_status describe(struct tfc_kernel_ctx *ctx, const struct tfc_shape *x
   return NULL;
 }
 
-// The window of output position `at`: cells [lo, hi) of the image in each dimension.
+// Finds the window of output position `at`: cells [lo, hi) of the image in each dimension.
 static void window_at(const struct pool *p, const int64_t at[3], int64_t lo[3], int64_t hi[3]) {
   for (int k = 0; k < 3; k++) {
     lo[k] = at[k] * p->w.stride[k] - p->before[k];
@@ -229,8 +229,8 @@ struct max_grad {
   void *dx;
   bool inverse; // MaxPoolGradGrad: picks the gradient of the image at each maximum
 };
-// For images [begin, end): cells whose value is near orig_output's get the output's gradient, as in TensorFlow.
-// `inverse`: the first equal cell gives the image's gradient to the output, which is 0 if no cell is equal (NaN).
+// For images [begin, end): gives the output's gradient to the cells whose value is near orig_output's, as in
+// TensorFlow. `inverse`: gives the image's gradient at the first equal cell to the output; 0 if no cell is equal (NaN).
 static void match_images(void *arg, int64_t begin, int64_t end) {
   const struct max_grad *m = arg;
   const struct pool *p = &m->pool;
@@ -447,7 +447,8 @@ static tfc_status max_pool_grad_with_argmax(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// For averages and images [begin, end): each cell gets its share of the gradients of all windows that contain it.
+// Computes averages' gradients of images [begin, end): each cell gets its share of the gradients of all windows that
+// contain it.
 static void average_grad_images(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
   for (int64_t n = begin; n < end; n++) {
@@ -598,7 +599,7 @@ static tfc_status grad_of_max_pool_grad_given(struct tfc_grad_ctx *c) {
   c->grad_inputs[2] = add_given(c, "MaxPoolGradGradV2", grad_in(c, 0), grad_in(c, 1), 3);
   return grad_status(c);
 }
-// The window's size is not known before the step: each output is assumed to come from 4 cells.
+// Estimates the cost if the window's size is not known before the step: each output is assumed to come from 4 cells.
 static void cost_pool_given(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   int64_t count = tfc_shape_elements(n->input_count > 3 ? &inputs[1] : &outputs[0]);

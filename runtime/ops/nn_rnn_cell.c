@@ -16,7 +16,7 @@ static float sigmoid(float x) {
   return 1.0f / (1.0f + expf(-x));
 }
 
-// The tensor as floats: its own data, or a converted copy *own, which the caller frees.
+// Returns the tensor as floats: its own data, or a converted copy *own, which the caller frees.
 static const float *floats_of(const struct tfc_tensor *t, float **own) {
   *own = NULL;
   if (t->dtype == TFC_FLOAT) return t->data;

@@ -147,7 +147,7 @@ static void dense_rows(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// A shape of at most two dimensions, with ones in front up to two.
+// Returns a shape of at most two dimensions, with ones in front up to two.
 static struct tfc_shape matrix_of(const struct tfc_shape *s) {
   return s->rank == 2 ? *s : TFC_SHAPE(1, s->rank == 1 ? s->dims[0] : 1);
 }

@@ -101,7 +101,7 @@ static float load(tfc_dtype t, const void *data, int64_t i) {
 struct scale {
   float low, high, factor, base;
 };
-// The range that is used instead of [low, high]: it contains 0 and is not too small.
+// Returns the range that is used instead of [low, high]: it contains 0 and is not too small.
 static struct scale scale_of(const struct affine *a, tfc_dtype t, float low, float high) {
   const struct integers q = integers_of(t);
   struct scale s = {.low = low < 0 ? low : 0};

@@ -10,7 +10,7 @@ struct range {
   float low, high, scale, inverse, zero; // zero: the integer that stands for 0
 };
 
-// The nearest range in which zero is one of the values.
+// Returns the nearest range in which zero is one of the values.
 static struct range nudged(float min, float max, int64_t bits, bool narrow) {
   struct range r;
   float least = narrow ? 1 : 0, most = (float)((1 << bits) - 1);

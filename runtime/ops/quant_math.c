@@ -9,7 +9,7 @@
 #include "runtime/ops/quant_common.h"
 #include "runtime/ops/row.h"
 
-// The range of sums of products: a step is the product of both steps.
+// Returns the range of sums of products: a step is the product of both steps.
 static struct tfc_range range_of_products(tfc_dtype ta, struct tfc_range a, tfc_dtype tb, struct tfc_range b) {
   struct tfc_quant_type qa = tfc_quant_type_of(ta), qb = tfc_quant_type_of(tb);
   float step =

@@ -28,7 +28,7 @@ OPS_CLONES static void extremes(const int32_t *x, int64_t n, int32_t *out_low, i
   for (int64_t i = 0; i < n; i++) low = x[i] < low ? x[i] : low, high = x[i] > high ? x[i] : high;
   *out_low = low, *out_high = high;
 }
-// The range from the least element (at most 0) to the greatest.
+// Returns the range from the least element (at most 0) to the greatest.
 static struct tfc_range used_range(const struct tfc_tensor *x, struct tfc_range r) {
   int32_t low, high;
   extremes(x->data, tfc_tensor_elements(x), &low, &high);

@@ -159,7 +159,8 @@ static tfc_status stateless_poisson(struct tfc_kernel_ctx *ctx) {
   return run_seeded(ctx, true);
 }
 
-// The gradient d sample / d alpha, summed over the samples of each alpha, whose dimensions are the last ones.
+// Sets the gradient of alpha: d sample / d alpha, summed over the samples of each alpha, whose dimensions are the last
+// ones.
 static void grad_of_alpha(struct tfc_grad_ctx *g, uint32_t input, bool shape_is_whole) {
   struct tfc_builder *b = g->builder;
   struct tfc_output alpha = grad_in(g, input), shape = grad_in(g, 0), sample = grad_out(g, 0);

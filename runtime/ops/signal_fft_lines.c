@@ -20,7 +20,7 @@ bool ops_fft_lines_suit(int64_t n) {
   return n >= OPS_FFT_SHORTEST && n <= OPS_FFT_LONGEST && (n & (n - 1)) == 0;
 }
 
-// Where radix-4 passes (and a last radix-2 pass, if a factor of 2 is left) put frequency k of n.
+// Returns where radix-4 passes (and a last radix-2 pass, if a factor of 2 is left) put frequency k of n.
 static int32_t place_of(int64_t k, int64_t n) {
   int64_t place = 0;
   for (; n >= 4; n /= 4, k /= 4) place += k % 4 * (n / 4);
@@ -137,7 +137,7 @@ OPS_CLONES static void real_lines(const struct ops_fft_lines *p, const float *x,
   }
 }
 
-// The inverse for real lines. The imaginary parts of the first and the last frequency are ignored.
+// Computes the inverse for real lines. The imaginary parts of the first and the last frequency are ignored.
 OPS_CLONES static void real_inverse_lines(const struct ops_fft_lines *p, const float *x, int64_t x_step, int64_t count,
                                           float *y, lanes *re, lanes *im) {
   const int64_t h = p->points;

@@ -40,7 +40,7 @@ static int compare_members(const void *a, const void *b, void *arg) {
   return compare_values(m->values, p[1], m->values, q[1]);
 }
 
-// The number of the row with the leading indices `at`.
+// Returns the number of the row with the leading indices `at`.
 static int64_t row_of(const int64_t *at, const int64_t *dims, int rank) {
   int64_t row = 0;
   for (int d = 0; d < rank - 1; d++) row = row * dims[d] + at[d];

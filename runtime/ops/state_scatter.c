@@ -87,7 +87,7 @@ static tfc_status scatter_prepare(struct tfc_prepare_ctx *ctx) {
 static bool inside(int64_t index, int64_t limit) {
   return index >= 0 && index < limit;
 }
-// The row at which vector `i` of the indices begins; -1: it is out of range.
+// Returns the row at which vector `i` of the indices begins; -1: it is out of range.
 static int64_t row_of(const struct tfc_shape *shape, const struct tfc_tensor *indices, int64_t depth, int64_t i) {
   int64_t at = 0;
   for (int k = 0; k < depth; k++) {

@@ -224,7 +224,7 @@ static tfc_status decode_raw(struct tfc_kernel_ctx *ctx) {
   }
   return NULL;
 }
-// The same for strings that are first cut to fixed_length bytes, or filled up with zeros.
+// As decode_raw, for strings that are first cut to fixed_length bytes, or filled up with zeros.
 static tfc_status decode_padded_raw(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;

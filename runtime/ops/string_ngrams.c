@@ -19,7 +19,7 @@ static int64_t runs_of(const struct rule *r, int64_t length, int64_t width) {
   int64_t n = length + 2 * pad_of(r, width) - width + 1;
   return n > 0 ? n : 0;
 }
-// How many runs a row has, of all widths; a row that is too short may count as one.
+// Returns how many runs a row has, of all widths; a row that is too short may count as one.
 static int64_t row_runs(const struct rule *r, int64_t length) {
   int64_t n = 0;
   for (uint32_t i = 0; i < r->count; i++) n += runs_of(r, length, r->widths[i]);

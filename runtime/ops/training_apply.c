@@ -114,7 +114,8 @@ static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, cons
   return NULL;
 }
 
-// A graph may use one variable several times, which must be locked only once.
+// Whether `one` is already among the variables: a graph may use one variable several times, which must be locked only
+// once.
 static bool among(struct tfc_variable *const *v, int count, const struct tfc_variable *one) {
   for (int i = 0; i < count; i++)
     if (v[i] == one) return true;

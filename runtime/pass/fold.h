@@ -4,7 +4,7 @@
 
 #include "runtime/pass/pass.h"
 
-// The value of a Const; NULL if the node is not a Const, or its value's type contradicts its attribute.
+// Returns the value of a Const; NULL if the node is not a Const, or its value's type contradicts its attribute.
 const struct tfc_tensor *tfc_const_value(const struct tfc_graph *g, const struct tfc_node *n);
 // Whether this node may be run when planning: it has no effects, needs only the host, and has a kernel.
 bool tfc_can_fold(const struct tfc_node *n);

@@ -84,7 +84,7 @@ static struct tfc_guards needs(const struct finder *f, struct tfc_output o) {
       ->guards[o.index < 0 ? f->g->output_total + o.node : f->g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 
-// The predicate itself, behind any Identity, so that all its users have the same one.
+// Returns the predicate itself, behind any Identity, so that all its users have the same one.
 static struct tfc_output predicate(const struct tfc_graph *g, struct tfc_output o) {
   while (tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_IDENTITY) o = tfc_node_inputs(g, &g->nodes[o.node])[0];
   return o;

@@ -15,7 +15,7 @@
 
 enum { depth_limit = 48, node_limit = 1 << 20 };
 
-// The most nodes that functions may be lowered to; an untrusted graph may have fewer.
+// Returns the most nodes that functions may be lowered to; an untrusted graph may have fewer.
 static uint64_t most_nodes(void) {
   return tfc_untrusted_nodes() < node_limit ? tfc_untrusted_nodes() : node_limit;
 }
@@ -92,8 +92,8 @@ static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   return true;
 }
 
-// In a file of a few lines, functions that call each other twice can stand for more nodes than any machine can hold. So
-// the number is computed before the first node is made.
+// Computes how many nodes a call stands for, before the first node is made: in a file of a few lines, functions that
+// call each other twice can stand for more nodes than any machine can hold.
 static tfc_status check_size(const struct tfc_lowering *l, uint32_t id, uint64_t *total) {
   static const char *const names[] = {"f", "then_branch", "else_branch", "cond", "body", "branches"};
   const struct tfc_node *n = tfc_builder_node(l->b, id);

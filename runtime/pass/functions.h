@@ -18,8 +18,8 @@ TFC_MUST_USE tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_f
 TFC_MUST_USE tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients, struct tfc_graph **out,
                                       uint32_t **out_origin);
 
-// The gradient of a function as a function: its arguments are those of the function and the gradients of its results.
-// *out borrows from `fn` and owns `body` and `args` (`rets` is in the same allocation).
+// Makes the gradient of a function as a function. Its arguments are those of the function and the gradients of its
+// results. *out borrows from `fn` and owns `body` and `args` (`rets` is in the same allocation).
 TFC_MUST_USE tfc_status tfc_function_gradient(tfc_gradients_fn *gradients, const struct tfc_function *fn,
                                               struct tfc_function *out);
 

@@ -51,7 +51,7 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   return tfc_status_clone(tfc_builder_status(l->b));
 }
 
-// A node that waits for all of the caller's control inputs; TFC_NO_NODE: it has none.
+// Returns a node that waits for all of the caller's control inputs; TFC_NO_NODE: the caller has none.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at) {
   const struct tfc_node *n = tfc_builder_node(l->b, at->caller);
   uint32_t inputs = n->input_count, count = n->control_count;

@@ -25,7 +25,7 @@ static bool is_steady(const struct tfc_lowering *l, struct tfc_output o) {
   return constant && constant->b && def && def->flags & TFC_OP_ENTER;
 }
 
-// A node that is dead exactly if the inputs of the call are dead.
+// Returns a node that is dead exactly if the inputs of the call are dead.
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at) {
   for (uint32_t i = 0; i < at->arg_count; i++)
     if (!is_steady(l, at->args[i])) return at->args[i].node;

@@ -104,8 +104,8 @@ static const struct tfc_function *with_gradient(const struct tfc_gradients *e, c
   return fn && fn->gradient.size ? fn : NULL;
 }
 
-// The row whose gradient function a node uses: its own, or that of the op in its attribute for custom gradients if that
-// op can stand in for it. NULL: there is none.
+// Returns the row whose gradient function a node uses: its own, or that of the op in its attribute for custom gradients
+// if that op can stand in for it. NULL: there is none.
 static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const struct tfc_node *n, tfc_str *out_name) {
   const struct tfc_attr *a = n->def ? tfc_node_attr(e->g, n, "_gradient_op_type") : NULL;
   bool flow = n->def && n->def->flags & (TFC_OP_MERGE | TFC_OP_SWITCH | TFC_OP_EXIT | TFC_OP_FUNCTIONAL);
@@ -120,7 +120,7 @@ static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const str
   return simple || (other && other->flags & TFC_OP_NOT_DIFFERENTIABLE) ? other : NULL;
 }
 
-// For a function that names its gradient function: calls that with the inputs and the gradients of the outputs.
+// Calls the gradient function that a function names, with the inputs and the gradients of the outputs.
 static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node *n, const struct tfc_function *fn) {
   uint32_t count = n->input_count + n->output_count;
   struct tfc_output *inputs = calloc((size_t)count + 1, sizeof *inputs);
@@ -306,7 +306,7 @@ static tfc_status start(struct tfc_gradients *e, const struct tfc_output *ys, ui
   return tfc_gradients_adopt(e, e->g->node_count, 0);
 }
 
-// A scope that no earlier gradients of this graph use.
+// Chooses a scope that no earlier gradients of this graph use.
 static void name_scope(struct tfc_gradients *e) {
   for (uint32_t k = 0;; k++) {
     bool taken = false;
@@ -362,7 +362,7 @@ static tfc_status check_outputs(const struct tfc_graph *g, const struct tfc_outp
   return NULL;
 }
 
-// A value inside of a loop has one value per iteration, so it cannot be an x or a y.
+// Checks that no x or y is inside of a loop, where it would have one value per iteration.
 static tfc_status check_frames(const struct tfc_gradients *e, const struct tfc_output *list, uint32_t count,
                                const char *what) {
   for (uint32_t i = 0; i < count; i++)

@@ -130,7 +130,7 @@ static bool is_implied(struct tfc_gradients *e, const struct tfc_guards *set, ui
   return false;
 }
 
-// The Enter through which this unchanged value comes into its loop, or TFC_NO_NODE.
+// Returns the Enter through which this unchanged value comes into its loop, or TFC_NO_NODE.
 static uint32_t constant_enter(const struct tfc_gradients *e, struct tfc_output o) {
   while (o.node < e->g->node_count) {
     const struct tfc_node *n = &e->g->nodes[o.node];
@@ -211,7 +211,7 @@ struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_ou
   return pop;
 }
 
-// The value of a forward tensor in the iteration at which a gradient frame is.
+// Returns the value of a forward tensor in the iteration at which a gradient frame is.
 static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, uint32_t frame) {
   struct tfc_output known = recall(&e->values, o, frame), cur = o;
   if (tfc_output_valid(known)) return known;

@@ -36,7 +36,7 @@ static struct tfc_output add_at(struct backward *w, uint32_t frame, const char *
   return (struct tfc_output){id, 0};
 }
 
-// A scalar in a frame; if the frame is a loop, it runs after `after`.
+// Makes a scalar in a frame. If the frame is a loop, the scalar runs after `after`.
 static struct tfc_output scalar_in(struct backward *w, uint32_t frame, int32_t value, uint32_t after) {
   struct tfc_output o = tfc_add_i32(w->e->b, value);
   tfc_status s = tfc_gradients_place(w->e, o.node, frame);
@@ -130,7 +130,7 @@ static tfc_status close_variable(struct backward *w, struct grad_variable *v, st
   return NULL;
 }
 
-// The gradient of the loop's result for this variable: zeros if the result has no consumer.
+// Finds the gradient of the loop's result for this variable: zeros if the result has no consumer.
 static tfc_status start_of(struct backward *w, const struct tfc_frame_variable *v, struct tfc_output *out) {
   struct tfc_gradients *e = w->e;
   uint32_t first = tfc_builder_node_count(e->b);

@@ -58,7 +58,7 @@ static struct tfc_shape join(const struct tfc_shape *a, const struct tfc_shape *
   return r;
 }
 
-// A constant integer scalar or vector as a shape; negative numbers mean "unknown" there.
+// Returns a constant integer scalar or vector as a shape; negative numbers mean "unknown" there.
 static const struct tfc_shape *value_as_shape(struct engine *e, const struct tfc_tensor *t) {
   if ((t->dtype != TFC_INT32 && t->dtype != TFC_INT64) || t->shape.rank > 1) return NULL;
   int64_t n = tfc_tensor_elements(t);
@@ -344,7 +344,7 @@ static void apply_overrides(struct engine *e, const struct tfc_node *n) {
   }
 }
 
-// The output of a loop's Merge: the entering shape, or what earlier passes assumed.
+// Finds the output of a loop's Merge: the entering shape, or what earlier passes assumed.
 static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) {
   const struct tfc_output *in = tfc_node_inputs(e->g, n);
   struct tfc_shape *out = &e->out->shapes[n->output_begin];

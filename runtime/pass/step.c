@@ -48,7 +48,8 @@ static void flood(struct work *w, bool *mark, bool control) {
   }
 }
 
-// The variable that an update writes: its first input, behind nodes that only pass it on. TFC_NO_NODE: there is none.
+// Returns the variable that an update writes: its first input, behind nodes that only pass it on. TFC_NO_NODE: there is
+// none.
 static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_node *n) {
   for (int hop = 0; hop < 8 && n->input_count > 0; hop++) {
     struct tfc_output from = tfc_node_inputs(g, n)[0];
@@ -264,7 +265,7 @@ out:
   return s;
 }
 
-// The session's iterator that a node restarts, or TFC_NO_NODE.
+// Returns the session's iterator that a node restarts, or TFC_NO_NODE.
 static uint32_t made_iterator(const struct work *w, uint32_t id) {
   const struct tfc_node *n = &w->g->nodes[id];
   if (!tfc_op_begins_iterator(n->op) || n->input_count < 2) return TFC_NO_NODE;
@@ -393,7 +394,8 @@ out:
   return s;
 }
 
-// An operation that tfc does not know is reported before missing feeds.
+// Checks that tfc knows all operations of the step. This is done before missing feeds are looked for, so an unknown
+// operation is reported first.
 static tfc_status check_known(const struct work *w) {
   const struct tfc_graph *g = w->g;
   for (uint32_t i = 0; i < g->node_count; i++) {

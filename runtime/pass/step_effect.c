@@ -5,7 +5,7 @@
 #include "runtime/graph/library.h"
 #include "runtime/pass/step_internal.h"
 
-// The strongest of `effect` and the effects of the functions that a node calls.
+// Returns the strongest of `effect` and the effects of the functions that a node calls.
 static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_node *n,
                                   const uint8_t *of_function, tfc_op_effect effect) {
   const struct tfc_function *f = n->function != TFC_NO_NODE ? tfc_graph_function(library, n->op) : NULL;
@@ -22,7 +22,8 @@ static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct 
   return effect;
 }
 
-// A caller, direct or indirect, has the effect of the function: effects are passed on to callers until nothing changes.
+// Gives each function the effects of the functions that it calls, directly or indirectly: passes effects on to callers
+// until nothing changes.
 static tfc_status function_effects(const struct tfc_graph *g, uint8_t *out) {
   tfc_status s = NULL;
   const uint32_t count = g->function_count;

@@ -133,7 +133,7 @@ static void end(struct tfc_cpu_lanes *l, uint32_t step) {
   atomic_fetch_sub_explicit(&l->left, count, memory_order_acq_rel);
 }
 
-// The first step of a lane that is ready and that no lane has taken; NONE if there is none.
+// Returns the first step of a lane that is ready and that no lane has taken; NONE if there is none.
 static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *lane) {
   for (uint32_t w = 0; w * 64 < lane->step_count; w++) {
     uint64_t bits = atomic_load_explicit(&lane->ready[w], memory_order_acquire);

@@ -30,8 +30,8 @@ struct state {
   float *constant;   // the constant B [k, n], packed; NULL: B is packed in each step if that pays
 };
 
-// A kept matrix only saves time, and tensors may need the memory. So under a limit, one is kept only if half of the
-// limit stays free.
+// Whether there is room to keep a packed matrix. That only saves time, and tensors may need the memory: so under a
+// limit, half of the limit must stay free.
 static bool has_room(const struct tfc_memory_account *a, size_t bytes) {
   uint64_t taken = atomic_load_explicit(&a->taken, memory_order_relaxed), most = a->limit / 2;
   return a->limit == UINT64_MAX || (bytes <= most && taken <= most - bytes);
@@ -132,7 +132,7 @@ static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_p
   return true;
 }
 
-// The last two dimensions of an operand as op(X) [rows, columns].
+// Returns the matrix op(X) [rows, columns] in the last two dimensions of an operand.
 static struct tfc_matrix operand(const struct tfc_tensor *t, bool transpose, int64_t *rows, int64_t *columns) {
   int64_t r = t->shape.dims[t->shape.rank - 2], c = t->shape.dims[t->shape.rank - 1];
   *rows = transpose ? c : r;
@@ -195,7 +195,7 @@ out:
   return s;
 }
 
-// The first input plus the product of the other two. The output may have the memory of the first input.
+// Adds the product of the last two inputs to the first input. The output may have the memory of the first input.
 static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *to = ctx->inputs[0];
   struct tfc_kernel_ctx factors = *ctx;
@@ -250,7 +250,8 @@ static void run_batch(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// The strides, in elements, of an operand along the output's batch dimensions; 0 for a dimension that is broadcast.
+// Finds the strides, in elements, of an operand along the output's batch dimensions; 0 for a dimension that is
+// broadcast.
 static void batch_strides(const struct tfc_tensor *t, const struct tfc_shape *batch, int64_t *strides) {
   int have = t->shape.rank - 2;
   int64_t stride = t->shape.dims[t->shape.rank - 1] * t->shape.dims[t->shape.rank - 2];

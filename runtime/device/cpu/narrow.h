@@ -4,7 +4,7 @@
 
 #include "runtime/ops/kernel.h"
 
-// The operand's elements in float32: its own, or a copy in scratch memory (*out_held), which the caller releases.
+// Gets the operand's elements in float32: its own, or a copy in scratch memory (*out_held), which the caller releases.
 TFC_MUST_USE tfc_status tfc_cpu_widen(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t,
                                       struct tfc_buffer **out_held, const float **out);
 // Rounds n elements of x to `type` and stores them in y, on all cores of the device.

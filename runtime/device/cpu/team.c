@@ -139,7 +139,7 @@ static void run_alone(int64_t total, int64_t grain, int64_t pieces, void (*fn)(v
   }
 }
 
-// The caller has taken the team.
+// Runs a loop with all threads of the team. The caller holds the team.
 static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64_t pieces,
                          void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   t->account = tfc_account_current();

@@ -56,14 +56,14 @@ void tfc_team_deinit(struct tfc_team *t);
 // thread may run a piece.
 void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
                   void *arg);
-// The same, but if another caller uses the team, it returns false at once and does not call fn.
+// As tfc_team_for, but if another caller uses the team, it returns false at once and does not call fn.
 bool tfc_team_try_for(struct tfc_team *t, int64_t total, int64_t grain,
                       void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 // The calling thread, which does not belong to the team, works in the team's loops until *ended >= value. It begins
 // with the share of thread `index`.
 void tfc_team_help(struct tfc_team *t, int index, const _Atomic uint32_t *ended, uint32_t value);
-// The same for one loop: the one that is open now, unless it is *loop, in which the caller worked last. Sets *loop.
-// False: no other loop is open.
+// As tfc_team_help, but works in one loop: the one that is open now, unless it is *loop, in which the caller worked
+// last. Sets *loop. False: no other loop is open.
 bool tfc_team_help_once(struct tfc_team *t, int index, uint32_t *loop);
 
 #endif

@@ -60,7 +60,8 @@ static tfc_status move(struct tfc_cuda_launch *l, void *to, const void *from, si
   return NULL;
 }
 
-// As the host's kernel: the shape rules of references and resources, and in place only where nobody else holds it.
+// Assign follows the rules of the host's kernel: the same ones for the shapes of references and resources, and a
+// resource's memory is written in place only if nobody else holds it.
 static tfc_status assign_prepare(struct tfc_cuda_prepare *p) {
   static int yes; // any address: "the shape may not change"
   const struct tfc_prepare_ctx *base = p->base;

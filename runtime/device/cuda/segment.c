@@ -98,7 +98,8 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
   return s;
 }
 
-// An update of the variable may change the address that a later reshaped read of it must use.
+// Whether the operation reads a variable through a reshaped view. An update of the variable may change the address that
+// the view must use.
 static bool reads_a_view(const struct tfc_segment_op *op) {
   bool found = false;
   for (uint32_t i = 0; i < op->read_count; i++) found |= op->reads[i].view != NULL;

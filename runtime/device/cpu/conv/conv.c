@@ -171,7 +171,7 @@ struct turning { // of the filter: B [cells * filters, channels]
   float *packed;
 };
 
-// The number of the filter's cell that is cell q of a part's window.
+// Returns the number of the filter's cell that is cell q of a part's window.
 static int64_t filter_cell(const struct turning *t, int64_t q) {
   const struct conv *c = t->conv;
   const struct part *y = &t->parts[0], *x = &t->parts[1], *z = &t->parts[2];
@@ -197,7 +197,7 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// The rows of B are the filters of the first cell, then those of the second, and so on.
+// Packs a panel of B, whose rows are the filters of the window's first cell, then those of the second cell, and so on.
 static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out) {
   const struct turning *t = (const struct turning *)(const void *)right;
   const struct conv *c = t->conv;
@@ -397,8 +397,9 @@ static tfc_status matrix_on_tiles(const struct conv *c, const float *x, const fl
   return NULL;
 }
 
-// On the tile unit: for each cell of the window its part of dw, [channels, filters] = (the pixels that the cell meets),
-// transposed, times dy, summed over blocks of positions. dy is packed once, patches are packed when they are used.
+// Computes dw on the tile unit: for each cell of the window a part of dw, [channels, filters] = (the pixels that the
+// cell meets), transposed, times dy, summed over blocks of positions. dy is packed once, patches are packed when they
+// are used.
 static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct tfc_patches *patches,
                                   const float *dy, float *dw, bool *out_done) {
   const int64_t positions = c->sizes.batch * c->sizes.out[0] * c->sizes.out[1],

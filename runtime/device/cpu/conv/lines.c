@@ -33,13 +33,14 @@ bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters) {
          p->out[1] >= 24 && p->batch * p->out[0] >= parts && filters <= 64 && columns * p->size[0] <= 2048;
 }
 
-// The number of elements from the begin of a line's first window to the last element that is read for its last window.
+// Returns the number of elements from the begin of a line's first window to the last element that is read for its last
+// window.
 static int64_t read_length(const struct job *j) {
   const struct tfc_patches *p = j->p;
   return (p->out[1] - 1) * p->stride[1] * p->channels + j->columns_up;
 }
 
-// The windows of line `y` of image `n`.
+// Returns the windows of line `y` of image `n`.
 static const float *windows(const struct job *j, int64_t n, int64_t y, float *copy) {
   const struct tfc_patches *p = j->p;
   const int64_t c = p->channels, width = p->in[1], reach = (p->out[1] - 1) * p->stride[1] + p->size[1];

@@ -44,7 +44,8 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
 }
 
-// The places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the others repeat the last one.
+// Finds the places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the others repeat the last
+// one.
 static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
   at[0] = place_of(p, row);
   const int64_t last_x = (p->out[1] - 1) * p->stride[1] - p->before[1],

@@ -124,7 +124,7 @@ struct pass {
   int64_t pieces;
 };
 
-// The cells for the line that is row `at` of y.
+// Finds the cells for the line that is row `at` of y; returns their number.
 static int64_t forward_cells(const struct depthwise *d, int64_t at, struct tfc_depthwise_cell *cells) {
   int64_t i0, i1, n = 0;
   tfc_window_cells(at, d->sizes.stride[0], d->sizes.dilation[0], d->sizes.before[0], d->sizes.size[0], d->sizes.in[0],

@@ -74,7 +74,7 @@ static tfc_status describe(const struct conv *st, const struct tfc_shape *x, con
   return NULL;
 }
 
-// The shapes of x and filter: those of the inputs; for a backward role `sizes` gives that of the result.
+// Finds the shapes of x and filter: those of the inputs; for a backward role `sizes` gives that of the result.
 static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *inputs, const struct tfc_tensor *sizes,
                             struct tfc_shape *x, struct tfc_shape *filter) {
   const struct tfc_window *w = &st->window;

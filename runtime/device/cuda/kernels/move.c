@@ -6,7 +6,8 @@
 #include "runtime/device/cuda/kernels/elementwise.h"
 #include "runtime/ops/array_slice.h"
 
-// The kernels move elements of 1, 2, 4, 8 or 16 bytes, which are all plain types.
+// Checks that the kernels can move the elements: these have 1, 2, 4, 8 or 16 bytes, as elements of all plain types
+// have.
 static tfc_status check_plain(const struct tfc_cuda_prepare *p, uint32_t input) {
   tfc_dtype t = tfc_cuda_type(p, input);
   if (!tfc_dtype_is_plain(t)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(t));
@@ -185,7 +186,7 @@ static tfc_status get_slice(struct tfc_cuda_launch *l, const struct tfc_shape *i
   for (int i = 0; i < 3; i++) TFC_RETURN_IF_ERROR(tfc_cuda_get(l, &a->values[i], &v[i]));
   return ops_slice_of_tensors(input, v[0].tensor, v[1].tensor, v[2].tensor, &a->masks, out);
 }
-// A block that reads the slice's elements from the input, or with `to` writes them.
+// Describes a slice as a block: its elements are read from the input or, with `to`, written to it.
 static void block_of_slice(const struct ops_slice *s, const struct tfc_shape *input, bool to,
                            struct tfc_cuda_block *out) {
   int64_t whole[TFC_MAX_RANK], dense[TFC_MAX_RANK];

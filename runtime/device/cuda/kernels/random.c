@@ -65,8 +65,8 @@ static tfc_status stateless_prepare(struct tfc_cuda_prepare *p) {
     if (!tfc_cuda_on_host(p, i)) TFC_CUDA_DECLINE("input %u is on the device", i);
   return NULL;
 }
-// The generator that the inputs describe: a key and a counter are used as they are; a seed of two numbers is turned
-// into key and counter by one draw of a generator with a fixed key. *rest: the first input after them.
+// Makes the generator that the inputs describe: a key and a counter are used as they are; a seed of two numbers is
+// turned into key and counter by one draw of a generator with a fixed key. *rest: the first input after them.
 static tfc_status generator_of(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest) {
   const struct tfc_tensor *key = ctx->inputs[1];
   if (key->dtype != TFC_UINT64) {

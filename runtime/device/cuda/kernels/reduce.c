@@ -216,7 +216,7 @@ static tfc_status launch_sparse(struct tfc_cuda_launch *l) {
   return NULL;
 }
 
-// A shape of at most two dimensions as one of two, with dimensions of size 1 added in front.
+// Returns a shape of at most two dimensions as one of two, with dimensions of size 1 added in front.
 static struct tfc_shape matrix_of(const struct tfc_shape *s) {
   return s->rank == 2 ? *s : TFC_SHAPE(1, s->rank == 1 ? s->dims[0] : 1);
 }

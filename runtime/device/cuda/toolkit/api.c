@@ -114,7 +114,7 @@ static int split_equally(CUdevResource *groups, uint32_t count, const CUdevResou
   return (int)cudaErrorInvalidValue;
 }
 
-// The id by which profilers name the context; 0: not known, which does no harm.
+// Returns the id by which profilers name the context; 0: not known, which does no harm.
 static uint64_t id_of(CUgreenCtx green) {
   CUcontext context = NULL;
   unsigned long long id = 0;
