@@ -167,7 +167,15 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
       place_fail(o, s);
     s = NULL;
   }
-  if (kept && (s = place_kept_end(kept, outcome.placement, code))) code = tfc_program_fail(s), s = NULL;
+  if (kept && (s = place_kept_end(kept, outcome.placement, code))) {
+    if (o->db_given || o->resume) {
+      code = tfc_program_fail(s);
+    } else { // nobody asked for a database
+      tfc_warn("the search cannot be resumed: %s", tfc_status_message(s));
+      tfc_status_free(s);
+    }
+    s = NULL;
+  }
   if (!outcome.placement) goto out;
   s = place_save_policy(o, policy);
   if (s) code = tfc_program_fail(s), s = NULL;

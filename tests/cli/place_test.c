@@ -223,14 +223,14 @@ static void test_time(void **state) {
   json_decref(kept);
 }
 
-// Starts a search, waits until the database has a state of it, sends the signal, and expects the exit code.
-static void interrupt(const char *signal, int expected, const char *wait, const char *flags) {
+// Starts a search, waits until `begun` is true and then for a while, sends the signal, and expects the exit code. A
+// shell makes programs in the background ignore SIGINT, so it must not come before they catch it.
+static void interrupt(const char *signal, int expected, const char *begun, const char *wait, const char *flags) {
   assert_exit(0, "",
               "cd %s && { tfc-place --machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json "
-              "--db %s 2>> said & pid=$!; while [ \"$(sqlite3 k.db \"SELECT COUNT(*) FROM state WHERE name = "
-              "'search'\" 2>&1)\" != 1 ]; do sleep 0.02; done; sleep %s; kill -%s $pid; wait $pid; test $? = %d; } "
-              "> out 2> err",
-              folder, flags, wait, signal, expected);
+              "--db %s 2> said & pid=$!; until %s; do sleep 0.02; done; sleep %s; kill -%s $pid; wait $pid; test $? = "
+              "%d; } > out 2> err",
+              folder, flags, begun, wait, signal, expected);
 }
 
 // A search that was interrupted twice, and killed once, has the answer of one that was left alone. It goes on only with
@@ -244,10 +244,11 @@ static void test_resume(void **state) {
 #define LARGE                                                                                                          \
   "cd %s && tfc-place --machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json --db k.db "
   json_t *a = document(0, "--machine s.yaml --graph large.json --report none --evaluations 30000"), *b;
-  interrupt("INT", 130, "0", "k.db");
-  interrupt("INT", 130, "0.1", "k.db --resume");
-  interrupt("KILL", 137, "0.1", "k.db --resume 1");
+  interrupt("INT", 130, "test \"$(sqlite3 k.db \"SELECT COUNT(*) FROM state WHERE name = 'search'\")\" = 1", "0",
+            "k.db");
+  interrupt("INT", 130, "grep -q 'going on' said", "0.1", "k.db --resume");
   assert_exit(0, "", "grep -q 'Run 1 is kept in k.db; go on with: tfc-place ... --resume 1' %s/said", folder);
+  interrupt("KILL", 137, "grep -q 'going on' said", "0.05", "k.db --resume 1");
   assert_exit(3, "began with --seed 1, not 2: give it the same flags", LARGE "--resume --seed 2", folder);
   assert_exit(3, "began with --pin (not given), not n3=acc:0", LARGE "--resume --pin n3=acc:0", folder);
   assert_exit(3, "began with --algorithm auto, not heft", LARGE "--resume --algorithm heft", folder);
@@ -273,7 +274,13 @@ static void test_resume(void **state) {
               "--report none'",
               folder);
   assert_exit(0, "going on with run 1",
-              "cd %s && tfc-place --graph large.json --machine s.yaml --time 1s --report none --resume", folder);
+              "cd %s && tfc-place --graph large.json --machine s.yaml --time 5s --report none --resume", folder);
+  // Where it cannot be kept, the interrupted search says so, and has its answer all the same.
+  assert_exit(130, "the search cannot be resumed",
+              "cd %s && mkdir -p in/tfc.db && cd in && sh -c '(sleep 1; kill -INT $$) & exec tfc-place --graph "
+              "../large.json --machine ../s.yaml --time 60s --report none --out a.json'",
+              folder);
+  assert_exit(0, "", "test -s %s/in/a.json", folder);
   json_decref(a);
   json_decref(b);
 }
