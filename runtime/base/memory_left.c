@@ -106,8 +106,8 @@ static _Atomic uint64_t allowed; // `granted` may grow up to this without anothe
 static uint64_t other;           // the least memory seen that was resident but not granted; guarded by the lock
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Whether there is memory for all that is granted. What was touched of it is resident, so the system counts it already.
-// `now`: `granted` with this request. Sets how far `granted` may grow before the next look.
+// Whether there is memory for all that is granted. Pages of it that were touched are resident, so the system counts
+// them already. `now`: `granted` with this request. Sets how far `granted` may grow before the next look.
 static bool look(uint64_t now, uint64_t bytes) {
   struct tfc_memory_bound b;
   tfc_memory_bound(&b);

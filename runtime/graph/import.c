@@ -52,7 +52,7 @@ static enum kind kind_of_bytes(tfc_str bytes) {
 }
 
 static enum kind kind_of_text(tfc_str text) {
-  // The first word tells which message it is: skip blanks and comments before it.
+  // The first word tells which message it is. Skips blanks and comments before it.
   size_t i = 0;
   while (i < text.size) {
     char c = text.data[i];

@@ -32,7 +32,7 @@ tfc_status ops_copy_elements(struct tfc_tensor *dst, int64_t dst_at, const struc
 }
 
 void ops_fill_zero(struct tfc_tensor *t) {
-  // Strings and handles need nothing: those of a new tensor are "" and empty.
+  // Strings and handles in a new tensor are already "" and empty.
   if (tfc_dtype_is_plain(t->dtype) && t->size) memset(t->data, 0, t->size);
 }
 

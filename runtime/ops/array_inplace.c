@@ -14,7 +14,7 @@ static tfc_status empty(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &shape));
   tfc_dtype dtype = tfc_node_attr_type(ctx->graph, ctx->node, "dtype", TFC_FLOAT);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, dtype, &shape, &y));
-  ops_fill_zero(y); // without `init` too: nobody can then depend on what the memory held before
+  ops_fill_zero(y); // also without `init`, so that nothing can depend on what the memory held before
   return NULL;
 }
 

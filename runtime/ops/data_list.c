@@ -11,7 +11,7 @@ static tfc_status list_of(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_lis
   *out = (struct tfc_list *)o;
   return NULL;
 }
-// Sets output 0 to `*list`. If `s` is an error, releases what was made of the list.
+// Sets output 0 to `*list`. If `s` is an error, releases `*list` instead and returns `s`.
 static tfc_status give(struct tfc_kernel_ctx *ctx, tfc_status s, struct tfc_list *const *list) {
   if (s) {
     if (*list) tfc_object_release(&(*list)->object);
@@ -345,7 +345,7 @@ static tfc_status gather(struct tfc_kernel_ctx *ctx) {
 }
 
 // Inputs: (input_handle, element_shape, leading_dims). Joins the elements along their first dimension; the second
-// output has their sizes. For an element that was never written, leading_dims says the size.
+// output has their sizes. leading_dims has the sizes of elements that were never written.
 static tfc_status concat(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL;
   struct tfc_shape shape, rest = TFC_SHAPE_UNKNOWN, merged;

@@ -44,7 +44,7 @@ struct tfc_queue {
   struct tfc_philox_words words; // the current numbers of `generator`
   bool closed;
   tuples items;
-  size_t head; // the first of `items`; those before it were taken
+  size_t head; // index of the first of `items` that was not taken
   struct line enqueues, dequeues, peeks;
 };
 
@@ -189,7 +189,7 @@ static struct tuple take(struct tfc_queue *q) {
   return t;
 }
 
-// Puts the elements that an unsuccessful dequeue had taken back to the front.
+// Puts the elements back that a dequeue had taken before it failed: to the front, if the queue is first in, first out.
 static void put_back(struct tfc_queue *q, tuples *taken) {
   if (taken->count == 0) return;
   if (q->kind == SHUFFLE || q->kind == PRIORITY) {

@@ -56,7 +56,7 @@ static void lstm_attrs(const struct tfc_kernel_ctx *ctx, struct lstm *l) {
 static float stored(const struct lstm *l, float x) {
   return l->half ? tfc_half_to_float(tfc_float_to_half(x)) : x;
 }
-// Element `k` of quarter `q` of a row of gates, with its bias added.
+// Returns element `k` of quarter `q` of a row of gates, with its bias added.
 static float gate(const struct lstm *l, const float *row, const float *b, int q, int64_t k) {
   return stored(l, stored(l, row[q * l->cell + k]) + b[q * l->cell + k]);
 }
@@ -149,7 +149,8 @@ static tfc_status lstm_run(struct tfc_kernel_ctx *ctx, struct lstm *l, uint32_t 
   float *xh = scratch, *gates = xh + l->batch * width, *out[OUTPUTS];
   for (int k = 0; k < OUTPUTS; k++) out[k] = gates + l->batch * 4 * l->cell + k * size;
   for (int64_t t = 0; t < steps && size; t++) {
-    // A step reads the state of the last one before it overwrites it, element by element; h is copied as a whole first.
+    // A step reads the previous step's state before it overwrites it, element by element. Only h is copied first,
+    // because all of it is read.
     lstm_step(l, in[0] + t * l->batch * l->in, t ? out[OUT_CS] : in[1], t ? out[OUT_H] : in[2], in[3], in[4], in[5],
               in[6], in[7], xh, gates, out);
     for (int k = 0; k < OUTPUTS; k++) store(y[k], t * size, out[k], size);

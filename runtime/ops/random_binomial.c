@@ -19,7 +19,7 @@ static double inversion(double count, double prob, struct tfc_philox *p) {
   }
 }
 
-// ln k! minus Stirling's approximation of it.
+// Returns ln k! minus Stirling's approximation of it.
 static double stirling_tail(double k) {
   static const double tails[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
                                  0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,

@@ -114,7 +114,7 @@ static tfc_status read_variable(struct tfc_kernel_ctx *ctx) {
   return tfc_kernel_set_output(ctx, 0, &v->value);
 }
 
-// DisableCopyOnRead has nothing to do: readers never copy here.
+// Does nothing for DisableCopyOnRead, because readers never copy here.
 static tfc_status do_nothing(struct tfc_kernel_ctx *ctx) {
   (void)ctx;
   return NULL;

@@ -16,7 +16,7 @@ bool tfc_step_dequeues(const struct tfc_node *n) {
   return (role == TFC_ROLE_DEQUEUE || role == TFC_ROLE_DEQUEUE_MANY) && n->input_count > 0;
 }
 
-// Whether this can run repeatedly without feeds. `unfilled`: queues that are known to stay empty.
+// Whether this node can run again and again without feeds. `unfilled`: queues that are known to stay empty.
 static bool runs_alone(const struct tfc_graph *g, uint32_t id, const bool *unfilled, bool *seen, uint32_t *stack) {
   uint32_t depth = 0;
   memset(seen, 0, g->node_count * sizeof *seen);

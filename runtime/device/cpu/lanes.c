@@ -170,8 +170,8 @@ static bool help_once(struct tfc_cpu_lanes *l, uint32_t index, uint32_t *loops) 
   return false;
 }
 
-// Steps that wait for this one become ready (`end`) before the lanes that help with it are released, so that these find
-// them at once.
+// Makes steps that wait for this one ready (`end`) before it releases the lanes that help with it, so that these find
+// the ready steps at once.
 static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   const struct tfc_lane_step *s = &l->plan->steps[step];
   uint32_t planned = (uint32_t)__builtin_popcount(s->lanes),

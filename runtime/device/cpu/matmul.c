@@ -21,7 +21,7 @@ struct kept {         // a packed B
   bool split;  // packed for the tile unit
   float *memory;
   size_t bytes;
-  struct tfc_memory_account *account; // `bytes` are counted here
+  struct tfc_memory_account *account; // the account on which `bytes` are counted
 };
 struct state {
   bool transpose_a, transpose_b;
@@ -173,7 +173,7 @@ static tfc_status matmul(struct tfc_kernel_ctx *ctx) {
   return s;
 }
 
-// `to` + product [m, n], where one of the two is broadcast to the shape of the other.
+// Computes input 0 + product [m, n], where one of the two is broadcast to the shape of the other.
 static tfc_status add_repeated(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n) {
   tfc_status s = NULL;
   struct tfc_buffer *buffer = NULL;

@@ -177,7 +177,8 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
   return NULL;
 }
 
-// Whether all values up to `value` have been published and none of those that are not reached yet is for host code.
+// Whether all values up to `value` have been published, and host code waits for none of the values that are not reached
+// yet.
 static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) {
   if (t->published < value) return false;
   for (size_t i = 0; i < t->entries.count; i++) {
