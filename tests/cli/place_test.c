@@ -270,14 +270,14 @@ static void test_resume(void **state) {
   // A database that is not named is written only if the search is interrupted. Time that was used stays used.
   assert_exit(0, "", PLACE "--graph g.json --evaluations 100 --report none && test ! -e tfc.db", folder);
   assert_exit(130, "is kept in tfc.db",
-              "cd %s && sh -c '(sleep 1; kill -INT $$) & exec tfc-place --graph large.json --machine s.yaml --time 60s "
+              "cd %s && sh -c '(sleep 2; kill -INT $$) & exec tfc-place --graph large.json --machine s.yaml --time 60s "
               "--report none'",
               folder);
   assert_exit(0, "going on with run 1",
               "cd %s && tfc-place --graph large.json --machine s.yaml --time 5s --report none --resume", folder);
   // Where it cannot be kept, the interrupted search says so, and has its answer all the same.
   assert_exit(130, "the search cannot be resumed",
-              "cd %s && mkdir -p in/tfc.db && cd in && sh -c '(sleep 1; kill -INT $$) & exec tfc-place --graph "
+              "cd %s && mkdir -p in/tfc.db && cd in && sh -c '(sleep 2; kill -INT $$) & exec tfc-place --graph "
               "../large.json --machine ../s.yaml --time 60s --report none --out a.json'",
               folder);
   assert_exit(0, "", "test -s %s/in/a.json", folder);
