@@ -47,6 +47,16 @@ static void faulty(void **state) {
   for (uint64_t seed = 1; seed <= 3; seed++) run_all(&(struct tfc_faults){.seed = 16 * seed, .most_delay_ns = 1000000});
 }
 
+// `cluster_transport_thread_test seeds COUNT`: many seeds, with delays of up to 0.1, 0.3 and 1 ms in turn.
+static uint64_t seed_count;
+static void many_seeds(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= seed_count; seed++)
+    run_all(&(struct tfc_faults){.seed = 1000 + 16 * seed,
+                                 .most_delay_ns = (int64_t[]){100000, 300000, 1000000}[seed % 3]});
+  print_message("%llu seeds: every message came, once and in order\n", (unsigned long long)seed_count);
+}
+
 static void failure_reaches_all(void **state) {
   (void)state;
   struct tfc_transport *t[3];
@@ -130,6 +140,11 @@ static int over_mpi(int64_t delay_ns) {
 
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "mpi")) return over_mpi(argc > 2 ? atoll(argv[2]) : 0);
+  if (argc > 2 && !strcmp(argv[1], "seeds")) {
+    const struct CMUnitTest seeds[] = {cmocka_unit_test(many_seeds)};
+    seed_count = strtoull(argv[2], NULL, 10);
+    return cmocka_run_group_tests(seeds, NULL, NULL);
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(local),          cmocka_unit_test(faulty),       cmocka_unit_test(failure_reaches_all),
       cmocka_unit_test(pairs_overtake), cmocka_unit_test(falls_silent),

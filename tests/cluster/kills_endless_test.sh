@@ -1,0 +1,57 @@
+# kill -9 of any process of a task, guards too, at random moments after the tasks have joined, KILLS times (100): the job ends within 10 s each time,
+# goes on from its last checkpoint, and in the end has the bits of a run that nobody disturbed.
+#
+#   kills_endless_test.sh BUILD_FOLDER [KILLS [SEED]]
+build=$1 kills=${2:-100}
+RANDOM=${3:-1}
+source tests/cluster/mpirun.sh
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+fail() {
+  echo "kill $i: $*"
+  tail -n 30 "$out/log"
+  exit 1
+}
+# train NAME STEPS
+train() {
+  exec mpirun --oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none -n 3 \
+    "$build/bin/tfc-run" --graph examples/mlp.pb --cluster ps=1,worker=2 --replicas 2 --batch 4 --target train_op --fetch loss:0 \
+    --supervise "$out/$1" --save-every 0.05s --steps "$2"
+}
+last_saved() {
+  sed -n 's/^model_checkpoint_path: "model.ckpt-\([0-9]*\)"/\1/p' "$out/killed/checkpoint" 2>/dev/null
+}
+longest=0 before=0 resumed=0
+for ((i = 1; i <= kills; i++)); do
+  train killed 10000000 >"$out/log" 2>&1 &
+  job=$!
+  for _ in $(seq 400); do # until all tasks have joined: before that, Open MPI may wait for a task that is gone
+    ! grep -q '^/job:worker/task:1 on ' "$out/log" 2>/dev/null || break
+    sleep 0.05
+  done
+  sleep "0.$((RANDOM % 10))"
+  processes=($(pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"))
+  [ ${#processes[@]} -eq 6 ] || fail "${#processes[@]} processes"
+  kill -KILL "${processes[RANDOM % 6]}"
+  begin=$(date +%s%N)
+  for _ in $(seq 150); do
+    kill -0 "$job" 2>/dev/null || break
+    sleep 0.1
+  done
+  ms=$((($(date +%s%N) - begin) / 1000000))
+  [ $ms -lt 10000 ] || fail "the job has not ended after $ms ms"
+  wait "$job"
+  [ $? -ne 0 ] || fail 'the job has ended as if nothing had happened'
+  [ $ms -le $longest ] || longest=$ms
+  now=$(last_saved)
+  [ "${now:-0}" -ge "$before" ] || fail "the checkpoint of step $before is lost"
+  ! grep -q 'restoring\|is not a line of' "$out/log" || fail 'what was saved cannot be read'
+  ! grep -q 'variables restored' "$out/log" || resumed=$((resumed + 1))
+  before=${now:-0}
+  for p in $(pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"); do kill -KILL "$p" 2>/dev/null; done # their guard was killed
+done
+steps=$((before + 20))
+(train killed $steps) >"$out/log" 2>&1 || fail 'the last start'
+(train whole $steps) >"$out/log" 2>&1 || fail 'undisturbed'
+cmp "$out/whole/model.ckpt-$steps.data-00000-of-00001" "$out/killed/model.ckpt-$steps.data-00000-of-00001" || fail 'other bits'
+echo "$kills kills, $resumed starts that resumed, $steps steps, ended within $longest ms, the same bits"
