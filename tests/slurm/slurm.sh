@@ -92,4 +92,7 @@ slurm_end() {
     kill -KILL "${slurm_pids[i]}" 2>/dev/null
     wait "${slurm_pids[i]}" 2>/dev/null
   done
+  for i in $(pgrep slurmstepd); do # of steps that were about to end
+    ! tr '\0' '\n' <"/proc/$i/environ" 2>/dev/null | grep -qxF "SLURM_CONF=$SLURM_CONF" || kill -KILL "$i"
+  done
 }
