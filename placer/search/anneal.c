@@ -1,17 +1,22 @@
-// Simulated annealing over devices and precedences: moves of single units, small neighbourhoods, exchanges, and whole
-// clusters. Step objective: tfc_delta evaluates trials; the acceptance threshold is drawn beforehand and serves as its
-// cutoff. Throughput: the largest load alone is constant over almost all moves, so the energy is the 16-norm of the
-// loads. If memory is nearly full hardly any move fits: then bytes above the limits may have a price, which rises.
+// Simulated annealing over devices and precedences: moves of single units, connected regions, exchanges, units of one
+// kind, and whole clusters; some begin at operations that the step waits for. Step objective: tfc_delta evaluates
+// trials; the acceptance threshold is drawn beforehand and serves as its cutoff. Throughput: the largest load alone is
+// constant over almost all moves, so the energy is the 16-norm of the loads. If memory is nearly full hardly any move
+// fits: then bytes above the limits may have a price, which rises.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/search/kinds.h"
 #include "placer/search/local.h"
+#include "placer/search/slack.h"
 #include "placer/simulate/loads.h"
 #include "runtime/base/array.h"
 
 #define REGION 48
-#define SAMPLES 48 // moves from which a temperature is chosen
+#define FRESH 4     // after so many changes of the placement the critical operations are found again
+#define NEARLY 1e-4 // slack below this share of the value counts as none
+#define SAMPLES 48  // moves from which a temperature is chosen
 
 struct annealer {
   const struct tfc_problem *p;
@@ -24,8 +29,11 @@ struct annealer {
   uint32_t swaps[2], swap_count;
   uint32_t *mark; // [unit]
   uint32_t stamp;
-  double room; // sum of the bytes of all units
-  bool tells;  // the scores it finds are values of the objective, so progress may show them
+  double room;                    // sum of the bytes of all units
+  struct tfc_slack slack;         // of the placement some changes ago, with options.critical
+  struct tfc_kinds kinds;         // with options.kinds
+  const int64_t *start, *arrival; // [node] of the current placement
+  bool tells;                     // the scores it finds are values of the objective, so progress may show them
 };
 
 static uint32_t below(struct annealer *a, uint64_t n) {
@@ -41,6 +49,15 @@ static uint32_t neighbour(struct annealer *a, uint32_t u) {
   if (i < needs) return p->unit[p->graph->producer[p->net_tensor[p->need[p->first_need[u] + i]]]];
   uint32_t net = p->first_net[u] + i - needs;
   return p->net_unit[p->net_first[net] + below(a, p->net_first[net + 1] - p->net_first[net])];
+}
+
+// A unit to begin a move with: any, or that of a critical operation (then *out_node is the operation).
+static uint32_t any_unit(struct annealer *a, uint32_t *out_node) {
+  const struct tfc_problem *p = a->p;
+  *out_node = TFC_NONE;
+  if (!a->slack.count || tfc_random_unit(&a->random) >= a->o->critical) return below(a, p->unit_count);
+  *out_node = a->slack.critical[below(a, a->slack.count)];
+  return p->unit[*out_node];
 }
 
 static void add_move(struct annealer *a, uint32_t unit, tfc_device_id to) {
@@ -77,6 +94,20 @@ static void move_region(struct annealer *a, uint32_t u) {
     if (tfc_problem_allows(a->p, queue[i], to)) add_move(a, queue[i], to);
 }
 
+// Moves units of one kind that share a device, u and some before and after it: the same operation in other time steps.
+static void move_kind(struct annealer *a, uint32_t u) {
+  const uint32_t k = a->kinds.of[u], first = a->kinds.first[k], end = a->kinds.first[k + 1];
+  const tfc_device_id from = a->device[u], to = other_device(a, u);
+  const double most = end - first;
+  const uint32_t wanted = (uint32_t)(2 * pow(most, tfc_random_unit(&a->random)));
+  const uint32_t back = below(a, wanted);
+  uint32_t i = a->kinds.at[u], count = 0;
+  while (i > first && a->kinds.at[u] - i < back) i--;
+  for (; i < end && count < wanted; i++, count++)
+    if (a->device[a->kinds.unit[i]] == from && tfc_problem_allows(a->p, a->kinds.unit[i], to))
+      add_move(a, a->kinds.unit[i], to);
+}
+
 static void propose(struct annealer *a) {
   const struct tfc_problem *p = a->p;
   a->move_count = a->swap_count = 0;
@@ -95,8 +126,15 @@ static void propose(struct annealer *a) {
     for (uint32_t i = a->first[c]; i < a->first[c + 1]; i++) add_move(a, a->members[i], to);
     return;
   }
-  uint32_t kind = below(a, 16), u = below(a, p->unit_count);
-  if (kind == 0 && a->o->orders) { // exchange the precedence of two operations that are near in the order
+  const uint32_t regions = a->o->regions ? a->o->regions : 3;
+  uint32_t node, kind = below(a, 16), u = any_unit(a, &node);
+  if (kind == 0 && node != TFC_NONE && a->o->orders) { // a critical operation that waits for its device gets ahead
+    uint32_t m = a->slack.before[node];
+    while (m != TFC_NONE && below(a, 2) && a->slack.before[m] != TFC_NONE &&
+           a->start[a->slack.before[m]] >= a->arrival[node])
+      m = a->slack.before[m];
+    if (m != TFC_NONE) a->swaps[0] = node, a->swaps[1] = m, a->swap_count = 1;
+  } else if (kind == 0 && a->o->orders) { // exchange the precedence of two operations that are near in the order
     const uint32_t n = p->member[p->first_member[u] + below(a, p->first_member[u + 1] - p->first_member[u])];
     uint32_t m = n;
     for (int k = 0; k < 4 && m == n; k++) {
@@ -104,9 +142,11 @@ static void propose(struct annealer *a) {
       if (a->device[v] == a->device[u]) m = p->member[p->first_member[v]];
     }
     if (m != n) a->swaps[0] = n, a->swaps[1] = m, a->swap_count = 1;
-  } else if (kind < 4) {
+  } else if (a->kinds.of && kind >= 12) {
+    move_kind(a, u);
+  } else if (kind < 1 + regions) {
     move_region(a, u);
-  } else if (kind < 7) {
+  } else if (kind < 1 + regions + (a->o->regions ? 2 : 3)) {
     uint32_t v = below(a, 2) ? neighbour(a, u) : below(a, p->unit_count);
     if (a->device[u] == a->device[v]) v = below(a, p->unit_count);
     tfc_device_id x = a->device[u], y = a->device[v];
@@ -152,6 +192,10 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
   uint64_t rounds = 0, last_best = 0;
   double heat = temperature(a->o, 0), price = price_of(a, 0);
   bool spare_rank = best->rank != NULL;
+  const bool directed = a->o->critical > 0 && !a->o->cluster;
+  uint32_t changes = FRESH;
+  if (directed) TFC_TRY(s, tfc_slack_init(&a->slack, p));
+  if (a->o->kinds && !a->o->cluster) TFC_TRY(s, tfc_kinds_find(&a->kinds, p));
   while (tfc_meter_spend(meter, p->node_count > 3000 ? 3 : 63)) {
     if (rounds++ % 32 == 0) {
       const double share = tfc_meter_share(meter);
@@ -159,6 +203,11 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
     // A descent without improvement for long has ended.
     if (a->o->hot <= 0 && rounds - last_best > 40 * (uint64_t)p->unit_count + 4000) break;
+    a->start = tfc_delta_start(delta), a->arrival = tfc_delta_arrival(delta);
+    if (directed && changes >= FRESH && now.value != TFC_TIME_MAX) {
+      tfc_slack_compute(&a->slack, a->device, a->start, tfc_delta_end(delta), now.value, NEARLY);
+      changes = 0;
+    }
     propose(a);
     if (!allowed(a)) {
       if (p->device_count == 1 && !a->o->orders) break;
@@ -179,6 +228,7 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     if (price > 0 ? (double)then.value * (1 + price * (double)then.excess) > most : then.excess > now.excess) continue;
     if (then.excess == now.excess && then.value >= cutoff) continue;
     tfc_delta_commit(delta);
+    changes++;
     now = then;
     if (!is_better(a, now, *score)) continue;
     *score = now;
@@ -192,6 +242,8 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     }
   }
 out:
+  tfc_slack_deinit(&a->slack);
+  tfc_kinds_deinit(&a->kinds);
   tfc_delta_free(delta);
   return s;
 }

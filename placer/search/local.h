@@ -64,6 +64,9 @@ struct tfc_anneal_options {
   uint32_t cluster_count;
   bool orders;        // also exchange precedences (step)
   uint32_t squarings; // throughput: the walk's energy is the 2^squarings-norm of the loads; 0: 4
+  double critical;    // units: this share of the moves begins at an operation without slack (step)
+  uint32_t regions;   // units: so many of 16 moves take a connected region, at most 12; 0: 3
+  bool kinds;         // units: also moves units that are alike together (step)
   // What memory above the limits costs: `excess` bytes multiply the value by 1 + price * excess / (bytes of all units).
   // The price rises to 100 times as much at the end of the budget. 0: the excess never increases.
   double price;

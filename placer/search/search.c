@@ -24,13 +24,14 @@
 #include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
-#define POLICY_TURNS 8 // one of 8 turns belongs to the policy
-#define FEWEST 64      // evaluations of a job, if there are that many left: with fewer, no method finds anything
-#define ROLLOUTS 200   // placements that a learned policy proposes before the rounds
-#define TRIED 80       // so many of ROLLOUTS come first, the others only if one of these is the best so far
-#define ENOUGH 600     // evaluations: with fewer, the search has no part that only cools down
-#define SETTLED 3      // so many of the heuristics' best placements get a new order of operations
-#define CHANCE 0.01    // with which the first temperature accepts the median of the changes for the worse
+#define POLICY_TURNS 8  // one of 8 turns belongs to the policy
+#define FEWEST 64       // evaluations of a job, if there are that many left: with fewer, no method finds anything
+#define ROLLOUTS 200    // placements that a learned policy proposes before the rounds
+#define TRIED 48        // so many of ROLLOUTS come first, the others only if they are worth it
+#define WORTHWHILE 0.01 // they are if the best step got shorter by this share
+#define ENOUGH 600      // evaluations: with fewer, the search has no part that only cools down
+#define SETTLED 3       // so many of the heuristics' best placements get a new order of operations
+#define CHANCE 0.01     // with which the first temperature accepts the median of the changes for the worse
 
 struct finder {
   const struct tfc_problem *p;
@@ -463,7 +464,8 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tf
 static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
                                struct tfc_search_job *j) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[0], p));
-  j->score = elite->score[0], j->method = TFC_METHOD_ANNEAL, j->rounds = 6;
+  j->score = elite->score[0], j->method = TFC_METHOD_ANNEAL,
+  j->rounds = j->budget.evaluations && j->budget.evaluations < ENOUGH ? 2 : 6;
   return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
 }
 
@@ -494,6 +496,11 @@ static tfc_status begin_rounds(struct finder *f) {
   c->total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
   // The last part of a search for the shortest step cools down from the best placement.
   if (c->temperature > 0 && c->total_left >= ENOUGH) c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
+  // All of a short search, if a policy was asked and hardly helped: with few evaluations nothing else pays.
+  const struct tfc_search_account *learned = &f->out->learned;
+  if (f->guidance && f->limit && f->limit < ENOUGH && c->temperature > 0 &&
+      (double)learned->after > (1 - WORTHWHILE) * (double)learned->before)
+    c->cooling = c->total_left;
   // If the budget allows few jobs in the first round, the policy's job is the first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:
@@ -624,6 +631,12 @@ out:
   return s;
 }
 
+// Whether the best step got shorter by a share.
+static bool gains(struct tfc_score before, struct tfc_score after, double share) {
+  if (before.value == TFC_TIME_MAX || before.excess != after.excess) return tfc_score_better(after, before);
+  return (double)after.value <= (1 - share) * (double)before.value;
+}
+
 // Adds the policy's proposals to the elite: ROLLOUTS of them, fewer if the budget is small.
 static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
   struct finder *f = user;
@@ -646,13 +659,13 @@ static tfc_status ask_policy(struct finder *f) {
   f->at_work = "policy";
   f->out->learned.before = f->course.best.value;
   uint64_t used = 0;
-  // First a few proposals: if none is better than what the heuristics found, more of them seldom help.
+  // First a few proposals: if these are hardly better than what the heuristics found, so are more of them.
   const uint64_t all = budget.evaluations;
   const struct tfc_score before = f->course.best;
   if (all > TRIED) budget.evaluations = TRIED;
   tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, f, &used);
   budget.evaluations = all > used ? all - used : 0;
-  if (!s && budget.evaluations && tfc_score_better(f->course.best, before))
+  if (!s && budget.evaluations && gains(before, f->course.best, WORTHWHILE))
     s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, f, &used);
   f->out->evaluations += used;
   f->out->learned.after = f->course.best.value;
@@ -668,7 +681,7 @@ static tfc_status settle_best(struct finder *f) {
   struct tfc_simulator *sim = NULL;
   struct tfc_solution best[SETTLED] = {0};
   const uint32_t count = elite->count < SETTLED ? elite->count : SETTLED;
-  if (f->p->objective != TFC_OBJECTIVE_STEP || (f->limit && f->limit < ENOUGH)) return NULL;
+  if (f->p->objective != TFC_OBJECTIVE_STEP || (f->limit && f->limit < 20 * SETTLED)) return NULL;
   TFC_TRY(s, tfc_simulator_create(f->p, &sim));
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, tfc_solution_copy(&best[i], &elite->solution[i], f->p));
   for (uint32_t i = 0; i < count && !is_over(f); i++) {

@@ -11,6 +11,8 @@
 #include "placer/search/parts.h"
 
 #define KEPT_STARTS 6
+#define MANY_REGIONS 10 // of 16 moves
+#define CRITICAL 0.5    // share of the moves of units that begin at a critical operation
 
 const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
                                                "auto: combine", "auto: fresh",      "auto: names", "auto: regroup",
@@ -378,13 +380,23 @@ out:
   return s;
 }
 
+// How many of 16 moves take regions: few in one job, most in another.
+static uint32_t regions_of(struct tfc_random *random) {
+  return 3 + (uint32_t)tfc_random_below(random, 9);
+}
+
 // The policy frees units and places them anew. When it finds no more improvement, or half of the budget is spent, the
 // rest of the budget goes to annealing on units.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5, tfc_random_u64(random));
   TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &part, &j->solution, &j->score, &j->evaluations));
   if (job_over(j)) return NULL;
-  const struct tfc_anneal_options options = {.hot = j->hot, .cold = j->cold, .orders = true};
+  const struct tfc_anneal_options options = {.hot = j->hot,
+                                             .cold = j->cold,
+                                             .orders = true,
+                                             .critical = CRITICAL,
+                                             .regions = regions_of(random),
+                                             .kinds = true};
   part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
   return tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations);
 }
@@ -394,7 +406,8 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
 static tfc_status anneal_rounds(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   double hot = j->hot;
   for (uint32_t round = 0; round < j->rounds && !job_over(j); round++, hot *= 0.5) {
-    const struct tfc_anneal_options options = {.hot = hot, .cold = 0.01 * hot, .orders = true};
+    const struct tfc_anneal_options options = {
+        .hot = hot, .cold = 0.01 * hot, .orders = true, .critical = CRITICAL, .regions = MANY_REGIONS, .kinds = true};
     const struct tfc_budget part =
         part_of(&j->budget, j->evaluations, 1.0 / (j->rounds - round), tfc_random_u64(random));
     TFC_RETURN_IF_ERROR(tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations));
@@ -414,7 +427,12 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
   } else if (j->rounds) {
     TFC_TRY(s, anneal_rounds(p, j, &random));
   } else if (j->method == TFC_METHOD_ANNEAL || j->method == TFC_METHOD_HOT) {
-    struct tfc_anneal_options options = {.hot = j->hot, .cold = j->cold, .orders = orders};
+    struct tfc_anneal_options options = {.hot = j->hot,
+                                         .cold = j->cold,
+                                         .orders = orders,
+                                         .critical = CRITICAL,
+                                         .regions = regions_of(&random),
+                                         .kinds = true};
     TFC_TRY(s, tfc_local_anneal(p, &j->budget, &options, &j->solution, &j->score, &j->evaluations));
   } else if (j->method == TFC_METHOD_FRESH) {
     TFC_TRY(s, anneal_fresh(p, j, &random));

@@ -261,10 +261,17 @@ static void test_policy_share(void **state) {
   assert_int_equal(out.learned.moves.count, guidance.asked);
   assert_int_equal(out.learned.moves.wins, 0);
   tfc_search_outcome_deinit(&out);
+  const uint32_t asked = guidance.asked;
+  // A short search then only cools down.
+  assert_ok(tfc_search(
+      i.problem, &(struct tfc_search_options){.evaluations = 200, .seed = 1, .threads = 2, .guide = &idle}, &out));
+  assert_int_equal(out.learned.moves.count, 0);
+  assert_int_equal(out.learned.others.count, 1);
+  assert_true(out.evaluations <= 200 + 3); // the last order of operations is chosen among three
+  tfc_search_outcome_deinit(&out);
   // After a turn in which the policy was useful (`lucky`), it may also be drawn for turns by its credit
   // (placer/search/credit.h). Its turns find nothing any more, so it is asked at most three times more than in the
   // search before.
-  const uint32_t asked = guidance.asked;
   lucky = true;
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));
