@@ -7,7 +7,7 @@
 
 int64_t tfc_now_ns(void); // CLOCK_MONOTONIC_RAW
 
-// A cheap time stamp: the time stamp counter if it is invariant, else CLOCK_MONOTONIC_RAW in ns. Any thread.
+// Returns a cheap time stamp: the time stamp counter if it is invariant, else CLOCK_MONOTONIC_RAW in ns. Any thread.
 static inline uint64_t tfc_ticks(void) {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

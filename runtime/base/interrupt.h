@@ -11,9 +11,10 @@
 
 #include "runtime/base/status.h"
 
-// The flag that a program's signal handler sets; NULL: none. It must live as long as the process.
+// Names the flag that the program's signal handler sets; NULL: there is none. The flag must live as long as the
+// process.
 void tfc_interrupt_on(const atomic_bool *flag);
-// The time limit, on tfc_now_ns's clock; 0: none. `what` names it in messages ("--time 10s"); it is copied.
+// Sets the time limit, a time of tfc_now_ns's clock; 0: none. `what` names it in messages ("--time 10s"); it is copied.
 void tfc_interrupt_at(int64_t deadline_ns, const char *what);
 
 // NULL: go on. CANCELLED: the flag is set. DEADLINE_EXCEEDED names the limit. Any thread; costs a few nanoseconds.

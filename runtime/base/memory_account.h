@@ -31,7 +31,7 @@ struct tfc_memory_account {
   _Atomic uint64_t scratch;
   _Atomic uint64_t peak;  // the most that both were together, since the account was opened or restarted
   bool open;              // this and the next two are guarded by the lock of all accounts
-  tfc_account_room *room; // NULL: nobody keeps memory on this account for later
+  tfc_account_room *room; // what to call to empty caches on this account; NULL: nobody keeps memory on it for later
   void *keeper;
   struct tfc_memory_account *next;
 };
@@ -62,8 +62,8 @@ void tfc_account_unreserve(struct tfc_memory_account *a, size_t bytes);
 // RESOURCE_EXHAUSTED with the bytes that were requested, the bytes in use, and the limit that leaves least.
 tfc_status tfc_account_exhausted(const struct tfc_memory_account *a, size_t bytes);
 
-// The most bytes on the account at one time, since it was opened or since tfc_account_restart (which begins with the
-// bytes that are on it then).
+// Returns the most bytes on the account at one time, since it was opened or since tfc_account_restart (which begins
+// with the bytes that are on it then).
 uint64_t tfc_account_peak(const struct tfc_memory_account *a);
 void tfc_account_restart(struct tfc_memory_account *a);
 struct tfc_memory_account *tfc_account_host(void);

@@ -50,7 +50,8 @@ typedef struct tfc_status_record *tfc_status;
 // Makes a new error. `format` is printf's. Never NULL: if memory is out, a static record is returned.
 TFC_MUST_USE tfc_status tfc_status_make(tfc_code code, const char *format, ...) TFC_PRINTF(2, 3);
 
-// The code and message of `why`, followed by those of `status`, which it caused; `status` is consumed, `why` is not.
+// Makes an error with the code and message of `why`, followed by those of `status`, which it caused; `status` is
+// consumed, `why` is not.
 TFC_MUST_USE tfc_status tfc_status_caused_by(tfc_status status, tfc_status why);
 
 // Puts "<context>: " before the message of an error and returns it; OK stays OK.

@@ -53,7 +53,7 @@ static inline tfc_str tfc_str_sub(tfc_str a, size_t from, size_t to) { // [from,
   if (from > to) from = to;
   return (tfc_str){a.data ? a.data + from : NULL, to - from};
 }
-// A heap copy with a terminating zero; NULL when memory is out. free() it.
+// Returns a heap copy with a terminating zero; NULL when memory is out. free() it.
 char *tfc_str_dup(tfc_str a);
 // Heap printf; NULL when memory is out.
 char *tfc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

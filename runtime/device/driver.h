@@ -75,8 +75,8 @@ struct tfc_timepoint {
   uint64_t value;
 };
 
-// When a device worked during a step (ticks; begin 0: not at all). Each device writes its own span, so that a step's
-// time is known without a trace.
+// When a device worked during a step (ticks; begin 0: it did not work). Each device writes its own span, so that a
+// step's time is known without a trace.
 struct tfc_span {
   _Alignas(64) uint64_t begin;
   uint64_t end;
@@ -110,8 +110,8 @@ static inline bool tfc_step_stopped(const struct tfc_step *step) {
          atomic_load_explicit(&step->cancelled, memory_order_relaxed);
 }
 
-// A device skips the rest of a segment: `last` ran, `next` would have been next (ids + 1, 0: none). Only the first call
-// counts.
+// Notes that a device skips the rest of a segment: operation `last` ran, `next` would have been next (ids + 1, 0:
+// none). Only the first call counts.
 static inline void tfc_step_note_stop(struct tfc_step *step, uint16_t device, uint32_t last, uint32_t next) {
   uint32_t none = 0;
   if (step->spans && atomic_compare_exchange_strong(&step->spans[device].next, &none, next))
@@ -208,7 +208,7 @@ enum { TFC_COPY_UNTRACED = 0x7fffffff };
 
 struct tfc_driver_options {
   const char *spec;       // what the user asked for ("cpu:0-3"), NULL: the driver's default
-  uint32_t count;         // how many devices; 0: as many as there are
+  uint32_t count;         // number of devices; 0: as many as there are
   const uint64_t *memory; // limits by device, NULL: none
   bool whole;             // the undivided machine as one device
   bool shared;            // virtual and emulated devices share one address space: tensors are handed over, not copied
@@ -242,8 +242,8 @@ struct tfc_device_driver {
   // block.
   tfc_status (*allocate)(struct tfc_device *device, size_t bytes, struct tfc_buffer **out);
   uint64_t (*in_use)(struct tfc_device *device);
-  // The most bytes on the device's account at one time: tensors, cached blocks, workspaces of threads. With `restart`,
-  // the count starts again from the bytes that are in use now. NULL: not counted.
+  // Returns the most bytes on the device's account at one time: tensors, cached blocks, workspaces of threads. With
+  // `restart`, the count starts again from the bytes that are in use now. NULL: not counted.
   uint64_t (*peak)(struct tfc_device *device, bool restart);
 
   // Not in the step path: chooses kernels, reads attributes, packs constants. A missing kernel is UNIMPLEMENTED with
@@ -273,11 +273,11 @@ struct tfc_device_driver {
   // node, op, device, inputs.
   tfc_status (*launch)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                        struct tfc_kernel_ctx *ctx);
-  // The same, plus an EXECUTE record in the step's trace. NULL if operations are not asynchronous.
+  // As `launch`, and writes an EXECUTE record to the step's trace. NULL if operations are not asynchronous.
   tfc_status (*launch_timed)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                              struct tfc_kernel_ctx *ctx, struct tfc_step *step);
-  // Everything that this thread launches on the device from here on starts after the waits. It blocks only until the
-  // work that they wait for was given to devices. NULL: launches run at once, so the caller has to wait before it
+  // Makes everything that this thread launches on the device from now on start after the waits. It blocks only until
+  // the work that they wait for was given to devices. NULL: launches run at once, so the caller has to wait before it
   // launches.
   tfc_status (*await)(struct tfc_device *device, const struct tfc_timepoint *waits, uint32_t wait_count);
   // Synchronous copies for feeds, fetches and checkpoints; and waiting until everything submitted has ended.
@@ -285,8 +285,8 @@ struct tfc_device_driver {
   tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);
   tfc_status (*synchronize)(struct tfc_device *device);
 
-  // How many kernels, copies and fills the calling thread has launched so far. A library call counts as one, so there
-  // may have been more. NULL: not counted.
+  // Returns how many kernels, copies and fills the calling thread has launched so far. A library call counts as one, so
+  // there may have been more. NULL: not counted.
   uint64_t (*launches)(void);
 
   // Whether the device has a kernel for this op and these types. `out_reason` (optional): a static text if not.
@@ -297,8 +297,8 @@ struct tfc_device_driver {
   // none); and taking over those of another process, before anything is prepared. NULL: the driver measures nothing.
   char *(*tuning)(void);
   void (*set_tuning)(const char *lines);
-  // How many operations have run on the host so far because they have no kernel, and the bytes that were copied for
-  // them. NULL: that never happens.
+  // Returns how many operations have run on the host so far because they have no kernel, and the bytes that were copied
+  // for them. NULL: that never happens.
   uint64_t (*fallbacks)(struct tfc_device *device, uint64_t *out_bytes);
   // Why operation `index` of a prepared segment runs on the host; NULL: it runs on the device. The text lives as long
   // as the handle. The function is NULL if that never happens.
@@ -321,7 +321,7 @@ void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain
 bool tfc_env_step_stopped(struct tfc_kernel_env *env);
 
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
-// The driver of a kind ("cpu", "emu", "plain", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the
+// Finds the driver of a kind ("cpu", "emu", "plain", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the
 // reason.
 TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);
 // Registers another driver for its kind, or replaces the plug-in's (tests). Before the first look-up.
@@ -340,13 +340,13 @@ struct tfc_memory_limit {
 };
 TFC_MUST_USE tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *limits, uint32_t limit_count,
                                          struct tfc_device_set *out);
-// The undivided machine as one device of the kind of `like` ("whole:").
+// Opens the undivided machine as one device of the kind of `like` ("whole:").
 TFC_MUST_USE tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_device_set *out);
 void tfc_devices_close(struct tfc_device_set *set);
 void tfc_devices_configure(const struct tfc_device_set *set, const struct tfc_device_settings *settings);
-// The arithmetic of the devices that have the choice; NULL: none of them has it, or it is the default.
+// Returns the arithmetic of the devices that have the choice; NULL: none of them has it, or it is the default.
 const char *tfc_devices_math(const struct tfc_device_info *devices, uint32_t count);
-// How tensors pass between virtual devices: "copy on one GPU" or "handed over"; NULL: there are no two of them.
+// Returns how tensors pass between virtual devices: "copy on one GPU" or "handed over"; NULL: there are no two of them.
 const char *tfc_virtual_transfers(const struct tfc_device_info *devices, uint32_t count);
 
 #endif

@@ -46,8 +46,8 @@ void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *
 void *tfc_runner_attached(const struct tfc_prepared *p);
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
 
-// One copy on the calling thread: between the host and devices of any address space. Allocates the target if it has no
-// place.
+// Copies once, on the calling thread: between the host and devices of any address space. Allocates the target if it has
+// no place.
 TFC_MUST_USE tfc_status tfc_runner_copy(const struct tfc_copy *copy);
 // Runs a copy of a step: checks, traces, fails the step.
 void tfc_runner_copy_step(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step);

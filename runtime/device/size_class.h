@@ -13,7 +13,7 @@ struct tfc_size_classes {
   size_t unit;              // bytes, a power of two; every capacity is a multiple of it
 };
 
-// The class of a block for `bytes`, and its capacity. All blocks of a class are interchangeable.
+// Returns the class of a block for `bytes`, and its capacity. All blocks of a class are interchangeable.
 static inline uint16_t tfc_size_class(const struct tfc_size_classes *c, size_t bytes, size_t *out_capacity) {
   if (bytes > c->largest) {
     *out_capacity = (bytes + c->unit - 1) & ~(c->unit - 1);

@@ -19,7 +19,7 @@ void tfc_builder_free(struct tfc_builder *b); // NULL is fine
 // Checks the nodes (unique names, arity and types by op definition, no cycles except through NextIteration) and makes
 // the graph. The builder is empty afterwards and still has to be freed.
 TFC_MUST_USE tfc_status tfc_builder_finish(struct tfc_builder *b, struct tfc_graph **out);
-// The graph so far; the builder does not change.
+// Makes a graph of the nodes so far; the builder does not change.
 TFC_MUST_USE tfc_status tfc_builder_snapshot(const struct tfc_builder *b, struct tfc_graph **out);
 const struct tfc_graph *tfc_builder_base(const struct tfc_builder *b); // NULL if there is none
 

@@ -186,7 +186,8 @@ uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE
 // Parses "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT says what is wrong, and, if there is no
 // such node, which one has a similar name.
 TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out);
-// A node by its own name or by one of its outputs, of which it may have none: "train_op", "^train_op", "train_op:0".
+// Finds a node by its own name or by one of its outputs, of which it may have none: "train_op", "^train_op",
+// "train_op:0".
 TFC_MUST_USE tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_t *out);
 const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name); // NULL: not there
 

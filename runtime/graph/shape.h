@@ -37,7 +37,7 @@ TFC_MUST_USE tfc_status tfc_shape_broadcast(const struct tfc_shape *a, const str
 // "[32,?,512]", "?" for unknown rank, symbols as "?a"; `buffer` holds at least TFC_SHAPE_TEXT bytes and is returned.
 enum { TFC_SHAPE_TEXT = 256 };
 const char *tfc_shape_show(const struct tfc_shape *s, char *buffer);
-// The row-major strides, in elements, of a static shape.
+// Sets out_strides to the row-major strides, in elements, of a static shape.
 void tfc_shape_strides(const struct tfc_shape *s, int64_t *out_strides);
 
 static inline bool tfc_dim_known(int64_t d) {

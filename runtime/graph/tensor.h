@@ -61,9 +61,9 @@ void tfc_buffer_release(struct tfc_buffer *b); // NULL is fine
 static inline void tfc_buffer_retain(struct tfc_buffer *b) {
   if (b) atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
 }
-// A stamp of the contents: a number that no other buffer ever has, and that this buffer keeps until it is written. Code
-// that keeps something made from the contents (a packed weight) compares stamps to see if it is still valid. Code that
-// writes to a buffer that others may have read (an update of a variable) calls tfc_buffer_written.
+// Returns a stamp of the contents: a number that no other buffer ever has, and that this buffer keeps until it is
+// written. Code that keeps something made from the contents (a packed weight) compares stamps to see if it is still
+// valid. Code that writes to a buffer that others may have read (an update of a variable) calls tfc_buffer_written.
 uint64_t tfc_buffer_stamp(struct tfc_buffer *b);
 static inline void tfc_buffer_written(struct tfc_buffer *b) { // NULL is fine
   if (b) atomic_store_explicit(&b->stamp, 0, memory_order_relaxed);
@@ -75,7 +75,7 @@ TFC_MUST_USE tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **
 TFC_MUST_USE tfc_status tfc_tensor_create(tfc_dtype dtype, const struct tfc_shape *shape, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_tensor_scalar_i64(int64_t value, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_tensor_scalar_f32(float value, struct tfc_tensor *out);
-// The bytes of `shape` × `dtype`, checked. INVALID_ARGUMENT: the shape is not static, or too large.
+// Computes the bytes of `shape` × `dtype`. INVALID_ARGUMENT: the shape is not static, or too large.
 TFC_MUST_USE tfc_status tfc_tensor_bytes(tfc_dtype dtype, const struct tfc_shape *shape, size_t *out);
 
 void tfc_tensor_release(struct tfc_tensor *t);                             // drops the buffer; zeroes the record

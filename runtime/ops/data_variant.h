@@ -9,7 +9,8 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/row.h"
 
-// A tensor that outlives the step's memory plan: shared where it has a buffer, else copied.
+// Makes a tensor that outlives the step's memory plan: it shares the memory of `t` if that has a buffer, else it is a
+// copy.
 TFC_MUST_USE tfc_status tfc_data_keep(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, struct tfc_tensor *out);
 // Zeros of a static shape. Strings are "".
 TFC_MUST_USE tfc_status tfc_data_zeros(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape,
@@ -25,8 +26,8 @@ TFC_MUST_USE tfc_status tfc_data_row(struct tfc_kernel_ctx *ctx, const struct tf
 TFC_MUST_USE tfc_status tfc_data_copy(struct tfc_tensor *to, int64_t at, const struct tfc_tensor *from);
 // `s` with the dimension `dim` in front.
 struct tfc_shape tfc_data_prepend(int64_t dim, const struct tfc_shape *s);
-// The shape that TensorFlow infers for the handles of stacks and TensorArrays: [2], the shape of the older reference
-// handles. In fact they are scalars.
+// Returns the shape that TensorFlow infers for the handles of stacks and TensorArrays: [2], the shape of the older
+// reference handles. In fact they are scalars.
 static inline struct tfc_shape tfc_data_handle_shape(void) {
   struct tfc_shape s = tfc_shape_unknown_of_rank(1);
   s.dims[0] = 2;
@@ -50,7 +51,8 @@ struct tfc_list {
 extern const struct tfc_object_type tfc_list_type;
 TFC_MUST_USE tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
                                         struct tfc_list **out);
-// A list like this one with `count` elements, new ones unwritten. The chunk of element `index` may be written to.
+// Makes a list like this one with `count` elements, of which new ones are unwritten. The chunk of element `index` may
+// be written to.
 TFC_MUST_USE tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t index,
                                         struct tfc_list **out);
 static inline struct tfc_tensor *tfc_list_at(const struct tfc_list *list, int64_t i) {

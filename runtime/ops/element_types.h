@@ -122,8 +122,8 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_BITS(LIST) (0u LIST(OPS_BIT, ~)) // a row's `types` from a list
 // clang-format on
 
-// The form of a switch. Types are checked against the row's `types` before a kernel runs: another one here is a
-// programmer's mistake.
+// Called if a switch over types has no case for `dtype`. Types are checked against the row's `types` before a kernel
+// runs, so this is a programmer's mistake.
 static inline void ops_bad_dtype(tfc_dtype dtype) {
   (void)dtype;
   assert(0 && "a kernel was given a dtype that its row does not list");

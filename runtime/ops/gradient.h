@@ -45,7 +45,7 @@ struct tfc_output grad_shape_of_input(const struct tfc_grad_ctx *ctx, uint32_t i
 
 struct tfc_output grad_zeros_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);
 struct tfc_output grad_ones_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);
-// The gradient of input i consists of rows: values [n, ...], indices [n], dense_shape [rank] (int32 or int64).
+// Sets the gradient of input i to rows: values [n, ...], indices [n], dense_shape [rank] (int32 or int64).
 void grad_set_indexed(struct tfc_grad_ctx *ctx, uint32_t i, struct tfc_output values, struct tfc_output indices,
                       struct tfc_output dense_shape);
 
@@ -79,12 +79,12 @@ static inline struct tfc_output grad_op3(const struct tfc_grad_ctx *g, const cha
 static inline tfc_dtype grad_type(const struct tfc_grad_ctx *g, struct tfc_output x) {
   return tfc_dtype_base(tfc_builder_dtype(g->builder, x));
 }
-// A scalar constant of x's type.
+// Makes a scalar constant of x's type.
 static inline struct tfc_output grad_const(const struct tfc_grad_ctx *g, struct tfc_output x, double value) {
   return tfc_add_scalar(g->builder, grad_type(g, x), value);
 }
 struct tfc_output grad_conj(const struct tfc_grad_ctx *g, struct tfc_output x); // x itself for real types
-// The shape of x as a constant where `shape` (optional) is static, else a Shape node.
+// Makes the shape of x: a constant if `shape` (optional) is static, else a Shape node.
 struct tfc_output grad_shape(const struct tfc_grad_ctx *g, struct tfc_output x, const struct tfc_shape *shape,
                              tfc_dtype type);
 struct tfc_output grad_sum(const struct tfc_grad_ctx *g, struct tfc_output x, struct tfc_output axes, bool keep_dims);
@@ -104,7 +104,7 @@ struct tfc_output grad_range(const struct tfc_grad_ctx *g, struct tfc_output x, 
 void grad_unbroadcast(const struct tfc_grad_ctx *g, struct tfc_output x, const struct tfc_shape *x_shape,
                       struct tfc_output y, const struct tfc_shape *y_shape, struct tfc_output *gx,
                       struct tfc_output *gy);
-// The attribute of the forward node under the same name, for a node of the gradient; absent: kind NONE.
+// Returns the attribute of the forward node under the same name, for a node of the gradient; absent: kind NONE.
 struct tfc_attr grad_copied_attr(const struct tfc_grad_ctx *g, const char *name);
 tfc_status ops_grad_identity(struct tfc_grad_ctx *g); // passes gradient i to input i unchanged
 tfc_status ops_grad_none(struct tfc_grad_ctx *g);     // no input has a gradient

@@ -21,7 +21,8 @@ struct tfc_host_memory tfc_host_memory(const struct tfc_graph *g, const struct t
 static inline bool tfc_host_bit(uint32_t bits, uint32_t operand) {
   return operand < 32 ? bits >> operand & 1 : bits == UINT32_MAX;
 }
-// The types, as bits, of the attribute in the table for which all of the op's operands are in host memory; 0: none.
+// Returns the types, as bits, of the attribute in the table for which all of the op's operands are in host memory; 0:
+// none.
 uint32_t tfc_host_types(const struct tfc_op_def *def);
 // Whether variables of this type keep their value in host memory, on any device.
 bool tfc_host_variable(tfc_dtype dtype);

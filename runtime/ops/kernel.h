@@ -103,10 +103,11 @@ TFC_MUST_USE tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32
 TFC_MUST_USE tfc_status tfc_kernel_scratch(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out);
 void tfc_kernel_parallel_for(struct tfc_kernel_ctx *ctx, int64_t total, int64_t grain,
                              void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
-// The type that `types` of an op's row is about: its first type attribute (of RandomUniform that is dtype, not T).
+// Returns the type that `types` of an op's row is about: its first type attribute (of RandomUniform that is dtype, not
+// T).
 tfc_dtype tfc_kernel_type(const struct tfc_graph *g, const struct tfc_node *n);
-// To be called before a row's kernel is called for the first time. Returns UNIMPLEMENTED if the row does not take the
-// node's type; otherwise calls the row's `prepare`, if it has one.
+// Call it before a row's kernel is called for the first time. Returns UNIMPLEMENTED if the row does not take the node's
+// type; otherwise calls the row's `prepare`, if it has one.
 TFC_MUST_USE tfc_status tfc_kernel_prepare(struct tfc_prepare_ctx *ctx);
 // Makes a kernel return INVALID_ARGUMENT for wrong inputs; the executor adds node, op, device and shapes.
 #define TFC_KERNEL_CHECK(condition, ...)                                                                               \
@@ -141,14 +142,15 @@ void tfc_variable_unlock(struct tfc_variable *v);
 // Named objects of a session or a step, by container and name. Thread-safe.
 TFC_MUST_USE tfc_status tfc_resources_create(struct tfc_resources **out);
 void tfc_resources_free(struct tfc_resources *r);
-// The object of that name, which `create` makes if it does not exist; its type must match. Returned with a reference.
+// Finds the object of that name, which `create` makes if it does not exist; its type must match. Returned with a
+// reference.
 TFC_MUST_USE tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str container, tfc_str name,
                                                      const struct tfc_object_type *type,
                                                      tfc_status (*create)(void *arg, struct tfc_object **out),
                                                      void *arg, struct tfc_object **out);
 TFC_MUST_USE tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_str name,
                                            const struct tfc_object_type *type, struct tfc_object **out);
-// An object of any type; NULL: it does not exist. Returned with a reference.
+// Returns an object of any type, with a reference; NULL: it does not exist.
 struct tfc_object *tfc_resources_look(struct tfc_resources *r, tfc_str container, tfc_str name);
 void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name);
 // Calls fn for every object (in order of name); for snapshots and reports.
@@ -157,7 +159,7 @@ void tfc_resources_each(struct tfc_resources *r,
 // Wakes the kernels that wait in queues and the like and whose env->cancelled() says that their step has ended. Whoever
 // cancels a step must call it.
 void tfc_resources_wake(struct tfc_resources *r);
-// The object that input `i` (a resource or variant handle) holds, checked against `type`. Borrowed.
+// Finds the object that input `i` (a resource or variant handle) holds, checked against `type`. Borrowed.
 TFC_MUST_USE tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_object_type *type,
                                           struct tfc_object **out);
 

@@ -28,7 +28,8 @@ TFC_MUST_USE tfc_status tfc_window_read(const struct tfc_graph *g, const struct 
 // Takes the window's size and stride from tensors, which have one int32 number for each dimension of the image.
 TFC_MUST_USE tfc_status tfc_window_given(struct tfc_window *w, const struct tfc_tensor *size,
                                          const struct tfc_tensor *stride);
-// The dimension of the image that is spatial dimension `k` of 3 (k >= 3 - spatial), and the dimension of its channels.
+// Return the dimension of the image that is spatial dimension `k` of 3 (k >= 3 - spatial), and the dimension of its
+// channels.
 static inline int tfc_window_axis(const struct tfc_window *w, int k) {
   return (w->channels_first ? 2 : 1) + k - (3 - w->spatial);
 }
@@ -39,8 +40,8 @@ static inline int tfc_window_channel_axis(const struct tfc_window *w) {
 // padding before it. Unknown dimensions give unknown ones. INVALID_ARGUMENT: the window does not fit.
 TFC_MUST_USE tfc_status tfc_window_output(const struct tfc_window *w, int k, int64_t in, int64_t size, int64_t *out,
                                           int64_t *out_before);
-// The same for shape functions: here, a window that is larger than the padded input does not fit, even if a kernel
-// would only return no positions.
+// As tfc_window_output, for shape functions: here, a window that is larger than the padded input does not fit, even if
+// a kernel would only return no positions.
 TFC_MUST_USE tfc_status tfc_window_infer(const struct tfc_window *w, int k, int64_t in, int64_t size, int64_t *out);
 
 // An image's sizes and its layout in memory.
@@ -49,10 +50,11 @@ struct tfc_image {
   int64_t batch_stride, stride[3], channel_stride; // in elements
 };
 void tfc_image_of(const struct tfc_window *w, const struct tfc_shape *shape, struct tfc_image *out);
-// The shape, in the window's layout, of an image with these sizes.
+// Returns the shape, in the window's layout, of an image with these sizes.
 struct tfc_shape tfc_image_shape(const struct tfc_window *w, int64_t batch, const int64_t size[3], int64_t channels);
 
-// The cells [*first, *last) of the window that are inside the input, along one dimension, for output position `at`.
+// Finds the cells [*first, *last) of the window that are inside the input, along one dimension, for output position
+// `at`.
 static inline void tfc_window_cells(int64_t at, int64_t stride, int64_t dilation, int64_t before, int64_t size,
                                     int64_t in, int64_t *first, int64_t *last) {
   int64_t origin = at * stride - before;

@@ -108,7 +108,7 @@ static inline uint32_t tfc_philox_word(struct tfc_philox_words *w) {
   if (w->used == 4) tfc_philox_draw(w->generator, w->words), w->used = 0;
   return w->words[w->used++];
 }
-// A uniform number below n > 0: words in the last, incomplete multiple of n are rejected.
+// Returns a uniform number below n > 0: words in the last, incomplete multiple of n are rejected.
 static inline uint32_t tfc_philox_below(struct tfc_philox_words *w, uint32_t n) {
   if ((n & (n - 1)) == 0) return tfc_philox_word(w) & (n - 1);
   uint32_t rest = UINT32_MAX % n + 1, v;
@@ -142,11 +142,12 @@ struct tfc_prepare_ctx;
 struct tfc_status_record;
 struct tfc_status_record *tfc_random_prepare(struct tfc_prepare_ctx *ctx);
 struct tfc_philox tfc_random_reserve(struct tfc_kernel_ctx *ctx, uint64_t draws);
-// The generator of a stateless op, made from its seed, a vector of two integers.
+// Makes the generator of a stateless op from its seed, a vector of two integers.
 struct tfc_status_record *tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *out);
-// The generator in the variable of input 0, whose algorithm input 1 gives; skips this many numbers in the variable.
+// Makes the generator from the variable of input 0, with the algorithm that input 1 names. Moves the variable's state
+// on by so many numbers.
 struct tfc_status_record *tfc_random_of_variable(struct tfc_kernel_ctx *ctx, uint64_t numbers, struct tfc_philox *out);
-// The generator from inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the next input.
+// Makes the generator from inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the next input.
 struct tfc_status_record *tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "runtime/graph/graph.h"
 
-// True: a later operation may write to the output's memory while a message with it is being sent. Looks through
+// Whether a later operation may write to the output's memory while a message with it is being sent. Looks through
 // operations that pass their input on unchanged.
 bool tfc_output_may_change(const struct tfc_graph *g, struct tfc_output o);
 

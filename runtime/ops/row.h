@@ -25,21 +25,22 @@ tfc_status ops_shape_nothing(struct tfc_shape_ctx *ctx);   // outputs of unknown
 // Merges the shapes of inputs [from, to), which must be compatible.
 TFC_MUST_USE tfc_status ops_merge_inputs(const struct tfc_shape_ctx *ctx, uint32_t from, uint32_t to,
                                          struct tfc_shape *out);
-// The shape of input `i`, which must have this rank (or at least this rank); if nothing is known, dimensions are
+// Finds the shape of input `i`, which must have this rank (or at least this rank); if nothing is known, dimensions are
 // unknown. `out` may be NULL.
 TFC_MUST_USE tfc_status ops_with_rank(const struct tfc_shape_ctx *ctx, uint32_t i, int rank, struct tfc_shape *out);
 TFC_MUST_USE tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, int rank,
                                                struct tfc_shape *out);
-// The value of a constant integer scalar; false if it is not known.
+// Finds the value of a constant integer scalar; false if it is not known.
 bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out);
-// The values of an integer vector that is completely known and has at most `capacity` elements; otherwise false.
+// Finds the values of an integer vector that is completely known and has at most `capacity` elements; otherwise false.
 bool ops_known_ints(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out, int capacity, int *out_count);
-// The shape that an integer vector describes, as far as known: from its value, its partial value, or its length.
+// Returns the shape that an integer vector describes, as far as known: from its value, its partial value, or its
+// length.
 struct tfc_shape ops_described_shape(const struct tfc_shape_ctx *ctx, uint32_t i);
 // Sets output 0's partial value, if the caller keeps one.
 void ops_set_partial(struct tfc_shape_ctx *ctx, uint32_t output, const struct tfc_shape *value);
 
-// The sum or product of two dimensions; if one is unknown, so is the result.
+// Return the sum and the product of two dimensions; if one is unknown, so is the result.
 static inline int64_t ops_dim_add(int64_t a, int64_t b) {
   return a < 0 || b < 0 ? TFC_DIM_UNKNOWN : a + b;
 }
@@ -51,12 +52,13 @@ static inline int64_t ops_dim_mul(int64_t a, int64_t b) {
 // --- Costs -------------------------------------------------------------------------------------------------------
 double ops_cost_bytes(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs); // each operand counts once
-// One operation for each element of output 0, of input 0, or of all inputs.
+// Count one operation for each element of output 0, and of input 0.
 void ops_cost_outputs(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out);
 void ops_cost_inputs(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                      const struct tfc_shape *outputs, struct tfc_op_cost *out);
-// For decompositions of matrices and for solving: as many operations for each element of input 0 as it has columns.
+// For decompositions of matrices and for solving: counts as many operations for each element of input 0 as it has
+// columns.
 void ops_cost_cubic(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                     const struct tfc_shape *outputs, struct tfc_op_cost *out);
 // No FLOP, and twice the bytes of output 0: gathers and slices do not read all of their input.
@@ -70,7 +72,7 @@ void ops_cost_elementwise(double flops, const struct tfc_graph *g, const struct 
                    const struct tfc_shape *outputs, struct tfc_op_cost *out) {                                         \
     ops_cost_elementwise(flops, g, n, inputs, outputs, out);                                                           \
   }
-// For a view, which costs nothing.
+// For a view: counts nothing.
 void ops_cost_nothing(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                       const struct tfc_shape *outputs, struct tfc_op_cost *out);
 

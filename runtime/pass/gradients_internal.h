@@ -105,11 +105,12 @@ TFC_MUST_USE tfc_status tfc_gradients_adopt(struct tfc_gradients *e, uint32_t fi
 static inline uint32_t tfc_gradients_frame_of_loop(const struct tfc_gradients *e, uint32_t forward) {
   return forward ? e->frames.count + forward : 0;
 }
-// An Enter into a forward or gradient frame; `constant`: the same in all iterations (made only once).
+// Makes an Enter into a forward or gradient frame; `constant`: its value is the same in all iterations (such an Enter
+// is made only once).
 struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output o, uint32_t frame, bool constant);
-// The next iteration of a loop's gradient starts after this node, whether it is dead or not.
+// Makes the next iteration of a loop's gradient start after this node, whether the node is dead or not.
 void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t id);
-// A stack in the gradient of a loop, alive if these branches were taken.
+// Returns a stack in the gradient of a loop, alive if these branches were taken.
 struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_output stack, uint32_t frame,
                                         const struct tfc_guards *guards);
 // In the loop's gradient, pops the values that a stack holds for a forward output.
@@ -117,9 +118,9 @@ struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_ou
                                           uint32_t loop, const struct tfc_guards *guards);
 // Zeros with the shape of a forward tensor (for a resource, of its content), for the gradient in `frame`.
 struct tfc_output tfc_gradients_zeros(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type, uint32_t frame);
-// The shape of a forward tensor (for a resource, of its content), as a vector.
+// Returns the shape of a forward tensor (for a resource, of its content), as a vector.
 struct tfc_output tfc_gradients_shape(struct tfc_gradients *e, struct tfc_output o);
-// A gradient of rows, without any row, for such a tensor.
+// Makes a gradient of rows that has no row, for such a tensor.
 struct tfc_output tfc_gradients_zero_rows(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type);
 
 // --- gradients_branch.c --------------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ bool tfc_gradients_came_by_stack(const struct tfc_gradients *e, uint32_t loop);
 // Called when a loop's gradient begins: queues its pushes, and the loops inside it that are between xs and ys only
 // because of pushes.
 TFC_MUST_USE tfc_status tfc_gradients_begin_pushed(struct tfc_gradients *e, uint32_t loop, uint32_t frame);
-// Called when a loop's gradient is built: loops that waited for it may continue.
+// Called when a loop's gradient is built: it wakes loops that waited for it.
 TFC_MUST_USE tfc_status tfc_gradients_end_popped(struct tfc_gradients *e, uint32_t loop);
 
 #endif

@@ -22,21 +22,21 @@ struct tfc_shape_override { // a feed, which replaces what the graph would compu
 // (PlaceholderWithDefault) are not used.
 TFC_MUST_USE tfc_status tfc_infer_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                          uint32_t override_count, struct tfc_shapes *out);
-// The same, but a node that contradicts its inputs gets unknown outputs, and `note` gets the error, whose status it
-// takes over (in a loop perhaps several times).
+// As tfc_infer_shapes, but a node that contradicts its inputs gets unknown outputs, and `note` gets the error, whose
+// status it takes over (in a loop perhaps several times).
 typedef void (*tfc_shape_note)(void *arg, const struct tfc_node *node, tfc_status status);
 TFC_MUST_USE tfc_status tfc_infer_shapes_noting(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                                 uint32_t override_count, tfc_shape_note note, void *arg,
                                                 struct tfc_shapes *out);
-// The same for a step in which nothing but the overrides is fed. A node that contradicts the feeds may belong to
-// another step, or to a branch that is not taken, so this is no error here: its outputs are unknown, and it fails when
-// it runs.
+// As tfc_infer_shapes, for a step in which nothing but the overrides is fed. A node that contradicts the feeds may
+// belong to another step, or to a branch that is not taken, so this is no error here: its outputs are unknown, and it
+// fails when it runs.
 TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const struct tfc_shape_override *overrides,
                                              uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);
 
-// The FLOP and bytes of one run of a node, by its row (runtime/graph/op_def.h); without a row no FLOP, and the bytes of
-// all inputs and outputs. False: a shape is not static, and the result is the known part.
+// Estimates the FLOP and bytes of one run of a node, by its row (runtime/graph/op_def.h); without a row no FLOP, and
+// the bytes of all inputs and outputs. False: a shape is not static, and the result is the known part.
 bool tfc_node_cost(const struct tfc_graph *graph, const struct tfc_node *node, const struct tfc_shapes *shapes,
                    struct tfc_op_cost *out);
 
@@ -55,7 +55,7 @@ TFC_MUST_USE tfc_status tfc_prune(const struct tfc_graph *g, const struct tfc_ou
 TFC_MUST_USE tfc_status tfc_gradients(const struct tfc_graph *g, const struct tfc_output *ys, uint32_t y_count,
                                       const struct tfc_output *xs, uint32_t x_count, const struct tfc_output *grad_ys,
                                       struct tfc_graph **out, struct tfc_output *out_grads);
-// The same, in a builder that already holds the forward nodes.
+// As tfc_gradients, in a builder that already holds the forward nodes.
 TFC_MUST_USE tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output *ys, uint32_t y_count,
                                               const struct tfc_output *xs, uint32_t x_count,
                                               const struct tfc_output *grad_ys, struct tfc_output *out_grads);

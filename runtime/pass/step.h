@@ -66,7 +66,7 @@ TFC_MUST_USE tfc_status tfc_step_infer(const struct tfc_graph *g, const struct t
 TFC_MUST_USE tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *out);
 void tfc_step_spec_deinit(struct tfc_step_spec *spec);
 
-// The shape that a placeholder declares for what is fed to it.
+// Returns the shape that a placeholder declares for what is fed to it.
 struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n);
 
 // Makes a value for a feed, a host tensor; the same seed and feed name give the same values.

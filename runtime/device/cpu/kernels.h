@@ -24,7 +24,8 @@ struct tfc_cpu_kernel {
   // then the reference kernel with the op's own prepare. Any other error makes the plan fail.
   tfc_status (*prepare)(struct tfc_cpu_prepare *p);
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
-  int variant; // for a `prepare` that serves several rows: tells it which; its meaning is the file's own
+  // a number that tells a `prepare` that serves several rows which row it is for; each file has its own numbers
+  int variant;
 };
 struct tfc_cpu_kernels {
   const struct tfc_cpu_kernel *rows;
@@ -34,8 +35,8 @@ struct tfc_cpu_kernels {
   static const struct tfc_cpu_kernels tfc_cpu_kernels_##rows                                                           \
       __attribute__((used, section("tfc_cpu_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// Returns the rows of an op one after the other: pass NULL first, then the last result. It returns NULL after the last
-// row. Any thread may call it.
+// Returns the next row of an op: the first one for `after` NULL, else the one that follows `after`; NULL after the
+// last. Any thread.
 const struct tfc_cpu_kernel *tfc_cpu_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cpu_kernel *after);
 
 #endif

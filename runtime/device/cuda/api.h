@@ -86,8 +86,8 @@ struct tfc_cuda_api {
 
   // Capture: relaxed mode, on this stream only.
   int (*capture_begin)(tfc_cuda_stream stream);
-  // How many nodes the capture has so far; nodes that appear between two calls belong to the operations launched in
-  // between.
+  // Counts the nodes that the capture has so far. Nodes that appear between two calls belong to the operations launched
+  // in between.
   int (*capture_count)(tfc_cuda_stream stream, size_t *out);
   // `nodes` (optional, `capacity` of them): in order of capture; out_count: their number.
   int (*capture_end)(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,

@@ -107,7 +107,7 @@ TFC_MUST_USE tfc_status tfc_cuda_check_alive(struct tfc_cuda_device *d);
 // For the error `s` of a row's prepare or launch, which it takes. A library may report an error of earlier work that
 // has ended the device; then this marks the device as dead, and the status that it returns says so.
 TFC_MUST_USE tfc_status tfc_cuda_library_error(struct tfc_cuda_device *d, tfc_status s);
-// A copy as part of an operation, counted among its launches; returns CUDA's error.
+// Copies as part of an operation; the copy is counted among the operation's launches. Returns CUDA's error.
 int tfc_cuda_launch_copy(struct tfc_cuda_device *d, void *to, const void *from, size_t bytes, tfc_cuda_stream stream);
 
 // --- Libraries (libraries.c) -------------------------------------------------------------------------------------

@@ -78,7 +78,8 @@ enum tfc_cuda_kernel_flags {
   TFC_CUDA_ON_SMALL = 1 << 4, // plain types of at most 8 bytes
   TFC_CUDA_ON_PLAIN = 1 << 5,
 };
-// What `prepare` needs to know where it serves several ops: a number of the file's own, given to it as `variant`.
+// Tells a `prepare` that serves several ops which op it is for: a number of the file's own, passed to `prepare` as
+// `variant`.
 #define TFC_CUDA_VARIANT(number) ((uint32_t)(number) << 16)
 static inline int tfc_cuda_variant(uint32_t flags) {
   return (int)(flags >> 16);
@@ -100,10 +101,12 @@ struct tfc_cuda_kernels {
   static const struct tfc_cuda_kernels tfc_cuda_kernels_##rows                                                         \
       __attribute__((used, section("tfc_cuda_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// The rows of an op one after the other: pass NULL first, then the last result; NULL after the last. Any thread.
+// Returns the next row of an op: the first one for `after` NULL, else the one that follows `after`; NULL after the
+// last. Any thread.
 const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cuda_kernel *after);
 
-// The chosen convolution algorithms as lines of text, for `tuning` of struct tfc_device_driver; if there is a library.
+// Returns the chosen convolution algorithms as lines of text, for `tuning` of struct tfc_device_driver; if there is a
+// library.
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
 // The same for the algorithms of matrix products.
@@ -123,8 +126,8 @@ bool tfc_cuda_together(const struct tfc_cuda_kernel *row, const void *state, con
 TFC_MUST_USE tfc_status tfc_cuda_launch_together(struct tfc_cuda_launch *l, struct tfc_kernel_ctx *const *contexts,
                                                  uint32_t count, uint32_t *out_at) __attribute__((weak));
 
-// A status from what a launcher returned (a cudaError_t: what the launch said, 0: none). Names
-// the error; the driver adds node, op, device and shapes. For cuBLASLt and cuDNN: make a status with their own text.
+// Makes a status of what a launcher returned (a cudaError_t; 0: no error) and names the error; the driver adds node,
+// op, device and shapes. Launchers of cuBLASLt and cuDNN make a status with these libraries' own text instead.
 TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error);
 
 // Every kernel, copy and fill is counted on the thread that launches it, so that a profiler's records can be checked:
@@ -132,8 +135,9 @@ TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cud
 void tfc_cuda_count_launch(void);
 uint64_t tfc_cuda_launches(void); // of the calling thread so far
 
-// For rows that read a small tensor whose value decides what is enqueued and that is on the device after all:
-// synchronises the stream and copies. Only in rows with TFC_CUDA_NO_CAPTURE; it is counted and reported.
+// For rows that need the value of a small tensor to decide what they enqueue, if the tensor is on the device after all:
+// synchronises the stream and copies the value to the host. Only in rows with TFC_CUDA_NO_CAPTURE; it is counted and
+// reported.
 TFC_MUST_USE tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *source, void *target);
 
 #endif

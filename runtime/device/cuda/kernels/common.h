@@ -34,7 +34,7 @@ struct tfc_cuda_value {
   struct tfc_tensor copy; // of a value that was on the device
   _Alignas(16) char bytes[256];
 };
-// For prepare functions: is the input constant; will it be in host memory at launch?
+// For prepare functions: whether the input is a constant, and whether it will be in host memory at launch.
 static inline bool tfc_cuda_is_constant(const struct tfc_cuda_prepare *p, uint32_t i) {
   return p->base->input_values && p->base->input_values[i];
 }
@@ -73,7 +73,7 @@ TFC_MUST_USE tfc_status tfc_cuda_broadcast_plan(const struct tfc_shape *const *s
 // the plan stays as it is. `size`, `out_size`: bytes of an element of the operands and of the result.
 void tfc_cuda_broadcast_group(struct tfc_cuda_broadcast *plan, int count, int vector, const void *const *operands,
                               size_t size, const void *out, size_t out_size);
-// A plan for one contiguous operand x and a result y of the same shape.
+// Makes a plan for one contiguous operand x and a result y of the same shape.
 struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t size, const void *y, size_t out_size);
 
 // Masks for a row's `types`, which are those of the op's first input: all plain types, resource handles, indices.
@@ -82,7 +82,7 @@ struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t si
    ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))
 #define TFC_CUDA_HANDLE TFC_TYPE_BIT(TFC_RESOURCE)
 #define TFC_CUDA_INDEX (TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
-// The types that a row takes for the op's first type attribute.
+// Returns the types that a row takes for the op's first type attribute.
 static inline uint32_t tfc_cuda_row_types(const struct tfc_cuda_kernel *row) {
   return row->flags & TFC_CUDA_ON_FLOATS  ? TFC_CUDA_BITS(TFC_CUDA_FLOATS)
          : row->flags & TFC_CUDA_ON_REALS ? TFC_CUDA_BITS(TFC_CUDA_REALS)

@@ -16,8 +16,8 @@ struct tfc_cuda_conv { // compared by bytes: zeroed before it is filled
 };
 struct tfc_cuda_conv_plan; // the chosen algorithm; lives as long as the process
 
-// The plan of a convolution, made at the first request and kept by shape. UNIMPLEMENTED: the library has no plan for
-// it.
+// Finds the plan of a convolution, which is made at the first request and kept by shape. UNIMPLEMENTED: the library has
+// no plan for it.
 TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                                            const struct tfc_cuda_conv_plan **out);
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);

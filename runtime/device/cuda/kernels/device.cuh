@@ -122,7 +122,7 @@ template <> struct putter<b16> {
 template <class T, class V> TFC_HD T put(V v) {
   return putter<T>::of((typename number<T>::C)v);
 }
-// The value as it would be after a store to memory: arithmetic in 16-bit floats rounds after every operation.
+// Rounds a value as storing it to memory would: arithmetic in 16-bit floats rounds after every operation.
 template <class T> TFC_HD typename number<T>::C rounded(typename number<T>::C v) {
   return get(put<T>(v));
 }
@@ -164,7 +164,7 @@ template <int K> TFC_HD void place(const tfc_cuda_broadcast &p, int64_t group, i
 
 const int64_t THREADS = 256, BLOCKS = 8192;
 
-// How many blocks to launch for `count` items: at most BLOCKS, because kernels are grid-stride loops.
+// Returns how many blocks to launch for `count` items: at most BLOCKS, because kernels are grid-stride loops.
 inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
   int64_t blocks = (count + threads - 1) / threads;
   return (unsigned)(blocks < 1 ? 1 : smaller(blocks, BLOCKS));

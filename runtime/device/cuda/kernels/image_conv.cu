@@ -32,7 +32,7 @@ template <class T> __global__ void forward_kernel(tfc_cuda_slide s, int64_t tota
   }
 }
 
-// The output position whose window's cell `tap` lies at `cell`: -1 where there is none.
+// Returns the output position whose window's cell `tap` lies at `cell`: -1 where there is none.
 TFC_HD int64_t position(int64_t cell, int64_t before, int64_t tap, int64_t dilation, int64_t step, int64_t size) {
   int64_t at = cell + before - tap * dilation, rest;
   if (at < 0) return -1;

@@ -39,7 +39,7 @@ template <class T> __global__ void pool_kernel(bool average, tfc_cuda_slide s, i
   }
 }
 
-// The windows [lo, hi) that contain a cell, in each dimension.
+// Finds the windows [lo, hi) that contain a cell, in each dimension.
 TFC_HD void holders(const tfc_cuda_slide &s, const int64_t *cell, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < 3; k++) {
     int64_t at = cell[k] + s.before[k], unused;

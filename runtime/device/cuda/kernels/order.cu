@@ -17,7 +17,7 @@ template <class C> struct ranked {
   C value;
   int64_t at; // position in the row, -1: no element
 };
-// Does `a` come before `b`? Neither is NaN.
+// Whether `a` comes before `b`. Neither is NaN.
 template <class C> TFC_HD bool before(ranked<C> a, ranked<C> b) {
   return a.value != b.value ? a.value > b.value : a.at < b.at;
 }
@@ -87,8 +87,8 @@ __device__ __forceinline__ void search_row(const top_of &t, int64_t row, const T
   __syncthreads();
 }
 
-// A block handles a row and finds its k elements one after the other: each is the first in order among those that come
-// after the last one found.
+// Finds the k elements of a row, one after the other: each is the first in order among those that come after the last
+// one found. One block handles one row.
 template <class T> __global__ void top_kernel(top_of t, const T *x, T *values) {
   typedef typename number<T>::C C;
   __shared__ ranked<C> shared[THREADS];

@@ -18,8 +18,8 @@ struct tfc_cuda_product {
 enum { TFC_CUDA_PRODUCT_ALIGNMENT = 16 };
 struct tfc_cuda_product_plan; // the chosen algorithm; lives as long as the process
 
-// The plan of a product, made when it is asked for first (its heuristics take up to a millisecond) and kept by shape.
-// UNIMPLEMENTED when the library has no algorithm for it.
+// Finds the plan of a product, which is made at the first request (its heuristics take up to a millisecond) and kept by
+// shape. UNIMPLEMENTED: the library has no algorithm for it.
 TFC_MUST_USE tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
                                               const struct tfc_cuda_product_plan **out);
 size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan);

@@ -100,7 +100,7 @@ template <class T> struct group_of_four {
 template <> TFC_HD float group_of_four<f32>::unit(uint32_t word) {
   return unit_float(word);
 }
-// A number in [0, 1) from as many bits as the type's mantissa has.
+// Returns a number in [0, 1), made of as many bits as the type's mantissa has.
 template <> TFC_HD float group_of_four<f16>::unit(uint32_t word) {
   return (float)(word & 0x3ffu) * 0.0009765625f;
 }

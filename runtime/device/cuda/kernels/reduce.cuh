@@ -107,7 +107,7 @@ TFC_HD int64_t offset_of(int64_t index, int rank, const int64_t *dims, const int
   return offset + index * strides[0];
 }
 
-// The group that a thread belongs to; *output: the number of the group's output among those of the block.
+// Returns the group that a thread belongs to; *output: the number of the group's output among those of the block.
 TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
   int width = (int)THREADS / lanes; // outputs that a block makes at once
   group g;
@@ -168,7 +168,7 @@ __global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *
   }
 }
 
-// How many threads join the pieces of one output.
+// Returns how many threads join the pieces of one output.
 TFC_HD int join_lanes(int64_t pieces) {
   int lanes = 1;
   while (lanes < (int)THREADS && lanes * 4 < pieces) lanes *= 2;

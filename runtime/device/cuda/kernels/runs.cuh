@@ -7,7 +7,7 @@
 
 namespace tfc {
 
-// Does a run begin at place `at`? (Positions with a row out of range form no run.)
+// Whether a run begins at place `at`. (Positions with a row out of range form no run.)
 TFC_HD bool begins_run(const tfc_cuda_runs &r, int64_t at) {
   return r.row[at] < r.none && (at == 0 || r.row[at - 1] != r.row[at]);
 }

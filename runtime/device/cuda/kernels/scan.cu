@@ -24,7 +24,7 @@ template <class A> struct join_of {
   TFC_HD A none() const { return product ? (A)1 : (A)0; }
   TFC_HD A operator()(A a, A b) const { return product ? a * b : a + b; }
 };
-// One step of a scan, rounded to the type of the elements.
+// Returns the next value of a scan, rounded to the type of the elements.
 template <class T> TFC_HD T step(bool product, T sum, T x) {
   typedef typename number<T>::U U;
   const U a = (U)get(sum), b = (U)get(x);
@@ -33,7 +33,7 @@ template <class T> TFC_HD T step(bool product, T sum, T x) {
 template <class T, class A> TFC_HD T narrow(A a) {
   return put<T>((typename number<T>::C)a);
 }
-// Where element `p` of a scan lies in its line: with `reverse` the scan begins at the end.
+// Returns where element `p` of a scan lies in its line: with `reverse` the scan begins at the end.
 TFC_HD int64_t place_of(const tfc_cuda_scan &s, int64_t p) {
   return s.reverse ? s.n - 1 - p : p;
 }
@@ -44,7 +44,7 @@ TFC_HD int64_t place_of(const tfc_cuda_scan &s, int64_t p) {
 const int ITEMS = 5;
 const int64_t TILE = THREADS * ITEMS;
 
-// The sum (or product) of the values of the group's threads before this one; *total: that of all of them.
+// Returns the sum (or product) of the values of the group's threads before this one; *total: that of all of them.
 template <class A> __device__ __forceinline__ A sum_before(A value, A *shared, group g, join_of<A> join, A *total) {
   int t = (int)threadIdx.x;
   __syncthreads();
@@ -151,8 +151,8 @@ template <class T> __global__ void columns_kernel(tfc_cuda_scan s, const T *x, T
     }
   }
 }
-// A thread handles a chunk of a line: it writes the chunk's total to totals [outer, chunks, inner], or with y given the
-// chunk's scan to y.
+// Scans a chunk of a line: writes the chunk's total to totals [outer, chunks, inner] or, with y given, the chunk's scan
+// to y. One thread handles one chunk.
 template <class T> __global__ void chunks_kernel(tfc_cuda_scan s, typename wide<T>::A *totals, const T *x, T *y) {
   typedef typename wide<T>::A A;
   const join_of<A> join = {s.product};

@@ -10,7 +10,7 @@ namespace tfc {
 struct spot { // the coordinates of an element of a batch of images
   int64_t image, cell[3], channel;
 };
-// The i-th element in the order of memory, so that neighbouring threads access neighbouring addresses.
+// Returns the i-th element in the order of memory, so that neighbouring threads access neighbouring addresses.
 TFC_HD spot spot_of(int64_t i, const tfc_cuda_layout &l, int64_t channels) {
   spot s;
   if (l.channel_stride == 1) {
@@ -26,7 +26,7 @@ TFC_HD spot spot_of(int64_t i, const tfc_cuda_layout &l, int64_t channels) {
 TFC_HD int64_t place_in(const tfc_cuda_layout &l, int64_t image, int64_t a, int64_t b, int64_t c, int64_t channel) {
   return image * l.batch_stride + a * l.stride[0] + b * l.stride[1] + c * l.stride[2] + channel * l.channel_stride;
 }
-// The cells [lo, hi) of the image under an undilated window.
+// Finds the cells [lo, hi) of the image under an undilated window.
 TFC_HD void window_of(const tfc_cuda_slide &s, const int64_t *at, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < 3; k++) {
     int64_t begin = at[k] * s.step[k] - s.before[k];

@@ -25,7 +25,7 @@ void tfc_cuda_choice_model(const struct tfc_cuda_library *library, char out[64])
 char *tfc_cuda_choices_write(const struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans);
 // Lines of other kinds and damaged lines are ignored.
 void tfc_cuda_choices_read(struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans, const char *lines);
-// The values that were read last for a key; NULL: none were. Call it under the plans' lock.
+// Returns the values that were read last for a key; NULL: none were. Call it under the plans' lock.
 const int *tfc_cuda_choices_find(const struct tfc_cuda_choices *choices, const char *model, const void *key,
                                  size_t key_size);
 
