@@ -83,9 +83,9 @@ TFC_MUST_USE tfc_status tfc_store_get_state(struct tfc_store *store, int64_t run
 TFC_MUST_USE tfc_status tfc_store_get_answer(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 // Checks that the run exists; run_id < 0: the last one. NOT_FOUND names the runs that exist.
 TFC_MUST_USE tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *out_id);
-// Finds the run to resume: run_id, or with run_id < 0 the last interrupted one (state "interrupted", or "running" although no
-// process holds the lock). It has a value for --resume of this name: runs that measure here, that another program
-// measures, and that are only simulated keep different ones. NOT_FOUND: there is none.
+// Finds the run to resume: run_id, or with run_id < 0 the last interrupted one (state "interrupted", or "running"
+// although no process holds the lock). It has a value for --resume of this name: runs that measure here, that another
+// program measures, and that are only simulated keep different ones. NOT_FOUND: there is none.
 TFC_MUST_USE tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t run_id, const char *name,
                                                    int64_t *out_id);
 // Deletes all but the last `keep` runs and gives the space back. Not inside a transaction.
