@@ -160,7 +160,9 @@ static int compare_edges(const void *a, const void *b) {
   return (x->to > y->to) - (x->to < y->to);
 }
 
-// Sorts the edges, drops duplicates, and gives all edges of a tensor the same `live`, which may be TFC_LIVE_ABSENT.
+// Sorts the edges and drops duplicates. Edges of one tensor get the same `live` (the bytes that it occupies in memory):
+// the one that was given with any of them, or TFC_LIVE_ABSENT if none was given with one. Two different ones are an
+// error.
 static tfc_status settle_edges(struct tfc_cost_builder *b) {
   struct built_edge *e = b->edges.data;
   size_t kept = 0;

@@ -393,8 +393,9 @@ out:
 }
 
 // A valley is the region around a local minimum. When one has been searched (the first one thoroughly), the search goes
-// to another one: the elite is put aside in `hall`, and a bad placement is the new elite. In the last fifth of the time
-// the search goes on from all that was put aside.
+// to another one: the elite is put aside in `hall`, and a random placement is the new elite. That is usually much
+// worse, so all that the search finds from there on is taken. In the last fifth of the time the search goes on from all
+// that was put aside.
 static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,
                                struct tfc_elite *hall) {
   tfc_status s = NULL;
@@ -415,8 +416,9 @@ out:
 }
 
 // Plans the next job: the method whose turn it is, on a placement of the elite. For the step objective, every other
-// turn goes to `drawn`, a method that was drawn by its credit. If memory is nearly full, every third turn packs. The
-// caller sets the budget. `temperature`: about where annealing of units begins; 0: not known.
+// turn goes to `drawn`, a method that was drawn at random, with a higher chance the more it has improved the best so
+// far. If memory is nearly full (`tight`), every third turn goes to the method that packs units into the memory of
+// devices. The caller sets the budget. `temperature`: about the temperature at which annealing begins; 0: not known.
 static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
                            bool tight, uint64_t turn, enum tfc_search_method drawn, double temperature,
                            struct tfc_search_job *j) {

@@ -2,14 +2,15 @@
 //
 // A plan is made once for a signature (feeds, fetches, targets, placement, order) and run many times; the step path
 // does no hashing, string work, locking or allocation per node where shapes are static. Several threads may run plans
-// of one session at once (their state is shared, as control edges say); then plans run in ready order. An operation
-// that touches variables is one piece: no other step sees it half done.
+// of one session at once, on the same variables; then plans run in ready order. Control edges order the operations of
+// one step, but nothing orders those of two steps that run at the same time. An operation that reads or writes a
+// variable is atomic: no other step sees it half done.
 //
 //   struct tfc_session *session = NULL;
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
 //   TFC_TRY(s, tfc_session_run(session, &(struct tfc_run_spec){.targets = init, .target_count = 1}, NULL, NULL));
 //   struct tfc_plan *plan = NULL;
-//   TFC_TRY(s, tfc_plan_create(session, &spec, &plan));
+//   TFC_TRY(s, tfc_plan_create(session, &spec, &plan)); // spec: a struct tfc_run_spec with feeds and fetches
 //   for (int i = 0; i < 100; i++) TFC_TRY(s, tfc_plan_run(plan, feeds, fetched, NULL));
 #ifndef TFC_RUNTIME_EXEC_SESSION_H
 #define TFC_RUNTIME_EXEC_SESSION_H

@@ -178,7 +178,8 @@ static bool by_gramian(const cplx *a, int64_t m, int64_t n, const cplx *b, int64
 }
 // Finds the shortest least-squares solution x [n, r] from A = Q R, where R has full row rank and Q [m, rank] spans A's
 // columns. Each step takes the longest remaining column and subtracts its direction from the others, until nothing
-// remains. q has room for [m + 1, k], right for [k, n].
+// remains. With k = min(m, n), q has room for [m + 1, k], of which the last row is working memory, and right for [k,
+// n].
 static void by_orthogonal(cplx *a, int64_t m, int64_t n, const cplx *b, int64_t r, cplx *q, cplx *right, cplx *x) {
   int64_t rank = 0, most = m < n ? m : n;
   double longest = 0;

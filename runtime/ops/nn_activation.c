@@ -111,8 +111,8 @@ UNARY(relu6, OPS_REALS, RELU6)
 BINARY(relu6_grad, OPS_REALS, RELU6_GRAD)
 UNARY(leaky_relu, OPS_FLOATS, v > (C)0 ? v : v * alpha)
 BINARY(leaky_relu_grad, OPS_FLOATS, v > (C)0 ? d : d * alpha)
-// As in TensorFlow this is exp(v) - 1 and not expm1(v), which loses digits near 0. The 16-bit floats round after every
-// operation.
+// This is exp(v) - 1, as in TensorFlow, although expm1(v) would be more accurate near 0. The 16-bit floats round after
+// every operation.
 #define EXP_LESS_ONE ROUND(ROUND(exp(v)) - one)
 UNARY(elu, OPS_FLOATS, v < (C)0 ? EXP_LESS_ONE : v)
 BINARY(elu_grad, OPS_FLOATS, v < (C)0 ? ROUND(v + one) * d : d)

@@ -193,12 +193,12 @@ out:
   return s;
 }
 
-// Inputs: values and row splits of the ragged columns; indices, values and shapes of the sparse ones; the dense ones.
-// `input_order` has one letter for each column.
 static uint32_t items_of(const struct tfc_kernel_ctx *ctx, const char *attribute) {
   const struct tfc_attr *a = tfc_node_attr(ctx->graph, ctx->node, attribute);
   return a ? a->count : 0;
 }
+// Inputs: values and row splits of the ragged columns; indices, values and shapes of the sparse ones; the dense ones.
+// `input_order` has one letter for each column: R (ragged), S (sparse) or D (dense).
 static tfc_status ragged_cross(struct tfc_kernel_ctx *ctx) {
   uint32_t ragged = items_of(ctx, "ragged_values_types"), sparse = items_of(ctx, "sparse_values_types"),
            dense = items_of(ctx, "dense_types"), count = ragged + sparse + dense, used[3] = {0};

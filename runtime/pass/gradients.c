@@ -150,8 +150,9 @@ static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node 
   return NULL;
 }
 
-// Calls the op's gradient function, or the gradient of its function, and passes the results to the producers of the
-// inputs.
+// Makes the gradients of a node's inputs, and passes them to the producers of the inputs. They come from the function
+// that computes the gradient of this type of op; if the node calls a function of the graph that has a gradient function
+// of its own, from that.
 static tfc_status call_rule(struct tfc_gradients *e, uint32_t id, const struct tfc_op_def *rule, uint32_t frame) {
   tfc_status s = NULL;
   const struct tfc_graph *g = e->g;

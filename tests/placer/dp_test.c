@@ -46,7 +46,8 @@ static struct instance there_and_back(struct tfc_random *r) {
   return i;
 }
 
-// Returns the least load of all splits of the layers, with each sum on the device of one of its two layers.
+// Returns the least load of the busiest device over all splits of the layers into three consecutive parts. The node
+// "sum l" may be on the device of layer l or of layer l + 1, so at the two cuts both are tried.
 static int64_t least_load(const struct tfc_problem *p, struct tfc_simulator *sim) {
   tfc_device_id device[2 * LAYERS];
   int64_t least = TFC_TIME_MAX;

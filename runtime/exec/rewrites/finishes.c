@@ -3,8 +3,10 @@
 // bias, a frozen normalisation, an activation, a residual.) Exact: the chain's loops run on the same elements, and the
 // result does not depend on how the rows are divided.
 //
-// The merged operation needs all inputs of the chain when it starts. No cycle arises, because the producers of these
-// inputs have a lower level than the operation: the level is the length of the longest path that leads to it.
+// The merged operation needs all inputs of the chain when it starts. If one of these inputs were computed from the
+// operation's own result, the merged operation would wait for itself. So a chain is merged only if the producers of all
+// its other inputs have a lower level than the operation. Here the level of an operation is the number of operations on
+// the longest path that leads to it.
 #include <string.h>
 
 #include "runtime/base/no_memory.h"

@@ -3,9 +3,10 @@
 // kernels. So are sums over steps: the gradient of a weight is one product of stacked operands, that of a bias one sum
 // over all rows. Sums are rounded in another order, so this needs `--rewrites all`.
 //
-// Stacks of operations grow from matrix products that read the same matrix, to operations that read or make the stacked
-// tensors. Operations can be one if no path leads from one of them through others back to one of them, where the stacks
-// found so far are one operation each; so no cycles arise.
+// A stack is a set of operations of one type, one from each step of the loop, that is replaced by one operation on
+// stacked tensors. Stacks grow from matrix products that read the same matrix, to operations that read or make the
+// stacked tensors. Operations can be one if no path leads from one of them through others back to one of them, where
+// the stacks found so far are one operation each; so no cycles arise.
 #include "runtime/exec/rewrites/stacks.h"
 
 #include <stdlib.h>
@@ -146,7 +147,9 @@ static tfc_status find_order(struct finding *f) {
   return NULL;
 }
 
-// Adds what comes after operation `op`, with all of a stack where one of it does. False: a member is met.
+// One step of the search for a path between members of the proposed stack: appends to f->todo the operations that come
+// directly after `op`, except `except`. An operation that is in a stack already brings all operations of that stack
+// with it, because they will be one operation. False: one of them is a member of the proposed stack.
 static bool go_on(struct finding *f, uint32_t op, uint32_t except, uint32_t *count) {
   const uint32_t member = f->search, met = f->search + 1;
   for (uint32_t e = f->after_begin[op]; e < f->after_begin[op + 1]; e++) {

@@ -2,7 +2,9 @@
 // cell's gates are read from one matrix product, whose bias the chain adds, and their gradients are written side by
 // side, without a Split, BiasAdd, Slice or Concat, each of which would be a launch. Exact: the arithmetic is the same.
 //
-// Runs after chains were made. An operation is removed only if no ordering edge depends on it, so no cycles arise.
+// Runs after chains were made. The chain takes over the ordering edges of an operation that it replaces. So that no
+// cycle arises, an operation is replaced only if no ordering edge ends at it, and none begins at it that leads back to
+// the chain.
 #include <string.h>
 
 #include "runtime/base/no_memory.h"

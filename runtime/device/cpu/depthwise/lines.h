@@ -19,7 +19,8 @@ struct tfc_depthwise_lines {
   // meets none. There are at most TFC_DEPTHWISE_MOST_CELLS cells.
   void (*line)(const struct tfc_depthwise_cell *cells, int64_t count, int64_t positions, const void *in,
                int64_t in_step, const void *filter, void *out, int64_t out_step, int64_t channels);
-  // sums[cell.filter + c] += the sum over the positions p that meet the cell of in * dy[p * channels + c].
+  // For each cell: sums[cell.filter + c] += the sum of in[cell.in + p * in_step + c] * dy[p * channels + c] over the
+  // positions p from cell.first to before cell.last.
   void (*filter)(const struct tfc_depthwise_cell *cells, int64_t count, const void *in, int64_t in_step, const void *dy,
                  void *sums, int64_t channels);
 };
