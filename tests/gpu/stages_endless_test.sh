@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs scripts/gpu_check as on a machine with a GPU, but with the fake plug-ins (fake_checkout.sh): the
+# stages that take minutes, or those that are named; random delays; and stages that are killed or run out of time.
+#
+#   tests/gpu/stages_endless_test.sh BUILD [STAGE...]     KEEP=1 leaves the folder and names it
+set -u
+build=$(cd "$1" && pwd)
+shift
+source "$(dirname "$0")/fake_checkout.sh"
+
+code=0
+cd "$root" || exit 1
+if [ $# -eq 0 ]; then
+  export GPU_CHECK_QUICK=1
+  set -- numerics green
+fi
+OUT=$root/out bash scripts/gpu_check "$@" || code=1
+# Random delays, so that a missing wait shows.
+FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3 mlp || code=1
+FAKE_DELAY_NS=50000 build/gpu/tests/exec_placement_thread_test vgpu:0-3,shared mlp || code=1
+# Stages that are killed, or that run out of time, leave what they have found.
+GPU_CHECK_QUICK= OUT=$root/killed timeout -s TERM 8 bash scripts/gpu_check numerics >/dev/null
+[ $? -eq 124 ] && grep -q '^gpu_check: stopped by a signal in numerics' "$root/killed/gpu_check.log" &&
+  [ "$(grep -c . "$root/killed/gpu_check.log")" -gt 5 ] && tar -tzf "$root/killed/gpu_check.tar.gz" | grep -q numerics.txt ||
+  { cat "$root/killed/gpu_check.log"; echo "nothing is left of a stage that was ended"; code=1; }
+GPU_CHECK_QUICK= OUT=$root/limit bash scripts/gpu_check --limit 32 numerics conformance >/dev/null
+[ $? -eq 1 ] && grep -qE '^(stopped after [0-9]+ s|no time left): ' "$root/limit/gpu_check.log" &&
+  grep -q '^gpu_check numerics: FAILED after [23][0-9] s' "$root/limit/gpu_check.log" &&
+  grep -q '^gpu_check conformance: MISSED' "$root/limit/gpu_check.log" ||
+  { cat "$root/limit/gpu_check.log"; echo "a limit is not kept"; code=1; }
+for file in gpu_check.log gpu_check.tar.gz; do
+  [ -s "$root/out/$file" ] || { echo "there is no $file"; code=1; }
+done
+exit $code
