@@ -296,7 +296,7 @@ function(tfc_tests)
       list(APPEND labels endless)
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels};script" TIMEOUT 600)
-    if(folder STREQUAL "gpu" OR name STREQUAL "placing_test") # run tfc-place
+    if(folder STREQUAL "gpu" OR name MATCHES "^placing_") # run tfc-place
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
   endforeach()

@@ -2,7 +2,7 @@
 # Figures of page and terminal, and events of traces, are computed again from the documented views of five databases of
 # different kinds, by another program than the one that wrote them (views_check.py).
 #
-#   tests/reports/views_test.sh BUILD
+#   tests/reports/views_long_test.sh BUILD
 set -u
 here=$(cd "$(dirname "$0")" && pwd) build=$1
 for needed in python3 sqlite3 gzip; do command -v $needed >/dev/null || { echo "SKIPPED: no $needed"; exit 0; }; done

@@ -3,7 +3,7 @@
 # say, no text over another or outside of its picture, nothing wider than the window; a click, a search and a zoom do
 # what they should (browser_check.js).
 #
-#   tests/reports/browser_test.sh BUILD [SCREENSHOTS]
+#   tests/reports/browser_long_test.sh BUILD [SCREENSHOTS]
 set -u
 here=$(cd "$(dirname "$0")" && pwd) build=$1 shots=${2:-}
 for browser in chromium-headless-shell chromium; do command -v $browser >/dev/null && break; done

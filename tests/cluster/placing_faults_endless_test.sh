@@ -1,0 +1,57 @@
+# tfc-place over two tasks is interrupted and goes on; a task that is killed ends it with exit code 4.
+#
+#   placing_faults_endless_test.sh BUILD_FOLDER
+build=$1
+source tests/cluster/mpirun.sh
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+graph=examples/mlp.pb
+fail() {
+  echo "$*"
+  cat "$out/log"
+  exit 1
+}
+# place NAME FLAGS...
+place() {
+  local name=$1
+  shift
+  mpirun_here 2 "$build/bin/tfc-place" --graph $graph --wait --report none --db "$out/$name.db" --out "$out/$name.json" "$@" \
+    >"$out/log" 2>&1
+}
+
+# start NAME: places, and returns when the first round has been measured.
+start() { # NAME
+  mpirun_here 2 "$build/bin/tfc-place" --graph $graph --wait --report none --db "$out/$1.db" --out "$out/$1.json" --time 60s \
+    >"$out/log" 2>&1 &
+  job=$!
+  for _ in $(seq 600); do
+    grep -q '^round 1' "$out/log" && return
+    sleep 0.1
+  done
+  fail "$1: it measures nothing"
+}
+export OMPI_MCA_odls_base_sigkill_timeout=20 # mpirun gives tasks a second to end, which is short on a busy machine
+start stopped
+kill -INT "$(pgrep -f "^mpirun .*$out/stopped.json")"
+wait "$job"
+[ -s "$out/stopped.json" ] || fail 'interrupted: no placement'
+before=$(python3 -c "import sqlite3; print(sqlite3.connect('$out/stopped.db').execute('SELECT COUNT(*) FROM v_episode').fetchone()[0])")
+place stopped --resume --measurements $((before + 8)) --time 60s
+code=$?
+[ $code -eq 0 ] || [ $code -eq 7 ] || fail "going on: exit code $code"
+grep -q "Measured on 2 tasks (measured): $((before + 8)) placements" "$out/log" || fail 'it did not go on'
+
+unset OMPI_MCA_odls_base_sigkill_timeout # of a job that has lost a task, all are to end at once
+start killed
+for p in $(pgrep -f -- "tfc-place .*--out $out/killed.json"); do # the child of the second task's guard
+  tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q '^[^ ]*tfc-place ' && victim=$p
+done
+begin=$(date +%s%N)
+kill -KILL "$victim"
+wait "$job"
+code=$?
+[ "$code" -eq 4 ] || fail "killed: exit code $code, not 4"
+[ $((($(date +%s%N) - begin) / 1000000)) -lt 10000 ] || fail 'killed: it took too long'
+grep -q 'was ended by signal 9\|has said nothing for' "$out/log" || fail 'killed: it is not said which'
+
+echo "interrupted after $before placements and gone on; killed: exit code 4"
