@@ -206,8 +206,7 @@ static const struct tfc_flag flags[] = {
      AT(measure_with),
      .value = "COMMAND",
      .help = "steps run in another program, which COMMAND starts and which is asked in lines of JSON (see the guide); "
-             "needs "
-             "--machine, whose modelled costs are used until measurements correct them"},
+             "needs --machine, whose modelled costs are used until measurements correct them"},
     {.name = "measure-timeout",
      .kind = TFC_FLAG_SECONDS,
      AT(measure_timeout),

@@ -135,15 +135,14 @@ static const struct tfc_flag flags[] = {
      .minimum = 2,
      .maximum = 4096,
      .help = "with --cluster, without --run: data parallelism of a graph of one device, on N tasks whose job is not "
-             "ps; each "
-             "computes the gradients of its part of the feeds, whose first dimension is N times the graph's batch"},
+             "ps; each computes the gradients of its part of the feeds, whose first dimension is N times the graph's "
+             "batch"},
     {.name = "reduce",
      .kind = TFC_FLAG_CHOICE,
      AT(reduce),
      .choices = "auto|all|ps",
      .help = "where the variables of --replicas are: all, each task has its own and gets all averaged gradients; ps, "
-             "in the "
-             "tasks of the job ps (auto: if there are any)"},
+             "in the tasks of the job ps (auto: if there are any)"},
     {.name = "sync",
      .kind = TFC_FLAG_BOOL,
      AT(sync),

@@ -37,7 +37,7 @@ struct tfc_worker {
 // Opens the side's devices, initialises its variables and snapshots them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
 // tfc_worker_done_by: the operation that does a node's work, if the node is fused into another; else UINT32_MAX.
-// tfc_worker_pack_fused appends that of all nodes to a message.
+// tfc_worker_pack_fused appends to a message how many nodes the graph has and the same of each; 0 if none is fused.
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p);
 // Tells the parent process that the worker is alive, and which entry of a batch it is working on.

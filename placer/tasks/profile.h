@@ -5,9 +5,9 @@
 
 #include "placer/measure/measure.h"
 
-// out_us [device * node_count + node]: medians, NaN: it does not run there. `devices`: how many devices the measurer
-// must have. After `end_s` (on tfc_now_ns's clock) no block of steps begins. ABORTED: the step failed, with its
-// message.
+// Writes to out_us[device * node_count + node] the median time of each operation on each device, in us; NaN if it does
+// not run there. `devices`: the number of devices that the measurer must have. No block of steps begins after `end_s`
+// (seconds on the clock of tfc_now_ns). ABORTED: the step failed; the text says why.
 TFC_MUST_USE tfc_status tfc_task_profile(const struct tfc_measure_options *options, uint32_t devices,
                                          uint32_t node_count, double end_s, double *out_us);
 

@@ -193,7 +193,8 @@ static tfc_status reduce_join(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Returns the number of the element of a broadcast operand for element `i` of a result of shape `s`.
+// Returns the index of the element of `operand` that element `i` of the result (of shape `s`) is computed from, if the
+// operand is broadcast to that shape. Both indices are those of row-major order.
 static int64_t broadcast_index(const struct tfc_shape *s, const struct tfc_shape *operand, int64_t i) {
   int64_t at = 0, strides[TFC_MAX_RANK];
   tfc_shape_strides(operand, strides);

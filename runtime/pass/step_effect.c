@@ -22,8 +22,8 @@ static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct 
   return effect;
 }
 
-// Gives each function the effects of the functions that it calls, directly or indirectly: passes effects on to callers
-// until nothing changes.
+// Sets out[f] to the effects of function f and of all functions that it calls, directly or through others. To find
+// them, each function's effects are added to those of its callers until nothing changes.
 static tfc_status function_effects(const struct tfc_graph *g, uint8_t *out) {
   tfc_status s = NULL;
   const uint32_t count = g->function_count;

@@ -206,7 +206,7 @@ static void failures(void **state) {
   RUN(3, "there is no node 'nobody'", "{\"fetches\": [\"nobody:0\"]}", "");
   RUN(3, "'fetches' is not a list", "{\"fetches\": \"y:0\"}", "");
   RUN(3, "is not a list of runs", "{\"together\": 3}", "");
-  // An unknown key is reported before anything runs, in whichever run of the script it is.
+  // A key that the program does not know is reported before the first run of the script, even if it is in a later one.
   RUN(3, "run 1: unknown key 'fetch' (there are feeds, fetches,", "{\"targets\": [\"no\"]}, {\"fetch\": [\"y:0\"]}",
       "");
   RUN(3, "run 0, together 1: unknown key 'partial'",

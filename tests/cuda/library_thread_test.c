@@ -151,7 +151,8 @@ static void launches(void **state) {
 static void plans(void **state) {
   (void)state;
   struct subject s;
-  dies = false; // declined: the operation runs on the host, and the driver says why
+  dies =
+      false; // the library only declines the product: the operation runs on the host, and the driver gives the reason
   assert_ok(prepare(&s, "TestProduct"));
   assert_string_equal(s.device->driver->fallback(s.prepared, 0), "cuBLASLt: CUBLAS_STATUS_INTERNAL_ERROR");
   assert_null(s.device->driver->declined(s.prepared, 0));

@@ -30,11 +30,11 @@ debs=$(ls "$dir"/*.deb | grep -v '/tfc-cuda_') # needs CUDA's packages
 mkdir "$dir/root"
 # shellcheck disable=SC2086 # names
 python3 "$source/tests/libtfc/bare_root.py" "$dir/root" $debs || fail "no bare system could be made"
-mkdir "$dir/root/work" && cp "$source/examples/mlp.pb" "$source/libtfc/tfc.h" "$dir/root/work/"
-cat >"$dir/root/work/try.sh" <<'END'
+mkdir "$dir/root/try" && cp "$source/examples/mlp.pb" "$source/libtfc/tfc.h" "$dir/root/try/"
+cat >"$dir/root/try/run.sh" <<'END'
 set -e
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive
-cd /work
+cd /try
 dpkg --configure -a >configured 2>&1 || { tail -n 20 configured; echo "what the packages need cannot be configured"; exit 1; }
 dpkg --install /packages/*.deb >installed 2>&1 || { tail -n 20 installed; echo "the packages cannot be installed"; exit 1; }
 dpkg --audit
@@ -51,5 +51,5 @@ dpkg --remove python3-tfc tfc libtfc-dev libtfc >removed 2>&1 || { cat removed; 
 [ ! -e /usr/bin/tfc-place ] || { echo "tfc-place is still there after the packages were removed"; exit 1; }
 END
 # shellcheck disable=SC2016 # the inner shell's
-"${apart[@]}" sh -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" /bin/sh /work/try.sh' "$dir/root" ||
+"${apart[@]}" sh -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" /bin/sh /try/run.sh' "$dir/root" ||
   fail "the packages in a bare system"

@@ -80,7 +80,8 @@ struct tfc_session {
   struct tfc_gate gate;
   struct tfc_queue_threads *queue_threads; // or NULL
 };
-// Finds the variable of a VariableV2 or VarHandleOp node, and creates it if it does not exist. *out is borrowed.
+// Finds the session's variable that a VariableV2 or VarHandleOp node names, and creates it if there is none. The
+// session owns *out.
 TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
                                              struct tfc_variable **out);
 TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
