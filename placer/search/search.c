@@ -14,11 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "placer/algo/guide.h"
 #include "placer/exact/exhaust.h"
 #include "placer/exact/ilp.h"
 #include "placer/search/communities.h"
-#include "placer/search/course.h"
+#include "placer/search/finder.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
 #include "runtime/base/parallel.h"
@@ -33,133 +32,6 @@
 #define SETTLED 3       // so many of the heuristics' best placements get a new order of operations
 #define CHANCE 0.01     // with which the first temperature accepts the median of the changes for the worse
 
-struct finder {
-  const struct tfc_problem *p;
-  const struct tfc_search_options *o;
-  struct tfc_search_outcome *out;
-  struct tfc_search_course course;
-  struct tfc_guidance *guidance; // of `auto`'s policy; NULL: not asked yet, or there is none
-  double begin, deadline;        // seconds; deadline 0: none
-  uint64_t limit;                // evaluations, 0: none
-  uint32_t threads;
-  struct tfc_score shown; // the best that an algorithm reported, for progress
-  const char *at_work;
-  bool plain_later;     // `auto` runs after the named algorithms: run_named need not try plain placements
-  pthread_mutex_t lock; // guards `shown`
-  atomic_bool stop;     // cancelled, or optimal
-};
-
-static uint64_t spent(const struct finder *f) {
-  return f->out->evaluations;
-}
-
-static void tick(void *user) {
-  struct finder *f = user;
-  if (f->o->cancel && atomic_load(f->o->cancel)) atomic_store(&f->stop, true);
-  if (!f->o->progress) return;
-  pthread_mutex_lock(&f->lock);
-  struct tfc_search_progress progress = {
-      .algorithm = f->at_work,
-      .seconds = tfc_seconds_now() - f->begin,
-      .seconds_total = f->o->seconds,
-      .evaluations = f->out->evaluations,
-      .evaluations_total = f->limit,
-      .best = f->shown.value,
-      .feasible = f->shown.value != TFC_TIME_MAX && f->shown.excess == 0,
-      .bound = f->out->bound.value,
-  };
-  pthread_mutex_unlock(&f->lock);
-  f->o->progress(f->o->user, &progress);
-}
-
-// Keeps a placement if it is the best so far. Called by the searching thread only.
-static tfc_status keep(struct finder *f, const struct tfc_solution *solution, struct tfc_score score,
-                       const char *name) {
-  if (f->out->best.device && !tfc_score_better(score, f->course.best)) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_solution_copy(&f->out->best, solution, f->p));
-  pthread_mutex_lock(&f->lock);
-  f->course.best = score;
-  if (tfc_score_better(score, f->shown)) f->shown = score;
-  pthread_mutex_unlock(&f->lock);
-  f->out->value = score.value, f->out->excess = score.excess, f->out->algorithm = name;
-  if (score.value <= f->out->bound.value && score.excess == 0) {
-    f->out->optimal = true;
-    atomic_store(&f->stop, true);
-  }
-  return NULL;
-}
-
-// Called when an algorithm finds a better placement, for progress only; `user` is the finder.
-static void found(void *user, uint64_t excess, int64_t value) {
-  struct finder *f = user;
-  const struct tfc_score score = {excess, value};
-  pthread_mutex_lock(&f->lock);
-  if (tfc_score_better(score, f->shown)) f->shown = score;
-  pthread_mutex_unlock(&f->lock);
-}
-
-static bool is_over(const struct finder *f) {
-  return atomic_load(&f->stop) || (f->o->cancel && atomic_load(f->o->cancel)) ||
-         (f->deadline > 0 && tfc_seconds_now() >= f->deadline) || (f->limit && spent(f) >= f->limit);
-}
-
-// --- keeping the state of the search, for resuming it --------------------------------------------------------------
-static const struct tfc_algo *find_algo(const struct tfc_search_options *o, tfc_str name) {
-  for (size_t i = 0; o->extra && o->extra[i]; i++)
-    if (tfc_str_is(name, o->extra[i]->name)) return o->extra[i];
-  return tfc_algo_find(name);
-}
-
-static const char *known_name(void *user, tfc_str name) {
-  static const char *const others[] = {"start", "exhaustive", "ilp", "auto: policy", "auto: order"};
-  const struct finder *f = user;
-  const struct tfc_algo *algo = find_algo(f->o, name);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (tfc_str_is(name, others[i])) return others[i];
-  for (int i = 0; i < TFC_METHOD_COUNT; i++)
-    if (tfc_str_is(name, tfc_search_method_names[i])) return tfc_search_method_names[i];
-  return algo ? algo->name : NULL;
-}
-
-static tfc_status archive(struct finder *f, struct tfc_archive *a) {
-  const struct tfc_course_names names = {known_name, f};
-  const struct tfc_guide *guide = f->o->guide;
-  TFC_RETURN_IF_ERROR(tfc_course_archive(a, f->p, f->o, &names, &f->course, f->out));
-  return guide && guide->archive ? guide->archive(guide, f->p, f->threads, &f->guidance, a) : NULL;
-}
-
-// Hands the state of the search to whoever keeps it. What jobs found that were cut short is not part of a state, unless
-// time is what limits the search: if evaluations do, the search has to go on as if it had never been interrupted.
-static tfc_status checkpoint(struct finder *f) {
-  if (!f->o->kept) return NULL;
-  if (f->deadline <= 0 && f->o->cancel && atomic_load(f->o->cancel)) return NULL;
-  struct tfc_text text = {0};
-  struct tfc_archive a = {.out = &text};
-  f->course.seconds = tfc_seconds_now() - f->begin;
-  tfc_status s = archive(f, &a);
-  if (!s && a.broken) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the state of a search");
-  if (!s) s = f->o->kept(f->o->kept_user, (tfc_str){text.data, text.size});
-  tfc_text_deinit(&text);
-  return s;
-}
-
-// After a phase that began anew would only repeat itself: only whole ones are kept.
-static tfc_status checkpoint_phase(struct finder *f, enum tfc_search_stage stage) {
-  f->course.stage = stage;
-  return f->o->cancel && atomic_load(f->o->cancel) ? NULL : checkpoint(f);
-}
-
-static tfc_status resume(struct finder *f) {
-  struct tfc_archive a = {.rest = f->o->state};
-  tfc_status s = archive(f, &a);
-  if (!s && (a.broken || a.rest.size)) s = tfc_status_make(TFC_INVALID_ARGUMENT, "it is damaged");
-  if (s) return tfc_status_annotate(s, "the state of the interrupted search cannot be used");
-  f->shown = f->course.best;
-  f->begin -= f->course.seconds;
-  if (f->out->optimal) atomic_store(&f->stop, true);
-  return NULL;
-}
-
 // --- one algorithm after another, or side by side ------------------------------------------------------------------
 
 struct task {
@@ -173,11 +45,11 @@ struct task {
   tfc_status status; // of the algorithm
 };
 struct task_list {
-  struct finder *f;
+  struct tfc_finder *f;
   struct task *tasks;
 };
 
-static tfc_status run_task_(const struct finder *f, struct task *t) {
+static tfc_status run_task_(const struct tfc_finder *f, struct task *t) {
   tfc_status s = NULL;
   struct tfc_simulator *sim = NULL;
   TFC_TRY(s, tfc_solution_init(&t->solution, f->p));
@@ -204,7 +76,7 @@ static void run_task(void *user, uint32_t i) {
 }
 
 // Turns a task into an entry of the outcome, and keeps its placement if it is the best. Frees the task.
-static tfc_status enter(struct finder *f, struct task *t) {
+static tfc_status enter(struct tfc_finder *f, struct task *t) {
   struct tfc_search_outcome *o = f->out;
   struct tfc_search_entry *entries = realloc(o->entries, (o->entry_count + 1) * sizeof *entries);
   tfc_status s = NULL;
@@ -222,7 +94,7 @@ static tfc_status enter(struct finder *f, struct task *t) {
   const struct tfc_solution *solution = &entries[o->entry_count - 1].solution;
   t->solution = (struct tfc_solution){0};
   o->evaluations += t->evaluations;
-  if (solution->device && t->score.value != TFC_TIME_MAX) s = keep(f, solution, t->score, t->algo->name);
+  if (solution->device && t->score.value != TFC_TIME_MAX) s = tfc_finder_keep(f, solution, t->score, t->algo->name);
 out:
   tfc_status_free(t->status);
   t->status = NULL;
@@ -232,7 +104,7 @@ out:
 // For the case that no named algorithm proposed anything legal that fits (dynamic programming found no split, the
 // integer program no solution, a list scheduler filled a device): tries single devices, all in turn, and repaired
 // random placements. One of them may fit; if none does, the caller learns what is missing.
-static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
+static tfc_status run_plain(struct tfc_finder *f, struct tfc_evaluator *evaluator) {
   static const char *const names[] = {"single", "round-robin", "random"};
   for (uint32_t i = 0; i < 3 && !(f->out->best.device && f->out->excess == 0); i++) {
     struct task task = {.algo = tfc_algo_find(tfc_str_from(names[i])), .evaluator = evaluator};
@@ -244,7 +116,7 @@ static tfc_status run_plain(struct finder *f, struct tfc_evaluator *evaluator) {
 }
 
 // Runs algorithms by name. Those that search until their budget ends get equal parts of what is left.
-static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algos, uint32_t count) {
+static tfc_status run_named(struct tfc_finder *f, const struct tfc_algo *const *algos, uint32_t count) {
   tfc_status s = NULL;
   struct tfc_evaluator *simulated = NULL;
   if (!f->o->evaluator) TFC_TRY(s, tfc_evaluator_simulated(f->p, f->threads, &simulated));
@@ -253,18 +125,18 @@ static tfc_status run_named(struct finder *f, const struct tfc_algo *const *algo
     struct task task = {.algo = algos[i], .evaluator = f->o->evaluator ? f->o->evaluator : simulated};
     task.budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = f->threads, .cancel = &f->stop};
     task.budget.guide = f->o->guide;
-    task.budget.found = found, task.budget.found_user = f;
-    if (i && is_over(f)) break;
-    if (f->limit) task.budget.evaluations = (f->limit - spent(f) + left - 1) / left;
+    task.budget.found = tfc_finder_found, task.budget.found_user = f;
+    if (i && tfc_finder_is_over(f)) break;
+    if (f->limit) task.budget.evaluations = (f->limit - tfc_finder_spent(f) + left - 1) / left;
     if (f->deadline > 0) {
       double now = tfc_seconds_now();
       task.budget.deadline = now + (f->deadline - now) / left;
     }
     f->at_work = algos[i]->name;
-    tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tick, f);
+    tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tfc_finder_tick, f);
     TFC_TRY(s, enter(f, &task));
     f->course.named = i + 1;
-    if (!(f->o->cancel && atomic_load(f->o->cancel))) TFC_TRY(s, checkpoint(f));
+    if (!(f->o->cancel && atomic_load(f->o->cancel))) TFC_TRY(s, tfc_finder_checkpoint(f));
   }
   if (!(f->out->best.device && f->out->excess == 0) && !f->plain_later && !(f->o->cancel && atomic_load(f->o->cancel)))
     TFC_TRY(s, run_plain(f, f->o->evaluator ? f->o->evaluator : simulated));
@@ -282,7 +154,7 @@ static const enum tfc_search_method throughput_methods[] = {
     TFC_METHOD_FRESH,   TFC_METHOD_CLUSTERS, TFC_METHOD_FRESH, TFC_METHOD_ANNEAL, TFC_METHOD_FRESH,
     TFC_METHOD_COMBINE, TFC_METHOD_FRESH,    TFC_METHOD_HOT,   TFC_METHOD_FRESH,  TFC_METHOD_LNS};
 struct job_list {
-  struct finder *f;
+  struct tfc_finder *f;
   struct tfc_search_job *jobs;
 };
 
@@ -295,7 +167,7 @@ static void run_job(void *user, uint32_t i) {
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
-static tfc_status heuristics(struct finder *f) {
+static tfc_status heuristics(struct tfc_finder *f) {
   struct tfc_elite *elite = &f->course.elite;
   static const char *const names[] = {"single", "pack", "split", "layout", "dp",     "m-topo",      "m-etf",
                                       "heft",   "peft", "m-sct", "metis",  "scotch", "round-robin", "multilevel"};
@@ -322,7 +194,7 @@ static tfc_status heuristics(struct finder *f) {
     count++;
   }
   f->at_work = "heuristics";
-  tfc_parallel_watched(count, f->threads, run_task, &(struct task_list){f, tasks}, tick, f);
+  tfc_parallel_watched(count, f->threads, run_task, &(struct task_list){f, tasks}, tfc_finder_tick, f);
   for (uint32_t i = 0; i < count; i++) {
     tfc_status entered = enter(f, &tasks[i]);
     if (entered) {
@@ -337,7 +209,7 @@ static tfc_status heuristics(struct finder *f) {
 }
 
 struct program_thread {
-  struct finder *f;
+  struct tfc_finder *f;
   pthread_t thread;
   bool started;
   struct tfc_ilp_answer answer;
@@ -365,7 +237,7 @@ static void *run_program(void *argument) {
   return NULL;
 }
 
-static tfc_status finish_program(struct finder *f, struct program_thread *t) {
+static tfc_status finish_program(struct tfc_finder *f, struct program_thread *t) {
   tfc_status s = NULL;
   struct tfc_simulator *sim = NULL;
   if (!t->started) return NULL;
@@ -385,7 +257,7 @@ static tfc_status finish_program(struct finder *f, struct program_thread *t) {
   TFC_TRY(s, tfc_solution_init(&solution, f->p));
   memcpy(solution.device, t->device, sizeof *t->device * f->p->unit_count);
   TFC_TRY(s, tfc_local_settle(f->p, sim, &solution, &score, &f->out->evaluations));
-  if (score.value != TFC_TIME_MAX) TFC_TRY(s, keep(f, &solution, score, "ilp"));
+  if (score.value != TFC_TIME_MAX) TFC_TRY(s, tfc_finder_keep(f, &solution, score, "ilp"));
 out:
   tfc_solution_deinit(&solution);
   tfc_simulator_free(sim);
@@ -484,7 +356,7 @@ static void account_for(struct tfc_search_account *a, struct tfc_credits *credit
 }
 
 // What the rounds begin with.
-static tfc_status begin_rounds(struct finder *f) {
+static tfc_status begin_rounds(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
   tfc_status s = NULL;
@@ -495,7 +367,7 @@ static tfc_status begin_rounds(struct finder *f) {
     TFC_TRY(s, tfc_local_temperature(p, &sampling, &c->elite.solution[0], CHANCE, &c->random, &c->temperature,
                                      &f->out->evaluations));
   }
-  c->total_left = f->limit > spent(f) ? f->limit - spent(f) : 0;
+  c->total_left = f->limit > tfc_finder_spent(f) ? f->limit - tfc_finder_spent(f) : 0;
   // The last part of a search for the shortest step cools down from the best placement.
   if (c->temperature > 0 && c->total_left >= ENOUGH) c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
   // All of a short search, if a policy was asked and hardly helped: with few evaluations nothing else pays.
@@ -509,7 +381,7 @@ out:
   return s;
 }
 
-static tfc_status rounds(struct finder *f, struct program_thread *program) {
+static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
   struct tfc_elite *elite = &c->elite;
@@ -528,12 +400,12 @@ static tfc_status rounds(struct finder *f, struct program_thread *program) {
   // The first slice of time is long enough to cool down a placement of this size.
   const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
   uint64_t quota = 0;
-  for (; !is_over(f) && elite->count && p->device_count > 0; c->round++) {
+  for (; !tfc_finder_is_over(f) && elite->count && p->device_count > 0; c->round++) {
     uint32_t busy = workers;
     bool cools = false;
-    TFC_TRY(s, checkpoint(f));
+    TFC_TRY(s, tfc_finder_checkpoint(f));
     if (f->limit) {
-      uint64_t left = f->limit - spent(f);
+      uint64_t left = f->limit - tfc_finder_spent(f);
       quota = c->total_left * 7 / 100;
       if (quota < FEWEST) quota = FEWEST;
       cools = c->cooling && left <= c->cooling + FEWEST / 2;
@@ -558,19 +430,19 @@ static tfc_status rounds(struct finder *f, struct program_thread *program) {
       // One turn in eight goes to the policy, however many workers there are: one job of each round would be half of
       // the search if two threads work.
       if (f->guidance && c->turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
-      if (!fixed) j->budget.found = found, j->budget.found_user = f;
+      if (!fixed) j->budget.found = tfc_finder_found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->budget.deadline = tfc_seconds_now() + c->slice;
       if (cools && w == 0) TFC_TRY(s, plan_cooling(p, &c->random, elite, j));
     }
     f->at_work = "search";
-    tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tick, f);
+    tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tfc_finder_tick, f);
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
       account_for(&f->out->learned, &c->credits, j, before, fixed);
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (!s) s = keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
+      if (!s) s = tfc_finder_keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
       tfc_solution_deinit(&j->solution);
@@ -597,7 +469,7 @@ static tfc_status rounds(struct finder *f, struct program_thread *program) {
       TFC_TRY(s, leave_valley(p, &c->random, elite, &c->hall));
     }
   }
-  if (!fixed) TFC_TRY(s, checkpoint(f)); // also what an interrupted round found
+  if (!fixed) TFC_TRY(s, tfc_finder_checkpoint(f)); // also what an interrupted round found
 out:
   for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution), tfc_solution_deinit(&jobs[w].other);
   free(jobs);
@@ -606,7 +478,7 @@ out:
 
 // For tiny problems: tries every placement, and every order if these are few enough, too (then *out_complete: nothing
 // is better, although no bound shows it).
-static tfc_status try_all(struct finder *f, bool *out_complete) {
+static tfc_status try_all(struct tfc_finder *f, bool *out_complete) {
   static const struct tfc_algo everything = {.name = "exhaustive"};
   const struct tfc_problem *p = f->p;
   bool orders = p->objective == TFC_OBJECTIVE_STEP;
@@ -614,8 +486,8 @@ static tfc_status try_all(struct finder *f, bool *out_complete) {
   tfc_status s = NULL;
   struct task t = {.algo = &everything, .score = TFC_SCORE_NONE, .seconds = tfc_seconds_now()};
   *out_complete = false;
-  if (is_over(f)) return NULL;
-  if (f->limit && f->limit - spent(f) < most) most = f->limit - spent(f);
+  if (tfc_finder_is_over(f)) return NULL;
+  if (f->limit && f->limit - tfc_finder_spent(f) < most) most = f->limit - tfc_finder_spent(f);
   uint64_t count = tfc_exhaust_count(p, most, orders);
   if (count == UINT64_MAX && orders) orders = false, count = tfc_exhaust_count(p, most / 4, false);
   if (count == UINT64_MAX) return NULL;
@@ -641,22 +513,22 @@ static bool gains(struct tfc_score before, struct tfc_score after, double share)
 
 // Adds the policy's proposals to the elite: ROLLOUTS of them, fewer if the budget is small.
 static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
-  struct finder *f = user;
-  TFC_RETURN_IF_ERROR(keep(f, solution, score, "auto: policy"));
+  struct tfc_finder *f = user;
+  TFC_RETURN_IF_ERROR(tfc_finder_keep(f, solution, score, "auto: policy"));
   return tfc_elite_join(&f->course.elite, f->p, solution, score);
 }
-static tfc_status ask_policy(struct finder *f) {
+static tfc_status ask_policy(struct tfc_finder *f) {
   struct tfc_guidance *guidance = f->guidance;
   struct tfc_budget budget = {
       .seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop, .evaluations = ROLLOUTS};
-  if (is_over(f)) return NULL;
+  if (tfc_finder_is_over(f)) return NULL;
   if (f->limit) {
-    const uint64_t left = f->limit - spent(f);
+    const uint64_t left = f->limit - tfc_finder_spent(f);
     if (budget.evaluations > left * 6 / 10) budget.evaluations = left * 6 / 10;
     if (!budget.evaluations) return NULL;
   } else {
     budget.deadline = tfc_seconds_now() + 0.1 * (f->deadline - tfc_seconds_now());
-    budget.found = found, budget.found_user = f;
+    budget.found = tfc_finder_found, budget.found_user = f;
   }
   f->at_work = "policy";
   f->out->learned.before = f->course.best.value;
@@ -672,12 +544,12 @@ static tfc_status ask_policy(struct finder *f) {
   f->out->evaluations += used;
   f->out->learned.after = f->course.best.value;
   f->o->guide->samples(guidance, &f->out->learned.samples);
-  tick(f);
+  tfc_finder_tick(f);
   return s;
 }
 
 // Chooses the order of operations anew for the best placements of the elite.
-static tfc_status settle_best(struct finder *f) {
+static tfc_status settle_best(struct tfc_finder *f) {
   tfc_status s = NULL;
   struct tfc_elite *elite = &f->course.elite;
   struct tfc_simulator *sim = NULL;
@@ -686,10 +558,10 @@ static tfc_status settle_best(struct finder *f) {
   if (f->p->objective != TFC_OBJECTIVE_STEP || (f->limit && f->limit < 20 * SETTLED)) return NULL;
   TFC_TRY(s, tfc_simulator_create(f->p, &sim));
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, tfc_solution_copy(&best[i], &elite->solution[i], f->p));
-  for (uint32_t i = 0; i < count && !is_over(f); i++) {
+  for (uint32_t i = 0; i < count && !tfc_finder_is_over(f); i++) {
     struct tfc_score score;
     TFC_TRY(s, tfc_local_settle(f->p, sim, &best[i], &score, &f->out->evaluations));
-    TFC_TRY(s, keep(f, &best[i], score, "auto: order"));
+    TFC_TRY(s, tfc_finder_keep(f, &best[i], score, "auto: order"));
     TFC_TRY(s, tfc_elite_join(elite, f->p, &best[i], score));
   }
 out:
@@ -699,7 +571,7 @@ out:
 }
 
 // Begins with the given placement.
-static tfc_status begin_with_start(struct finder *f) {
+static tfc_status begin_with_start(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   const struct tfc_solution *start = f->o->start;
   struct tfc_simulator *sim = NULL;
@@ -710,12 +582,12 @@ static tfc_status begin_with_start(struct finder *f) {
   tfc_simulator_free(sim);
   f->out->evaluations++;
   if (!v.legal) return NULL;
-  TFC_RETURN_IF_ERROR(keep(f, start, tfc_score_of(&v), "start"));
+  TFC_RETURN_IF_ERROR(tfc_finder_keep(f, start, tfc_score_of(&v), "start"));
   return tfc_elite_join(&f->course.elite, p, start, tfc_score_of(&v));
 }
 
 // The phases before the rounds, without those that an interrupted search has done.
-static tfc_status prepare(struct finder *f) {
+static tfc_status prepare(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
   tfc_status s = NULL;
@@ -723,29 +595,29 @@ static tfc_status prepare(struct finder *f) {
   if (c->stage < TFC_STAGE_HEURISTICS) {
     TFC_TRY(s, begin_with_start(f));
     TFC_TRY(s, heuristics(f));
-    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_HEURISTICS));
+    TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_HEURISTICS));
   }
   if (c->stage < TFC_STAGE_TRIED) {
     TFC_TRY(s, try_all(f, &complete));
     c->complete = complete;
-    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_TRIED));
+    TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_TRIED));
   }
   if (complete) goto out;
   if (c->stage < TFC_STAGE_SETTLED) {
     TFC_TRY(s, settle_best(f));
-    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_SETTLED));
+    TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_SETTLED));
   }
   // Policies are trained on the step objective; on one device there is nothing to choose.
   if (c->stage < TFC_STAGE_POLICY && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &f->guidance));
     TFC_TRY(s, ask_policy(f));
-    TFC_TRY(s, checkpoint_phase(f, TFC_STAGE_POLICY));
+    TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_POLICY));
   }
 out:
   return s;
 }
 
-static tfc_status run_auto(struct finder *f) {
+static tfc_status run_auto(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   struct program_thread program = {.f = f};
@@ -759,7 +631,8 @@ static tfc_status run_auto(struct finder *f) {
   TFC_TRY(s, prepare(f));
   if (!f->course.complete) TFC_TRY(s, rounds(f, &program));
   // Wait: the integer program may prove it optimal.
-  for (; f->course.complete && program.started && !atomic_load(&program.done) && !is_over(f); tick(f))
+  for (; f->course.complete && program.started && !atomic_load(&program.done) && !tfc_finder_is_over(f);
+       tfc_finder_tick(f))
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:
   if (f->course.complete) atomic_store(&f->stop, true);
@@ -771,7 +644,7 @@ out:
 tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_options *o, struct tfc_search_outcome *out) {
   tfc_status s = NULL;
   struct tfc_search_outcome outcome = {.value = TFC_TIME_MAX};
-  struct finder f = {
+  struct tfc_finder f = {
       .p = p, .o = o, .out = &outcome, .course.best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE, .limit = o->evaluations};
   TFC_ARRAY(const struct tfc_algo *) algos = {0};
   bool automatic = !o->algorithms;
@@ -779,10 +652,10 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   f.begin = tfc_seconds_now();
   f.threads = o->threads ? o->threads : tfc_parallel_cores();
   if (o->state.size) {
-    TFC_TRY(s, resume(&f));
+    TFC_TRY(s, tfc_finder_resume(&f));
   } else {
     TFC_TRY(s, tfc_bound_compute(p, NULL, &outcome.bound));
-    TFC_TRY(s, checkpoint(&f));
+    TFC_TRY(s, tfc_finder_checkpoint(&f));
   }
   if (o->seconds > 0) f.deadline = f.begin + o->seconds;
   if (!f.limit && f.deadline <= 0) f.limit = 100000;
@@ -792,7 +665,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
     if (tfc_str_is(name, "auto")) {
       automatic = true;
     } else {
-      const struct tfc_algo *algo = find_algo(o, name);
+      const struct tfc_algo *algo = tfc_finder_algo(o, name);
       if (!algo)
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "there is no algorithm '%.*s' (--algorithm help lists them)",
                  TFC_STR_ARG(name));
@@ -813,7 +686,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   if (automatic) TFC_TRY(s, run_auto(&f));
   outcome.cancelled = o->cancel && atomic_load(o->cancel);
   if (outcome.best.device && outcome.excess == 0 && outcome.value <= outcome.bound.value) outcome.optimal = true;
-  tick(&f);
+  tfc_finder_tick(&f);
   *out = outcome;
   outcome = (struct tfc_search_outcome){0};
 out:
