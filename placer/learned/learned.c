@@ -1,10 +1,10 @@
-// The model: log(measured / simulated) of an operation is the sum of a parameter for all operations, one for the
-// device, one for the family, and a residual of the node on the device. That of a transfer is the sum of a parameter
-// for all links and one for the pair, separately for latency and for the rest. Each arrival of a tensor adds a fixed
-// time. Parameters have Gaussian priors around 0, so the simulator is the prior mean and the posterior is that of a
-// Bayesian linear regression (ridge; Hoerl and Kennard 1970; Bishop, "Pattern Recognition and Machine Learning",
-// 2006, 3.3). A node's residual is a random effect, shrunk by how often it was seen (Robinson, "That BLUP is a
-// good thing", 1991).
+// The model: for an operation, log(measured / simulated) is the sum of a parameter for all operations, one for the
+// device, one for the family, and a residual of the node on the device. For a transfer it is the sum of a parameter for
+// all links and one for the pair, separately for latency and for the rest. Each arrival of a tensor adds a fixed time.
+// All parameters have Gaussian priors around 0, so without data the model predicts what the simulator does; the
+// posterior is that of a Bayesian linear regression (ridge; Hoerl and Kennard 1970; Bishop, "Pattern Recognition and
+// Machine Learning", 2006, 3.3). A node's residual is a random effect, which is shrunk less the more often the node was
+// measured (Robinson, "That BLUP is a good thing", 1991).
 #include "placer/learned/learned.h"
 
 #include <math.h>
@@ -16,15 +16,16 @@
 #include "runtime/base/no_memory.h"
 
 enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
-// Standard deviations: of the priors; of one timed operation; of nodes within a family; of one node on different
-// devices, or on devices of one kind of which different numbers are busy; of a transfer.
+// Standard deviations: the first five are those of the priors. Then those of one timed operation; of nodes within a
+// family; of one node on different devices; of one node on devices of one kind when different numbers of them are busy;
+// of a transfer.
 static const double sd_all = 0.3, sd_device = 0.25, sd_family = 0.3, sd_links = 0.5, sd_pair = 0.4;
 static const double sd_timed = 0.08, sd_node = 0.12, sd_place = 0.06, sd_crowd = 0.02, sd_transfer = 0.15;
-// Each newer sample of an operation multiplies the weight of its older ones by this, because what runs at the same time
-// changes.
+// Each newer sample of an operation multiplies the weight of its older ones by this, because the load under which it
+// runs changes.
 static const double forget = 0.97;
 
-// The last part of a name without its number: "cell/step3/MatMul_1" is a MatMul.
+// The family of an operation is the last part of its name without the number: "cell/step3/MatMul_1" is a MatMul.
 static tfc_str family_name(tfc_str name) {
   const size_t slash = tfc_str_rfind(name, '/');
   if (slash != SIZE_MAX && slash + 1 < name.size) name = tfc_str_sub(name, slash + 1, name.size);
@@ -43,7 +44,7 @@ static int heavier(const void *a, const void *b) {
   return x->us != y->us ? (x->us < y->us) - (x->us > y->us) : (x->number > y->number) - (x->number < y->number);
 }
 
-// The families with the most time have a parameter each; the others share the last one.
+// Each of the families with the most time has a parameter; all other families share the last one.
 static tfc_status find_families(struct tfc_learned *l) {
   tfc_status s = NULL;
   const struct tfc_problem *p = l->problem;
@@ -71,8 +72,8 @@ out:
   return s;
 }
 
-// Devices of one kind may slow each other down. In a world in which every device is a kind of its own, that effect is
-// part of the learned times, with the mean of the machine's slow-downs (for 1 to all devices of the kind) as the prior.
+// Devices of one kind may slow each other down. If every device is treated as a kind of its own, the learned times
+// contain that effect; its prior is the mean of the machine's slow-downs (for 1 to all devices of the kind busy).
 static double slowdown_of(const struct tfc_machine_device *x, uint32_t busy) {
   return x->slowdown_count ? x->slowdown[busy <= x->slowdown_count ? busy - 1 : x->slowdown_count - 1] : 1;
 }
@@ -98,7 +99,7 @@ static void find_crowds(struct tfc_learned *l) {
   }
 }
 
-// The unit for the cost of an arrival: half of a usual operation's time.
+// Returns the unit for the time of an arrival: half of the median time of an operation.
 static double arrival_unit(const struct tfc_problem *p) {
   double sum = 0;
   uint32_t count = 0;
@@ -175,7 +176,7 @@ uint32_t tfc_learned_readings(const struct tfc_learned *l) {
   return l->readings;
 }
 
-// --- Readings --------------------------------------------------------------------------------------------------------
+// --- Adding measurements -------------------------------------------------------------------------------------------
 static void sample(struct tfc_learned_sums *to, double x, double keep) {
   to->weight = keep * to->weight + 1, to->sum = keep * to->sum + x;
 }
@@ -209,8 +210,8 @@ static uint32_t *count_arrivals(const struct tfc_learned *l, const struct tfc_so
   return arrivals;
 }
 
-// How many devices of the kind are busy when an operation starts, itself included. `end` [device]: the end of what
-// started before.
+// Returns how many devices of the kind are busy when an operation starts, its own device included. `end` [device]: when
+// the operation that started there last ends; updated.
 static uint32_t busy_devices(const struct tfc_problem *p, const struct tfc_learned_operation *x, double *end) {
   uint32_t busy = 0;
   end[x->device] = x->start_us + x->time_us;
@@ -234,7 +235,8 @@ static tfc_status add_operations(struct tfc_learned *l, double scale, const stru
     const double ratio = log(scale * x->time_us / prior);
     const uint32_t slot = l->alike ? l->slot[(size_t)x->device * p->device_count + busy - 1] : x->device;
     const struct tfc_learned_row row = {x->node, arrivals[x->node], (uint16_t)slot, scale * x->time_us};
-    // The time of a link between devices that are alike contains the time for reading another device's memory.
+    // The measured time of a link between devices of a kind already contains the time for reading another device's
+    // memory.
     if (l->alike || !arrivals[x->node]) {
       sample(&l->operation[(size_t)x->node * p->device_count + slot], fmax(-3, fmin(3, ratio)), forget);
     } else if (l->rows.count < MOST_ROWS && !tfc_array_push(&l->rows, row)) {
@@ -295,8 +297,8 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
   return tfc_status_no_memory("the learned model");
 }
 
-// --- Fitting ---------------------------------------------------------------------------------------------------------
-// Adds a row of the regression, given by its nonzero entries: x theta = y, with this weight (1 / variance).
+// --- Fitting -------------------------------------------------------------------------------------------------------
+// Adds a row x theta = y to the regression. The row is given by its nonzero entries; its weight is 1 / variance.
 static void add_row(const struct tfc_learned *l, double *a, double *b, const uint32_t *at, const double *x, uint32_t n,
                     double y, double weight) {
   for (uint32_t i = 0; i < n; i++) {
@@ -400,7 +402,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Computes the cost of an arrival: the weighted median of the extra time of operations with arrivals.
+// Computes the time of an arrival: the weighted median of the extra time of operations that have arrivals.
 static tfc_status find_arrival(struct tfc_learned *l) {
   const uint32_t devices = l->problem->device_count;
   struct weighted *list = malloc((l->rows.count + 1) * sizeof *list);
@@ -428,7 +430,7 @@ static tfc_status find_arrival(struct tfc_learned *l) {
 tfc_status tfc_learned_fit(struct tfc_learned *l) {
   tfc_status s = NULL;
   double *b = NULL;
-  // Equations of whole steps are linear only near the current estimate: two rounds of Gauss-Newton.
+  // The equations of whole steps are linear only near the current estimate, so two rounds of Gauss-Newton are made.
   for (int round = 0; round < (l->traced || !l->steps.count ? 1 : 2); round++) {
     free(b);
     if (!(b = calloc(l->dim, sizeof *b))) return tfc_status_no_memory("the learned model");
@@ -453,7 +455,7 @@ out:
   return s;
 }
 
-// --- Worlds ----------------------------------------------------------------------------------------------------------
+// --- Problems with the learned costs -------------------------------------------------------------------------------
 tfc_status tfc_learned_world(const struct tfc_learned *l, const struct tfc_problem *like, struct tfc_random *draw,
                              struct tfc_learned_world *out) {
   tfc_status s = NULL;
@@ -463,7 +465,8 @@ tfc_status tfc_learned_world(const struct tfc_learned *l, const struct tfc_probl
   memset(theta, 0, l->dim * sizeof *theta);
   for (uint32_t i = 0; i < l->dim && draw; i++) theta[i] = tfc_random_normal(draw);
   if (draw) tfc_learned_solve_upper(l->factor, theta, l->dim);
-  if (l->rows.count) theta[l->at_arrival] = 0; // arrivals were timed one by one, so their cost is well known
+  // arrivals were timed one by one, so their time is well known and is not drawn
+  if (l->rows.count) theta[l->at_arrival] = 0;
   for (uint32_t i = 0; i < l->dim; i++) theta[i] += l->mean[i];
   for (size_t i = 0; i < cells; i++)
     effects[i] = l->node_effect[i] + (draw && l->node_sd[i] > 0 ? l->node_sd[i] * tfc_random_normal(draw) : 0);
@@ -476,7 +479,7 @@ out:
 }
 
 double tfc_learned_device_factor(const struct tfc_learned *l, uint32_t device, double *out_sd) {
-  // The families' mean is not a property of a device: the factor is that of a usual node on it.
+  // The mean of the families is not a property of a device: the factor is that of an average node on it.
   const struct tfc_problem *p = l->problem;
   double sum = 0, weight = 0;
   for (uint32_t n = 0; n < p->node_count; n++) {

@@ -1,4 +1,5 @@
-// The samples of operations and transfers as lines of text, so that a resumed run knows what was learned.
+// Writes the samples of operations and transfers as lines of text, and reads them, so that a resumed run continues with
+// what was learned.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

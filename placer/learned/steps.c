@@ -1,5 +1,5 @@
-// Learns from whole steps: a step is as long as its critical path, so its logarithm changes with a parameter by the
-// share of the path that this parameter multiplies. Also learns from traces which links share a wire.
+// Learns from whole steps. A step is as long as its critical path, so the derivative of the logarithm of its time by a
+// parameter is the share of the path that this parameter multiplies. Also learns from traces which links share a wire.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ out:
   return s;
 }
 
-// --- Wires -----------------------------------------------------------------------------------------------------------
+// --- Shared wires --------------------------------------------------------------------------------------------------
 struct way {
   uint32_t pair;
   double ready, start, end;

@@ -1,16 +1,16 @@
 // Decides how much weight the learned model's predictions get. Before a placement is measured for the first time, the
-// given model (the simulator with the costs of the profile or description) and the learned one each say what its step
-// will take. Later fits regress what was measured on both (stacked regression: Wolpert 1992, "Stacked Generalization";
-// Breiman 1996): the share of the learned model's deviation from the given one that best predicts the measured
-// deviation. If the learned model predicts placements that it has not seen no better than the given one, its share
-// falls, and search and predictions use the given costs again. Only what distinguishes placements counts: a factor
-// that all have in common is left out.
+// given model (the simulator with the costs of the profile or description) and the learned model each predict its step
+// time. Later fits regress the measured times on both predictions (stacked regression: Wolpert 1992, "Stacked
+// Generalization"; Breiman 1996): they find the share of the learned model's deviation from the given one that best
+// predicts the measured deviation. If the learned model predicts placements that it has not seen no better than the
+// given one, its share falls, and search and predictions use the given costs again. A factor that all placements have
+// in common does not count, because it does not help to choose between them.
 #include <math.h>
 
 #include "placer/learned/private.h"
 
 enum { MOST_TRIALS = 64 };
-static const double believed = 10; // the prior for full trust counts as much as so many trials
+static const double believed = 10; // the prior, full trust, has the weight of so many trials
 
 tfc_status tfc_learned_note_trial(struct tfc_learned *l, const struct tfc_solution *solution, double foretold_us,
                                   double log_us) {
@@ -57,7 +57,7 @@ double tfc_learned_trusted(const struct tfc_learned *l, const struct tfc_solutio
   if (t->share >= 1) return log_us;
   tfc_simulate(l->simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
   if (!v.legal || v.value <= 0) return log_us;
-  // with the mean difference between the two models
+  // The mean difference between the two models over the trials is added to the given model's prediction.
   const double given = log(1e-6 * (double)v.value) - t->given + t->learned;
   return t->share * log_us + (1 - t->share) * given;
 }

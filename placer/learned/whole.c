@@ -1,11 +1,12 @@
-// Learns from whole steps what operations alone do not show: log(measured / simulated with the learned costs) as a
-// linear function of a few features of the placement, with a Gaussian prior around 0 (Bishop, "Pattern Recognition and
-// Machine Learning", 2006, 3.3). Features are what a step's time may depend on besides its operations' times: how many
-// tensors and bytes are transferred, how busy devices are and how evenly, how many devices are used, and how many
-// operations and what share of transfers are on the critical path. They are standardised (mean 0, deviation 1 over the
-// measured placements), so that one prior fits all.
+// Learns from whole steps what the times of operations do not show. It models log(measured / simulated with the learned
+// costs) as a linear function of a few features of the placement, with a Gaussian prior around 0 (Bishop, "Pattern
+// Recognition and Machine Learning", 2006, 3.3). Features are what a step's time may depend on besides its operations'
+// times: how many tensors and bytes are transferred, how busy devices are and how evenly, how many devices are used,
+// and how many operations and what share of transfers are on the critical path. They are standardised (mean 0,
+// deviation 1 over the measured placements), so that one prior fits all.
 //
-// There is no extrapolation: a feature is cut off at two deviations, and a correction at the range that was measured.
+// The model does not extrapolate: features are limited to two standard deviations, and corrections to the measured
+// range.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,10 @@
 #include "profiler/statistics.h"
 
 enum { MOST_STEPS = 64, FEWEST_STEPS = 4 };
-static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of the constant term; of a standardised feature
-static const double sd_least = 0.02;                   // least standard deviation of one placement, beyond its features
+static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of the constant term, and of the weight of a
+                                                       // standardised feature
+static const double sd_least =
+    0.02; // the smallest standard deviation of one placement around what its features predict
 
 static double share_of_transfers(const struct tfc_timeline *t, double total) {
   double sum = 0;
@@ -27,7 +30,7 @@ static double share_of_transfers(const struct tfc_timeline *t, double total) {
   return sum / total;
 }
 
-// False: the placement is not legal. *out_us: simulated with the learned costs.
+// Computes the features x. *out_us: the step time, simulated with the learned costs. False: the placement is not legal.
 static bool features_of(const struct tfc_learned *l, const struct tfc_solution *solution, double *x, double *out_us) {
   const struct tfc_problem *p = l->problem;
   struct tfc_timeline t = {0};
@@ -74,7 +77,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Computes the posterior for `rows` of standardised features with residuals y of this standard deviation.
+// Computes the posterior of the weights from `rows` of standardised features with residuals y of this standard
+// deviation.
 static void regress(struct tfc_learned_whole *w, const double *x, const double *y, size_t rows, double sd) {
   enum { F = TFC_LEARNED_FEATURES };
   double a[F * F] = {0}, b[F] = {0};
@@ -115,8 +119,9 @@ tfc_status tfc_learned_fit_whole(struct tfc_learned *l) {
   }
   for (size_t r = 0; r < rows; r++) standardise(w, x + r * F), left[r] = y[r];
   qsort(left, rows, sizeof *left, ascending);
-  w->least = left[rows / 20], w->most = left[rows - 1 - rows / 20]; // without the outliers
-  // The residuals of a first fit give the standard deviation for the second; an outlier gets little weight.
+  w->least = left[rows / 20], w->most = left[rows - 1 - rows / 20]; // the outliers at both ends are cut off
+  // The residuals of a first fit give the standard deviation for the second; an outlier is moved towards the mean, so
+  // that it has little influence.
   w->sd = 0.05;
   for (int pass = 0; pass < 3; pass++) {
     regress(w, x, y, rows, w->sd);
@@ -125,7 +130,7 @@ tfc_status tfc_learned_fit_whole(struct tfc_learned *l) {
       double mean = 0;
       for (uint32_t i = 0; i < F; i++) mean += w->weight[i] * x[r * F + i];
       left[r] = fabs(y[r] - mean);
-      const double most = 3 * w->sd; // Huber's, "Robust Estimation of a Location Parameter", 1964
+      const double most = 3 * w->sd; // as in Huber, "Robust Estimation of a Location Parameter", 1964
       if (left[r] > most) y[r] = mean + (y[r] > mean ? most : -most);
     }
     qsort(left, rows, sizeof *left, ascending);

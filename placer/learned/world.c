@@ -1,6 +1,6 @@
 // A world is a copy of the problem with the costs that one set of parameters predicts. Unless devices of a kind are
-// alike, every device becomes a kind of its own, so that each can have its own times. Every pair of devices has a link
-// row.
+// alike, every device becomes a kind of its own, so that each device can have its own times. The copy has a link row
+// for every pair of devices.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@ static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
   return wire;
 }
 
-// Returns, for each wire, a wire that it is joined with. Two wires are joined if, in the traces, a transfer on one
-// waited for the end of one on the other at least 3 times, and they overlapped at most a twentieth as often: then they
-// are probably the same wire.
+// Returns, for each wire, the wire that it is merged with. Two wires are merged if, in the traces, a transfer on one
+// waited for the end of a transfer on the other at least 3 times, and transfers on both overlapped at most a twentieth
+// as often: then they are probably one and the same wire.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike ? tfc_learned_pair_count(p) : 0;
@@ -41,7 +41,7 @@ static uint32_t *join_wires(const struct tfc_learned *l) {
   return join;
 }
 
-// Fills `out` with the slow-down for 1, 2, ... busy devices of the device's kind, each at least as large as the one
+// Fills `out` with the slow-down for 1, 2, ... busy devices of the device's kind; no slow-down is smaller than the one
 // before. Returns how many there are.
 static uint32_t slowdown_of(const struct tfc_learned *l, const double *theta, uint32_t device, double *out) {
   const struct tfc_problem *p = l->problem;

@@ -1,4 +1,4 @@
-// The builder collects nodes and edges as they come; finish sorts the edges by (producer, output, consumer), so that
+// The builder collects nodes and edges in any order; `finish` sorts the edges by (producer, output, consumer), so that
 // the edges of a tensor, and its consumers, are consecutive, and orders the nodes topologically (Kahn).
 #include "placer/model/cost_graph.h"
 
@@ -63,7 +63,7 @@ tfc_status tfc_cost_builder_kind(struct tfc_cost_builder *b, tfc_str name, uint3
   for (size_t i = 0; i < b->kinds.count; i++)
     if (tfc_str_equal(b->kinds.data[i], name)) return *out_kind = (uint32_t)i, NULL;
   if (b->kinds.count >= 256) return tfc_status_make(TFC_INVALID_ARGUMENT, "more than 256 kinds of devices");
-  if (b->kinds.count == b->time_stride) { // widen the rows
+  if (b->kinds.count == b->time_stride) { // makes the rows wider
     uint32_t wide = b->time_stride ? 2 * b->time_stride : 4;
     double *times = malloc(sizeof(double) * wide * (b->nodes.count ? b->nodes.count : 1));
     if (!times) return tfc_status_no_memory("the cost graph");
@@ -160,9 +160,9 @@ static int compare_edges(const void *a, const void *b) {
   return (x->to > y->to) - (x->to < y->to);
 }
 
-// Sorts the edges and drops duplicates. Edges of one tensor get the same `live` (the bytes that it occupies in memory):
-// the one that was given with any of them, or TFC_LIVE_ABSENT if none was given with one. Two different ones are an
-// error.
+// Sorts the edges and drops duplicates. All edges of one tensor get the same `live` (the bytes that the tensor occupies
+// in memory): the value that was given with any of them, or TFC_LIVE_ABSENT if it was given with none. Two different
+// values are an error.
 static tfc_status settle_edges(struct tfc_cost_builder *b) {
   struct built_edge *e = b->edges.data;
   size_t kept = 0;
@@ -190,7 +190,8 @@ static tfc_status settle_edges(struct tfc_cost_builder *b) {
   return NULL;
 }
 
-// Kahn's algorithm: first the nodes without producers by index, then each node as its last producer is done.
+// Kahn's algorithm: first come the nodes without producers, by index; each other node comes when its last producer has
+// come.
 static tfc_status order_topologically(struct tfc_cost_graph *g, uint32_t *order) {
   tfc_status s = NULL;
   uint32_t *waiting = calloc((size_t)g->node_count + 1, sizeof *waiting), count = 0;
@@ -203,7 +204,8 @@ static tfc_status order_topologically(struct tfc_cost_graph *g, uint32_t *order)
     for (uint32_t t = g->first_tensor[order[i]]; t < g->first_tensor[order[i] + 1]; t++)
       for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
         if (--waiting[g->consumer[c]] == 0) order[count++] = g->consumer[c];
-  if (count < g->node_count) { // walk backwards through what waits until a node comes again: it is on a cycle
+  // goes backwards from a waiting node to waiting producers until it meets a node again: that node is on a cycle
+  if (count < g->node_count) {
     uint32_t n = 0, steps = 0;
     while (!waiting[n]) n++;
     while (steps++ <= g->node_count) {

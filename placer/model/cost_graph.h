@@ -22,7 +22,7 @@
 #include "runtime/base/str.h"
 
 #define TFC_NONE UINT32_MAX
-#define TFC_LIVE_ABSENT UINT64_MAX // the edge says nothing of live bytes
+#define TFC_LIVE_ABSENT UINT64_MAX // the edge does not give live bytes
 #define TFC_OUTPUT_CONTROL (-1)    // the output of control dependencies; their bytes are 0
 
 struct tfc_cost_graph {
@@ -60,17 +60,18 @@ void tfc_cost_builder_memory(struct tfc_cost_builder *builder, uint32_t node, ui
 TFC_MUST_USE tfc_status tfc_cost_builder_group(struct tfc_cost_builder *builder, uint32_t node, tfc_str group);
 TFC_MUST_USE tfc_status tfc_cost_builder_pin(struct tfc_cost_builder *builder, uint32_t node, tfc_str device);
 TFC_MUST_USE tfc_status tfc_cost_builder_order(struct tfc_cost_builder *builder, uint32_t node, double order);
-// An edge given twice counts once. Edges of one (from, output) must agree on `bytes`, and on `live` where it is given.
+// An edge that is given twice counts once. All edges of one (from, output) must have the same `bytes`, and the same
+// `live` where it is given.
 TFC_MUST_USE tfc_status tfc_cost_builder_edge(struct tfc_cost_builder *builder, uint32_t from, int32_t output,
                                               uint32_t to, uint64_t bytes, uint64_t live);
-// The builder cannot be used afterwards, not even after a failure: free it. A cycle is an error that names a node on
-// it.
+// The builder cannot be used after this call, even if it failed; free it. A cycle is an error that names one of its
+// nodes.
 TFC_MUST_USE tfc_status tfc_cost_builder_finish(struct tfc_cost_builder *builder, struct tfc_cost_graph **out);
 
 // `path` only names the document in messages.
 TFC_MUST_USE tfc_status tfc_cost_graph_parse(tfc_str json, const char *path, struct tfc_cost_graph **out);
 TFC_MUST_USE tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out);
-// Whether the content can only be meant as a cost graph, valid or not: JSON, and neither kind of GraphDef.
+// Whether the content looks like a cost graph (valid or not): it is JSON and neither a binary nor a text GraphDef.
 bool tfc_cost_graph_sniff(tfc_str content);
 TFC_MUST_USE tfc_status tfc_cost_graph_format(const struct tfc_cost_graph *graph, struct tfc_text *out); // JSON
 TFC_MUST_USE tfc_status tfc_cost_graph_write(const struct tfc_cost_graph *graph, const char *path);

@@ -1,4 +1,4 @@
-// The format "tfc-cost-graph". Every message names the node, edge or field that is wrong.
+// Reads and writes the format "tfc-cost-graph". Every error message names the node, edge or field that is wrong.
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 #define FORMAT "tfc-cost-graph"
 
-// A number that is not known has to be left out: null is an error.
+// An unknown number must be left out of the file: null is an error.
 static tfc_status check_given(const json_t *object, const char *const *names) {
   for (; *names; names++)
     if (json_is_null(json_object_get(object, *names)))
@@ -147,8 +147,8 @@ tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out) {
 }
 
 // A text that begins with an object or a list can only be meant as a cost graph, because a GraphDef as text begins with
-// a field's name. A binary GraphDef may also begin with a line feed and a bracket (a first node of 91 or 123 bytes),
-// but other control characters follow soon (the field number of the node's op).
+// a field's name. A binary GraphDef may also begin with a line feed and a bracket (if its first node has 91 or 123
+// bytes), but then other control characters follow soon (say, the tag of the node's op).
 bool tfc_cost_graph_sniff(tfc_str content) {
   enum { LOOKED_AT = 4096 };
   size_t i = tfc_json_has_mark(content) ? 3 : 0;

@@ -91,8 +91,8 @@ tfc_status tfc_json_bool(const json_t *object, const char *name, bool *out) {
   return NULL;
 }
 
-// The number of bytes of the UTF-8 character that `s` begins with; 0: it is none, as in a file name of another
-// encoding.
+// Returns the number of bytes of the UTF-8 character that `s` begins with; 0: these bytes are no UTF-8, as in a file
+// name in another encoding.
 static size_t character(tfc_str s) {
   const unsigned char *c = (const unsigned char *)s.data;
   const size_t size = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
@@ -101,7 +101,7 @@ static size_t character(tfc_str s) {
     if ((c[i] & 0xc0) != 0x80) return 0;
   if (size > 2 && ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
                    (c[0] == 0xf4 && c[1] > 0x8f)))
-    return 0; // overlong, half of a surrogate pair, or beyond U+10FFFF
+    return 0; // the encoding is overlong, half of a surrogate pair, or beyond U+10FFFF
   return size;
 }
 
@@ -116,7 +116,7 @@ void tfc_json_add_string(struct tfc_text *text, tfc_str value) {
       continue;
     }
     tfc_text_add(text, tfc_str_sub(value, from, i));
-    if (!size) // JSON must be UTF-8: replace a byte that is not
+    if (!size) // JSON must be UTF-8, so a byte that is not gets replaced
       tfc_text_add(text, TFC_STR("?"));
     else if (c == '"' || c == '\\')
       tfc_text_printf(text, "\\%c", c);

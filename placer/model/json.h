@@ -1,5 +1,5 @@
-// Fields of JSON objects, read with error messages that name the field; used by this folder's file formats. A number
-// that must be whole may be written 3 or 3.0. A null field counts as absent.
+// Reads fields of JSON objects for the file formats of this folder; error messages name the field. An integer may be
+// written 3 or 3.0. A null field counts as absent.
 #ifndef TFC_PLACER_MODEL_JSON_H
 #define TFC_PLACER_MODEL_JSON_H
 
@@ -21,10 +21,10 @@ TFC_MUST_USE tfc_status tfc_json_whole(const json_t *object, const char *name, u
 TFC_MUST_USE tfc_status tfc_json_i64(const json_t *object, const char *name, int64_t *out);
 TFC_MUST_USE tfc_status tfc_json_bool(const json_t *object, const char *name, bool *out);
 
-// Append to a text: a string with quotes and escapes; a number that reads back as the same double.
+// Both append to a text: a string with quotes and escapes, and a number in a form that is read back as the same double.
 void tfc_json_add_string(struct tfc_text *text, tfc_str value);
 void tfc_json_add_number(struct tfc_text *text, double value);
-// Appends picoseconds as microseconds with six exact decimals, trailing zeros cut.
+// Appends picoseconds as microseconds with six decimals, exactly; zeros at the end are left out.
 void tfc_json_add_ps(struct tfc_text *text, int64_t picoseconds);
 
 #endif

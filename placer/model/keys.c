@@ -22,7 +22,8 @@ tfc_status tfc_placement_check_keys(const struct tfc_placement *p, const struct 
                TFC_STR_ARG(name));
     if (!tfc_strmap_put(&keys, name, i, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  for (uint32_t i = 0; i < g->node_count; i++) { // nodes that lowering added without a key follow their call
+  // nodes without a key, which lowering added, get the device of their function call
+  for (uint32_t i = 0; i < g->node_count; i++) {
     const tfc_str key = i < file_nodes ? g->nodes[i].name : tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     if (key.size && !tfc_strmap_get(&keys, key))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT,

@@ -21,8 +21,8 @@
 
 #define TFC_NO_LIMIT UINT64_MAX
 
-// How a device's numbers were got, the most reliable first. The answer gets the least reliable label of the devices
-// that it uses.
+// How the numbers of a device were found, the most reliable way first. An answer has the least reliable label of the
+// devices that it uses.
 #define TFC_LABELS(X)                                                                                                  \
   X(MEASURED, "measured")                                                                                              \
   X(VIRTUAL, "virtual")                                                                                                \
@@ -36,7 +36,7 @@ typedef enum tfc_label {
 } tfc_label;
 const char *tfc_label_name(tfc_label label);
 
-// Which devices cannot run an operation during a transfer: a set of bits.
+// Which devices cannot run operations during a transfer, as bits.
 typedef enum tfc_occupies {
   TFC_OCCUPIES_NONE = 0,
   TFC_OCCUPIES_SENDER = 1,
@@ -47,13 +47,13 @@ typedef enum tfc_occupies {
 struct tfc_machine_device {
   tfc_str name, kind;
   tfc_str tensorflow;      // TensorFlow's name of the device; data NULL: none given
-  tfc_str host;            // the machine that it is in; devices with data NULL are in one host together
+  tfc_str host;            // the host (computer) that it belongs to; all devices with data NULL belong to one host
   uint64_t memory;         // bytes, or TFC_NO_LIMIT
   double flops;            // per second, 0: unknown
   double memory_bandwidth; // bytes per second, 0: unknown
   double dispatch_us;      // time to launch an operation: added to every operation whose time is not 0
-  // slowdown[k - 1] multiplies the times of operations while k devices of this kind are busy, itself included; for more
-  // devices than entries the last entry counts.
+  // While k devices of this kind are busy, this one included, the times of operations are multiplied by slowdown[k -
+  // 1]; the last entry also counts for more devices.
   const double *slowdown; // [slowdown_count]
   uint32_t slowdown_count;
   tfc_label label;
@@ -64,17 +64,17 @@ struct tfc_link_point {
 };
 typedef enum tfc_hosts { TFC_HOSTS_ANY, TFC_HOSTS_SAME, TFC_HOSTS_DIFFERENT } tfc_hosts;
 struct tfc_link {
-  tfc_str from, to; // device names, '*' for any characters
-  tfc_hosts hosts;  // matches only devices of one host, or only of different hosts
+  tfc_str from, to; // device names; '*' in them stands for any characters
+  tfc_hosts hosts;  // whether the row matches only devices of one host, or only devices of different hosts
   double latency_us;
   double bandwidth; // bytes per second, INFINITY: no limit
   bool duplex;
   tfc_occupies occupies;
-  // data NULL: a wire of the link's own; "none": transfers never wait for each other. With "{host}" in it, each host
-  // has such a wire, for what its devices send.
+  // data NULL: the link has a wire of its own; "none": its transfers never wait for each other; another name: all links
+  // with this name share a wire. "{host}" in the name makes one wire for each host, for what its devices send.
   tfc_str wire;
-  // Linear between two points, constant below the first one; above the last one the line through the last two
-  // continues.
+  // The time as a function of the bytes: linear between two points, constant below the first one; above the last one
+  // the line through the last two continues.
   const struct tfc_link_point *curve; // [curve_count] ascending by bytes; replaces the bandwidth
   uint32_t curve_count;
 };
@@ -91,7 +91,7 @@ struct tfc_machine {
 
 TFC_MUST_USE tfc_status tfc_machine_create(struct tfc_machine **out);
 void tfc_machine_free(struct tfc_machine *machine); // NULL is fine
-// Both functions copy what they are given.
+// Both functions copy their arguments.
 TFC_MUST_USE tfc_status tfc_machine_add_device(struct tfc_machine *machine, const struct tfc_machine_device *device);
 TFC_MUST_USE tfc_status tfc_machine_add_link(struct tfc_machine *machine, const struct tfc_link *link);
 
@@ -105,11 +105,11 @@ uint32_t tfc_machine_find(const struct tfc_machine *machine, tfc_str name);
 // out_host [device]: the number of its host, in the order in which hosts appear among the devices. Returns how many
 // hosts there are.
 uint32_t tfc_machine_hosts(const struct tfc_machine *machine, uint32_t *out_host);
-// The last link row that matches the ordered pair; NULL: these two devices cannot exchange data.
+// Returns the last link row that matches the ordered pair; NULL: these two devices cannot exchange data.
 const struct tfc_link *tfc_machine_link(const struct tfc_machine *machine, uint32_t from, uint32_t to);
-// Removes all devices but those in `list`, which is written like --devices: names and ranges ("acc:0-3,cpu:0"), or a
-// number ("4") for the first N devices of the first kind in the file that has as many. The machine's order stays.
-// UNAVAILABLE: the machine does not have them.
+// Removes all devices that are not in `list`. The list has the form of --devices: names and ranges ("acc:0-3,cpu:0"),
+// or a number N ("4"), which means the first N devices of the first kind in the file that has so many. Devices keep
+// their order. UNAVAILABLE: the machine does not have them.
 TFC_MUST_USE tfc_status tfc_machine_select(struct tfc_machine *machine, tfc_str list);
 TFC_MUST_USE tfc_status tfc_machine_select_kind(struct tfc_machine *machine, tfc_str kind, uint32_t count);
 // --memory 'DEVICE=SIZE': limits every device whose name matches `pattern`. UNAVAILABLE: no name matches.

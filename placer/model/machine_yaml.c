@@ -1,4 +1,5 @@
-// The format "tfc-machine", read as a libyaml document (messages carry the line) and written row by row.
+// Reads the format "tfc-machine" as a libyaml document, because its nodes have line numbers for error messages, and
+// writes it row by row.
 #include <math.h>
 #include <stdlib.h>
 #include <yaml.h>
@@ -43,8 +44,8 @@ static yaml_node_t *field(struct reader *r, const yaml_node_t *map, const char *
   return NULL;
 }
 
-// An unknown key is most likely a typing error: a warning, because newer files may have more keys. A duplicate key is
-// an error.
+// An unknown key is most likely a typing error. It causes only a warning, because newer files may have more keys. A
+// duplicate key is an error.
 static tfc_status check_keys(struct reader *r, const yaml_node_t *map, const char *const *known) {
   const yaml_node_pair_t *start = map->data.mapping.pairs.start;
   for (const yaml_node_pair_t *p = start; p < map->data.mapping.pairs.top; p++) {
@@ -132,7 +133,7 @@ static tfc_str count_up(struct tfc_arena *arena, tfc_str name, uint32_t by, bool
   return tfc_arena_printf(arena, "%.*s%llu", (int)(name.size - digits), name.data, number);
 }
 
-// Puts the host's number in place of "{host}".
+// Replaces "{host}" in the name by the host's number.
 static tfc_str name_host(struct tfc_arena *arena, tfc_str name, uint32_t host) {
   for (size_t i = 0; i < name.size; i++) {
     const tfc_str rest = tfc_str_sub(name, i, SIZE_MAX);
@@ -281,7 +282,7 @@ static tfc_status read_root(struct reader *r, struct tfc_machine *m) {
 }
 
 // libyaml's time grows with the square of the number of open brackets, so that number is limited. Brackets in strings
-// and comments are counted, too: no real file has so many.
+// and comments are counted, too, because no real file has so many.
 enum { MOST_BRACKETS = 256 };
 static tfc_status check_brackets(tfc_str text) {
   int open = 0;

@@ -54,7 +54,8 @@ void tfc_placed_deinit(struct tfc_placed *placed) {
   *placed = (struct tfc_placed){0};
 }
 
-// Finds the device of each entry of the file. "host" becomes the first device, where host-only operations run.
+// Finds the device of each entry of the file. The device "host" becomes the first device, because that one runs
+// operations which can only run on the host.
 static tfc_status find_devices(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t *out) {
   for (uint32_t i = 0; i < p->placement->node_count; i++) {
     const struct tfc_placement_node *n = &p->placement->nodes[i];
@@ -78,14 +79,16 @@ static tfc_status assign(const struct tfc_placed *p, const uint16_t *device, uin
   for (uint32_t i = 0; i < p->placement->node_count; i++) {
     *out_ordered |= isfinite(nodes[i].order);
     const uint32_t node = tfc_graph_find(g, nodes[i].name);
-    if (node == TFC_NO_NODE || node >= in_file) { // a node inside a function
+    // the name is no node of the graph file: it is the key of a node inside a function
+    if (node == TFC_NO_NODE || node >= in_file) {
       if (tfc_strmap_put(keys, nodes[i].name, i, NULL)) continue;
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
     placement[node] = device[i];
     order[node] = nodes[i].order;
   }
-  // Nodes that were lowered from functions are placed by their key; a node that lowering added follows its call.
+  // Nodes that were lowered from functions have their key's device; a node without a key, which lowering added, has the
+  // device of its function call.
   for (uint32_t i = in_file; i < g->node_count; i++) {
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     const uint64_t *at = key.size ? tfc_strmap_get(keys, key) : NULL;

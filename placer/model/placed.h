@@ -1,5 +1,5 @@
-// A placement file, matched with a graph: which of the opened devices each node runs on. Used by every program that
-// runs a graph as a placement file says.
+// A placement file, matched with a graph: which of the opened devices each node runs on. Every program that runs a
+// graph by a placement file uses it.
 //
 //   struct tfc_placed placed = {0};
 //   TFC_TRY(s, tfc_placed_read("nmt.placement.json", graph, &placed));
@@ -16,10 +16,12 @@ struct tfc_placed {
   const char *path;              // borrowed, for messages
   const struct tfc_graph *graph; // borrowed; its functions are lowered
   struct tfc_placement *placement;
-  char *devices;     // a list as for --devices: the document's own, else the devices of its nodes in order of first use
-  tfc_math gpu_math; // what the placement was measured with; TFC_MATH_DEFAULT: the file does not say
+  char *devices;     // a list in the form of --devices: the one in the file, otherwise the devices of its nodes in
+                     // order of first use
+  tfc_math gpu_math; // the arithmetic of GPUs when the placement was measured; TFC_MATH_DEFAULT: the file does not say
+                     // it
 };
-// Reads the file, and does not compare it with the graph yet: a device that does not exist is to be reported first.
+// Reads the file, but does not compare it with the graph: the caller first reports devices that do not exist.
 TFC_MUST_USE tfc_status tfc_placed_read(const char *path, const struct tfc_graph *graph, struct tfc_placed *out);
 // Fills out_placement[node_count] (indices of devices in the set) and out_order[node_count] (NULL where the file has no
 // order); the caller frees both. UNAVAILABLE: the file names a device that is not in the set. INVALID_ARGUMENT names a

@@ -1,5 +1,5 @@
-// Matching a placement file with a problem: names become units and devices. Devices are checked before anything else,
-// because a wrong machine is the likeliest mistake.
+// Applies a placement file to a problem: finds the unit of each name, and its device. Devices are checked first,
+// because a wrong machine is the most likely mistake.
 #include "placer/model/placement.h"
 
 #include <math.h>
@@ -55,8 +55,8 @@ tfc_status tfc_placement_resolve(const struct tfc_placement *f, const struct tfc
   tfc_status s = NULL;
   struct tfc_solution solution = {0};
   struct tfc_strmap index = {0};
-  uint32_t *device = calloc((size_t)f->node_count + 1, sizeof *device);    // [entry]
-  uint32_t *entry = malloc(sizeof *entry * ((size_t)p->node_count + 1));   // [node]
+  uint32_t *device = calloc((size_t)f->node_count + 1, sizeof *device);    // [entry] the device that the entry names
+  uint32_t *entry = malloc(sizeof *entry * ((size_t)p->node_count + 1));   // [node] the entry that places it
   uint32_t *holder = malloc(sizeof *holder * ((size_t)p->unit_count + 1)); // [unit] the node whose entry placed it
   double *order = malloc(sizeof *order * ((size_t)p->node_count + 1));
   bool has_order = false;

@@ -1,6 +1,6 @@
-// Placement: the document that tfc-place answers with (JSON, the format "tfc-placement"). Reading and writing keep
-// every field. The document's arena owns strings and arrays. An absent field is NaN, has 0 entries or data NULL, as
-// marked.
+// Placement: the document that tfc-place writes as its answer (JSON, the format "tfc-placement"). Reading and writing
+// keep every field. The document's arena owns strings and arrays. Each field says how its absence is shown: NaN, 0
+// entries, or data NULL.
 #ifndef TFC_PLACER_MODEL_PLACEMENT_H
 #define TFC_PLACER_MODEL_PLACEMENT_H
 
@@ -11,13 +11,13 @@ struct tfc_placement_device {
   tfc_str name, tensorflow, kind;
   tfc_label label;
   double busy_us;
-  int64_t busy_ps; // exact, where it was simulated; 0: not known
+  int64_t busy_ps; // the exact value if it was simulated; 0: not known
   uint64_t memory; // peak bytes
 };
 struct tfc_placement_baseline {
   tfc_str name;
-  double median_us;  // NaN: it did not run; `note` says why
-  int64_t median_ps; // exact, where it was simulated; 0: not known
+  double median_us;  // NaN: it did not run; then `note` says why
+  int64_t median_ps; // the exact value if it was simulated; 0: not known
   bool feasible;
   tfc_str note;
 };
@@ -40,22 +40,23 @@ struct tfc_placement {
   struct tfc_placement_device *devices;
   tfc_objective objective;
   double value_us;       // NaN: absent
-  tfc_label value_label; // how the value was got: a load may be modelled though steps were measured
-  // The exact values where they were simulated, and these are written then (a double of microseconds is exact to the
-  // picosecond only up to 2,251 s); 0: not known.
+  tfc_label value_label; // how the value was found: a load may be modelled although steps were measured
+  // The exact values if they were simulated; then the file contains these (a double of microseconds is exact to the
+  // picosecond only up to 2,251 s). 0: not known.
   int64_t value_ps, step_ps, bound_ps;
   bool feasible;
   uint64_t transfers, transfer_bytes;
-  tfc_str execution;         // execution options as flags (runtime/exec/execution.h); data NULL: not known
-  tfc_str gpu_math;          // type in which GPUs multiplied float32 tensors ("tf32"); data NULL: there are no GPUs
-  tfc_str virtual_transfers; // "copy on one GPU", "handed over"; data NULL: there are no two virtual devices
+  tfc_str execution;         // options of execution as flags (runtime/exec/execution.h); data NULL: not known
+  tfc_str gpu_math;          // the type in which GPUs multiplied float32 tensors ("tf32"); data NULL: no GPU was used
+  tfc_str virtual_transfers; // how tensors go between virtual devices: "copy on one GPU", "handed over"; data NULL:
+                             // there are no two virtual devices
   // The user's command that ran the steps (--measure-with); data NULL: tfc ran them, or nothing ran.
   tfc_str measured_with;
   double step_median_us, step_q1_us, step_q3_us; // NaN: absent
   uint64_t step_count;
   tfc_label step_label;
-  // The step without `order`, which the runtime then chooses itself: some export formats cannot carry an order. NaN:
-  // absent.
+  // The step time when the runtime chooses the order itself instead of using `order`: some export formats cannot
+  // contain an order. NaN: absent.
   double unordered_median_us, unordered_q1_us, unordered_q3_us;
   uint64_t unordered_count;
   uint32_t baseline_count;
@@ -77,18 +78,16 @@ TFC_MUST_USE tfc_status tfc_placement_read(const char *path, struct tfc_placemen
 TFC_MUST_USE tfc_status tfc_placement_format(const struct tfc_placement *placement, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_placement_write(const struct tfc_placement *placement, const char *path);
 
-// UNAVAILABLE: `what` names a device that the machine does not have. `what` is the argument of --evaluate:
-// "single:DEVICE" or a file, whose content is `placement` (else NULL). `host`: the device "host" counts as always
-// there.
+// UNAVAILABLE: `what` names a device that the machine does not have. `what`: the argument of --evaluate,
+// "single:DEVICE" or a file; `placement`: the content of that file, otherwise NULL. `host`: the device name "host" is
+// accepted.
 TFC_MUST_USE tfc_status tfc_placement_check_devices(const char *what, const struct tfc_placement *placement,
                                                     const struct tfc_machine *machine, bool host);
 
-// The solution that the placement describes. UNAVAILABLE: the machine lacks a device (checked first). INVALID_ARGUMENT:
-// a node is missing or unknown, the nodes of a group are on different devices, a node is not on its pin's device or on
-// a kind that cannot run it, or two devices that exchange data have no link.
+// Makes the solution that the placement describes.
 TFC_MUST_USE tfc_status tfc_placement_resolve(const struct tfc_placement *placement, const struct tfc_problem *problem,
                                               struct tfc_solution *out);
-// Puts every unit on DEVICE of "single:DEVICE". Same errors.
+// Puts every unit on the device of "single:DEVICE". The errors are the same.
 TFC_MUST_USE tfc_status tfc_placement_single(const struct tfc_problem *problem, tfc_str device,
                                              struct tfc_solution *out);
 

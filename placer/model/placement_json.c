@@ -1,4 +1,4 @@
-// Reading and writing the format "tfc-placement".
+// Reads and writes the format "tfc-placement".
 #include <math.h>
 #include <stdlib.h>
 
@@ -116,7 +116,8 @@ static tfc_status read_nodes(const json_t *root, struct tfc_placement *p) {
   }
   json_object_foreach((json_t *)reasons, key, value) {
     const uint64_t *node = tfc_strmap_get(&index, tfc_str_from(key));
-    if (!node || !json_is_string(value)) continue; // the field is only informative: other types are skipped
+    // the field is only information for readers: a reason that is no string is ignored
+    if (!node || !json_is_string(value)) continue;
     p->nodes[*node].reason = tfc_arena_str(&p->arena, (tfc_str){json_string_value(value), json_string_length(value)});
   }
 out:
@@ -205,11 +206,10 @@ tfc_status tfc_placement_read(const char *path, struct tfc_placement **out) {
   return s;
 }
 
-// --- writing -------------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------------------------
 
-// Writes a time in microseconds. `exact`: the same time in picoseconds, 0 if not known; it is written with six exact
-// decimals. Without it the double is written, with six decimals as long as it holds them exactly; NaN and infinity are
-// written as null.
+// Writes a time in microseconds. `exact`: the same time in picoseconds, which is written with six exact decimals; 0:
+// not known. Then the double is written, with six decimals if that is exact; NaN and infinity are written as null.
 static void add_us(struct tfc_text *t, double us, int64_t exact) {
   double ps = us * 1e6;
   if (!isfinite(us))

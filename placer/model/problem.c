@@ -1,6 +1,6 @@
-// Computes once all that does not depend on a placement. Units come from groups; devices of the same kind and dispatch
-// time share a row of times; link rows become pairs with a wire and a speed class; the rank follows the rule of
-// precedence.
+// Computes, once, everything that does not depend on a placement. Groups become units; devices with the same kind and
+// dispatch time share a row of times; link rows become pairs of devices with a wire and a speed class; ranks follow the
+// rule of precedence.
 #include "placer/model/problem.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "runtime/base/map.h"
 #include "runtime/base/no_memory.h"
 
-#define LARGEST_TIME 9e18 // ps; the most that the times of a step may add up to: 104 days
+#define LARGEST_TIME 9e18 // ps; the sum of all times of a step may be at most this long: 104 days
 
 const char *tfc_objective_name(tfc_objective objective) {
   static const char *const names[] = {
@@ -29,7 +29,7 @@ tfc_status tfc_objective_parse(tfc_str name, tfc_objective *out) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not an objective (step, throughput)", TFC_STR_ARG(name));
 }
 
-// Rounds halves up, as the file formats define it. The caller has checked the size.
+// Rounds halves up, as the file formats define it. The caller has checked that the result fits into 64 bits.
 static int64_t ps_from_us(double us) {
   return (int64_t)floor(us * 1e6 + 0.5);
 }
@@ -130,7 +130,7 @@ static tfc_status make_times(struct tfc_problem *p) {
   int64_t *remaining = TFC_ARENA_ARRAY(&p->arena, int64_t, nodes);
   int64_t *unit_time = TFC_ARENA_ARRAY(&p->arena, int64_t, (size_t)p->class_count * p->unit_count);
   NEED(time && remaining && unit_time);
-  fastest = remaining; // the array becomes the remaining path below
+  fastest = remaining; // from here on the array holds the remaining paths
   double slowest_sum = 0, slowest_factor = 1;
   for (uint32_t d = 0; d < p->device_count; d++)
     for (uint32_t i = 0; i < p->machine->devices[d].slowdown_count; i++)
@@ -167,7 +167,7 @@ static tfc_status make_times(struct tfc_problem *p) {
       if (time[c * nodes + n] >= 0 && time[c * nodes + n] < with_dispatch) with_dispatch = time[c * nodes + n];
     p->total_fastest += with_dispatch;
   }
-  for (size_t i = nodes; i-- > 0;) { // consumers first
+  for (size_t i = nodes; i-- > 0;) { // consumers come before producers
     uint32_t n = g->topological[i];
     int64_t longest = 0;
     for (uint32_t c = g->first_consumer[g->first_tensor[n]]; c < g->first_consumer[g->first_tensor[n + 1]]; c++)
@@ -214,7 +214,7 @@ static bool of_each_host(tfc_str wire) {
 static tfc_status make_pairs(struct tfc_problem *p) {
   const uint32_t devices = p->device_count;
   struct tfc_pair *pair = TFC_ARENA_ARRAY(&p->arena, struct tfc_pair, (size_t)devices * devices);
-  struct tfc_intmap wires = {0}; // maps unordered pairs of devices, or names of wires, to wires
+  struct tfc_intmap wires = {0}; // key: an unordered pair of devices, or the name of a wire; value: the wire
   TFC_ARRAY(const struct tfc_pair *) speeds = {0};
   tfc_status s = NULL;
   uint32_t *host = TFC_ARENA_ARRAY(&p->arena, uint32_t, devices);
@@ -236,7 +236,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
       p->has_occupancy |= link->occupies != TFC_OCCUPIES_NONE;
       uint64_t key = 0;
       if (link->wire.data) {
-        if (!tfc_str_is(link->wire, "none")) { // the first link row with this wire's name represents the wire
+        if (!tfc_str_is(link->wire, "none")) { // the first link row with this wire's name stands for all of them
           uint32_t i = 0;
           while (!p->machine->links[i].wire.data || !tfc_str_equal(p->machine->links[i].wire, link->wire)) i++;
           key = (UINT64_C(1) << 62) | i;
@@ -302,12 +302,12 @@ static bool interchangeable(const struct tfc_problem *p, uint32_t a, uint32_t b)
   const struct tfc_machine_device *x = &p->machine->devices[a], *y = &p->machine->devices[b];
   if (p->device_class[a] != p->device_class[b] || p->limit[a] != p->limit[b] || x->slowdown_count != y->slowdown_count)
     return false;
-  if (p->host[a] != p->host[b]) return false; // others of the host may share a wire with it
+  if (p->host[a] != p->host[b]) return false; // other devices of the host may share a wire with it
   for (uint32_t i = 0; i < x->slowdown_count; i++)
     if (x->slowdown[i] != y->slowdown[i]) return false;
   for (uint32_t c = 0; c < p->device_count; c++)
     for (int way = 0; way < 2; way++) {
-      uint32_t other = c == b ? a : c; // the device that takes the place of c
+      uint32_t other = c == b ? a : c; // the device that takes the place of c when a and b are exchanged
       if (c == a) continue;
       const struct tfc_pair *q = way ? tfc_problem_pair(p, a, c) : tfc_problem_pair(p, c, a);
       const struct tfc_pair *r = way ? tfc_problem_pair(p, b, other) : tfc_problem_pair(p, other, b);
@@ -376,7 +376,7 @@ static tfc_status make_nets(struct tfc_problem *p) {
 }
 
 struct precedence {
-  double order; // INFINITY: no priority
+  double order; // INFINITY: the node has no priority
   int64_t remaining;
   uint32_t node;
 };
@@ -408,7 +408,7 @@ static tfc_status make_rank(struct tfc_problem *p) {
   return NULL;
 }
 
-// Live bytes do not matter if every device could hold all nodes' memory and all tensors at once.
+// Live bytes need not be computed if every device can hold all nodes' memory and all tensors at the same time.
 static void find_live(struct tfc_problem *p) {
   uint64_t sum = 0;
   p->has_live = p->graph->has_live;

@@ -1,8 +1,8 @@
-// Simulated annealing over devices and precedences: moves of single units, connected regions, exchanges, units of one
-// kind, and whole clusters; some begin at operations that the step waits for. Step objective: tfc_delta evaluates
-// trials; the acceptance threshold is drawn beforehand and serves as its cutoff. Throughput: the largest load alone is
-// constant over almost all moves, so the energy is the 16-norm of the loads. If memory is nearly full hardly any move
-// fits: then bytes above the limits may have a price, which rises.
+// Simulated annealing over devices and precedences. It moves single units, connected regions, units of one kind and
+// clusters, and exchanges units; some moves begin at operations that the step waits for. For the step objective,
+// tfc_delta evaluates each trial; the acceptance threshold is drawn beforehand and is the cutoff of the evaluation. For
+// throughput, the largest load alone is the same after almost all moves, so the energy is the 16-norm of the loads. If
+// memory is nearly full, hardly any move fits: then bytes above the limits may be allowed at a price, which rises.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +14,26 @@
 #include "runtime/base/array.h"
 
 #define REGION 48
-#define FRESH 4     // after so many changes of the placement the critical operations are found again
-#define NEARLY 1e-4 // slack below this share of the value counts as none
-#define SAMPLES 48  // moves from which a temperature is chosen
+#define FRESH 4     // the critical operations are found again after so many changes of the placement
+#define NEARLY 1e-4 // an operation whose slack is below this share of the step time counts as critical
+#define SAMPLES 48  // number of moves that are tried to choose a temperature
 
 struct annealer {
   const struct tfc_problem *p;
   const struct tfc_anneal_options *o;
   struct tfc_random random;
   const tfc_device_id *device; // [unit] current placement
-  uint32_t *first, *members;   // units of each cluster
+  uint32_t *first, *members;   // the units of each cluster
   struct tfc_move *moves;      // [unit_count]
   uint32_t move_count;
   uint32_t swaps[2], swap_count;
   uint32_t *mark; // [unit]
   uint32_t stamp;
   double room;                    // sum of the bytes of all units
-  struct tfc_slack slack;         // of the placement some changes ago, with options.critical
+  struct tfc_slack slack;         // the slack in a placement of at most FRESH changes ago; with options.critical
   struct tfc_kinds kinds;         // with options.kinds
   const int64_t *start, *arrival; // [node] of the current placement
-  bool tells;                     // the scores it finds are values of the objective, so progress may show them
+  bool tells;                     // its scores are values of the objective, so they may be reported as progress
 };
 
 static uint32_t below(struct annealer *a, uint64_t n) {
@@ -51,7 +51,7 @@ static uint32_t neighbour(struct annealer *a, uint32_t u) {
   return p->net_unit[p->net_first[net] + below(a, p->net_first[net + 1] - p->net_first[net])];
 }
 
-// A unit to begin a move with: any, or that of a critical operation (then *out_node is the operation).
+// Returns a unit to begin a move with: any unit, or the one of a critical operation (then *out_node is that operation).
 static uint32_t any_unit(struct annealer *a, uint32_t *out_node) {
   const struct tfc_problem *p = a->p;
   *out_node = TFC_NONE;
@@ -94,7 +94,8 @@ static void move_region(struct annealer *a, uint32_t u) {
     if (tfc_problem_allows(a->p, queue[i], to)) add_move(a, queue[i], to);
 }
 
-// Moves units of one kind that share a device, u and some before and after it: the same operation in other time steps.
+// Moves units of one kind that share a device: `u` and some before and after it in topological order, which are the
+// same operation in other time steps.
 static void move_kind(struct annealer *a, uint32_t u) {
   const uint32_t k = a->kinds.of[u], first = a->kinds.first[k], end = a->kinds.first[k + 1];
   const tfc_device_id from = a->device[u], to = other_device(a, u);
@@ -128,13 +129,15 @@ static void propose(struct annealer *a) {
   }
   const uint32_t regions = a->o->regions ? a->o->regions : 3;
   uint32_t node, kind = below(a, 16), u = any_unit(a, &node);
-  if (kind == 0 && node != TFC_NONE && a->o->orders) { // a critical operation that waits for its device gets ahead
+  if (kind == 0 && node != TFC_NONE && a->o->orders) { // a critical operation that waits for its device is moved ahead
+                                                       // of the one that runs there
     uint32_t m = a->slack.before[node];
     while (m != TFC_NONE && below(a, 2) && a->slack.before[m] != TFC_NONE &&
            a->start[a->slack.before[m]] >= a->arrival[node])
       m = a->slack.before[m];
     if (m != TFC_NONE) a->swaps[0] = node, a->swaps[1] = m, a->swap_count = 1;
-  } else if (kind == 0 && a->o->orders) { // exchange the precedence of two operations that are near in the order
+  } else if (kind == 0 && a->o->orders) { // exchanges the precedence of two operations that are near each other in the
+                                          // order
     const uint32_t n = p->member[p->first_member[u] + below(a, p->first_member[u + 1] - p->first_member[u])];
     uint32_t m = n;
     for (int k = 0; k < 4 && m == n; k++) {
@@ -167,7 +170,8 @@ static double temperature(const struct tfc_anneal_options *o, double share) {
   return o->hot * pow(o->cold / o->hot, share);
 }
 
-// The price of a byte above the limits, as a share of the value; it rises with the share of the budget that is spent.
+// Returns the price of a byte above the limits, as a share of the value. It rises with the share of the budget that is
+// spent.
 static double price_of(const struct annealer *a, double share) {
   return a->o->price > 0 ? a->o->price * pow(100, share) / a->room : 0;
 }
@@ -201,7 +205,7 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
       const double share = tfc_meter_share(meter);
       heat = temperature(a->o, share), price = price_of(a, share);
     }
-    // A descent without improvement for long has ended.
+    // A descent ends after many rounds without improvement.
     if (a->o->hot <= 0 && rounds - last_best > 40 * (uint64_t)p->unit_count + 4000) break;
     a->start = tfc_delta_start(delta), a->arrival = tfc_delta_arrival(delta);
     if (directed && changes >= FRESH && now.value != TFC_TIME_MAX) {
@@ -253,14 +257,14 @@ static inline double raised(double x, uint32_t squarings) {
   return x;
 }
 
-// The power of the norm: sum over devices of (load / scale)^(2^squarings).
+// Returns the norm to the power of 2^squarings: the sum over devices of (load * scale)^(2^squarings).
 static double power_of(const struct tfc_problem *p, const int64_t *load, double scale, uint32_t squarings) {
   double sum = 0;
   for (uint32_t d = 0; d < p->device_count; d++) sum += raised((double)load[d] * scale, squarings);
   return sum;
 }
 
-// The energy of the walk is a norm of the loads; powers of norms are compared, which needs no root.
+// Anneals for throughput. The energy is a norm of the loads. Powers of norms are compared, so that no root is computed.
 static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter, struct tfc_solution *best,
                                     struct tfc_score *score) {
   const struct tfc_problem *p = a->p;
@@ -307,7 +311,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       if (p->has_limits) over = tfc_loads_excess(&l);
     }
     bool take;
-    if (price > 0) { // compare with the price of bytes above the limits
+    if (price > 0) { // compares with the price of bytes above the limits included
       const double now = energy * raised(1 + price * (double)excess, squarings);
       const double slack = heat > 0 ? 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat : 1;
       take = then_missing != missing
@@ -319,7 +323,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
       take = over < excess;
     } else if (then <= energy || heat <= 0) {
       take = then <= energy;
-    } else { // accept if norm' < norm * (1 + slack)
+    } else { // accepts if norm' < norm * (1 + slack)
       double slack = 1 - log(tfc_random_unit(&a->random) + 1e-300) * heat;
       take = then < energy * raised(slack, squarings);
     }
@@ -375,7 +379,7 @@ out:
   return s;
 }
 
-// --- temperature -----------------------------------------------------------------------------------------------------
+// --- The first temperature -----------------------------------------------------------------------------------------
 
 static int ascending(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;

@@ -30,7 +30,7 @@ void tfc_archive_devices(struct tfc_archive *a, const struct tfc_problem *p, tfc
   for (uint32_t u = 0; !a->out && !a->broken && u < p->unit_count; u++) a->broken = device[u] >= p->device_count;
 }
 
-// Ranks are a permutation of the nodes.
+// Writes or reads ranks, and checks what it reads: ranks are a permutation of the nodes.
 static void archive_ranks(struct tfc_archive *a, const struct tfc_problem *p, uint32_t *rank) {
   tfc_archive_bytes(a, rank, sizeof *rank * p->node_count);
   if (a->out) return;

@@ -1,5 +1,6 @@
 // Archive: writes values into a text, or reads them back from it, by the same calls in the same order, so that a
-// structure needs one function for both. The bytes are those of this machine; nothing else reads them.
+// structure needs one function for both. Values are in this machine's byte order: only tfc on the same machine reads
+// them.
 //
 //   tfc_archive_bytes(a, &t->asked, sizeof t->asked);
 //   if (!tfc_archive_count(a, &t->elite_count, TFC_TUNER_ELITE)) return;
@@ -12,19 +13,20 @@
 
 struct tfc_archive {
   struct tfc_text *out; // where to write; NULL: reading
-  tfc_str rest;         // what is left to read
+  tfc_str rest;         // the text ended too early, or a value in it cannot be right, or memory ran out
   bool broken;          // the text ended too early or a value cannot be right, or memory was out
 };
-void tfc_archive_bytes(struct tfc_archive *archive, void *data, size_t size); // once broken, reads zeros
-// A number that is at most `most`. False: the archive is broken, and the number 0.
+// If the archive is broken, reading gives zeros.
+void tfc_archive_bytes(struct tfc_archive *archive, void *data, size_t size);
+// A number that is at most `most`. False: the archive is broken, and the number is 0.
 bool tfc_archive_count(struct tfc_archive *archive, uint32_t *count, uint32_t most);
-// Devices of all units.
+// The device of every unit.
 void tfc_archive_devices(struct tfc_archive *archive, const struct tfc_problem *problem, tfc_device_id *device);
-// A placement, or none (device NULL). When reading, *solution is replaced.
+// A placement, or no placement (device NULL). Reading replaces *solution.
 void tfc_archive_solution(struct tfc_archive *archive, const struct tfc_problem *problem,
                           struct tfc_solution *solution);
 void tfc_archive_elite(struct tfc_archive *archive, const struct tfc_problem *problem, struct tfc_elite *elite);
-// Text or NULL. When reading, *text is malloc'd.
+// A text, or NULL. Reading allocates *text with malloc.
 void tfc_archive_text(struct tfc_archive *archive, char **text);
 
 #endif

@@ -13,14 +13,14 @@ struct arc {
   uint32_t to;
   float weight;
 };
-// A weighted graph; its nodes are units, or communities of the level below.
+// A weighted graph. Its nodes are units, or the communities of the level below.
 struct level {
   uint32_t count;
   size_t *first; // [count + 1]
   struct arc *arcs;
   double *degree;   // [count] sum of the weights of its arcs, including those to itself
   uint64_t *memory; // [count]
-  uint64_t *where;  // [count] an id of the set of devices that it may be on
+  uint64_t *where;  // [count] an id of the set of devices on which it may be
 };
 
 static void level_deinit(struct level *l) {
@@ -39,7 +39,7 @@ static bool level_init(struct level *l, uint32_t count, size_t arcs) {
 }
 
 static bool units_level(const struct tfc_problem *p, const struct tfc_community_options *o, struct level *l) {
-  const struct tfc_pair *pair = NULL; // any link: it weighs latency against bytes
+  const struct tfc_pair *pair = NULL; // any link will do: its latency and bandwidth turn bytes into a time
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
   if (!level_init(l, p->unit_count, 2 * (size_t)p->net_first[p->net_count])) return false;
@@ -70,12 +70,14 @@ static bool units_level(const struct tfc_problem *p, const struct tfc_community_
 }
 
 struct mover {
-  double *total, *to;      // [community] sum of degrees; weight between the current node and the community
+  double *total, *to;      // total: sum of degrees; to: sum of the weights between the current node and the community
   uint64_t *memory;        // [community]
-  uint32_t *order, *touch; // nodes in the order of their turns; communities next to the current node
+  uint32_t *order, *touch; // order: nodes in the order of their turns; touch: communities that the current node has
+                           // arcs to
 };
 
-// Moves each node to the neighbouring community that gains most, until none gains. of [node]; false: nothing moved.
+// Moves each node to the neighbouring community that increases modularity most, until no move increases it. of [node]:
+// its community. False: no node was moved.
 static bool move_nodes(const struct level *l, struct mover *m, struct tfc_random *random, double resolution,
                        uint64_t most, uint32_t *of) {
   double sum = 0;
@@ -121,7 +123,7 @@ static bool move_nodes(const struct level *l, struct mover *m, struct tfc_random
   return any;
 }
 
-// Renumbers the communities in use as 0, 1, ... in the order of their nodes.
+// Renumbers the communities that have nodes as 0, 1, ... in the order of their first nodes.
 static uint32_t renumber(uint32_t *of, uint32_t count, uint32_t *number) {
   uint32_t next = 0;
   memset(number, 0xff, sizeof *number * count);
@@ -132,7 +134,7 @@ static uint32_t renumber(uint32_t *of, uint32_t count, uint32_t *number) {
   return next;
 }
 
-// Communities of one level are the nodes of the next.
+// Makes the next level, whose nodes are the communities of this one.
 static bool next_level(const struct level *l, const uint32_t *of, uint32_t count, struct level *out) {
   struct level x;
   bool fine = level_init(&x, count, l->first[l->count]);

@@ -12,14 +12,15 @@
 
 struct tfc_community_options {
   double resolution; // higher: more communities, smaller ones; 1 is Newman's modularity
-  double power;      // of a tensor's time on a wire: 1 counts costs, 0 counts edges
-  double fan;        // a tensor's weight is divided by its number of consumers to this power
+  double power;      // exponent of a tensor's time on a wire in its weight: 1 counts times, 0 counts edges
+  double fan;        // a tensor's weight is divided by (number of its consumers)^fan
 };
-// Fills community [unit_count] with communities from 0 and returns their number; 0: out of memory. Units that may not
-// run on the same devices are never in one community, and no community needs more memory than the largest device has.
+// Fills community [unit_count] with the number of each unit's community, from 0, and returns how many communities there
+// are; 0: out of memory. Units that may not run on the same devices are never in one community, and no community needs
+// more memory than the largest device has.
 uint32_t tfc_communities_find(const struct tfc_problem *problem, struct tfc_random *random,
                               const struct tfc_community_options *options, uint32_t *community);
-// Whether memory decides what is possible: the units need most of the memory of all devices together.
+// Whether little memory is free: the units need most of the memory of all devices together.
 bool tfc_communities_tight(const struct tfc_problem *problem);
 // Fills piece [unit_count] with the number of each unit's piece (connected units on one device), from 0, and returns
 // how many pieces there are. device NULL: the pieces of the undivided graph. 0: out of memory.

@@ -13,7 +13,7 @@ static void mix(uint64_t *hash, const void *data, size_t size) {
 }
 #define MIX(hash, data, count) mix(hash, data, sizeof *(data) * (count))
 
-// A number for everything that the value of a placement depends on.
+// Returns a hash of everything that the value of a placement depends on.
 static uint64_t digest(const struct tfc_problem *p) {
   const uint32_t sizes[] = {p->objective,    p->node_count,  p->tensor_count, p->unit_count,
                             p->device_count, p->class_count, p->wire_count,   p->graph->consumer_count};

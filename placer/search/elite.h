@@ -1,4 +1,4 @@
-// Elite: the best few placements that a search knows, best first, one for each score. Internal to the placer.
+// Elite: the few best placements of a search, the best first, no two with the same score. Internal to the placer.
 #ifndef TFC_PLACER_SEARCH_ELITE_H
 #define TFC_PLACER_SEARCH_ELITE_H
 
@@ -11,7 +11,7 @@ struct tfc_elite {
   struct tfc_score score[TFC_ELITE];
   uint32_t count;
 };
-// Copies the placement to its rank in the elite, if it is good enough.
+// Copies the placement into the elite at its rank, if it is good enough.
 TFC_MUST_USE tfc_status tfc_elite_join(struct tfc_elite *elite, const struct tfc_problem *problem,
                                        const struct tfc_solution *solution, struct tfc_score score);
 TFC_MUST_USE tfc_status tfc_elite_join_all(struct tfc_elite *to, const struct tfc_elite *from,

@@ -55,7 +55,7 @@ bool tfc_finder_is_over(const struct tfc_finder *f) {
          (f->deadline > 0 && tfc_seconds_now() >= f->deadline) || (f->limit && tfc_finder_spent(f) >= f->limit);
 }
 
-// --- The state of a search, for resuming it ------------------------------------------------------------------------
+// --- Saving and resuming the state of a search ---------------------------------------------------------------------
 const struct tfc_algo *tfc_finder_algo(const struct tfc_search_options *o, tfc_str name) {
   for (size_t i = 0; o->extra && o->extra[i]; i++)
     if (tfc_str_is(name, o->extra[i]->name)) return o->extra[i];

@@ -17,36 +17,39 @@ struct tfc_finder {
   const struct tfc_search_options *o;
   struct tfc_search_outcome *out;
   struct tfc_search_course course;
-  struct tfc_guidance *guidance; // of `auto`'s policy; NULL: not asked yet, or there is none
+  struct tfc_guidance *guidance; // the learned policy's state for `auto`; NULL: not opened yet, or there is no policy
   double begin, deadline;        // seconds; deadline 0: none
   uint64_t limit;                // evaluations, 0: none
   uint32_t threads;
-  struct tfc_score shown; // the best that an algorithm reported, for progress
+  struct tfc_score shown; // the best score that an algorithm has reported, shown as progress
   const char *at_work;
-  bool plain_later;     // `auto` runs after the named algorithms: search.c need not try plain placements
+  bool plain_later;     // `auto` runs after the named algorithms, so search.c need not try the plain placements (single
+                        // devices, random ones)
   pthread_mutex_t lock; // guards `shown`
-  atomic_bool stop;     // cancelled, or optimal
+  atomic_bool stop;     // set when the search is cancelled, or when its best placement is proven optimal
 };
 
-uint64_t tfc_finder_spent(const struct tfc_finder *finder); // evaluations so far
-// Looks whether the search was cancelled, and reports progress. `finder` is a struct tfc_finder.
+uint64_t tfc_finder_spent(const struct tfc_finder *finder); // evaluations used so far
+// Checks whether the search was cancelled, and reports progress. `finder` is a struct tfc_finder.
 void tfc_finder_tick(void *finder);
-// Keeps a copy of the placement if it is the best so far. name: what found it; not copied.
+// Keeps a copy of the placement if it is the best so far. `name`: the algorithm that found it; the string is not copied.
 TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct tfc_solution *solution,
                                         struct tfc_score score, const char *name);
-// An algorithm calls it when it has found a better placement: for progress only. `finder` is a struct tfc_finder.
+// Algorithms call it when they have found a better placement; it is used for progress only. `finder` is a struct
+// tfc_finder.
 void tfc_finder_found(void *finder, uint64_t excess, int64_t value);
-bool tfc_finder_is_over(const struct tfc_finder *finder); // cancelled, optimal, or nothing left of a limit
-// The algorithm of this name, of the options' own or of all; NULL: there is none.
+bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was cancelled, or its best placement is optimal,
+                                                          // or a limit is reached
+// Finds the algorithm of this name among options->extra and the registered ones; NULL: there is none.
 const struct tfc_algo *tfc_finder_algo(const struct tfc_search_options *options, tfc_str name);
 
-// Hands the state of the search to whoever keeps it. What jobs found that were cut short is not part of a state, unless
-// time is what limits the search: if evaluations do, the search has to go on as if it had never been interrupted.
+// Passes the state of the search to options.kept. Results of jobs that were cut short are part of the state only if
+// time limits the search: if evaluations do, the resumed search must go on as if it had never been interrupted.
 TFC_MUST_USE tfc_status tfc_finder_checkpoint(struct tfc_finder *finder);
-// The same when the search has come to the end of a phase. If it was cancelled in the phase, nothing is handed out: a
-// resumed search begins the phase again.
+// The same at the end of a phase. If the search was cancelled during the phase, no state is passed on: a resumed search
+// begins the phase again.
 TFC_MUST_USE tfc_status tfc_finder_checkpoint_phase(struct tfc_finder *finder, enum tfc_search_stage stage);
-// Goes on from the state in the options. INVALID_ARGUMENT: the state is damaged, or of another problem.
+// Continues from the state in the options. INVALID_ARGUMENT: the state is damaged, or belongs to another problem.
 TFC_MUST_USE tfc_status tfc_finder_resume(struct tfc_finder *finder);
 
 #endif

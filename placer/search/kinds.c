@@ -1,5 +1,6 @@
-// Each node gets a number from its own properties, then DEPTH times a new one from its own, its producers' and its
-// consumers' (colour refinement; Weisfeiler and Leman 1968). A unit's number is the sum of its nodes'.
+// Each node gets a number that depends on its own properties, then DEPTH times a new number that depends on its own,
+// its producers' and its consumers' numbers (colour refinement; Weisfeiler and Leman 1968). The number of a unit is the
+// sum of its nodes' numbers; units with equal numbers are of one kind.
 #include "placer/search/kinds.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static uint64_t own_number(const struct tfc_problem *p, uint32_t n) {
 }
 
 static uint64_t number_with_neighbours(const struct tfc_cost_graph *g, const uint64_t *number, uint32_t n) {
-  uint64_t producers = 0, consumers = 0; // sums: the order of neighbours has no meaning
+  uint64_t producers = 0, consumers = 0; // sums, so that the order of the neighbours does not count
   for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++)
     producers += mix(number[g->producer[g->input[i]]], 1);
   for (uint32_t c = g->first_consumer[g->first_tensor[n]]; c < g->first_consumer[g->first_tensor[n + 1]]; c++)

@@ -17,7 +17,7 @@ static uint32_t below(struct search *q, uint64_t n) {
   return (uint32_t)tfc_random_below(&q->random, n);
 }
 
-// Collects units around one, over nets in both directions.
+// Collects up to `want` units around a random one, along nets in both directions.
 static uint32_t around(struct search *q, uint32_t want, uint32_t *out) {
   const struct tfc_problem *p = q->p;
   uint32_t count = 0;
@@ -41,7 +41,8 @@ static uint32_t around(struct search *q, uint32_t want, uint32_t *out) {
   return count;
 }
 
-// Collects units whose operations run around one instant of the incumbent, found by walking from random nodes.
+// Collects up to `want` units whose operations run at about one instant of the simulated step. It finds them by walking
+// from random nodes.
 static uint32_t at_a_time(struct search *q, uint32_t want, uint32_t *out) {
   const struct tfc_problem *p = q->p;
   const int64_t *start = tfc_delta_start(q->delta), *end = tfc_delta_end(q->delta);
@@ -85,7 +86,7 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
   TFC_TRY(s, tfc_delta_create(p, &q.delta));
   tfc_delta_reset(q.delta, solution->device, solution->rank, &v);
   struct tfc_score now = tfc_score_of(&v), best = now;
-  uint64_t idle = 0, used = 0; // rounds in which no move was possible
+  uint64_t idle = 0, used = 0; // idle: rounds in which no move was possible
   while (!meter.over && p->device_count > 1) {
     idle = meter.used == used ? idle + 1 : 0;
     used = meter.used;
@@ -101,7 +102,7 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
     }
     if (count > 1) qsort(order, count, sizeof *order, compare_keyed);
     for (uint32_t i = 0; i < count; i++) was[i] = device[order[i].unit];
-    // Shake: moves several units at random together, to continue from another point.
+    // First moves several units to random devices, so that the search continues from another point.
     struct tfc_move shake[LARGEST];
     uint32_t shaken = 0;
     tfc_device_id to = (tfc_device_id)below(&q, p->device_count);
@@ -109,7 +110,7 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
       if (below(&q, 3) && device[order[i].unit] != to && tfc_problem_allows(p, order[i].unit, to))
         shake[shaken++] = (struct tfc_move){order[i].unit, to};
     if (shaken) {
-      // A trial that is much worse is useless: then the units are put back one at a time.
+      // If this placement is much worse, it is useless: then the units are put back one at a time.
       int64_t cutoff = now.value == TFC_TIME_MAX ? TFC_TIME_MAX : (int64_t)fmin((double)now.value * 1.25, 9e18) + 1;
       tfc_delta_try(q.delta, shake, shaken, NULL, 0, cutoff, &v);
       tfc_meter_spend(&meter, p->node_count > 3000 ? 3 : 63);
@@ -134,7 +135,7 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
       tfc_delta_commit(q.delta);
       now = tfc_score_of(&v);
     }
-    if (tfc_score_better(before, now)) { // worse: undo
+    if (tfc_score_better(before, now)) { // the result is worse: undoes it
       uint32_t back = 0;
       for (uint32_t i = 0; i < count; i++)
         if (device[order[i].unit] != was[i]) shake[back++] = (struct tfc_move){order[i].unit, was[i]};

@@ -46,7 +46,7 @@ double tfc_meter_share(const struct tfc_meter *m) {
   return share < 1 ? share : 1;
 }
 
-// --- repair --------------------------------------------------------------------------------------------------------
+// --- Repairing placements ------------------------------------------------------------------------------------------
 
 struct trouble {
   uint64_t missing, excess;
@@ -67,8 +67,8 @@ static bool may_pack(const void *user, uint32_t unit, uint32_t device) {
   return !(q->kept && q->kept[unit]) && tfc_problem_allows(q->p, unit, device);
 }
 
-// For placements that exceed memory limits after moves and exchanges: takes two devices at a time and divides their
-// units between them anew.
+// For placements that still exceed memory limits after moves and exchanges of units: takes two devices at a time and
+// divides their units between them anew.
 static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, const bool *kept, struct trouble now) {
   const struct tfc_problem *p = l->problem;
   const struct packing packing = {p, kept};
@@ -105,8 +105,7 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
   while ((now.missing || now.excess) && since < patience && tries++ < 40 * patience) {
     since++;
     uint32_t u = (uint32_t)tfc_random_below(r, p->unit_count);
-    // If only memory is short, only units on devices that are too full, and only units that need memory, are worth
-    // trying.
+    // If only memory is short, it pays to try only units that need memory and are on devices that are too full.
     if (!now.missing && heavy_count) {
       patience = 60 * (uint64_t)heavy_count + 20000;
       u = heavy[tfc_random_below(r, heavy_count)];
@@ -119,7 +118,8 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
     tfc_loads_move(&l, u, to);
     struct trouble then = trouble_of(&l);
     uint32_t v = TFC_NONE;
-    if (!less_trouble(then, now) && tfc_random_below(r, 2)) { // an exchange
+    if (!less_trouble(then, now) && tfc_random_below(r, 2)) { // the move alone does not help: tries an exchange with
+                                                              // another unit
       v = (uint32_t)tfc_random_below(r, p->unit_count);
       for (int k = 0; k < 8 && l.device[v] != to; k++) v = (uint32_t)tfc_random_below(r, p->unit_count);
       if (v == u || l.device[v] != to || (kept && kept[v]) || !tfc_problem_allows(p, v, from)) {
@@ -129,7 +129,7 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
         then = trouble_of(&l);
       }
     }
-    // Moves that change nothing are kept now and then: they leave plateaus.
+    // Moves that change nothing are kept now and then, so that the search leaves plateaus.
     if (less_trouble(then, now) || (!less_trouble(now, then) && tfc_random_below(r, 4) == 0)) {
       if (less_trouble(then, now)) since = 0;
       now = then;
@@ -160,7 +160,7 @@ bool tfc_local_any(const struct tfc_problem *p, struct tfc_random *r, tfc_device
   return fine;
 }
 
-// --- coarsening ----------------------------------------------------------------------------------------------------
+// --- Making clusters -----------------------------------------------------------------------------------------------
 
 struct join {
   double weight;
@@ -193,7 +193,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
   size_t join_count = 0;
   uint32_t result = 0;
   if (!parent || !weight || !heaviest || !joins) goto out;
-  const struct tfc_pair *pair = NULL; // any link: it weighs latency against bytes
+  const struct tfc_pair *pair = NULL; // any link will do: its latency and bandwidth turn bytes into a time
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
   tfc_union_find_init(parent, units);
@@ -216,14 +216,16 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
     }
   qsort(joins, join_count, sizeof *joins, compare_joins);
   for (int pass = 0; pass < 4 && count > target; pass++) {
-    double bound = limit * (double)(pass + 1) / 4; // small clusters first
+    double bound = limit * (double)(pass + 1) / 4; // the first passes join only to small clusters
     for (size_t i = 0; i < join_count && count > target; i++) {
       uint32_t a = tfc_union_find_root(parent, joins[i].a), b = tfc_union_find_root(parent, joins[i].b);
       if (a == b) continue;
-      // A unit that is heavier than the bound takes its neighbours along, or nothing could ever move it.
+      // A cluster with a unit that is heavier than the bound may still take in neighbours up to 1.3 times that unit,
+      // because otherwise it would never be joined.
       double heavy = fmax(heaviest[a], heaviest[b]);
       if (weight[a] + weight[b] > fmax(bound, 1.3 * heavy)) continue;
-      // Units are joined only if they may be on the same devices: compares pins and kinds of the roots.
+      // Only units that may be on the same devices are joined: compares the pins and the allowed devices of the two
+      // clusters' roots.
       bool alike = p->unit_pin[a] == p->unit_pin[b];
       for (uint32_t d = 0; alike && d < p->device_count && p->class_count > 1; d++)
         alike = tfc_problem_allows(p, a, d) == tfc_problem_allows(p, b, d);
@@ -242,7 +244,7 @@ out:
   return result;
 }
 
-// --- order ---------------------------------------------------------------------------------------------------------
+// --- The order of operations ---------------------------------------------------------------------------------------
 
 struct tail {
   int64_t length;

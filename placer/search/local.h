@@ -22,7 +22,7 @@ static inline struct tfc_score tfc_score_of(const struct tfc_verdict *v) {
   return v->legal ? (struct tfc_score){v->excess, v->value} : TFC_SCORE_NONE;
 }
 
-// Tells the budget's `found` function, if there is one.
+// Calls the budget's `found` function, if there is one.
 static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_score score) {
   if (budget->found && score.value != TFC_TIME_MAX) budget->found(budget->found_user, score.excess, score.value);
 }
@@ -31,7 +31,7 @@ static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_
 struct tfc_meter {
   const struct tfc_budget *budget;
   uint64_t used;
-  double begin; // seconds when the work began, for its share of the time
+  double begin; // the time when the work began, in seconds
   uint32_t countdown;
   bool over;
 };
@@ -42,17 +42,19 @@ bool tfc_meter_spend(struct tfc_meter *meter, uint32_t clock_every);
 double tfc_meter_share(const struct tfc_meter *meter);
 double tfc_seconds_now(void);
 
-// Repairs a placement: moves and exchanges units, each time for the better, until every tensor has a link and memory
-// fits, if that is possible. Units must be on allowed devices before and are so afterwards. `kept` (optional) [unit]:
-// units that must not move. True: legal and within memory (counting nodes' memory, not live bytes).
+// Repairs a placement: moves and exchanges units, as long as each change makes it better, until every tensor has a link
+// and every device's memory suffices, if that is possible. Units must be on allowed devices, and remain on such. `kept`
+// (optional) [unit]: units that must not move. True: the placement is legal and within memory (by the sum of the nodes'
+// memory, not by live bytes).
 bool tfc_local_repair(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device,
                       const bool *kept);
-// A start for searches: all units on one device as far as that is allowed, repaired. If the result does not fit, the
-// other devices are tried in turn, and then random devices for each unit. True: legal and within memory.
+// Makes a placement for a search to begin with: all units on one device as far as that is allowed, then repaired. If
+// that exceeds memory, it tries the other devices in turn, and then a random device for each unit. True: the placement
+// is legal and within memory.
 bool tfc_local_any(const struct tfc_problem *problem, struct tfc_random *random, tfc_device_id *device);
 
-// Clusters of units: out_cluster[unit] in [0, return value). Units are joined along heavy nets (transfer time, divided
-// by the work of the units) until about `target` clusters are left, none with more than twice its share of the work
+// Makes clusters of units: out_cluster[unit] is in [0, return value). Units are joined along heavy nets (transfer time,
+// divided by the work of the units) until about `target` clusters are left, none with more than twice the average work
 // unless one of its units alone has nearly that much. `device` (optional) [unit]: only units of one device are joined.
 // Units pinned or limited to different devices are never joined. 0: out of memory.
 uint32_t tfc_local_coarsen(const struct tfc_problem *problem, struct tfc_random *random, const tfc_device_id *device,
@@ -62,36 +64,37 @@ struct tfc_anneal_options {
   double hot, cold;        // temperatures as shares of the value; hot 0: descent
   const uint32_t *cluster; // [unit], or NULL: units move alone and in small neighbourhoods
   uint32_t cluster_count;
-  bool orders;        // also exchange precedences (step)
-  uint32_t squarings; // throughput: the walk's energy is the 2^squarings-norm of the loads; 0: 4
-  double critical;    // units: this share of the moves begins at an operation without slack (step)
-  uint32_t regions;   // units: so many of 16 moves take a connected region, at most 12; 0: 3
-  bool kinds;         // units: also moves units that are alike together (step)
-  // What memory above the limits costs: `excess` bytes multiply the value by 1 + price * excess / (bytes of all units).
-  // The price rises to 100 times as much at the end of the budget. 0: the excess never increases.
+  bool orders;        // also exchanges precedences of operations (step objective only)
+  uint32_t squarings; // throughput: the energy is the 2^squarings-norm of the loads; 0 stands for 4
+  double critical;  // single units: this share of the moves begins at an operation without slack (step objective only)
+  uint32_t regions; // single units: so many of 16 moves take a connected region, at most 12; 0 stands for 3
+  bool kinds;       // single units: also moves several units of one kind together (step objective only)
+  // The price of memory above the limits: `excess` bytes multiply the value by 1 + price * excess / (bytes of all
+  // units). The price rises to 100 times as much at the end of the budget. 0: no move may increase the excess.
   double price;
   bool by_loads; // the loads are the objective and the score, whatever the problem's objective is
 };
-// Simulated annealing from `solution`, which becomes the best found; *score is its score, before and after. The
-// temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.
+// Simulated annealing from `solution`, which becomes the best placement found; *score is its score, on entry and on
+// return. The temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.
 TFC_MUST_USE tfc_status tfc_local_anneal(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                          const struct tfc_anneal_options *options, struct tfc_solution *solution,
                                          struct tfc_score *score, uint64_t *out_evaluations);
 
-// The temperature (a share of the value) that accepts the median of the changes for the worse with this probability:
-// from a sample of moves of one unit, at most a twentieth of the budget's evaluations (Johnson et al. 1989, section
-// 3.2). Step objective. Counts its evaluations.
+// Finds the temperature (a share of the value) at which the median of the changes for the worse is accepted with
+// probability `chance`. It takes a sample of moves of one unit, with at most a twentieth of the budget's evaluations
+// (Johnson et al. 1989, section 3.2). For the step objective. Adds its evaluations to *evaluations.
 TFC_MUST_USE tfc_status tfc_local_temperature(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                               const struct tfc_solution *from, double chance, struct tfc_random *random,
                                               double *out_temperature, uint64_t *evaluations);
 
-// Precedence that fits the placement: longest remaining path with the times of the devices in use and the transfers
-// (the upward rank of Topcuoglu et al. 2002 once everything is placed). Paths of one length go by `tie` [unit] (NULL:
-// by number), ascending. out_rank [node].
+// Chooses precedences that fit the placement: the longest remaining path, with the times of the devices that the
+// placement uses and the transfers (the upward rank of Topcuoglu et al. 2002 once everything is placed). Of nodes whose
+// paths are equally long, the one with the smaller `tie` [unit] comes first (NULL: the one with the smaller number).
+// out_rank [node].
 TFC_MUST_USE tfc_status tfc_local_rerank(const struct tfc_problem *problem, const tfc_device_id *device,
                                          const int32_t *tie, uint32_t *out_rank);
-// Evaluates the solution with the problem's rank and, for the step objective, with its own (if it has one) and with
-// that of tfc_local_rerank; keeps the best. Counts 1 to 3 evaluations.
+// Evaluates the solution with the problem's rank and, for the step objective, also with its own rank (if it has one)
+// and with the rank of tfc_local_rerank; keeps the best of these. Adds 1 to 3 to *evaluations.
 TFC_MUST_USE tfc_status tfc_local_settle(const struct tfc_problem *problem, struct tfc_simulator *simulator,
                                          struct tfc_solution *solution, struct tfc_score *out_score,
                                          uint64_t *evaluations);

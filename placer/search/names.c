@@ -33,7 +33,7 @@ static bool starts_with(tfc_str s, const char *with) {
 
 static struct part read_part(tfc_str s) {
   struct part part = {.text = 1};
-  // "MatMul_2" and "MatMul" belong to one family.
+  // The names "MatMul_2" and "MatMul" belong to one family.
   size_t end = s.size;
   while (end && isdigit((unsigned char)s.data[end - 1])) end--;
   if (end && end < s.size && s.data[end - 1] == '_') end--;
@@ -55,7 +55,8 @@ static struct part read_part(tfc_str s) {
   return part;
 }
 
-// Names of gradients and updates contain the name of what they belong to: that part is used.
+// Splits the name of an operation into parts. The name of a gradient or an update contains the name of the operation
+// that it belongs to; then only that one is split.
 static void read_name(tfc_str name, struct unit_name *out) {
   out->count = 0;
   while (name.size && out->count < MOST_PARTS) {
@@ -68,7 +69,7 @@ static void read_name(tfc_str name, struct unit_name *out) {
   }
 }
 
-// The name of the unit's operation that takes longest.
+// Returns the name of that operation of the unit which takes longest.
 static tfc_str name_of(const struct tfc_problem *p, uint32_t u) {
   const struct tfc_cost_graph *g = p->graph;
   uint32_t best = p->member[p->first_member[u]];

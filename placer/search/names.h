@@ -6,9 +6,10 @@
 #include "placer/model/problem.h"
 #include "runtime/base/random.h"
 
-// Fills cluster [unit_count] with clusters from 0 and returns their number; 0: out of memory. How many parts of a name
-// count, and which of its numbers, is random: a few layers may stay apart while many steps become one cluster, or
-// ranges of steps. Units that may not run on the same devices are never in one cluster.
+// Fills cluster [unit_count] with the number of each unit's cluster, from 0, and returns how many clusters there are;
+// 0: out of memory. How many parts of a name count, and which of its numbers, is random: say, layers may be clusters of
+// their own while all time steps of a layer, or ranges of steps, are one cluster. Units that may not run on the same
+// devices are never in one cluster.
 uint32_t tfc_names_cluster(const struct tfc_problem *problem, struct tfc_random *random, uint32_t *cluster);
 
 #endif

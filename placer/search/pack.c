@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FREE 28               // items of two bins that are divided anew at a time
-#define HALF (1u << FREE / 2) // sums of the subsets of one half of them
+#define FREE 28               // so many items of two bins at most are divided anew at a time
+#define HALF (1u << FREE / 2) // number of subsets of one half of them, for each of which a sum is listed
 
-#define MOST_ITEMS 64     // for branch and bound
-#define MOST_STEPS 200000 // of branch and bound
+#define MOST_ITEMS 64     // branch and bound is tried with so many items at most
+#define MOST_STEPS 200000 // and ends after so many steps
 
-#define MOST_SUMMED 40   // most items whose subset sums are listed, as two halves
-#define MOST_EXACT 512   // most ways to fill a bin that are tried
-#define MOST_LISTINGS 24 // total cost of listings; listing one half of MOST_SUMMED items costs 1
+#define MOST_SUMMED 40   // sums of subsets, listed as two halves, are used with so many items at most
+#define MOST_EXACT 512   // so many ways to fill a bin are tried at most
+#define MOST_LISTINGS 24 // limit of the total cost of listing sums; listing one half of MOST_SUMMED items costs 1
 
 struct sum {
   uint64_t bytes;
@@ -30,7 +30,8 @@ static uint64_t above(uint64_t used, uint64_t limit) {
   return used > limit ? used - limit : 0;
 }
 
-// Lists all sums of `count` items, ascending: a list and the list with one item more are merged, item by item.
+// Lists the sums of all subsets of `count` items, ascending: for each item it merges the list so far with the same list
+// plus that item.
 static uint32_t list_sums(const struct packer *q, const uint32_t *item, uint32_t count, struct sum **list,
                           struct sum **spare) {
   uint32_t size = 1;
@@ -82,7 +83,7 @@ static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
     if (q->bin[q->item[i]] == a) in_a += k->size[q->item[i]];
   }
   if (!chosen) return;
-  // The items that stay, and the room that is left for the chosen ones.
+  // The bytes of items that stay in their bin, and the room that is left for the chosen items.
   const uint64_t fixed_a = q->used[a] - in_a, fixed_b = q->used[b] - (total - in_a);
   const uint64_t room_a = above(k->limit[a], fixed_a), room_b = above(k->limit[b], fixed_b);
   const uint64_t least = above(total, room_b), now = above(in_a, room_a) + above(total - in_a, room_b);
@@ -114,8 +115,8 @@ static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
   q->used[a] = fixed_a + bytes, q->used[b] = fixed_b + total - bytes;
 }
 
-// Draws a bin other than `not_this` at random: one that is too full (way 1), one with room (way -1), or any (way 0).
-// TFC_NONE: there is none.
+// Draws a bin other than `not_this` at random: one that is too full (way 1), one with free memory (way -1), or any (way
+// 0). TFC_NONE: there is none.
 static uint32_t some_bin(const struct packer *q, int way, uint32_t not_this) {
   const struct tfc_pack *k = q->pack;
   uint32_t seen = 0, choice = TFC_NONE;
@@ -126,12 +127,12 @@ static uint32_t some_bin(const struct packer *q, int way, uint32_t not_this) {
   return choice;
 }
 
-// --- few items: bin after bin, by branch and bound -------------------------------------------------------------------
+// --- Few items: fills bin after bin, by branch and bound -----------------------------------------------------------
 
 struct filler {
   const struct tfc_pack *pack;
-  uint32_t count, *item, bins; // items, largest first
-  uint64_t slack;              // what may be left empty in all bins together
+  uint32_t count, *item, bins; // items, the largest first
+  uint64_t slack;              // bytes that may stay free in all bins together
   bool bounded;                // some items may not be in some bins
   uint32_t home[MOST_ITEMS], steps;
 };
@@ -142,7 +143,7 @@ static int larger_first(const void *a, const void *b) {
   return (x->set > y->set) - (x->set < y->set);
 }
 
-// Adds items from `from` on to a bin, as many as fit at first, then continues with the next bin.
+// Adds items from index `from` on to a bin, with as many of them as fit at first, then continues with the next bin.
 static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
   const struct tfc_pack *k = f->pack;
   const uint64_t limit = k->limit[bin];
@@ -158,7 +159,7 @@ static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
     f->home[i] = bin;
     if (fill(f, bin, i + 1, used + bytes)) return true;
     f->home[i] = TFC_NONE;
-    tried = f->bounded ? 0 : bytes; // another item of the same size cannot succeed either
+    tried = f->bounded ? 0 : bytes; // another item of the same size would fail, too
   }
   if (limit - used > f->slack) return false;
   if (bin + 1 == f->bins) {
@@ -172,18 +173,18 @@ static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
   return false;
 }
 
-// --- bins that are exactly full, or nearly: bin after bin by sums of halves ------------------------------------------
+// --- Bins that must be exactly or nearly full: fills bin after bin by sums of two halves ---------------------------
 
 struct summer {
   struct packer *q;
   uint32_t count, *item; // all items
   tfc_device_id *home;   // [count]
   bool *placed, *done;   // [count], [bin]
-  uint64_t slack;        // what may be left empty in all bins together
+  uint64_t slack;        // bytes that may stay free in all bins together
   double cost;           // of the listings so far
 };
 
-// Fills the bin that has the fewest ways to be filled, then the others.
+// Fills first the bin that can be filled in the fewest ways, then the others.
 static bool fill_exactly(struct summer *f, uint32_t left) {
   const struct tfc_pack *k = f->q->pack;
   uint32_t free_item[MOST_SUMMED], count = 0, bin = TFC_NONE;
@@ -241,7 +242,8 @@ static bool fill_exactly(struct summer *f, uint32_t left) {
   return fine;
 }
 
-// Puts all items into the bins, or changes nothing. For bins that must be so full that few ways to fill them remain.
+// Puts all items into the bins, or changes nothing. It is for bins that must be so full that only few ways to fill them
+// exist.
 static bool fill_by_sums(struct packer *q, uint32_t count, uint32_t *item, uint64_t slack) {
   const size_t size = (size_t)1 << (MOST_SUMMED / 2);
   struct sum **const lists[] = {&q->left, &q->right, &q->spare};

@@ -1,10 +1,10 @@
-// Packing: items in bins of limited memory, for problems that a local search by single moves and exchanges can no
-// longer fit. Internal to the placer.
+// Packing: puts items into bins of limited memory, for problems in which moves and exchanges of single units no longer
+// make everything fit. Internal to the placer.
 //
-// The items of two bins are divided anew, exactly: all sums of each half of them are listed in order, and a pair of
-// sums that fits is looked for (Horowitz and Sahni 1974, Computing Partitions with Applications to the Knapsack
-// Problem, section 2). Bins that are too full meet bins with room; others meet each other, so that there is something
-// new to try.
+// Takes two bins at a time and divides their items anew, exactly: it divides the items into two halves, lists the sums
+// of all subsets of each half in order, and looks for a pair of sums that fits (Horowitz and Sahni 1974, Computing
+// Partitions with Applications to the Knapsack Problem, section 2). Usually one bin is too full and the other has free
+// memory; other pairs are divided, too, because that makes new divisions possible.
 #ifndef TFC_PLACER_SEARCH_PACK_H
 #define TFC_PLACER_SEARCH_PACK_H
 
@@ -17,10 +17,10 @@ struct tfc_pack {
   const uint64_t *limit; // [bin]
   bool (*may)(const void *user, uint32_t item, uint32_t bin);
   const void *user;
-  bool thorough; // if only some dozens of items need memory, also tries for up to a few seconds to fill bins exactly
+  bool thorough; // if only some dozens of items need memory, also tries to fill bins exactly, for up to a few seconds
 };
-// bin [item]: the current bin of each item, updated. Tries `rounds` pairs of bins, fewer if everything fits. Returns
-// the bytes above limits (never more than before); UINT64_MAX: out of memory, and nothing has changed.
+// bin [item]: the current bin of each item; updated. Tries `rounds` pairs of bins, fewer if everything fits before.
+// Returns the bytes above the limits (never more than before); UINT64_MAX: out of memory, and nothing has changed.
 uint64_t tfc_pack_bins(const struct tfc_pack *pack, struct tfc_random *random, uint32_t rounds, tfc_device_id *bin);
 
 #endif

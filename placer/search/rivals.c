@@ -4,7 +4,7 @@
 
 #include "placer/simulate/simulate.h"
 
-// Finds the legal rival with the least value, among those that fit if any fits; NULL: none is legal.
+// Finds the legal rival with the smallest value, among those within memory if there are any; NULL: none is legal.
 static tfc_status best_of(const struct tfc_problem *p, const struct tfc_rival *rivals, uint32_t count,
                           const struct tfc_rival **out, struct tfc_verdict *out_verdict) {
   struct tfc_simulator *sim = NULL;

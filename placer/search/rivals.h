@@ -6,10 +6,11 @@
 #include "placer/search/search.h"
 
 struct tfc_rival {
-  const char *name;             // name in the outcome if it is the answer; must live as long as the outcome
+  const char *name; // its name in the outcome if it is the answer; the string must exist as long as the outcome
   struct tfc_solution solution; // legal or not; owned by the caller
 };
-// Like tfc_search; under `auto` the rivals take part. Named algorithms run by themselves. For both objectives.
+// Like tfc_search, but `auto` also starts from the rivals. Algorithms that are given by name ignore them. Works for
+// both objectives.
 TFC_MUST_USE tfc_status tfc_search_beside(const struct tfc_problem *problem, const struct tfc_search_options *options,
                                           const struct tfc_rival *rivals, uint32_t count,
                                           struct tfc_search_outcome *out);

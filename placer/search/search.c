@@ -1,8 +1,8 @@
-// `auto` has three phases. First the heuristics run in parallel, each once; for tiny problems every placement is then
-// tried, and the search is over. Then come rounds: each worker takes a placement from the elite and improves it by its
-// method (annealing on units or on clusters, starts from nothing, large neighbourhoods, and packing anew where memory
-// is nearly full). Every other job's method is drawn by its credit (credit.h). What the jobs find goes back to the
-// elite in the order of the workers. The last part of a search for the shortest step cools down from the best
+// `auto` has three phases. First the heuristics run in parallel, each once; for tiny problems the search then tries
+// every placement and ends. The second phase are rounds: each worker takes a placement from the elite and improves it
+// by its method (annealing on units or on clusters, starts from nothing, large neighbourhoods, and packing anew where
+// memory is nearly full). Every other job's method is drawn by its credit (credit.h). What the jobs find goes back to
+// the elite in the order of the workers. The third phase, for the step objective only, cools down from the best
 // placement, with temperatures that fit it. With a time limit there are as many workers as threads, and rounds get
 // longer. With a limit on evaluations there are always eight, and nothing looks at the clock: the outcome depends on
 // the seed alone.
@@ -23,16 +23,16 @@
 #include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
-#define POLICY_TURNS 8  // one of 8 turns belongs to the policy
-#define FEWEST 64       // evaluations of a job, if there are that many left: with fewer, no method finds anything
-#define ROLLOUTS 200    // placements that a learned policy proposes before the rounds
-#define TRIED 48        // so many of ROLLOUTS come first, the others only if they are worth it
-#define WORTHWHILE 0.01 // they are if the best step got shorter by this share
-#define ENOUGH 600      // evaluations: with fewer, the search has no part that only cools down
-#define SETTLED 3       // so many of the heuristics' best placements get a new order of operations
-#define CHANCE 0.01     // with which the first temperature accepts the median of the changes for the worse
+#define POLICY_TURNS 8 // one turn in 8 belongs to the policy
+#define FEWEST 64    // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
+#define ROLLOUTS 200 // placements that a learned policy proposes before the rounds
+#define TRIED 48 // so many of the ROLLOUTS are tried first; the others follow only if the first ones improve the search
+#define WORTHWHILE 0.01 // "improve" means: the best step got shorter by this share
+#define ENOUGH 600      // with fewer evaluations than this, the search has no phase that only cools down
+#define SETTLED 3       // so many of the best placements that heuristics found get a new order of operations
+#define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
-// --- one algorithm after another, or side by side ------------------------------------------------------------------
+// --- Running algorithms: one after another, or in parallel ---------------------------------------------------------
 
 struct task {
   const struct tfc_algo *algo;
@@ -42,7 +42,7 @@ struct task {
   struct tfc_score score;
   uint64_t evaluations;
   double seconds;
-  tfc_status status; // of the algorithm
+  tfc_status status; // how the algorithm ended
 };
 struct task_list {
   struct tfc_finder *f;
@@ -55,7 +55,7 @@ static tfc_status run_task_(const struct tfc_finder *f, struct task *t) {
   TFC_TRY(s, tfc_solution_init(&t->solution, f->p));
   TFC_TRY(s, t->algo->propose(f->p, t->evaluator, &t->budget, &t->solution, &t->evaluations));
   TFC_TRY(s, tfc_simulator_create(f->p, &sim));
-  // The score of the proposal as it is, with its own order or else the problem's.
+  // The score of the proposed placement, with its own order if it has one, otherwise with the problem's.
   struct tfc_verdict v = {0};
   tfc_simulate(sim, t->solution.device, t->solution.rank, TFC_TIME_MAX, &v);
   if (!t->evaluations) t->evaluations = 1;
@@ -75,7 +75,7 @@ static void run_task(void *user, uint32_t i) {
   t->seconds = tfc_seconds_now() - begin;
 }
 
-// Turns a task into an entry of the outcome, and keeps its placement if it is the best. Frees the task.
+// Adds the result of a task to the outcome, and keeps its placement if it is the best so far. Frees the task.
 static tfc_status enter(struct tfc_finder *f, struct task *t) {
   struct tfc_search_outcome *o = f->out;
   struct tfc_search_entry *entries = realloc(o->entries, (o->entry_count + 1) * sizeof *entries);
@@ -101,9 +101,9 @@ out:
   return s;
 }
 
-// For the case that no named algorithm proposed anything legal that fits (dynamic programming found no split, the
-// integer program no solution, a list scheduler filled a device): tries single devices, all in turn, and repaired
-// random placements. One of them may fit; if none does, the caller learns what is missing.
+// Is called when no named algorithm proposed a placement that is legal and within memory: dynamic programming found no
+// split, the integer program no solution, a list scheduler filled a device. Tries the single devices, round-robin, and
+// repaired random placements. If none of these fits either, the caller learns how much memory is missing.
 static tfc_status run_plain(struct tfc_finder *f, struct tfc_evaluator *evaluator) {
   static const char *const names[] = {"single", "round-robin", "random"};
   for (uint32_t i = 0; i < 3 && !(f->out->best.device && f->out->excess == 0); i++) {
@@ -115,7 +115,7 @@ static tfc_status run_plain(struct tfc_finder *f, struct tfc_evaluator *evaluato
   return NULL;
 }
 
-// Runs algorithms by name. Those that search until their budget ends get equal parts of what is left.
+// Runs algorithms by name. Algorithms that search until their budget ends get equal parts of the budget that is left.
 static tfc_status run_named(struct tfc_finder *f, const struct tfc_algo *const *algos, uint32_t count) {
   tfc_status s = NULL;
   struct tfc_evaluator *simulated = NULL;
@@ -187,7 +187,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
       if (i && planned + few > f->limit / 2) continue;
       planned += few;
       t->budget.evaluations = searching ? few : i == 0 ? f->limit : 0;
-      // Its linear program would have no time limit here.
+      // With a limit on evaluations, its linear program would have no limit of time.
       if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue;
     }
     if (f->deadline > 0) t->budget.deadline = f->begin + (f->deadline - f->begin) * (i == 0 ? 0.5 : 0.2);
@@ -222,7 +222,8 @@ static void *run_program(void *argument) {
   struct program_thread *t = argument;
   const struct tfc_problem *p = t->f->p;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
-  struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}}; // the placement to beat
+  // the placement that the integer program must beat
+  struct task single = {.algo = tfc_algo_find(TFC_STR("single")), .budget = {.threads = 1}};
   if (!cluster) return atomic_store(&t->done, true), NULL;
   for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
   run_task(&(struct task_list){t->f, &single}, 0);
@@ -243,7 +244,7 @@ static tfc_status finish_program(struct tfc_finder *f, struct program_thread *t)
   if (!t->started) return NULL;
   pthread_join(t->thread, NULL);
   t->started = false;
-  if (t->status) { // a heuristic that fails is no error of the search
+  if (t->status) { // the search goes on if a heuristic fails
     tfc_status_free(t->status);
     t->status = NULL;
     return NULL;
@@ -264,10 +265,10 @@ out:
   return s;
 }
 
-// A valley is the region around a local minimum. When one has been searched (the first one thoroughly), the search goes
-// to another one: the elite is put aside in `hall`, and a random placement is the new elite. That is usually much
-// worse, so all that the search finds from there on is taken. In the last fifth of the time the search goes on from all
-// that was put aside.
+// A valley is the region around a local minimum. When the search has tried long enough in one valley (longest in the
+// first), it goes to another one: it moves the elite to `hall`, and a random placement becomes the new elite. That
+// placement is usually much worse, so even results worse than those in `hall` join the new elite. In the last fifth of
+// the time the search continues with the best of `hall`.
 static tfc_status leave_valley(const struct tfc_problem *p, struct tfc_random *random, struct tfc_elite *elite,
                                struct tfc_elite *hall) {
   tfc_status s = NULL;
@@ -295,7 +296,7 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
                            bool tight, uint64_t turn, enum tfc_search_method drawn, double temperature,
                            struct tfc_search_job *j) {
   const uint64_t seed = tfc_random_u64(random);
-  // The best placement most of the time, otherwise another one of the elite.
+  // Takes the best placement most of the time, otherwise another one of the elite.
   const uint32_t pick =
       seed % 5 < (p->objective == TFC_OBJECTIVE_STEP ? 4 : 3) ? 0 : (uint32_t)(seed / 5 % elite->count);
   *j = (struct tfc_search_job){.score = elite->score[pick], .budget = {.seed = seed, .threads = 1}};
@@ -311,7 +312,8 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
     const uint32_t with = (uint32_t)(seed / 40 % (elite->count - 1));
     TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->other, &elite->solution[with + (with >= pick)], p));
   }
-  // Temperatures differ from round to round: hot runs leave the valley, cooler ones search in it.
+  // Temperatures differ from round to round: annealing that starts hot leaves the valley, annealing that starts cooler
+  // searches in it.
   const double u = tfc_random_unit(random);
   if (j->method == TFC_METHOD_HOT || j->method == TFC_METHOD_FRESH)
     j->hot = 0.03 * pow(0.2, u);
@@ -325,8 +327,8 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
   return NULL;
 }
 
-// Draws the method of a turn that goes by credit. The policy's moves take part once they improved something: before,
-// they have turns of their own.
+// Draws the method of a turn by credit. The policy's moves are among the methods once they have improved something;
+// before that, the policy has only its fixed turns.
 static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tfc_random *random) {
   static const enum tfc_search_method methods[] = {TFC_METHOD_REGROUP, TFC_METHOD_ANNEAL,  TFC_METHOD_CLUSTERS,
                                                    TFC_METHOD_LNS,     TFC_METHOD_COMBINE, TFC_METHOD_POLICY};
@@ -334,7 +336,7 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tf
   return tfc_credits_draw(credits, methods, credits->of[TFC_METHOD_POLICY].gain > 0 ? count : count - 1, random);
 }
 
-// Makes a job cool down from the best placement, with the temperatures that fit it.
+// Plans a job that cools down from the best placement, with temperatures that fit it.
 static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
                                struct tfc_search_job *j) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[0], p));
@@ -343,7 +345,7 @@ static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *r
   return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
 }
 
-// Counts a job of a round that began with a best placement of the score `before`.
+// Counts the result of a job in the account and the credits. `before`: the best score when the job's round began.
 static void account_for(struct tfc_search_account *a, struct tfc_credits *credits, const struct tfc_search_job *j,
                         struct tfc_score before, bool fixed) {
   struct tfc_search_turns *turns = j->method == TFC_METHOD_POLICY ? &a->moves : &a->others;
@@ -355,7 +357,7 @@ static void account_for(struct tfc_search_account *a, struct tfc_credits *credit
   tfc_credits_add(credits, j->method, gain, fixed ? (double)j->evaluations : j->seconds);
 }
 
-// What the rounds begin with.
+// Sets up the state that the rounds begin with.
 static tfc_status begin_rounds(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
@@ -368,14 +370,15 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
                                      &f->out->evaluations));
   }
   c->total_left = f->limit > tfc_finder_spent(f) ? f->limit - tfc_finder_spent(f) : 0;
-  // The last part of a search for the shortest step cools down from the best placement.
+  // Evaluations for the last phase, which only cools down (step objective).
   if (c->temperature > 0 && c->total_left >= ENOUGH) c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
-  // All of a short search, if a policy was asked and hardly helped: with few evaluations nothing else pays.
+  // All evaluations of a short search go to that phase if the policy was tried and hardly improved anything: with so
+  // few evaluations no other method gains.
   const struct tfc_search_account *learned = &f->out->learned;
   if (f->guidance && f->limit && f->limit < ENOUGH && c->temperature > 0 &&
       (double)learned->after > (1 - WORTHWHILE) * (double)learned->before)
     c->cooling = c->total_left;
-  // If the budget allows few jobs in the first round, the policy's job is the first.
+  // If the budget allows only few jobs in the first round, the policy's job comes first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:
   return s;
@@ -397,7 +400,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
   if (c->stage < TFC_STAGE_ROUNDS) TFC_TRY(s, begin_rounds(f));
   c->stage = TFC_STAGE_ROUNDS;
-  // The first slice of time is long enough to cool down a placement of this size.
+  // The first slice of time is long enough for annealing a placement of this size once.
   const double first_slice = 0.15 + 6e-4 * p->unit_count * p->device_count;
   uint64_t quota = 0;
   for (; !tfc_finder_is_over(f) && elite->count && p->device_count > 0; c->round++) {
@@ -452,7 +455,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     const bool better = tfc_score_better(f->course.best, before);
     c->idle_here = tfc_score_better(elite->score[0], here) ? 0 : c->idle_here + 1;
     c->idle_rounds = better ? 0 : c->idle_rounds + 1;
-    // On small problems, many thorough rounds without success end the search, if every method had its turn.
+    // On small problems the search ends after many thorough rounds without improvement, if every method had its turn.
     if (better) c->last_better = f->out->evaluations, c->better_turn = c->turn;
     uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
     const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
@@ -469,15 +472,15 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       TFC_TRY(s, leave_valley(p, &c->random, elite, &c->hall));
     }
   }
-  if (!fixed) TFC_TRY(s, tfc_finder_checkpoint(f)); // also what an interrupted round found
+  if (!fixed) TFC_TRY(s, tfc_finder_checkpoint(f)); // includes what an interrupted round found
 out:
   for (uint32_t w = 0; w < workers; w++) tfc_solution_deinit(&jobs[w].solution), tfc_solution_deinit(&jobs[w].other);
   free(jobs);
   return s;
 }
 
-// For tiny problems: tries every placement, and every order if these are few enough, too (then *out_complete: nothing
-// is better, although no bound shows it).
+// For tiny problems: tries every placement and, if they are few enough, every order. *out_complete: everything was
+// tried, so nothing is better, even if no bound proves it.
 static tfc_status try_all(struct tfc_finder *f, bool *out_complete) {
   static const struct tfc_algo everything = {.name = "exhaustive"};
   const struct tfc_problem *p = f->p;
@@ -505,13 +508,13 @@ out:
   return s;
 }
 
-// Whether the best step got shorter by a share.
+// Whether the best step became shorter by at least this share.
 static bool gains(struct tfc_score before, struct tfc_score after, double share) {
   if (before.value == TFC_TIME_MAX || before.excess != after.excess) return tfc_score_better(after, before);
   return (double)after.value <= (1 - share) * (double)before.value;
 }
 
-// Adds the policy's proposals to the elite: ROLLOUTS of them, fewer if the budget is small.
+// The policy calls it for each placement that it proposes: the placement joins the elite.
 static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
   struct tfc_finder *f = user;
   TFC_RETURN_IF_ERROR(tfc_finder_keep(f, solution, score, "auto: policy"));
@@ -533,7 +536,8 @@ static tfc_status ask_policy(struct tfc_finder *f) {
   f->at_work = "policy";
   f->out->learned.before = f->course.best.value;
   uint64_t used = 0;
-  // First a few proposals: if these are hardly better than what the heuristics found, so are more of them.
+  // Asks for a few proposals first: if these are hardly better than the heuristics' placements, more of them are not
+  // worth their evaluations.
   const uint64_t all = budget.evaluations;
   const struct tfc_score before = f->course.best;
   if (all > TRIED) budget.evaluations = TRIED;
@@ -548,7 +552,7 @@ static tfc_status ask_policy(struct tfc_finder *f) {
   return s;
 }
 
-// Chooses the order of operations anew for the best placements of the elite.
+// Chooses a new order of operations for the best placements of the elite.
 static tfc_status settle_best(struct tfc_finder *f) {
   tfc_status s = NULL;
   struct tfc_elite *elite = &f->course.elite;
@@ -570,7 +574,7 @@ out:
   return s;
 }
 
-// Begins with the given placement.
+// Adds the placement that the caller gave (options.start) to the elite.
 static tfc_status begin_with_start(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   const struct tfc_solution *start = f->o->start;
@@ -586,7 +590,7 @@ static tfc_status begin_with_start(struct tfc_finder *f) {
   return tfc_elite_join(&f->course.elite, p, start, tfc_score_of(&v));
 }
 
-// The phases before the rounds, without those that an interrupted search has done.
+// Runs the phases before the rounds, without those that an interrupted search has completed.
 static tfc_status prepare(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
@@ -607,7 +611,7 @@ static tfc_status prepare(struct tfc_finder *f) {
     TFC_TRY(s, settle_best(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_SETTLED));
   }
-  // Policies are trained on the step objective; on one device there is nothing to choose.
+  // Asks the policy only for the step objective, which it is trained on; on one device there is nothing to choose.
   if (c->stage < TFC_STAGE_POLICY && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &f->guidance));
     TFC_TRY(s, ask_policy(f));
@@ -630,7 +634,7 @@ static tfc_status run_auto(struct tfc_finder *f) {
   }
   TFC_TRY(s, prepare(f));
   if (!f->course.complete) TFC_TRY(s, rounds(f, &program));
-  // Wait: the integer program may prove it optimal.
+  // Everything was tried: waits for the integer program, which may prove that the best is optimal.
   for (; f->course.complete && program.started && !atomic_load(&program.done) && !tfc_finder_is_over(f);
        tfc_finder_tick(f))
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

@@ -11,35 +11,36 @@ struct tfc_search_progress {
   const char *algorithm;         // the running algorithm
   double seconds, seconds_total; // total 0: no time limit
   uint64_t evaluations, evaluations_total;
-  int64_t best; // ps; TFC_TIME_MAX: nothing legal yet
+  int64_t best; // ps; TFC_TIME_MAX: no legal placement yet
   bool feasible;
   int64_t bound;
 };
 
 struct tfc_search_options {
-  const char *algorithms;              // "auto" (also NULL), or names with commas
+  const char *algorithms;              // "auto" (also NULL), or names separated by commas
   const struct tfc_algo *const *extra; // more algorithms to choose from, ended by NULL; may be NULL
   const struct tfc_guide *guide;       // the learned policy that `auto` uses too; NULL: none
-  double seconds;                      // 0: no time limit (then give evaluations)
+  double seconds;                      // 0: no time limit; then `evaluations` must be set
   uint64_t evaluations;                // 0: no limit
   uint64_t seed;
   uint32_t threads;                 // 0: as many as this process may use
   const atomic_bool *cancel;        // may be NULL
   const struct tfc_solution *start; // a placement to begin from, may be NULL
   struct tfc_evaluator *evaluator;  // for algorithms that need one; NULL: simulated
-  void (*progress)(void *user, const struct tfc_search_progress *progress); // from the calling thread, may be NULL
+  void (*progress)(void *user, const struct tfc_search_progress *progress); // called from the calling thread, may be
+                                                                            // NULL
   void *user;
-  // For resuming. Whenever the search comes to a point at which it can be begun again, `kept` gets its state, on the
-  // calling thread; NULL: nobody keeps it. `state` is the last one of an interrupted search on the same problem with
-  // the same settings; size 0: the search begins anew. If evaluations alone limit a search, it ends as it would have
-  // ended without the interruption, to the last bit. An algorithm that was asked for by name and interrupted begins
-  // anew.
+  // For resuming. Whenever the search reaches a point from which it can be resumed, it calls `kept` with its state, on
+  // the calling thread; NULL: the state is not kept. `state`: the last state of an interrupted search on the same
+  // problem with the same settings; size 0: the search begins anew. If only evaluations limit a search, the resumed
+  // search ends bit-identical to one that was not interrupted. An algorithm that was named and was interrupted begins
+  // again.
   tfc_status (*kept)(void *user, tfc_str state);
   void *kept_user;
   tfc_str state;
 };
 
-// What one algorithm found.
+// The result of one algorithm.
 struct tfc_search_entry {
   const char *algorithm;
   int64_t value;   // ps; TFC_TIME_MAX: nothing legal
@@ -55,14 +56,14 @@ struct tfc_search_outcome {
   uint64_t excess;          // 0: it fits
   const char *algorithm;    // the algorithm that found the best
   uint64_t evaluations;
-  bool cancelled, optimal; // optimal: value meets the bound
+  bool cancelled, optimal; // optimal: the value equals the lower bound
   struct tfc_bound bound;
   uint32_t entry_count;
   struct tfc_search_account learned; // what a learned policy did
   struct tfc_search_entry *entries;  // one for each algorithm that ran, in the order given
 };
-// CANCELLED is not an error here: the outcome says so. INVALID_ARGUMENT: an unknown algorithm, or a `state` of another
-// search.
+// A cancelled search returns no error: the outcome says that it was cancelled. INVALID_ARGUMENT: an algorithm is
+// unknown, or `state` belongs to another search.
 TFC_MUST_USE tfc_status tfc_search(const struct tfc_problem *problem, const struct tfc_search_options *options,
                                    struct tfc_search_outcome *out);
 void tfc_search_outcome_deinit(struct tfc_search_outcome *outcome);

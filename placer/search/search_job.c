@@ -11,14 +11,14 @@
 #include "placer/search/parts.h"
 
 #define KEPT_STARTS 6
-#define MANY_REGIONS 10 // of 16 moves
+#define MANY_REGIONS 10 // so many of 16 moves take a connected region
 #define CRITICAL 0.5    // share of the moves of units that begin at a critical operation
 
 const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
                                                "auto: combine", "auto: fresh",      "auto: names", "auto: regroup",
                                                "auto: pack",    "auto: policy"};
 
-// Returns a budget with a share of what is left after `used` evaluations.
+// Returns a part of a budget: this share of what is left after `used` evaluations.
 static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used, double share, uint64_t seed) {
   struct tfc_budget part = *budget;
   if (budget->evaluations) {
@@ -34,7 +34,8 @@ static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used,
   return part;
 }
 
-// A random number of clusters to begin with: a few for each device, or many, but fewer than there are units.
+// Returns a random number of clusters to begin with: between a few for each device and many, but fewer than there are
+// units.
 static uint32_t any_target(const struct tfc_problem *p, struct tfc_random *random) {
   const double few = 3.0 * p->device_count, many = fmin(48.0 * p->device_count, 0.6 * p->unit_count);
   return many <= few ? (uint32_t)few : (uint32_t)(few * pow(many / few, tfc_random_unit(random)));
@@ -78,7 +79,7 @@ static void scatter(const struct tfc_problem *p, struct tfc_random *random, cons
   if (p->has_missing_links || p->has_limits) tfc_local_repair(p, random, device, NULL);
 }
 
-// The results of the last starts.
+// The results of the latest starts.
 struct starts {
   tfc_device_id *device[KEPT_STARTS]; // [unit]
   uint32_t count;
@@ -88,7 +89,7 @@ static void keep_start(const struct tfc_problem *p, struct tfc_random *random, s
                        const tfc_device_id *device) {
   uint32_t at = starts->count < KEPT_STARTS ? starts->count : (uint32_t)tfc_random_below(random, KEPT_STARTS);
   if (!starts->device[at]) starts->device[at] = malloc(sizeof *device * ((size_t)p->unit_count + 1));
-  if (!starts->device[at]) return; // out of memory: do without this start
+  if (!starts->device[at]) return; // out of memory: this start is not kept
   memcpy(starts->device[at], device, sizeof *device * p->unit_count);
   if (at == starts->count) starts->count++;
 }
@@ -100,7 +101,7 @@ static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, co
   tfc_device_id *label = calloc((size_t)p->unit_count + 1, sizeof *label);
   const uint32_t asked = 2 + (uint32_t)tfc_random_below(random, 2);
   uint32_t count = 1;
-  // The new label stands for a pair of the old label and the device in this start.
+  // Each new label stands for a pair: the old label and the device in this start.
   for (uint32_t k = 0; label && k < asked; k++) {
     const tfc_device_id *device = starts->device[tfc_random_below(random, starts->count)];
     uint32_t *number = calloc((size_t)count * p->device_count, sizeof *number), next = 0;
@@ -118,9 +119,9 @@ static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, co
   return count;
 }
 
-// One start that is independent of the elite: single units, from the placement of tfc_local_any, or clusters on random
-// devices, which are annealed as clusters first. The clusters are strongly connected units, or units that earlier
-// starts put together.
+// One start that does not depend on the elite. Either it begins with single units, from the placement of tfc_local_any;
+// or it puts clusters on random devices, and anneals first clusters, then units. The clusters are strongly connected
+// units, or units that several earlier starts put together.
 static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                               struct starts *starts) {
   tfc_status s = NULL;
@@ -149,7 +150,7 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, anneal_levels(p, j, random, &trial, &score, trial.device));
   }
   keep_start(p, random, starts, trial.device);
-  if (tfc_score_better(score, j->score)) { // else the given placement stays
+  if (tfc_score_better(score, j->score)) { // otherwise the given placement stays
     const struct tfc_solution given = j->solution;
     j->solution = trial, trial = given, j->score = score;
   }
@@ -159,8 +160,8 @@ out:
   return s;
 }
 
-// Many starts, short and longer ones: which valley a start ends in is chance, and a longer start does not find better
-// valleys (operator graphs of Transformers have few, far apart).
+// Makes many starts, short and longer ones: chance decides in which valley a start ends, and a longer start does not
+// find better valleys (operator graphs of Transformers have few, far apart).
 static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   const struct tfc_budget whole = j->budget;
   const uint64_t size = (uint64_t)p->unit_count * p->device_count, begin = j->evaluations;
@@ -181,9 +182,9 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
   return s;
 }
 
-// Short runs, each with clusters of units that have similar names and are on one device, so that a layer moves as
-// one. Which parts of the names count is drawn anew for each run. Where such clusters are hardly larger than
-// single units, units move instead.
+// Makes short runs, each with clusters of units that have similar names and are on one device, so that a layer moves as
+// one unit. For each run it draws anew which parts of the names count. Where such clusters are hardly larger than
+// single units, it moves units instead.
 static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score) {
   tfc_status s = NULL;
@@ -213,8 +214,8 @@ out:
   return s;
 }
 
-// Several starts with clusters by name, each with another choice of the name parts that count; then the best one,
-// regrouped.
+// Makes several starts with clusters by name, each with another choice of the name parts that count; then improves the
+// best of them with regrouped clusters.
 static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   enum { STARTS = 8 };
   tfc_status s = NULL;
@@ -244,7 +245,7 @@ static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_jo
   }
   if (!best.device) goto out;
   TFC_TRY(s, anneal_groups(p, j, random, &best, &best_score));
-  if (tfc_score_better(best_score, j->score)) { // else the given placement stays
+  if (tfc_score_better(best_score, j->score)) { // otherwise the given placement stays
     const struct tfc_solution given = j->solution;
     j->solution = best, best = given, j->score = best_score;
   }
@@ -255,7 +256,7 @@ out:
   return s;
 }
 
-// --- memory that is nearly full --------------------------------------------------------------------------------------
+// --- Packing, when memory is nearly full ---------------------------------------------------------------------------
 
 struct packing {
   const struct tfc_problem *p;
@@ -319,13 +320,13 @@ static tfc_status pack_once(struct packing *q) {
   q->trial.rank = NULL;
   TFC_TRY(s, find_parts(q, &count));
   TFC_TRY(s, tfc_parts_init(&parts, p, q->part, count));
-  j->evaluations += !parts.any; // counts as one evaluation
+  j->evaluations += !parts.any; // an attempt without possible parts counts as one evaluation
   if (!parts.any) goto out;
   tfc_parts_spread(&parts, q->random, (enum tfc_parts_order)tfc_random_below(q->random, 3), q->home);
   bool fits = tfc_parts_pack(&parts, q->random, false, q->home);
   for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
   for (int turn = 0; turn < 2 && !job_over(j); turn++) {
-    if (turn && !fits) { // units that still exceed the limits
+    if (turn && !fits) { // puts the units back that still exceed the limits
       for (uint32_t u = 0; u < p->unit_count; u++) q->home[q->part[u]] = q->trial.device[u];
       fits = tfc_parts_pack(&parts, q->random, false, q->home);
       for (uint32_t u = 0; u < p->unit_count; u++) q->trial.device[u] = q->home[q->part[u]];
@@ -339,7 +340,7 @@ static tfc_status pack_once(struct packing *q) {
       j->score = score;
     }
     if (turn || job_over(j)) break;
-    // Parts move and are exchanged; exceeding memory limits costs little at first.
+    // Anneals over parts: it moves and exchanges them. At first, exceeding memory limits costs little.
     struct tfc_anneal_options options = {.hot = 0.2, .cold = 0.001, .cluster = q->part, .cluster_count = count};
     options.price = 0.3 * pow(30, tfc_random_unit(q->random));
     // Loads are quick to compute, and a good start for the step objective.
@@ -350,7 +351,7 @@ static tfc_status pack_once(struct packing *q) {
     TFC_TRY(s, tfc_local_anneal(p, &budget, &options, &q->trial, &score, &j->evaluations));
     fits = score.excess == 0;
   }
-  if (!job_over(j)) { // refine the result with single units
+  if (!job_over(j)) { // refines the result with moves of single units
     const struct tfc_anneal_options options = {.hot = 0.003, .cold = 0.0002, .orders = step};
     const uint64_t size = (uint64_t)p->unit_count * p->device_count;
     const struct tfc_budget budget = few(j, q->random, step ? 300 + 3 * size : 2000 + 40 * size);
@@ -380,7 +381,7 @@ out:
   return s;
 }
 
-// How many of 16 moves take regions: few in one job, most in another.
+// Returns how many of 16 moves take connected regions: few in one job, most in another.
 static uint32_t regions_of(struct tfc_random *random) {
   return 3 + (uint32_t)tfc_random_below(random, 9);
 }
@@ -401,8 +402,8 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
   return tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations);
 }
 
-// As `anneal` does (placer/algo/anneal.c): rounds that begin at the best placement so far, each half as hot as the
-// last, and cool down to a hundredth.
+// Rounds of annealing as in the algorithm `anneal` (placer/algo/anneal.c): each begins at the best placement so far,
+// half as hot as the round before, and cools down to a hundredth.
 static tfc_status anneal_rounds(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   double hot = j->hot;
   for (uint32_t round = 0; round < j->rounds && !job_over(j); round++, hot *= 0.5) {
@@ -444,7 +445,7 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, anneal_names(p, j, &random));
   } else if (j->method == TFC_METHOD_REGROUP) {
     TFC_TRY(s, anneal_groups(p, j, &random, &j->solution, &j->score));
-  } else if (j->method == TFC_METHOD_COMBINE) { // units that are together in both placements start together
+  } else if (j->method == TFC_METHOD_COMBINE) { // units that are on one device in both placements start as one cluster
     for (uint32_t u = 0; u < p->unit_count; u++)
       j->other.device[u] = (tfc_device_id)(j->solution.device[u] * p->device_count + j->other.device[u]);
     TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->other.device));

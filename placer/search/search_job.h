@@ -1,5 +1,5 @@
-// One job of a search: a placement, a method and a budget go in, a placement that is no worse comes out. Internal to
-// the placer; jobs run side by side.
+// A job of a search: it takes a placement, a method and a budget, and gives a placement that is no worse. Jobs run in
+// parallel. Internal to the placer.
 #ifndef TFC_PLACER_SEARCH_SEARCH_JOB_H
 #define TFC_PLACER_SEARCH_SEARCH_JOB_H
 
@@ -24,12 +24,14 @@ extern const char *const tfc_search_method_names[];
 struct tfc_search_job {
   enum tfc_search_method method;
   struct tfc_budget budget;
-  struct tfc_solution solution, other; // the placement it improves; a second one to combine with it
+  struct tfc_solution solution, other; // solution: the placement that the job improves; other: a second one to combine
+                                       // with it
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
   double seconds;   // the job's duration
   double hot, cold; // temperatures of the beginning and the end
-  uint32_t rounds;  // annealing: so many times, each half as hot as the last, from the best so far; 0: once
+  uint32_t rounds;  // annealing: number of rounds, each half as hot as the one before and from the best placement so
+                    // far; 0: one
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;
   tfc_status status;

@@ -1,5 +1,6 @@
-// The step is played backwards, from its end: an operation is over when the first of its consumers needs it, less the
-// time of the transfer, and before the next operation of its device begins. A wire's transfers do not overlap.
+// Goes through the step backwards, from its end: an operation must be over when the first of its consumers needs the
+// result, less the time of the transfer, and before the next operation of its device begins. Transfers on one wire do
+// not overlap.
 #include "placer/search/slack.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ void tfc_slack_deinit(struct tfc_slack *k) {
   *k = (struct tfc_slack){0};
 }
 
-// The order of the backward play: last to end first, of those that end at once consumers before producers.
+// The order of the backward pass: by end, latest first; of those that end at the same time, consumers come before
+// producers.
 struct by_end {
   const int64_t *end;
   const uint32_t *position;
@@ -45,8 +47,8 @@ static bool comes_first(const struct by_end *b, uint32_t x, uint32_t y) {
   if (b->end[x] != b->end[y]) return b->end[x] > b->end[y];
   return b->position[x] > b->position[y];
 }
-// A merge sort, which is quick where the list is nearly sorted: it was sorted for a step a few moves ago. `room`
-// [count].
+// A merge sort, which is quick if the list is nearly sorted. It usually is: it was sorted for the step before the last
+// few moves. room [count]: scratch.
 static void sort(const struct by_end *b, uint32_t *list, uint32_t *room, uint32_t count) {
   if (count <= 12) {
     for (uint32_t i = 1; i < count; i++) {

@@ -1,7 +1,7 @@
 // A step has a plan. It says which tasks run parts of the step, and for each part the feeds, the fetches and the
 // targets: the step's own targets, and the _Send nodes of tensors that other tasks need. A plan is made once for each
-// set of feeds, fetches and targets, and sent to the tasks by node names. A step then costs one message to each task,
-// and one answer.
+// set of feeds, fetches and targets; it is sent to the tasks as names of nodes. A step then costs one message to each
+// task, and one answer.
 #include "runtime/cluster/client.h"
 
 #include <stdlib.h>
@@ -37,8 +37,8 @@ struct tfc_cluster_session {
   struct tfc_cut cut;
   char *execution;
   uint32_t number;
-  pthread_mutex_t lock; // guards the fields below
-  bool *told;           // [task] has received its part of the graph
+  pthread_mutex_t lock; // guards the fields that follow
+  bool *told;           // [task] the task has received its part of the graph
   TFC_ARRAY(struct plan *) plans;
   struct tfc_cluster_queues *queues; // the graph's queue runners, or NULL
 };
@@ -107,8 +107,8 @@ static bool is_wanted(const struct tfc_cut *cut, const struct tfc_run_spec *spec
   return false;
 }
 
-// Finds which nodes of the graph run. The condition of every loop that runs is needed, because other tasks' loops
-// continue by it.
+// Finds which nodes of the graph run. The condition of every loop that runs is needed, because other tasks need its
+// value to continue their loops.
 static tfc_status find_needed(const struct tfc_cut *cut, const struct tfc_run_spec *spec, bool *needed) {
   const struct tfc_graph *g = cut->graph;
   tfc_status s = NULL;
@@ -260,7 +260,7 @@ static tfc_status make_plan(struct tfc_cluster_session *session, const struct tf
     kept++;
   }
   for (uint32_t r = kept; r < tasks; r++) {
-    struct part *part = &p->parts[r]; // nothing runs there; only names of feeds were collected
+    struct part *part = &p->parts[r]; // nothing runs in this task; only names of feeds were collected for it
     tfc_array_free(&part->feeds);
     tfc_text_deinit(&part->feed_names);
     *part = (struct part){0};
@@ -272,8 +272,7 @@ out:
   return s;
 }
 
-// --- Sending graphs and plans to tasks
-// -----------------------------------------------------------------------------------------------
+// --- Sending graphs and plans to tasks -----------------------------------------------------------------------------
 static tfc_status buffer_of(tfc_str bytes, struct tfc_buffer **out) {
   *out = NULL;
   if (!bytes.size) return NULL;
@@ -333,7 +332,8 @@ out:
   return s;
 }
 
-// Other clients may still have steps, so tasks free a session's parts when it ends, and not with the job.
+// Tells the tasks to free their parts of the session now, not at the end of the job, because other clients may still
+// run steps for a long time.
 static void tell_forget(struct tfc_cluster_session *session) {
   struct tfc_member *t = session->task;
   const struct tfc_head_forget head = {.session = session->number};
@@ -341,7 +341,7 @@ static void tell_forget(struct tfc_cluster_session *session) {
     if (!session->told[r]) continue;
     if (r == t->rank)
       tfc_serve_forget(t, r, session->number);
-    else // an error is ignored: if sending fails the job fails, and all tasks free everything
+    else // an error is ignored: if sending fails, the job fails, and all tasks free everything
       tfc_status_free(send_with_body(t, r, TFC_KIND_FORGET, &head, sizeof head, (tfc_str){0}, NULL, 0));
   }
 }
@@ -381,7 +381,8 @@ void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step,
     struct tfc_message *m = NULL;
     tfc_status s = tfc_message_of(TFC_KIND_ABORT, &head, sizeof head, (tfc_str){0}, &m);
     if (!s) s = tfc_member_send(t, step->ranks[i], m);
-    tfc_status_free(s); // the step ends with `why`; if this task never answers, the progress thread ends the job
+    // this step ends with `why` in any case; if the other task never answers, the progress thread ends the job
+    tfc_status_free(s);
   }
 }
 
@@ -440,8 +441,8 @@ static void end_step(struct tfc_member *t, struct tfc_client_step *step) {
   tfc_meeting_end(t->meeting, step->number);
 }
 
-// Sends a task its feeds and the message to run its part. Under the lock: if the step is aborted, only tasks that have
-// got the message must get the abort, and a task's answer may come at once.
+// Sends a task its feeds and the message to run its part. The caller holds the lock: if the step is aborted, only tasks
+// that have got the message must get the abort; and a task's answer may arrive at once.
 static tfc_status start_part(struct tfc_member *t, const struct part *part, const struct tfc_head_run *head,
                              struct tfc_client_step *step, const struct tfc_tensor *copies) {
   struct tfc_message *m = NULL;
@@ -469,8 +470,8 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct pl
     if (i == p->own) continue;
     struct tfc_tensor *copies = calloc(part->feeds.count + 1, sizeof *copies);
     if (!copies) return no_memory();
-    for (size_t k = 0; k < part->feeds.count && !s; k++) // the caller may change its memory when the step has ended
-      s = tfc_tensor_clone(&feeds[part->feeds.data[k]], &copies[k]);
+    // the caller may change the memory of its feeds when the step has ended
+    for (size_t k = 0; k < part->feeds.count && !s; k++) s = tfc_tensor_clone(&feeds[part->feeds.data[k]], &copies[k]);
     pthread_mutex_lock(&t->lock);
     if (!s) s = start_part(t, part, &head, step, copies);
     pthread_mutex_unlock(&t->lock);
@@ -601,7 +602,8 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
   pthread_mutex_init(&session->lock, NULL);
   session->told = calloc(task->count, sizeof *session->told);
   struct tfc_execution how = *execution;
-  how.threads = 0, how.limits = NULL, how.limit_count = 0; // each task has its own number of threads and limits
+  how.threads = 0, how.limits = NULL, how.limit_count = 0; // each task has its own number of threads and its own
+                                                           // limits, so they are not sent
   tfc_execution_format(&how, &text);
   session->execution = tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
   if (!session->told || !session->execution || text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -1,4 +1,5 @@
-// Edges are sorted by source node; a binary search finds the first edge of a node.
+// Cuts a graph into the parts of the tasks. Edges are sorted by source node; a binary search finds the first edge of a
+// node.
 #include "runtime/cluster/cut.h"
 
 #include <stdio.h>
@@ -14,8 +15,7 @@ static bool same(struct tfc_output a, struct tfc_output b) {
   return a.node == b.node && a.index == b.index;
 }
 
-// Finds the edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none. Edges are
-// sorted by source node.
+// Finds the edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none.
 static uint32_t edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to) {
   size_t low = 0, high = cut->edges.count;
   while (low < high) {
@@ -67,7 +67,7 @@ uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t ran
   return UINT32_MAX;
 }
 
-// Gives the task a small loop for this loop, and one for each loop around it.
+// Adds to a task its small loop for this loop, and one for each loop around it.
 static bool add_loops(struct tfc_cut *cut, uint32_t frame, uint32_t rank) {
   for (; frame; frame = cut->frames.frames[frame].parent)
     if (tfc_cut_loop_of(cut, frame, rank) == UINT32_MAX &&
@@ -93,7 +93,7 @@ static tfc_status find_loops(struct tfc_cut *cut) {
     e->frame = cut->frames.of_node[e->source.node];
     ok = add_loops(cut, e->frame, e->from) && add_loops(cut, e->frame, e->to);
   }
-  // The array grows: a task that sends the condition needs a small loop, too.
+  // The array grows in this loop: a task that sends the condition needs a small loop, too.
   for (size_t i = 0; i < cut->loops.count && ok; i++) {
     const struct tfc_cut_loop *loop = &cut->loops.data[i];
     const uint32_t condition = cut->frames.frames[loop->frame].condition, to = loop->rank;
@@ -139,7 +139,7 @@ void tfc_cut_deinit(struct tfc_cut *cut) {
   *cut = (struct tfc_cut){0};
 }
 
-// --- Writing -------------------------------------------------------------------------------------------------------
+// --- Writing the GraphDef of a part --------------------------------------------------------------------------------
 const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]) {
   snprintf(out, TFC_CUT_NAME, "tfc.task/send_%u", edge);
   return out;
@@ -149,8 +149,8 @@ static const char *receive_name(uint32_t edge, char out[TFC_CUT_NAME]) {
   return out;
 }
 
-// Nodes of a task's small loop: Enter, Merge, Switch and NextIteration of a value that matters only by being live or
-// dead. GATE is live in all iterations but the last one, in which inner loops do not begin.
+// The nodes of a task's small loop: Enter, Merge, Switch and NextIteration of a value that is used only for being live
+// or dead. GATE is live in all iterations except the last one, in which inner loops do not begin.
 typedef enum loop_node { BEGIN, ENTER, MERGE, SWITCH, NEXT, GATE } loop_node;
 static tfc_str loop_name(uint32_t loop, loop_node node, const char *before, const char *after, char out[TFC_CUT_NAME]) {
   static const char *const names[] = {"begin", "enter", "merge", "switch", "next", "gate"};
@@ -231,7 +231,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
   name_output(g, e->source, &source);
   tfc_str input = tfc_text_view(&source);
   snprintf(signal, sizeof signal, "tfc.task/done_%u", number);
-  if (sends && control) { // a control edge: sends a bool tensor when the node has run
+  if (sends && control) { // a control edge is sent as a bool tensor when the node has run
     bool yes = true;
     const struct tfc_tensor value = {.dtype = TFC_BOOL, .shape = TFC_SHAPE_SCALAR, .data = &yes, .size = 1};
     const struct tfc_attr attrs[] = {tfc_attr_type("dtype", TFC_BOOL), tfc_attr_tensor("value", &value)};
@@ -251,7 +251,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
   tfc_str inputs[2];
   uint32_t count = 0;
   if (sends) inputs[count++] = input;
-  if (e->frame) // once in each iteration
+  if (e->frame) // inside a loop it runs once in each iteration
     inputs[count++] = loop_name(tfc_cut_loop_of(cut, e->frame, sends ? e->from : e->to), MERGE, "^", "", merge);
   put(sends ? "_Send" : "_Recv", tfc_str_from(sends ? tfc_cut_send_name(number, name) : receive_name(number, name)),
       inputs, count, attrs, sizeof attrs / sizeof *attrs, out);

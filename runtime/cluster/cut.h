@@ -23,14 +23,14 @@ struct tfc_cut_edge { // one tensor that goes to one task; the edge's index is i
 };
 struct tfc_cut_loop { // the small loop that a task has for a loop of the graph
   uint32_t frame, rank;
-  uint32_t edge; // the edge that brings the condition; UINT32_MAX: this task computes the condition
+  uint32_t edge; // the edge that carries the loop's condition here; UINT32_MAX: this task computes the condition
 };
 struct tfc_cut {
   const struct tfc_graph *graph; // borrowed
   const struct tfc_cluster_spec *spec;
-  uint32_t *ranks; // [node] the task it runs in
+  uint32_t *ranks; // [node] the task in which it runs
   TFC_ARRAY(struct tfc_cut_edge) edges;
-  struct tfc_frames frames; // none: the graph has no loops
+  struct tfc_frames frames; // empty: the graph has no loops
   TFC_ARRAY(struct tfc_cut_loop) loops;
 };
 TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec *spec, uint32_t own,

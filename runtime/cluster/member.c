@@ -1,5 +1,5 @@
-// A task's life: joining the job, the progress thread, signs of life (pings), barriers, and the end of the task or of
-// the job.
+// A task from joining the job to leaving it: the progress thread, pings, barriers, and the end of the task or of the
+// job.
 #include "runtime/cluster/member_internal.h"
 
 #include <stdarg.h>
@@ -17,9 +17,10 @@ enum {
   TICK_NS = 2000000,
   DEFAULT_SILENCE_S = 6,
   ASLEEP_NS = 1500000000,
-  ATTEND_NS = 200000,        // a thread that waits looks for messages for this long before it sleeps
+  ATTEND_NS = 200000,        // a thread that waits polls for messages for this long before it sleeps
   ATTEND_CROWDED_NS = 20000, // the same, if the host has more tasks than cores
-  WAITS_NS = 20000000,       // after this time a step may be waiting for a queue, so its queue runners are started
+  WAITS_NS = 20000000,       // after this time a step probably waits for a queue, so the queue runners that fill its
+                             // queues are started
 };
 
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]) {
@@ -110,7 +111,7 @@ static void end_job(struct tfc_member *t, int code, tfc_status why) {
 
 void tfc_member_fail(struct tfc_member *t, int code, const char *why) {
   pthread_mutex_lock(&t->lock);
-  t->told = true; // the caller has already told the user
+  t->told = true; // the program has already told the user why
   pthread_mutex_unlock(&t->lock);
   char name[TFC_TASK_TEXT];
   end_job(t, code, tfc_status_make(TFC_UNAVAILABLE, "%s: %s", tfc_member_name_of(t, t->rank, name), why));
@@ -150,7 +151,7 @@ static struct tfc_gathering *gathering_of(struct tfc_member *t, const char *name
   return NULL;
 }
 
-// In task 0, under the lock: returns an error if a task with a script has ended without coming to the barrier.
+// For task 0, under the lock: returns an error if a task with a script has ended before it came to the barrier.
 static tfc_status never_comes(struct tfc_member *t, const struct tfc_gathering *g) {
   char name[TFC_TASK_TEXT];
   for (uint32_t r = 0; g->came && r < t->count; r++)
@@ -308,8 +309,8 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
   }
 }
 
-// --- Signs of life ---------------------------------------------------------------------------------------------------
-// Task 0 exchanges pings with all other tasks; the others only with task 0.
+// --- Pings ---------------------------------------------------------------------------------------------------------
+// Task 0 exchanges pings with all other tasks; the other tasks exchange them only with task 0.
 static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_ping) {
   const int64_t silence = t->options.silence_ns ? t->options.silence_ns : (int64_t)DEFAULT_SILENCE_S * 1000000000;
   if (now < *next_ping) return NULL;
@@ -323,7 +324,7 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
     if (r == t->rank || (t->rank != 0 && r != 0)) continue;
     struct tfc_message *m = NULL;
     TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_PING, &ping, sizeof ping, (tfc_str){0}, &m));
-    m->overtakes = true; // behind a large tensor it might come later than the silence after which a task counts as lost
+    m->overtakes = true; // behind a large tensor it might arrive so late that the task counts as lost
     TFC_RETURN_IF_ERROR(tfc_member_send(t, r, m));
     const struct tfc_peer *p = &t->peers[r];
     char name[TFC_TASK_TEXT];
@@ -335,8 +336,8 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
   return NULL;
 }
 
-// For each running step of this client: starts queue runners if it has waited for long, and aborts it if its user has
-// cancelled it.
+// For each running step of this client: starts its queue runners if the step has waited long, and aborts the step if
+// the user has cancelled it.
 static void look_at_steps(struct tfc_member *t, int64_t now) {
   pthread_mutex_lock(&t->lock);
   for (struct tfc_client_step *step = t->steps; step; step = step->next) {
@@ -410,7 +411,7 @@ static void *progress(void *arg) {
     foreign = tfc_status_code(s) == TFC_UNAVAILABLE;
     const int64_t now = tfc_now_ns();
     pthread_mutex_lock(&t->helm);
-    if (now - before > ASLEEP_NS) // this process was stopped for a while, so it could not hear the others
+    if (now - before > ASLEEP_NS) // this process was stopped for a while, so it could not receive the others' pings
       for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = now;
     before = now;
     if (!s) s = handle_all(t, now);
@@ -422,8 +423,7 @@ static void *progress(void *arg) {
   return NULL;
 }
 
-// --- Joining and leaving ---------------------------------------------------------------------------------------------
-// Waits up to 0.1 s for a change. Under the lock.
+// Waits until something has changed, at most 0.1 s. Under the lock.
 static void wait_changed(struct tfc_member *t) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);

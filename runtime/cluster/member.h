@@ -19,19 +19,19 @@
 struct tfc_member;
 struct tfc_member_options {
   const struct tfc_cluster_spec *spec;  // outlives the member
-  struct tfc_transport *transport;      // taken over, also if joining fails
+  struct tfc_transport *transport;      // the member owns it, also if joining fails
   const struct tfc_device_set *devices; // outlive the member
-  bool has_script;                      // this task runs steps of its own; false: it only serves
-  int64_t silence_ns;                   // a task that sent nothing for this long counts as lost; 0: 6 s
-  // Called once, on any thread, when the job has failed and before it is ended, so that the user can be told. `code`:
-  // the exit code that the program should end with.
+  bool has_script;    // this task runs steps of its own; false: it only runs parts of other tasks' steps
+  int64_t silence_ns; // a task that sent nothing for this long counts as lost; 0: 6 s
+  // Is called once, on any thread, when the job has failed and before it is ended, so that the program can tell the
+  // user. `code`: the exit code that the program should end with.
   void (*failed)(void *arg, int code, const char *why);
   void *arg;
-  char *last; // [TFC_TASK_LAST] where to write what the task did last, for messages about errors; NULL: nowhere
+  char *last; // [TFC_TASK_LAST] here the member writes what the task did last, for error messages; NULL: nowhere
 };
 enum { TFC_TASK_LAST = 160 };
-// Waits until all tasks have joined. INVALID_ARGUMENT: the transport connects another number of tasks than the spec
-// has.
+// Waits until all tasks have joined. INVALID_ARGUMENT: the number of tasks that the transport connects is not that of
+// the spec.
 TFC_MUST_USE tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_member **out);
 // Closes the transport. Free the client's sessions before.
 void tfc_member_free(struct tfc_member *member); // NULL is fine
@@ -43,12 +43,12 @@ uint32_t tfc_member_rank(const struct tfc_member *member);
 const char *tfc_member_host(const struct tfc_member *member, uint32_t rank);
 const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
 
-// Whether the job has failed: nothing can run any more.
+// Whether the job has failed, so that nothing can run any more.
 bool tfc_member_has_failed(struct tfc_member *member);
 // Waits until every task with a script has come to the barrier `name`. ABORTED: a task has ended without coming.
 TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char *name, const _Atomic bool *cancel);
-// Call when this task's script has ended. Serves until the scripts of all tasks have ended; queue runners of this
-// task's sessions continue until then. After that free the sessions and leave.
+// Call it when this task's script has ended. It serves other tasks until the scripts of all tasks have ended; queue
+// runners of this task's sessions continue until then. After it, free the sessions and leave.
 TFC_MUST_USE tfc_status tfc_member_end(struct tfc_member *member, const _Atomic bool *cancel);
 // Waits until all tasks have freed their sessions, so that no task needs another one any more.
 TFC_MUST_USE tfc_status tfc_member_leave(struct tfc_member *member);

@@ -1,6 +1,7 @@
-// Private to a member's files. Received messages are handled in order, by one thread at a time: the one that is at the
-// helm. This is the progress thread, or a thread that waits for other tasks and meanwhile looks for messages itself,
-// since that is faster than being woken. Steps run on threads of their own, because they may wait for long.
+// Private to the files of the member. Received messages are handled in order, by one thread at a time: the one that
+// holds the lock `helm`. It is either the progress thread, or a thread that waits for other tasks and polls for
+// messages itself, because that is faster than being woken. Steps run on threads of their own, because they may wait
+// for a long time.
 #ifndef TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
 #define TFC_RUNTIME_CLUSTER_MEMBER_INTERNAL_H
 
@@ -21,7 +22,7 @@ struct tfc_peer { // another task, by rank
 struct tfc_gathering { // a barrier: task 0 counts the tasks that have come
   char name[TFC_NAME_TEXT];
   uint32_t came, round;
-  bool *who; // [tasks]
+  bool *who; // [tasks] those that have come
 };
 struct tfc_client_step { // a step that this task started as a client; on the stack of the thread that runs it
   struct tfc_client_step *next;
@@ -30,9 +31,9 @@ struct tfc_client_step { // a step that this task started as a client; on the st
   _Atomic uint32_t changes; // how often `remaining` or `status` has changed
   tfc_status status;        // the first error
   _Atomic bool cancel;
-  const _Atomic bool *asked; // the user's flag for cancelling
+  const _Atomic bool *asked; // the flag by which the user cancels the step
   int64_t begin;
-  // Queue runners to start if the step waits for long; NULL: none, or they run already.
+  // The queue runners to start if the step waits long; NULL: there are none, or they already run.
   struct tfc_cluster_queues *queues;
   const bool *wanted;
   const uint32_t *ranks; // tasks that run parts of it
@@ -47,7 +48,7 @@ struct tfc_running { // a step of another client, part of which runs here
 };
 struct tfc_served;
 struct tfc_cluster_queues;
-struct tfc_member_wire { // over which collective operations send messages
+struct tfc_member_wire { // lets collective operations send messages to other tasks
   struct tfc_collective_wire base;
   struct tfc_member *member;
 };
@@ -64,37 +65,39 @@ struct tfc_member {
   pthread_t progress;
   bool progress_started;
   _Atomic bool stop;
-  pthread_mutex_t helm;      // held while messages are handled
-  int64_t attend_ns;         // how long a thread that waits looks for messages itself
+  pthread_mutex_t helm;      // is held while messages are handled
+  int64_t attend_ns;         // how long a waiting thread polls for messages
   _Atomic uint32_t arrivals; // steps that other tasks have started here
   pthread_mutex_t lock;
-  pthread_cond_t changed, work; // work: a step waits for a thread
+  pthread_cond_t changed, work; // `work`: signalled when a step waits for a thread
   // Guarded by the lock:
   struct tfc_peer *peers; // [count]
   uint32_t joined_count;
   bool all_joined;
   TFC_ARRAY(struct tfc_gathering) gatherings;
-  TFC_ARRAY(char *) released; // barriers that all tasks have come to; one entry for each time
-  tfc_status failure;         // why the job failed, NULL: it has not
+  // names of barriers that all tasks have come to; a name is listed as often as it was released
+  TFC_ARRAY(char *) released;
+  tfc_status failure; // why the job failed, NULL: it has not
   bool told;
   struct tfc_client_step *steps;
   int64_t next_step;
   uint32_t next_session;
   TFC_ARRAY(struct tfc_served *) served;
-  // Lists of steps: those on threads, and those that wait for a thread.
+  // Lists of steps: `running` on threads, `queue` waiting for a thread.
   struct tfc_running *running, *queue, **queue_last;
-  uint32_t idle_threads, attending; // attending: those of the idle threads that look for messages
+  uint32_t idle_threads, attending; // attending: how many of the idle threads poll for messages
   TFC_ARRAY(pthread_t) threads;
   char last[TFC_LAST_TEXT];
 };
 
 // --- member.c ---
 TFC_MUST_USE tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m);
-// Notes what this task did last. Pings carry the note to task 0, which reports it if the task falls silent.
+// Stores what this task did last. Pings carry it to task 0, which reports it if the task falls silent.
 void tfc_member_note(struct tfc_member *t, const char *format, ...) TFC_PRINTF(2, 3);
-// The job has failed: everything that waits in this task returns with an error. Any thread, without the lock.
+// Marks the job as failed: everything that waits in this task returns with an error. Any thread may call it, without
+// the lock.
 void tfc_member_give_up(struct tfc_member *t, tfc_status why);
-// Looks for messages until *word is not `seen`, for a short time. Any thread, without the lock.
+// Polls for messages until *word is not `seen`, for a short time. Any thread may call it, without the lock.
 void tfc_member_attend(struct tfc_member *t, const _Atomic uint32_t *word, uint32_t seen);
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]);
 
@@ -105,13 +108,13 @@ TFC_MUST_USE tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, co
                                        struct tfc_buffer *names, uint64_t size);
 TFC_MUST_USE tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head);
 void tfc_serve_abort(struct tfc_member *t, int64_t step);
-// Runs the part that the client itself has, on the calling thread.
+// Runs the client's own part of its step, on the calling thread.
 TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
                                        const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                        const struct tfc_run_options *options);
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                           const struct tfc_tensor *value);
-// Frees a client's part of a graph; none of its steps runs any more.
+// Frees a client's part of a graph. No step of it runs any more.
 void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session);
 void tfc_serve_end(struct tfc_member *t); // joins the threads and frees what was served
 

@@ -1,5 +1,5 @@
-// Messages between tasks: their kinds, and the contents of their heads. Numbers are sent as they are in memory, so all
-// machines of a job need the same byte order.
+// Messages between tasks: their kinds, and what their heads contain. Numbers are sent as they are in memory, so all
+// machines of a job must have the same byte order.
 #ifndef TFC_RUNTIME_CLUSTER_MESSAGES_H
 #define TFC_RUNTIME_CLUSTER_MESSAGES_H
 
@@ -30,14 +30,14 @@ enum tfc_message_kind {
 const char *tfc_message_kind_name(uint32_t kind);
 
 enum { TFC_HELLO_VERSION = 1, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
-struct tfc_head_hello { // also for WELCOME: then about task `rank`
+struct tfc_head_hello { // WELCOME has it, too, and then it describes task `rank`
   uint32_t version, rank, has_script, pid;
   char host[TFC_HOST_TEXT], devices[TFC_DEVICES_TEXT];
 };
 struct tfc_head_ping {
   char last[TFC_LAST_TEXT];
 };
-struct tfc_head_graph { // text follows
+struct tfc_head_graph { // the text of the execution options follows
   uint32_t session, zero;
 };
 struct tfc_head_plan { // the body holds the names, each ended by a zero byte
@@ -54,42 +54,42 @@ struct tfc_head_tensor {
   int32_t rank;
   int64_t dims[TFC_MAX_RANK];
 };
-struct tfc_head_done { // the message of the error follows
+struct tfc_head_done { // the error's message follows
   int64_t step;
   uint32_t code, zero;
 };
 struct tfc_head_abort {
   int64_t step;
 };
-struct tfc_head_barrier { // also for RELEASE
+struct tfc_head_barrier { // RELEASE has it, too
   char name[TFC_NAME_TEXT];
 };
 struct tfc_head_ended {
-  uint32_t leaves; // 1: it has freed its sessions, too, and needs no other task any more
+  uint32_t leaves; // 1: the task has freed its sessions, too, and no longer needs other tasks
 };
 struct tfc_head_forget {
   uint32_t session, zero;
 };
-// Bits that are set in the edge numbers of feeds and fetches, so that they differ from those of the cut's edges.
+// One of these bits is set in the edge number of a feed or a fetch, to distinguish it from edges of the cut.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u
-// Each task numbers its own fetches; the iteration in a fetch's key says which task it comes from.
+// Each task numbers its own fetches, so the field `iteration` of a fetch's key says which task sent it.
 #define TFC_FETCHED_FROM(rank) ((uint64_t)(rank) + 1)
 
-// Makes a message with this head; `rest` is put after the head.
+// Makes a message with this head, followed by `rest`.
 TFC_MUST_USE tfc_status tfc_message_of(uint32_t kind, const void *head, size_t head_size, tfc_str rest,
                                        struct tfc_message **out);
-// Copies the head out of a message. INVALID_ARGUMENT: its length is wrong. `out_rest`: what follows the head; NULL:
-// nothing may follow.
+// Copies the head out of a message. `out_rest`: what follows the head; NULL: nothing may follow. INVALID_ARGUMENT: the
+// length is wrong.
 TFC_MUST_USE tfc_status tfc_message_read(const struct tfc_message *m, void *head, size_t head_size, tfc_str *out_rest);
-// Is there a zero byte within the array, so that the text can be read?
+// Whether the array contains a zero byte, so that the text can be read safely.
 bool tfc_message_text(const char *text, size_t size);
 
-// Makes a message of a tensor (NULL: dead), and the tensor of a message. UNIMPLEMENTED: tensors of this type cannot be
-// sent to another task.
+// These turn a tensor (NULL: dead) into a message, and a message into a tensor. UNIMPLEMENTED: tensors of this type
+// cannot be sent to another task.
 TFC_MUST_USE tfc_status tfc_message_of_tensor(const struct tfc_head_tensor *key, const struct tfc_tensor *value,
                                               struct tfc_message **out);
 TFC_MUST_USE tfc_status tfc_message_tensor(struct tfc_message *m, struct tfc_head_tensor *out_key,
-                                           struct tfc_tensor *out); // takes over the message's body
+                                           struct tfc_tensor *out); // takes the message's body over
 
 #endif

@@ -1,6 +1,6 @@
-// Each enqueue operation has a thread that runs it as a step of its own, again and again, until it fails. If the queue
-// runner expects this failure (the end of the input), its last thread closes the queue. Any other failure closes the
-// queues of all runners, so that steps which wait for them fail, too.
+// Runs queue runners. Each enqueue operation has a thread that runs it as a step of its own, again and again, until it
+// fails. If the queue runner expects this failure (the end of the input), its last thread closes the queue. Any other
+// failure closes the queues of all runners, so that steps which wait for them fail, too.
 #include "runtime/cluster/queues.h"
 
 #include <pthread.h>
@@ -105,7 +105,7 @@ static void *fill(void *arg) {
   const bool last = --q->running[t->runner] == 0;
   pthread_mutex_unlock(&q->lock);
   if (proper && last && runner->close != TFC_NO_NODE && !atomic_load(&q->stop))
-    // Errors are ignored: the queue may be closed already.
+    // An error is ignored: the queue may already be closed.
     tfc_status_free(q->filler.run(q->filler.arg, runner->close, &q->stop));
   if (s && !proper)
     fail(q, t->runner, s);

@@ -6,8 +6,8 @@
 #include "runtime/exec/session.h"
 
 struct tfc_cluster_queues;
-// Runs one operation of the graph as a step. (tfc_cluster_queues_create sets *out to NULL if the graph has no queue
-// runners.)
+// Runs one operation of the graph as a step. (If the graph has no queue runners, tfc_cluster_queues_create sets *out to
+// NULL.)
 struct tfc_cluster_filler {
   tfc_status (*run)(void *arg, uint32_t node, const _Atomic bool *cancel);
   void *arg;
@@ -16,8 +16,8 @@ TFC_MUST_USE tfc_status tfc_cluster_queues_create(const struct tfc_graph *graph,
                                                   const struct tfc_cluster_filler *filler,
                                                   struct tfc_cluster_queues **out);
 void tfc_cluster_queues_free(struct tfc_cluster_queues *q); // cancels and joins the threads
-// Finds which runners fill queues that a step uses. `needed` [node]: the nodes that the step runs. Returns a malloc'd
-// array [runner], or NULL: none, or out of memory.
+// Finds which queue runners fill the queues that a step uses. `needed` [node]: the nodes that the step runs. Returns a
+// malloc'd array [runner], or NULL if there are none or memory ran out.
 bool *tfc_cluster_queues_wanted(const struct tfc_cluster_queues *q, const bool *needed);
 // Starts the wanted runners that do not run yet. Any thread.
 void tfc_cluster_queues_start(struct tfc_cluster_queues *q, const bool *wanted);

@@ -1,5 +1,5 @@
-// One lock and a hash table by key. An entry is either a tensor or an operation that waits for one. An operation
-// continues only after the lock was released.
+// The rendezvous has one lock and a hash table by key. An entry is either a tensor or an operation that waits for one.
+// An operation continues only after the lock was released.
 #include "runtime/cluster/rendezvous.h"
 
 #include <pthread.h>
@@ -23,7 +23,9 @@ struct step {
   step_state state;
 };
 enum { BUCKETS = 1024 };
-struct door { // an object among the session's resources, so that cancelling a step wakes the operations that wait here
+// an object among the session's resources, so that cancelling a step also wakes the operations that wait in this
+// rendezvous
+struct door {
   struct tfc_object object;
   pthread_mutex_t lock;
   struct entry *buckets[BUCKETS];
@@ -58,7 +60,7 @@ static step_state state_of(const struct door *d, int64_t number) {
   if (client < d->oldest.count && number < d->oldest.data[client]) return STEP_OVER;
   for (size_t i = d->steps.count; i-- > 0;)
     if (d->steps.data[i].number == number) return d->steps.data[i].state;
-  return STEP_RUNS; // unknown: a tensor came before the message that begins the step
+  return STEP_RUNS; // the step is unknown: the tensor arrived before the message that begins the step
 }
 
 static void entry_free(struct entry *e) {
@@ -77,8 +79,8 @@ static void let_go(struct entry *e, tfc_code code) {
   }
 }
 
-// Removes entries from the table and returns them as a list. `step` 0: operations of cancelled runs; else those of a
-// step, either all, or only operations that wait.
+// Removes entries from the table and returns them as a list. `step` 0: operations whose run was cancelled; otherwise
+// the entries of that step, all or (waiting_only) only operations that wait.
 static struct entry *unlink_of(struct door *d, int64_t step, bool waiting_only) {
   struct entry *gone = NULL;
   for (uint32_t b = 0; b < BUCKETS; b++)

@@ -1,7 +1,7 @@
-// A task's rendezvous. It keeps tensors that came before an operation asked for them, and operations that asked before
-// their tensor came.
+// A task's rendezvous: it keeps tensors that arrive before an operation asks for them, and operations that ask before
+// their tensor arrives.
 //
-// Tensors and operations of a step that has ended are dropped, also those that come later. Each client numbers its
+// When a step has ended, its tensors and operations are dropped, also those that come later. Each client numbers its
 // steps (tfc_step_number) and uses no number twice.
 #ifndef TFC_RUNTIME_CLUSTER_RENDEZVOUS_H
 #define TFC_RUNTIME_CLUSTER_RENDEZVOUS_H
@@ -12,7 +12,7 @@ struct tfc_meeting {
   struct tfc_rendezvous base; // the owner sets `send`
   void *owner;
 };
-// Operations that wait for a cancelled step are released by tfc_resources_wake(resources).
+// If a step is cancelled, tfc_resources_wake(resources) wakes its operations that wait here.
 TFC_MUST_USE tfc_status tfc_meeting_create(struct tfc_resources *resources, struct tfc_meeting **out);
 void tfc_meeting_free(struct tfc_meeting *m); // before the resources are freed
 
@@ -24,15 +24,15 @@ static inline uint32_t tfc_step_client(int64_t step) {
   return (uint32_t)(step >> TFC_STEP_BITS) - 1;
 }
 
-// Call when a step begins in this task. Steps of the same client below `oldest` have ended.
+// Call it when a step begins in this task. Steps of the same client with numbers below `oldest` have ended.
 TFC_MUST_USE tfc_status tfc_meeting_begin(struct tfc_meeting *m, int64_t step, int64_t oldest);
-// Call when a step is aborted: all of its operations that wait, now or later, end with an error.
+// Call it when a step is aborted: all its operations that wait, now or later, end with an error.
 void tfc_meeting_abort(struct tfc_meeting *m, int64_t step);
 void tfc_meeting_end(struct tfc_meeting *m, int64_t step);
-// Call when a tensor (NULL: dead) has come from another task. Its buffer is shared.
+// Call it when a tensor (NULL: dead) has arrived from another task. The rendezvous shares its buffer.
 TFC_MUST_USE tfc_status tfc_meeting_give(struct tfc_meeting *m, const struct tfc_rendezvous_key *key,
                                          const struct tfc_tensor *value);
-// Takes a tensor that has come already: a feed or a fetched value. False: it has not come.
+// Takes a tensor that has already arrived: a feed or a fetched value. False: it has not arrived.
 bool tfc_meeting_take(struct tfc_meeting *m, const struct tfc_rendezvous_key *key, struct tfc_tensor *out);
 
 #endif

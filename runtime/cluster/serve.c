@@ -1,6 +1,6 @@
 // Runs the parts of graphs that clients sent to this task (this task may be a client, too). Each part is a session of
-// its own; all of them share the task's variables, queues and tables. A part's GraphDef is read when its first step
-// comes.
+// its own; all of them share the task's variables, queues and tables. A part's GraphDef is read when the first step of
+// it begins.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ struct served_plan {
 };
 struct tfc_served {
   uint32_t client, number;
-  // One for the task's list, and one for each thread that runs a step of the part or adds a plan to it: a client may
-  // forget a graph while a step of it that was given up still runs here. Guarded by the task's lock.
+  // The task's list holds one reference, and so does each thread that runs a step of the part or adds a plan to it: a
+  // client may tell the task to forget a graph while an aborted step of it still runs here. Guarded by the task's lock.
   uint32_t references;
   char *execution;
   struct tfc_buffer *bytes;
@@ -54,7 +54,8 @@ static void served_free(struct tfc_served *s) {
   free(s);
 }
 
-// Takes a reference, which `let_go` gives back. NULL: there is no such graph, or its client has forgotten it.
+// Takes a reference; the caller must call `let_go`. NULL: there is no such graph, or its client told the task to forget
+// it.
 static struct tfc_served *find(struct tfc_member *t, uint32_t client, uint32_t number) {
   struct tfc_served *found = NULL;
   pthread_mutex_lock(&t->lock);
@@ -97,7 +98,7 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
   return no_memory();
 }
 
-// Checks that the names' count is what the head says, and adds the plan to `s`.
+// Checks that there are as many names as the head says, and adds the plan to `s`.
 static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *head, struct tfc_buffer *names,
                            uint64_t size) {
   const uint64_t count = (uint64_t)head->feeds + head->fetches + head->targets;
@@ -177,7 +178,8 @@ static tfc_status read_plan(const struct tfc_served *s, struct served_plan *p) {
   return NULL;
 }
 
-// *out: whatever the result is, the caller calls `let_go` on it when the step has ended.
+// Finds the graph and the plan of a step. *out: the caller calls `let_go` on it when the step has ended, also after an
+// error.
 static tfc_status prepare(struct tfc_member *t, uint32_t client, uint32_t session, uint32_t plan,
                           struct tfc_served **out, struct served_plan **out_plan) {
   struct tfc_served *s = find(t, client, session);
@@ -278,7 +280,7 @@ static void *work(void *arg) {
   bool served = false;
   pthread_mutex_lock(&t->lock);
   for (;;) {
-    // Looks for messages for a while, because the next step may come soon.
+    // Polls for messages for a while, because the next step often follows soon.
     if (served && !t->queue && !t->attending && !atomic_load(&t->stop)) {
       const uint32_t seen = atomic_load(&t->arrivals);
       t->idle_threads++, t->attending++;
@@ -350,7 +352,7 @@ void tfc_serve_abort(struct tfc_member *t, int64_t step) {
     for (struct tfc_running *r = list ? t->running : t->queue; r; r = r->next)
       if (r->number == step) atomic_store(&r->cancel, true), runs = true;
   pthread_mutex_unlock(&t->lock);
-  if (!runs) return; // it has ended already
+  if (!runs) return; // the step has already ended
   tfc_meeting_abort(t->meeting, step);
   tfc_resources_wake(t->resources);
 }

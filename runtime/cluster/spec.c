@@ -57,14 +57,14 @@ out:
   return s;
 }
 
-// --- Files -----------------------------------------------------------------------------------------------------------
-// JSON and protobuf text both consist of words, quoted texts and brackets, so one reader of tokens serves both.
+// --- Reading files -------------------------------------------------------------------------------------------------
+// JSON and protobuf text both consist of words, quoted texts and brackets, so one tokenizer reads both.
 struct reader {
   const char *at, *end;
   const char *path;
 };
 struct token {
-  char kind; // 't': a quoted text, 'w': a word or number, 0: the end, else the character itself
+  char kind; // 't': a quoted text; 'w': a word or number; 0: the end; otherwise the character itself
   tfc_str text;
 };
 
@@ -119,7 +119,7 @@ static tfc_status json_tasks(struct reader *r, tfc_str job, struct tfc_cluster_s
   }
 }
 
-// Skips a JSON object whose '{' was read: fields that are not known are ignored.
+// Skips a JSON object whose '{' was already read, because its field is unknown and is ignored.
 static tfc_status json_skip(struct reader *r) {
   struct token t;
   int depth = 0;

@@ -1,6 +1,6 @@
 // Nodes that have to be in one task form a set: members of a colocation class, a variable and the operations that take
-// it by reference, a resource handle's producer and its users. The set's task is the one that the device string of a
-// node with state names; if no such node has a device string, the one that the first node with a device string names.
+// it by reference, the producer of a resource handle and the operations that use the handle. Some device string chooses
+// the set's task: that of a node with state if it has one, otherwise the first one in the set.
 #include "runtime/cluster/tasks.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct placer {
   const struct tfc_cluster_spec *spec;  // not NULL: tasks are chosen
   const struct tfc_device_set *devices; // not NULL: devices within a task are chosen
   uint32_t own;
-  uint32_t *set, *rank; // [node] the node's set, and the rank of a set, kept at its root
+  uint32_t *set, *rank; // [node] `set`: the node's set; `rank`: the rank of a set, stored at its root
 };
 
 // Finds the device that the string names; UINT32_MAX: it names none of the task's devices.
@@ -46,7 +46,7 @@ static tfc_status rank_of(const struct placer *p, const struct tfc_node *n, uint
   tfc_str job = device.job.size ? device.job : tfc_str_from(own->job);
   const uint32_t task = device.task < 0 ? 0 : (uint32_t)device.task;
   *out = tfc_cluster_spec_rank(p->spec, job, task);
-  if (*out == UINT32_MAX && tfc_str_is(job, "localhost")) *out = p->own; // the graph was made for one process
+  if (*out == UINT32_MAX && tfc_str_is(job, "localhost")) *out = p->own; // the graph was written for one process
   if (*out != UINT32_MAX) return NULL;
   return tfc_status_make(TFC_UNAVAILABLE, "node '%.*s' is placed on '%.*s': the cluster has no /job:%.*s/task:%u",
                          TFC_STR_ARG(n->name), TFC_STR_ARG(n->device), TFC_STR_ARG(job), task);
@@ -81,7 +81,7 @@ static void join_needs(struct placer *p) {
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
       const tfc_dtype d = tfc_output_dtype(g, in[k]);
-      // The back edge of a loop: the Merge and what feeds it stay together.
+      // The back edge of a loop: a Merge and its inputs must be in one task.
       const bool around = n->def && n->def->flags & TFC_OP_MERGE && g->nodes[in[k].node].def &&
                           g->nodes[in[k].node].def->flags & (TFC_OP_NEXT_ITERATION | TFC_OP_ENTER);
       if (d == TFC_RESOURCE || d == TFC_VARIANT || around || (tfc_dtype_is_ref(d) && takes_reference(n, k)))
@@ -90,7 +90,7 @@ static void join_needs(struct placer *p) {
   }
 }
 
-// A constant with one reader is put where its reader is.
+// Puts a constant that has one reader into the reader's task.
 static void follow_readers(struct placer *p) {
   const struct tfc_graph *g = p->g;
   for (uint32_t i = 0; i < g->node_count; i++) {

@@ -1,6 +1,6 @@
 // A transport that disturbs another one, for tests. It delays messages by random times drawn from the seed: messages to
-// one task stay in order, messages to different tasks may overtake each other. From a given message on it may drop
-// all messages, and it may change the bytes of one message (struct tfc_faults).
+// one task stay in order, messages to different tasks may overtake each other. If asked to, it drops all messages from
+// a given one on, or changes the bytes of one message (struct tfc_faults).
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -70,7 +70,7 @@ static tfc_status send(struct tfc_transport *t, uint32_t to, struct tfc_message 
   return lost ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// Sends the delayed messages whose time has come, or all of them.
+// Sends the delayed messages that are due, or all of them (`all`).
 static tfc_status let_go(struct faulty *f, bool all) {
   tfc_status s = NULL;
   pthread_mutex_lock(&f->lock);

@@ -1,5 +1,5 @@
-// Tasks that are threads of one process: each has a list of the messages sent to it. For tests, and for the thread
-// sanitizer, which cannot follow messages through MPI.
+// A transport for tasks that are threads of one process: each task has a list of the messages that were sent to it. It
+// is used in tests, also because the thread sanitizer cannot follow messages through MPI.
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -95,7 +95,8 @@ static tfc_status progress(struct tfc_transport *t, int64_t wait_ns) {
   return failure(h);
 }
 
-static void attend(struct tfc_transport *t, bool begins) { // nothing to do: a message always wakes a thread that sleeps
+// there is nothing to do: in this transport a message always wakes a sleeping thread
+static void attend(struct tfc_transport *t, bool begins) {
   (void)t;
   (void)begins;
 }

@@ -1,4 +1,4 @@
-// Loads the MPI plug-in. It is searched for in the directory of tfc's library, then in the loader's search path.
+// Loads the MPI plug-in. Looks for it in the directory of tfc's library, then in the dynamic loader's search path.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ tfc_status tfc_transport_mpi(struct tfc_transport **out) {
     const char *slash = strrchr(where.dli_fname, '/');
     if (slash) beside = tfc_format("%.*s/libtfc_mpi.so", (int)(slash - where.dli_fname), where.dli_fname);
   }
-  // RTLD_GLOBAL: MPI loads further libraries, which need MPI's symbols to be global.
+  // RTLD_GLOBAL, because MPI loads further libraries, which must find MPI's symbols.
   void *library = beside ? dlopen(beside, RTLD_NOW | RTLD_GLOBAL) : NULL;
   free(beside);
   if (!library) library = dlopen("libtfc_mpi.so", RTLD_NOW | RTLD_GLOBAL);

@@ -22,11 +22,11 @@ enum { TFC_MESSAGE_MOST_HEAD = 1 << 16 };
 #define TFC_MESSAGE_MOST_BODY ((uint64_t)1 << 40)
 
 struct tfc_message {
-  struct tfc_message *next; // for lists of the message's owner
+  struct tfc_message *next; // links messages in a list of their owner
   uint32_t kind, peer;      // peer: rank of the sender, or of the receiver
   uint32_t head_size;       // bytes, at most TFC_MESSAGE_MOST_HEAD
   bool overtakes;           // it may arrive before messages that were sent earlier; it has no body
-  struct tfc_buffer *body;  // or NULL; one reference; must not be written to before it was sent
+  struct tfc_buffer *body;  // or NULL; holds one reference; must not change until the message was sent
   uint64_t body_size;       // bytes
   _Alignas(16) unsigned char head[];
 };
@@ -36,13 +36,14 @@ void tfc_message_free(struct tfc_message *m); // NULL is fine
 struct tfc_transport;
 struct tfc_transport_type {
   const char *name;
-  // Takes over the message, also if it fails. Any thread. Never waits for the receiver.
+  // Owns the message from then on, also if it fails. Any thread may call it. It never waits for the receiver.
   tfc_status (*send)(struct tfc_transport *t, uint32_t to, struct tfc_message *m);
-  // Returns the next received message, or NULL. One thread at a time, so that messages are handled in their order.
+  // Returns the next received message, or NULL. Only one thread at a time may call it, so that messages are handled in
+  // order.
   tfc_status (*receive)(struct tfc_transport *t, struct tfc_message **out);
-  // Moves messages. Returns when one has come, or after about `wait_ns`. Any thread. UNAVAILABLE: the job
-  // has failed; the message says why. INVALID_ARGUMENT: a task sent something that is not a message; the message names
-  // the task.
+  // Moves messages. Returns when one has arrived, or after about `wait_ns`. Any thread may call it. UNAVAILABLE: the
+  // job has failed; the error message says why. INVALID_ARGUMENT: a task sent something that is not a message; the
+  // error message names the task.
   tfc_status (*progress)(struct tfc_transport *t, int64_t wait_ns);
   // Tells the transport that a thread begins to poll (to call `progress` again and again, without waiting), or that it
   // has finished. As long as a thread polls, a message need not wake another one that sleeps in `progress`: waking
@@ -50,14 +51,14 @@ struct tfc_transport_type {
   void (*attend)(struct tfc_transport *t, bool begins);
   // Ends the whole job: tells every task, or kills it. `code`: the exit code of the program. Any thread.
   void (*fail)(struct tfc_transport *t, int code, const char *why);
-  // Sends all messages that are still to be sent. Every task calls it after it has received all that it waits for. One
-  // thread.
+  // Sends all messages that are not yet sent. Every task calls it, from one thread, after it has received everything
+  // that it waits for.
   void (*close)(struct tfc_transport *t);
 };
 struct tfc_transport { // embed it as the first member
   const struct tfc_transport_type *type;
   uint32_t rank, count;
-  // `beside_count`: number of tasks on this host; `beside`: which one of them this task is.
+  // `beside_count`: number of tasks on this host; `beside`: the index of this task among them.
   uint32_t beside, beside_count;
 };
 void tfc_transport_close(struct tfc_transport *t); // NULL is fine
@@ -65,15 +66,15 @@ void tfc_transport_close(struct tfc_transport *t); // NULL is fine
 // Makes `count` transports that are connected with each other.
 TFC_MUST_USE tfc_status tfc_transport_local(uint32_t count, struct tfc_transport **out);
 
-// Which faults to make. All random choices are drawn from the seed.
+// Which faults the transport causes. All random choices are drawn from the seed.
 struct tfc_faults {
   uint64_t seed;
   int64_t most_delay_ns;  // longest delay of a message
-  uint64_t silent_after;  // from this message on, no message of the task arrives, as if the task hung; 0: never
-  uint64_t garbled_after; // the bytes of this message are changed; 0: of no message
+  uint64_t silent_after;  // from this message on, no message of the task is delivered, as if the task hung; 0: all are
+  uint64_t garbled_after; // the bytes of this message are changed; 0: of none
 };
 TFC_MUST_USE tfc_status tfc_transport_faulty(struct tfc_transport *inner, const struct tfc_faults *faults,
-                                             struct tfc_transport **out); // takes over `inner`, also if it fails
+                                             struct tfc_transport **out); // owns `inner`, also if it fails
 
 // Loads the plug-in libtfc_mpi.so. UNAVAILABLE: it cannot be loaded.
 TFC_MUST_USE tfc_status tfc_transport_mpi(struct tfc_transport **out);

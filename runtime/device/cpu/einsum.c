@@ -14,7 +14,7 @@
 
 struct state {
   struct ops_einsum_products form;
-  float *constant; // B, packed when the plan was made: it is a constant and the same for all products; NULL: it is not
+  float *constant; // B, packed when the plan was made; NULL: B is not constant, or differs between the products
 };
 
 static void release(void *state) {

@@ -35,8 +35,8 @@ struct tfc_cpu_kernels {
   static const struct tfc_cpu_kernels tfc_cpu_kernels_##rows                                                           \
       __attribute__((used, section("tfc_cpu_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// Returns the next row of an op: the first one for `after` NULL, else the one that follows `after`; NULL after the
-// last. Any thread.
+// Returns the next row of an op: the first one if `after` is NULL, otherwise the one that follows `after`; NULL: there
+// are no more. Any thread may call it.
 const struct tfc_cpu_kernel *tfc_cpu_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cpu_kernel *after);
 
 #endif

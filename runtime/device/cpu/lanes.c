@@ -1,10 +1,11 @@
-// A lane is a list of operations for one core. Each thread of the device takes a lane, in any order. The loops of a
-// large operation are split: the lane that runs it and the lanes that are idle at that time work on them together.
+// A lane is a list of operations for one core. Each thread of the device runs one lane. The loops of a large operation
+// are split: the lane that runs it and the lanes that are idle at that time work on them together.
 //
 // The plan says which lanes run what, and in which order. But on a shared machine operations rarely take the time that
-// was measured for the plan. So a lane does not keep to the plan: it runs the first of its own operations that is
-// ready. If none is, it helps with one that is split, or takes the first that is ready on any lane. An operation that
-// is planned on several lanes starts on the first of them that is free; the others help before they go on.
+// was measured for the plan. So a lane may deviate from the plan's order: it runs the first of its own operations that
+// is ready. If none is ready, it helps with an operation that is split, or takes the first ready operation of any lane.
+// An operation that is planned on several lanes starts on the first of them that is free; the others help before they
+// go on.
 #include "runtime/device/cpu/lanes.h"
 
 #include <sched.h>
@@ -17,8 +18,9 @@ static const uint32_t NONE = UINT32_MAX;
 
 struct lane {
   _Alignas(64) _Atomic uint32_t ended; // number of operations that it has split and that have ended
-  _Atomic uint32_t splits;             // the step that it splits now, NONE: none
-  _Atomic uint64_t *ready; // a bit for each of its steps: all before it has ended (a lane may have taken it already)
+  _Atomic uint32_t splits;             // the step whose loops it splits now; NONE: none
+  _Atomic uint64_t *ready; // a bit for each of its steps: the steps before it have ended (another lane may already have
+                           // taken it)
   const uint32_t *steps;   // [step_count]
   uint32_t step_count;
   struct tfc_team team;
@@ -30,13 +32,13 @@ struct tfc_cpu_lanes {
   const struct tfc_lanes *plan;
   struct tfc_step *step;
   struct lane *lanes;
-  _Atomic uint64_t *ready; // of all lanes
+  _Atomic uint64_t *ready; // the bits of all lanes
   uint32_t ready_words;
-  uint32_t *steps;                    // lane by lane
+  uint32_t *steps;                    // the steps of all lanes, lane after lane
   uint32_t *bit;                      // [lane * step_count + step] the step's index in the lane
   _Atomic bool *taken;                // [steps] a lane runs it or has run it
   _Atomic uint32_t *before;           // [steps] how many steps that it waits for have not ended
-  uint32_t *next;                     // [steps] linked lists, used by `end`: steps that run nothing and can end now
+  uint32_t *next;                     // [steps] linked lists that `end` uses: steps without work that can end now
   _Alignas(64) _Atomic uint32_t left; // steps that have not ended
 };
 
@@ -112,7 +114,7 @@ static void make_ready(struct tfc_cpu_lanes *l, uint32_t step) {
   }
 }
 
-// Notes that a step has ended. Steps that run nothing and now wait for no other step end with it.
+// Marks a step as ended. Steps without work that now wait for no other step end with it.
 static void end(struct tfc_cpu_lanes *l, uint32_t step) {
   const struct tfc_lanes *plan = l->plan;
   uint32_t chain = NONE, count = 0;
@@ -146,7 +148,7 @@ static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *la
   return NONE;
 }
 
-// Of the steps before `limit` that other lanes split now, helps with the first until it has ended. False: there is
+// Of the steps before `limit` that other lanes split now, helps with the first one until it has ended. False: there is
 // none.
 static bool help(struct tfc_cpu_lanes *l, uint32_t index, uint32_t limit) {
   struct lane *other = NULL;
@@ -154,7 +156,8 @@ static bool help(struct tfc_cpu_lanes *l, uint32_t index, uint32_t limit) {
   for (uint32_t i = 0; i < l->plan->count; i++) {
     if (i == index) continue;
     uint32_t seen =
-        atomic_load_explicit(&l->lanes[i].ended, memory_order_acquire); // before `splits`, which `run` clears first
+        // read before `splits`, because `run` clears `splits` first
+        atomic_load_explicit(&l->lanes[i].ended, memory_order_acquire);
     uint32_t step = atomic_load_explicit(&l->lanes[i].splits, memory_order_acquire);
     if (step < limit) other = &l->lanes[i], ended = seen, limit = step;
   }
@@ -170,8 +173,8 @@ static bool help_once(struct tfc_cpu_lanes *l, uint32_t index, uint32_t *loops) 
   return false;
 }
 
-// Makes steps that wait for this one ready (`end`) before it releases the lanes that help with it, so that these find
-// the ready steps at once.
+// Runs a step. It makes the steps that wait for this one ready (`end`) before it releases the lanes that help, so that
+// these find the ready steps at once.
 static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   const struct tfc_lane_step *s = &l->plan->steps[step];
   uint32_t planned = (uint32_t)__builtin_popcount(s->lanes),

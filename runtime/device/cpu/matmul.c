@@ -11,8 +11,8 @@
 #include "runtime/device/cpu/narrow.h"
 #include "runtime/host/gemm/products.h"
 
-struct kept {         // a packed B
-  _Atomic bool taken; // in use: several threads may run one plan at once; a second one does not use what is kept
+struct kept {         // a packed B that is kept for the rest of the step
+  _Atomic bool taken; // a thread uses it; several threads may run one plan at once, and another one then packs B itself
   int64_t step;       // with `stamp`: the step and the contents of B that it was made from; -1: none
   uint64_t stamp;
   const float *data;
@@ -63,7 +63,7 @@ static void pack_constant(const struct tfc_cpu_prepare *p, struct state *s) {
   if (!base->input_values || !base->input_values[1] || base->input_dtypes[0] != TFC_FLOAT) return;
   const struct tfc_shape *a = &base->input_shapes[0], *b = &base->input_values[1]->shape;
   if (!tfc_shape_is_static(a) || a->rank < 2 || b->rank != 2) return;
-  const bool joins = !s->transpose_a; // the rows of all matrices of a batch are multiplied as those of one matrix
+  const bool joins = !s->transpose_a; // all matrices of a batch are multiplied together, as the rows of one matrix
   const int64_t rows =
       joins ? tfc_shape_elements(a) / (a->dims[a->rank - 1] ? a->dims[a->rank - 1] : 1) : a->dims[a->rank - 1];
   const int64_t columns = b->dims[1];
@@ -92,9 +92,10 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   return NULL;
 }
 
-// Gives `p` the packed B if this step has used B before. True: the caller must clear kept->taken after the product.
+// Makes `p` use the packed B if this step has used B before. True: the caller must clear kept->taken after the product.
 static bool use_kept(struct tfc_kernel_ctx *ctx, struct kept *kept, struct tfc_product *p, int64_t m, int64_t n) {
-  struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: a planned place; its operation runs once in a step
+  struct tfc_buffer *buffer = ctx->inputs[1]->buffer; // NULL: the plan assigned the memory, so the operation that
+                                                      // writes it runs once in a step
   if (m == 1) return false; // a vector uses every element of B once, so packing B gains nothing
   if (!kept || !buffer || atomic_exchange_explicit(&kept->taken, true, memory_order_acquire)) return false;
   uint64_t stamp = tfc_buffer_stamp(buffer);
@@ -140,7 +141,7 @@ static struct tfc_matrix operand(const struct tfc_tensor *t, bool transpose, int
   return (struct tfc_matrix){t->data, transpose ? 1 : c, transpose ? c : 1};
 }
 
-// C's last two dimensions, and the first matrices of A and B.
+// Finds the last two dimensions of C, and the first matrices of A and B.
 static tfc_status operands(const struct tfc_kernel_ctx *ctx, struct tfc_product *out, int64_t *out_m, int64_t *out_n) {
   const struct state *s = ctx->state;
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
@@ -295,7 +296,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   batch.split = tfc_products_may_split(ctx);
   if (!batch.m || !batch.n || !count) return NULL;
   const struct state *state = ctx->state;
-  if (b->shape.rank == 2 && !state->transpose_a) { // the rows of all matrices are those of one
+  if (b->shape.rank == 2 && !state->transpose_a) { // the rows of all matrices are multiplied as the rows of one
     batch.m *= count, count = 1;
     batch.shape.rank = 0;
   }

@@ -1,6 +1,6 @@
-// The leader opens a loop: it writes the loop's parameters and then the state word. Workers join it by incrementing the
-// state's count while the loop is open. When no pieces are left, the leader closes the loop and waits only for the
-// workers that have joined, so a sleeping worker need not wake up for a loop to end.
+// Runs a loop on the threads of a team. The leader opens a loop: it writes the loop's parameters and then the state
+// word. Workers join it by incrementing the state's count while the loop is open. When no pieces are left, the leader
+// closes the loop and waits only for workers that have joined, so a loop can end without waking a sleeping worker.
 #include "runtime/device/cpu/team.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@ static void work_share(struct tfc_team *t, struct tfc_team_share *share) {
   }
 }
 
-// `index` is the thread's number in the team: the share with which it begins.
+// `index`: the number of the thread in the team; it begins with the share of that number.
 static void work(struct tfc_team *t, int index) {
   uint64_t begin = tfc_ticks();
   for (int i = 0; i < t->share_count; i++) work_share(t, &t->shares[(index + i) % t->share_count]);
@@ -152,7 +152,8 @@ static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64
     t->shares[i].end = pieces * (i + 1) / t->share_count;
   }
   uint64_t begin = tfc_ticks();
-  // No worker is in a loop now: the last loop was closed, and its count is 0. So the state word needs no exchange.
+  // No worker is in a loop now: the last loop was closed, and its count is 0. So nothing else writes the state word,
+  // and a plain store is enough.
   uint32_t s = atomic_load_explicit(&t->state, memory_order_relaxed);
   atomic_store(&t->state, (s + LOOP) | OPEN);
   if (atomic_load(&t->sleepers)) tfc_futex_wake(&t->state, t->size - 1);

@@ -43,7 +43,7 @@ struct tfc_team {
   _Atomic uint32_t sleepers;
   _Alignas(64) void (*fn)(void *arg, int64_t begin, int64_t end);
   void *arg;
-  struct tfc_memory_account *account; // the leader's: memory that workers allocate in the loop is counted there
+  struct tfc_memory_account *account; // the leader's account: memory that workers allocate in the loop is counted there
   int64_t total, grain, chunk;
   int share_count;
   struct tfc_team_share shares[TFC_TEAM_SHARES];

@@ -1,6 +1,6 @@
-// hwloc lists the cores and their logical processors; this uses each core's first logical processor that the affinity
-// mask allows. The quota is the smallest of this process's control group and all groups above it (v2 cpu.max, v1
-// cpu.cfs_quota_us).
+// Finds the cores that this process may use. hwloc lists the cores and their logical processors; each core is
+// represented by its first logical processor that the affinity mask allows. The quota is the smallest one of this
+// process's control group and all groups above it (v2 cpu.max, v1 cpu.cfs_quota_us).
 #include "runtime/device/cpu/topology.h"
 
 #include <hwloc.h>

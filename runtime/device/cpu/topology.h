@@ -15,6 +15,7 @@ struct tfc_topology {
   uint64_t memory;         // bytes: the machine's memory
   char model[96];
 };
-TFC_MUST_USE tfc_status tfc_topology_read(struct tfc_topology *out); // read once per process, then a copy
+// the machine is read once per process; later calls copy the result
+TFC_MUST_USE tfc_status tfc_topology_read(struct tfc_topology *out);
 
 #endif

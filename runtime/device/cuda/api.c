@@ -1,14 +1,14 @@
-// Two things that the CUDA driver needs for all tables of calls (api.h): each thread's current device, and the list of
-// errors that end a context. Nearly every call needs the current device to be set; remembering it here saves a call
-// into CUDA each time. The sticky errors are listed because CUDA has no call that says whether an error is sticky, and
-// a driver that continues after one reports wrong errors from then on.
+// Two things that the CUDA driver needs for every table of calls (api.h). First, each thread's current device: nearly
+// every call needs it to be set, and remembering it saves a call into CUDA each time. Second, a list of the sticky
+// errors, which end a context: CUDA has no call that says whether an error is sticky, and a driver that continues after
+// one gets wrong errors from then on.
 #include "runtime/device/cuda/api.h"
 
 #include "runtime/device/cuda/device.h"
 
 const struct tfc_cuda_api *tfc_cuda_api;
 
-// The current device of each thread.
+// The device that each thread has made current, and the table by which it did.
 static _Thread_local const struct tfc_cuda_api *entered_api;
 static _Thread_local int entered_ordinal = -1;
 

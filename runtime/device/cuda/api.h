@@ -34,7 +34,7 @@ struct tfc_cuda_properties {
   char name[96];
   uint64_t memory; // bytes of the device
   int sm_count;
-  int capability; // compute capability times 10: 90 is 9.0
+  int capability; // compute capability times 10: 90 stands for 9.0
   size_t shared_per_block, l2_bytes;
   int copy_engines;
   int driver_version, runtime_version;
@@ -44,15 +44,16 @@ struct tfc_cuda_properties {
 struct tfc_cuda_partition {
   void *context; // CUgreenCtx
   int sm_count;
-  uint64_t id; // cuCtxGetId, 0: not known
+  uint64_t id; // from cuCtxGetId; 0: not known
 };
 
-// A node of a captured graph, as CUDA describes it.
+// A node of a captured graph, as CUDA reports it.
 struct tfc_cuda_graph_node {
   uint64_t id; // CUPTI's graphNodeId, 0: not known
   int kind;    // cudaGraphNodeType
 };
-enum { TFC_CUDA_GRAPH_KERNEL, TFC_CUDA_GRAPH_COPY, TFC_CUDA_GRAPH_FILL }; // the kinds of nodes that do work
+// the kinds of nodes that do work; other kinds have other numbers
+enum { TFC_CUDA_GRAPH_KERNEL, TFC_CUDA_GRAPH_COPY, TFC_CUDA_GRAPH_FILL };
 
 struct tfc_cuda_api {
   const char *(*error_name)(int error);
@@ -64,7 +65,7 @@ struct tfc_cuda_api {
   int (*enter)(int device);
   int (*allocate)(void **out, size_t bytes); // cudaMalloc: on the calling thread's device
   int (*release)(void *memory);
-  int (*allocate_host)(void **out, size_t bytes); // pinned, portable
+  int (*allocate_host)(void **out, size_t bytes); // the memory is pinned and portable
   int (*release_host)(void *memory);
   int (*memory_info)(size_t *out_free, size_t *out_total);
   int (*stream_create)(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out); // non-blocking
@@ -74,7 +75,7 @@ struct tfc_cuda_api {
   int (*event_create)(bool timing, tfc_cuda_event *out);
   int (*event_destroy)(tfc_cuda_event event);
   int (*event_record)(tfc_cuda_event event, tfc_cuda_stream stream);
-  int (*event_query)(tfc_cuda_event event); // TFC_CUDA_NOT_READY: not reached
+  int (*event_query)(tfc_cuda_event event); // TFC_CUDA_NOT_READY: the event is not reached
   int (*event_elapsed)(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms);
   int (*copy)(void *to, const void *from, size_t bytes,
               tfc_cuda_stream stream); // CUDA finds the direction from the addresses
@@ -84,30 +85,31 @@ struct tfc_cuda_api {
   int (*enable_peer)(int peer); // from the calling thread's device
   int (*last_error)(void);      // this thread's last error; clears it unless it is sticky
 
-  // Capture: relaxed mode, on this stream only.
+  // Captures use the relaxed mode, on this stream only.
   int (*capture_begin)(tfc_cuda_stream stream);
   // Counts the nodes that the capture has so far. Nodes that appear between two calls belong to the operations launched
   // in between.
   int (*capture_count)(tfc_cuda_stream stream, size_t *out);
-  // `nodes` (optional, `capacity` of them): in order of capture; out_count: their number.
+  // nodes (optional, `capacity` of them): filled in order of capture; out_count: how many there are.
   int (*capture_end)(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
                      tfc_cuda_graph *out);
   void (*capture_abort)(tfc_cuda_stream stream);
   int (*graph_launch)(tfc_cuda_graph graph, tfc_cuda_stream stream);
   int (*graph_destroy)(tfc_cuda_graph graph);
 
-  // Splits the device's multiprocessors into `count` equal groups in one call, as large as possible, and makes a green
-  // context of each. out_granularity, out_total: the device's properties. cudaErrorInvalidValue (1): that many groups
-  // are impossible.
+  // Splits the device's multiprocessors into `count` equal groups, as large as possible, in one call, and makes a green
+  // context of each group. out_granularity, out_total: properties of the device. cudaErrorInvalidValue (1): so many
+  // groups are impossible.
   int (*split)(int device, uint32_t count, struct tfc_cuda_partition *out, int *out_granularity, int *out_total);
   int (*unsplit)(struct tfc_cuda_partition *partition);
 
-  // `push` makes the partition's green context current on the calling thread; `pop` restores the context before it. A
-  // green context may be current on one thread at a time. NULL: CUDA is too old to have these calls.
+  // `push` makes the partition's green context current on the calling thread; `pop` makes the previous context current
+  // again. A green context may be current on one thread at a time. NULL: this CUDA is too old to have these calls.
   int (*push)(const struct tfc_cuda_partition *partition);
   int (*pop)(void);
 
-  // Handles of libraries, made on the calling thread's context. *out_error is the message of a failure (static text).
+  // Handles of libraries, created in the context that is current on the calling thread. *out_error: the message if it
+  // fails (static text).
   int (*blaslt_create)(struct cublasLtContext **out, const char **out_error);
   int (*blaslt_destroy)(struct cublasLtContext *handle);
   int (*cudnn_create)(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error); // NULL: no cuDNN
@@ -115,7 +117,8 @@ struct tfc_cuda_api {
   int (*cudnn_stream)(struct cudnnContext *handle, tfc_cuda_stream stream);
 };
 
-// The table in use; NULL until the plug-in or a test sets it, before the first device is discovered.
+// The table that all devices use. The plug-in or a test sets it before the first device is discovered; until then it is
+// NULL.
 extern const struct tfc_cuda_api *tfc_cuda_api;
 
 // Errors after which the context is lost: every later call on the device fails, too.

@@ -2,9 +2,9 @@
 // they are one ordered queue: one thread issues them, and a signal is set only when all earlier copies on all streams
 // have ended. A copy waits for an earlier copy on another stream if both use the same memory and one of them writes it.
 //
-// Host tensors are copied through pieces of pinned memory, so that the calls do not wait for the device. This thread
-// fills a piece before a copy to the device; the finisher (finish.c) empties it after a copy from the device. Only
-// tensors that would need too much pinned memory are copied directly, by calls that return when they are done.
+// Host tensors are copied through pieces of pinned memory, so that the calls do not wait for the device. Before a copy
+// to the device the copying thread fills a piece; after a copy from the device the finisher (finish.c) empties it. Only
+// tensors that would need too much pinned memory are copied directly, by calls that return when the copy has ended.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -62,7 +62,7 @@ static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c
   return NULL;
 }
 
-// --- One queue on several streams --------------------------------------------------------------------------------
+// --- One queue on several streams ----------------------------------------------------------------------------------
 static tfc_status follow(struct tfc_cuda_device *d, int stream, int before) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
@@ -82,7 +82,8 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   }
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     if (conflicts >> k & 1) TFC_RETURN_IF_ERROR(follow(d, stream, k));
-  if (d->recent_count == TFC_CUDA_RECENT) { // the list is full: clear it; all later copies wait for all earlier ones
+  // the list is full: it is emptied, and all later copies wait for all earlier ones
+  if (d->recent_count == TFC_CUDA_RECENT) {
     for (int hub = 1; hub < TFC_CUDA_COPY_STREAMS; hub++) TFC_RETURN_IF_ERROR(follow(d, 0, hub));
     for (int k = 1; k < TFC_CUDA_COPY_STREAMS; k++) TFC_RETURN_IF_ERROR(follow(d, k, 0));
     d->recent_count = 0;
@@ -91,14 +92,15 @@ static tfc_status keep_order(struct tfc_cuda_device *d, int stream, const void *
   return NULL;
 }
 
-// Enables direct copies between two GPUs if the hardware has them; otherwise CUDA copies through the host. It is called
-// only when there is a copy, because enabling makes a context on the other GPU, which other users may need.
+// Enables direct copies between two GPUs if the hardware supports them; otherwise CUDA copies through the host. It is
+// called only for an actual copy, because enabling makes a context on the other GPU, which takes memory from other
+// users of that GPU.
 static void enable_peer(struct tfc_cuda_device *d, int peer) {
   bool can = false;
   if (peer >= 64 || d->peers_asked >> peer & 1) return;
   d->peers_asked |= UINT64_C(1) << peer;
   if (d->api->can_access_peer(d->ordinal, peer, &can) || !can) return;
-  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // it was enabled already
+  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // an error only says that it was already enabled
 }
 
 // Allocates the target if it has no memory, and makes the stream wait for earlier work that uses the same memory.
@@ -217,8 +219,8 @@ static tfc_status run_copy(struct tfc_cuda_device *d, const struct tfc_copy *c, 
   return s;
 }
 
-// Publishes the signals' values. Waiters may rely on all copies issued so far, so the marks must cover every stream
-// that got a copy since the last published value.
+// Publishes the signals' values. Waiters rely on all copies issued so far, so the marks must cover every stream that
+// got a copy since the last published value.
 static tfc_status publish(struct tfc_cuda_device *d, struct tfc_cuda_end *end, const struct tfc_timepoint *signals,
                           uint32_t count) {
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) {
@@ -249,7 +251,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   int direction = direction_of(&e->copy);
   int error = tfc_cuda_enter(d->api, d->ordinal);
   tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
-  // Data that a driver of another kind reads, or that host code wrote, must be complete on the host.
+  // Data that another kind of driver reads, or that host code wrote, must have arrived in host memory.
   bool host_source = direction == TFC_CUDA_IN;
   for (uint32_t i = 0; i < e->wait_count; i++) {
     uint64_t since = 0;
@@ -272,7 +274,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   }
   *end = (struct tfc_cuda_end){.device = d, .step = step};
   if (!s) s = run_copy(d, &e->copy, step, direction, end);
-  // This comes before the signals are set, so that threads that wait for them see that the step has failed.
+  // The step must fail before the signals are set, so that threads that wait for them see the failure.
   if (s) tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
   s = NULL;
   d->unpublished_streams |= UINT64_C(1) << direction;

@@ -1,5 +1,5 @@
-// Opens a GPU, or a green context of one, as a device, with its threads, streams, memory and libraries. The drivers
-// "gpu" and "vgpu" are defined at the end.
+// Opens a GPU, or a green context of one, as a device with its threads, streams, memory and libraries. The drivers
+// "gpu" and "vgpu" are defined at the end of the file.
 #include "runtime/device/cuda/device.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static tfc_status count_gpus(int *out) {
                          api->error_name(error));
 }
 
-// Part of the memory is left for CUDA itself, the libraries and their workspaces.
+// Leaves part of the memory to CUDA itself, the libraries and their workspaces.
 static uint64_t usable(uint64_t bytes) {
   return bytes - bytes / 16;
 }
@@ -50,7 +50,7 @@ static tfc_status discover_gpu(const struct tfc_driver_options *options, struct 
     struct tfc_device_info *info = &infos[i];
     if (i == 0) snprintf(first, sizeof first, "%s", p.name);
     snprintf(info->name, sizeof info->name, "gpu:%d", i);
-    // Operations take equally long on devices of one kind, so a GPU of another model is another kind.
+    // All devices of one kind must take equally long for an operation, so a GPU of another model is another kind.
     if (!strcmp(first, p.name))
       snprintf(info->kind, sizeof info->kind, "gpu");
     else
@@ -213,7 +213,7 @@ static tfc_status open_vgpu(const struct tfc_device_info *info, struct tfc_devic
   return open_device(&tfc_driver_vgpu, info, out);
 }
 
-// --- The rest of the vtable --------------------------------------------------------------------------------------
+// --- Other functions of the vtable ---------------------------------------------------------------------------------
 static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_buffer **out) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
@@ -227,7 +227,7 @@ static uint64_t in_use(struct tfc_device *device) {
 static void task_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
   (void)from, (void)to;
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
-  (void)tfc_cuda_enter(d->api, d->ordinal); // an error is reported by the first call
+  (void)tfc_cuda_enter(d->api, d->ordinal); // an error shows again at the first call
   e->task->run(e->task);
 }
 
@@ -244,7 +244,7 @@ static tfc_status synchronize(struct tfc_device *device) {
   tfc_queue_drain(&d->copy_end);
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
   TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal), "synchronizing");
-  TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "synchronizing"); // waits for single launches
+  TFC_CUDA_TRY(d, d->api->stream_synchronize(d->compute), "synchronizing"); // waits for single launches, too
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     TFC_CUDA_TRY(d, d->api->stream_synchronize(d->copies[k]), "synchronizing");
   return NULL;
@@ -265,7 +265,7 @@ static char *tuning(void) {
   char *(*const tell[])(void) = {tfc_cuda_conv_tuning, tfc_cuda_dnn_tuning, tfc_cuda_product_tuning};
   char *all = NULL;
   for (size_t i = 0; i < sizeof tell / sizeof *tell; i++) {
-    char *lines = tell[i] ? tell[i]() : NULL; // each ends with a newline
+    char *lines = tell[i] ? tell[i]() : NULL; // each line ends with a newline
     char *both = all && lines ? tfc_format("%s%s", all, lines) : NULL;
     if (both || !all)
       free(all), all = both ? (free(lines), both) : lines;

@@ -1,5 +1,6 @@
-// A mark returns to its pool with its last reference: its device's finisher, the timelines that it was published to,
-// and its waiters each have one. A pool outlives its device while marks are in use.
+// A mark returns to its pool when its last reference is released. References are held by the device's finisher, by the
+// timelines for which the mark was published, and by waiters. A pool exists longer than its device if marks are still
+// in use.
 #include "runtime/device/cuda/event.h"
 
 #include <limits.h>
@@ -120,7 +121,7 @@ struct entry {
 };
 struct timeline {
   pthread_mutex_t lock;
-  uint64_t published; // values up to here have marks in `entries`, unless the host has seen them reached
+  uint64_t published; // all values up to this one have marks in `entries`, except those that the host has seen reached
   TFC_ARRAY(struct entry) entries;
 };
 
@@ -141,7 +142,7 @@ static struct timeline *timeline_make(struct tfc_semaphore *s) {
   if (t) return t;
   if (!(t = calloc(1, sizeof *t))) return NULL;
   pthread_mutex_init(&t->lock, NULL);
-  s->native_free = timeline_free; // needs no lock, because only one thread publishes values of a semaphore
+  s->native_free = timeline_free; // no lock is needed, because only one thread publishes values of a semaphore
   __atomic_store_n(&s->native, t, __ATOMIC_RELEASE);
   return t;
 }
@@ -153,7 +154,7 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
   uint64_t reached = atomic_load(&s->value);
   bool room = true;
   pthread_mutex_lock(&t->lock);
-  size_t kept = 0; // values that the host has seen reached need no mark
+  size_t kept = 0; // a value that the host has seen reached needs no mark
   for (size_t i = 0; i < t->entries.count; i++)
     if (t->entries.data[i].value > reached)
       t->entries.data[kept++] = t->entries.data[i];
@@ -177,8 +178,7 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
   return NULL;
 }
 
-// Whether all values up to `value` have been published, and host code waits for none of the values that are not reached
-// yet.
+// Whether all values up to `value` have been published, and none of those that are not yet reached is for host code.
 static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) {
   if (t->published < value) return false;
   for (size_t i = 0; i < t->entries.count; i++) {
@@ -188,7 +188,7 @@ static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) 
   return true;
 }
 
-// True: the stream was made to wait, or need not wait.
+// True: the stream waits for the value, or need not wait.
 static bool wait_natively(const struct tfc_cuda_api *api, tfc_cuda_stream stream, struct tfc_semaphore *s,
                           uint64_t value, int *out_error) {
   struct timeline *t = timeline_of(s);
@@ -229,7 +229,7 @@ tfc_status tfc_cuda_wait(const struct tfc_cuda_api *api, tfc_cuda_stream stream,
     uint32_t seen = atomic_load(&s->futex);
     bool go = tfc_semaphore_reached(s, value);
     struct timeline *t = on_host ? NULL : timeline_of(s);
-    if (!go && t) { // the value may have been published meanwhile
+    if (!go && t) { // the value may have been published since the last check
       pthread_mutex_lock(&t->lock);
       go = covered(t, atomic_load(&s->value), value);
       pthread_mutex_unlock(&t->lock);

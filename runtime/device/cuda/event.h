@@ -11,29 +11,30 @@
 #include "runtime/device/cuda/api.h"
 #include "runtime/device/driver.h"
 
-struct tfc_cuda_pool;  // of one device's events; lives until the last event has returned
+struct tfc_cuda_pool;  // the events of one device; it exists until the last event has returned
 struct tfc_cuda_mark { // a recorded event
   struct tfc_cuda_pool *pool;
   tfc_cuda_event event;
-  tfc_cuda_stream stream; // where it was recorded
+  tfc_cuda_stream stream; // the stream that it was recorded on
   _Atomic int32_t references;
-  struct tfc_cuda_mark *next; // in the pool
+  struct tfc_cuda_mark *next; // links marks in the pool
 };
 TFC_MUST_USE tfc_status tfc_cuda_pool_create(const struct tfc_cuda_api *api, int ordinal, const char *device,
                                              bool timing, struct tfc_cuda_pool **out);
-void tfc_cuda_pool_release(struct tfc_cuda_pool *pool); // its creator's reference; NULL is fine
-// Records a mark on the stream now; one reference. *out_error: CUDA's error, if it failed.
+void tfc_cuda_pool_release(struct tfc_cuda_pool *pool); // releases the creator's reference; NULL is fine
+// Records a mark on the stream now; the caller holds its only reference. *out_error: CUDA's error if it failed.
 TFC_MUST_USE tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *pool, tfc_cuda_stream stream,
                                              struct tfc_cuda_mark **out, int *out_error);
 void tfc_cuda_mark_retain(struct tfc_cuda_mark *mark);
 void tfc_cuda_mark_release(struct tfc_cuda_mark *mark); // NULL is fine
 
-// Publishes that `value` is reached when `marks` are. One thread publishes the values of a semaphore in ascending
-// order. `host_only`: the value signals something for host code (a copy to host memory), so waiters wait on the host.
+// Publishes that `value` is reached when all `marks` are reached. One thread publishes the values of a semaphore, in
+// ascending order. `host_only`: the value tells host code something (that a copy to host memory has ended), so waiters
+// wait on the host.
 TFC_MUST_USE tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_cuda_mark *const *marks,
                                          uint32_t count, bool host_only);
-// Returns when `value` is reached, or when the stream was made to wait for what was published for it. `from`: the ticks
-// when it was reached (0: it was reached before).
+// Returns when `value` is reached, or when the stream waits for the marks that were published for it. *out_from: the
+// ticks at which it was reached (0: before the call).
 TFC_MUST_USE tfc_status tfc_cuda_wait(const struct tfc_cuda_api *api, tfc_cuda_stream stream, struct tfc_semaphore *s,
                                       uint64_t value, bool on_host, int64_t spin_ns, uint64_t *out_from,
                                       int *out_error);

@@ -22,7 +22,8 @@ void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   free(end);
 }
 
-// Notes the nodes of a segment that takes long, for the message about a process that hangs (runtime/exec/where.h).
+// Stores which nodes a segment has that takes long, for the error message about a process that hangs
+// (runtime/exec/where.h).
 static void note_long(const struct tfc_cuda_end *end, bool on) {
   if (!end || !end->first || !end->step || !end->step->spans) return;
   struct tfc_span *span = &end->step->spans[end->device->base.index];
@@ -34,7 +35,8 @@ static void note_long(const struct tfc_cuda_end *end, bool on) {
   }
 }
 
-// Returns when the event is reached, or with an error. Spins first, because a step's end is noticed here.
+// Returns when the event is reached, or with an error. It spins first, because the end of a step must be seen without
+// delay.
 static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, const struct tfc_cuda_end *end) {
   // Sleeps must have the exact length: by default Linux adds up to 50 us, which would be part of every step's time.
   static _Thread_local bool sharp;
@@ -47,7 +49,8 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
         if (noted) note_long(end, false);
         return error;
       }
-      for (int k = 0; k < 32; k++) tfc_pause(); // queries and launches need the same lock inside CUDA
+      // pauses between queries, because a query holds a lock inside CUDA that launches need
+      for (int k = 0; k < 32; k++) tfc_pause();
     }
     // The device is lost: no event will be reached.
     if (atomic_load_explicit(&d->dead, memory_order_relaxed)) return GONE;
@@ -59,7 +62,8 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
   }
 }
 
-static uint64_t date(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) { // 0: not known
+// the ticks at which the mark was reached; 0: not known
+static uint64_t date(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
   float ms = 0;
   pthread_mutex_lock(&d->clock_lock);
   int error = d->clock.mark ? d->api->event_elapsed(d->clock.mark->event, mark->event, &ms) : 1;
@@ -81,7 +85,7 @@ static void run_end(struct tfc_device *device, struct tfc_queue_entry *e, uint64
     memcpy(target, piece->data, piece->bytes);
   for (uint32_t i = 0; !error && end->trace && i < end->timing_count; i++) {
     const struct tfc_cuda_timing *t = &end->timings[i];
-    if (!t->end) continue; // it failed
+    if (!t->end) continue; // the event could not be recorded
     tfc_trace_add(end->trace, (tfc_trace_kind)t->kind, t->id, device->index, date(d, t->begin), date(d, t->end),
                   t->bytes);
   }
@@ -106,7 +110,7 @@ tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end, co
   return s;
 }
 
-static tfc_status set_clock(struct tfc_cuda_device *d) { // clock_lock is held
+static tfc_status set_clock(struct tfc_cuda_device *d) { // the caller holds clock_lock
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
   TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->timed, d->compute, &mark, &error));

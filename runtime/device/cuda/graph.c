@@ -1,12 +1,12 @@
-// Captures segments as CUDA graphs. A piece is a sequence of operations that need nothing but addresses from the host.
-// It is captured after a few runs, when modules are loaded and libraries have chosen algorithms. From then on it is
-// replayed with one launch, as long as all addresses are those of the capture. If an address has changed, the piece is
-// captured again; if that happens too often, it is no longer captured. Operations between pieces (random numbers whose
-// seeds the host draws, operations that the host runs) are launched one by one.
+// Captures segments as CUDA graphs. A piece is a sequence of operations whose launches depend on nothing in host memory
+// except addresses. It is captured after a few runs, when modules are loaded and libraries have chosen algorithms. From
+// then on it is replayed with one launch, as long as all addresses are those of the capture. If an address has changed,
+// the piece is captured again; if that happens too often, it is no longer captured. Operations between pieces (random
+// numbers whose seeds the host draws, operations that the host runs) are launched one by one.
 //
-// A capture uses a stream of its own: otherwise a copy that waits for the compute stream meanwhile would become part of
-// the graph. Memory that kernels allocate during a capture belongs to the graph. The driver remembers which nodes
-// belong to which operation, for the profiler.
+// A capture uses a stream of its own: if it used the compute stream, a copy that waits for that stream would become
+// part of the graph. Memory that kernels allocate during a capture belongs to the graph. The driver remembers which
+// nodes belong to which operation, for the profiler.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -14,26 +14,27 @@
 #include "runtime/device/runner.h"
 #include "runtime/device/settle.h"
 
-// A piece is given up after MOST_CAPTURES captures in a row that were each replayed fewer than WORTH times.
+// A piece is no longer captured after MOST_CAPTURES captures in a row that were each replayed fewer than WORTH times.
 enum { MOST_CAPTURES = 8, WORTH = 2 };
 
 struct tfc_cuda_piece { // a part of a segment that is captured as one graph
   uint32_t begin, end;  // its calls
   enum { WARMING, REFUSED, READY } state;
-  uint32_t runs, captures, replays; // `captures`: in a row with few replays; `replays`: since the last capture
+  uint32_t runs, captures, replays; // `captures`: how many in a row were replayed too few times; `replays`: since the
+                                    // last capture
   tfc_cuda_graph graph;
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
-  bool named;           // the nodes have CUPTI's ids
-  bool traced;          // captured in a traced step; a profiler may not see kernels captured before it was on
-  const void *told;     // the trace sink that has got the nodes' ids
-  uintptr_t *signature; // all addresses that the launches used, and host values that the launches depend on
+  bool named;  // the nodes have CUPTI's ids
+  bool traced; // captured in a traced step; a profiler may not see kernels that were captured before it was started
+  const void *told;     // the trace sink that already has the nodes' ids
+  uintptr_t *signature; // all addresses that the launches used, and the host values that the launches depend on
   uint64_t scratch_generation;
   TFC_ARRAY(struct tfc_buffer *) kept;
 };
 struct tfc_cuda_capture {
   struct tfc_cuda_piece *pieces; // sorted by begin
-  uint32_t count, at;            // at: the next piece in this run of the segment
+  uint32_t count, at;            // at: the next piece in the current run of the segment
 };
 
 static void drop_graph(struct tfc_cuda_device *d, struct tfc_cuda_piece *c) {
@@ -58,9 +59,9 @@ void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *
   free(c);
 }
 
-// --- What can be captured ----------------------------------------------------------------------------------------
-// An output without a planned place (what the update of a reference passes on, sizes that a library chooses) is allowed
-// if it is made and released within the piece: its memory belongs to the capture.
+// --- What can be captured ---------------------------------------------------------------------------------------- An
+// output for which the plan has no place (the reference that an update passes on, an output whose size a library
+// chooses) is allowed if it is made and released within the piece: then its memory belongs to the capture.
 static bool is_released(const struct tfc_prepared *p, uint32_t from, uint32_t end, const struct tfc_tensor *slot) {
   for (uint32_t i = from; i < end; i++)
     for (uint32_t r = 0; r < p->calls[i].op->release_count; r++)
@@ -78,11 +79,11 @@ static bool is_made(const struct tfc_prepared *p, uint32_t begin, uint32_t to, c
 static bool can_capture_alone(const struct tfc_cuda_call *c) {
   const struct tfc_segment_op *op = c->op;
   if (!c->row || c->row->flags & TFC_CUDA_NO_CAPTURE || !op->outputs) return false;
-  if (op->host_outputs) return false; // the launch function writes them on the host; a replay would not
+  if (op->host_outputs) return false; // the launch function writes them on the host, which a replay would not do
   for (uint32_t i = 0; i < op->input_count; i++) {
     bool host = tfc_host_bit(op->host_inputs, i);
     bool constant = op->input_values && op->input_values[i];
-    bool handle = op->variables && op->variables[i]; // a variable's handle, which the launch does not read
+    bool handle = op->variables && op->variables[i]; // the handle of a variable, which the launch does not read
     if (host && !constant && !handle) return false;
   }
   return true;
@@ -95,13 +96,13 @@ static bool can_capture_within(const struct tfc_prepared *p, uint32_t index, uin
   for (uint32_t i = 0; i < op->output_count; i++) {
     const struct tfc_tensor *t = op->outputs[i];
     if (op->output_variables && op->output_variables[i]) continue;
-    if (t && (!t->data || t->buffer) && !is_released(p, index, end, t)) return false; // no planned place
+    if (t && (!t->data || t->buffer) && !is_released(p, index, end, t)) return false; // the plan has no place for it
   }
   return true;
 }
 
-// Finds the longest sequences of calls that can be captured. A call that cannot be captured as part of its sequence
-// divides the sequence, and the parts are examined again.
+// Finds the longest sequences of calls that can be captured. A call that cannot be part of its sequence divides it in
+// two, which are examined again.
 static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c) {
   bool *can = calloc(p->call_count + 1u, sizeof *can); // the last entry is false
   bool cut = true;
@@ -123,15 +124,15 @@ static bool find_pieces(const struct tfc_prepared *p, struct tfc_cuda_capture *c
     for (end = begin; can[end]; end++) {
     }
     if (end - begin > 1)
-      // A single call gains nothing from a graph.
+      // A single call does not become faster as a graph.
       c->pieces[c->count++] = (struct tfc_cuda_piece){.begin = begin, .end = end};
   }
   free(can);
   return c->pieces != NULL;
 }
 
-// --- What launches see -------------------------------------------------------------------------------------------
-// Before an update of a resource variable whose value has other readers, gives it memory of its own.
+// --- The addresses that launches use -------------------------------------------------------------------------------
+// Before an update of a resource variable whose value has other readers, gives the variable new memory of its own.
 static bool is_written(const struct tfc_prepared *p, const struct tfc_segment_op *op, uint32_t k) {
   const struct tfc_graph *g = p->segment->graph;
   return op->def->flags & TFC_OP_UPDATE && op->variables && op->variables[k] &&
@@ -142,7 +143,7 @@ static bool is_shared(const struct tfc_variable *v) {
   return v->value.size && (!b || atomic_load_explicit(&b->references, memory_order_acquire) > 1);
 }
 
-// False: an update would give its variable new memory, or a read would fail; then the calls are launched one by one.
+// False: an update would give its variable new memory, or a read would fail. Then the calls are launched one by one.
 static bool is_steady(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++) {
     const struct tfc_segment_op *op = p->calls[i].op;
@@ -157,8 +158,8 @@ static bool is_steady(const struct tfc_prepared *p, const struct tfc_cuda_piece 
 struct signature {
   uintptr_t *words; // NULL: words are only counted
   size_t count;
-  bool compare, differs; // compare: words are compared instead of written
-  bool variables;        // the signature has only the addresses of variables
+  bool compare, differs; // compare: words are compared with the signature instead of written to it
+  bool variables;        // the signature contains only the addresses of variables
 };
 static void sign(struct signature *s, uintptr_t word) {
   if (s->compare)
@@ -194,7 +195,7 @@ static void sign_piece(const struct tfc_prepared *p, const struct tfc_cuda_piece
   }
 }
 
-// Whether an address has changed since the signature was made.
+// Whether an address has changed since the signature was stored.
 static bool has_moved(const struct tfc_prepared *p, const struct tfc_cuda_piece *c, bool variables) {
   struct signature s = {.words = c->signature, .compare = true, .variables = variables};
   sign_piece(p, c, &s);
@@ -211,7 +212,7 @@ static bool sign_now(const struct tfc_prepared *p, struct tfc_cuda_piece *c) {
   return true;
 }
 
-// Gives the slots of reshaped reads the current addresses of their variables.
+// Updates the slots of reshaped reads to the current addresses of their variables.
 static void follow_reads(const struct tfc_prepared *p, const struct tfc_cuda_piece *c) {
   for (uint32_t i = c->begin; i < c->end; i++)
     for (uint32_t k = 0; k < p->calls[i].op->read_count; k++) {
@@ -241,7 +242,7 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
     const struct tfc_cuda_call *failed = &p->calls[next];
     if (s) return tfc_op_error(s, g, &g->nodes[failed->node], &d->base, failed->op->inputs, failed->op->input_count);
     TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
-    for (uint32_t k = i; k < next; k++) // launches of several operations belong to the first of them
+    for (uint32_t k = i; k < next; k++) // launches of several operations together are counted for the first of them
       p->calls[k].first_node = (uint32_t)(k > i ? after : before), p->calls[k].node_count = 0;
     p->calls[i].node_count = (uint32_t)(after - before);
     before = after;
@@ -249,7 +250,7 @@ static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *
   return NULL;
 }
 
-// Work that cuDNN launches on another stream than the captured one would be missing in every replay.
+// Makes cuDNN launch on the stream that is captured: work on another stream would be missing in every replay.
 static tfc_status move_cudnn(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
   struct cudnnContext *handle = NULL;
   if (!d->cudnn || !d->api->cudnn_stream) return NULL;
@@ -304,7 +305,7 @@ static void tell(struct tfc_prepared *p, struct tfc_cuda_piece *c, struct tfc_tr
       sink->graph_node(sink, device, c->nodes[p->calls[i].first_node + k].id, p->calls[i].node);
 }
 
-// Nodes that do work: kernels, copies, fills.
+// Returns how many nodes do work: kernels, copies, fills.
 static uint64_t work_of(const struct tfc_cuda_piece *c, const struct tfc_cuda_call *call) {
   uint64_t n = 0;
   for (uint32_t k = call->first_node; k < call->first_node + call->node_count && k < c->node_count; k++)
@@ -332,11 +333,11 @@ static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p
   tfc_status s = capture(d, p, c);
   tfc_cuda_memory_capture_end();
   *out_moved = has_moved(p, c, true);
-  (void)sign_now(p, c); // the signature that replays compare with
+  (void)sign_now(p, c); // replays compare this signature with the current addresses
   if (!s) return NULL;
   tfc_cuda_memory_thaw(&d->memory);
   drop_graph(d, c);
-  // There may be enough memory for the graph another time.
+  // Another time there may be enough memory for the graph.
   c->state = tfc_status_code(s) == TFC_RESOURCE_EXHAUSTED ? WARMING : REFUSED;
   if (atomic_load(&d->dead) || *out_moved) return s;
   tfc_status_free(s);
@@ -386,11 +387,13 @@ tfc_status tfc_cuda_graph_run(struct tfc_cuda_device *d, struct tfc_prepared *p,
   int error = launches ? d->api->graph_launch(c->graph, d->compute) : 0;
   if (launches && sink && sink->op_end) sink->op_end(sink, index, p->calls[c->begin].node);
   if (fresh) tfc_cuda_memory_thaw(&d->memory);
-  if (moved) c->state = WARMING; // a variable got new memory during the capture: the graph is valid only once
+  // a variable got new memory during the capture, so the graph can be launched only this once
+  if (moved) c->state = WARMING;
   if (error) return launch_failed(d, p, c, error);
   if (!launches) return NULL;
   uint64_t end = tfc_ticks();
-  for (uint32_t i = c->begin; sink && i < c->end; i++) // one dispatch for all, recorded for the first operation
+  // all operations have one dispatch, which is recorded for the first of them
+  for (uint32_t i = c->begin; sink && i < c->end; i++)
     tfc_trace_add(&sink->buffers[index], TFC_TRACE_OP, p->calls[i].node, index, i > c->begin ? end : begin, end,
                   work_of(c, &p->calls[i]));
   atomic_fetch_add(&d->replays, 1);

@@ -39,7 +39,7 @@ static tfc_status store(struct host_call *h, const struct tfc_tensor *from, void
   return NULL;
 }
 
-static bool is_beside(const struct tfc_variable *v) { // its value is in host memory
+static bool is_beside(const struct tfc_variable *v) { // the variable's value is in host memory
   return !tfc_dtype_is_plain(v->dtype) || tfc_host_variable(v->dtype);
 }
 
@@ -51,7 +51,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, st
     h->ready_inputs = i + 1;
     bool on_host = tfc_host_bit(op->host_inputs, i) || !t || !tfc_dtype_is_plain(t->dtype) || !t->data;
     if (v && t == &v->value) {
-      // the kernel reads this input through the variable's shadow (below)
+      // the kernel reads this input from `shadows`, a copy of the variable (see below)
     } else if (on_host) {
       if (t) tfc_tensor_share(t, &h->inputs[i]);
     } else {
@@ -66,7 +66,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, st
                                           .shape = v->shape,
                                           .initialized = v->initialized,
                                           .device = v->device};
-    atomic_init(&h->shadows[i].object.references, 1000); // so that releasing it never frees it
+    atomic_init(&h->shadows[i].object.references, 1000); // so many references that releasing them never frees it
     if (is_beside(v))
       tfc_tensor_share(&v->value, &h->shadows[i].value);
     else if (v->initialized)
@@ -77,7 +77,7 @@ static tfc_status enter(struct host_call *h, const struct tfc_segment_op *op, st
     struct tfc_tensor *slot = ctx->outputs[i];
     h->output_pointers[i] = &h->outputs[i];
     bool on_host = tfc_host_bit(op->host_outputs, i);
-    if (on_host && slot->data && !slot->buffer) h->outputs[i] = *slot; // a planned place in host memory
+    if (on_host && slot->data && !slot->buffer) h->outputs[i] = *slot; // its planned place is in host memory
   }
   TFC_CUDA_TRY(h->d, h->d->api->stream_synchronize(h->stream), "copying to the host");
   return NULL;
@@ -112,7 +112,7 @@ static tfc_status leave(struct host_call *h, const struct tfc_segment_op *op, st
     struct tfc_tensor *t = &h->outputs[i], *slot = ctx->outputs[i];
     for (uint32_t k = 0; h->output_variables[i] && k < ctx->input_count; k++)
       if (h->variables[k] == h->output_variables[i]) ctx->output_variables[i] = ctx->variables[k];
-    if (h->output_variables[i]) continue; // readers of a reference read the variable
+    if (h->output_variables[i]) continue; // readers of a reference read the variable instead
     if (t->dtype == TFC_DTYPE_NONE) continue;
     bool on_host = tfc_host_bit(op->host_outputs, i) || !tfc_dtype_is_plain(t->dtype);
     if (on_host) {
@@ -122,7 +122,7 @@ static tfc_status leave(struct host_call *h, const struct tfc_segment_op *op, st
       t->buffer = NULL;
       continue;
     }
-    if (!(slot->data && !slot->buffer && slot->size >= t->size)) { // no planned place
+    if (!(slot->data && !slot->buffer && slot->size >= t->size)) { // the plan has no place for it
       struct tfc_buffer *buffer = NULL;
       TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&h->d->memory, t->size, &buffer));
       tfc_buffer_release(slot->buffer);

@@ -1,8 +1,8 @@
-// CUDA kernels: one row per op, in runtime/device/cuda/kernels. An op without a row, or whose rows all decline, runs on
-// the host, with copies before and after it, and is reported.
+// CUDA kernels: one row per op, in runtime/device/cuda/kernels. If an op has no row, or all its rows decline, the host
+// runs it, with copies before and after it, and reports list it.
 //
 // Rows and their prepare and launch functions are C (kernels/<family>.c); device code is CUDA C++ (kernels/<family>.cu)
-// behind extern "C" launchers that take plain values, so that tfc's headers never meet a C++ compiler.
+// behind extern "C" launchers that take plain values, so that no C++ compiler needs to read tfc's headers.
 //
 //   static tfc_status tanh_prepare(struct tfc_cuda_prepare *p) { p->base->state = ...; return NULL; }
 //   static tfc_status tanh_launch(struct tfc_cuda_launch *l) {
@@ -14,10 +14,9 @@
 //   TFC_CUDA_KERNELS(rows);
 //
 // A launch function only enqueues on l->stream: it never synchronises, allocates through CUDA, or uses another stream.
-// It runs on the device's thread; a virtual GPU's stream belongs to its green context. It is called for
-// every step, unless the segment was captured as a CUDA graph: then once per capture, with the pointers of that
-// capture. So everything that differs between steps must come through device memory, or the row carries
-// TFC_CUDA_NO_CAPTURE.
+// It runs on the device's thread; a virtual GPU's stream belongs to its green context. It is called for every step,
+// unless the segment was captured as a CUDA graph: then once per capture, with the pointers of that capture. So
+// everything that differs between steps must come through device memory, or the row carries TFC_CUDA_NO_CAPTURE.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNEL_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNEL_H
 
@@ -30,20 +29,20 @@ struct CUstream_st;
 struct cublasLtContext;
 struct cudnnContext;
 
-// What a device offers to its kernels. Each device has one; only its thread uses it, and prepare before the first
-// launch.
+// The libraries and properties that a device offers to its kernels. Each device has one; only its thread uses it, and
+// `prepare` before the first launch.
 struct tfc_cuda_library {
   struct tfc_device *device;
-  // Made on first use, on this device's context; for virtual devices cuBLASLt's SM target is the device's own number
-  // of multiprocessors (sm_count below; kernels put it into CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET). UNAVAILABLE with
-  // the library's words when it cannot be made. cudnn: its stream is the device's compute stream.
+  // These return the libraries' handles, made at first use in this device's context. For virtual devices, kernels set
+  // cuBLASLt's SM target (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET) to sm_count below. UNAVAILABLE, with the library's
+  // message: the handle cannot be made. cudnn: its stream is the device's compute stream.
   tfc_status (*blaslt)(struct tfc_cuda_library *library, struct cublasLtContext **out);
   tfc_status (*cudnn)(struct tfc_cuda_library *library, struct cudnnContext **out);
   int sm_count;            // multiprocessors of this device (of its green context)
-  int capability;          // 90: compute capability 9.0
-  size_t shared_per_block; // bytes, with opt-in
+  int capability;          // 90 stands for compute capability 9.0
+  size_t shared_per_block; // bytes that a kernel may ask for (opt-in)
   size_t l2_bytes;
-  tfc_math math; // of products and convolutions of float32
+  tfc_math math; // the arithmetic of products and convolutions of float32
   bool is_virtual;
 };
 
@@ -58,7 +57,7 @@ struct tfc_cuda_prepare {
   size_t scratch; // out: device bytes that launch gets in l->scratch, 256-byte aligned, shared by all kernels of the
                   // device and undefined at first. Kernels of unknown shapes call tfc_kernel_scratch instead.
   const char *library_note; // out, optional: static text for reports: which algorithm was chosen
-  bool declined;            // out: it is a library that declines, in the words of the returned status; reports say so
+  bool declined;            // out: the message in the returned status is a library's, which declined; reports say so
 };
 struct tfc_cuda_launch {
   // As for every kernel: inputs, outputs (tfc_kernel_output and the like return planned or allocated device memory),
@@ -66,20 +65,21 @@ struct tfc_cuda_launch {
   struct tfc_kernel_ctx *ctx;
   struct CUstream_st *stream;
   struct tfc_cuda_library *library;
-  void *scratch; // as prepared
+  void *scratch; // as much as `prepare` asked for
 };
 
 enum tfc_cuda_kernel_flags {
-  TFC_CUDA_NO_CAPTURE = 1 << 0, // what it enqueues depends on host values of the step (seeds, host inputs, node_state)
+  TFC_CUDA_NO_CAPTURE = 1 << 0, // what it enqueues depends on values of the step in host memory (seeds, host inputs,
+                                // node_state)
   // The types of the op's first type attribute, if input 0 does not have that type (a handle, a shape, indices).
   TFC_CUDA_ON_FLOATS = 1 << 1,
   TFC_CUDA_ON_REALS = 1 << 2,
-  TFC_CUDA_ON_WORDS = 1 << 3, // whole numbers of 4 and 8 bytes
+  TFC_CUDA_ON_WORDS = 1 << 3, // integers of 4 and 8 bytes
   TFC_CUDA_ON_SMALL = 1 << 4, // plain types of at most 8 bytes
   TFC_CUDA_ON_PLAIN = 1 << 5,
 };
-// Tells a `prepare` that serves several ops which op it is for: a number of the file's own, passed to `prepare` as
-// `variant`.
+// For a `prepare` that serves several ops: a number, chosen by the file, which says for which op it is called.
+// `prepare` gets it as `variant`.
 #define TFC_CUDA_VARIANT(number) ((uint32_t)(number) << 16)
 static inline int tfc_cuda_variant(uint32_t flags) {
   return (int)(flags >> 16);
@@ -101,12 +101,12 @@ struct tfc_cuda_kernels {
   static const struct tfc_cuda_kernels tfc_cuda_kernels_##rows                                                         \
       __attribute__((used, section("tfc_cuda_kernels"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// Returns the next row of an op: the first one for `after` NULL, else the one that follows `after`; NULL after the
-// last. Any thread.
+// Returns the next row of an op: the first one if `after` is NULL, otherwise the one that follows `after`; NULL: there
+// are no more. Any thread may call it.
 const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, const struct tfc_cuda_kernel *after);
 
-// Returns the chosen convolution algorithms as lines of text, for `tuning` of struct tfc_device_driver; if there is a
-// library.
+// Returns the chosen convolution algorithms as lines of text, for `tuning` of struct tfc_device_driver. NULL in builds
+// without the library, as are the functions below.
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
 // The same for the algorithms of matrix products.
@@ -116,28 +116,30 @@ void tfc_cuda_product_set_tuning(const char *lines) __attribute__((weak));
 char *tfc_cuda_dnn_tuning(void) __attribute__((weak));
 void tfc_cuda_dnn_set_tuning(const char *lines) __attribute__((weak));
 
-// Whether an op can be a step of a chain of element-wise float32 operations that one kernel runs; if there are such.
+// Whether an op can be a step of a chain of element-wise float32 operations that one kernel runs. NULL in builds
+// without that kernel.
 bool tfc_cuda_chains(const struct tfc_op_def *def) __attribute__((weak));
 
-// Optimizer updates that follow each other in a segment go in few launches. Whether two of one segment may, by their
-// rows and states; and launching `count` of them, each as its own launch function would. *out_at: the one that failed.
+// Optimizer updates that follow each other in a segment share launches. tfc_cuda_together: whether the rows and states
+// of two updates allow it. tfc_cuda_launch_together: launches `count` of them, each computing what its own launch
+// function would. *out_at: the one that failed.
 bool tfc_cuda_together(const struct tfc_cuda_kernel *row, const void *state, const struct tfc_cuda_kernel *next,
                        const void *next_state) __attribute__((weak));
 TFC_MUST_USE tfc_status tfc_cuda_launch_together(struct tfc_cuda_launch *l, struct tfc_kernel_ctx *const *contexts,
                                                  uint32_t count, uint32_t *out_at) __attribute__((weak));
 
-// Makes a status of what a launcher returned (a cudaError_t; 0: no error) and names the error; the driver adds node,
-// op, device and shapes. Launchers of cuBLASLt and cuDNN make a status with these libraries' own text instead.
+// Turns what a launcher returned (a cudaError_t; 0: no error) into a status with the error's name; the driver adds
+// node, op, device and shapes. Launchers of cuBLASLt and cuDNN instead make a status with the library's own message.
 TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cuda_error);
 
-// Every kernel, copy and fill is counted on the thread that launches it, so that a profiler's records can be checked:
-// once when it was launched, by whoever calls CUDA or a library (kernels/device.cuh does it for the .cu files).
+// Every kernel, copy and fill is counted once, on the thread that launches it, so that a profiler's records can be
+// checked. The code that calls CUDA or a library counts it (kernels/device.cuh does it for the .cu files).
 void tfc_cuda_count_launch(void);
 uint64_t tfc_cuda_launches(void); // of the calling thread so far
 
-// For rows that need the value of a small tensor to decide what they enqueue, if the tensor is on the device after all:
-// synchronises the stream and copies the value to the host. Only in rows with TFC_CUDA_NO_CAPTURE; it is counted and
-// reported.
+// For rows that need the value of a small tensor to decide what to enqueue, if that tensor is in device memory:
+// synchronises the stream and copies the value to the host. Only for rows with TFC_CUDA_NO_CAPTURE; the copy is counted
+// and reported.
 TFC_MUST_USE tfc_status tfc_cuda_read(struct tfc_cuda_launch *l, const struct tfc_tensor *source, void *target);
 
 #endif

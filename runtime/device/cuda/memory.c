@@ -1,6 +1,7 @@
-// CUDA is asked for exactly the requested size, because the limit counts it and a step that was planned to fit might
-// not fit with rounded sizes. Freed blocks of up to 1 GiB are kept in lists by size class; a block of the same size is
-// used first, else one of the class that is large enough (at most a quarter is lost). Larger blocks are freed at once.
+// Asks CUDA for exactly the requested size, because the limit counts it: with rounded sizes, a step that was planned to
+// fit might not fit. Freed blocks of up to 1 GiB are kept in lists by size class. A request first gets a block of its
+// own size, otherwise one of its class that is large enough (at most a quarter of that is wasted). Larger blocks are
+// freed at once.
 #include "runtime/device/cuda/memory.h"
 
 #include <stdlib.h>
@@ -13,19 +14,18 @@ struct tfc_cuda_block {
   struct tfc_cuda_block *next;
   void *memory;
   size_t capacity;
-  uint16_t class; // TFC_SIZE_CLASSES: not cached
+  uint16_t class; // TFC_SIZE_CLASSES: the block is too large to be cached
 };
 static const struct tfc_size_classes classes = {.smallest = 256, .largest = (size_t)1 << 30, .unit = 256};
-enum { LOOKS = 64 }; // blocks of a list that are compared; after that, any that is large enough is used
+enum { LOOKS = 64 }; // so many blocks of a list are compared; after that, the first one that is large enough is used
 
 // All memories of the process. Several devices may share one GPU (virtual devices, the undivided GPU), so if one needs
 // memory, the caches of the others are freed.
 static pthread_mutex_t neighbours_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tfc_cuda_memory *neighbours;
 
-// --- Captures ----------------------------------------------------------------------------------------------------
-// Threads that call CUDA for memory hold it as readers, a thread that captures as the writer. A waiting writer goes
-// first.
+// Threads that ask CUDA for memory hold this lock as readers, a thread that captures holds it as the writer. A waiting
+// writer goes first.
 static pthread_rwlock_t captures = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static _Thread_local bool captures_now; // this thread captures: what it allocates belongs to the graph
 
@@ -181,7 +181,7 @@ static struct tfc_cuda_block *take(struct tfc_cuda_memory *m, uint16_t class, si
     if (fits(m, capacity)) {
       *fresh = (struct tfc_cuda_block){.capacity = capacity, .class = class};
       b = fresh, fresh = NULL;
-      m->taken += capacity; // reserved, so that no other thread takes it while CUDA is asked
+      m->taken += capacity; // reserved before CUDA is asked, so that no other thread takes it meanwhile
       m->calls++;
     }
   }
@@ -202,8 +202,8 @@ static struct tfc_cuda_block *take(struct tfc_cuda_memory *m, uint16_t class, si
 static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes) {
   char a[32], b[32], c[32], d[32], e[32];
   size_t free_bytes = 0, total = 0;
-  // memory_info is about the GPU that the thread has entered. If the limit refused the block, CUDA was not called, and
-  // the thread may have entered another GPU before: so enter this one.
+  // memory_info describes the GPU that is current on the thread. If the limit refused the block, CUDA was not called,
+  // and another GPU may be current: so this makes the right one current.
   if (tfc_cuda_enter(m->api, m->ordinal) || m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
   uint64_t left = free_bytes, held = atomic_load_explicit(&m->held, memory_order_relaxed);
   if (m->limit == UINT64_MAX)

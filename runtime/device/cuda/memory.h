@@ -23,22 +23,22 @@ struct tfc_cuda_memory {
   uint64_t limit;        // bytes, UINT64_MAX: none
   _Atomic uint64_t held; // bytes of the blocks of live buffers
   pthread_mutex_t lock;  // guards all below
-  uint64_t taken;        // bytes that CUDA was asked for: those of live buffers and those that are kept
+  uint64_t taken;        // bytes requested from CUDA: the blocks of live buffers and the cached ones
   uint64_t peak;         // of `taken`
   uint64_t calls;        // of cudaMalloc so far
   bool frozen;
   struct tfc_cuda_block *free_lists[TFC_SIZE_CLASSES];
-  struct tfc_cuda_block *waiting;    // released while frozen
-  struct tfc_cuda_memory *neighbour; // the next one of the process
+  struct tfc_cuda_block *waiting;    // blocks that were released while the memory is frozen
+  struct tfc_cuda_memory *neighbour; // the next memory in the list of all memories of the process
 };
 void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *api, const char *device, int ordinal,
                           uint64_t limit);
 void tfc_cuda_memory_deinit(struct tfc_cuda_memory *m); // every buffer has been released
-// 256-byte aligned. RESOURCE_EXHAUSTED names request, in use, limit and the largest block that could be had;
-// UNAVAILABLE a device that stopped working.
+// 256-byte aligned. RESOURCE_EXHAUSTED names the request, the bytes in use, the limit and the largest block that is
+// available; UNAVAILABLE names a device that stopped working.
 TFC_MUST_USE tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size_t bytes, struct tfc_buffer **out);
 void tfc_cuda_memory_trim(struct tfc_cuda_memory *m); // gives the cache back to CUDA (which waits for the device)
-// The memory is frozen from the begin of a segment's capture until the graph was launched. The graph may use blocks
+// The memory is frozen from the beginning of a segment's capture until the graph was launched. The graph may use blocks
 // that are released in this time, so they are not reused until `thaw`. Nothing is given back to CUDA either, because
 // that would wait for the device.
 void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m);

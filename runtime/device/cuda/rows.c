@@ -60,10 +60,10 @@ static tfc_status move(struct tfc_cuda_launch *l, void *to, const void *from, si
   return NULL;
 }
 
-// Assign follows the rules of the host's kernel: the same ones for the shapes of references and resources, and a
-// resource's memory is written in place only if nobody else holds it.
+// Assign follows the same rules as the host's kernel: for the shapes of references and resources, and that the memory
+// of a resource is written in place only if nothing else holds it.
 static tfc_status assign_prepare(struct tfc_cuda_prepare *p) {
-  static int yes; // any address: "the shape may not change"
+  static int yes; // the address serves as a flag: "the shape may not change"
   const struct tfc_prepare_ctx *base = p->base;
   bool is_ref = tfc_dtype_is_ref(tfc_output_dtype(base->graph, tfc_node_inputs(base->graph, base->node)[0]));
   p->base->state = tfc_node_attr_bool(base->graph, base->node, "validate_shape", is_ref) ? &yes : NULL;

@@ -1,7 +1,7 @@
-// Each operation becomes one record with a ready-made kernel context. It is run by a row of the kernel table, as a
-// view, or on the host. The device's work thread runs a segment: it waits for the segment's semaphores (on the device's
-// stream if possible), launches the operations, and records an event. It blocks until the device is idle only for
-// operations that run on the host.
+// Prepares and runs segments. Each operation becomes a record with a kernel context. It runs by a row of the kernel
+// table, as a view, or on the host. The device's work thread runs a segment: it waits for the segment's semaphores (on
+// the device's stream if possible), launches the operations, and records an event. It blocks until the device is idle
+// only for operations that run on the host.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -68,7 +68,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
       return NULL;
     }
     if (attempt.release && attempt.state) attempt.release(attempt.state);
-    s = tfc_cuda_library_error(d, s); // if the device has failed, that is the error, and not that a row declined
+    s = tfc_cuda_library_error(d, s); // if the device has failed, this becomes the error, instead of the row's refusal
     if (tfc_status_code(s) != TFC_UNIMPLEMENTED) {
       tfc_text_deinit(&reasons);
       return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
@@ -236,8 +236,8 @@ static tfc_status run_view(struct tfc_cuda_device *d, const struct tfc_cuda_call
   return s;
 }
 
-// Runs the kernel on the host: all that it reads and makes is in host memory. A view of a tensor without a buffer (its
-// memory was assigned by the plan, which may reuse it) becomes a copy.
+// Runs the kernel on the host: everything that it reads and writes is in host memory. A view of a tensor without a
+// buffer becomes a copy, because the plan may reuse the tensor's memory.
 static tfc_status run_on_host(const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx) {
   struct tfc_kernel_env env = *ctx->env;
   struct tfc_kernel_ctx inner = *ctx;
@@ -301,13 +301,13 @@ tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p
   return s;
 }
 
-struct times { // in a traced segment: marks between the operations
+struct times { // in a traced segment, marks between operations measure their times
   struct tfc_cuda_timing *timings;
   uint32_t count;
   struct tfc_cuda_mark *last;
 };
 
-// Records a mark; the time since the last one is that of operation `node` (UINT32_MAX: of none).
+// Records a mark. The time since the last mark is that of operation `node` (UINT32_MAX: it is no operation's).
 static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
@@ -348,7 +348,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
     }
     if (buffer && sink->op_begin) sink->op_begin(sink, index, c->node);
     const uint64_t launched = tfc_cuda_launches();
-    // When operations are timed, each is launched alone, between two events.
+    // If operations are timed, each is launched alone, between two events.
     s = tfc_cuda_calls_next(d, p, i, times->timings ? i + 1 : p->call_count, d->compute, &next);
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, index, c->node);
@@ -404,7 +404,7 @@ static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   tfc_status s = error ? tfc_cuda_error(d, error, "entering it") : tfc_cuda_check_alive(d);
   uint64_t begin = e->wait_count ? tfc_ticks() : 0;
   from = to = 0;
-  // Waits also after a failure, because the operations that signal may still use this segment's memory.
+  // Waits even after a failure, because the operations that will signal may still use this segment's memory.
   for (uint32_t i = 0; i < e->wait_count; i++) {
     uint64_t since = 0;
     int failed = 0;

@@ -28,7 +28,7 @@ tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct
     if (!(piece = calloc(1, sizeof *piece))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
     piece->size = size;
     int error = pin(d, piece);
-    if (error == TFC_CUDA_OUT_OF_MEMORY) { // pieces of other sizes may be what is missing
+    if (error == TFC_CUDA_OUT_OF_MEMORY) { // CUDA may lack the memory that cached pieces of other sizes occupy
       (void)d->api->last_error();
       tfc_cuda_staging_free(d);
       error = pin(d, piece);

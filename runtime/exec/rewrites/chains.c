@@ -1,10 +1,11 @@
-// Fuses element-wise operations into chains. The results are the same to the bit, because a chain runs the operations'
-// own loops in the same order.
+// Fuses element-wise operations into chains. A chain runs the operations' own loops in the same order, so the results
+// are bit-identical.
 //
-// Which operations are fused: every operation has a level, the highest of its inputs' levels, plus one for an edge that
-// cannot be inside a chain (another device, another space of rows × columns, not element-wise, an ordering edge).
-// Operations of one level that are joined by edges that can be inside form a chain. A path from a chain through an
-// operation outside and back would have to rise in level, so chains never make cycles.
+// Which operations are fused: every operation has a level, the highest level of the operations that it depends on, plus
+// one if an edge to it cannot be inside a chain (the producer is on another device, has another space of rows × columns
+// or is not element-wise, or it is an ordering edge). Operations of one level that are joined by edges that can be
+// inside form a chain. A path that leaves a chain and comes back to it would have to rise in level on its way, so
+// chains never make cycles.
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,8 @@ static struct space space_of(const struct tfc_shape *shape) {
   return (struct space){columns > 0 ? elements / columns : 0, columns};
 }
 
-// Whether rows of an operand are used for several rows of the space: its leading dimensions are 1, then equal to the
-// space's, then 1 again.
+// Whether the rows of an operand repeat over the space: its leading dimensions are 1, then equal to those of the space,
+// then 1 again.
 static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *whole, struct tfc_chain_operand *out) {
   enum { BEHIND, EQUAL, BEFORE } part = BEHIND;
   out->each = out->cycle = 1;
@@ -79,7 +80,7 @@ static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *who
   return true;
 }
 
-// Finds the strides of an operand in the space; false: strides cannot express it.
+// Finds the strides with which the loops read an operand in the space. False: no strides express it.
 static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole, struct space space,
                  struct tfc_chain_operand *out) {
   int64_t elements = tfc_shape_elements(operand), last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
@@ -204,12 +205,12 @@ static tfc_status sort_and_level(struct fusion *f) {
         if (--missing[f->readers.ops[r]] == 0) f->order[done++] = f->readers.ops[r];
     }
   }
-  f->op_count = done == n ? n : 0; // a cycle: nothing is fused; tfc_order_make reports an error
+  f->op_count = done == n ? n : 0; // there is a cycle: nothing is fused here; tfc_order_make reports the error
   return NULL;
 }
 
-// An operation that depends only on values that exist when the step begins (a weight times its decay) has a low level.
-// It is raised to the level of its first reader if both can be in one chain, unless that needs two temporaries.
+// An operation that depends only on values that exist when the step begins (say, a weight times its decay) has a low
+// level. It gets the level of its first reader if both can be in one chain, unless that needs two temporaries.
 static void raise_levels(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
   for (uint32_t at = f->op_count; at-- > 0;) {
@@ -253,7 +254,7 @@ struct running { // a chain being built
   struct tfc_ir_input inputs[TFC_CHAIN_OPERANDS];
   uint32_t outputs[TFC_CHAIN_OPERANDS];
   uint32_t input_count, output_count;
-  uint32_t register_value[TFC_CHAIN_REGISTERS]; // TFC_NONE32: free
+  uint32_t register_value[TFC_CHAIN_REGISTERS]; // TFC_NONE32: the register is free
   uint32_t register_uses[TFC_CHAIN_REGISTERS];  // reads still to come
   double cost;
 };
@@ -342,8 +343,9 @@ static void begin_chain(struct running *r, struct space space) {
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE32;
 }
 
-// Appends one operation. `uses`: how often later members read its value; `outside`: other operations read it, too.
-// False: there is no room; the chain is then complete without this operation, and a new one begins.
+// Appends one operation to the chain. `uses`: how often later members of the chain read its value; `outside`:
+// operations outside the chain read it, too. False: the chain has no room for it; the chain ends before this operation,
+// and a new one begins.
 static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct candidate *c,
                    uint32_t uses, bool outside) {
   if (r->chain.step_count == TFC_CHAIN_STEPS || r->chain.operand_count + 3 > TFC_CHAIN_OPERANDS) return false;
@@ -355,8 +357,8 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   struct tfc_chain_step step = {.unary = c->unary, .binary = c->binary, .register_size = sizeof(float), .def = op->def};
   step.a = source(r, ir, &op->inputs[0], whole);
   step.b = op->input_count > 1 ? source(r, ir, &op->inputs[1], whole) : 0;
-  // A register that is read for the last time in a step is not written in the same step, because the loops must not
-  // alias.
+  // A register that a step reads for the last time is not written by the same step, because the loops' pointers must
+  // not alias.
   if (outside) {
     r->outputs[r->output_count] = op->outputs[0];
     step.out = memory_operand(r, ir, NULL, whole, (int)r->output_count++);
@@ -372,8 +374,8 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   return true;
 }
 
-// Returns the inputs in whose memory an output may be computed, a bit for each: the chain reads them element by
-// element, and not after it has written the output. (Loops read an element before they write it.)
+// Returns a bit for each input in whose memory this output may be computed: inputs that the chain reads element by
+// element, and not after it has written the output. (A loop reads an element before it writes it.)
 static uint32_t inputs_to_overwrite(const struct running *r, uint32_t output) {
   const struct tfc_chain *c = &r->chain;
   uint32_t refused = 0, written = 0;
@@ -431,7 +433,7 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
   return NULL;
 }
 
-// Counts the readers of members[at]: those among later members before `end`; *out_outside: there are others.
+// Counts how often members[at] is read by later members before `end`. *out_outside: other operations read it, too.
 static void count_readers(const struct fusion *f, const uint32_t *members, uint32_t at, uint32_t end,
                           uint32_t *out_uses, bool *out_outside) {
   uint32_t v = f->ir->ops.data[members[at]].outputs[0];
@@ -448,7 +450,7 @@ static void count_readers(const struct fusion *f, const uint32_t *members, uint3
   if (*out_uses == 0) *out_outside = true; // nothing reads it: the output is written to memory, as without the chain
 }
 
-// Whether this operation is read only by an update, which can then compute it itself (updates.c).
+// Whether only an update reads the result of this operation. The update can then compute the result itself (updates.c).
 static bool feeds_an_update(const struct fusion *f, uint32_t id) {
   uint32_t v = f->ir->ops.data[id].outputs[0], first = f->readers.begin[v];
   if (f->readers.begin[v + 1] != first + 1 || f->ir->values.data[v].fetched) return false;
@@ -458,14 +460,14 @@ static bool feeds_an_update(const struct fusion *f, uint32_t id) {
          update->device == f->ir->ops.data[id].device && update->inputs[tfc_apply_gradient(update->def)].value == v;
 }
 
-// Makes chains of the members, which are in topological order: as many chains as they need.
+// Makes chains of the members, which are in topological order; they may need several chains.
 static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t count) {
   enum { most = TFC_CHAIN_STEPS / 2 };
   for (uint32_t begin = 0; begin < count;) {
     uint32_t end = begin + most < count ? begin + most : count, taken = 0;
     struct running r;
     bool again = true;
-    while (again) { // which values are read outside depends on where the chain ends, so find the end first
+    while (again) { // which values are read outside depends on where the chain ends, so the end is found first
       again = false;
       begin_chain(&r, f->ops[members[begin]].space);
       for (taken = 0; begin + taken < end; taken++) {
@@ -489,7 +491,7 @@ static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t
   return NULL;
 }
 
-// Collects the operations of each chain.
+// Groups the operations by their chain.
 static tfc_status find_groups(struct fusion *f) {
   const uint32_t n = f->op_count = (uint32_t)f->ir->ops.count;
   f->ops = TFC_ARENA_ARRAY(&f->arena, struct candidate, n + 1);
@@ -505,15 +507,16 @@ static tfc_status find_groups(struct fusion *f) {
   return NULL;
 }
 
-// --- Recomputing -----------------------------------------------------------------------------------------------------
+// --- Recomputing cheap operations ----------------------------------------------------------------------------------
 // A multiple of a value, or the sum of a value and a number (or a number for each row or column), is often read by
-// several chains: both directions of an activation or a normalisation. Each chain computes it again from the value, so
-// that it need not be kept in memory. The result is the same to the bit.
+// several chains: say, a forward and a backward one of the same activation or normalisation. Each of these chains
+// computes it again from the value, so that it need not be kept in memory. The results are bit-identical.
 static bool is_cheap(const struct fusion *f, uint32_t id) {
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (op->dead || !f->ops[id].eligible || op->input_count != 2 || ir->values.data[op->outputs[0]].fetched) return false;
-  for (uint32_t k = 0; op->def->is_cheap && k < 2; k++) { // a variable may have another value later
+  for (uint32_t k = 0; op->def->is_cheap && k < 2; k++) { // a variable may be updated between the first and the second
+                                                          // computation
     if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&
         ir->values.data[op->inputs[!k].value].kind != TFC_IR_VARIABLE &&
         is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space) &&
@@ -523,7 +526,7 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
   return false;
 }
 
-struct reader {      // a reader of a value
+struct reader {      // an operation that reads a value
   uint32_t op, like; // `like`: the operation that this one is a copy of
   uint32_t group;    // the chain that it will be in
   uint32_t next;     // the next copy that reads the same value, TFC_NONE32: none
@@ -534,7 +537,7 @@ struct copies {
   TFC_ARRAY(struct reader) readers, made; // readers of the current value
 };
 
-// Computes operation `id` once more, in the chain of a reader.
+// Adds a copy of operation `id` to the chain of a reader, which then reads the copy.
 static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t id, struct reader *reader) {
   struct tfc_ir *ir = f->ir;
   struct tfc_ir_op again = ir->ops.data[id];
@@ -559,7 +562,7 @@ static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t 
   return NULL;
 }
 
-// Operations come in reverse order, readers first, so that the inputs of a copy may be recomputed, too.
+// The caller passes operations in reverse order, readers first, so that the inputs of a copy can be recomputed, too.
 static tfc_status compute_again_for_readers(struct fusion *f, struct copies *copies, uint32_t id) {
   struct tfc_ir *ir = f->ir;
   const uint32_t v = ir->ops.data[id].outputs[0];

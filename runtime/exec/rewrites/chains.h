@@ -1,4 +1,4 @@
-// What other rewrites may ask about the chains of chains.c.
+// For other rewrites: which chain an operation runs (chains.c makes the chains).
 #ifndef TFC_RUNTIME_EXEC_REWRITES_CHAINS_H
 #define TFC_RUNTIME_EXEC_REWRITES_CHAINS_H
 

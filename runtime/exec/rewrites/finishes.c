@@ -1,7 +1,7 @@
 // A chain that reads the result of a convolution or a matrix product becomes part of that operation: its kernel runs
-// the chain on rows that it has just computed, while they are in the cache, and writes only the chain's result. (A
-// bias, a frozen normalisation, an activation, a residual.) Exact: the chain's loops run on the same elements, and the
-// result does not depend on how the rows are divided.
+// the chain on rows that it has just computed, while they are in the cache, and writes only the chain's result.
+// Examples are a bias, a frozen normalisation, an activation, a residual. The results are bit-identical: the chain's
+// loops run on the same elements, and the result does not depend on how the rows are divided.
 //
 // The merged operation needs all inputs of the chain when it starts. If one of these inputs were computed from the
 // operation's own result, the merged operation would wait for itself. So a chain is merged only if the producers of all
@@ -17,11 +17,12 @@ struct finishes {
   struct tfc_arena arena; // scratch
   struct tfc_ir_readers readers;
   uint32_t *level;    // [ops]
-  uint32_t *after;    // [ops] one more than the highest level of the operations that ordering edges lead from; 0: none
+  uint32_t *after;    // [ops] one more than the highest level of the operations that an ordering edge to this one
+                      // begins at; 0: there are none
   uint32_t *producer; // [values] or TFC_NONE32
 };
 
-// Sets the level of each operation. False: there is a cycle; tfc_order_make reports it.
+// Sets the level of each operation. False: the operations form a cycle; tfc_order_make reports it.
 static tfc_status find_levels(struct finishes *f, bool *out_found) {
   const struct tfc_ir *ir = f->ir;
   const uint32_t n = (uint32_t)ir->ops.count;
@@ -35,7 +36,8 @@ static tfc_status find_levels(struct finishes *f, bool *out_found) {
     const bool made = value->kind == TFC_IR_OP || value->kind == TFC_IR_VARIABLE;
     f->producer[v] = made && value->op != TFC_NONE32 && !ir->ops.data[value->op].dead ? value->op : TFC_NONE32;
   }
-  for (int pass = 0; pass < 2; pass++) { // counts the successors of each operation, then lists them
+  // The first pass counts the successors of each operation, the second lists them.
+  for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = 0; i < n; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[i];
       for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
@@ -79,7 +81,8 @@ static tfc_status find_levels(struct finishes *f, bool *out_found) {
   return NULL;
 }
 
-// Whether everything that the chain waits for, but operation `id`, is there when that operation starts at the earliest.
+// Whether all inputs of the chain except the result of operation `id` are known at the earliest time when that
+// operation can start.
 static bool is_ready(const struct finishes *f, uint32_t id, uint32_t chain) {
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[chain];
@@ -91,7 +94,7 @@ static bool is_ready(const struct finishes *f, uint32_t id, uint32_t chain) {
   return f->after[chain] <= f->level[id];
 }
 
-// The operation that a chain can become part of, TFC_NONE32: none.
+// Returns the operation that a chain can become part of; TFC_NONE32: there is none.
 static uint32_t part_of(const struct finishes *f, uint32_t chain) {
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[chain];
@@ -168,7 +171,8 @@ static tfc_status finish_products(struct tfc_ir *ir) {
     const uint32_t id = ir->ops.data[i].dead ? TFC_NONE32 : part_of(&f, i);
     if (id == TFC_NONE32) continue;
     const uint32_t merged = (uint32_t)ir->ops.count;
-    f.level[merged] = f.level[id]; // lower than that of every reader of either
+    f.level[merged] = f.level[id]; // its level is lower than that of every operation that reads the merged operation's
+                                   // results
     TFC_TRY(s, merge(&f, id, i));
     f.producer[ir->ops.data[merged].outputs[0]] = merged;
   }

@@ -1,10 +1,11 @@
-// Batch normalisation with given statistics, of which only the result is read, becomes three element-wise operations,
+// A batch normalisation with given statistics, if nothing but its normalised result is read, becomes three element-wise
+// operations,
 //
 //   y = (x - mean) * factor + offset     with factor = scale / sqrt(variance + epsilon)
 //
-// which chains (chains.c) compute together with what follows. Exact: the device's kernel computes each element in the
-// same steps. Where scale and variance are constants, so is the factor; else a small operation computes it in each
-// step.
+// which chains (chains.c) compute together with the operations that follow. The results are bit-identical: the device's
+// kernel computes each element in the same steps. Where scale and variance are constants, so is the factor; else a
+// small operation computes it in each step.
 #include <math.h>
 
 #include "runtime/base/no_memory.h"
@@ -103,8 +104,8 @@ static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, ui
                        &id);
 }
 
-// Adds one of the three operations. *value is its first operand, and becomes its result. `result`: the value that it
-// writes (y), or TFC_NONE32 for a new one.
+// Adds one of the three operations. *value: its first operand; on return, its result. `result`: the existing value that
+// it shall compute (y), or TFC_NONE32 for a new one.
 static tfc_status add_step(struct tfc_ir *ir, const struct tfc_ir_op *norm, const char *name,
                            const struct tfc_ir_input *operand, uint32_t result, struct tfc_ir_input *value,
                            uint32_t *out_id) {
@@ -148,7 +149,7 @@ static tfc_status spread_norms(struct tfc_ir *ir) {
   struct tfc_ir_readers readers;
   tfc_status s = NULL;
   const uint32_t count = (uint32_t)ir->ops.count;
-  // [ops] the operation waits for another one that does not compute an input of it
+  // [ops] an ordering edge leads to it: it waits for an operation that need not compute any of its inputs
   bool *waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
   if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;

@@ -1,5 +1,5 @@
-// Lets a softmax's cross entropy on CPU devices compute its second output in the memory of its first input: the kernel
-// reads a row of logits before it writes the row of their gradient.
+// Allows a SoftmaxCrossEntropyWithLogits on CPU devices to compute its second output in the memory of its first input:
+// the kernel reads a row of logits before it writes the row of their gradient.
 #include "runtime/exec/rewrites/rewrite.h"
 
 static tfc_status overwrite(struct tfc_ir *ir) {

@@ -1,8 +1,8 @@
 // A matrix that several products of one device, alone or in sums, read as their right operand (the weights of an
-// unrolled cell) is packed once per step, and they read the packed form. Exact: the same numbers are multiplied. If
-// rounding may change and the processor has a tile unit, the matrix is packed for that unit. In plans of several
-// devices it is packed in pieces: a device packs while it waits, and a piece is short, so that an input that arrives
-// meanwhile is not kept waiting.
+// unrolled cell) is packed once per step, and these products read the packed form. The results are bit-identical,
+// because the same numbers are multiplied. If rounding may change and the processor has a tile unit, the matrix is
+// packed for that unit. In plans of several devices it is packed in pieces: a device packs while it waits, and a piece
+// is short, so that an input that arrives meanwhile is not kept waiting.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/product.h"
 
@@ -61,13 +61,13 @@ static uint32_t products_of(const struct tfc_ir *ir, const struct tfc_ir_op *op,
   memcpy(out, ((const struct tfc_product_sum *)op->state)->products, op->input_count / 2 * sizeof *out);
   return op->input_count / 2;
 }
-// Returns the number of the input that is the right operand of the i-th product.
+// Returns the index of the input that is the right operand of the i-th product.
 static uint32_t right_side(const struct tfc_ir_op *op, uint32_t i) {
   return op->input_count % 2 + 2 * i + 1;
 }
 
-// Adds one operation that packs rows of `b`. It continues the packed matrix *value (TFC_NONE32: it is the first piece);
-// its output becomes *value.
+// Adds one operation that packs some rows of `b`. *value: the packed matrix that it continues (TFC_NONE32: it packs the
+// first piece); on return, its output.
 static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                             const struct pack_piece *piece, uint32_t *value) {
   static const uint32_t over_begun[] = {1u << 1};
@@ -129,8 +129,8 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
 }
 
 // Makes operation `old` read packed matrices. `packed[i]`: the packed matrix that the i-th product reads; TFC_NONE32:
-// it reads its right operand as before. `split[i]`: that matrix is packed for the tile unit; if it is so for one
-// product of a sum, it must be so for all.
+// it reads its right operand as before. `split[i]`: that matrix is packed for the tile unit. Either all products of a
+// sum read such matrices, or none does.
 static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_product_form *products,
                              const uint32_t *packed, const bool *split) {
   struct tfc_ir_op op = ir->ops.data[old];
@@ -158,7 +158,8 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_p
   return NULL;
 }
 
-// A right operand that several products read. Different views of one value may have different sizes: the first counts.
+// A right operand that several products read. They may read different views of one value, whose sizes differ; only
+// products with the size of the first view share the packed matrix.
 struct shared {
   int64_t k, n;
   uint32_t count, packed;

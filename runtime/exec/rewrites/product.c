@@ -4,7 +4,7 @@ static const struct tfc_shape *input_shape(const struct tfc_ir *ir, const struct
   return input->view ? input->view : &ir->values.data[input->value].shape;
 }
 
-// Whether the host's kernels can run on this device.
+// Whether this device runs the kernels of runtime/host.
 static bool runs_here(const struct tfc_ir *ir, uint16_t device) {
   return ir->devices[device]->driver->host_kernels != TFC_HOST_KERNELS_NONE;
 }

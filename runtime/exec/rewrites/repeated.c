@@ -1,5 +1,6 @@
-// A tensor that is repeated (by Tile or BroadcastTo: the gradient of a sum or a mean) only to be combined with a tensor
-// of the full shape is not repeated in memory: the operation that broadcasts reads the small tensor. Exact.
+// Removes repetitions (Tile or BroadcastTo, say in the gradient of a sum or a mean) whose only reader combines the
+// repeated tensor with a tensor of the full shape: that reader broadcasts the small tensor itself. The results are
+// bit-identical.
 #include "runtime/exec/rewrites/rewrite.h"
 
 static bool broadcasts(const struct tfc_ir_op *op) {
@@ -21,7 +22,7 @@ static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const stru
   if (made->def->role != TFC_ROLE_REPEATS) return NULL;
   const struct tfc_ir_input *from = &made->inputs[0];
   if (from->value == TFC_NONE32 || from->variable != TFC_NONE32) return NULL;
-  // The variable may be updated before the operation runs.
+  // A variable may be updated before this operation runs.
   if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL;
   const struct tfc_shape *a = shape_of(ir, from), *b = &v->shape;
   if (!tfc_shape_is_static(a) || !tfc_shape_is_static(b) || a->rank > b->rank) return NULL;
@@ -49,6 +50,6 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
   return NULL;
 }
 
-// Rank 4: before the rewrite that drops operations without readers (unused.c).
+// Rank 4: this runs before the rewrite that removes operations without readers (unused.c).
 static const struct tfc_rewrite rows[] = {{"repeated tensors", 4, true, read_unrepeated}};
 TFC_REWRITES(rows);

@@ -1,4 +1,4 @@
-// Editing the plan's intermediate form (ir), and running the rewrites that the linker gathered.
+// Functions that edit the intermediate representation of a plan (`ir`), and the one that runs all registered rewrites.
 #include "runtime/exec/rewrites/rewrite.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static int by_rank(const void *a, const void *b) {
   return c ? c : strcmp(x->name, y->name);
 }
 
-// Moves ordering edges to the operations that replaced their ends.
+// Moves ordering edges from operations that were replaced to the operations that replaced them.
 static void settle(struct tfc_ir *ir) {
   size_t kept = 0;
   for (size_t i = 0; i < ir->edges.count; i++) {

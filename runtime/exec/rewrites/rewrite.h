@@ -33,8 +33,8 @@
 
 typedef enum tfc_ir_kind {
   TFC_IR_OP,    // output of an operation
-  TFC_IR_CONST, // known when planned; host memory
-  TFC_IR_FEED,  // set by the caller each step
+  TFC_IR_CONST, // known when the plan is made; in host memory
+  TFC_IR_FEED,  // the caller passes it in each step
   // a variable's value: the one that operation `op` wrote, or (TFC_NONE32) the one that it had when the step began
   TFC_IR_VARIABLE,
 } tfc_ir_kind;
@@ -43,22 +43,22 @@ struct tfc_ir_value {
   tfc_ir_kind kind;
   uint32_t op;              // producer or writer, TFC_NONE32: none
   uint32_t output;          // OP: which output of `op`
-  struct tfc_output origin; // in the graph, for names and traces
+  struct tfc_output origin; // where the graph has it, for names and traces
   tfc_dtype dtype;
-  struct tfc_shape shape;            // as inferred
+  struct tfc_shape shape;            // as shape inference found it
   uint64_t bytes;                    // 0 where the shape is not static
-  bool planned;                      // static shape, plain type: the memory plan gives it a place
+  bool planned;                      // its shape is static and its type plain: the memory plan gives it a place
   bool fetched;                      // the step's caller fetches it
   const struct tfc_tensor *constant; // CONST
-  uint32_t feed;                     // FEED: index in the spec
+  uint32_t feed;                     // FEED: its index among the feeds
   uint32_t variable;                 // VARIABLE: index in ir->variables
-  // OP: the value in whose memory it is (it is a view, made by an operation that had to run), or TFC_NONE32
+  // OP: the value whose memory it shares (it is a view, made by an operation that had to run), or TFC_NONE32
   uint32_t alias;
 };
 
 struct tfc_ir_input {
   uint32_t value;
-  const struct tfc_shape *view; // read with this shape; NULL: the value's own
+  const struct tfc_shape *view; // it is read with this shape; NULL: with its own
   uint32_t variable;            // the variable behind a reference or resource input, else TFC_NONE32
   // of a VARIABLE value: the operation reads the value (so it must be initialised) and does not only name the variable
   bool by_value;
@@ -68,24 +68,25 @@ struct tfc_ir_op {
   uint32_t node; // the graph's node whose name it has in traces and errors, and whose place it has in orders
   const struct tfc_op_def *def;
   uint16_t device;
-  struct tfc_host_memory host; // set when it is added: which operands are in host memory on devices with their own
+  struct tfc_host_memory host; // which operands are in host memory on devices that have memory of their own; set when
+                               // the operation is added
   bool joint;                  // runs no kernel: it stands for an elided node with control edges, to keep the order
-  bool dead;                   // replaced
+  bool dead;                   // another operation replaced it
   bool wanted;                 // a target of the step: it runs even if nothing reads it
   struct tfc_ir_input *inputs;
   uint32_t input_count;
   uint32_t *outputs;          // value ids, one per output; TFC_NONE32: an output without readers
   uint32_t *output_variables; // index of the variable that a reference output is, else TFC_NONE32; NULL: none is
   uint32_t output_count;
-  // By output, a bit for each input whose memory it may be computed in (of the same size, and nothing reads it
-  // afterwards); NULL: as the flags of `def` say.
+  // One entry per output, a bit for each input in whose memory the output may be computed (the input has the same size,
+  // and nothing reads it afterwards). NULL: the flags of `def` say it.
   const uint32_t *in_place;
   bool goes_on;  // it continues the work of the operation that made its last input, on the same device
-  bool prepared; // `state` goes to def->kernel as it is; when the plan ends it calls release(state)
+  bool prepared; // `state` is passed to def->kernel as it is, and release(state) is called when the plan is freed
   void *state;
   void (*release)(void *state);
-  const struct tfc_chain_finish *finish; // a chain that is part of it (finishes.c), or NULL
-  double cost_us;                        // estimate for list scheduling
+  const struct tfc_chain_finish *finish; // a chain that this operation runs on its own result (finishes.c), or NULL
+  double cost_us;                        // estimated time, by which operations are ordered
 };
 
 struct tfc_ir_edge { // `to` runs after `from`
@@ -96,10 +97,10 @@ struct tfc_ir_variable {
   struct tfc_variable *variable;
   uint32_t node;                   // VariableV2 / VarHandleOp
   uint16_t device;                 // the device where this plan needs the variable's value
-  const struct tfc_tensor *handle; // resource variables: the tensor that names it
+  const struct tfc_tensor *handle; // for resource variables: the tensor that holds the handle
 };
 
-struct tfc_ir_fused {  // a node whose operation was replaced by another's
+struct tfc_ir_fused {  // a node whose operation was replaced by the operation of another node
   uint32_t node, into; // node ids
 };
 
@@ -107,24 +108,26 @@ struct tfc_ir {
   const struct tfc_graph *graph;
   struct tfc_device *const *devices;
   uint32_t device_count;
-  bool all_rewrites;               // rewrites that change rounding are allowed, too
-  bool in_parts;                   // a plan of several devices (or as for them): long sums are computed in parts
-  TFC_ARRAY(struct tfc_ir_op) ops; // in a topological order as first built; new ones come at the end
+  bool all_rewrites; // rewrites that change rounding run, too
+  bool in_parts;     // the plan has several devices (or is compared with one that has): long sums are computed in parts
+  // In a topological order when the ir is built; rewrites add operations at the end.
+  TFC_ARRAY(struct tfc_ir_op) ops;
   TFC_ARRAY(struct tfc_ir_value) values;
-  TFC_ARRAY(struct tfc_ir_edge) edges; // for order that the data does not imply
+  TFC_ARRAY(struct tfc_ir_edge) edges; // order that does not follow from the data
   TFC_ARRAY(struct tfc_ir_variable) variables;
   TFC_ARRAY(struct tfc_ir_fused) fused;
   TFC_ARRAY(struct tfc_plan_continued) continued;
   TFC_ARRAY(struct tfc_plan_shared) shared;
-  TFC_ARRAY(uint32_t) replaced; // [ops] by which operation tfc_ir_replace replaced it, while rewrites run; private
+  // [ops] the operation by which tfc_ir_replace replaced it; only rewrite.c uses it, while rewrites run.
+  TFC_ARRAY(uint32_t) replaced;
   bool rewriting;
   struct tfc_arena arena; // lives as long as the plan
 };
 
 struct tfc_rewrite {
   const char *name;
-  int rank;   // lowest first
-  bool exact; // keeps every bit; others run only with all_rewrites
+  int rank;   // rewrites run in order of rank, the lowest first
+  bool exact; // its results are bit-identical; a rewrite that is not exact runs only with all_rewrites
   tfc_status (*apply)(struct tfc_ir *ir);
 };
 struct tfc_rewrites {
@@ -135,15 +138,16 @@ struct tfc_rewrites {
   static const struct tfc_rewrites tfc_rewrites_##rows                                                                 \
       __attribute__((used, section("tfc_rewrites"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// Pointers into ops and values move when something is added. Adding an op sets `op` and `output` of the values that it
-// lists as outputs (a value that moves from a replaced op to the new one keeps its id, so that its readers stay).
+// Pointers into `ops` and `values` become invalid when an element is added. Adding an op sets `op` and `output` of the
+// values that it lists as outputs (a value that moves from a replaced op to the new one keeps its id, so that its
+// readers stay).
 TFC_MUST_USE tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to);
 // Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE32: they are dropped).
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
-// The operations that read each value as the ir is now, as CSR in the arena: readers of value v are ops[begin[v]] up to
-// ops[begin[v + 1]]. An operation that reads a value twice is listed twice.
+// For each value, the operations that read it at the time of the call, in compressed form (CSR) in the arena: value v
+// is read by ops[begin[v]] up to ops[begin[v + 1]]. An operation that reads a value twice is listed twice.
 struct tfc_ir_readers {
   uint32_t *begin, *ops;
 };

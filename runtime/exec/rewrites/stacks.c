@@ -1,12 +1,12 @@
-// What an unrolled loop computes in each of its steps, though no step waits for another's result (an output layer,
-// attention over what an encoder made, and their gradients), is computed for all steps at once, on devices that launch
-// kernels. So are sums over steps: the gradient of a weight is one product of stacked operands, that of a bias one sum
-// over all rows. Sums are rounded in another order, so this needs `--rewrites all`.
+// On devices that launch kernels, computes for all steps of an unrolled loop at once what no step needs from another
+// step: an output layer, attention over an encoder's results, and their gradients. Sums over steps are computed at
+// once, too: the gradient of a weight is one product of stacked operands, the gradient of a bias is one sum over all
+// rows. Sums are rounded in another order, so this needs `--rewrites all`.
 //
 // A stack is a set of operations of one type, one from each step of the loop, that is replaced by one operation on
-// stacked tensors. Stacks grow from matrix products that read the same matrix, to operations that read or make the
-// stacked tensors. Operations can be one if no path leads from one of them through others back to one of them, where
-// the stacks found so far are one operation each; so no cycles arise.
+// stacked tensors. The first stacks are matrix products that read the same matrix; further ones are the operations that
+// read or make the tensors of a stack. Operations may become a stack only if no path leads from one of them through
+// other operations to one of them, where each stack found before counts as one operation. So no cycles arise.
 #include "runtime/exec/rewrites/stacks.h"
 
 #include <stdlib.h>
@@ -16,16 +16,17 @@
 #include "runtime/base/no_memory.h"
 
 enum {
-  LEAST = 4,              // operations of a stack
-  MOST_BYTES = 4 << 20,   // of a stacked tensor's piece: what takes longer to compute gains nothing
-  MOST_SEARCHES = 1 << 14 // for paths
+  LEAST = 4,              // the fewest operations of a stack
+  MOST_BYTES = 4 << 20,   // the largest piece of a stacked tensor, in bytes: computing larger ones takes so long that
+                          // fewer launches gain nothing
+  MOST_SEARCHES = 1 << 14 // the most searches for paths
 };
 
 struct finding {
   struct tfc_stacks w;
-  uint32_t op_count, searches, grown; // grown: the number of stacks whose neighbours were tried
-  uint32_t *after_begin, *after;      // operations that come after each, CSR
-  uint32_t *seen, *todo;              // [ops] of the present search
+  uint32_t op_count, searches, grown; // grown: the number of stacks whose readers and makers were tried
+  uint32_t *after_begin, *after;      // for each operation those that come directly after it, CSR
+  uint32_t *seen, *todo;              // [ops] for the search that is running: seen marks operations, todo lists them
   uint32_t search;
 };
 
@@ -172,13 +173,14 @@ static bool go_on(struct finding *f, uint32_t op, uint32_t except, uint32_t *cou
   return true;
 }
 
-// Whether no path leads from one of the operations to another, but to `sum` (TFC_NONE32: there is none) from each.
+// Whether no path leads from one of the operations to another of them. Paths to `sum` (TFC_NONE32: there is none) are
+// allowed.
 static bool can_be_one(struct finding *f, const uint32_t *ops, uint32_t count, uint32_t sum) {
   uint32_t todo = 0;
   if (f->searches++ >= MOST_SEARCHES) return false;
   f->search += 2;
   for (uint32_t i = 0; i < count; i++) {
-    if (f->seen[ops[i]] == f->search) return false; // it comes twice
+    if (f->seen[ops[i]] == f->search) return false; // it is in the list twice
     f->seen[ops[i]] = f->search;
   }
   if (sum != TFC_NONE32) f->seen[sum] = f->search;
@@ -190,8 +192,9 @@ static bool can_be_one(struct finding *f, const uint32_t *ops, uint32_t count, u
   return true;
 }
 
-// --- Stacks ----------------------------------------------------------------------------------------------------------
-// Whether the operations differ only in inputs of the same type and shape: *out_stacked.
+// --- Stacks --------------------------------------------------------------------------------------------------------
+// Whether the operations are equal except for inputs of equal type and shape. *out_stacked: a bit for each input that
+// differs.
 static bool are_alike(const struct finding *f, const uint32_t *ops, uint32_t count, uint32_t *out_stacked) {
   const struct tfc_ir *ir = f->w.ir;
   const struct tfc_ir_op *first = &ir->ops.data[ops[0]];
@@ -243,25 +246,26 @@ static tfc_status add_stack(struct finding *f, const struct tfc_stack *like) {
   return NULL;
 }
 
-// Makes a stack of the operations if they can be one, and if that saves launches.
+// Makes a stack of the operations if they can be one, and if that takes fewer launches.
 static tfc_status try_stack(struct finding *f, uint32_t *ops, uint32_t count) {
   struct tfc_stack stack = {.count = count, .ops = ops, .sum = TFC_NONE32};
   struct tfc_stacks_op op;
-  uint32_t more = 2, a, b; // the operation itself, and another for those who want its results one by one
+  uint32_t more = 2, a, b; // the fewest launches that pay: one for the stack, and one to take its result apart for
+                           // readers of single pieces
   if (!are_alike(f, ops, count, &stack.stacked) || !tfc_stacks_describe(f->w.ir, ops[0], stack.stacked, &op))
     return NULL;
   stack.how = tfc_stacking_of(&op.of);
   if (stack.how == TFC_STACKING_NONE || op.shapes[0]->rank == TFC_MAX_RANK) return NULL;
   for (uint32_t k = 0; k < op.of.input_count; k++) {
     if (!(stack.stacked >> k & 1) || tfc_stacks_is_stacked(&f->w, ops, count, k, &a, &b)) continue;
-    if (op.of.def->elementwise && op.of.input_count <= 2) return NULL; // it costs no launch in a chain
+    if (op.of.def->elementwise && op.of.input_count <= 2) return NULL; // in a chain it is no launch of its own
     more++;
   }
   if (more >= count || !can_be_one(f, ops, count, TFC_NONE32)) return NULL;
   return add_stack(f, &stack);
 }
 
-// How much an operation looks like `like`, one step earlier or later.
+// Returns how similar an operation is to `like`, an operation one step earlier or later.
 static uint32_t likeness(const struct finding *f, uint32_t id, uint32_t like_id, uint32_t place) {
   const struct tfc_ir *ir = f->w.ir;
   const struct tfc_ir_op *op = &ir->ops.data[id], *like = &ir->ops.data[like_id];
@@ -281,7 +285,7 @@ static uint32_t likeness(const struct finding *f, uint32_t id, uint32_t like_id,
   return score;
 }
 
-// Operations that read output `output` of all operations of a stack alike.
+// Tries to make a stack of operations that all read output `output` of the operations of a stack in the same way.
 static tfc_status try_readers(struct finding *f, uint32_t id, uint32_t output, uint32_t *ops) {
   const struct tfc_ir *ir = f->w.ir;
   const struct tfc_stack stack = f->w.all.data[id];
@@ -305,7 +309,7 @@ static tfc_status try_readers(struct finding *f, uint32_t id, uint32_t output, u
   return NULL;
 }
 
-// Operations that make input `input` of all operations of a stack.
+// Tries to make a stack of the operations that compute input `input` of the operations of a stack.
 static tfc_status try_makers(struct finding *f, uint32_t id, uint32_t input, uint32_t *ops) {
   const struct tfc_ir *ir = f->w.ir;
   const struct tfc_stack *stack = &f->w.all.data[id];
@@ -329,8 +333,8 @@ static tfc_status grow(struct finding *f, uint32_t *ops) {
   return NULL;
 }
 
-// Puts operations in the order of a stack that makes one of their inputs, if there is one; else in that of the values
-// that their last input is.
+// For sorting operations: the key is the position of an input in a stack that computes it, if there is one; otherwise
+// it is the id of the value that the last input reads.
 struct ordered {
   uint32_t key, op;
 };
@@ -381,7 +385,7 @@ static tfc_status find_products(struct finding *f, uint32_t *ops, uint32_t *scra
     if (found) next[last[*slot]] = i, last[*slot] = i;
   }
   for (uint32_t i = 0; i < f->op_count; i++) {
-    if (next[i] == TFC_NONE32 || last[i] == i) continue; // not the first of several
+    if (next[i] == TFC_NONE32 || last[i] == i) continue; // only the first of several products starts a stack
     uint32_t count = 0;
     for (uint32_t id = i; id != TFC_NONE32; id = next[id])
       if (f->w.stack_of[id] == TFC_NONE32) ops[count++] = id;
@@ -408,7 +412,7 @@ static bool is_term(const struct finding *f, const struct tfc_ir_op *add, uint32
   return ir->ops.data[value->op].device == add->device;
 }
 
-// Terms that one operation can compute with their sum.
+// Tries to make a stack of terms of a sum that one operation can compute together with their sum.
 static tfc_status try_terms(struct finding *f, uint32_t id, uint32_t *ops) {
   const struct tfc_ir *ir = f->w.ir;
   const struct tfc_ir_op *add = &ir->ops.data[id];
@@ -436,7 +440,7 @@ static tfc_status try_terms(struct finding *f, uint32_t id, uint32_t *ops) {
   return can_be_one(f, ops, stack.count, id) ? add_stack(f, &stack) : NULL;
 }
 
-// Terms that are all results of one stack.
+// Finds the terms of a sum that are all the results of one stack.
 static tfc_status try_totals(struct finding *f, uint32_t id) {
   const struct tfc_ir *ir = f->w.ir;
   const struct tfc_ir_op *add = &ir->ops.data[id];

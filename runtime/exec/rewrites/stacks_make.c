@@ -1,11 +1,11 @@
-// Makes one operation of each stack. Its operands are stacked tensors that other stacks made, or that a Pack puts
-// together; an Unpack takes its result apart for those who read it piece by piece.
+// Replaces each stack by one operation. Its operands are stacked tensors, which another stack computes or a Pack makes.
+// An Unpack takes its result apart for operations that read single pieces.
 #include <string.h>
 
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/stacks.h"
 
-struct packed { // pieces that were put together: input `input` of each of `ops`
+struct packed { // pieces that a Pack already joins: input `input` of each of `ops`
   const uint32_t *ops;
   uint32_t count, input, value;
 };
@@ -41,7 +41,7 @@ static tfc_status add_value(struct tfc_ir *ir, const struct tfc_ir_value *like, 
   return tfc_ir_add_value(ir, &v, out);
 }
 
-// An input that reads `value` with this shape.
+// Makes an input that reads `value` with this shape.
 static tfc_status read_as(struct tfc_ir *ir, uint32_t value, const struct tfc_shape *shape, struct tfc_ir_input *out) {
   *out = (struct tfc_ir_input){.value = value, .variable = TFC_NONE32};
   if (tfc_shape_equal(&ir->values.data[value].shape, shape)) return NULL;
@@ -59,7 +59,8 @@ static bool same_pieces(const struct tfc_ir *ir, const struct packed *p, const s
   return true;
 }
 
-// The stacked tensor of the pieces that are input `k` of the stack's operations.
+// Returns in *out the stacked tensor of the pieces that are input `k` of the stack's operations; adds a Pack if there
+// is none yet.
 static tfc_status pack(struct making *m, const struct tfc_stack *stack, uint32_t k, uint32_t *out) {
   struct tfc_ir *ir = m->ir;
   for (size_t i = 0; i < m->packed.count; i++)
@@ -141,8 +142,8 @@ static tfc_status input_of(struct making *m, const struct tfc_stack *stack, uint
   return add_constant(ir, op->node, v->dtype, &shape, numbers, &out->value);
 }
 
-// Takes terms out of an AddN, those for which `is_one` is true, for one value that is their sum: *out_value, which is
-// the AddN's own if these are all (*out_all).
+// Replaces the terms of an AddN for which `is_one` is true by one new value, their sum: *out_value. If all terms are
+// taken (*out_all), *out_value is the AddN's own result.
 static tfc_status take_terms(struct tfc_ir *ir, uint32_t id, const bool *is_one, uint32_t *out_value, bool *out_all) {
   struct tfc_ir_op *add = &ir->ops.data[id];
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, add->input_count);
@@ -224,7 +225,7 @@ static tfc_status make_total(struct making *m, const struct tfc_stack_total *tot
   return NULL;
 }
 
-// The pieces of a stacked tensor, for operations that read them one by one.
+// Adds an Unpack for operations that read single pieces of a stacked tensor.
 static tfc_status unpack(struct making *m, const struct tfc_ir_readers *readers, const struct tfc_stack *stack,
                          uint32_t output, uint32_t stacked) {
   struct tfc_ir *ir = m->ir;

@@ -4,10 +4,10 @@
 // or after it (runtime/host/gemm/gemm.h).
 //
 // In a plan of several devices the sum is computed in parts, each as soon as its own terms are known. One single
-// operation could only begin when the last operand has come, and its readers would wait for it. Terms on several
-// devices, in a few runs of neighbours, are parts too: each part is computed where its terms are placed, and the
-// partial sum is sent on. A long part is split into pieces by rows, so that operations which other devices wait for can
-// run in between.
+// operation could begin only when the last operand has arrived, and its readers would wait for it. If neighbouring
+// terms are on one device and the next ones on another, these groups are parts, too: each part is computed where its
+// terms are placed, and the partial sum is sent on. A long part is split into pieces by rows, so that operations which
+// other devices wait for can run in between.
 #include <math.h>
 
 #include "runtime/base/no_memory.h"
@@ -42,7 +42,8 @@ bool tfc_is_product_sum(const struct tfc_ir_op *op) {
   return !op->dead && (op->def == &sum_def || op->def == &next_sum_def);
 }
 
-// Whether input `input` of an AddN is a product that only the sum reads; *out describes it, *out_op computes it.
+// Whether input `input` of an AddN is a product that nothing but the sum reads. *out describes the product, *out_op is
+// its operation.
 static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, const struct tfc_ir_op *add,
                     uint32_t input, struct tfc_product_form *out, uint32_t *out_op) {
   uint32_t v = add->inputs[input].value;
@@ -159,9 +160,9 @@ static uint32_t parts_of(const struct summing *g) {
   return parts < g->add.input_count / 2 ? parts : g->add.input_count / 2;
 }
 
-// Sets the ends of the parts (numbers of terms). A part ends where the device changes, and at the places that
-// `parts_of` gives, unless the part would be as late as the whole sum. Returns the number of parts; 0: there would be
-// too many, so the sum is not divided.
+// Finds where each part of a sum ends, as numbers of terms. A part ends where the device changes, and at the places
+// that the number from `parts_of` gives, unless the terms of the part are known as late as those of the whole sum.
+// Returns the number of parts; 0: there would be too many, so the sum is not divided.
 static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_t *ends) {
   uint32_t count = g->add.input_count, parts = ir->in_parts ? parts_of(g) : 1, most = parts + 3, n = 0, begin = 0;
   double latest = 0;
@@ -169,7 +170,7 @@ static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_
   for (uint32_t i = 1, part = 1; i <= count; i++) {
     bool elsewhere = i < count && ir->ops.data[g->terms[i]].device != ir->ops.data[g->terms[i - 1]].device;
     bool due = part < parts && i == count * part / parts;
-    double all = 0; // when this part's terms are known
+    double all = 0; // the time at which all terms of this part are known
     for (uint32_t k = begin; k < i; k++) all = fmax(all, g->from[k]);
     part += due;
     if (!elsewhere && !(due && all < latest) && i < count) continue;
@@ -199,8 +200,8 @@ static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *reade
   return NULL;
 }
 
-// Returns [ops] the earliest end of each operation in µs, if there were as many devices as needed. Operations are in
-// topological order.
+// Returns [ops] the earliest end of each operation in µs, as if there were a device for each operation. Operations are
+// in topological order.
 static double *earliest_ends(struct tfc_ir *ir, struct tfc_arena *arena) {
   double *end = TFC_ARENA_ARRAY(arena, double, ir->ops.count + 1);
   for (size_t i = 0; end && i < ir->ops.count; i++) {

@@ -1,7 +1,7 @@
-// Moves optimizer updates of one device together, behind the last of their gradients: devices that launch kernels run
-// updates that follow each other in one launch. Gradients stay in memory until then, so large variables are updated as
-// soon as their gradients are known. Without
-// `--rewrites all`, all variables are updated as soon as their gradients are known.
+// On devices that launch kernels, moves optimizer updates to one place in the order, after the last of their gradients:
+// such devices run updates that follow each other in one launch. Gradients stay in memory until then, so large
+// variables are not moved: they are updated as soon as their gradients are known. Without `--rewrites all`, no variable
+// is moved.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/ops/training_apply.h"
@@ -13,8 +13,9 @@ struct together {
   struct tfc_arena arena;
   struct tfc_ir_readers readers;
   bool *is_update;        // [ops] an update on `device` that is to be moved
-  bool *follows;          // [ops] an update must run before this operation
-  uint32_t *todo, pushed; // the operations that follow, of which the first `pushed` are set
+  bool *follows;          // [ops] it must run after one of the updates
+  uint32_t *todo, pushed; // the operations that follow an update; of those before `pushed` the successors are listed,
+                          // too
   uint16_t device;
 };
 
@@ -34,14 +35,14 @@ static void follow(struct together *t, uint32_t op) {
   t->todo[t->pushed++] = op;
 }
 
-// Finds all operations that come after one of the updates.
+// Finds all operations that must run after one of the updates.
 static void find_followers(struct together *t) {
   const struct tfc_ir *ir = t->ir;
   for (uint32_t at = 0, seeded = 0; seeded < ir->ops.count || at < t->pushed;) {
     const bool seed = at == t->pushed;
     const uint32_t id = seed ? seeded++ : t->todo[at++];
     if (seed && !t->is_update[id]) continue;
-    for (size_t v = 0; v < ir->values.count; v++) { // the operation's outputs, and the variable's value after it
+    for (size_t v = 0; v < ir->values.count; v++) { // the outputs of the operation, and the variable's value after it
       const struct tfc_ir_value *value = &ir->values.data[v];
       if (value->op != id || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
       for (uint32_t r = t->readers.begin[v]; r < t->readers.begin[v + 1]; r++) follow(t, t->readers.ops[r]);
@@ -51,7 +52,8 @@ static void find_followers(struct together *t) {
   }
 }
 
-// Returns the next operation that the update waits for; TFC_NONE32: there are no more. *at: where the search goes on.
+// Returns the next operation that the update waits for; TFC_NONE32: there are no more. *at: how far the search has
+// come; the caller begins with 0.
 static uint32_t awaited(const struct tfc_ir *ir, uint32_t update, size_t *at) {
   const struct tfc_ir_op *op = &ir->ops.data[update];
   for (; *at < op->input_count; ++*at) {

@@ -1,5 +1,6 @@
-// Removes operations without effects whose results are not read (say, the gradient with respect to a network's images,
-// which only control edges keep in the step), and then the operations whose results only these read.
+// Removes operations without side effects whose results nothing reads (say, the gradient with respect to the input
+// images of a network, which only control edges keep in the step), and then the operations whose results only these
+// read.
 #include "runtime/exec/rewrites/rewrite.h"
 
 static bool changes_something(const struct tfc_op_def *def) {
@@ -32,7 +33,7 @@ static tfc_status drop_unused(struct tfc_ir *ir) {
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (size_t v = 0; v < ir->values.count; v++) {
     read[v] = readers.begin[v + 1] - readers.begin[v];
-    // Kept, because another value uses its memory.
+    // Another value uses its memory, so it is kept.
     if (ir->values.data[v].alias != TFC_NONE32) read[ir->values.data[v].alias]++;
   }
   for (size_t i = ir->ops.count; i-- > 0;) { // readers come after what they read

@@ -1,14 +1,14 @@
-// Fuses an optimizer update with the chain that computes its gradient. The results are the same to the bit: the loops
-// and the rule are those of the operations, in the same order. Weight decay, a sum of two gradients, or a scale is then
-// computed block by block where the update needs it: the gradient is not written, and the variable is read once for
-// both.
+// Fuses an optimizer update with the chain that computes its gradient: the chain may be a weight decay, a sum of two
+// gradients, or a scale. It runs block by block as the update needs its result, so the gradient is not written to
+// memory, and the variable is read once for both. The results are bit-identical: the loops of the chain and the rule of
+// the update are the same, in the same order.
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/ops/training_apply.h"
 
 struct state {
-  const void *update; // the update's own prepared state
+  const void *update; // the state that the update's kernel prepared
   void (*release)(void *state);
-  uint32_t first; // number of the operation's input that is the chain's first input
+  uint32_t first; // index of the operation's input that is the chain's first input
   uint16_t result;
   uint32_t chain_inputs;
   struct tfc_chain chain;
@@ -42,8 +42,8 @@ static const struct tfc_op_def update_def = {.name = "_ChainAndUpdate",
                                              .flags = TFC_OP_UPDATE,
                                              .kernel = run};
 
-// Whether the chain can be fused: it has one row and one result, and reads variables that `update` writes only element
-// by element.
+// Whether the chain can be fused with the update: it has one row and one result, and it reads the variables that
+// `update` writes element by element only.
 static bool fits(const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct tfc_ir_op *update,
                  uint16_t *out_result) {
   const struct tfc_chain *chain = tfc_rewrites_chain_of(op);
@@ -66,7 +66,7 @@ static bool fits(const struct tfc_ir *ir, const struct tfc_ir_op *op, const stru
   return results == 1;
 }
 
-// Whether only the update must come after the chain.
+// Whether nothing but the update must run after the chain.
 static bool leads_nowhere_else(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, uint32_t chain,
                                uint32_t update) {
   uint32_t value = ir->ops.data[chain].outputs[0];

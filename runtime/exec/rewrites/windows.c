@@ -1,10 +1,10 @@
-// On devices with a kernel of their own for chains, a chain reads and writes columns of wider tensors. So a recurrent
-// cell's gates are read from one matrix product, whose bias the chain adds, and their gradients are written side by
-// side, without a Split, BiasAdd, Slice or Concat, each of which would be a launch. Exact: the arithmetic is the same.
+// On devices that have a kernel of their own for chains, lets a chain read and write columns of wider tensors. So the
+// gates of a recurrent cell are read directly from one matrix product, whose bias the chain adds, and their gradients
+// are written side by side, without a Split, BiasAdd, Slice or Concat, each of which would be a launch. The results are
+// bit-identical, because the arithmetic is the same.
 //
-// Runs after chains were made. The chain takes over the ordering edges of an operation that it replaces. So that no
-// cycle arises, an operation is replaced only if no ordering edge ends at it, and none begins at it that leads back to
-// the chain.
+// Runs after chains were made. The chain gets the ordering edges of an operation that it replaces. To avoid cycles, an
+// operation is replaced only if no ordering edge ends at it, and none that begins at it leads back to the chain.
 #include <string.h>
 
 #include "runtime/base/no_memory.h"
@@ -16,7 +16,7 @@ enum { MOST_INPUTS = 16 };
 struct windows {
   struct tfc_ir *ir;
   struct tfc_arena arena;        // scratch
-  struct tfc_ir_readers readers; // as of the last call of tfc_ir_readers
+  struct tfc_ir_readers readers; // as found by the last call of tfc_ir_readers
 };
 
 static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
@@ -38,8 +38,8 @@ static bool has_edges(const struct tfc_ir *ir, uint32_t op, bool from, bool to) 
   return false;
 }
 
-// Describes the operands of an operation to runtime/ops/array_columns.h. False: there are too many, or shapes are not
-// known.
+// Describes the operands of an operation in the form that runtime/ops/array_columns.h takes. False: the operation has
+// too many operands, or shapes are not known.
 struct operands {
   struct tfc_columns_of of;
   const struct tfc_shape *shapes[MOST_INPUTS];
@@ -58,7 +58,8 @@ static bool operands_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, str
   return true;
 }
 
-// Divides the single row of a chain into rows of `columns` elements. False: the chain has other rows.
+// Divides the single row of a chain into rows of `columns` elements. False: the chain has more than one row, or the row
+// cannot be divided so.
 static bool divide(struct tfc_chain *chain, int64_t columns) {
   if (chain->columns == columns) return true;
   if (chain->rows != 1 || columns < 1 || chain->columns % columns) return false;
@@ -69,8 +70,8 @@ static bool divide(struct tfc_chain *chain, int64_t columns) {
   return true;
 }
 
-// Whether the chain reads the tensor as a matrix of its own rows and columns, without gaps, in every operand that is in
-// it.
+// Whether every operand of the chain that is in this tensor reads it as a matrix of the chain's rows and columns,
+// without gaps.
 static bool is_whole(const struct tfc_chain *chain, uint32_t tensor) {
   bool whole = false;
   for (uint16_t i = 0; i < chain->operand_count; i++) {
@@ -82,7 +83,7 @@ static bool is_whole(const struct tfc_chain *chain, uint32_t tensor) {
   return whole;
 }
 
-// Forbids to compute outputs of the operation in the memory of input `input`.
+// Forbids that outputs of the operation are computed in the memory of input `input`.
 static tfc_status no_longer_in(struct tfc_ir *ir, struct tfc_ir_op *op, uint32_t input) {
   uint32_t *bits = TFC_ARENA_ARRAY(&ir->arena, uint32_t, op->output_count);
   if (!bits) return tfc_status_no_memory("planning a step");
@@ -92,8 +93,7 @@ static tfc_status no_longer_in(struct tfc_ir *ir, struct tfc_ir_op *op, uint32_t
   return NULL;
 }
 
-// --- Columns that a chain reads
-// --------------------------------------------------------------------------------------------
+// --- Columns that a chain reads ------------------------------------------------------------------------------------
 static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   struct tfc_ir *ir = w->ir;
   struct tfc_ir_op *op = &ir->ops.data[id];
@@ -116,7 +116,7 @@ static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   for (uint16_t i = 0; i < chain->operand_count; i++)
     if (chain->operands[i].tensor == input) chain->operands[i].row = width, chain->operands[i].offset = first;
   op->inputs[input] = taken->inputs[which];
-  op->inputs[input].view = NULL; // the chain needs only its memory, not its shape
+  op->inputs[input].view = NULL; // the chain needs only the memory of the input, not its shape
   return no_longer_in(ir, op, input);
 }
 
@@ -140,9 +140,9 @@ static tfc_status drop_unread(struct windows *w) {
   return NULL;
 }
 
-// --- A bias that the chain adds to what it reads
-// ---------------------------------------------------------------------------------- Whether `to` comes after `from`,
-// by data or ordering edges; also true if finding out would take more than MOST operations.
+// --- A bias that the chain adds to its input -----------------------------------------------------------------------
+// Whether `to` comes after `from`, by data or ordering edges; also true if finding out would take more than MOST
+// operations.
 static bool may_lead_to(const struct windows *w, uint32_t from, uint32_t to) {
   enum { MOST = 64 };
   const struct tfc_ir *ir = w->ir;
@@ -171,8 +171,8 @@ static bool may_lead_to(const struct windows *w, uint32_t from, uint32_t to) {
   return false;
 }
 
-// Whether the input is the sum of a matrix and one row for all its rows (a bias), and only this chain reads the sum, by
-// columns.
+// Whether the input is the sum of a matrix and a bias (one row that is added to all its rows), and only this chain
+// reads the sum, by columns.
 static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32_t *out_bias) {
   const struct tfc_ir *ir = w->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
@@ -189,7 +189,7 @@ static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32
   const int64_t width = v->shape.rank ? v->shape.dims[v->shape.rank - 1] : 0;
   if (row->dims[row->rank - 1] != width || tfc_shape_elements(row) != width || tfc_shape_elements(rows) <= width)
     return false;
-  // it is a variable: the value may have changed when the chain runs
+  // it is a variable: its value may have changed when the chain runs
   if (ir->values.data[bias->inputs[0].value].kind != TFC_IR_OP) return false;
   for (int k = 0; k < 2; k++)
     if (tfc_dtype_base(ir->values.data[bias->inputs[k].value].dtype) != TFC_FLOAT) return false;
@@ -198,7 +198,8 @@ static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32
   const uint32_t value = op->inputs[input].value;
   for (uint32_t r = w->readers.begin[value]; r < w->readers.begin[value + 1]; r++)
     if (w->readers.ops[r] != id) return false;
-  for (size_t i = 0; i < ir->edges.count; i++) { // updates of the bias may come after the chain instead
+  for (size_t i = 0; i < ir->edges.count; i++) { // if an ordering edge begins at the addition, an update of the bias
+                                                 // could run before the chain
     const struct tfc_ir_edge *e = &ir->edges.data[i];
     if (e->to == v->op) return false;
     if (e->from != v->op) continue;
@@ -213,8 +214,9 @@ static bool reads(const struct tfc_chain_step *s, int16_t place) {
   return s->a == place || (s->binary && s->b == place);
 }
 
-// Inserts `step` before the first step that reads its operand `a`. From there on steps read its result instead of `a`,
-// in a register that is free for so long. False: there is no such register; nothing has changed.
+// Inserts `step` before the first step that reads its operand `a`. From there on steps read the result of `step`
+// instead of `a`, in a register that is free until the last of them. False: there is no such register; nothing has
+// changed.
 static bool compute_before(struct tfc_chain_step *steps, uint16_t count, const struct tfc_chain_step *step) {
   uint16_t first = count, last = 0;
   for (uint16_t s = 0; s < count; s++)
@@ -272,7 +274,7 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
   const uint16_t before = chain->operand_count;
   for (uint16_t i = 0, n = 0; i < before; i++) {
     struct tfc_chain_operand *o = &operands[i];
-    if (o->tensor >= op->input_count) { // an output: its number grows, because there is one more input
+    if (o->tensor >= op->input_count) { // an output: its index grows, because the chain has one more input
       o->tensor++;
       continue;
     }
@@ -284,7 +286,7 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
                                         .b = (int16_t)(before + n),
                                         .register_size = sizeof(float),
                                         .def = added->def};
-    // No free register: the chain is not changed.
+    // No register is free: the chain is not changed.
     if (!compute_before(steps, (uint16_t)(chain->step_count + n), &step)) return NULL;
     n++;
   }
@@ -304,9 +306,8 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
   return NULL;
 }
 
-// --- Columns that a chain writes
-// ------------------------------------------------------------------------------------------- Whether every input of
-// this operation is an output of one and the same chain and has no other reader.
+// --- Columns that a chain writes -----------------------------------------------------------------------------------
+// Whether every input of this operation is an output of one and the same chain and has no other reader.
 static bool joins_outputs(const struct windows *w, const struct tfc_ir_op *join, uint32_t *out_chain,
                           uint32_t *out_count) {
   const struct tfc_ir *ir = w->ir;
@@ -347,7 +348,7 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
     if (place[k] != TFC_NONE32 && !is_whole(&state->chain, op->input_count + k)) return NULL;
     kept += place[k] == TFC_NONE32;
   }
-  if (kept + count != op->output_count) return NULL; // one of them comes twice
+  if (kept + count != op->output_count) return NULL; // `join` reads one of the outputs twice
   struct tfc_chain_op *fresh = tfc_arena_zalloc(&ir->arena, sizeof *fresh + (kept + 1) * sizeof *fresh->shapes);
   uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, kept + 1);
   uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, kept + 1);
@@ -362,14 +363,16 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
   for (uint32_t k = 0; k < op->output_count; k++) {
     moved[k] = place[k] == TFC_NONE32 ? n : kept;
     if (place[k] != TFC_NONE32) {
-      ir->values.data[op->outputs[k]].op = join_id; // the value is now a part of the joined one; join_id is dead
+      ir->values.data[op->outputs[k]].op = join_id; // the value is now part of the joined tensor; operation join_id is
+                                                    // dead
       continue;
     }
     outputs[n] = op->outputs[k];
     in_place[n] = op->in_place ? op->in_place[k] : 0;
     fresh->shapes[n++] = state->shapes[k];
   }
-  outputs[kept] = y; // computed in no input's memory, because columns are written while inputs are still read
+  outputs[kept] = y; // no input's memory may hold the joined tensor, because columns are written while inputs are still
+                     // read
   fresh->shapes[kept] = ir->values.data[y].shape;
   for (uint16_t i = 0; i < fresh->chain.operand_count; i++) {
     struct tfc_chain_operand *o = &operands[i];

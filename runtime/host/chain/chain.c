@@ -11,7 +11,7 @@ static bool continues(const struct tfc_chain_operand *o, int64_t columns) {
   return !o->each && ((o->column == 1 && o->row == columns) || (o->column == 0 && o->row == 0));
 }
 
-// Whether a block of several rows needs a copy of this operand with its rows one after the other: rows of the operand
+// Whether a block of several rows needs a copy of this operand in which its rows follow each other: rows of the operand
 // are used several times, or are one number each, or do not follow each other in memory.
 static bool repeats(const struct tfc_chain_operand *o, int64_t columns) {
   return o->size == sizeof(float) && !continues(o, columns);
@@ -28,11 +28,11 @@ static bool repeats(const struct tfc_chain_operand *o, int64_t columns) {
     }                                                                                                                  \
   }
 NORM_LOOP(norm, v)
-#define RELU (!(v <= 0) ? v : 0) // NaN stays NaN
+#define RELU (!(v <= 0) ? v : 0) // for NaN the result is NaN
 NORM_LOOP(norm_relu, RELU)
 NORM_LOOP(norm_relu6, v > 6 ? 6 : RELU)
 
-struct loops { // the loops of the ops of a normalisation
+struct loops { // the loops of the ops that a normalisation consists of
   tfc_binary_loop *sub, *mul, *add;
   tfc_unary_loop *relu, *relu6;
 };
@@ -58,8 +58,8 @@ static bool is_vector(const struct tfc_chain *chain, int16_t place) {
   return place < 0 || (chain->operands[place].column == 1 && chain->operands[place].size == sizeof(float));
 }
 
-// Returns how many steps from `at` on form a normalisation, and sets *out to the one step that replaces them; 0: they
-// form none.
+// Returns how many steps, from step `at` on, form a normalisation, and sets *out to the one step that replaces them; 0:
+// they form none.
 static uint16_t norm_at(const struct tfc_chain *chain, const struct loops *l, uint16_t at, struct tfc_chain_step *out) {
   const struct tfc_chain_step *s = chain->steps + at;
   if (at + 3 > chain->step_count || s[0].binary != l->sub || s[1].binary != l->mul || s[2].binary != l->add) return 0;

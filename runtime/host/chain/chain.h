@@ -26,7 +26,7 @@ struct tfc_chain_operand { // an operand in memory
   int64_t each, cycle;     // row r of the space uses the operand's row r / each % cycle; each == 0: row r
 };
 
-// out = (x - center) * factor + shift, or an activation of that: several operations in one loop.
+// Computes out = (x - center) * factor + shift, or an activation of that: one loop instead of several operations.
 typedef void tfc_chain_norm_loop(const float *x, const float *center, const float *factor, const float *shift,
                                  float *out, int64_t n);
 
@@ -60,10 +60,11 @@ struct tfc_chain_op {
 struct tfc_chain_finish {
   struct tfc_chain chain;
   int64_t columns;                // of a row
-  uint32_t own;                   // how many inputs the operation has without the chain's, which come after them
+  uint32_t own;                   // how many inputs the operation has without those of the chain, which follow them
   uint32_t input_count;           // of the chain: tensors [0, input_count) are its inputs, then comes the result
-  uint32_t *from;                 // [input_count] for each the operation's input, or UINT32_MAX: its output 0
-  struct tfc_shape before, after; // of output 0, as the operation makes it and as its readers see it
+  uint32_t *from;                 // [input_count] for each input of the chain, the index of the operation's input;
+                                  // UINT32_MAX: the operation's output 0
+  struct tfc_shape before, after; // shapes of output 0: as the operation makes it, and as its readers see it
 };
 
 // If every operand allows it, joins all rows into one long row. Otherwise, if rows are short, a block gets several

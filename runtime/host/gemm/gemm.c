@@ -204,8 +204,8 @@ static int64_t at_most(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// How many products of the sum, from `first` on, one call may add: they must lie one after the other, have the same k,
-// and their part of a panel must stay in the cache.
+// Returns how many products of the sum, from `first` on, one call may add: their operands must follow each other in
+// memory, have the same k, and their part of a panel must stay in the cache.
 static int64_t group_of(const struct job *job, int64_t first) {
   const struct tfc_gemm_product *p = &job->products[first];
   const int64_t most = p->k > 0 ? b_cached_bytes / (job->kernel->width * (int64_t)sizeof(float)) / p->k : 1;
@@ -309,8 +309,8 @@ static int64_t panel_bytes(const struct job *job) {
   return job->kernel->width * job->total_k * (int64_t)sizeof(float);
 }
 
-// Whether so many panels of B stay in the cache while all rows of A are processed. A few panels may be larger, because
-// packing A just for them would take long.
+// Whether this number of panels of B stays in the cache while all rows of A are processed. The limit is larger for a
+// few panels, because packing A for so few of them would take relatively long.
 static bool stays_in_cache(const struct job *job, int64_t panels) {
   enum { few = 3, few_bytes = 704 * 1024 };
   return panels * panel_bytes(job) <= (panels <= few ? few_bytes : b_cached_bytes);
@@ -326,7 +326,7 @@ static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_
     pieces(job, packed, begin, end, first, last);
     return;
   }
-  if (panel_bytes(job) > b_cached_bytes) { // the loop over products is outside
+  if (panel_bytes(job) > b_cached_bytes) { // then the loop over the products is the outer one
     for (int64_t panel = first; panel < last; panel++) {
       const float *a = packed;
       for (int64_t i = 0, count; i < product_count; i += count) {

@@ -16,7 +16,8 @@ struct job {
 };
 
 // The conditions are stricter for a B that is not `turned`, because the rows of its panels are far apart in memory.
-// Few panels are worse, too: threads that multiply parts of the rows by one panel all pack it.
+// They are stricter for few panels, too, because then several threads multiply parts of the rows by one panel, and each
+// of them packs it.
 bool tfc_panels_pay(int64_t threads, int64_t m, int64_t k, int64_t n, bool turned) {
   enum { least_rows = 24, few_rows = 128, most_rows = 448, a_bytes = 4 << 20, b_bytes = 512 * 1024 };
   enum { alone_a_bytes = 1280 * 1024, alone_k = 1024 };

@@ -32,7 +32,8 @@ struct job {
   int64_t row_part, panel_part, panel_parts; // the sizes of a piece
   int64_t row_parts;
   int64_t threads;
-  const struct tfc_kernel_finish *finish; // for rows of which a thread computes all panels; NULL: none
+  const struct tfc_kernel_finish *finish; // finishes rows when a thread has computed all their panels; NULL: there is
+                                          // none
   int64_t finish_rows;                    // at most so many rows are computed before they are finished
   _Atomic bool begun[MOST_ROW_PARTS];     // each part of the rows
   _Atomic int64_t next[MOST_ROW_PARTS];   // the next piece of each part
@@ -81,8 +82,8 @@ static void run_row_part(struct job *job, int64_t part) {
   }
 }
 
-// Does the work of one thread: first its own parts of the rows, then parts that no thread has begun, then pieces of the
-// parts that have most pieces left.
+// Runs the work of one thread: first its own parts of the rows, then parts that no thread has begun, then pieces of the
+// parts with the most pieces left.
 static void share(void *arg, int64_t begin, int64_t end) {
   struct job *job = arg;
   if (begin >= end) return;
@@ -161,7 +162,7 @@ static size_t lay_out(const struct job *job, size_t *offsets) {
     offsets[i] = at;
     if (p->packed_b) continue;
     if (job->as_one) {
-      at += (size_t)(p->k * width); // behind this product's rows of the first panel
+      at += (size_t)(p->k * width); // after the rows that this product has in the first panel
       continue;
     }
     int64_t panels = read_in_place(p, job->m, job->n) ? job->n % width != 0 : tfc_gemm_panels(job->n);
@@ -332,7 +333,7 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
     total_k += p->k, blocks += tfc_split_blocks(p->k);
   }
   if (!ready && !(tfc_split_pays(m, n, total_k, blocks, false) && tfc_split_is_fast())) return NULL;
-  if (!ready && accumulate) // the old C would be lost if a number turned out to be too large
+  if (!ready && accumulate) // if a number turned out to be too large, the old C would be lost
     for (int64_t i = 0; i < count; i++)
       if (!all_fit(products[i].a, m, products[i].k) || !all_fit(products[i].b, products[i].k, n)) return NULL;
   TFC_RETURN_IF_ERROR(tfc_products_run_split(split, count, m, n, accumulate, c, out_done));

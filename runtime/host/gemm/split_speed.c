@@ -33,6 +33,7 @@ enum {
 };
 static _Thread_local struct {
   uint64_t asked, again, pause; // when it was measured, when it may be measured again, and how long the last pause was
+                                // (in ticks)
   int fast;                     // how many times in a row it was fast
   float without;                // FLOP per tick of the latest products without the unit; 0: not known
 } unit;

@@ -24,9 +24,9 @@ enum {
   TAG_MESSAGE = 1,
   TAG_BODY = 2,
   MOST_INLINE = 16384,
-  PIECE = 1 << 30,           // most bytes of one MPI message of a body: MPI counts in int
-  SPIN_NS = 20000,           // with other hosts: after a message a thread polls for this long before it sleeps
-  SHORTEST_SLEEP_NS = 20000, // ... and the sleep grows from this value while nothing happens
+  PIECE = 1 << 30,           // the longest MPI message, in bytes: MPI counts bytes with int
+  SPIN_NS = 20000,           // with tasks on other hosts: after a message a thread polls for this long before it sleeps
+  SHORTEST_SLEEP_NS = 20000, // with tasks on other hosts: the first sleep; sleeps become longer while nothing happens
   LONGEST_SLEEP_NS = 500000,
   MOVES_NS =
       50000, // while messages are on their way, threads poll; if nothing happens for this long, they sleep between
@@ -52,8 +52,8 @@ struct arriving { // a message whose body has not arrived completely
   MPI_Request requests[];
 };
 struct bell {
-  _Atomic uint32_t sleeps; // 1: a thread sleeps, or is about to, and looks for messages when it is woken
-  char apart[60];          // keeps the next task's bell in another cache line
+  _Atomic uint32_t sleeps; // 1: a thread sleeps or is about to; once woken, it looks for messages
+  char apart[60];          // padding, so that the next task's bell is in another cache line
 };
 struct transport {
   struct tfc_transport base;
@@ -65,9 +65,9 @@ struct transport {
   pthread_mutex_t lock;                    // guards the list
   struct tfc_message *asked, **asked_last; // messages to be sent
   _Atomic bool has_asked;
-  pthread_mutex_t mpi; // held while MPI is called; guards the fields below
+  pthread_mutex_t mpi; // is held during calls of MPI; guards the fields below
   struct sending *sendings;
-  struct arriving **from, ***from_last; // [task] in order of arrival
+  struct arriving **from, ***from_last; // [task] messages that are arriving, in order of arrival
   uint32_t next_peer;
   uint32_t incomplete;
   unsigned char *buffer; // as long as the longest message
@@ -102,7 +102,7 @@ static void wait_for_bell(struct bell *b, uint32_t seen, int64_t ns) {
   syscall(SYS_futex, &b->sleeps, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-// Bells are memory that the tasks of a host share. If it cannot be allocated, threads poll instead.
+// A bell is in memory that the tasks of a host share. If that memory cannot be allocated, threads poll instead.
 static tfc_status make_bells(struct transport *t) {
   MPI_Group host, all;
   struct bell *first = NULL;
@@ -128,7 +128,7 @@ static tfc_status make_bells(struct transport *t) {
   }
   MPI_Group_free(&host);
   MPI_Group_free(&all);
-  return check(MPI_Barrier(t->host), "starting"); // after that all tasks' bells are ready
+  return check(MPI_Barrier(t->host), "starting"); // after this call all tasks' bells are ready
 }
 
 // --- Sending ---------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ static tfc_status finish_sent(struct transport *t, bool *any) {
       continue;
     }
     *at = s->next;
-    ring(t->bells[s->message->peer]); // MPI may have sent the message only now
+    ring(t->bells[s->message->peer]); // perhaps MPI has sent the message only now
     sending_free(s);
     *any = true;
   }
@@ -236,7 +236,7 @@ static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_messa
     left = t->sendings != NULL;
     pthread_mutex_unlock(&t->mpi);
   }
-  if (left) ring(t->own); // wakes a thread of this task that sleeps, so that it completes the sending
+  if (left) ring(t->own); // wakes a thread of this task that sleeps; it will complete the sending
   return s;
 }
 
@@ -306,7 +306,7 @@ static tfc_status finish_bodies(struct transport *t, bool *any) {
       if (!done) break;
       a->complete = true;
       t->incomplete--;
-      ring(t->bells[p]); // its sender need not poll to find out that the body has been sent
+      ring(t->bells[p]); // the sender need not poll to find out that its body was sent
       *any = true;
     }
   return NULL;
@@ -318,7 +318,7 @@ static bool is_there(const struct transport *t) {
   return false;
 }
 
-struct view { // what look() found
+struct view { // what look() found: any message, a message to receive, messages on their way
   bool any, there, moves;
 };
 static tfc_status look(struct transport *t, struct view *out) {
@@ -333,14 +333,15 @@ static tfc_status look(struct transport *t, struct view *out) {
   return s;
 }
 
-// Sleeps until a message comes. While another thread polls, that thread gets the messages, and this one sleeps on.
+// Sleeps until a message arrives. While another thread polls, that thread receives the messages, and this one continues
+// to sleep.
 static tfc_status doze(struct transport *t, int64_t ns) {
   struct view v = {0};
   const bool attended = atomic_load(&t->attendants) > 0;
   tfc_status s = NULL;
   if (!attended) {
     atomic_store(&t->own->sleeps, 1);
-    s = look(t, &v); // finds what a task sent before `sleeps` was set, which did not ring the bell
+    s = look(t, &v); // finds a message that a task sent before `sleeps` was set, so that it did not ring the bell
   }
   if (!s && !v.any && !v.there && !atomic_load(&t->has_asked)) wait_for_bell(t->own, !attended, ns);
   atomic_store(&t->own->sleeps, 0);
@@ -375,8 +376,8 @@ static tfc_status progress(struct tfc_transport *base, int64_t wait_ns) {
     if (v.any) last = now, sleep_ns = SHORTEST_SLEEP_NS;
     if (now - begin >= wait_ns) return NULL;
     if (v.any || (v.moves && now - last < MOVES_NS)) continue;
-    // Polls for a short time before it sleeps: a thread that gives up its core may wait for a whole time slice of
-    // another thread.
+    // Polls for a short time before it sleeps: a thread that gives up its core may have to wait until another thread's
+    // time slice ends.
     if (!t->all_here && now - last < SPIN_NS) continue;
     int64_t ns = wait_ns - (now - begin);
     if (v.moves)
@@ -393,7 +394,7 @@ static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) 
   struct transport *t = (struct transport *)base;
   *out = NULL;
   pthread_mutex_lock(&t->mpi);
-  for (uint32_t i = 0; i < base->count && !*out; i++) { // the tasks take turns
+  for (uint32_t i = 0; i < base->count && !*out; i++) { // starts at another task each time, so that none has priority
     const uint32_t p = (t->next_peer + i) % base->count;
     struct arriving *a = t->from[p];
     if (!a || !a->complete) continue;
@@ -407,14 +408,14 @@ static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) 
   return NULL;
 }
 
-// MPI_Abort may hang if MPI itself is stuck. So after 2 s the process exits by itself; mpirun then ends the others.
+// MPI_Abort may hang if MPI itself is stuck. So after 2 s the process exits, and mpirun then ends the other processes.
 static void *leave_anyway(void *code) {
   tfc_sleep_ns(2000000000);
   _Exit(*(int *)code);
 }
 static void fail(struct tfc_transport *base, int code, const char *why) {
   struct transport *t = (struct transport *)base;
-  (void)why; // not needed: the program has printed it
+  (void)why; // not used: the program has already printed it
   pthread_t thread;
   static int last;
   last = code;
@@ -455,7 +456,7 @@ static void close_(struct tfc_transport *base) {
   MPI_Comm comm = t->comm, host = t->host;
   MPI_Win window = t->window;
   if (!s) {
-    // MPI_Win_free is a barrier: after it no task rings a bell.
+    // MPI_Win_free is a barrier: after it no task rings a bell of this one.
     if (window != MPI_WIN_NULL) MPI_Win_free(&t->window), t->own = NULL;
     transport_free(t);
     MPI_Comm_free(&host);

@@ -79,10 +79,10 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
   return p;
 }
 
-// --- On the tile unit ---------------------------------------------------------------------------------------------
-// A sum over the cells of a window: for each cell, the pixels that it meets at all positions, times the cell's part of
-// the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `turned` the order of the
-// cells is reversed. *out_done is false if another way is faster or numbers are too large for the tile unit.
+// --- On the tile unit --------------------------------------------------------------------------------------------- A
+// sum over the cells of a window: for each cell, the matrix of the pixels under it at all positions, times the cell's
+// part of the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `turned` the order of
+// the cells is reversed. *out_done is false if another way is faster or numbers are too large for the tile unit.
 struct window_sum {
   const struct conv *conv;
   const struct tfc_patches *patches;
@@ -134,9 +134,10 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
-// --- Backward, input ---------------------------------------------------------------------------------------------
-// The window's cells first + t * step, t < count, from the last to the first: those that meet the positions of x with
-// one remainder. For them dy is read like an image by a window of `count` cells that begins `before` positions earlier.
+// --- Backward, input --------------------------------------------------------------------------------------------- A
+// part is made of the window's cells first + t * step, t < count, from the last to the first: these are the cells that
+// meet the positions of x with one remainder. For them dy is read like an image by a window of `count` cells that
+// begins `before` positions earlier.
 struct part {
   int64_t remainder, positions; // x = remainder + s * q, q < positions
   int64_t first, step, count, before;
@@ -163,7 +164,7 @@ static void parts_of(const struct conv *c, int64_t i, struct part out[3]) {
   out[2] = part_of(c, 2, i / c->sizes.stride[1] / c->sizes.stride[0]);
 }
 
-struct turning { // of the filter: B [cells * filters, channels]
+struct turning { // packs the turned filter as B [cells * filters, channels]
   struct tfc_gemm_right right;
   const struct conv *conv;
   struct part parts[3];
@@ -211,7 +212,7 @@ static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_
   }
 }
 
-struct scatter { // rows of a part to their positions in dx
+struct scatter { // writes the rows of a part to their positions in dx
   const struct conv *conv;
   const struct part *parts;
   const float *from;
@@ -253,7 +254,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
-    // the filter was packed when the plan was made
+    // the filter is already packed
   } else if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true)) {
     p.right = &turning.right;
   } else if (!done) {
@@ -312,7 +313,7 @@ static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c) {
   if (!w || z->role == TFC_CONV_FILTER || p->device->info.memory != UINT64_MAX) return;
   const bool forward = z->role == TFC_CONV_FORWARD;
   if (product_of(z->batch, forward ? z->out : z->in) < LEAST_POSITIONS)
-    return; // for so few positions, products read the filter where it is
+    return; // with so few positions, products read the filter in place
   const int64_t parts = forward || c->pointwise ? 1 : product_of(1, z->stride);
   if (parts > MOST_PARTS) return;
   c->packed = tfc_arena_zalloc(p->base->arena, (size_t)parts * sizeof *c->packed);

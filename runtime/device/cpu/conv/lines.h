@@ -1,5 +1,5 @@
-// Computes the gradient of a 2-D convolution's filter line by line of the output. It is used if there are few filters:
-// then packing patches would take as long as multiplying them.
+// Computes the gradient of a 2-D convolution's filter line by line of the output. It is used for few filters, where
+// packing the patches would take as long as multiplying them.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_LINES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_LINES_H
 

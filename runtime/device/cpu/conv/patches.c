@@ -21,13 +21,13 @@ static struct place place_of(const struct tfc_patches *p, int64_t position) {
                         y * p->stride[0] - p->before[0], x * p->stride[1] - p->before[1]};
 }
 
-// How far below a window's first row its row `i` lies.
+// Returns how far row `i` of a window is below its first row.
 static struct place row_below(const struct tfc_patches *p, int64_t i) {
   const int64_t plane = p->size[2] == 1 ? 0 : i / p->size[0];
   return (struct place){.z = plane * p->dilation[2], .y = (i - plane * p->size[0]) * p->dilation[0]};
 }
 
-// Whether row `i` of the window at that place is inside of the image; *out_line is the image's line that it meets.
+// Whether row `i` of the window at that place is inside the image. *out_line: the line of the image under that row.
 static bool find_line(const struct tfc_patches *p, const struct place *at, int64_t i, int64_t *out_line) {
   const struct place below = row_below(p, i);
   const int64_t z = at->z + below.z, y = at->y + below.y;
@@ -38,7 +38,8 @@ static int64_t rows_of(const struct tfc_patches *p) {
   return p->size[2] * p->size[0];
 }
 
-// Cells [first, last) of a window's row are those inside of the image. The row has `size` cells and begins at column x.
+// Finds which cells [first, last) of a window's row are inside the image. The row has `size` cells and begins at column
+// x.
 static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t *last) {
   *first = x < 0 ? (-x < size ? -x : size) : 0;
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
@@ -141,13 +142,14 @@ void tfc_patches_init(struct tfc_patches *p) {
   p->base.find = find, p->base.pieces = rows_of(p), p->base.length = p->size[1] * p->channels;
 }
 
-// A line of positions: a window begins at each `step` elements of the image's line, the first at `start`.
+// Window positions on one line: a window begins at every `step`-th element of the image's line, the first one at
+// `start`.
 struct positions {
   struct place at;
   int64_t count, start, step;
 };
 
-// The next positions on one line, at most `most` of them from `first` on.
+// Returns the next positions on one line, at most `most`, beginning with position `first`.
 static struct positions next_positions(const struct tfc_patches *p, int64_t first, int64_t most) {
   const int64_t x = first % p->out[1], left = p->out[1] - x, c = p->channels;
   struct positions on = {place_of(p, first - x), left < most ? left : most, 0, p->stride[1] * c};
@@ -224,7 +226,7 @@ static void rows_of_cell(const void *arg, int64_t first, int64_t count, const fl
   const struct tfc_patches *p = cell->patches;
   const int64_t c = p->channels;
   int64_t position = cell->first + first;
-  while (count > 0) { // a line of positions at a time
+  while (count > 0) { // handles one line of positions at a time
     int64_t x = position % p->out[1], n = p->out[1] - x < count ? p->out[1] - x : count;
     struct place at = place_of(p, position - x);
     int64_t y = at.y + cell->i * p->dilation[0], column = at.x + cell->j * p->dilation[1] + x * p->stride[1];

@@ -18,7 +18,7 @@
 #include "runtime/device/cpu/depthwise/lines.h"
 #include "runtime/ops/nn_window.h"
 
-// ENOUGH: multiply-adds, or elements, that are worth the start of another thread
+// ENOUGH: so many multiply-adds, or elements, make it worth starting another thread
 enum { MOST_PIECES = 32, PIECE_POSITIONS = 64, ENOUGH = 32768 };
 
 enum { ROLE = 3, GROUPS = 4 }; // bits of a row's variant: the role (ROLE is its mask), and whether the op is Conv2D
@@ -114,7 +114,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   return NULL;
 }
 
-// --- Passes ------------------------------------------------------------------------------------------------------
+// --- One pass over the lines ---------------------------------------------------------------------------------------
 struct pass {
   const struct depthwise *d;
   const char *x, *filter, *dy;            // k channels
@@ -206,7 +206,7 @@ static void filter_pieces(void *arg, int64_t begin, int64_t end) {
     __VA_ARGS__                                                                                                        \
   }
 
-// dw = the pieces' sums, in order; elements [begin, end).
+// Computes elements [begin, end) of dw: adds the sums of the pieces in order.
 static void join_pieces(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const int64_t whole = p->d->cells * p->d->k;
@@ -219,7 +219,7 @@ static void join_pieces(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-struct repeat { // of each element of x
+struct repeat { // repeats each element of x
   tfc_dtype dtype;
   int64_t times;
   const void *from;
@@ -250,7 +250,7 @@ static void add_repeated(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// x with k channels: x itself if the multiplier is 1, else a buffer in which each channel is repeated.
+// Returns x with k channels: x itself if the multiplier is 1, otherwise a buffer in which each channel is repeated.
 static tfc_status repeated(struct tfc_kernel_ctx *ctx, const struct depthwise *d, const void *x,
                            struct tfc_buffer **out_scratch, const char **out_x) {
   *out_x = x;

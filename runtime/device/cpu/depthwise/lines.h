@@ -8,7 +8,7 @@
 
 enum { TFC_DEPTHWISE_MOST_CELLS = 1024 };
 
-// Position p meets the image at in + p * in_step where first <= p < last, and padding elsewhere.
+// Position p reads the image at in + p * in_step if first <= p < last; otherwise it is over the padding.
 struct tfc_depthwise_cell {
   int64_t in, filter; // where its channels lie in the image and in the filter
   int64_t first, last;

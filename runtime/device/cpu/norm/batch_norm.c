@@ -208,12 +208,12 @@ static void each_row(struct tfc_kernel_ctx *ctx, struct pass *p, void (*rows)(vo
 }
 
 // --- Statistics of channels --------------------------------------------------------------------------------------
-enum { CHANNELS = 64 }; // so many channels are joined together, block after block
+enum { CHANNELS = 64 }; // so many channels are combined together, block after block
 static int64_t channels_at_once(const struct pass *p) {
   return (8192 / p->blocks / CHANNELS + 1) * CHANNELS;
 }
 
-// Joins the blocks' means and sums of squared deviations, for `count` channels from `k` on.
+// Combines the blocks' means and sums of squared deviations, for `count` channels from `k` on.
 OPS_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t count, double *restrict mean,
                                     double *restrict squares) {
   double rows = 0;
@@ -274,7 +274,8 @@ static void finish_forward(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// (x, scale, offset, mean, variance) -> y, batch_mean, batch_variance, reserve_space_1, _2 (, _3)
+// Inputs: x, scale, offset, mean, variance. Outputs: y, batch_mean, batch_variance, reserve_space_1, reserve_space_2,
+// in V3 also reserve_space_3.
 static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   const struct norm *n = ctx->state;
   const struct tfc_tensor *x = ctx->inputs[0];
@@ -322,9 +323,9 @@ out:
 }
 
 // --- Backward ----------------------------------------------------------------------------------------------------
-// (dy, x, scale, reserve_space_1, reserve_space_2 (, _3)) -> dx, dscale, doffset, and two outputs that are not used.
-// With r = 1 / sqrt(variance + epsilon) and centered = x - mean: dscale = sum(dy centered) r, doffset = sum(dy),
-// training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r.
+// Inputs: dy, x, scale, reserve_space_1, reserve_space_2, in V3 also reserve_space_3. Outputs: dx, dscale, doffset, and
+// two that are not used. With r = 1 / sqrt(variance + epsilon) and centered = x - mean: dscale = sum(dy centered) r,
+// doffset = sum(dy), training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r.
 struct backward {
   const struct norm *norm;
   const struct pass *pass;

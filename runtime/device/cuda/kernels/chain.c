@@ -15,7 +15,7 @@ static const struct {
 } expressions[] = {
 #define EXPRESSION(name) {#name, TFC_CUDA_CHAIN_##name},
     TFC_CUDA_CHAIN_UNARY(EXPRESSION) TFC_CUDA_CHAIN_BINARY(EXPRESSION){"AddV2", TFC_CUDA_CHAIN_Add},
-    {"AddN", TFC_CUDA_CHAIN_Add}, // only with two inputs
+    {"AddN", TFC_CUDA_CHAIN_Add}, // only AddN with two inputs
     {"BiasAdd", TFC_CUDA_CHAIN_Add},
     {"BiasAddV1", TFC_CUDA_CHAIN_Add},
     {"RealDiv", TFC_CUDA_CHAIN_Div},
@@ -35,7 +35,7 @@ bool tfc_cuda_chains(const struct tfc_op_def *def) {
 
 struct chain {
   const struct tfc_chain_op *op;
-  struct tfc_cuda_chain chain; // complete but for the operands' addresses, which each launch fills in
+  struct tfc_cuda_chain chain; // complete except for the operands' addresses, which each launch fills in
 };
 
 static tfc_status prepare(struct tfc_cuda_prepare *p) {

@@ -1,5 +1,5 @@
-// A chain of element-wise operations. A thread computes all steps for its elements; what is passed from step to step
-// stays in its registers, or in memory that no other thread touches.
+// Runs a chain of element-wise operations. A thread computes all steps for its elements; values that pass from step to
+// step stay in its registers, or in memory that no other thread touches.
 #include "runtime/device/cuda/kernels/chain.h"
 
 #include "runtime/device/cuda/kernels/expressions.cuh"
@@ -7,7 +7,7 @@
 namespace tfc {
 namespace {
 
-const int WIDE = 4; // elements that a thread computes at once, if the length of rows and the addresses allow it
+const int WIDE = 4; // elements that a thread computes at once if the length of rows and the addresses allow it
 
 TFC_HD f32 *address(const tfc_cuda_chain_operand &o, int64_t row, int64_t column) {
   if (o.each) {

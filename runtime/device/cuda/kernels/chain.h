@@ -1,12 +1,12 @@
-// Chains of element-wise operations of float32 in one kernel: the steps of a chain (runtime/host/chain/chain.h) are
-// read while it runs, so that no plan waits for a compiler. Each step computes what the op's own kernel does
-// (expressions.cuh) and rounds as that does, so a chain has the same bits as its operations one by one.
+// Chains of element-wise float32 operations in one kernel. The kernel reads the steps of the chain
+// (runtime/host/chain/chain.h) while it runs, so that no plan waits for a compiler. Each step computes and rounds
+// exactly as the op's own kernel does (expressions.cuh), so results are bit-identical to those of single operations.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_CHAIN_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_CHAIN_H
 
 #include "runtime/device/cuda/kernels/types.h"
 
-// The ops that can be a step: those whose kernels need few registers and no branches of their own.
+// The ops that can be a step of a chain: those whose kernels need few registers and have no branches.
 #define TFC_CUDA_CHAIN_UNARY(X)                                                                                        \
   X(Neg)                                                                                                               \
   X(Abs)                                                                                                               \
@@ -61,7 +61,7 @@ enum tfc_cuda_chain_expression {
 };
 
 enum { TFC_CUDA_CHAIN_STEPS = 64, TFC_CUDA_CHAIN_OPERANDS = 32, TFC_CUDA_CHAIN_REGISTERS = 12 };
-struct tfc_cuda_chain_operand { // in device memory; as struct tfc_chain_operand
+struct tfc_cuda_chain_operand { // in device memory; its fields are those of struct tfc_chain_operand
   void *data;                   // the first element
   int64_t row, each, cycle;
   int32_t column;

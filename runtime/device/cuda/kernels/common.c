@@ -1,12 +1,12 @@
 // Host code that rows need before a launch: reading values that decide what is launched, and how operands broadcast.
-// Dimensions that broadcast alike are joined first, and the rest is passed to kernels as strides, so that one kernel
-// handles every rank, and a flat kernel handles contiguous operands. Several elements are read at once only if all
-// operands and the innermost dimension are aligned: this is decided for each launch, because addresses differ.
+// Neighbouring dimensions that broadcast in the same way are joined; what remains is passed to kernels as strides. So
+// one kernel handles every rank, and a flat kernel handles contiguous operands. Several elements are read at once only
+// if all operands and the innermost dimension are aligned: this is decided for each launch, because addresses differ.
 #include "runtime/device/cuda/kernels/common.h"
 
 #include "runtime/ops/math_elementwise.h"
 
-// The CUDA side (types.h) and TensorFlow's DataType number types alike.
+// Checks that types have the same numbers in types.h (for the .cu files) and in TensorFlow's DataType.
 #define SAME(suffix, number) _Static_assert((int)TFC_CUDA_##suffix == (int)OPS_DT_##suffix, "types are numbered alike");
 TFC_CUDA_TYPES(SAME)
 

@@ -1,4 +1,4 @@
-// What the rows of all kernel families share.
+// Helpers that the rows of all kernel families use.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_COMMON_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_COMMON_H
 
@@ -9,12 +9,12 @@
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/types.h"
 
-// Returns from a prepare function whose row cannot run the operation. Then the op's next row is tried; if none is left,
-// the host runs the op and reports the reason given here.
+// Returns from a `prepare` function whose row cannot run the operation. The driver then tries the op's next row; if
+// none is left, the host runs the operation, and reports show the reason given here.
 #define TFC_CUDA_DECLINE(...) return tfc_status_make(TFC_UNIMPLEMENTED, __VA_ARGS__)
 
 // Declares `name`, the state that a row of the kernel table keeps for one operation: zeroed, in the plan's arena.
-// Returns from the prepare function if memory is out.
+// Returns from the `prepare` function if memory runs out.
 #define TFC_CUDA_STATE(p, type, name)                                                                                  \
   type *name = TFC_ARENA_NEW((p)->base->arena, type);                                                                  \
   if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                          \
@@ -26,8 +26,8 @@
     if (__builtin_expect(launched_ != 0, 0)) return tfc_cuda_status(l, launched_);                                     \
   } while (0)
 
-// The value of input `i` on the host: `constant` if it was known when preparing; else its current value, if the input
-// is in host memory or was small enough to be fetched (then the launch depends on the step, and the row needs
+// The value of input `i` on the host: `constant` if it was known at `prepare`; otherwise its current value, if the
+// input is in host memory or is small enough to be copied there (then the launch depends on the step, and the row needs
 // TFC_CUDA_NO_CAPTURE).
 struct tfc_cuda_value {
   const struct tfc_tensor *tensor;
@@ -41,12 +41,12 @@ static inline bool tfc_cuda_is_constant(const struct tfc_cuda_prepare *p, uint32
 static inline bool tfc_cuda_on_host(const struct tfc_cuda_prepare *p, uint32_t i) {
   return tfc_host_bit(p->host_inputs, i);
 }
-// For launch functions: `constant` is the value that prepare found, or NULL; `on_host` is what tfc_cuda_on_host gave
-// there.
+// For launch functions: `constant` is the value that `prepare` found, or NULL; `on_host` is what tfc_cuda_on_host
+// returned then.
 TFC_MUST_USE tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *constant,
                                        bool on_host, struct tfc_cuda_value *out);
 
-// An input that decides what is launched: kept by prepare, read by launch.
+// An input whose value decides what is launched: `prepare` stores it, `launch` reads it.
 struct tfc_cuda_argument {
   const struct tfc_tensor *constant; // in the plan
   uint32_t input;
@@ -61,12 +61,12 @@ static inline tfc_status tfc_cuda_get(struct tfc_cuda_launch *l, const struct tf
   return tfc_cuda_value(l, a->input, a->constant, a->on_host, out);
 }
 
-// Makes this tensor output `i`: they share memory, or it is copied on the stream if the plan gave the output memory of
-// its own.
+// Makes output `i` equal to this tensor: both share memory, or the tensor is copied on the stream if the plan gave the
+// output memory of its own.
 TFC_MUST_USE tfc_status tfc_cuda_set_output(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *value);
 
-// Broadcasts `count` shapes (at most 3); *out_shape is the result's. UNIMPLEMENTED over TFC_CUDA_RANK joined
-// dimensions.
+// Broadcasts `count` shapes (at most 3); *out_shape: the shape of the result. UNIMPLEMENTED: more than TFC_CUDA_RANK
+// dimensions remain after joining.
 TFC_MUST_USE tfc_status tfc_cuda_broadcast_plan(const struct tfc_shape *const *shapes, int count,
                                                 struct tfc_shape *out_shape, struct tfc_cuda_broadcast *out);
 // Changes the plan so that a thread computes `vector` neighbouring elements, if dimensions and addresses allow it; else
@@ -82,7 +82,7 @@ struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t si
    ~(TFC_TYPE_BIT(TFC_STRING) | TFC_TYPE_BIT(TFC_RESOURCE) | TFC_TYPE_BIT(TFC_VARIANT)))
 #define TFC_CUDA_HANDLE TFC_TYPE_BIT(TFC_RESOURCE)
 #define TFC_CUDA_INDEX (TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
-// Returns the types that a row takes for the op's first type attribute.
+// Returns the types that a row accepts for the op's first type attribute.
 static inline uint32_t tfc_cuda_row_types(const struct tfc_cuda_kernel *row) {
   return row->flags & TFC_CUDA_ON_FLOATS  ? TFC_CUDA_BITS(TFC_CUDA_FLOATS)
          : row->flags & TFC_CUDA_ON_REALS ? TFC_CUDA_BITS(TFC_CUDA_REALS)

@@ -1,5 +1,5 @@
-// Convolutions through a library: library/cudnn.c with the toolkit, matrix products over patches in tests. The rows
-// (image.c) define what is convolved; if the library declines they use plain loops.
+// Convolutions through a library: with the CUDA toolkit library/cudnn.c, in tests matrix products over patches. The
+// rows (image.c) describe the convolution; if the library declines, they use plain loops.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_CONV_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_CONV_H
 
@@ -11,13 +11,13 @@ struct tfc_cuda_conv { // compared by bytes: zeroed before it is filled
   int32_t role, type;  // type: a tfc_dtype, float32, float64, float16 or bfloat16
   int32_t spatial;     // 2 or 3 dimensions
   int32_t channels_first;
-  int64_t after[3]; // zeros behind the image, in each dimension, that the windows reach
+  int64_t after[3]; // zeros that are added after the image in each dimension, as far as windows reach
   struct tfc_cuda_slide slide;
 };
-struct tfc_cuda_conv_plan; // the chosen algorithm; lives as long as the process
+struct tfc_cuda_conv_plan; // the chosen algorithm; exists as long as the process
 
-// Finds the plan of a convolution, which is made at the first request and kept by shape. UNIMPLEMENTED: the library has
-// no plan for it.
+// Finds the plan of a convolution; it is made at the first request and kept for later ones of the same shape.
+// UNIMPLEMENTED: the library has no plan for it.
 TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                                            const struct tfc_cuda_conv_plan **out);
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);

@@ -1,10 +1,5 @@
-// The language of the .cu files: element types with the type to compute in, and launching. Under nvcc this is CUDA;
-// under a host compiler (tests) the same source runs on the CPU through host.h.
-//
-//   get(x)       converts an element from memory to the type to compute in
-//   put<T>(v)    converts it back to an element of type T
-//   number<T>::C the type to compute in: float for the 16-bit floats
-//   number<T>::U the type of sums and products: unsigned for integers, so that they wrap
+// What all .cu files use: for each element type the type to compute in, and launching. nvcc compiles this as CUDA; in
+// tests a host compiler compiles the same source for the CPU, with host.h.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_DEVICE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_DEVICE_CUH
 
@@ -95,7 +90,7 @@ TFC_HD float get(b16 x) {
   } v = {(uint32_t)x.bits << 16};
   return v.f;
 }
-// The 16-bit floats are made from float only.
+// The 16-bit floats can be made from float only.
 template <class T> struct putter {
   template <class V> static TFC_HD T of(V v) { return (T)v; }
 };
@@ -134,10 +129,11 @@ template <class T> TFC_HD T larger(T a, T b) {
   return a < b ? b : a;
 }
 
-// Several elements that are read and written at once.
+// Several elements that one memory access reads or writes.
 template <class T, int V> struct alignas(sizeof(T) * V) pack { T v[V]; };
 
-// n / d and n % d. Most tensors have fewer than 2^32 elements, and 64-bit division is slow on GPUs.
+// Returns n / d and sets *rest to n % d. Most tensors have fewer than 2^32 elements, and 64-bit division is slow on
+// GPUs.
 TFC_HD int64_t divide(int64_t n, int64_t d, int64_t *rest) {
   int64_t q;
   if (((uint64_t)n | (uint64_t)d) >> 32) {
@@ -171,9 +167,9 @@ inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
 }
 
 #ifdef __CUDACC__
-// Launches a kernel without shared memory. (With shared memory it is the same on a GPU, but when compiled for the CPU
-// its threads must take turns.) Returns the launch's own cudaError_t, not the thread's last error, which a library may
-// have left.
+// Launches a kernel without shared memory. (A kernel with shared memory is launched in the same way on a GPU; but in a
+// build for the CPU its threads must take turns.) Returns the launch's own cudaError_t, not the thread's last error,
+// which may come from a library.
 template <class... P, class... A>
 int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
   cudaLaunchConfig_t config = {};
@@ -190,7 +186,7 @@ int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t threads, void *
 }
 #endif
 
-// for (int64_t i = first(); i < n; i += stride())
+// A grid-stride loop: for (int64_t i = first(); i < n; i += stride())
 #ifdef __CUDACC__
 __device__ __forceinline__ int64_t first() {
   return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -209,7 +205,7 @@ inline int64_t stride() {
 
 } // namespace tfc
 
-// cudaErrorInvalidValue: a launcher returns it if it has no kernel for the types.
+// cudaErrorInvalidValue: a launcher returns it if it has no kernel for these types.
 enum { TFC_CUDA_INVALID_VALUE = 1 };
 
 #endif

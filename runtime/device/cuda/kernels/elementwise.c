@@ -148,7 +148,7 @@ static tfc_status run_select(struct tfc_cuda_launch *l, const struct tfc_shape *
 static tfc_status launch_SelectV2(struct tfc_cuda_launch *l) {
   return run_select(l, &l->ctx->inputs[0]->shape);
 }
-// The condition is a scalar, of the operands' shape, or a vector over their first dimension.
+// The condition is a scalar, or has the shape of the operands, or is a vector over their first dimension.
 static tfc_status launch_Select(struct tfc_cuda_launch *l) {
   const struct tfc_tensor *c = l->ctx->inputs[0], *t = l->ctx->inputs[1], *e = l->ctx->inputs[2];
   TFC_KERNEL_CHECK(tfc_shape_equal(&t->shape, &e->shape), "'then' and 'else' must have the same size");
@@ -176,7 +176,7 @@ static tfc_status launch_AddN(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
   if (!x->size) return NULL;
   // An input that shares the output's memory must be read by the first launch, which overwrites it. If it is not among
-  // the first TFC_CUDA_ADDENDS, the sum is made in other memory.
+  // the first TFC_CUDA_ADDENDS, the sum is computed in other memory.
   struct tfc_buffer *apart = NULL;
   for (uint32_t k = TFC_CUDA_ADDENDS; k < count && !apart; k++)
     if (l->ctx->inputs[k]->data == y->data) TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, y->size, &apart));

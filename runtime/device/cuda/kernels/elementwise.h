@@ -1,6 +1,5 @@
-// Element-wise kernels: one list of ops, with the types that each is compiled for. The C side makes rows of it
-// (elementwise.c), the CUDA side kernels (elementwise_*.cu); an op is one line here and one expression in
-// expressions.cuh.
+// Element-wise kernels: one list of all ops, with the types that each is compiled for. elementwise.c makes rows of it,
+// the files elementwise_*.cu make kernels. An op is one line here and one expression in expressions.cuh.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 
@@ -40,7 +39,7 @@
   X(Selu, TFC_CUDA_FLOATS)                                                                                             \
   X(Softplus, TFC_CUDA_FLOATS)                                                                                         \
   X(Softsign, TFC_CUDA_FLOATS)
-// Into booleans.
+// Ops with boolean results.
 #define TFC_CUDA_PREDICATES(X)                                                                                         \
   X(IsNan, TFC_CUDA_FLOATS)                                                                                            \
   X(IsInf, TFC_CUDA_FLOATS)                                                                                            \
@@ -70,8 +69,7 @@
   X(Atan2, TFC_CUDA_FLOATS)                                                                                            \
   X(Xdivy, TFC_CUDA_FLOATS)                                                                                            \
   X(Xlogy, TFC_CUDA_FLOATS)
-// Gradients of functions of one operand. Their operands are the function's value (or its argument) and the gradient of
-// its result.
+// Gradients of functions of one operand. `a` is the function's value (or its argument), `b` the gradient of its result.
 #define TFC_CUDA_BINARY_SLOPES(X)                                                                                      \
   X(ReciprocalGrad, TFC_CUDA_FLOATS)                                                                                   \
   X(SqrtGrad, TFC_CUDA_FLOATS)                                                                                         \
@@ -84,7 +82,7 @@
   X(SeluGrad, TFC_CUDA_FLOATS)                                                                                         \
   X(SoftplusGrad, TFC_CUDA_FLOATS)                                                                                     \
   X(SoftsignGrad, TFC_CUDA_FLOATS)
-// Into booleans.
+// Ops with boolean results: the types that can be ordered, and those that can be compared.
 #define TFC_CUDA_ORDERED(X, ...) TFC_CUDA_REALS(X, __VA_ARGS__) TFC_CUDA_BYTES(X, __VA_ARGS__)
 #define TFC_CUDA_COMPARABLE(X, ...) TFC_CUDA_ORDERED(X, __VA_ARGS__) TFC_CUDA_BOOL(X, __VA_ARGS__)
 #define TFC_CUDA_COMPARISONS(X)                                                                                        \

@@ -1,12 +1,13 @@
-// What is copied, converted or gathered element by element without an op of its own: Cast, Select, AddN, Fill.
+// Kernels that copy, convert or add elements one by one, but are not in the list of element-wise ops: Cast, Select,
+// AddN, Fill.
 #include "runtime/device/cuda/kernels/elementwise.cuh"
 
 namespace tfc {
 namespace {
 
-// --- Cast --------------------------------------------------------------------------------------------------------
-// A float that is out of the integer's range becomes what the host's kernels make of it: the smallest integer of 32 or
-// 64 bits, cut to the type's width.
+// --- Cast -------------------------------------------------------------------------------------------------------- A
+// float that is out of the integer's range becomes the same as in the host's kernels: the smallest integer of 32 or 64
+// bits, cut to the type's width.
 TFC_HD int32_t to_i32(double x) {
   return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
@@ -68,7 +69,7 @@ TFC_HD float cut_for(float x, uint64_t mask) {
 TFC_HD double cut_for(double x, uint64_t mask) {
   return cut(x, mask);
 }
-// One kernel per source type handles all destination types: memory accesses decide its speed, not the branch.
+// One kernel per source type handles all destination types: its speed depends on memory accesses and not on the branch.
 template <class S, int V> TFC_HD void cast_to(int to, const pack<S, V> &in, void *y, int64_t g) {
   typedef typename number<S>::C C;
   switch (to) {

@@ -1,5 +1,5 @@
-// What the element-wise ops compute, one expression each. The kernels of single ops (elementwise_*.cu) and the kernel
-// that runs a chain of them (chain.cu) use the same expressions, so their results have the same bits.
+// The element-wise ops, one expression each. The kernels of single ops (elementwise_*.cu) and the kernel that runs a
+// chain of them (chain.cu) use the same expressions, so their results are bit-identical.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_EXPRESSIONS_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_EXPRESSIONS_CUH
 
@@ -18,10 +18,10 @@ UNARY(Sign, x != x ? x : (C)((x > 0) - (x < 0)))
 UNARY(Floor, floor(x))
 UNARY(Ceil, ceil(x))
 UNARY(Rint, rint(x))
-UNARY(Round, rint(x)) // half to even
+UNARY(Round, rint(x)) // halves are rounded to the even neighbour
 UNARY(Invert, ~(U)x)
 UNARY(LogicalNot, !x)
-// NaN gives NaN.
+// For NaN the result is NaN.
 UNARY(Relu, x > 0 ? x : x == x ? (C)0 : x)
 UNARY(Relu6, x > 6 ? (C)6 : x > 0 ? x : x == x ? (C)0 : x)
 
@@ -29,8 +29,8 @@ UNARY_RESULT(IsNan, bool, x != x)
 UNARY_RESULT(IsInf, bool, fabs(x) == (C)INFINITY)
 UNARY_RESULT(IsFinite, bool, fabs(x) < (C)INFINITY)
 
-// --- Exponentials, logarithms, trigonometric functions, and what activations make of them ------------------------
-// Klambauer et al. 2017.
+// --- Exponentials, logarithms, trigonometric functions, and activations that use them ------------------------------
+// The constants are those of Klambauer et al. 2017.
 #define SELU_SCALE ((C)1.0507009873554804934193349852946)
 #define SELU_SCALE_ALPHA ((C)1.7580993408473768599402175208123)
 
@@ -71,7 +71,7 @@ UNARY(Softsign, x / (fabs(x) + (C)1))
 BINARY(Add, (U)a + (U)b)
 BINARY(Sub, (U)a - (U)b)
 BINARY(Mul, (U)a *(U)b)
-// Integers: a / 0 is 0 here (the host's kernel reports an error, which a GPU cannot).
+// For integers, a / 0 is 0 here. (The host's kernel reports an error, which a GPU cannot.)
 template <class C> TFC_HD C quotient(C a, C b) {
   return b == 0 ? (C)0 : b == (C)-1 ? (C)(0 - (typename number<C>::U)a) : (C)(a / b);
 }
@@ -92,8 +92,8 @@ BINARY(BitwiseAnd, (U)a &(U)b)
 BINARY(BitwiseOr, (U)a | (U)b)
 BINARY(BitwiseXor, (U)a ^ (U)b)
 
-// --- Quotients, remainders, powers -------------------------------------------------------------------------------
-// Division of integers by zero gives 0 (the host's kernel reports an error, which a GPU cannot).
+// --- Quotients, remainders, powers ---------------------------------------------------------------------------------
+// For integers, a division by zero gives 0. (The host's kernel reports an error, which a GPU cannot.)
 template <class T> struct whole {
   typedef typename number<T>::U U;
   static TFC_HD T quotient(T a, T b) { return b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - (U)a) : (T)(a / b); }
@@ -137,15 +137,15 @@ BINARY(Atan2, atan2(a, b))
 BINARY(Xdivy, a == 0 ? (C)0 : a / b)
 BINARY(Xlogy, a == 0 ? (C)0 : a * log(b))
 
-// --- Gradients ---------------------------------------------------------------------------------------------------
-// Computed from the function's value `a` and the arriving gradient `b`; a gradient of 0 gives 0 (also where the slope
+// --- Gradients --------------------------------------------------------------------------------------------------- `a`
+// is the function's value, `b` the gradient that arrives. If that gradient is 0, so is the result (also where the slope
 // is infinite).
 BINARY(ReciprocalGrad, b == 0 ? (C)0 : -(a * a) * b)
 BINARY(SqrtGrad, b == 0 ? (C)0 : (C)0.5 / a * b)
 BINARY(RsqrtGrad, b == 0 ? (C)0 : ((C)-0.5 * (a * a)) * (a * b))
 BINARY(TanhGrad, b *rounded<T>((C)1 - rounded<T>(a * a)))
 BINARY(SigmoidGrad, b *(a *((C)1 - a)))
-// Computed from the arriving gradient `a` and the features or activations `b`.
+// Here `a` is the gradient that arrives, and `b` the features or activations.
 BINARY(ReluGrad, (U)a *(U)(b > 0))
 BINARY(Relu6Grad, a *(C)(b > 0 && b < 6))
 BINARY(EluGrad, b < 0 ? (b + (C)1) * a : a)

@@ -15,7 +15,8 @@ template <class C> struct plus {
   TFC_HD C operator()(C a, C b) const { return a + b; }
 };
 
-// Joins the values of a group's threads pairwise; all of them get the result. Every thread of the block calls it.
+// Combines the values of a group's threads pairwise; every thread of the group gets the result. All threads of the
+// block must call it.
 template <class A, class J> __device__ __forceinline__ A join_group(A value, A *shared, group g, J join) {
   int t = (int)threadIdx.x;
   __syncthreads();

@@ -1,5 +1,5 @@
-// CUDA on the CPU, for tests: a grid runs as loops. For kernels with shared memory and barriers, the threads of a block
-// are fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once; in a
+// Runs CUDA code on the CPU, for tests: a grid becomes loops. In kernels with shared memory and barriers, the threads
+// of a block are fibers that take turns at each __syncthreads (tests/cuda_kernels/host.c). A launch runs at once; in a
 // test with streams it runs when its stream reaches it, with copies of its arguments, as on a GPU.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_HOST_H
@@ -12,7 +12,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __restrict__ __restrict
-#define __shared__ static // one block runs at a time
+#define __shared__ static // static is enough, because one block runs at a time
 #define __launch_bounds__(...)
 
 struct tfc_host_index {
@@ -21,11 +21,11 @@ struct tfc_host_index {
 extern "C" struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
 extern "C" void tfc_host_barrier(void);
 extern "C" void tfc_cuda_count_launch(void);
-// Called before and after everything that touches device memory: one thread at a time does, and tests make that memory
-// inaccessible in between.
+// Called before and after every access to device memory. They let one thread at a time do it, and tests make that
+// memory inaccessible in between.
 extern "C" void tfc_host_begin(void);
 extern "C" void tfc_host_end(void);
-// Runs `run` with a copy of `argument` in the order of the stream; a cudaError_t.
+// Runs `run` with a copy of `argument` when the stream reaches it; returns a cudaError_t.
 extern "C" int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 // Runs body(arg) once per thread of a block, all of them alive at once.
 extern "C" void tfc_host_fibers(unsigned threads, void (*body)(void *arg), void *arg);
@@ -56,8 +56,8 @@ template <class F> void host_grid(unsigned blocks, unsigned threads, F run_block
   }
   tfc_host_end();
 }
-// Refuses what a GPU refuses, with cudaErrorInvalidConfiguration (9): no block, too many blocks, or more threads than a
-// block may have.
+// Refuses what a GPU refuses, with cudaErrorInvalidConfiguration (9): no block, too many blocks, or too many threads in
+// a block.
 inline int refused(unsigned blocks, int64_t threads) {
   return blocks == 0 || blocks > 0x7fffffffu || threads < 1 || threads > 1024 ? 9 : 0;
 }

@@ -1,4 +1,4 @@
-// Rows of convolutions, pools, batch normalisation and local response normalisation.
+// Rows of the kernel table for convolutions, pools, batch normalisation and local response normalisation.
 #include "runtime/device/cuda/kernels/image.h"
 
 #include "runtime/device/cuda/kernels/common.h"
@@ -25,12 +25,12 @@ struct conv {
   struct tfc_window window;
   int role;
   bool loops;                     // run the plain loops, not the library
-  struct tfc_cuda_argument sizes; // backward roles: the input with the result's shape
+  struct tfc_cuda_argument sizes; // backward roles: the input that gives the result's shape
   const struct tfc_cuda_conv_plan *plan;
   size_t scratch;
 };
 
-// Fills in the geometry `c`; *out_shape is the shape of the role's result.
+// Fills in the geometry `c`. *out_shape: the shape of the result.
 static tfc_status describe(const struct conv *st, const struct tfc_shape *x, const struct tfc_shape *filter,
                            const struct tfc_shape *y, tfc_dtype type, struct tfc_cuda_conv *c,
                            struct tfc_shape *out_shape) {
@@ -74,7 +74,8 @@ static tfc_status describe(const struct conv *st, const struct tfc_shape *x, con
   return NULL;
 }
 
-// Finds the shapes of x and filter: those of the inputs; for a backward role `sizes` gives that of the result.
+// Finds the shapes of x and of the filter. They are those of the inputs; for a backward role `sizes` gives the shape of
+// the result.
 static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *inputs, const struct tfc_tensor *sizes,
                             struct tfc_shape *x, struct tfc_shape *filter) {
   const struct tfc_window *w = &st->window;
@@ -92,7 +93,7 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
   return NULL;
 }
 
-// Bits of a row's variant; in rows of convolutions the lowest two bits are the role.
+// Bits in a row's variant; in rows of convolutions the lowest two bits are the role.
 enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16 }; // DEEP: three spatial dimensions
 static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool constant) {
   TFC_CUDA_STATE(p, struct conv, st);
@@ -108,7 +109,8 @@ static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool cons
   if (loops) return NULL;
   bool is_static = st->role == TFC_CUDA_CONV_FORWARD || st->sizes.constant;
   for (uint32_t i = 0; i < count; i++) is_static = is_static && tfc_shape_is_static(&base->input_shapes[i]);
-  if (!is_static) TFC_CUDA_DECLINE("shapes are not static"); // the library chooses when plans are made
+  // the library chooses algorithms when plans are made, from the shapes
+  if (!is_static) TFC_CUDA_DECLINE("shapes are not static");
   struct tfc_shape x, filter, made;
   struct tfc_cuda_conv conv;
   TFC_RETURN_IF_ERROR(shapes_of(st, base->input_shapes, st->sizes.constant, &x, &filter));
@@ -148,7 +150,7 @@ static tfc_status launch_conv(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(describe(st, &x, &filter, forward ? NULL : &inputs[2], type, &c, &made));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, type, &made, &out));
   if (!out->size) return NULL;
-  if (!tfc_shape_elements(&x) || (!forward && !in[2]->size)) { // each sum has no terms and is 0
+  if (!tfc_shape_elements(&x) || (!forward && !in[2]->size)) { // then every sum has no terms, and the result is 0
     TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(out->data, out->size, l->stream));
     return NULL;
   }
@@ -165,7 +167,7 @@ static tfc_status launch_conv(struct tfc_cuda_launch *l) {
   return NULL;
 }
 
-// --- Through cuDNN, where it is faster ----------------------------------------------------------------------------
+// --- Operations that cuDNN runs where it is faster -----------------------------------------------------------------
 static bool shapes_are_static(const struct tfc_cuda_prepare *p) {
   bool all = true;
   for (uint32_t i = 0; i < p->base->node->input_count; i++) all = all && tfc_shape_is_static(&p->base->input_shapes[i]);
@@ -184,7 +186,7 @@ struct pool {
   struct tfc_window window;
   bool average;
   struct tfc_cuda_argument sizes;       // AvgPoolGrad: the image's shape
-  const struct tfc_cuda_dnn_plan *plan; // NULL: our kernel
+  const struct tfc_cuda_dnn_plan *plan; // NULL: tfc's kernel runs
 };
 static tfc_status pool_read(struct tfc_cuda_prepare *p, uint32_t image, struct pool **out) {
   TFC_CUDA_STATE(p, struct pool, st);
@@ -305,7 +307,7 @@ static tfc_status launch_average_grad(struct tfc_cuda_launch *l) {
 struct norm {
   bool training, channels_first;
   float epsilon, factor;
-  const struct tfc_cuda_dnn_plan *plan; // NULL: our kernels
+  const struct tfc_cuda_dnn_plan *plan; // NULL: tfc's kernels run
 };
 static tfc_status norm_read(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct norm, st);
@@ -340,8 +342,8 @@ static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, con
                    (long long)channels);
   return NULL;
 }
-// cuDNN is used for training only: with given statistics tfc's kernel needs a single pass over memory. cuDNN computes
-// the sample variance, which does not exist for one element, and it updates running statistics in place.
+// cuDNN is used for training only: with given statistics tfc's kernel reads memory only once. cuDNN computes the sample
+// variance, which does not exist for one element, and it updates running statistics in place.
 static tfc_status norm_library(struct tfc_cuda_prepare *p) {
   const bool backward = p->variant & GRADIENT;
   TFC_RETURN_IF_ERROR(backward ? norm_grad_prepare(p) : norm_prepare(p));
@@ -369,7 +371,8 @@ static tfc_status run_norm(struct tfc_cuda_launch *l, tfc_dtype type, const stru
   tfc_buffer_release(scratch);
   return failed ? tfc_cuda_status(l, failed) : NULL;
 }
-// x, scale, offset, mean, variance -> y, batch_mean, batch_variance, reserve_space_1, _2 (, _3)
+// Inputs: x, scale, offset, mean, variance. Outputs: y, batch_mean, batch_variance, reserve_space_1, reserve_space_2,
+// in V3 also reserve_space_3.
 static tfc_status launch_norm(struct tfc_cuda_launch *l) {
   const struct norm *st = l->ctx->state;
   const struct tfc_tensor *const *in = l->ctx->inputs;
@@ -394,10 +397,11 @@ static tfc_status launch_norm(struct tfc_cuda_launch *l) {
   n.out_mean = stats[0]->data, n.out_variance = stats[1]->data;
   n.saved_mean = stats[2]->data, n.saved_variance = stats[3]->data;
   if (!n.channels) return NULL;
-  // (The statistics of no elements are 0 / 0, which is NaN, as in TensorFlow.)
+  // The statistics of no elements are 0 / 0, which is NaN, as in TensorFlow.
   return run_norm(l, in[0]->dtype, &n, false);
 }
-// dy, x, scale, reserve_space_1, reserve_space_2 (, _3) -> dx, dscale, doffset, two outputs that are not used
+// Inputs: dy, x, scale, reserve_space_1, reserve_space_2, in V3 also reserve_space_3. Outputs: dx, dscale, doffset, and
+// two that are not used.
 static tfc_status launch_norm_grad(struct tfc_cuda_launch *l) {
   const struct norm *st = l->ctx->state;
   const struct tfc_tensor *const *in = l->ctx->inputs;
@@ -423,10 +427,10 @@ static tfc_status launch_norm_grad(struct tfc_cuda_launch *l) {
   return run_norm(l, in[1]->dtype, &n, true);
 }
 
-// --- Local responses ---------------------------------------------------------------------------------------------
+// --- Local response normalisation ----------------------------------------------------------------------------------
 struct lrn {
   struct tfc_cuda_lrn lrn;
-  const struct tfc_cuda_dnn_plan *plan; // NULL: our kernel
+  const struct tfc_cuda_dnn_plan *plan; // NULL: tfc's kernel runs
 };
 static tfc_status lrn_prepare(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct lrn, state);

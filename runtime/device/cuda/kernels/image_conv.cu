@@ -32,7 +32,7 @@ template <class T> __global__ void forward_kernel(tfc_cuda_slide s, int64_t tota
   }
 }
 
-// Returns the output position whose window's cell `tap` lies at `cell`: -1 where there is none.
+// Returns the output position whose window has its tap number `tap` at the input position `cell`; -1: there is none.
 TFC_HD int64_t position(int64_t cell, int64_t before, int64_t tap, int64_t dilation, int64_t step, int64_t size) {
   int64_t at = cell + before - tap * dilation, rest;
   if (at < 0) return -1;
@@ -61,7 +61,7 @@ template <class T> __global__ void input_kernel(tfc_cuda_slide s, int64_t total,
   }
 }
 
-// Each sum goes over all positions of all images, so a group of threads computes it.
+// Each sum goes over all positions of all images, so a group of threads computes one sum.
 template <class T>
 __global__ void filter_kernel(tfc_cuda_slide s, int64_t total, int lanes, const T *x, const T *dy, T *dw) {
   typedef typename number<T>::C C;

@@ -1,8 +1,8 @@
 // Batch normalisation (Ioffe and Szegedy 2015) and local response normalisation (Krizhevsky et al. 2012).
 //
-// Batch normalisation takes three launches. The first sums each channel in pieces. In the second a few threads per
-// channel join the pieces, and one of them writes what the last pass needs. The third passes over all elements. Squares
-// of float32 are exact in float64, so one reading of the input gives mean and variance.
+// Batch normalisation takes three launches. The first computes sums over pieces of each channel. In the second, a few
+// threads per channel add up the pieces, and one of them writes the numbers that the third needs, which goes over all
+// elements. Squares of float32 are exact in float64, so one reading of the input gives mean and variance.
 #include "runtime/device/cuda/kernels/image.h"
 #include "runtime/device/cuda/kernels/reduce.cuh"
 
@@ -39,7 +39,7 @@ size_t partial_bytes(const tfc_cuda_reduction &r) {
   return ((size_t)(r.pieces * r.outputs) * sizeof(two_sums) + 255) / 256 * 256;
 }
 
-// Computes Σ x and Σ x² (forward) or Σ dy and Σ dy (x - mean) (backward) into partial [pieces, channels].
+// Computes Σ x and Σ x² (forward), or Σ dy and Σ dy (x - mean) (backward); writes them to partial [pieces, channels].
 template <class T, bool backward>
 __global__ void sums_kernel(tfc_cuda_reduction r, const T *x, const T *dy, const float *mean, two_sums *partial) {
   __shared__ two_sums shared[THREADS];
@@ -120,7 +120,7 @@ __global__ void join_lines(tfc_cuda_norm n, int64_t pieces, const two_sums *part
   join_pieces(n.channels, pieces, partial, none, shared, add_two(), made);
 }
 
-// The last pass. Forward: y = (x - center) factor + less. Backward: dx = factor (dy - less - (x - center) slope), or
+// The third launch. Forward: y = (x - center) factor + less. Backward: dx = factor (dy - less - (x - center) slope), or
 // factor dy if statistics were given.
 template <class T, bool backward>
 __global__ void lines_kernel(bool training, int64_t total, int64_t channels, int64_t inner, const line *lines,
@@ -149,7 +149,7 @@ template <class T, bool backward> int norm(const tfc_cuda_norm *n, void *scratch
     failed = launch_shared(sums_kernel<T, backward>, blocks_for(blocks, 1), THREADS, stream, r, (const T *)n->x,
                            (const T *)n->dy, n->mean, partial);
   }
-  int64_t pieces = backward || n->training ? r.pieces : 0; // forward with given statistics: nothing was summed
+  int64_t pieces = backward || n->training ? r.pieces : 0; // forward with given statistics: no sums were computed
   if (!failed)
     failed =
         launch_shared(backward ? join_lines<backward_line> : join_lines<forward_line>, join_blocks(n->channels, pieces),
@@ -169,7 +169,7 @@ __global__ void inverse_line(int64_t channels, float epsilon, const float *in, f
   for (int64_t c = first(); c < channels; c += stride()) out[c] = (float)(1 / sqrt((double)in[c] + (double)epsilon));
 }
 
-// --- Local responses ---------------------------------------------------------------------------------------------
+// --- Local response normalisation ----------------------------------------------------------------------------------
 template <class T> TFC_HD typename number<T>::C spread(const tfc_cuda_lrn &l, const T *x, int64_t c) {
   typedef typename number<T>::C C;
   C sum = 0;
@@ -177,7 +177,8 @@ template <class T> TFC_HD typename number<T>::C spread(const tfc_cuda_lrn &l, co
     sum += get(x[k]) * get(x[k]);
   return (C)l.bias + (C)l.alpha * sum;
 }
-// norm ^ -beta, by the same cases as TensorFlow: they differ if a norm is not positive (runtime/ops/nn_lrn.c).
+// Returns norm ^ -beta, by the same cases as TensorFlow, whose results differ if a norm is not positive
+// (runtime/ops/nn_lrn.c).
 template <class C> TFC_HD C power_of(const tfc_cuda_lrn &l, C norm) {
   if (l.beta == 1) return 1 / norm;
   if (l.beta == 0.5) return 1 / sqrt(norm);

@@ -1,11 +1,12 @@
-// Pooling: a thread computes one output. For gradients a thread computes one cell of the image: it adds up what all
-// windows that contain the cell contribute.
+// Pooling: a thread computes one output. For gradients a thread computes one cell of the image: it adds up the
+// contributions of all windows that contain the cell.
 #include "runtime/device/cuda/kernels/slide.cuh"
 
 namespace tfc {
 namespace {
 
-// A maximum begins with the least finite number and takes what is greater, so that NaN is passed over.
+// The search for a maximum begins with the smallest finite number and replaces it only by greater ones, so NaN is
+// ignored.
 template <class T> TFC_HD typename number<T>::C least_finite();
 template <> TFC_HD float least_finite<f32>() {
   return -3.402823466e+38f;

@@ -4,7 +4,7 @@
 
 struct matmul {
   bool transpose_a, transpose_b;
-  // The following members are set when prepared if shapes are static, else at each launch.
+  // The following members are set by `prepare` if shapes are static, otherwise by each launch.
   bool is_static;
   struct tfc_cuda_product product;
   int64_t outer, outer_a, outer_b, outer_c; // `outer` launches, if one stride cannot describe all batches, and each
@@ -34,7 +34,8 @@ static tfc_status shape_product(const struct tfc_shape *a, const struct tfc_shap
   *out = batch;
   out->dims[out->rank++] = p->m;
   out->dims[out->rank++] = p->n;
-  // From the innermost dimension outwards: a dimension is joined to those inside it if it continues their stride.
+  // Goes from the innermost dimension outwards: a dimension is joined with those inside it if it continues their
+  // stride.
   int64_t full_a = p->m * p->k, full_b = p->k * p->n, step_a = full_a, step_b = full_b, count = 1;
   p->batch = 1;
   p->stride_a = p->stride_b = 0;
@@ -116,7 +117,7 @@ static tfc_status launch(struct tfc_cuda_launch *l) {
     TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(c->data, c->size, l->stream));
     return NULL;
   }
-  // The prepared plan is used if the addresses are as aligned as it assumes; else another plan is found.
+  // The prepared plan is used if the addresses are as aligned as it assumes; otherwise another plan is found.
   uintptr_t addresses = (uintptr_t)a->data | (uintptr_t)b->data | (uintptr_t)c->data;
   while (addresses % (uintptr_t)now.product.alignment) now.product.alignment /= 2;
   if (!s->is_static || now.product.alignment != s->product.alignment) {

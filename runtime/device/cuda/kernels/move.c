@@ -6,8 +6,7 @@
 #include "runtime/device/cuda/kernels/elementwise.h"
 #include "runtime/ops/array_slice.h"
 
-// Checks that the kernels can move the elements: these have 1, 2, 4, 8 or 16 bytes, as elements of all plain types
-// have.
+// Checks that the kernels can move the elements: their size must be 1, 2, 4, 8 or 16 bytes, as for all plain types.
 static tfc_status check_plain(const struct tfc_cuda_prepare *p, uint32_t input) {
   tfc_dtype t = tfc_cuda_type(p, input);
   if (!tfc_dtype_is_plain(t)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(t));
@@ -20,8 +19,7 @@ static tfc_status run_block(struct tfc_cuda_launch *l, struct tfc_cuda_block *bl
   return NULL;
 }
 
-// --- Inputs on the host that decide what is moved: constants (an op's first row), or values of the step (its second)
-// ---
+// --- Inputs on the host that decide what is moved: constants (an op's first row) or values of the step (its second) -
 struct arguments {
   struct tfc_cuda_argument values[3];
   struct ops_slice_masks masks;
@@ -100,7 +98,7 @@ static tfc_status launch_Tile(struct tfc_cuda_launch *l) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, x->dtype, &shape, &y));
   tfc_shape_strides(&x->shape, from);
   tfc_shape_strides(&shape, to);
-  for (int d = 0; d < shape.rank; d++) { // a dimension of y is [times, n]; the source's stride over the copies is 0
+  for (int d = 0; d < shape.rank; d++) { // a dimension of y is [times, n]; along `times` the source's stride is 0
     int64_t n = x->shape.dims[d];
     for (int part = 0; part < 2; part++) {
       int64_t size = part ? n : times[d];
@@ -211,7 +209,7 @@ static tfc_status launch_StridedSlice(struct tfc_cuda_launch *l) {
   return run_block(l, &block, y, x);
 }
 
-// The inputs are shape, begin, end, strides, dy.
+// The inputs of the op are shape, begin, end, strides, dy.
 struct grad_arguments {
   struct arguments slice;
   struct tfc_cuda_argument shape;
@@ -314,7 +312,7 @@ static tfc_status launch_ReverseV2(struct tfc_cuda_launch *l) {
 }
 
 // --- Concat, Split, Pack, Unpack ---------------------------------------------------------------------------------
-// Moves parts [outer, widths[i]] into `whole` or out of it.
+// Joins the parts [outer, widths[i]] to `whole`, or splits `whole` into them (`join` false).
 static tfc_status run_parts(struct tfc_cuda_launch *l, bool join, void *whole, void *const *parts,
                             const int64_t *widths, uint32_t count, int64_t outer, size_t size) {
   int64_t width = 0, begin = 0;
@@ -335,7 +333,7 @@ static tfc_status run_parts(struct tfc_cuda_launch *l, bool join, void *whole, v
   }
   return NULL;
 }
-// Arrays for the parts of one launch, with room for all of them.
+// Arrays for the parts of one launch, large enough for all of them.
 struct part_list {
   void **data;
   int64_t *widths;

@@ -1,9 +1,9 @@
 // Every op that moves elements without reading them is one strided copy: a transpose, a slice, a tile, a reversal
 // differ only in strides and offsets. So they share one kernel per element size. Before the launch, dimensions that are
 // contiguous on both sides are joined, and small elements are combined up to 16 bytes, because the number of memory
-// requests limits such a copy. Only a transpose of the innermost dimension needs more: one side would be accessed with
-// a stride in any order, so tiles go through shared memory. Concatenation and splitting have many sources or
-// destinations; one kernel looks up the part for each element, instead of a launch for each part.
+// requests limits such a copy. Only a transpose of the innermost dimension needs more: in whatever order threads go,
+// one side would be accessed with a stride, so tiles go through shared memory. Concatenation and splitting have many
+// sources or destinations; one kernel looks up the part for each element, instead of a launch for each part.
 #include "runtime/device/cuda/kernels/move.h"
 
 #include "runtime/device/cuda/kernels/device.cuh"
@@ -47,7 +47,7 @@ template <class T> __global__ void transpose_kernel(tfc_cuda_block b, int along,
     }
     column *= TILE;
     row *= TILE;
-    // Neighbouring threads read neighbours along dimension `along`, in which the source is contiguous.
+    // Neighbouring threads read neighbouring elements along dimension `along`, in which the source is contiguous.
     for (int k = y; k < TILE; k += TILE_ROWS)
       if (row + x < b.dims[along] && column + k < b.dims[last])
         tile[k][x] = src[from + (row + x) * b.src_strides[along] + (column + k) * b.src_strides[last]];
@@ -59,7 +59,7 @@ template <class T> __global__ void transpose_kernel(tfc_cuda_block b, int along,
   }
 }
 
-// Drops dimensions of size 1, and joins neighbouring dimensions that one stride describes on both sides. False: there
+// Removes dimensions of size 1, and joins neighbouring dimensions that one stride describes on both sides. False: there
 // is nothing to copy.
 bool simplify(tfc_cuda_block *b) {
   int rank = 0;

@@ -1,5 +1,5 @@
-// Moving elements: blocks with any strides (slices, transposes, tiles, pads), and tensors joined or cut along a
-// dimension.
+// Moves elements: in blocks with any strides (slices, transposes, tiles, pads), and between a tensor and the parts that
+// it is split into or joined from along a dimension.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_MOVE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_MOVE_H
 
@@ -14,7 +14,7 @@ struct tfc_cuda_block {
   int64_t dst_strides[TFC_CUDA_BLOCK_RANK], src_strides[TFC_CUDA_BLOCK_RANK];
   int64_t dst_at, src_at;
 };
-// Joins neighbouring dimensions and widens elements where addresses allow, and copies.
+// Joins neighbouring dimensions, combines elements into larger ones where addresses allow, and copies.
 TFC_CUDA_API int tfc_cuda_copy_block(const struct tfc_cuda_block *block, void *dst, const void *src, void *stream);
 
 // A tensor `whole` [outer, width] and neighbouring parts of it, part i [outer, width_i]. Widths are in elements of

@@ -5,7 +5,7 @@
 
 struct top {
   struct tfc_cuda_argument k;
-  int64_t number; // k, if it is an attribute
+  int64_t number; // k, if it is an attribute and no input
   bool attribute, sorted;
   tfc_dtype type;
 };

@@ -1,9 +1,9 @@
-// A few largest elements of a row are found one after another, each by a reduction over the elements that come after
-// the last one found: in models k is small (beams, top-5). For a large k (tf.sort needs all elements), all rows are
-// sorted at once: by value, 32 bits at a time, then by row, which keeps the order of values. In both cases the lower
-// index comes first among equals, as in the reference kernel, and the result does not depend on how threads share the
-// work. A row with NaN is searched by one thread in the reference kernel's way, because the result for NaN depends on
-// the way of searching.
+// If k is small, as it usually is in models (beams, top-5), the largest elements of a row are found one after another,
+// each by a reduction over the elements that come after the last one found. For a large k (tf.sort needs all elements),
+// all rows are sorted at once: by value, 32 bits at a time, then by row, which keeps the order of values. In both cases
+// the lower index comes first among equals, as in the reference kernel, and the result does not depend on how threads
+// share the work. A row with NaN is searched by one thread in the reference kernel's way, because the result for NaN
+// depends on the way of searching.
 #include "runtime/device/cuda/kernels/order.h"
 
 #include "runtime/device/cuda/kernels/group.cuh"
@@ -15,7 +15,7 @@ namespace {
 
 template <class C> struct ranked {
   C value;
-  int64_t at; // position in the row, -1: no element
+  int64_t at; // its position in the row; -1: no element
 };
 // Whether `a` comes before `b`. Neither is NaN.
 template <class C> TFC_HD bool before(ranked<C> a, ranked<C> b) {
@@ -64,7 +64,7 @@ struct top_of {
   bool sorted, wide; // wide: indices are int64
   void *indices;
   int32_t *found; // [blocks, k + 1], for rows with NaN
-  bool *odd;      // [rows], used if all rows are sorted: does the row contain a NaN?
+  bool *odd;      // [rows], used if all rows are sorted: whether the row contains a NaN
 };
 TFC_HD void put_index(const top_of &t, int64_t i, int64_t at) {
   if (t.wide)
@@ -73,7 +73,7 @@ TFC_HD void put_index(const top_of &t, int64_t i, int64_t at) {
     ((int32_t *)t.indices)[i] = (int32_t)at;
 }
 template <class T> using span_of = typename searcher<T>::top_span;
-// Searches a row with NaN. Called by all threads of the block; the first one searches.
+// Searches a row with NaN. All threads of the block call it; the first one searches.
 template <class T>
 __device__ __forceinline__ void search_row(const top_of &t, int64_t row, const T *x, T *values, span_of<T> *spans) {
   int32_t *list = t.found + blockIdx.x * (t.k + 1);
@@ -120,10 +120,9 @@ template <class T> __global__ void top_kernel(top_of t, const T *x, T *values) {
   }
 }
 
-// --- For a large k: all rows are sorted
-// --------------------------------------------------------------------------------------- Converts a value to an
-// unsigned number that is smaller for larger values. (The place of a NaN does not matter: its row is searched
-// afterwards.)
+// --- For a large k: all rows are sorted ----------------------------------------------------------------------------
+// Converts a value to an unsigned number that is smaller for larger values. (Where a NaN is sorted to does not matter,
+// because its row is searched afterwards.)
 TFC_HD uint64_t descending(float v) {
   union {
     float f;
@@ -144,7 +143,8 @@ TFC_HD uint64_t descending(int32_t v) {
 TFC_HD uint64_t descending(int64_t v) {
   return ~(uint64_t)v ^ 1ull << 63;
 }
-// Writes the keys of one pass, for the pairs in the order that the passes before made: a word of the value, or the row.
+// Writes the keys of one sorting pass, for the pairs in the order of the passes before: a 32-bit word of the value, or
+// the row.
 enum key_word { LOW_WORD, HIGH_WORD, ROW };
 template <class T> __global__ void key_kernel(top_of t, key_word word, bool begin, const T *x, tfc_cuda_pairs p) {
   uint32_t *keys = p.keys[p.current];
@@ -197,12 +197,12 @@ template <class T> int top_sorted(const top_of &t, const T *x, T *values, void *
   return launch_shared(odd_kernel<T>, blocks_for(t.rows, 1), THREADS, stream, t, x, values);
 }
 
-// For a larger k, sorting takes less time than a pass over the row for each element.
+// For a larger k, sorting takes less time than going over the row once for each element.
 const int64_t MANY = 64;
 bool is_sorted(int64_t rows, int64_t n, int64_t k) {
   return k > MANY && n <= INT32_MAX / rows;
 }
-// Bytes of scratch for `odd` and `found` (struct top_of), which lie before the pairs.
+// Bytes of scratch for `odd` and `found` (struct top_of), which are stored before the pairs.
 size_t odd_bytes(int type, int64_t rows) {
   return 1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS) ? ((size_t)rows + 255) / 256 * 256 : 0;
 }

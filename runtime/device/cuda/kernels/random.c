@@ -1,4 +1,5 @@
-// Rows of the random ops: those that continue a stream of numbers from step to step, and the stateless ones.
+// Rows of the kernel table for random ops: those that continue a stream of numbers from step to step, and the stateless
+// ones.
 #include "runtime/device/cuda/kernels/random.h"
 
 #include "runtime/device/cuda/kernels/common.h"
@@ -26,7 +27,7 @@ static tfc_status output_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **out)
   return tfc_kernel_output(ctx, 0, output_type(ctx), &shape, out);
 }
 
-// --- With a stream: every input is on the host ---------------------------------------------------------------------
+// --- Ops that continue a stream: every input is on the host --------------------------------------------------------
 enum { RESERVED_DRAWS_PER_OUTPUT = 256 };
 static tfc_status stream_prepare(struct tfc_cuda_prepare *p) {
   if (!tfc_cuda_on_host(p, 0)) TFC_CUDA_DECLINE("the shape is on the device");
@@ -59,14 +60,15 @@ static tfc_status launch_ints(struct tfc_cuda_launch *l) {
   return fill(l, TFC_RANDOM_UNIFORM_INT, &g, a, (uint64_t)b - (uint64_t)a, y);
 }
 
-// --- Stateless: shape, seed, … or shape, key, counter, alg, … ----------------------------------------------------
+// --- Stateless ops: the inputs are shape, seed, … or shape, key, counter, alg, … -----------------------------------
 static tfc_status stateless_prepare(struct tfc_cuda_prepare *p) {
   for (uint32_t i = 0; i < p->base->node->input_count; i++)
     if (!tfc_cuda_on_host(p, i)) TFC_CUDA_DECLINE("input %u is on the device", i);
   return NULL;
 }
 // Makes the generator that the inputs describe: a key and a counter are used as they are; a seed of two numbers is
-// turned into key and counter by one draw of a generator with a fixed key. *rest: the first input after them.
+// turned into a key and a counter by one draw of a generator with a fixed key. *rest: the index of the first input
+// after these.
 static tfc_status generator_of(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest) {
   const struct tfc_tensor *key = ctx->inputs[1];
   if (key->dtype != TFC_UINT64) {

@@ -10,7 +10,7 @@ namespace {
 
 struct philox {
   uint32_t counter[4], key[2];
-  // Skips `count` draws; a carry out of the low 64 bits goes into the third word.
+  // Skips `count` draws. A carry out of the low 64 bits goes into the third word of the counter.
   TFC_HD void skip(uint64_t count) {
     uint64_t low = (uint64_t)counter[1] << 32 | counter[0], sum = low + count;
     counter[0] = (uint32_t)sum;
@@ -52,7 +52,7 @@ TFC_HD double unit_double(uint32_t x0, uint32_t x1) {
 }
 const double TWO_PI = 6.283185307179586;
 
-// Two independent standard normal numbers (Box and Muller 1958).
+// Makes two independent standard normal numbers (Box and Muller 1958).
 TFC_HD void normal_floats(uint32_t x0, uint32_t x1, float *out) {
   float u = unit_float(x0);
   if (u < 1.0e-7f) u = 1.0e-7f;
@@ -68,7 +68,7 @@ TFC_HD void normal_doubles(const uint32_t *x, double *out) {
   out[1] = cos(angle) * radius;
 }
 
-// One group of numbers of type T.
+// Makes one group of four numbers of type T.
 template <class T> struct group_of_four {
   static const int COUNT = 4;
   static TFC_HD float unit(uint32_t word);
@@ -76,7 +76,7 @@ template <class T> struct group_of_four {
     uint32_t w[4];
     float v[4];
     if (kind == TFC_CUDA_RANDOM_TRUNCATED_NORMAL) {
-      for (int n = 0; n < 4;) { // two words at a time; a draw has two pairs
+      for (int n = 0; n < 4;) { // takes two words at a time; a draw has two such pairs
         p.draw(w);
         for (int pair = 0; pair < 2 && n < 4; pair++) {
           float f[2];
@@ -100,7 +100,7 @@ template <class T> struct group_of_four {
 template <> TFC_HD float group_of_four<f32>::unit(uint32_t word) {
   return unit_float(word);
 }
-// Returns a number in [0, 1), made of as many bits as the type's mantissa has.
+// Returns a number in [0, 1) made of as many random bits as the type's mantissa has.
 template <> TFC_HD float group_of_four<f16>::unit(uint32_t word) {
   return (float)(word & 0x3ffu) * 0.0009765625f;
 }

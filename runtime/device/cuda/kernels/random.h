@@ -1,11 +1,11 @@
-// Filling tensors from a Philox 4x32-10 stream, as runtime/ops/random_stream.c does it: the same generator state
-// gives the same numbers, except for the last bits where logarithms and sines are used.
+// Fills tensors from a Philox 4x32-10 stream, like runtime/ops/random_stream.c: the same state of the generator gives
+// the same numbers, except for the last bits where logarithms and sines are used.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_RANDOM_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_RANDOM_H
 
 #include "runtime/device/cuda/kernels/types.h"
 
-enum tfc_cuda_random_kind { // numbered as enum tfc_random_kind
+enum tfc_cuda_random_kind { // has the numbers of enum tfc_random_kind
   TFC_CUDA_RANDOM_UNIFORM,
   TFC_CUDA_RANDOM_NORMAL,
   TFC_CUDA_RANDOM_TRUNCATED_NORMAL,

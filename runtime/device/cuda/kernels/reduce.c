@@ -5,13 +5,15 @@
 #include "runtime/device/cuda/kernels/dnn.h"
 #include "runtime/device/cuda/kernels/elementwise.h"
 
-// --- Planning ----------------------------------------------------------------------------------------------------
-// Joins neighbouring dimensions that are all kept or all reduced, and fills in the reduction.
+// --- Describing a reduction
+// ---------------------------------------------------------------------------------------------------- Joins
+// neighbouring dimensions that are all kept or all reduced, and fills in the reduction.
 static tfc_status plan(const struct tfc_shape *x, const bool *reduced, struct tfc_cuda_reduction *out) {
   struct tfc_cuda_reduction r = {.outputs = 1, .count = 1};
   int64_t strides[TFC_MAX_RANK];
   tfc_shape_strides(x, strides);
-  int last = -1; // the last dimension of more than one element: 0: kept, 1: reduced, -1: none yet
+  int last = -1; // whether the last dimension of more than one element is kept (0) or reduced (1); -1: there was none
+                 // yet
   for (int d = 0; d < x->rank; d++) {
     int64_t n = x->dims[d];
     *(reduced[d] ? &r.count : &r.outputs) *= n;
@@ -105,7 +107,7 @@ LAUNCH(All, ALL, NOTHING)
 LAUNCH(Any, ANY, NOTHING)
 LAUNCH(EuclideanNorm, SQUARES, ROOT)
 
-// Σ x² / 2
+// Computes Σ x² / 2.
 static tfc_status launch_L2Loss(struct tfc_cuda_launch *l) {
   const struct tfc_tensor *x = l->ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -243,7 +245,7 @@ static tfc_status launch_dense(struct tfc_cuda_launch *l) {
 }
 
 // --- Biases ------------------------------------------------------------------------------------------------------
-static tfc_status bias_prepare(struct tfc_cuda_prepare *p) { // the state is a bool: are channels the second dimension?
+static tfc_status bias_prepare(struct tfc_cuda_prepare *p) { // the state is a bool: channels are the second dimension
   TFC_CUDA_STATE(p, bool, first);
   *first = tfc_str_starts(tfc_node_attr_string(p->base->graph, p->base->node, "data_format", "NHWC"), "NC");
   return NULL;
@@ -302,7 +304,7 @@ static const struct tfc_cuda_kernel reduce_rows[] = {
     {"Sum", REALS, reduce_prepare, launch_Sum, TFC_CUDA_NO_CAPTURE},
     {"Mean", REALS, reduce_constant, launch_Mean, 0},
     {"Mean", REALS, reduce_prepare, launch_Mean, TFC_CUDA_NO_CAPTURE},
-    // (TensorFlow's products of float16 round after every factor, which a tree of products cannot reproduce.)
+    // TensorFlow rounds a product of float16 after every factor, which a tree of products cannot reproduce.
     {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_constant, launch_Prod, 0},
     {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_prepare, launch_Prod, TFC_CUDA_NO_CAPTURE},
     {"Max", REALS, reduce_constant, launch_Max, 0},

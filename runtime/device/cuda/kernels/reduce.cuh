@@ -1,4 +1,4 @@
-// The templates of reduction kernels; reduce_*.cu instantiate them for kinds and types.
+// Templates of reduction kernels; the files reduce_*.cu instantiate them for each kind of reduction and type.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_CUH
 
@@ -7,8 +7,8 @@
 
 namespace tfc {
 
-// The type of partial results: float for the 16-bit floats, 64 bits for integers (for means, the sum may not fit in the
-// integers' own type; a sum cut to its type is the same either way).
+// The type of partial results: float for the 16-bit floats, 64 bits for integers. (A mean needs 64 bits, because the
+// sum may not fit into the integers' own type; a sum is the same if it is cut to that type at the end.)
 template <class T> struct partial { typedef T A; };
 template <> struct partial<f16> { typedef float A; };
 template <> struct partial<b16> { typedef float A; };
@@ -58,7 +58,7 @@ template <> TFC_HD i64 product_of<i64>::operator()(i64 a, i64 b) const {
 template <> TFC_HD i64 product_of<i32>::operator()(i64 a, i64 b) const {
   return (i64)((u64)a * (u64)b);
 }
-// If an element is NaN, so is the result.
+// If an element is NaN, the result is NaN.
 template <class T> struct largest_of {
   typedef typename partial<T>::A A;
   static TFC_HD A none() { return limits<T>::least(); }
@@ -107,7 +107,7 @@ TFC_HD int64_t offset_of(int64_t index, int rank, const int64_t *dims, const int
   return offset + index * strides[0];
 }
 
-// Returns the group that a thread belongs to; *output: the number of the group's output among those of the block.
+// Returns the group that a thread belongs to. *output: the index of the group's output among the outputs of the block.
 TFC_HD group group_of(int thread, int lanes, bool along, int *output) {
   int width = (int)THREADS / lanes; // outputs that a block makes at once
   group g;
@@ -147,7 +147,7 @@ TFC_HD typename Op::A take(const tfc_cuda_reduction &r, const T *x, int64_t outp
   return a;
 }
 
-// Writes partial [pieces, outputs] if there are several pieces, else y [outputs].
+// Writes partial [pieces, outputs] if there are several pieces, otherwise y [outputs].
 template <class Op, class T>
 __global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *partial, T *y) {
   __shared__ typename Op::A shared[THREADS];
@@ -168,7 +168,7 @@ __global__ void reduce_kernel(tfc_cuda_reduction r, const T *x, typename Op::A *
   }
 }
 
-// Returns how many threads join the pieces of one output.
+// Returns how many threads combine the pieces of one output.
 TFC_HD int join_lanes(int64_t pieces) {
   int lanes = 1;
   while (lanes < (int)THREADS && lanes * 4 < pieces) lanes *= 2;
@@ -177,7 +177,7 @@ TFC_HD int join_lanes(int64_t pieces) {
 inline unsigned join_blocks(int64_t outputs, int64_t pieces) {
   return blocks_for(outputs, THREADS / join_lanes(pieces));
 }
-// Calls made(output, joined) on one thread for each output of partial [pieces, outputs].
+// For each output of partial [pieces, outputs], combines its pieces and calls made(output, joined) on one thread.
 template <class A, class J, class F>
 __device__ __forceinline__ void join_pieces(int64_t outputs, int64_t pieces, const A *partial, A none, A *shared,
                                             J join, F made) {
@@ -193,7 +193,7 @@ __device__ __forceinline__ void join_pieces(int64_t outputs, int64_t pieces, con
   }
 }
 
-// For join_pieces: writes the joined result of an output to y [outputs].
+// For join_pieces: writes the combined result of an output to y [outputs].
 template <class Op, class T> struct put_joined {
   tfc_cuda_reduction r;
   T *y;

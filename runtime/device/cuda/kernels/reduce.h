@@ -1,8 +1,8 @@
 // Reductions over any dimensions, and operations on rows: softmax, cross entropies, ArgMax and ArgMin.
 //
-// The order of every sum follows from the shape alone, so that results do not depend on the device's size: each output
-// is made by a group of threads, whose partial results are joined pairwise; if there are few outputs of many
-// elements each, these are reduced in pieces, which a second launch joins.
+// The order of every sum follows from the shape alone, so that results do not depend on the size of the device. A group
+// of threads computes each output and combines its partial results pairwise. If there are few outputs with many
+// elements each, the elements are reduced in pieces, which a second launch combines.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_REDUCE_H
 
@@ -25,13 +25,13 @@ enum tfc_cuda_reduce_finish {
 };
 
 struct tfc_cuda_reduction {
-  int64_t outputs, count; // number of outputs, and of elements that each is reduced from
+  int64_t outputs, count; // number of outputs, and number of elements that are reduced to each
   int32_t kept_rank, reduced_rank;
   int64_t kept_dims[TFC_CUDA_RANK], kept_strides[TFC_CUDA_RANK]; // of the input, in elements; outputs are dense
   int64_t reduced_dims[TFC_CUDA_RANK], reduced_strides[TFC_CUDA_RANK];
-  bool along;            // neighbouring threads take neighbouring reduced elements; else neighbouring outputs
+  bool along;            // neighbouring threads take neighbouring reduced elements; otherwise neighbouring outputs
   int32_t lanes;         // threads that share an output; a power of two
-  int64_t pieces, piece; // number of pieces of an output, and of elements of one piece
+  int64_t pieces, piece; // number of pieces of an output, and number of elements in one piece
   int32_t finish;
 };
 // Sets lanes, pieces and piece.
@@ -43,13 +43,14 @@ static inline size_t tfc_cuda_reduction_scratch(const struct tfc_cuda_reduction 
 TFC_CUDA_API int tfc_cuda_reduce(int kind, int type, const struct tfc_cuda_reduction *r, const void *x, void *y,
                                  void *scratch, void *stream);
 
-// y [outer, inner] = index along n of the largest (`least`: smallest) element of x [outer, n, inner]: the first one of
-// equals; a NaN only if all n are NaN. tfc_cuda_arg_scratch: bytes of device memory that a launch needs as scratch.
+// y [outer, inner] = the index along n of the largest element (`least`: the smallest) of x [outer, n, inner]. Of equal
+// elements the first one counts; NaN counts only if all n are NaN. tfc_cuda_arg_scratch: bytes of scratch in device
+// memory that a launch needs.
 TFC_CUDA_API size_t tfc_cuda_arg_scratch(int64_t outer, int64_t n, int64_t inner);
 TFC_CUDA_API int tfc_cuda_arg(int type, int out_type, bool least, int64_t outer, int64_t n, int64_t inner,
                               const void *x, void *y, void *scratch, void *stream);
 
-// x and y [rows, n]
+// x and y are [rows, n].
 TFC_CUDA_API int tfc_cuda_softmax(int type, bool log, int64_t rows, int64_t n, const void *x, void *y, void *stream);
 // logits and backprop are [rows, n], labels (int32 or int64) and loss are [rows]. For a label out of range the row's
 // results are NaN.

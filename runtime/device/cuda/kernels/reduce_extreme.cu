@@ -32,9 +32,9 @@ namespace {
 
 template <class C> struct placed {
   C value;
-  int64_t at; // its index, -1: no element yet
+  int64_t at; // its index; -1: no element yet
 };
-template <class C> struct better { // any number is better than NaN
+template <class C> struct better { // Every number is better than NaN.
   bool least;
   TFC_HD placed<C> operator()(placed<C> a, placed<C> b) const {
     if (a.at < 0) return b;
@@ -54,7 +54,7 @@ tfc_cuda_reduction plan_of(int64_t outer, int64_t n, int64_t inner) {
   tfc_cuda_reduction_split(&r);
   return r;
 }
-// Writes partial [pieces, outputs] if there are several pieces, else y [outputs].
+// Writes partial [pieces, outputs] if there are several pieces, otherwise y [outputs].
 template <class T, class I>
 __global__ void arg_kernel(tfc_cuda_reduction r, bool least, int64_t inner, const T *x,
                            placed<typename number<T>::C> *partial, I *y) {

@@ -3,14 +3,15 @@
 
 namespace tfc {
 int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *x, void *y, void *scratch,
-                   void *stream); // reduce_extreme.cu
+                   void *stream); // defined in reduce_extreme.cu
 }
 
-// Makes enough pieces for `wanted` blocks, which fill the largest GPU of today, but none of so few elements that the
-// threads of a group have nothing to do.
+// Chooses so many pieces that there are `wanted` blocks, which is enough for the largest GPU of today, but no pieces so
+// short that threads of a group have nothing to do.
 TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
   const int64_t wanted = 528, least = 16;
-  int64_t lanes = 8; // more if lanes read neighbouring elements, or if too few outputs would leave threads without work
+  int64_t lanes = 8; // there are more lanes if they read neighbouring elements, or if there are too few outputs for all
+                     // threads
   while (lanes < tfc::THREADS && lanes * 4 < r->count && (r->along || tfc::THREADS / lanes >= 2 * r->outputs))
     lanes *= 2;
   r->lanes = (int32_t)lanes;
@@ -22,7 +23,8 @@ TFC_CUDA_API void tfc_cuda_reduction_split(tfc_cuda_reduction *r) {
   }
   pieces = pieces < 1 ? 1 : pieces;
   r->piece = (r->count + pieces - 1) / pieces;
-  if (pieces > 1) r->piece = (r->piece + least - 1) / least * least; // a piece begins where a vector access does
+  // so that each piece begins where a vector access may begin
+  if (pieces > 1) r->piece = (r->piece + least - 1) / least * least;
   if (r->piece < 1) r->piece = 1;
   r->pieces = (r->count + r->piece - 1) / r->piece;
   if (r->pieces < 1) r->pieces = 1;

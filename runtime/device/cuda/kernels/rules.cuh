@@ -131,7 +131,7 @@ template <class C> TFC_HD void ftrl(C &v, C *s, C g, C lr, C l1, C l2, C shrinka
 TFC_RULE(Ftrl, { ftrl<C>(v, s, g, h[0], h[1], h[2], 0, h[3], flag); })
 TFC_RULE(FtrlV2, { ftrl<C>(v, s, g, h[0], h[1], h[2], h[3], h[4], flag); })
 
-// Duchi et al. 2011, dual averaging; slots: sums of gradients and of their squares.
+// Dual averaging (Duchi et al. 2011); slots: the sums of the gradients and of their squares.
 TFC_RULE(AdagradDA, {
   s[0] += g;
   s[1] += g * g;

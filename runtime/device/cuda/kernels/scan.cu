@@ -38,13 +38,14 @@ TFC_HD int64_t place_of(const tfc_cuda_scan &s, int64_t p) {
   return s.reverse ? s.n - 1 - p : p;
 }
 
-// --- Contiguous lines (inner is 1)
-// -------------------------------------------------------------------------------------------- How many elements of a
-// tile each thread scans: an odd number, so that neighbouring threads access different banks of shared memory.
+// --- Contiguous lines (inner is 1) ---------------------------------------------------------------------------------
+// How many elements of a tile each thread scans: an odd number, so that neighbouring threads access different banks of
+// shared memory.
 const int ITEMS = 5;
 const int64_t TILE = THREADS * ITEMS;
 
-// Returns the sum (or product) of the values of the group's threads before this one; *total: that of all of them.
+// Returns the sum (or product) of the values of the group's threads before this one. *total: the sum (or product) of
+// the values of all its threads.
 template <class A> __device__ __forceinline__ A sum_before(A value, A *shared, group g, join_of<A> join, A *total) {
   int t = (int)threadIdx.x;
   __syncthreads();
@@ -60,7 +61,7 @@ template <class A> __device__ __forceinline__ A sum_before(A value, A *shared, g
   return g.lane ? shared[t - 1] : join.none();
 }
 
-// Scans a tile in shared memory. *carry is the sum (or product) of all before the tile, and is updated.
+// Scans a tile in shared memory. *carry: the sum (or product) of all elements before the tile; updated.
 template <class T>
 __device__ __forceinline__ void scan_tile(const tfc_cuda_scan &s, T *tile, typename wide<T>::A *sums, group g,
                                           typename wide<T>::A *carry) {
@@ -137,8 +138,8 @@ template <class T> __global__ void line_totals_kernel(tfc_cuda_scan s, const T *
   }
 }
 
-// --- Lines with a stride (inner > 1)
-// ------------------------------------------------------------------------------------------- A thread scans a line.
+// --- Lines with a stride (inner > 1) -------------------------------------------------------------------------------
+// A thread scans a line.
 template <class T> __global__ void columns_kernel(tfc_cuda_scan s, const T *x, T *y) {
   for (int64_t i = first(); i < s.outer * s.inner; i += stride()) {
     int64_t column, base = divide(i, s.inner, &column) * s.n * s.inner + column;
@@ -151,8 +152,8 @@ template <class T> __global__ void columns_kernel(tfc_cuda_scan s, const T *x, T
     }
   }
 }
-// Scans a chunk of a line: writes the chunk's total to totals [outer, chunks, inner] or, with y given, the chunk's scan
-// to y. One thread handles one chunk.
+// Scans a chunk of a line: writes the chunk's total to totals [outer, chunks, inner], or, if y is not NULL, the scanned
+// elements to y. One thread handles one chunk.
 template <class T> __global__ void chunks_kernel(tfc_cuda_scan s, typename wide<T>::A *totals, const T *x, T *y) {
   typedef typename wide<T>::A A;
   const join_of<A> join = {s.product};
@@ -202,7 +203,8 @@ TFC_CUDA_API void tfc_cuda_scan_split(int type, tfc_cuda_scan *s) {
   // Makes enough chunks to fill the largest GPU of today, each of at least `least` elements.
   const int64_t pieces = s->inner > 1 ? 131072 / (s->outer * s->inner) : 528 / s->outer;
   const int64_t least = s->inner > 1 ? 64 : 4 * TILE;
-  int64_t most = 256; // chunks; each thread adds up those before its own, so not more chunks than elements in one
+  int64_t most = 256; // the most chunks: each thread adds up the chunks before its own, so there are no more chunks
+                      // than elements in a chunk
   while (s->inner > 1 && most * most < s->n) most *= 2;
   s->in_order = narrow || (s->product && (type == TFC_CUDA_f32 || type == TFC_CUDA_f64));
   int64_t chunks = s->in_order ? 1 : smaller(s->inner > 1 ? smaller(pieces, most) : pieces, s->n / least);

@@ -1,4 +1,4 @@
-// Where the windows of tfc_cuda_slide lie.
+// Finds where the windows of struct tfc_cuda_slide are.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_SLIDE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_SLIDE_CUH
 

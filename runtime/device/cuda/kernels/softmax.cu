@@ -1,18 +1,17 @@
 // Softmax and its cross entropies. A group of threads handles a row; it first subtracts the largest logit, so that no
-// exponential overflows. Sums of
-// 16-bit floats and of float32 are in float32, joined pairwise.
+// exponential overflows. For 16-bit floats and float32, sums are float32, combined pairwise.
 #include "runtime/device/cuda/kernels/group.cuh"
 #include "runtime/device/cuda/kernels/reduce.h"
 
 namespace tfc {
 namespace {
 
-template <class C> struct most { // if a value is NaN, so is the result
+template <class C> struct most { // if a value is NaN, the result is NaN
   TFC_HD C operator()(C a, C b) const { return a < b || b != b ? b : a; }
 };
 
-// The number of threads for a row. If there are few long rows, each gets as many as a block can have, because so few
-// blocks do not fill a GPU.
+// Returns the number of threads for a row. If there are few long rows, each row gets as many as a block can have,
+// because so few blocks do not fill a GPU.
 const int64_t MOST = 1024;
 int lanes_for(int64_t rows, int64_t n) {
   return n <= 32 ? 8 : n <= 1024 ? 32 : n < 8192 || rows > 528 ? (int)THREADS : (int)MOST;
@@ -80,7 +79,7 @@ __global__ void __launch_bounds__(BLOCK)
     T *to = back + (mine ? row * n : 0);
     int64_t label = mine ? (int64_t)labels[row] : 0;
     bool known = label >= 0 && label < n;
-    // Read before the row is written, because logits and backprop may share memory.
+    // It is read before the row is written, because logits and backprop may share memory.
     C own = mine && known ? get(x[label]) : (C)NAN;
     row_of<T, C> r = measure<T>(x, n, 1, mine, g, shared);
     C scale = known ? (C)1 / r.sum : (C)NAN;

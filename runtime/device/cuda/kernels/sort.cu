@@ -1,5 +1,5 @@
-// Pairs are sorted by CUB's radix sort: stable, its work grows with the number of pairs and of bits, it allocates
-// nothing and waits for nothing, so that it can be captured. On the CPU (host.h) the standard library sorts.
+// Pairs are sorted by CUB's radix sort. It is stable, its work grows with the number of pairs and of bits, and it can
+// be captured, because it neither allocates nor waits. On the CPU (host.h) the standard library sorts.
 #include "runtime/device/cuda/kernels/sort.h"
 
 #include "runtime/device/cuda/kernels/device.cuh"
@@ -18,13 +18,13 @@ size_t buffer_bytes(int32_t count) {
   return ((size_t)count * 4 + 255) / 256 * 256;
 }
 
-// With scratch NULL only *bytes is set.
+// If `scratch` is NULL, it only sets *bytes.
 #ifdef __CUDACC__
 int sort(tfc_cuda_pairs *p, int bits, void *scratch, size_t *bytes, void *stream) {
   const int from = p->current, to = 1 - from;
   cub::DoubleBuffer<uint32_t> keys(p->keys[from], p->keys[to]);
   cub::DoubleBuffer<int32_t> values(p->values[from], p->values[to]);
-  if (scratch) (void)cudaGetLastError(); // else CUB would report an error that another library has left
+  if (scratch) (void)cudaGetLastError(); // otherwise CUB would report an error that another library left
   int error = (int)cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, values, (uint32_t)p->count, 0, bits,
                                                    (cudaStream_t)stream);
   if (scratch && !error && keys.selector) p->current = to;
@@ -81,6 +81,6 @@ TFC_CUDA_API int tfc_cuda_pairs_in(int32_t count, void *memory, tfc_cuda_pairs *
 TFC_CUDA_API int tfc_cuda_sort_pairs(tfc_cuda_pairs *pairs, int bits, void *stream) {
   size_t bytes = pairs->scratch_bytes;
   int error = tfc::sort(pairs, bits, pairs->scratch, &bytes, stream);
-  if (!error) tfc_cuda_count_launch(); // at least one
+  if (!error) tfc_cuda_count_launch(); // CUB made at least one launch
   return error;
 }

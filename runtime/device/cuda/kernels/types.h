@@ -1,5 +1,5 @@
-// Included by the C side and by the CUDA side of each kernel family: element types by TensorFlow's numbers, the lists
-// of types that families are compiled for, and broadcasting. Valid C and C++, without headers of tfc or CUDA.
+// For the C files and the .cu files of each kernel family: element types by TensorFlow's numbers, the lists of types
+// that families are compiled for, and broadcasting. It is valid C and C++ and includes no header of tfc or CUDA.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_TYPES_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_TYPES_H
 
@@ -50,9 +50,10 @@ enum {
 
 enum { TFC_CUDA_RANK = 8 };
 
-// Up to three operands over one output, equal neighbouring dimensions joined. Offsets are in elements of each operand.
-// The innermost dimension is counted in groups of `vector` elements, which one thread handles at once; `step` says
-// whether an operand moves with the elements of a group (1) or has one value for all of it (0).
+// How up to three operands are broadcast to one output. Neighbouring dimensions that behave equally are joined. Offsets
+// are in elements of each operand. The innermost dimension is counted in groups of `vector` elements, which one thread
+// handles at once; `step` says whether an operand moves with the elements of a group (1) or has one value for all of it
+// (0).
 struct tfc_cuda_broadcast {
   int64_t groups; // in the whole output
   int32_t rank;

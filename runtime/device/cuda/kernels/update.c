@@ -12,7 +12,7 @@ static bool is_real(tfc_dtype t) {
   return tfc_cuda_type_in(t, TFC_CUDA_BITS(TFC_CUDA_REALS));
 }
 
-// Sorts positions by the row that their index names. *memory is scratch that the caller releases.
+// Sorts positions by the row that their index names. *memory: scratch that the caller releases.
 static tfc_status sort_indices(struct tfc_cuda_launch *l, tfc_dtype type, const void *indices, int64_t n, int64_t rows,
                                struct tfc_cuda_runs *out, struct tfc_buffer **memory) {
   size_t bytes;
@@ -34,7 +34,7 @@ static const struct {
 
 struct apply {
   int rule;
-  // `scalars`, `grad` and `indices` are numbers of inputs; indices UINT32_MAX: an update of the whole variable.
+  // `scalars`, `grad` and `indices` are indices of inputs; `indices` UINT32_MAX: the whole variable is updated.
   uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices;
   uint32_t longs; // bit i: scalar i is an int64
   tfc_dtype type;
@@ -250,7 +250,7 @@ static tfc_status launch_scatter(struct tfc_cuda_launch *l) {
   return tfc_cuda_forward_ref(l);
 }
 
-// Turns tuples of indices [..., depth] into `target` into numbers of rows, in `flat`, which the caller releases.
+// Converts index tuples [..., depth] for the tensor `target` to row numbers, in `flat`, which the caller releases.
 struct tuples {
   int64_t positions, rows, width;
   struct tfc_buffer *flat;

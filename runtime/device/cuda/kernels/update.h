@@ -38,8 +38,8 @@ enum tfc_cuda_rule {
       TFC_CUDA_RULE_COUNT
 };
 
-// Positions sorted by row: place k has the position position[k], which names row[k]. Rows out of range come last, as
-// `none`.
+// Positions sorted by row: place k has position[k], whose index is row[k]. Positions with a row out of range come last,
+// with the row `none`.
 struct tfc_cuda_runs {
   int64_t positions;
   const uint32_t *row;
@@ -99,11 +99,11 @@ struct tfc_cuda_scatter {
   bool scalar;
 };
 TFC_CUDA_API int tfc_cuda_scatter_rows(int how, int type, const struct tfc_cuda_scatter *s, void *stream);
-// Fills y with the identity element of the combination: its result for no updates (0 for a sum).
+// Fills y with the identity element of the combination (0 for a sum), which is its result if there are no updates.
 TFC_CUDA_API int tfc_cuda_combine_identity(int how, int type, void *y, int64_t n, void *stream);
 
-// Index tuples as numbers of rows: flat[i] = the row-major position of indices[i, 0 … depth) in dims; -1: an index of
-// the tuple is out of range.
+// Converts index tuples to row numbers: flat[i] = the row-major position of indices[i, 0 … depth) in dims; -1: an index
+// of the tuple is out of range.
 struct tfc_cuda_tuples {
   int64_t positions;
   int32_t depth;

@@ -15,7 +15,7 @@ __global__ void number_kernel(const I *indices, int64_t n, int64_t rows, uint32_
     position[i] = (int32_t)i;
   }
 }
-int bits_of(int64_t rows) { // enough bits for `rows` itself, which marks an index out of range
+int bits_of(int64_t rows) { // enough bits for the number `rows` itself, which marks an index out of range
   int bits = 1;
   while (rows >> bits) bits++;
   return bits;
@@ -66,7 +66,7 @@ template <class T> int scatter(int how, const tfc_cuda_scatter *s, void *stream)
 template <class T> __global__ void value_kernel(T value, T *y, int64_t n) {
   for (int64_t i = first(); i < n; i += stride()) y[i] = value;
 }
-// The least and greatest values of a type, finite ones for floats.
+// The smallest and greatest values of a type; for floats, finite ones.
 template <class T> struct extreme {
   static T of(bool least) { return put<T>(least ? limits<T>::least() : limits<T>::greatest()); }
 };

@@ -1,5 +1,5 @@
-// The table of CUDA calls from cudart, cuBLASLt and cuDNN. Functions that only libcuda has (green contexts) are looked
-// up through cudart, so that the plug-in loads on machines without a driver.
+// Fills the table of CUDA calls from cudart, cuBLASLt and cuDNN. Functions that only libcuda has (green contexts) are
+// looked up through cudart, so that the plug-in loads on machines without NVIDIA's driver.
 #include "runtime/device/cuda/api.h"
 
 #include <cublasLt.h>
@@ -114,7 +114,7 @@ static int split_equally(CUdevResource *groups, uint32_t count, const CUdevResou
   return (int)cudaErrorInvalidValue;
 }
 
-// Returns the id by which profilers name the context; 0: not known, which does no harm.
+// Returns the id by which profilers name the context; 0: not known, which profilers accept.
 static uint64_t id_of(CUgreenCtx green) {
   CUcontext context = NULL;
   unsigned long long id = 0;
@@ -225,7 +225,8 @@ static int event_record(tfc_cuda_event event, tfc_cuda_stream stream) {
 }
 static int event_query(tfc_cuda_event event) {
   cudaError_t error = cudaEventQuery(event);
-  if (error == cudaErrorNotReady) (void)cudaGetLastError(); // else a later launch would report it as its own error
+  // otherwise a later launch would return this as its own error
+  if (error == cudaErrorNotReady) (void)cudaGetLastError();
   return (int)error;
 }
 static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms) {
@@ -286,7 +287,8 @@ static int capture_end(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes
     (void)cudaGetLastError();
     return error ? error : (int)cudaErrorStreamCaptureInvalidated;
   }
-  cudaGraphExec_t made = NULL; // *out stays unset if the call fails, so that nothing invalid is destroyed later
+  cudaGraphExec_t made = NULL; // *out stays unset if the call fails, so that the caller does not destroy an invalid
+                               // graph
   error = describe_nodes(graph, nodes, capacity, out_count);
   if (!error) error = (int)cudaGraphInstantiate(&made, graph, 0);
   if (!error) *out = made;

@@ -1,7 +1,7 @@
 // Which nodes of a captured graph belong to which operation follows from their number in the order of capture. (CUDA's
-// list of a graph's nodes has no defined order.) Work of one stream makes a chain: from the root on, each node has one
-// successor. If a library forks into other streams inside its calls, the graph is no chain, and its nodes are assigned
-// to no operation.
+// list of a graph's nodes has no defined order.) The work of one stream is a chain: beginning at the root, each node
+// has one successor. If a library forks into other streams inside its calls, the graph is no chain, and its nodes are
+// assigned to no operation.
 #include "runtime/device/cuda/toolkit/chain.h"
 
 bool tfc_cuda_follow_chain(cudaGraph_t graph, cudaGraphNode_t *list, size_t count) {

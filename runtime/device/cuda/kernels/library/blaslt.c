@@ -1,12 +1,6 @@
-// Matrix products through cuBLASLt. Its matrices are column-major, so row-major matrices are their transposes there:
-// C^T = op(B)^T op(A)^T, with B in the place of A.
-//
-// Algorithms that add with atomics are excluded, so that results are the same in every run. Products of float32 are
-// computed in float32, unless the device is configured otherwise; if no algorithm computes a product in the configured
-// arithmetic, a more exact one is used.
-//
-// The library names several algorithms, the one first that it expects to be fastest. They are timed once per shape and
-// device, and the fastest is kept, as for convolutions; if there is no memory for the timing, the first is used.
+// The library proposes several algorithms, first the one that it expects to be fastest. They are timed once per shape
+// and device, and the fastest is kept, as for convolutions; if there is no memory for the timing, the first one is
+// used.
 #include <cublasLt.h>
 #include <stdlib.h>
 
@@ -28,7 +22,7 @@ struct tfc_cuda_product_plan {
   cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them
   cublasLtMatmulAlgo_t algorithm;
   size_t scratch;
-  int choice;     // index of the algorithm among those that the library names
+  int choice;     // index of the algorithm among those that the library proposed
   bool measured;  // `choice` was made by timing several algorithms
   char model[64]; // of the device
 };
@@ -73,7 +67,7 @@ static void free_plan(void *plan) {
   free(p);
 }
 
-// Fills in the arithmetics in which the product may be computed, the preferred one first. Returns how many.
+// Lists the arithmetics in which the product may be computed, the preferred one first. Returns how many there are.
 static int ways(const struct key *key, cublasComputeType_t out[3]) {
   int n = 0;
   if (key->type == TFC_DOUBLE) return out[0] = CUBLAS_COMPUTE_64F, 1;
@@ -112,7 +106,7 @@ static cublasStatus_t multiply(struct cublasLtContext *handle, const struct tfc_
                         stream);
 }
 
-// --- Measuring -----------------------------------------------------------------------------------------------------
+// --- Timing algorithms ---------------------------------------------------------------------------------------------
 struct measuring {
   struct cublasLtContext *handle;
   const struct tfc_cuda_product_plan *plan;
@@ -125,12 +119,12 @@ static tfc_status run_once(void *arg) {
   return code ? failed(code, "cublasLtMatmul") : NULL;
 }
 
-static size_t bytes_of(const struct key *key, int64_t matrix, int64_t stride) { // rounded up
+static size_t bytes_of(const struct key *key, int64_t matrix, int64_t stride) { // the result is rounded up
   const int64_t n = matrix + (key->batch > 1 ? (key->batch - 1) * stride : 0);
   return ((size_t)n * tfc_dtype_size((tfc_dtype)key->type) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-// Sets the plan's algorithm to the fastest of those found. An algorithm that fails or cannot be tried is not chosen.
+// Sets the plan's algorithm to the fastest of those found. An algorithm that fails is not chosen.
 static void choose(struct tfc_cuda_library *library, struct cublasLtContext *handle, struct tfc_cuda_product_plan *p,
                    const cublasLtMatmulHeuristicResult_t *found, int count) {
   const struct key *key = &p->key;
@@ -143,7 +137,7 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
   if (driver->environment) driver->environment(library->device, &env);
   char *at = s ? NULL : memory->data;
   struct measuring m = {handle, p, at, at + a, at + a + b, at + a + b + c, env.stream};
-  // Zeros, because whatever the memory contains may be numbers that are slow to multiply (subnormal ones, say).
+  // The operands are zeros, because arbitrary contents may be slow to multiply (subnormal numbers, say).
   if (!s && tfc_cuda_clear_bytes(at, a + b + c, env.stream)) s = tfc_status_make(TFC_INTERNAL, "clearing");
   float best = 0;
   for (int i = 0; i < count && !s; i++) {
@@ -170,7 +164,7 @@ static void choice_of(const void *plan, const char **out_model, int *out_values)
 }
 static struct tfc_cuda_choices choices = {.kind = "product", .value_count = 2, .of = choice_of};
 static pthread_once_t version_once = PTHREAD_ONCE_INIT;
-static void ask_version(void) { // part of the key, because another version may name other algorithms
+static void ask_version(void) { // the version is part of the key, because another version may propose other algorithms
   choices.version = cublasLtGetVersion();
 }
 
@@ -207,7 +201,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   size_t workspace = WORKSPACE;
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE,
            alignment = (uint32_t)key->alignment;
-  // Strides of a batch may align less than its first matrix.
+  // The strides of a batch may be less aligned than its first matrix.
   size_t element = tfc_dtype_size((tfc_dtype)key->type);
   int64_t strides[3] = {key->stride_a, key->stride_b, key->stride_c};
   for (int i = 0; i < 3 && key->batch > 1; i++)

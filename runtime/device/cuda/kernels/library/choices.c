@@ -5,7 +5,7 @@
 
 #include "runtime/base/str.h"
 
-// Two FNV-1a hashes with different start values.
+// Computes two FNV-1a hashes with different start values.
 static void hash_of(const struct tfc_cuda_choices *c, const void *key, size_t size, uint64_t out[2]) {
   const unsigned char *bytes = key;
   out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ c->version;

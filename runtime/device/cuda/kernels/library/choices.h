@@ -1,6 +1,6 @@
-// Keeps the measured choices of plans from process to process, in the `tuning` text of the profile database. Each plan
-// has a line with its kind, the model of the device, a hash of the plan's key and the library's version, and the
-// choice.
+// Saves the measured choices of plans, so that later processes need not measure again: in the `tuning` text of the
+// profile database. Each plan has a line with its kind, the model of the device, a hash of the plan's key and of the
+// library's version, and the choice.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CHOICES_H
 
@@ -8,7 +8,7 @@
 
 enum { TFC_CUDA_CHOICE_VALUES = 3 };
 struct tfc_cuda_choice {
-  char model[64]; // of the device that it was measured on
+  char model[64]; // of the device that the choice was measured on
   uint64_t hash[2];
   int values[TFC_CUDA_CHOICE_VALUES];
 };
@@ -17,15 +17,16 @@ struct tfc_cuda_choices {
   uint64_t version; // of cuBLASLt or cuDNN
   int value_count;
   void (*of)(const void *plan, const char **out_model, int *out_values);
-  TFC_ARRAY(struct tfc_cuda_choice) read; // what was read; under the plans' lock
+  TFC_ARRAY(struct tfc_cuda_choice) read; // the choices that were read from the text; guarded by the lock of the plans
 };
 
 void tfc_cuda_choice_model(const struct tfc_cuda_library *library, char out[64]);
-// Returns the lines of all plans, which the caller frees. NULL: there are none, or no memory.
+// Returns the lines of all plans, which the caller frees. NULL: there are none, or memory ran out.
 char *tfc_cuda_choices_write(const struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans);
 // Lines of other kinds and damaged lines are ignored.
 void tfc_cuda_choices_read(struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans, const char *lines);
-// Returns the values that were read last for a key; NULL: none were. Call it under the plans' lock.
+// Returns the values that the text has for a key, those read last if there are several; NULL: it has none. Call it
+// under the lock of the plans.
 const int *tfc_cuda_choices_find(const struct tfc_cuda_choices *choices, const char *model, const void *key,
                                  size_t key_size);
 

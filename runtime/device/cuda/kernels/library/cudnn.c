@@ -1,12 +1,11 @@
-// Convolutions through cuDNN (its stable descriptor interface), algorithms measured once per shape and device.
-//
-// Exact float32 by default (FMA arithmetic); TF32 or float16 if the device is configured so. bfloat16 becomes TF32,
-// which has the same range and rounds less, because cuDNN converts float32 to no other type. 16-bit floats use tensor
-// cores, with sums in float32. Only deterministic algorithms are used.
+// By default, float32 is computed in float32 (FMA arithmetic); in TF32 or float16 if the device is configured so. A
+// device that is configured for bfloat16 uses TF32, which has the same range and rounds less, because cuDNN cannot
+// convert float32 to bfloat16. For 16-bit floats tensor cores are used, with sums in float32. Only deterministic
+// algorithms are used.
 //
 // Two ways are timed and the faster one is kept: in the graph's own layout (channels last), or with images converted to
 // channels first and back, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and are
-// converted in both cases. cuDNN pads both sides alike: if TensorFlow pads more after an image than before it (SAME
+// converted in both cases. cuDNN pads both sides equally: if TensorFlow pads more after an image than before it (SAME
 // with strides), the image is copied into a larger one with zeros for the difference.
 #include "runtime/device/cuda/kernels/conv.h"
 
@@ -42,8 +41,8 @@ enum { WORKSPACE = 512 << 20, MOST = 16, ALIGN = 256 };
 
 struct key { // compared by bytes, so it is zeroed before it is filled
   struct tfc_cuda_conv conv;
-  int64_t padded[3]; // size of the image with the padding that cuDNN cannot add: what is behind the image beyond what
-                     // is before it
+  int64_t padded[3]; // size of the image with the padding that cuDNN cannot add: the zeros after the image that exceed
+                     // those before it
   int32_t sm_count, capability, math, is_virtual;
 };
 // One of the two ways to run the convolution (see above).
@@ -61,7 +60,8 @@ struct tfc_cuda_conv_plan {
   struct key key;
   struct way way;
   char model[64]; // of the device that it was measured on
-  // x_at, w_at, y_at: offsets of the converted copies, behind the workspace; SIZE_MAX: cuDNN gets the tensor itself.
+  // x_at, w_at, y_at: offsets of the converted copies, which follow the workspace; SIZE_MAX: cuDNN gets the tensor
+  // itself.
   size_t x_at, w_at, y_at, scratch;
 };
 
@@ -156,8 +156,8 @@ static bool is_padded(const struct key *key) {
 
 // `exact`: the algorithm was measured in the requested arithmetic, or in one that rounds no more. cuDNN also measures
 // in its default arithmetic, and lists algorithms without tensor cores only there; such an algorithm is used if there
-// is no other. In any case the algorithm runs in an arithmetic that rounds no more than requested, with the workspace
-// for that.
+// is no other. In every case the algorithm is then run in an arithmetic that rounds no more than the requested one,
+// with the workspace that this needs.
 struct measured {
   int algorithm;
   int exact;
@@ -243,7 +243,7 @@ out:
   return s;
 }
 
-// --- Kept choices of ways, by model of the device and hash of the key ------------------------------------------------
+// --- Choices of the layout that were saved, by model of the device and hash of the key -----------------------------
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
 static void free_plan(void *plan) {
   free_way(&((struct tfc_cuda_conv_plan *)plan)->way);
@@ -266,7 +266,7 @@ void tfc_cuda_conv_set_tuning(const char *lines) {
   tfc_cuda_choices_read(&choices, &plans, lines);
 }
 
-// Takes the way that was kept for this convolution, if the library still accepts it.
+// Uses the saved choice for this convolution, if the library still accepts it.
 static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_plan *p, struct way *out) {
   const int *kept = tfc_cuda_choices_find(&choices, p->model, &p->key, sizeof p->key);
   struct way w = {0};
@@ -306,11 +306,11 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   if (!known && (s = library->device->driver->allocate(library->device, all, &memory))) {
     if (tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) goto out;
     tfc_status declined = tfc_status_make(TFC_UNIMPLEMENTED, "measuring: %s", tfc_status_message(s));
-    tfc_status_free(s); // not an error: plain loops need less memory
+    tfc_status_free(s); // this is no error: plain loops need less memory
     s = declined;
     goto out;
   }
-  // Converting images reads and writes them once more, at about 2 TB/s. In ms.
+  // Converting an image reads and writes it once, at about 2 TB/s. In ms.
   float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
   for (int first = c->channels_first; first < 2 && !known; first++) {
     struct way w = {0};
@@ -386,8 +386,8 @@ size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
   return plan->scratch;
 }
 
-// --- Running -------------------------------------------------------------------------------------------------------
-// Converts an image between the graph's layout and cuDNN's (`size`: its spatial dimensions there, padding included).
+// Converts an image between the graph's layout and cuDNN's. `size`: its spatial dimensions in cuDNN's layout, padding
+// included.
 static int move_image(const struct tfc_cuda_conv_plan *p, const struct tfc_cuda_layout *ours, const int64_t *size,
                       int64_t channels, bool back, void *to, const void *from, void *stream) {
   const struct tfc_cuda_conv *c = &p->key.conv;
@@ -429,14 +429,14 @@ static int move_y(const struct tfc_cuda_conv_plan *p, bool back, void *to, const
   const struct tfc_cuda_slide *g = &p->key.conv.slide;
   return move_image(p, &g->y, g->y.size, g->filters, back, to, from, stream);
 }
-// Filters between [cells, in, out] and [out, in, cells] (channels first) or [out, cells, in].
+// Converts a filter between [cells, in, out] and [out, in, cells] (channels first) or [out, cells, in].
 static int turn_filter(const struct tfc_cuda_conv_plan *p, bool back, void *to, const void *from, void *stream) {
   const struct tfc_cuda_slide *g = &p->key.conv.slide;
   int64_t cells = g->size[0] * g->size[1] * g->size[2], in = g->channels / g->groups, out = g->filters;
-  // In the order out, in, cells: strides of the graph's filter and of cuDNN's.
+  // Strides of the graph's filter and of cuDNN's, in the order out, in, cells.
   int64_t ours[3] = {1, out, in * out};
   int64_t theirs[3] = {in * cells, p->way.first ? cells : 1, p->way.first ? 1 : in};
-  int order[3] = {0, 1, 2}; // of dimensions, so that the destination runs in memory
+  int order[3] = {0, 1, 2}; // the order of dimensions in which the destination is contiguous in memory
   if (back)
     order[0] = 2, order[2] = 0;
   else if (!p->way.first)

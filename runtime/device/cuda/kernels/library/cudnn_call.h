@@ -1,4 +1,4 @@
-// For all files that call cuDNN: its errors as statuses, and its names for element types.
+// For all files that call cuDNN: turns its errors into statuses, and element types into its names for them.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CUDNN_CALL_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_CUDNN_CALL_H
 
@@ -11,7 +11,7 @@ static inline tfc_status tfc_cudnn_failed(cudnnStatus_t code, const char *what) 
   return tfc_status_make(code == CUDNN_STATUS_NOT_SUPPORTED ? TFC_UNIMPLEMENTED : TFC_INTERNAL, "cuDNN: %s: %s", what,
                          cudnnGetErrorString(code));
 }
-// For functions with a status `s` and a label `out`.
+// For functions that have a status `s` and a label `out`.
 #define TFC_CUDNN_CHECK(call)                                                                                          \
   do {                                                                                                                 \
     cudnnStatus_t code_ = (call);                                                                                      \

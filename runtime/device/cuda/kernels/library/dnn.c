@@ -1,7 +1,7 @@
-// Chooses between cuDNN and tfc's own kernels by speed. These operations are bound by memory, and which one is faster
-// on a shape cannot be predicted. So a plan runs both on memory of its own, alone on the device's stream, and keeps the
-// name of the faster one. If tfc's own kernel is faster, the plan declines, so that the next row of the op (tfc's own)
-// is used.
+// Chooses between cuDNN and tfc's own kernels by speed. The speed of these operations is limited by memory, and nothing
+// predicts which implementation is faster for a shape. So a plan runs both on memory of its own, alone on the device's
+// stream, and stores which one is faster. If tfc's own kernel is faster, the plan declines, so that the next row of the
+// op (tfc's own) is used.
 //
 // Pools that need different padding on both sides are declined, because cuDNN pads both sides alike. cuDNN's gradient
 // of batch normalisation takes 1 / sqrt(variance + epsilon), where TensorFlow's operations pass variances: a small
@@ -104,7 +104,7 @@ static tfc_status describe_pool(struct tfc_cuda_dnn_plan *p) {
   TFC_TRY(s, describe_image(d, &g->x, &p->x));
   TFC_TRY(s, describe_image(d, &g->y, &p->y));
   TFC_CUDNN_CHECK(cudnnCreatePoolingDescriptor(&p->pooling));
-  // A maximum ignores NaN, as in the reference kernel.
+  // NaN is never the maximum, as in the reference kernel.
   TFC_CUDNN_CHECK(cudnnSetPoolingNdDescriptor(
       p->pooling, d->flag ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING : CUDNN_POOLING_MAX_DETERMINISTIC,
       CUDNN_NOT_PROPAGATE_NAN, n, size, before, step));
@@ -112,7 +112,8 @@ out:
   return s;
 }
 
-// Describes [outer, channels, inner] as batch, channels, height, width: with channels first, or last if inner is 1.
+// Describes [outer, channels, inner] as an image with batch, channels, height and width: with channels first, or with
+// channels last if inner is 1.
 static tfc_status describe_rows(struct tfc_cuda_dnn_plan *p) {
   tfc_status s = NULL;
   const struct tfc_cuda_dnn *d = &p->key.dnn;
@@ -131,7 +132,8 @@ static tfc_status describe_rows(struct tfc_cuda_dnn_plan *p) {
     const int64_t width = 2 * d->radius + 1;
     if (width > CUDNN_LRN_MAX_N || d->bias < CUDNN_LRN_MIN_K || d->beta < CUDNN_LRN_MIN_BETA)
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuDNN knows no such local response normalisation");
-    TFC_CUDNN_CHECK(cudnnCreateLRNDescriptor(&p->lrn)); // alpha times the width, because cuDNN divides it by the width
+    // cuDNN divides alpha by the width, so it gets alpha times the width
+    TFC_CUDNN_CHECK(cudnnCreateLRNDescriptor(&p->lrn));
     TFC_CUDNN_CHECK(cudnnSetLRNDescriptor(p->lrn, (unsigned)width, d->alpha * (double)width, d->beta, d->bias));
   }
 out:
@@ -147,8 +149,8 @@ static tfc_status run_norm(struct cudnnContext *handle, const struct tfc_cuda_dn
   const size_t bytes = (size_t)n->channels * sizeof(float);
   int error = 0;
   if (p->key.dnn.role == TFC_CUDA_DNN_NORM) {
-    // With a factor of 1.0 the old running statistics count 0 times; but 0 times whatever the memory contains may be
-    // NaN, so the memory is cleared.
+    // With a factor of 1.0 the old running statistics are multiplied by 0; but 0 times arbitrary contents of memory may
+    // be NaN, so the memory is cleared.
     error = tfc_cuda_clear_bytes(n->out_mean, bytes, stream);
     if (!error) error = tfc_cuda_clear_bytes(n->out_variance, bytes, stream);
     if (error) return tfc_status_make(TFC_INTERNAL, "clearing statistics: CUDA error %d", error);
@@ -183,7 +185,7 @@ static tfc_status run_cudnn(struct cudnnContext *handle, const struct tfc_cuda_d
   case TFC_CUDA_DNN_POOL:
     TFC_CUDNN_CHECK(cudnnPoolingForward(handle, p->pooling, alpha, p->x, m->x, beta, p->y, m->out));
     break;
-  case TFC_CUDA_DNN_AVERAGE_GRAD: // averages do not depend on x and y: dx and dy serve in their place
+  case TFC_CUDA_DNN_AVERAGE_GRAD: // averages do not depend on x and y, so dx and dy are passed instead
     TFC_CUDNN_CHECK(
         cudnnPoolingBackward(handle, p->pooling, alpha, p->y, m->dy, p->y, m->dy, p->x, m->out, beta, p->x, m->out));
     break;
@@ -218,7 +220,7 @@ static int run_ours(const struct tfc_cuda_dnn *d, const struct tfc_cuda_dnn_memo
   }
 }
 
-// --- Measuring -----------------------------------------------------------------------------------------------------
+// --- Timing --------------------------------------------------------------------------------------------------------
 struct measuring {
   struct cudnnContext *handle;
   const struct tfc_cuda_dnn_plan *plan;
@@ -272,7 +274,8 @@ static tfc_status choose(struct tfc_cuda_library *library, struct cudnnContext *
   n.out_mean = lines[4], n.out_variance = lines[5], n.saved_mean = lines[6], n.saved_variance = lines[7];
   n.dscale = lines[4], n.doffset = lines[5];
   struct measuring m = {handle, p, {xs, ys, dys, back ? dxs : ys, &n}, cut(&at, scratch), env.stream};
-  int error = tfc_cuda_clear_bytes(memory->data, all, env.stream); // other contents might be slow to compute with
+  // zeros, because arbitrary contents might be slow to compute with
+  int error = tfc_cuda_clear_bytes(memory->data, all, env.stream);
   if (error) TFC_FAIL(s, TFC_UNIMPLEMENTED, "CUDA error %d", error);
   TFC_TRY(s, tfc_cuda_time(env.stream, run_theirs, &m, RUNS, REPEATS, &theirs));
   TFC_TRY(s, tfc_cuda_time(env.stream, run_own, &m, RUNS, REPEATS, &ours));
@@ -315,12 +318,13 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     TFC_TRY(s, library->cudnn(library, &handle));
     tfc_status refusal = is_pool(&key->dnn) ? describe_pool(p) : describe_rows(p);
     if (!refusal && !known) refusal = choose(library, handle, p);
-    if (refusal && tfc_status_code(refusal) == TFC_RESOURCE_EXHAUSTED) { // not kept, so that a later plan measures it
+    // the choice is not saved, so that a later plan measures again
+    if (refusal && tfc_status_code(refusal) == TFC_RESOURCE_EXHAUSTED) {
       s = tfc_status_make(TFC_UNIMPLEMENTED, "%s", tfc_status_message(refusal));
       tfc_status_free(refusal);
       goto out;
     }
-    if (refusal) { // kept, because cuDNN will refuse it the next time, too
+    if (refusal) { // the choice is saved, because cuDNN will refuse the next time, too
       p->ours = true;
       snprintf(p->refusal, sizeof p->refusal, "%s", tfc_status_message(refusal));
     }

@@ -1,5 +1,6 @@
-// A table of plans (matrix products, convolutions, ...) by the bytes of their keys. Plans are made when segments are
-// prepared and kept until the process ends: there are a few hundred shapes at most. Every plan begins with its key.
+// A table of plans (for matrix products, convolutions, ...), found by the bytes of their keys. Plans are made when
+// segments are prepared and kept until the process ends: there are a few hundred shapes at most. Every plan begins with
+// its key.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_PLANS_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_PLANS_H
 
@@ -10,7 +11,7 @@
 #include "runtime/device/cuda/kernel.h"
 
 struct tfc_cuda_plans {
-  pthread_mutex_t lock; // PTHREAD_MUTEX_INITIALIZER
+  pthread_mutex_t lock; // initialise it with PTHREAD_MUTEX_INITIALIZER
   size_t key_size;
   // `make`: makes the plan of a key; called under the lock. `free`: frees a plan that could not be added to the table.
   tfc_status (*make)(struct tfc_cuda_library *library, const void *key, void **out);
@@ -29,7 +30,7 @@ static inline tfc_status tfc_cuda_plans_find(struct tfc_cuda_plans *p, struct tf
       goto out;
     }
   if ((s = p->make(library, key, &fresh))) {
-    // Whatever error the library gives, the op's next row may be able to run the operation.
+    // Whichever error the library reports, the op's next row may be able to run the operation.
     if (tfc_status_code(s) == TFC_INTERNAL || tfc_status_code(s) == TFC_UNAVAILABLE) {
       tfc_status declined = tfc_status_make(TFC_UNIMPLEMENTED, "%s", tfc_status_message(s));
       tfc_status_free(s);

@@ -1,4 +1,4 @@
-// Times work on a stream: the shortest of a few rounds, after a first round that does not count.
+// Times work on a stream: returns the shortest of a few rounds, after a first round that does not count.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_TIMING_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_LIBRARY_TIMING_H
 
@@ -6,8 +6,8 @@
 
 #include "runtime/base/status.h"
 
-// `run` enqueues the work once on `stream`. *out_ms: time for `runs` of them in a row. UNIMPLEMENTED: CUDA could not
-// time them.
+// `run` enqueues the work once on `stream`. *out_ms: the time of `runs` of them in a row. UNIMPLEMENTED: CUDA failed to
+// time it.
 static inline tfc_status tfc_cuda_time(cudaStream_t stream, tfc_status (*run)(void *arg), void *arg, int runs,
                                        int rounds, float *out_ms) {
   tfc_status s = NULL;
