@@ -18,7 +18,7 @@ static void add_errors(const struct tfc_job_candidates *c, struct tfc_text *out)
   tfc_array_free(&all.list);
 }
 
-struct side { // learned policies, or all other algorithms
+struct side { // placements of learned policies, or of all other algorithms
   uint32_t measured, won;
   double best_us;
 };

@@ -11,8 +11,7 @@
 #include "placer/job/table.h"
 #include "runtime/base/units.h"
 
-// --- No answer -------------------------------------------------------------------------------------------------------
-// The candidate that did not fit but misses least memory on its worst device; NULL: nothing was measured.
+// Returns the candidate that did not fit but lacks the least memory on its worst device; NULL: nothing was measured.
 static const struct tfc_job_candidate *nearest_fit(const struct tfc_job_candidates *c, uint32_t *out_device,
                                                    uint64_t *out_missing) {
   const struct tfc_job_candidate *nearest = NULL;
@@ -108,7 +107,7 @@ static const struct tfc_job_candidate *best_single(const struct tfc_job_candidat
   for (size_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     if (!k->single || !tfc_job_can_answer(k)) continue;
-    // A comparison from the final turns has precedence.
+    // A time from the final turns counts more than one from the first measurement.
     bool final = isfinite(k->final_us), other = single && isfinite(single->final_us);
     if (!single || (final == other ? tfc_job_final_us(k) < tfc_job_final_us(single) : final)) single = k;
   }
@@ -127,7 +126,7 @@ static tfc_status no_answer(const struct tfc_job_candidates *c, struct tfc_job_o
   uint32_t where;
   uint64_t missing;
   const struct tfc_job_candidate *nearest = nearest_fit(c, &where, &missing);
-  if (nearest) TFC_RETURN_IF_ERROR(tfc_job_document(c, nearest, out)); // with `feasible: false`
+  if (nearest) TFC_RETURN_IF_ERROR(tfc_job_document(c, nearest, out)); // the document says `feasible: false`
   return say_why_not(c, &out->exit_code);
 }
 
@@ -165,7 +164,8 @@ tfc_status tfc_job_answer(struct tfc_job_candidates *c, const struct tfc_job_clo
   const struct tfc_job_row *row = tfc_job_outcome_answer(out);
   bool better = !single || (!best->single && isfinite(row->low) && row->low > 1);
   if (loads && !in_flight_measured)
-    better = !single || tfc_job_load_us(best) < tfc_job_load_us(single); // modelled loads have no noise
+    // modelled loads have no noise, so they are compared directly
+    better = !single || tfc_job_load_us(best) < tfc_job_load_us(single);
   out->exit_code = better ? 0 : 7;
   out->first_line = loads ? first_line_of_load(best, whole, in_flight_measured) : first_line_of_step(best, whole);
 out:

@@ -9,7 +9,7 @@
 #include "profiler/statistics.h"
 #include "runtime/base/units.h"
 
-// Tells the clock the best time and the number of measured candidates, which it shows with every event.
+// Passes the best time and the number of measured candidates to the clock, which shows them with every event.
 static void show(struct tfc_job_candidates *c) {
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
   c->clock->measured = c->episodes;
@@ -151,8 +151,7 @@ out:
   return s;
 }
 
-// --- Measurements ----------------------------------------------------------------------------------------------------
-// Fills how many bytes go from each device to each other device in a step, from the plan that ran.
+// Sets how many bytes go from each device to each other device in a step, by the plan that ran.
 static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t devices) {
   free(k->crossing);
   k->crossing = NULL;
@@ -166,8 +165,9 @@ static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_me
   return NULL;
 }
 
-// Takes over the steps of the final turns: medians of the blocks that choose, and the steps of the other blocks as the
-// result. Where GPUs' records time traced steps, those without a trace only stand beside the result.
+// Stores the steps of the final turns in the candidate: the medians of the blocks that choose the answer, and the steps
+// of the other blocks as the result. If GPUs' own records time the traced steps, steps without a trace are kept apart
+// from the result.
 static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measured *m, uint32_t final_from) {
   tfc_status s = NULL;
   double block_us[TFC_JOB_CHOOSE_ROUNDS][64];
@@ -317,7 +317,8 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
   const struct tfc_job_candidate *k = &c->list.data[index], *best = tfc_job_candidates_best(c);
   if (!tfc_job_can_answer(k) || (best && !(k->level_us < best->level_us))) return;
   char text[32];
-  bool seen = k->median_us >= c->best_seen_us; // better than its reference, but measured while the machine was slower
+  bool seen = k->median_us >= c->best_seen_us; // false: it is better than its reference, but was measured while the
+                                               // machine was slower
   if (!seen) c->best_seen_us = k->median_us, c->seen = index;
   tfc_job_candidates_lead(c, index);
   if (!seen)
@@ -327,11 +328,12 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
 
 void tfc_job_candidates_confirm(struct tfc_job_candidates *c, uint32_t former, double ratio) {
   if (c->best == UINT32_MAX) return;
-  c->list.data[c->best].level_us = ratio * c->list.data[former].level_us; // from more readings than the first level
+  // this ratio is from more measurements than the first level
+  c->list.data[c->best].level_us = ratio * c->list.data[former].level_us;
   if (ratio > 1) tfc_job_candidates_lead(c, former);
 }
 
-// Makes the candidate with the least `us` the incumbent, among those that can be the answer and are better.
+// Makes the candidate with the smallest `us` the incumbent, if it can be the answer and is better than the incumbent.
 static void choose(struct tfc_job_candidates *c, double (*us)(const struct tfc_job_candidate *)) {
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i], *best = tfc_job_candidates_best(c);
@@ -361,8 +363,8 @@ void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint
   double log_us[TFC_JOB_MOST_FINALISTS * TFC_JOB_CHOOSE_ROUNDS];
   for (uint32_t i = 0; i < count; i++)
     if (c->list.data[index[i]].choose_count > turns) turns = c->list.data[index[i]].choose_count;
-  // Chooses among those with a time from the final run, because the batch measured the one that it chose to the end; if
-  // none has one, among all.
+  // Chooses among the candidates that have a time from the final run: in that run the batch itself chose one, and
+  // measured it to the end. If there is none, chooses among all.
   for (int measured = 1; measured >= 0 && leader == UINT32_MAX; measured--) {
     for (uint32_t i = 0; i < count && i < TFC_JOB_MOST_FINALISTS; i++) {
       const struct tfc_job_candidate *k = &c->list.data[index[i]];
@@ -385,7 +387,7 @@ bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *o
   for (uint32_t i = 0; i < c->list.count; i++) {
     struct tfc_job_candidate *k = &c->list.data[i];
     if (k->solution.device && !k->in_flight.us.count)
-      k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // with the costs as they are known at the end
+      k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // with the costs as they are at the end
     const double us = tfc_job_load_us(k);
     if (!tfc_job_can_answer(k) || (measured && !k->in_flight.us.count) || isnan(us)) continue;
     if (c->best == UINT32_MAX || !(tfc_job_load_us(&c->list.data[c->best]) <= us)) c->best = i;

@@ -18,25 +18,26 @@ typedef enum tfc_job_phase {
 struct tfc_job_event {
   tfc_job_phase phase;
   bool warning;
-  const char *text;              // a line for the user, NULL: progress only
+  const char *text;              // a line for the user; NULL: the event only shows progress
   double seconds, seconds_total; // of the whole job
   uint32_t measured, measured_total;
-  double best_us; // NaN: none yet
+  double best_us; // NaN: nothing was measured yet
 };
 
 struct tfc_job_clock {
   int64_t begin_ns;
-  double before_s;           // time that the run had taken before it was interrupted and resumed
+  double before_s;           // time that the run had used before it was interrupted
   double total_s;            // the whole job's budget
   const atomic_bool *cancel; // may be NULL
   tfc_job_phase phase;
   void (*event)(void *user, const struct tfc_job_event *event); // may be NULL
   void *user;
-  uint32_t measured, measured_total; // part of every event, like best_us; the candidates set them
-  double best_us;                    // NaN: none yet
+  uint32_t measured, measured_total; // these and best_us are shown with every event; the candidates set them
+  double best_us;                    // NaN: nothing was measured yet
 };
-double tfc_job_seconds(const struct tfc_job_clock *clock); // since the job began, resumed time included
-// The time at which `seconds` of the job are over, in seconds on tfc_now_ns's clock.
+// the time that the job has used, that before an interruption included
+double tfc_job_seconds(const struct tfc_job_clock *clock);
+// Returns the moment on tfc_now_ns's clock, in seconds, at which the job has used `seconds`.
 double tfc_job_moment(const struct tfc_job_clock *clock, double seconds);
 bool tfc_job_cancelled(const struct tfc_job_clock *clock);
 void tfc_job_say(const struct tfc_job_clock *clock, bool warning, const char *format, ...) TFC_PRINTF(3, 4);

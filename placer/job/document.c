@@ -6,7 +6,7 @@
 #include "placer/measure/evaluator.h"
 #include "runtime/base/units.h"
 
-// The solution with the order in which it was found to fit.
+// Copies the candidate's solution, with the order of operations with which it was found to fit.
 static tfc_status rank_as_run(const struct tfc_job_model *m, const struct tfc_job_candidate *k,
                               struct tfc_solution *out) {
   tfc_status s = NULL;
@@ -28,19 +28,19 @@ out:
   return s;
 }
 
-static double time_on(const struct tfc_cost_graph *g, tfc_str node, tfc_str kind) { // NaN: not known
+static double time_on(const struct tfc_cost_graph *g, tfc_str node, tfc_str kind) { // NaN: the time is not known
   for (uint32_t k = 0; g && k < g->kind_count; k++)
     for (uint32_t i = 0; i < g->node_count && tfc_str_equal(g->kind_names[k], kind); i++)
       if (tfc_str_equal(g->names[i], node)) return g->time_us[(size_t)i * g->kind_count + k];
   return NAN;
 }
 
-// Adds a reason to each operation that its device cannot run itself, with its time.
+// For each operation that its device cannot run itself, adds that as the reason, with the operation's time.
 static tfc_status give_fallback_reasons(const struct tfc_job_model *m, struct tfc_placement *d) {
   for (uint32_t i = 0; i < m->info->fallback_count; i++) {
     const struct tfc_measure_fallback *f = &m->info->fallbacks[i];
     struct tfc_placement_node *n = f->node < d->node_count ? &d->nodes[f->node] : NULL;
-    bool there = false; // a node on a device of this kind
+    bool there = false; // whether the placement has the node on a device of this kind
     for (uint32_t k = 0; n && k < d->device_count; k++)
       there |= tfc_str_equal(d->devices[k].name, n->device) && tfc_str_equal(d->devices[k].kind, d->devices[0].kind);
     if (!there) continue;

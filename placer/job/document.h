@@ -4,7 +4,7 @@
 #include "placer/job/candidates.h"
 #include "placer/job/outcome.h"
 
-// Makes the placement file of a candidate, as out->placement. The outcome's rows and bound go into it.
+// Makes the placement file of a candidate as out->placement. It contains the rows and the bound of the outcome.
 TFC_MUST_USE tfc_status tfc_job_document(const struct tfc_job_candidates *candidates,
                                          const struct tfc_job_candidate *candidate, struct tfc_job_outcome *out);
 

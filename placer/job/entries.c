@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The devices and the order of operations: where memory is limited, the order in which it was found to fit; else the
-// order of a simulation with the current costs.
+// Finds the device of each node and the order of operations. If memory is limited, that is the order with which the
+// placement was found to fit; otherwise the order of a simulation with the current costs.
 static tfc_status assign(const struct tfc_job_model *m, const struct tfc_job_candidate *k, uint16_t *placement,
                          uint32_t *sequence, uint32_t *out_count) {
   TFC_RETURN_IF_ERROR(tfc_subject_assign(m->subject, m->problem, &k->solution, placement, sequence, out_count));

@@ -4,7 +4,7 @@
 #include "placer/job/outcome.h"
 #include "placer/job/turns.h"
 
-// --evaluate: no search, only the step time under one placement.
+// For --evaluate: measures the step time of one placement, without a search.
 TFC_MUST_USE tfc_status tfc_job_evaluate(struct tfc_job_turns *turns, struct tfc_job_outcome *out);
 
 #endif

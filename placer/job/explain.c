@@ -6,8 +6,9 @@
 
 #include "placer/exact/bound.h"
 
-// --- Bound -----------------------------------------------------------------------------------------------------------
-// The shortest step that was measured for any placement: the answer's, or another's while the machine was faster.
+// --- Lower bound ---------------------------------------------------------------------------------------------------
+// Returns the shortest step that was measured for any placement. It may be another one's than the answer's, measured
+// while the machine was faster.
 static double least_us(const struct tfc_job_candidates *c, double least) {
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
@@ -25,8 +26,8 @@ tfc_status tfc_job_explain_bound(const struct tfc_job_candidates *c, const struc
   struct tfc_cost_graph *graph = NULL;
   struct tfc_machine *machine = NULL;
   struct tfc_problem *problem = NULL;
-  // The bound is that of a problem with the fastest time seen of each operation, no dispatch time, no slow-down, and
-  // links that cost nothing.
+  // The bound is that of a problem in which each operation takes the fastest time that was ever seen, and dispatch,
+  // slow-downs and links cost nothing.
   TFC_TRY(s, tfc_local_machine(m->info, NULL, m->o->execution.limits, m->o->execution.limit_count, &machine));
   TFC_TRY(s, tfc_subject_cost_graph(m->subject, m->costs, true, NULL, &graph));
   TFC_TRY(s, tfc_problem_create(graph, machine, m->o->objective, &problem));
@@ -56,7 +57,7 @@ out:
   return s;
 }
 
-// --- Critical path, traffic ------------------------------------------------------------------------------------------
+// --- Critical path and traffic -------------------------------------------------------------------------------------
 struct share {
   tfc_str op;
   int64_t ps;

@@ -6,8 +6,10 @@
 #include "placer/job/in_flight.h"
 #include "runtime/base/units.h"
 
-static const double told_from = 1.05; // a message explains an answer that is slower than reported by this factor
-static const double choosing = 0.45;  // share of the final turns' time in which they choose the answer
+static const double told_from = 1.05; // a message explains why, if the answer is slower than was reported by more than
+                                      // this factor
+static const double choosing = 0.45;  // the final turns choose the answer in this share of their time; after that they
+                                      // measure it
 
 struct finishing {
   struct tfc_job_turns *t;
@@ -15,16 +17,16 @@ struct finishing {
 };
 static tfc_status finished(void *user, const struct tfc_measured *m) {
   struct finishing *f = user;
-  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
+  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // there was no time to measure it
   TFC_RETURN_IF_ERROR(tfc_job_turns_take(f->t, f->index[m->entry], m, "final"));
   tfc_job_say(f->t->clock, false, NULL);
   return NULL;
 }
 
-// Takes over the measurement of the answer without its order of operations. A graph file cannot carry that order, so
-// its plans make their own.
+// Stores the measurement of the answer without its order of operations. A graph file cannot contain that order, so a
+// plan that is made from it has an order of its own.
 static tfc_status unordered(void *user, const struct tfc_measured *m) {
-  if (m->state != TFC_RESULT_OK) return NULL; // then only the note about this time is missing
+  if (m->state != TFC_RESULT_OK) return NULL; // nothing is stored then, so the note about this time is missing
   return tfc_job_candidates_take_unordered(user, m);
 }
 
@@ -34,7 +36,8 @@ static tfc_status measure_unordered(struct tfc_job_turns *t, double deadline_s) 
   struct tfc_job_entries entries = {0};
   const double total = t->schedule->total_s;
   if (!best || !tfc_job_can_answer(best)) return NULL;
-  // A warm-up and two steps are measured even if it is late, but not if the whole job would take more than 5 % longer.
+  // Even if it is late, a warm-up and two steps are measured, but not if the whole job would then take more than 5 %
+  // longer.
   if (tfc_job_seconds(t->clock) + 4e-6 * best->median_us > 1.05 * total + 1) return NULL;
   TFC_TRY(s, tfc_job_entries_make(t->candidates, &t->candidates->best, 1, UINT32_MAX, &entries));
   entries.list[0].sequence = NULL, entries.list[0].sequence_count = 0;
@@ -54,8 +57,8 @@ out:
   return s;
 }
 
-// If the placement that was reported as the best so far is not the answer, or the answer takes longer now: explains
-// why.
+// Explains why the placement that was reported as the best so far is not the answer, or why the answer takes longer
+// now.
 static void explain_seen(const struct tfc_job_turns *t) {
   const struct tfc_job_candidates *c = t->candidates;
   char a[32], b[32];
@@ -81,7 +84,8 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   const double total = t->schedule->total_s, report = tfc_job_report_s(t->schedule), end = total - report;
   const double left = fmax(0, end - tfc_job_seconds(t->clock));
   double reserve = report;
-  if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left; // for several steps in flight
+  // keeps time for measuring several steps in flight
+  if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left;
   reserve += tfc_job_shares.unordered * fmax(0, total - reserve - tfc_job_seconds(t->clock));
   uint32_t count = tfc_job_finalists(c, total - reserve - tfc_job_seconds(t->clock), f.index, &block);
   TFC_TRY(s, tfc_job_entries_make(c, f.index, count, UINT32_MAX, &entries));

@@ -11,17 +11,19 @@ static void add_once(uint32_t *list, uint32_t *count, uint32_t index) {
   if (*count < TFC_JOB_MOST_FINALISTS) list[(*count)++] = index;
 }
 
-// Whether it is the expert's placement or one that the user gave.
+// Whether the candidate is the expert's placement or one that the user gave.
 static bool is_rival(const struct tfc_job_candidate *k) {
   return k->baseline && !k->heuristic && !k->single && !k->whole;
 }
 
-// Includes candidates that were stopped as too slow: they may have been disturbed.
+// Whether the candidate has a time. Candidates that were stopped as too slow count, because something may have
+// disturbed them.
 static bool is_timed(const struct tfc_job_candidate *k) {
   return (k->state == TFC_RESULT_OK || k->state == TFC_RESULT_CUT) && isfinite(k->median_us);
 }
 
-// The fastest candidate that can be the answer: on one device, or on several and not in `list`; UINT32_MAX: none.
+// Returns the fastest candidate that can be the answer; `single`: among those on one device; otherwise among those on
+// several devices that are not in `list`. UINT32_MAX: there is none.
 static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const uint32_t *list, uint32_t count) {
   uint32_t best = UINT32_MAX;
   for (uint32_t i = 0; i < c->list.count; i++) {
@@ -33,8 +35,8 @@ static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const u
   return best;
 }
 
-// The candidates that must be compared: the incumbent, the best so far that was reported, the fastest on several
-// devices and on one, the undivided machine, the rivals.
+// Lists the candidates that must be compared: the incumbent, the one that was reported as the best so far, the fastest
+// one on several devices and on one, the undivided machine, and the rivals.
 static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
   if (c->best != UINT32_MAX) add_once(list, &count, c->best);
@@ -52,8 +54,9 @@ bool tfc_job_stays(const struct tfc_job_candidate *k) {
   return k->whole || k->single || is_rival(k);
 }
 
-// Returns the seconds that the final turns take. Each candidate has `choose` timed steps in the turns that choose, and
-// before them steps in which its plan adapts and warms up; the incumbent and those that stay have `stay` steps more.
+// Returns how many seconds the final turns take. In the turns that choose, each candidate has `choose` timed steps, and
+// before them steps in which its plan adapts and warms up. The incumbent and the candidates that stay (tfc_job_stays)
+// have `stay` more steps.
 static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *list, uint32_t count, uint32_t choose,
                           uint32_t stay) {
   double us = 0;
@@ -65,8 +68,8 @@ static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *li
   return 1e-6 * us;
 }
 
-// If even the fewest steps of all candidates take too long: drops the slowest of the user's own placements, or an
-// expert placement that is out of all proportion.
+// Is called if even the fewest steps of all candidates take too long. Drops the slowest of the user's placements, or
+// the expert's placement if it is slower than the fastest candidate by a large factor.
 static bool drop_one(const struct tfc_job_candidates *c, uint32_t *list, uint32_t *count) {
   uint32_t worst = UINT32_MAX;
   double least_us = INFINITY;
@@ -89,8 +92,8 @@ uint32_t tfc_job_finalists(const struct tfc_job_candidates *c, double left_s, ui
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
     several += k->solution.device && !k->single && !is_rival(k);
   }
-  // The first measurement does not tell close candidates apart: more of them take part if there is time for every round
-  // of all, even on a machine that has become slower by a third.
+  // The first measurement cannot tell candidates with similar times apart. So more of them take part if there is time
+  // for all rounds of all candidates, even if the machine has become slower by a third.
   for (; several < MOST_FINALISTS && count < TFC_JOB_MOST_FINALISTS; several++) {
     const bool few = several < FINALISTS;
     const uint32_t choose = few ? TFC_JOB_FINAL_BLOCK : TFC_JOB_CHOOSE_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;

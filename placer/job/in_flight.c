@@ -1,6 +1,6 @@
-// Measured throughput. Steps that do not update variables may overlap, and what counts is the time between their ends.
-// Several steps in flight are copies of one plan, each with memory of its own, so a device that waits in one step works
-// on another. Whether that is faster than one step after another is measured.
+// Measures throughput. Steps that do not update variables may overlap; then the time between their ends counts. Several
+// steps in flight are copies of one plan, each with memory of its own, so a device that waits in one step works on
+// another. The measurement shows whether that is faster than one step after another.
 #include "placer/job/in_flight.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { BLOCK = 4, BLOCKS = 6 };
 
-// Whether everything is on one device. That runs one operation at a time, so its steps follow one another anyway.
+// Whether everything is on one device. A device runs one operation at a time, so its steps cannot overlap.
 static bool on_one_device(const struct tfc_problem *p, const struct tfc_job_candidate *k) {
   for (uint32_t u = 1; u < p->unit_count; u++)
     if (k->solution.device[u] != k->solution.device[0]) return false;
@@ -17,7 +17,7 @@ static bool on_one_device(const struct tfc_problem *p, const struct tfc_job_cand
 
 struct measuring {
   struct tfc_job_turns *t;
-  const uint32_t *index; // [entry] of candidates
+  const uint32_t *index; // [entry] its candidate
   const struct tfc_measure_entry *entries;
 };
 static tfc_status measured(void *user, const struct tfc_measured *m) {
@@ -37,7 +37,8 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job_turns *t, const uint32_t *in
   tfc_status s = NULL;
   if (!count || !tfc_job_model_runs_in_flight(t->model)) return NULL;
   struct tfc_job_entries alone = {0};
-  uint32_t in_flight = t->model->info->device_count / 2 + 1, entries = 0; // more steps do not keep devices busier
+  // more steps in flight would not keep devices busier
+  uint32_t in_flight = t->model->info->device_count / 2 + 1, entries = 0;
   struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
   uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
   if (!entry || !of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -3,9 +3,9 @@
 
 #include "placer/job/turns.h"
 
-// Measures the candidates index[count] until `until_s` seconds of the job: in turns, steps one by one and steps with
-// several in flight. Does nothing if the step updates variables (then steps must follow one another) or if the
-// objective is the shortest step.
+// Measures the candidates index[count] until `until_s` seconds of the job, in turns: blocks with one step after
+// another, and blocks with several steps in flight. Does nothing if the step updates variables (then steps cannot
+// overlap), or if the objective is the shortest step.
 TFC_MUST_USE tfc_status tfc_job_measure_in_flight(struct tfc_job_turns *turns, const uint32_t *index, uint32_t count,
                                                   double until_s);
 

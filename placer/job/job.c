@@ -1,5 +1,5 @@
-// The job from start to end: set-up, the phases in turn, and clean-up with any outcome. Only this file sees all
-// records; a phase gets only those that it uses.
+// Runs a job from start to end: set-up, the phases one after another, and clean-up with any outcome. Only this file
+// knows all records; a phase gets only those that it uses.
 #include "placer/job/job.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ struct tfc_job {
   struct tfc_job_proposers proposers;
   struct tfc_measurer *measurer;
   const struct tfc_measure_info *info;
-  struct tfc_tensor *feeds; // [step->feed_count]; synthetic ones are owned
+  struct tfc_tensor *feeds; // [step->feed_count]; synthetic feeds are owned, others are borrowed
   struct tfc_measure_feed *feed_list;
 };
 
@@ -40,7 +40,7 @@ static tfc_status hash_graph(const char *path, char out_hex[65]) {
   struct tfc_file file = {0};
   char *inside = NULL;
   tfc_status s = tfc_file_map(path, &file);
-  if (s) { // a SavedModel directory
+  if (s) { // the path is a SavedModel directory
     tfc_status_free(s);
     if (!(inside = tfc_format("%s/saved_model.pb", path)))
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -72,7 +72,7 @@ static tfc_status make_feeds(struct tfc_job *j) {
   return NULL;
 }
 
-// How long a silent worker is waited for: at most as long as the whole job may take.
+// Returns how long the job waits for a worker that sends nothing: at most as long as the whole job may take.
 static double hang_seconds(const struct tfc_job_options *o) {
   return o->seconds > 0 ? fmin(60, fmax(10, o->seconds)) : 60;
 }
@@ -129,7 +129,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
                                                                .wait_user = j,
                                                                .cancel = j->o->cancel},
                                  &j->measurer));
-  // The job's time begins after waiting for the lock.
+  // The time in which the job waited for the lock does not count.
   j->clock.begin_ns += (int64_t)(1e9 * tfc_measurer_waited_s(j->measurer));
   j->info = tfc_measurer_info(j->measurer);
   if (j->info->tuning) {
@@ -197,7 +197,7 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
                                 .proposers = &j->proposers};
   j->clock.phase = TFC_JOB_PROFILE;
   if (!j->o->resume || j->model.calibration.link_count == 0) {
-    tfc_job_candidates_clear(&j->candidates); // drops those of a profile that did not end
+    tfc_job_candidates_clear(&j->candidates); // drops the candidates of a profile that did not end
     tfc_job_journal_forget(&j->journal);
     TFC_TRY(s, tfc_job_profile(&turns));
   } else {
@@ -227,7 +227,7 @@ static tfc_status tell_learning(struct tfc_job *j, struct tfc_job_outcome *out) 
   tfc_job_account(&j->candidates, &j->proposers, &text);
   if (text.failed || !text.size) {
     tfc_text_deinit(&text);
-    return NULL; // a line is lost
+    return NULL; // the message loses this line
   }
   out->learning = text.data;
   return tfc_job_journal_account(&j->journal, out->learning);
@@ -282,7 +282,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                                    .best_us = (double)NAN};
   j.candidates.best = j.candidates.seen = UINT32_MAX;
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
-  // What can fail for reasons outside of the graph is tried first, before it costs time.
+  // Steps that can fail for reasons outside of the graph come first, before time is spent.
   TFC_TRY(s, tfc_job_journal_open(&j.journal, o, &j.clock));
   TFC_TRY(s, hash_graph(o->graph_path, sha256));
   TFC_TRY(s, set_up(&j, sha256));
@@ -319,7 +319,7 @@ out:
     finish(&j, s, out);
   }
   tear_down(&j);
-  if (tfc_status_code(s) == TFC_CANCELLED && out->run) { // the outcome reports it
+  if (tfc_status_code(s) == TFC_CANCELLED && out->run) { // the outcome says that the job was cancelled
     tfc_status_free(s);
     s = NULL;
   }

@@ -10,13 +10,13 @@
 #include "profiler/statistics.h"
 #include "runtime/base/no_memory.h"
 
-enum { RAW_KEPT = 20 }; // candidates whose single operations are kept in the database
+enum { RAW_KEPT = 20 }; // for so many candidates the times of single operations are kept in the database
 
 static const char *label_of(const struct tfc_job_model *m) {
   return tfc_label_name(tfc_measure_label(m->info));
 }
 
-// --- The run ---------------------------------------------------------------------------------------------------------
+// --- Beginning a run -----------------------------------------------------------------------------------------------
 tfc_status tfc_job_journal_open(struct tfc_job_journal *j, const struct tfc_job_options *o,
                                 const struct tfc_job_clock *clock) {
   *j = (struct tfc_job_journal){.clock = clock};
@@ -48,7 +48,8 @@ tfc_status tfc_job_journal_begin(struct tfc_job_journal *j, const struct tfc_job
                                                        .cpu_model = host.cpu_model,
                                                        .blas_core = host.blas_core},
                                &j->run));
-  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // the run can be resumed from here
+  TFC_TRY(s,
+          tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // from here on the run can be resumed
   tfc_execution_format(&o->execution, &execution);
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "execution", (tfc_str){execution.data, execution.size}));
   TFC_TRY(s, tfc_store_commit(j->store));
@@ -210,7 +211,7 @@ static tfc_status store_placement(struct tfc_job_journal *j, const struct tfc_jo
                                   learned ? k->learned_sd : (double)NAN);
 }
 
-// Adds rows of the timed steps; rows of operations only for traced steps.
+// Adds rows for the timed steps, and rows for their operations if the steps were traced.
 static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_candidates *c, uint32_t index,
                               const struct tfc_measured *m, const char *phase) {
   const struct tfc_job_candidate *k = &c->list.data[index];

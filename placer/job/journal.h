@@ -1,5 +1,5 @@
 // Journal: all that a job writes to the database. Each measured placement is one transaction, written while the worker
-// waits and never during a timed step. The journal also knows which candidates are stored.
+// waits and never during a timed step. It also remembers which candidates are stored already.
 #ifndef TFC_PLACER_JOB_JOURNAL_H
 #define TFC_PLACER_JOB_JOURNAL_H
 
@@ -7,17 +7,17 @@
 #include "placer/job/proposers.h"
 #include "profiler/store.h"
 
-struct tfc_job_journal_row { // of a candidate
-  int64_t key, placement_id; // in the store; key 0: it is not stored
+struct tfc_job_journal_row { // the rows of a candidate
+  int64_t key, placement_id; // ids in the store; key 0: it is not stored
   uint32_t next_step;        // number of its next step
   bool raw;                  // rows of its single operations are stored
 };
 struct tfc_job_journal {
   struct tfc_store *store;
-  int64_t run; // 0: no run was begun
+  int64_t run; // 0: no run has begun
   const struct tfc_job_clock *clock;
   bool has_subject;                           // nodes and edges are stored
-  int64_t next_id;                            // of placements
+  int64_t next_id;                            // the id for the next placement
   TFC_ARRAY(struct tfc_job_journal_row) rows; // by index of candidate
 };
 
@@ -26,33 +26,33 @@ TFC_MUST_USE tfc_status tfc_job_journal_open(struct tfc_job_journal *journal, co
 void tfc_job_journal_close(struct tfc_job_journal *journal);
 TFC_MUST_USE tfc_status tfc_job_journal_begin(struct tfc_job_journal *journal, const struct tfc_job_options *options,
                                               const char *sha256); // begins a new run
-// Notes that a candidate is stored already.
+// Tells the journal that a candidate is already stored (by the run that is resumed).
 TFC_MUST_USE tfc_status tfc_job_journal_know(struct tfc_job_journal *journal, uint32_t index,
                                              struct tfc_job_journal_row row);
-// All candidates so far are dropped from memory; their rows stay in the store.
+// Forgets all candidates so far; their rows stay in the store.
 void tfc_job_journal_forget(struct tfc_job_journal *journal);
-// Rebuilds the model and stores its costs; the first time also its nodes and edges.
+// Rebuilds the model and stores its costs; at the first call also its nodes and edges.
 TFC_MUST_USE tfc_status tfc_job_journal_rebuild(struct tfc_job_journal *journal, struct tfc_job_model *model);
-// Stores a measurement that tfc_job_candidates_take has taken over: first the candidate's placement, if it is not
-// stored yet, then the steps. `final`: with the figures of the final run.
+// Stores a measurement after tfc_job_candidates_take: first the candidate's placement, if it is not stored yet, then
+// the steps. `final`: also the figures of the final run.
 TFC_MUST_USE tfc_status tfc_job_journal_measured(struct tfc_job_journal *journal,
                                                  const struct tfc_job_candidates *candidates, uint32_t index,
                                                  const struct tfc_measured *measured, const char *phase, bool final);
-// The same for several steps in flight.
+// Does the same for a measurement with several steps in flight.
 TFC_MUST_USE tfc_status tfc_job_journal_in_flight(struct tfc_job_journal *journal,
                                                   const struct tfc_job_candidates *candidates, uint32_t index,
                                                   const struct tfc_measured *measured, uint32_t at_once);
 // Stores a placement that was only simulated.
 TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal,
                                                  const struct tfc_job_candidates *candidates, uint32_t index);
-// Stores what an interrupted run needs to be resumed.
+// Stores what is needed to resume the run if it is interrupted.
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
                                                  const struct tfc_job_proposers *proposers);
-// Stores a text that says what learning did.
+// Stores the text that tells what learning contributed.
 TFC_MUST_USE tfc_status tfc_job_journal_account(struct tfc_job_journal *journal, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
-// Ends the run, with any outcome.
+// Ends the run in the database, with any outcome.
 TFC_MUST_USE tfc_status tfc_job_journal_finish(struct tfc_job_journal *journal, const struct tfc_store_answer *answer);
-const char *tfc_job_state_name(tfc_result_state state); // the store's name of the state
+const char *tfc_job_state_name(tfc_result_state state); // the name that the store uses for the state
 
 #endif

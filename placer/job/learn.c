@@ -1,4 +1,5 @@
-// Learners: algorithms that propose from measured step times, each measurement an episode of the run.
+// Runs the learners: algorithms that propose placements and learn from their measured step times. Each measurement is
+// an episode of the run.
 #include "placer/job/learn.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ struct learning {
   struct tfc_job_turns *t;
   const char *algorithm;
 };
-// Keeps the order that the evaluator ran: it is computed again in the same way.
+// Stores the order of operations that the evaluator ran; it is computed again in the same way.
 static tfc_status keep_sequence(struct tfc_job_candidates *c, uint32_t index, const struct tfc_solution *candidate) {
   tfc_status s = NULL;
   const struct tfc_job_model *m = c->model;

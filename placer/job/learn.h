@@ -1,4 +1,5 @@
-// Learners: algorithms that propose from measured step times, each measurement an episode of the run.
+// Runs the learners: algorithms that propose placements and learn from their measured step times. Each measurement is
+// an episode of the run.
 #ifndef TFC_PLACER_JOB_LEARN_H
 #define TFC_PLACER_JOB_LEARN_H
 

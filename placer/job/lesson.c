@@ -10,7 +10,7 @@ enum { MOST_PROFILES = 8 };
 struct lesson {
   const struct tfc_job_model *model;
   const struct tfc_fusion *fusion;
-  double *us;                               // [graph node] its time; some nodes run in several operations
+  double *us;                               // [graph node] its time; a node may run as several operations
   struct tfc_learned_operation *operations; // [cost_count]
   uint32_t count;
 };
@@ -30,7 +30,7 @@ static void add_one(struct lesson *l, const struct tfc_profile_op *o, uint32_t n
                                                              1e-3 * (double)o->start_ns, us * factor};
 }
 
-// If rewrites fused several nodes into one operation, each node takes its share of the time.
+// Adds the time of an operation. If rewrites fused several nodes into it, each node gets its share of the time.
 static void add_operation(struct lesson *l, const struct tfc_profile_op *o) {
   const struct tfc_fusion *f = l->fusion;
   const bool fused = f->first && o->node < f->node_count;
@@ -48,8 +48,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Finds the time of each operation: the median over the steps. These steps were measured within a minute, and the model
-// has to learn what differs between minutes, so all of them together are one sample.
+// Finds the time of each operation: the median over the steps. All these steps are one sample, because they were
+// measured within a minute, and the model must learn what differs between minutes.
 static tfc_status find_times(struct lesson *l, const struct tfc_measured *m) {
   const uint32_t count = m->profile_count < MOST_PROFILES ? m->profile_count : MOST_PROFILES;
   const size_t nodes = l->model->o->graph->node_count;
@@ -80,7 +80,8 @@ tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *so
   if (!l.us || !l.operations) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_fusion_init(&fusion, measured->done_by, measured->done_by_count, m->plain, m->kept));
   TFC_TRY(s, find_times(&l, measured));
-  const struct tfc_step_profile *p = &measured->profiles[measured->profile_count / 2]; // for the start times
+  // the start times are taken from this step
+  const struct tfc_step_profile *p = &measured->profiles[measured->profile_count / 2];
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
     if (o->node < m->o->graph->node_count && l.us[o->node] > 0) add_operation(&l, o), l.us[o->node] = 0;

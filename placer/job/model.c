@@ -7,12 +7,11 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/graph/op_def.h"
 
-// --- Making the model ------------------------------------------------------------------------------------------------
-// Returns all options but `together`, which the caller sets; `feeds` has room for the step's feeds.
+// Returns all options except `together`, which the caller sets; `feeds` has room for the step's feeds.
 static struct tfc_subject_options subject_options(const struct tfc_job_model *model, struct tfc_output *feeds) {
   const struct tfc_step_spec *step = model->o->step;
   for (uint32_t i = 0; i < step->feed_count; i++) feeds[i] = step->feeds[i].output;
-  uint64_t all = 0, least = UINT64_MAX; // to find out whether a limit can matter
+  uint64_t all = 0, least = UINT64_MAX; // all memory and the smallest limit show whether a limit can matter
   for (uint32_t i = 0; i < model->info->output_count; i++) all += model->info->output_bytes[i];
   for (uint32_t d = 0; d < model->bare->device_count; d++)
     if (model->bare->devices[d].memory < least) least = model->bare->devices[d].memory;
@@ -81,7 +80,7 @@ tfc_status tfc_job_model_keep_together(struct tfc_job_model *model, const struct
   struct tfc_subject_options options = subject_options(model, feeds);
   options.together = together, options.together_count = count;
   tfc_status apart = tfc_subject_create(model->o->graph, &options, &model->coarse);
-  tfc_status_free(apart); // nodes to be kept together have different pins: search without the coarse units
+  tfc_status_free(apart); // nodes to be kept together have different pins, so the search does without coarse units
   if (model->coarse)
     tfc_job_say(clock, false, "%u units where what runs fused, or on the same weights, is kept together",
                 model->coarse->unit_count);
@@ -91,8 +90,8 @@ out:
   return s;
 }
 
-// The machine of the profile. If placements need more memory than simulated, its limits are reduced, so that what
-// searches find still fits.
+// Makes the machine of the profile. If placements turned out to need more memory than simulated, its limits are
+// reduced, so that the placements that searches find fit in reality.
 static tfc_status make_machine(const struct tfc_job_model *model, struct tfc_machine **out) {
   TFC_RETURN_IF_ERROR(tfc_local_machine(model->info, &model->calibration, model->o->execution.limits,
                                         model->o->execution.limit_count, out));
@@ -109,7 +108,7 @@ static tfc_status make_problem(const struct tfc_job_model *model, const struct t
   return tfc_problem_create(*out_graph, machine, model->o->objective, out);
 }
 
-// Replaces the profile's machine, costs and problem by those with the learned costs, for the same units.
+// Replaces the profile's machine, costs and problem by those with the learned costs. The units stay the same.
 static tfc_status correct(const struct tfc_job_model *model, struct tfc_machine **machine,
                           struct tfc_cost_graph **graph, struct tfc_problem **problem) {
   struct tfc_learned_world world = {0};
@@ -234,15 +233,15 @@ tfc_status tfc_job_model_draw(const struct tfc_job_model *model, struct tfc_rand
   return tfc_learned_world(model->learned, tfc_job_model_search_problem(model), random, out);
 }
 
-// A plan reuses memory only where that adds no wait, so placements need more memory than the simulator says. How much
-// more is learned from placements that were simulated to fit.
+// A plan reuses memory only where that adds no wait, so placements need more memory than the simulator predicts. This
+// learns how much more, from placements that fit in the simulation.
 void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_solution *solution,
                                 const struct tfc_measured *m) {
   struct tfc_verdict verdict = {0};
   double most = 0;
   if (!model->problem->has_limits || m->peak_count != model->info->device_count) return;
   if (m->state != TFC_RESULT_OK && m->state != TFC_RESULT_NO_FIT && m->state != TFC_RESULT_CUT) return;
-  // Out of memory: the ratio stays as it is.
+  // If memory runs out here, the ratio stays as it is.
   if (!(verdict.memory = calloc(model->info->device_count + 1u, sizeof *verdict.memory))) return;
   tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
   for (uint32_t d = 0; d < model->info->device_count && verdict.legal; d++)
@@ -258,7 +257,7 @@ bool tfc_job_model_aim_nearer(struct tfc_job_model *model) {
   return true;
 }
 
-// --- Predictions and facts -------------------------------------------------------------------------------------------
+// --- Predictions and other queries ---------------------------------------------------------------------------------
 double tfc_job_model_simulate(const struct tfc_job_model *model, const struct tfc_solution *solution) {
   struct tfc_verdict verdict = {0};
   tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);

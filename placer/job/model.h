@@ -1,9 +1,9 @@
 // Model: what a job knows about its graph and its machine: the graph as a subject, the times of operations and links,
-// and the problem that is made of both for the searches. Measurements improve it. It knows nothing of the placements
-// that were tried.
+// and the problem that is made of both for the searches. Measurements improve it. It has no data of the placements that
+// were tried (candidates.h).
 //
-// The job owns it, and only one thread may use it. The cost graph, the machine and the problem are made anew by each
-// rebuild: pointers to them do not outlive it.
+// The job owns it, and only one thread may use it. Each rebuild makes a new cost graph, machine and problem: pointers
+// to them are valid only until then.
 #ifndef TFC_PLACER_JOB_MODEL_H
 #define TFC_PLACER_JOB_MODEL_H
 
@@ -18,24 +18,26 @@ struct tfc_job_model {
   struct tfc_subject *subject;
   struct tfc_machine *bare; // without calibration; the subject borrows it
   struct tfc_calibration calibration;
-  struct tfc_cost_table *plain; // times of operations in steps without rewrites, in which each runs by itself
+  struct tfc_cost_table *plain; // times of operations in steps without rewrites, in which each node is an operation of
+                                // its own
   bool *kept;                   // [node] it stays with the operation that it is fused into; NULL: nothing is fused
   struct tfc_cost_table *alone,
-      // `alone`: times from the profile; `costs`: also from candidates, because bounds need the fastest time ever seen
+      // `alone`: times from the profile; `costs`: also times from candidates, because bounds need the fastest time ever
+      // seen
       *costs;
   uint32_t *kind_of_device;
-  // The profile's machine, costs and problem, from which learning begins; and the learned model. NULL: not profiled
-  // yet, or costs are to stay as they are (--model prior).
+  // The profile's machine, costs and problem, which learning corrects; and the learned model. NULL: the profile has not
+  // ended, or costs are not corrected (--model prior).
   struct tfc_machine *prior_machine;
   struct tfc_cost_graph *prior_graph;
   struct tfc_problem *prior_problem;
   struct tfc_simulator *prior_simulator;
   struct tfc_learned *learned;
-  // The current ones, corrected by what was learned.
+  // The current machine, costs and problem, corrected by what was learned.
   struct tfc_machine *machine;
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
-  // The same with fused nodes kept together: the costs of fused operations hold only there. NULL: there is none.
+  // The same with fused nodes in one unit: the costs of fused operations are valid only there. NULL: nothing is fused.
   struct tfc_subject *coarse;
   struct tfc_machine *coarse_machine;
   struct tfc_cost_graph *coarse_graph;
@@ -43,9 +45,10 @@ struct tfc_job_model {
   struct tfc_simulator *simulator;
   double memory_ratio; // memory that recent placements needed, divided by what was simulated for them; at least 1
   bool profiled;       // costs and links were measured, in this run or in the one that it resumes
-  double trace_overhead, trace_overhead_least; // tracing's share of a step, and the lower end of its 95 % interval; NaN
+  double trace_overhead, trace_overhead_least; // by which share tracing makes a step longer, and the lower end of its
+                                               // 95 % interval; NaN: not known
   bool by_records;                             // GPUs' own records time the steps
-  tfc_trace_mode trace;                        // how candidates' steps are traced: less if the overhead is large
+  tfc_trace_mode trace; // how candidates' steps are traced: fewer of them if the overhead is large
 };
 
 // Creates only the machine `bare`.
@@ -56,38 +59,39 @@ tfc_job_model_take_graph(struct tfc_job_model *model);  // makes the subject of 
 void tfc_job_model_deinit(struct tfc_job_model *model); // zeroed is fine
 // Makes `kept` and the coarse subject, from the times of operations without rewrites (`plain`).
 TFC_MUST_USE tfc_status tfc_job_model_keep_together(struct tfc_job_model *model, const struct tfc_job_clock *clock);
-// Makes machine, costs and problem anew from all measurements so far.
+// Makes a new machine, costs and problem from all measurements so far.
 TFC_MUST_USE tfc_status tfc_job_model_rebuild(struct tfc_job_model *model);
 void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhead, double least);
-// How steps are traced of which only the time is wanted.
+// Returns how steps are traced if only their time is needed.
 static inline tfc_trace_mode tfc_job_model_least_trace(const struct tfc_job_model *model) {
   return model->by_records ? TFC_TRACE_MODE_ALL : TFC_TRACE_MODE_NONE;
 }
 
-// Learns from measured steps. `plain`: steps without rewrites, for the table `plain`; else steps of one device, for
-// `alone` and `costs`.
+// Learns from measured steps. `plain`: the steps ran without rewrites; their times go to the table `plain`. Otherwise
+// they ran on one device; their times go to `alone` and `costs`.
 TFC_MUST_USE tfc_status tfc_job_model_learn(struct tfc_job_model *model, const struct tfc_measured *measured,
                                             bool plain);
-// The profile is over: learning begins from what it says.
+// Call it at the end of the profile: learning begins with the profile's costs.
 TFC_MUST_USE tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model);
-// Adds measured steps on several devices to `costs`: bounds use the fastest time of each operation.
+// Adds the times of measured steps on several devices to `costs`, because bounds use the fastest time of each
+// operation.
 TFC_MUST_USE tfc_status tfc_job_model_see(struct tfc_job_model *model, const struct tfc_measured *measured);
-// Draws costs at random as the learned model's uncertainty allows, and makes the problem with these costs for a search.
+// Draws costs at random from the learned model's posterior distribution, and makes a problem with them for a search.
 // FAILED_PRECONDITION: nothing was learned.
 TFC_MUST_USE tfc_status tfc_job_model_draw(const struct tfc_job_model *model, struct tfc_random *random,
                                            struct tfc_learned_world *out);
 // Learns how much more memory placements need than simulated.
 void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_solution *solution,
                                 const struct tfc_measured *measured);
-// Lets searches use more of the memory limits again; false: they use all of it already.
+// Allows searches more of the memory limits again. False: they already use all of it.
 bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
 // Simulates a step with the current costs.
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                                 // us; NaN: illegal
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile
-// By all that was learned, us; NaN: nothing was learned, or the placement is illegal. *out_sd: standard deviation of
-// its logarithm.
+// Predicts the step time with all that was learned, in us; NaN: nothing was learned, or the placement is illegal.
+// *out_sd: standard deviation of its logarithm.
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd);
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device); // by unit
 bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // throughput objective, and steps may overlap
@@ -95,10 +99,10 @@ bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // through
 // together.
 const struct tfc_problem *tfc_job_model_search_problem(const struct tfc_job_model *model);
 const struct tfc_subject *tfc_job_model_search_subject(const struct tfc_job_model *model);
-// Converts a solution of that problem to one of model->problem (owned by the caller, also after an error).
+// Converts a solution of that problem to one of model->problem; the caller owns it, also after an error.
 TFC_MUST_USE tfc_status tfc_job_model_found(const struct tfc_job_model *model, const struct tfc_solution *found,
                                             struct tfc_solution *out);
-// Reports if a placement was measured with another type of GPU arithmetic than this job uses.
+// Reports if a placement was measured with another type of GPU arithmetic than the one of this job.
 void tfc_job_model_compare_math(const struct tfc_job_model *model, const struct tfc_job_clock *clock, const char *file,
                                 const struct tfc_placement *placement);
 

@@ -1,5 +1,5 @@
-// The options of a job, which is one run of tfc-place on a graph that runs here. A job does not copy what they point
-// to, so that must live until the job ends.
+// The options of a job, that is, of one run of tfc-place on a graph that runs on this machine. A job does not copy what
+// the pointers point to, so that must exist until the job ends.
 #ifndef TFC_PLACER_JOB_OPTIONS_H
 #define TFC_PLACER_JOB_OPTIONS_H
 
@@ -17,34 +17,34 @@ struct tfc_job_value { // a feed that the caller read from a file
 struct tfc_job_options {
   const char *program, *command; // for the database
   const char *graph_path;
-  const struct tfc_graph *graph;      // as loaded from `graph_path`
-  const struct tfc_step_spec *step;   // inferred or given
+  const struct tfc_graph *graph;      // the graph that was loaded from `graph_path`
+  const struct tfc_step_spec *step;   // found in the graph, or given by the user
   const struct tfc_job_value *values; // feeds from files; the others get synthetic values
   uint32_t value_count;
-  const char *devices;            // as --devices
-  const char *checkpoint;         // prefix that variables are restored from, or NULL
-  struct tfc_execution execution; // borrowed limits
+  const char *devices;            // in the form of --devices
+  const char *checkpoint;         // prefix of a checkpoint from which variables are restored, or NULL
+  struct tfc_execution execution; // borrows its limits
   const char *const *pins;        // "REGEX=DEVICE"
   uint32_t pin_count;
   const char *const *baselines; // "NAME=FILE"
   uint32_t baseline_count;
   tfc_objective objective;
   enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
-  const char *algorithms;                // NULL: auto
+  const char *algorithms;                // NULL stands for auto
   const struct tfc_algo *const *learned; // algorithms that learn from measurements, ended by NULL; may be NULL
   const struct tfc_algo *const *extra;   // more algorithms to choose from by name, ended by NULL; may be NULL
   const struct tfc_guide *guide;         // the learned policy; NULL: none
-  uint32_t measurements;                 // most placements that are measured; 0: 200
-  double seconds;                        // 0: 600
+  uint32_t measurements;                 // the most placements that are measured; 0 stands for 200
+  double seconds;                        // the job's time; 0 stands for 600
   uint64_t evaluations;                  // 0: no limit
   bool prior;                            // --model prior: measurements of candidates do not change the costs
   bool no_early_stop;                    // candidates that are far too slow are measured in full
-  // For benchmarks of the simulator: `random_first` random placements are measured before the search, equally many for
-  // each number of devices. Instead of the final run, each measured placement is then measured `repeats` times more, in
-  // a new random order each time, and the outcome gets `pairs`.
+  // For benchmarks of the simulator. Before the search, `random_first` random placements are measured, equally many for
+  // each number of devices. Instead of the final run, all measured placements are measured `repeats` more times, each
+  // time in a new random order, and the outcome gets `pairs`.
   uint32_t random_first, repeats;
-  bool wait;        // first wait until another measuring run on this machine ends; that is no part of the job's time
-  const char *lock; // the lock file of measuring runs; NULL: the user's (tests use their own)
+  bool wait;        // first waits until no other run measures on this machine; that time is not part of the job's time
+  const char *lock; // path of the lock file of measuring runs; NULL: the user's lock file (tests use their own)
   const char *database;
   const char *save_problem; // folder, NULL: none
   const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search
@@ -54,7 +54,7 @@ struct tfc_job_options {
   void *user;
 };
 
-// Whether an algorithm proposes what a policy learned: one of `learned`, or the guide's rollouts.
+// Whether the algorithm is one of `learned`, or proposes the rollouts of the guide's policy.
 bool tfc_job_is_learned(const struct tfc_job_options *options, const char *algorithm);
 
 #endif

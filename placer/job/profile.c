@@ -1,5 +1,5 @@
-// Profile: the step on one device of each kind and on the undivided machine, in blocks with and without tracing in
-// turns; the links; and, from all that, the machine, the costs and the problem that searches use.
+// Profile: runs the step on one device of each kind and on the undivided machine, in turns with and without tracing,
+// and times the links. Makes from all that the machine, the costs and the problem that searches use.
 #include "placer/job/profile.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
-// Computes the overhead of tracing from traced and untraced blocks of the same plan, which ran in turns. On a machine
-// whose step times vary by more than tracing costs, the overhead may not differ from 0 by more than the noise;
-// `out_least` is the lower end of its 95 % interval.
+// Computes the overhead of tracing from traced and untraced blocks of the same plan, which ran in turns. If step times
+// vary by more than tracing costs, the overhead may differ from 0 only by noise; *out_least is the lower end of its 95
+// % interval.
 static tfc_status overhead_of(const struct tfc_measured *m, double *out, double *out_least) {
   tfc_status s = NULL;
   enum { MOST = 16, ROUNDS = 2000 };
@@ -25,7 +25,7 @@ static tfc_status overhead_of(const struct tfc_measured *m, double *out, double 
   for (uint32_t i = 0; i < m->step_count;) {
     uint32_t first = i, block = m->steps[i].block;
     for (; i < m->step_count && m->steps[i].block == block && m->steps[i].warmup == m->steps[first].warmup; i++)
-      us[i] = 1e-3 * (double)m->steps[i].host_ns; // one clock for both
+      us[i] = 1e-3 * (double)m->steps[i].host_ns; // the host's clock times traced and untraced steps alike
     if (m->steps[first].warmup || count == MOST) continue;
     if (m->steps[first].traced)
       pairs[count].a = us + first, pairs[count].a_count = i - first;
@@ -40,8 +40,8 @@ out:
   return s;
 }
 
-// Returns how long an operation takes in addition to its own time, us: the step's time minus the sum of its operations'
-// times, divided by the number of operations. (The device is never idle in between.)
+// Returns the time in us that dispatching an operation takes: the step's time minus the sum of its operations' times,
+// divided by the number of operations. (The device is never idle between operations.)
 static double dispatch_of(const struct tfc_measured *m) {
   double *each = calloc(m->profile_count + 1u, sizeof *each);
   size_t n = 0;
@@ -59,18 +59,19 @@ static double dispatch_of(const struct tfc_measured *m) {
 struct profiling {
   struct tfc_job_turns *t;
   const uint32_t *device; // [entry]; UINT32_MAX: the undivided machine
-  char *trouble;          // why the profile's first step failed, NULL: it did not
+  char *trouble;          // why the first run that failed did so; NULL: none failed
   tfc_code trouble_code;
 };
 
-// The first failure is reported: it is the reason why there is no profile. Later ones may only have run out of time.
+// Stores the message of the first failure, because it is the reason why there is no profile. Later runs may have failed
+// only because time was over.
 static void remember_trouble(struct profiling *p, const struct tfc_measured *m) {
   if (p->trouble || m->state == TFC_RESULT_OK || !m->message) return;
   p->trouble = tfc_str_dup(tfc_str_from(m->message));
   p->trouble_code = m->code == TFC_OK || m->code == TFC_CANCELLED ? TFC_ABORTED : m->code;
 }
 
-// Takes over steps on one device whose operations were split as they are when several devices run.
+// Stores the times of steps on one device whose operations were split as in runs on several devices.
 static tfc_status run_in_parts(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   remember_trouble(p, m);
@@ -106,7 +107,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
     TFC_TRY(s, tfc_solution_init(&known.solution, model->problem));
     tfc_status illegal =
         tfc_placement_single(model->problem, tfc_str_from(model->info->devices[device].name), &known.solution);
-    if (illegal) { // by pins, say: timed for its costs, but not a rival
+    if (illegal) { // say, a pin forbids it: it is timed for its costs, but it is no rival
       why = tfc_str_dup(tfc_str_from(tfc_status_message(illegal)));
       tfc_status_free(illegal);
       tfc_solution_deinit(&known.solution);
@@ -149,7 +150,7 @@ out:
   return s;
 }
 
-// Takes over steps without rewrites: they tell what each operation takes by itself.
+// Stores the times of steps without rewrites, which show how long each operation takes by itself.
 static tfc_status weighed(void *user, const struct tfc_measured *m) {
   struct profiling *p = user;
   remember_trouble(p, m);
@@ -174,7 +175,7 @@ static tfc_status profile_steps(struct profiling *p) {
   for (uint32_t d = 0; d < model->info->device_count; d++) {
     bool first = true;
     for (uint32_t e = 0; e < d; e++) first &= model->kind_of_device[e] != model->kind_of_device[d];
-    if (!first) continue; // identical devices are measured once
+    if (!first) continue; // only the first of several identical devices is measured
     uint16_t *at = placement + (size_t)count * nodes;
     const bool *supported = model->info->supported + (size_t)model->kind_of_device[d] * nodes;
     for (uint32_t i = 0; i < nodes; i++) at[i] = supported[i] ? (uint16_t)d : (uint16_t)model->subject->host;
@@ -228,7 +229,8 @@ tfc_status tfc_job_profile(struct tfc_job_turns *t) {
   struct tfc_job_model *model = t->model;
   const struct tfc_job_candidates *c = t->candidates;
   struct profiling p = {.t = t};
-  TFC_TRY(s, tfc_job_journal_rebuild(t->journal, model)); // no costs yet: units, and which devices they may be on
+  // costs are not known yet; this makes the units, and finds on which devices they may be
+  TFC_TRY(s, tfc_job_journal_rebuild(t->journal, model));
   TFC_TRY(s, model->o->evaluate ? tfc_job_check_given(model) : tfc_job_check_room(model));
   TFC_TRY(s, profile_steps(&p));
   bool any = false;

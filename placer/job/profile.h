@@ -5,7 +5,7 @@
 
 #include "placer/job/turns.h"
 
-// Fails if no device could run the step, with the first failure's reason.
+// Fails if no device could run the step, with the reason of the first failure.
 TFC_MUST_USE tfc_status tfc_job_profile(struct tfc_job_turns *turns);
 
 #endif

@@ -7,7 +7,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 
-static const double unearned = 0.25; // of all measurements: the most for learned policies without credit
+static const double unearned = 0.25; // learned policies without credit get at most this share of all measurements
 
 void tfc_job_proposers_deinit(struct tfc_job_proposers *p) {
   for (size_t i = 0; i < p->list.count; i++) free(p->list.data[i].name);
@@ -52,13 +52,13 @@ double tfc_job_proposers_draw(const struct tfc_job_proposers *p, const char *nam
                               struct tfc_random *random) {
   const struct tfc_job_proposer *one = find(p, name);
   const double n = one ? one->measured : 0, won = one ? one->won : 0;
-  if (learned && won < 1) { // counted together with all other learned policies without credit
+  if (learned && won < 1) { // all learned policies without credit share one limit
     double spent = 0;
     for (size_t i = 0; i < p->list.count; i++)
       if (p->list.data[i].learned && !p->list.data[i].won) spent += p->list.data[i].measured;
     if (spent + 1 > unearned * measurements) return -1;
   }
-  // A normal distribution with the mean and deviation of the posterior Beta(1 + won, 1 + lost).
+  // Draws from a normal distribution with the mean and deviation of the posterior Beta(1 + won, 1 + lost).
   const double mean = (won + 1) / (n + 2), sd = sqrt(mean * (1 - mean) / (n + 3));
   return fmax(0, mean + sd * tfc_random_normal(random));
 }

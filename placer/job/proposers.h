@@ -1,7 +1,7 @@
-// Proposers: which algorithm proposed what was measured, and which one gets the next measurement: a bandit (Thompson
-// 1933) whose arms are the algorithms. Only a measurement in turns with the previous best placement gives credit,
-// because a fast first measurement may be luck. Learned policies without credit get at most a quarter of the
-// measurements, all of them together.
+// Proposers: which algorithm proposed each measured placement, and which algorithm gets the next measurement. It is a
+// bandit (Thompson 1933) whose arms are the algorithms. An algorithm gets credit only if its placement was faster in
+// turns with the previous best one, because a fast first measurement may be luck. All learned policies without credit
+// together get at most a quarter of the measurements.
 #ifndef TFC_PLACER_JOB_PROPOSERS_H
 #define TFC_PLACER_JOB_PROPOSERS_H
 
@@ -18,20 +18,21 @@ struct tfc_job_proposer {
   bool learned;          // a learned policy
   uint32_t measured;     // number of its placements that were measured
   uint32_t won;          // number of these that were faster, in turns, than the previous best
-  double best_simulated, // us, best of its placements: simulated before they were measured
-      best_measured;     // us; infinite: none was measured
+  double best_simulated, // us, its best placement, simulated before it was measured
+      best_measured;     // us; infinite: none of its placements was measured
 };
 struct tfc_job_proposers {
   TFC_ARRAY(struct tfc_job_proposer) list;
   struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
 };
 void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
-// A placement that `name` proposed was measured; NaN: not known. `learned` is used at the first call for a name.
+// Counts a measured placement that `name` proposed; a time of NaN is not known. `learned` is used at the first call for
+// a name.
 TFC_MUST_USE tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *proposers, const char *name, bool learned,
                                                    double simulated_us, double measured_us);
 void tfc_job_proposers_won(struct tfc_job_proposers *proposers, const char *name);
-// A random draw of the probability that the next placement of `name` wins; below 0: it is a learned policy without
-// credit, and these have used up their share of all `measurements`.
+// Draws at random how probable it is that the next placement of `name` wins. Below 0: it is a learned policy without
+// credit, and such policies have used up their share of all `measurements`.
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,
                               uint32_t measurements, struct tfc_random *random);
 const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_proposers *proposers, const char *name);

@@ -1,5 +1,5 @@
-// Measures placements a second time, minutes later. How well the simulator ranks placements should not depend on how
-// fast the machine was at the moment when each was first measured.
+// Measures placements again, minutes later. Otherwise a benchmark of the simulator would depend on how fast the machine
+// was at the moment when each placement was first measured.
 #include "placer/job/repeat.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "placer/measure/evaluator.h"
 #include "runtime/base/random.h"
 
-enum { AT_ONCE = 5 }; // plans in memory at the same time
+enum { AT_ONCE = 5 }; // so many plans are in memory at the same time
 
 struct again {
   const struct tfc_measure_info *info;
@@ -47,8 +47,8 @@ out:
   return s;
 }
 
-// Begins the pairs with all placements that searches and random draws had measured, and their first measurement. index:
-// their candidates.
+// Makes a pair for each placement that searches or random draws had proposed, with its first measurement. index: the
+// candidate of each pair.
 static tfc_status begin_pairs(const struct tfc_job_candidates *c, struct tfc_job_outcome *out, uint32_t *index) {
   if (!(out->pairs = calloc(c->list.count + 1, sizeof *out->pairs))) goto no_memory;
   for (uint32_t i = 0; i < c->list.count; i++) {

@@ -46,7 +46,7 @@ static tfc_status check_devices(struct tfc_store *store, const struct tfc_measur
   for (uint32_t d = 0; d < info->device_count; d++)
     describe_device(&now, info->devices[d].name, info->devices[d].cores, info->devices[d].math);
   if (then.failed || now.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (then.size && strcmp(then.data, now.data) != 0) // empty: the run was interrupted before it stored them
+  if (then.size && strcmp(then.data, now.data) != 0) // empty: the run was interrupted before it stored its devices
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld measured on %s; it cannot go on with %s", (long long)run, then.data,
              now.data);
 out:
@@ -55,7 +55,8 @@ out:
   return s;
 }
 
-// Times of one execution mode do not apply to another: a warning, because the change may be wanted.
+// Times that were measured with one execution mode are not valid for another one. It is only a warning, because the
+// user may want the change.
 static void compare_execution(const struct tfc_job_options *o, const struct tfc_job_clock *clock,
                               struct tfc_store *store, int64_t run) {
   struct tfc_text text = {0};
@@ -101,7 +102,7 @@ static tfc_status take_cost(void *user, const struct tfc_store_cost *cost) {
   struct tfc_job_model *m = user;
   for (uint32_t k = 0; k < m->subject->kind_count; k++) {
     if (!tfc_str_is(m->subject->kinds[k], cost->kind)) continue;
-    for (int i = 0; i < 3; i++) { // the median, and the fastest
+    for (int i = 0; i < 3; i++) { // takes the median and the fastest time, so that the table has both
       double us = i ? cost->median_us : cost->fastest_us;
       TFC_RETURN_IF_ERROR(tfc_cost_table_put(m->alone, cost->node_id, k, us));
       TFC_RETURN_IF_ERROR(tfc_cost_table_put(m->costs, cost->node_id, k, us));
@@ -115,8 +116,8 @@ struct taking {
   const struct tfc_job_model *model;
   struct tfc_job_candidates *candidates;
   struct tfc_job_journal *journal;
-  struct tfc_job_candidate *k; // the candidate that is being read
-  uint32_t seen;               // units read so far
+  struct tfc_job_candidate *k; // the candidate whose rows are being read
+  uint32_t seen;               // units of it that were read so far
 };
 static tfc_status take_unit(void *user, uint32_t unit, uint32_t device) {
   struct taking *t = user;
@@ -132,7 +133,8 @@ static tfc_status judge_memory(void *user, const struct tfc_store_memory *row) {
   return NULL;
 }
 
-// Limits and pins may have changed since it was measured: a placement that violates today's cannot be the answer.
+// Limits and pins may have changed since the candidate was measured: if it violates those of this run, it cannot be the
+// answer.
 static tfc_status judge_again(struct taking *t, int64_t key) {
   struct tfc_job_candidate *k = t->k;
   if (k->whole || k->state != TFC_RESULT_OK) return NULL;
@@ -195,7 +197,7 @@ tfc_status tfc_job_resume(const struct tfc_job_options *o, const char *sha256, s
   TFC_TRY(s, tfc_store_read_run(store, run, check_run, &(struct checking){o, sha256, run}));
   TFC_TRY(s, check_devices(store, model->info, run));
   compare_execution(o, clock, store, run);
-  journal->run = run; // from here on the run is this job's; a refused run stays as it was
+  journal->run = run; // from here on this job continues the run; a run that was refused before has not been changed
   s = tfc_store_get_state(store, run, "progress", &progress);
   if (!s) sscanf(progress.data, "%lf %lf %lf", &clock->before_s, &overhead, &least);
   tfc_status_free(s), s = NULL;

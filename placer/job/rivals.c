@@ -1,4 +1,5 @@
-// Rivals: the expert's device strings, the user's files, the heuristics; the best are measured.
+// Rivals: simulates the placements that exist without a search (the expert's device strings, the user's files, the
+// heuristics), and measures the best of them.
 #include "placer/job/rivals.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ enum { RIVALS_MEASURED = 3 };
 static tfc_status add_rival(struct tfc_job_turns *t, const char *name, const struct tfc_solution *solution,
                             const char *role, uint32_t *list, uint32_t *count) {
   bool is_new = false;
-  for (uint32_t i = 0; i < t->candidates->list.count; i++) // a resumed run has it already
+  for (uint32_t i = 0; i < t->candidates->list.count; i++) // a resumed run already has it
     if (strcmp(t->candidates->list.data[i].name, name) == 0) return NULL;
   TFC_RETURN_IF_ERROR(tfc_job_candidates_add(t->candidates, name, NULL, role, solution, &list[*count], &is_new));
   if (is_new) ++*count;
@@ -75,8 +76,8 @@ static int by_value(const void *a, const void *b) {
   return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-// How many heuristics there is time to measure, besides the rivals that must be measured. Time that is left at four
-// tenths of the job belongs to the search, which usually finds better placements than any heuristic.
+// Returns how many heuristics there is time to measure in addition to the rivals that must be measured. After four
+// tenths of the job the time belongs to the search, which usually finds better placements than any heuristic.
 static uint32_t measured_heuristics(const struct tfc_job_turns *t, uint32_t must) {
   double step_us = INFINITY,
          left = tfc_job_until(t->schedule, tfc_job_shares.heuristics_until) - tfc_job_seconds(t->clock);
@@ -84,12 +85,12 @@ static uint32_t measured_heuristics(const struct tfc_job_turns *t, uint32_t must
     if (t->candidates->list.data[i].single && t->candidates->list.data[i].median_us < step_us)
       step_us = t->candidates->list.data[i].median_us;
   double fit =
-      // Five steps each: two to adapt, one to warm up, two timed; then a slower one is stopped.
+      // five steps each: two to adapt, one to warm up, two timed; after these a slower one is stopped
       left / (5e-6 * step_us) - must;
   return fit >= RIVALS_MEASURED ? RIVALS_MEASURED : fit > 1 ? (uint32_t)fit : left > 0 ? 1 : 0;
 }
 
-// Simulates the heuristics, and measures the best of those that differ.
+// Simulates the heuristics, and measures the best ones that differ from each other.
 static tfc_status add_heuristics(struct tfc_job_turns *t, uint32_t *list, uint32_t *count) {
   tfc_status s = NULL;
   double(*order)[2] = NULL;
@@ -159,7 +160,8 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
   if (o->device_strings == TFC_STRINGS_RIVAL) TFC_TRY(s, add_expert(t, list, &count));
   for (uint32_t i = 0; i < o->baseline_count && count < 32; i++) TFC_TRY(s, add_file(t, o->baselines[i], list, &count));
   if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, list, &count));
-  tfc_job_candidates_lead(c, UINT32_MAX); // no reference in the first batch: one device is too slow to be run again
+  // the first batch has no reference: it would be a single device, which takes too long to be run again
+  tfc_job_candidates_lead(c, UINT32_MAX);
   t->schedule->batch_until_s = tfc_job_until(t->schedule, tfc_job_shares.rivals);
   if (count) TFC_TRY(s, tfc_job_turns_measure(t, list, count, false));
   t->schedule->batch_until_s = 0;

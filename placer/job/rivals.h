@@ -1,10 +1,11 @@
-// Rivals: the expert's device strings, the user's files, the heuristics; the best are measured.
+// Rivals: simulates the placements that exist without a search (the expert's device strings, the user's files, the
+// heuristics), and measures the best of them.
 #ifndef TFC_PLACER_JOB_RIVALS_H
 #define TFC_PLACER_JOB_RIVALS_H
 
 #include "placer/job/turns.h"
 
-// Afterwards the fastest of the rivals and the single devices is the incumbent.
+// Afterwards the incumbent is the fastest one of the rivals and the single devices.
 TFC_MUST_USE tfc_status tfc_job_rivals(struct tfc_job_turns *turns);
 
 #endif

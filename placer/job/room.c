@@ -1,6 +1,6 @@
-// The memory check before anything has run. Variables stay on some device for the whole session, all variables of a
-// unit on the same one, so they must fit in any case. Tensors are not counted: how many exist at the same time depends
-// on the placement.
+// Checks before the first step whether memory can suffice. Variables stay on a device for the whole session, and all
+// variables of a unit are on the same device, so they must fit under every placement. Tensors are not counted: how many
+// exist at the same time depends on the placement.
 #include "placer/job/room.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static tfc_status check_all(const struct tfc_job_model *m) {
   char a[32], b[32], c[32];
   for (uint32_t i = 0; i < m->info->variable_count; i++) need += m->info->variables[i].bytes;
   for (uint32_t d = 0; d < m->bare->device_count; d++) {
-    if (limit_of(m, d) >= need) return NULL; // or it has no limit
+    if (limit_of(m, d) >= need) return NULL; // a device without a limit has room, too
     room += limit_of(m, d);
   }
   if (need <= room) return NULL;
@@ -47,7 +47,7 @@ tfc_status tfc_job_check_room(const struct tfc_job_model *m) {
     uint32_t widest = UINT32_MAX;
     for (uint32_t d = 0; d < p->device_count; d++)
       if (tfc_problem_allows(p, u, d) && (widest == UINT32_MAX || limit_of(m, d) > limit_of(m, widest))) widest = d;
-    // Allowed on no device at all: reported elsewhere.
+    // Units that no device may run are reported elsewhere.
     if (widest == UINT32_MAX || need[u] <= limit_of(m, widest)) continue;
     char a[32], b[32], c[32], others[64] = "";
     tfc_str name = m->o->graph->nodes[m->info->variables[largest[u]].node].name;

@@ -1,5 +1,5 @@
-// --save-problem: the measured problem as files, and the answer as a placement of it, so that both can be solved or
-// checked elsewhere.
+// For --save-problem: writes the measured problem as files, and the answer as a placement for it, so that other
+// programs can solve the problem or check the answer.
 #include "placer/job/saved_problem.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 tfc_status tfc_job_save_problem(const struct tfc_job_model *m, const struct tfc_job_clock *clock) {
   tfc_status s = NULL;
   if (!m->o->save_problem) return NULL;
-  if (!m->profiled) { // without measured times it would be another problem
+  if (!m->profiled) { // without measured times the problem would be another one
     tfc_job_say(clock, true, "%s: nothing is written: the profile did not end, no operation's time is known",
                 m->o->save_problem);
     return NULL;
@@ -16,7 +16,7 @@ tfc_status tfc_job_save_problem(const struct tfc_job_model *m, const struct tfc_
   char *graph = tfc_format("%s/graph.json", m->o->save_problem);
   char *machine = tfc_format("%s/machine.yaml", m->o->save_problem);
   if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  mkdir(m->o->save_problem, 0777); // an error other than EEXIST shows when the files are written
+  mkdir(m->o->save_problem, 0777); // any error but EEXIST shows again when the files are written
   TFC_TRY(s, tfc_cost_graph_write(m->cost_graph, graph));
   for (uint32_t d = 0; d < m->machine->device_count; d++) m->machine->devices[d].memory = m->bare->devices[d].memory;
   TFC_TRY(s, tfc_machine_write(m->machine, machine));
@@ -26,7 +26,7 @@ out:
   return s;
 }
 
-// Nodes that the step does not run are not in the problem.
+// Leaves out the nodes that the step does not run, because they are not in the problem.
 tfc_status tfc_job_save_placement(const struct tfc_job_model *m, const struct tfc_placement *document) {
   tfc_status s = NULL;
   if (!m->o->save_problem || !m->profiled || !document) return NULL;

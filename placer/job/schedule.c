@@ -24,7 +24,7 @@ const struct tfc_job_shares tfc_job_shares = {.plain = 0.1,
                                               .unordered = 0.08,
                                               .in_flight = 0.5,
                                               .evaluate = 0.9};
-// Limits in seconds, for long jobs whose shares would be longer than is useful.
+// Limits in seconds, for long jobs, in which the shares would be longer than is useful.
 static const double final_longest_s = 110, round_longest_s = 40, round_shortest_s = 0.5, round_unit_s = 0.05;
 
 struct tfc_job_schedule tfc_job_schedule_of(double seconds, uint32_t measurements) {
@@ -40,8 +40,8 @@ double tfc_job_report_s(const struct tfc_job_schedule *s) {
   return tfc_job_shares.report * s->total_s + 1;
 }
 
-// The moment at which the search ends. The time after it is held back for the final run: a share of the job, more if
-// the job is short or the final run needs more (`final_s`), and limited if the job is long.
+// Returns the moment at which the search ends. The time after it is kept for the final run: a share of the job, which
+// is larger if the job is short or the final run needs more (`final_s`), and is limited if the job is long.
 double tfc_job_search_end_s(const struct tfc_job_schedule *s, double final_s) {
   double held = fmax(tfc_job_shares.final * s->total_s, tfc_job_shares.final_slow * s->total_s + 1);
   held = fmax(fmin(held, final_longest_s), final_s);

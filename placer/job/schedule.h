@@ -1,12 +1,12 @@
-// Schedule: how a job's time is divided. All shares are in one table; the phases read them from here and have none of
-// their own.
+// Schedule: how a job's time is divided. One table has all shares; the phases read them from it and have none of their
+// own.
 #ifndef TFC_PLACER_JOB_SCHEDULE_H
 #define TFC_PLACER_JOB_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Shares are fractions of the whole time, unless the comment says of what else. A share that is a moment counts from
+// Shares are fractions of the whole time, unless the comment names another time. If a share is a moment, it counts from
 // the job's beginning.
 struct tfc_job_shares {
   // Profile: after these moments no block of steps begins, except each placement's first.
@@ -17,22 +17,22 @@ struct tfc_job_shares {
   // Rivals.
   double heuristic;        // of each heuristic, simulated
   double rivals;           // after this moment each rival gets only two steps
-  double heuristics_until; // heuristics are measured until this moment; the rest belongs to the search
-  // Search.
-  // The search gets at least this much even after a slow profile, but not beyond this moment.
+  double heuristics_until; // until this moment heuristics are measured; the time after it belongs to the search
+  // The search gets at least this share even after a slow profile, but it ends at `search_latest` at the latest.
   double search_least, search_latest;
-  double learn_from;           // of the search's time: when learners begin
-  double learn_measurements;   // of the measurements: how many may be made before that
-  double learner_measurements; // of all measurements: the most that learners get if other algorithms run too
-  double learner;              // of the time left then, if other algorithms run too; learners alone get all
-  double round;                // of the time left: one round of simulated search
-  double stale_round;          // of a round: the next round, if this one improved nothing
-  // Time held back for the final run: the larger of `final`, and of `final_slow` plus one second.
+  double learn_from;           // share of the search's time after which learners begin
+  double learn_measurements;   // share of the measurements that may be made before learners begin
+  double learner_measurements; // the largest share of all measurements that learners get if other algorithms run, too
+  double learner;              // share of the time left at that moment that learners get if other algorithms run, too;
+                               // otherwise they get all of it
+  double round;                // share of the time left that one round of simulated search gets
+  double stale_round;          // share of a round's time that the next round gets if this one improved nothing
+  // Time kept for the final run: the larger one of `final`, and `final_slow` plus one second.
   double final, final_slow;
-  double final_most; // the most that is held back, even if steps are slow
-  double report;     // of the final run, plus one second: tables and pages
-  double unordered;  // of what is left for turns: measuring the answer without its order of operations
-  double in_flight;  // of the same, if steps in flight are measured
+  double final_most; // the most that is kept for it, even if steps are slow
+  double report;     // share of the final run, plus one second, for writing tables and pages
+  double unordered;  // share of the time left for turns: for measuring the answer without its order of operations
+  double in_flight;  // share of the same time: for measuring several steps in flight
   // --evaluate.
   double evaluate; // the moment by which steps in flight are measured
 };
@@ -41,17 +41,18 @@ extern const struct tfc_job_shares tfc_job_shares;
 struct tfc_job_schedule {
   double total_s;
   uint32_t measurements; // most measurements in all
-  double search_until_s; // the search goes on at least until then; 0: it has not begun
-  double batch_until_s;  // batches of this phase have to end by then; 0: when the search ends
+  double search_until_s; // the search goes on at least until this moment; 0: it has not begun
+  double batch_until_s;  // batches of this phase must end before this moment; 0: before the search ends
 };
-struct tfc_job_schedule tfc_job_schedule_of(double seconds, uint32_t measurements); // 0: the defaults
-double tfc_job_until(const struct tfc_job_schedule *schedule, double share);        // a share of the whole time, s
+// an argument of 0 stands for the default
+struct tfc_job_schedule tfc_job_schedule_of(double seconds, uint32_t measurements);
+double tfc_job_until(const struct tfc_job_schedule *schedule, double share); // a share of the whole time, s
 double tfc_job_report_s(const struct tfc_job_schedule *schedule);
-// The end of the search, if the final run needs at least `final_s` seconds.
+// Returns the moment at which the search must end if the final run needs at least `final_s` seconds.
 double tfc_job_search_end_s(const struct tfc_job_schedule *schedule, double final_s);
-// Called when the search begins: sets its earliest end.
+// Call it when the search begins: sets the earliest end of the search.
 void tfc_job_begin_search(struct tfc_job_schedule *schedule, double now_s);
-// The seconds of a round of search, if so much time is left; `fresh`: the last round found something.
+// Returns the seconds that a round of search gets. `fresh`: the last round found something.
 double tfc_job_round_s(double left_s, uint32_t unit_count, bool fresh);
 uint32_t tfc_job_measurements_left(const struct tfc_job_schedule *schedule, uint32_t made);
 

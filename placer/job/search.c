@@ -1,5 +1,5 @@
-// Search: rounds of simulated search. A few of the best and different placements of each round are measured, and teach
-// the model that the next round searches by. The learners follow.
+// Search: runs rounds of simulated search. From each round a few of the best placements that differ from each other are
+// measured; the model learns from them, and the next round searches with that model. The learners follow.
 #include "placer/job/search.h"
 
 #include <math.h>
@@ -10,14 +10,14 @@
 #include "runtime/base/random.h"
 
 enum { BATCH = 4, FEWEST = 2 };
-// The search ends after so many rounds without a better placement, measured or simulated. After the first of them
-// rounds get shorter: the simulated search has nearly converged, so more of its placements are measured instead.
+// The search ends after so many rounds without a better placement, measured or simulated. After the first such round,
+// rounds become shorter: the simulated search has nearly converged, so it pays more to measure its placements.
 static const double stale_end = 6;
 
 struct searching {
   struct tfc_job_turns *t;
   struct tfc_random random;
-  struct tfc_solution searched; // what the last round found; device NULL: nothing yet
+  struct tfc_solution searched; // what the last round found; device NULL: there was no round yet
 };
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -26,7 +26,7 @@ static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution 
   return n;
 }
 
-// Makes a neighbour of a good placement, so that different ones are measured: moves a few connected units.
+// Moves a few connected units of a good placement, so that different placements are measured.
 static tfc_status perturb(const struct tfc_problem *p, const struct tfc_solution *from, struct tfc_random *random,
                           struct tfc_solution *out) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(out, from, p));
@@ -65,13 +65,13 @@ static bool is_named(const char *names, const char *name) {
   return false;
 }
 
-// Whether an algorithm that learns is to run: it was named, or it takes part in `auto`.
+// Whether this learner is to run: the user named it, or it is part of `auto`.
 static bool takes_part(const struct tfc_job_options *o, const struct tfc_algo *learner) {
   const char *names = o->algorithms ? o->algorithms : "auto";
   return is_named(names, learner->name) || (strcmp(names, "auto") == 0 && !(learner->needs & TFC_NEEDS_NAME));
 }
 
-// Makes the list of the options' algorithms without those that learn; NULL: none is left.
+// Lists the names of the options' algorithms without the learners; NULL: no name is left.
 static tfc_status searching_names(const struct tfc_job_options *o, char **out, bool *out_learn) {
   struct tfc_text text = {0};
   const char *names = o->algorithms ? o->algorithms : "auto";
@@ -102,8 +102,8 @@ out:
 }
 
 // --- Rounds ----------------------------------------------------------------------------------------------------------
-// Where the next round starts: from the best measured placement, or from what the last round found if its simulated
-// time is better with the current costs.
+// Returns the placement from which the next round starts: the best measured one, or the one that the last round found,
+// if its simulated time with the current costs is shorter.
 static const struct tfc_solution *start_of(const struct searching *x) {
   const struct tfc_job_model *m = x->t->model;
   const struct tfc_job_candidate *leader = tfc_job_candidates_best(x->t->candidates);
@@ -112,13 +112,14 @@ static const struct tfc_solution *start_of(const struct searching *x) {
   return tfc_job_model_simulate(m, &x->searched) < tfc_job_model_simulate(m, best) ? &x->searched : best;
 }
 
-// The simulated time of what the last round found, with the current costs, us; infinite: nothing yet.
+// Returns the simulated time of the placement that the last round found, with the current costs, in us; infinite: there
+// was no round yet.
 static double searched_us(const struct searching *x) {
   return x->searched.device ? tfc_job_model_simulate(x->t->model, &x->searched) : INFINITY;
 }
 
-// Keeps what a round found, for the next one. `drawn`: it was found with randomly drawn costs, and is kept only if it
-// is better with the current costs, too.
+// Keeps the placement that a round found for the next round. `drawn`: it was found with randomly drawn costs, and is
+// kept only if it is also better with the current costs.
 static tfc_status keep_searched(struct searching *x, const struct tfc_solution *found, bool drawn) {
   tfc_status s = NULL;
   struct tfc_solution fine = {0};
@@ -131,15 +132,15 @@ out:
   return s;
 }
 
-// --- Choosing what is measured ---------------------------------------------------------------------------------------
+// --- Choosing which placements are measured ------------------------------------------------------------------------
 struct proposal {
   struct tfc_solution solution;
   const char *algorithm;
-  double us; // predicted time, with a random deviation as large as the prediction's uncertainty
+  double us; // predicted time plus a random deviation, drawn with the standard deviation of the prediction
   bool used;
 };
 struct proposals {
-  struct proposal *list; // the search's best is first
+  struct proposal *list; // the search's best placement comes first
   uint32_t count;
 };
 
@@ -165,7 +166,7 @@ out:
   return s;
 }
 
-// Returns the placement to measure next: the best one of the proposer that the bandit draws; NULL: none is left.
+// Returns the placement to measure next: the best one of the algorithm that the bandit draws; NULL: none is left.
 static struct proposal *next_of(struct searching *x, struct proposals *of) {
   struct proposal *best = NULL;
   double highest = -1, limit = INFINITY;
@@ -173,7 +174,7 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
   for (uint32_t i = 0; i < of->count; i++) limit = fmin(limit, 1.12 * of->list[i].us);
   for (uint32_t i = 0; i < of->count; i++) {
     struct proposal *p = &of->list[i];
-    bool first = !p->used && p->us <= limit; // the best unused one of its proposer
+    bool first = !p->used && p->us <= limit; // it is the best unused one of its algorithm
     for (uint32_t k = 0; k < of->count && first; k++)
       first = of->list[k].used || k == i || strcmp(of->list[k].algorithm, p->algorithm) != 0 || of->list[k].us >= p->us;
     if (!first) continue;
@@ -184,8 +185,9 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
   return best;
 }
 
-// The problem that a round searches: with the current costs or, in every other round, with costs drawn from the learned
-// model's uncertainty (Thompson 1933). So placements that the model may wrongly think slow are measured as well.
+// Makes the problem that a round searches: with the current costs or, in every other round, with costs drawn from the
+// learned model's posterior distribution (Thompson 1933). So placements that the model wrongly predicts to be slow have
+// a chance to be measured.
 static tfc_status world_of(struct searching *x, uint32_t round, struct tfc_learned_world *world,
                            const struct tfc_problem **out) {
   const struct tfc_job_model *m = x->t->model;
@@ -239,7 +241,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
       TFC_TRY(s, offer(t, &k->solution, k->algorithm, INFINITY, list, &count));
     }
     const double limit = 1.12e-6 * (double)outcome.value;
-    // Measure at least FEWEST, so that something is learned.
+    // Measures at least FEWEST placements, so that the model learns something.
     for (int tries = 0; tries < 40 && count < FEWEST; tries++) {
       TFC_TRY(s, tfc_solution_init(&near, p));
       TFC_TRY(s, perturb(p, tries % 2 && started ? &start : &outcome.best, &x->random, &near));
@@ -263,16 +265,16 @@ out:
   return s;
 }
 
-// Measures random placements, equally many on two devices, three and so on, to check the simulator. If devices are
-// alike there are few different placements on few devices; then a placement that was measured before is replaced by a
-// new draw.
+// Measures random placements to check the simulator: equally many on two devices, on three, and so on. If devices are
+// alike, there are few different placements on few devices; a placement that was already measured is replaced by a new
+// draw.
 static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *random) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
   struct tfc_solution solution = {0};
   uint32_t measured = 0;
   for (uint32_t i = 0; measured < o->random_first && i < 4 * o->random_first && !tfc_job_cancelled(t->clock); i++) {
-    const struct tfc_problem *p = t->model->problem; // made anew by each rebuild
+    const struct tfc_problem *p = t->model->problem; // each rebuild makes a new problem
     uint32_t used = 1 + i % p->device_count, first = (uint32_t)tfc_random_below(random, p->device_count), index;
     bool is_new = false;
     TFC_TRY(s, tfc_solution_init(&solution, p));
@@ -286,7 +288,8 @@ static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *ran
     tfc_solution_deinit(&solution);
     measured += is_new;
     if (is_new) TFC_TRY(s, tfc_job_turns_measure(t, &index, 1, false));
-    if (is_new && measured % BATCH == 0) TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model)); // as searches do
+    // as often as searches do
+    if (is_new && measured % BATCH == 0) TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
   }
   TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
 out:
@@ -303,7 +306,7 @@ static tfc_status learn(struct tfc_job_turns *t, double end_s, bool alone) {
   for (const struct tfc_algo *const *a = o->learned; *a; a++) {
     if (!takes_part(o, *a)) continue;
     const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
-    // A learner without credit gets no more than its share of the measurements.
+    // A learner without credit gets only one share of the measurements, one with credit two.
     const struct tfc_job_proposer *known = tfc_job_proposers_find(t->proposers, (*a)->name);
     const double share = known && known->won ? 2 : 1;
     const uint32_t most = (uint32_t)(share * tfc_job_shares.learner_measurements * t->schedule->measurements / count);
@@ -317,7 +320,8 @@ out:
   return s;
 }
 
-// Whether it is the learners' turn: the search finds nothing any more, or their share of time or measurements begins.
+// Whether the learners run now: the search no longer finds anything, or their share of the time or of the measurements
+// begins.
 static bool learners_turn(const struct tfc_job_turns *t, double stale, double learn_from_s) {
   return stale >= stale_end || tfc_job_seconds(t->clock) >= learn_from_s ||
          t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements);
@@ -335,12 +339,13 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   if (t->model->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(o, &names, &learns));
   if (o->random_first) TFC_TRY(s, measure_random(t, &x.random));
-  // Profile and rivals may have taken longer than planned: a little time is left for search and learning even then.
+  // Even if profile and rivals took longer than planned, a little time remains for search and learning.
   const double now = tfc_job_seconds(t->clock);
   tfc_job_begin_search(t->schedule, now);
   const double end = tfc_job_turns_search_end_s(t);
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
-  if (learns) t->schedule->batch_until_s = learn_from; // if steps are slow, batches end in time for the learners
+  // if steps are slow, batches must end early enough for the learners
+  if (learns) t->schedule->batch_until_s = learn_from;
   for (uint32_t round = 0; idle < 3; round++) {
     const double left = end - tfc_job_seconds(t->clock);
     uint32_t measured_now = 0;
@@ -352,14 +357,14 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
       TFC_TRY(s, learn(t, end, names == NULL));
       continue;
     }
-    if (!names) break; // only learners were asked for
+    if (!names) break; // the user asked only for learners
     const uint32_t units = tfc_job_model_search_problem(t->model)->unit_count;
     const double seconds = tfc_job_round_s(left, units, stale <= 0);
     const uint32_t best = t->candidates->best;
     const double promised = searched_us(&x);
     TFC_TRY(s, search_round(&x, names, round, seconds, &measured_now));
     idle = measured_now ? 0 : idle + 1;
-    // No placement within these reduced limits: use more of them.
+    // No placement fits within the reduced limits: allows more of the limits.
     if (!measured_now && tfc_job_model_aim_nearer(t->model)) {
       idle = 0;
       TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));

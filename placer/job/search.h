@@ -1,5 +1,5 @@
-// Search: rounds of simulated search. A few of the best and different placements of each round are measured; then costs
-// and slow-down are refit. The learners follow.
+// Search: runs rounds of simulated search. From each round a few of the best placements that differ from each other are
+// measured; then costs and slow-downs are fitted again. The learners follow.
 #ifndef TFC_PLACER_JOB_SEARCH_H
 #define TFC_PLACER_JOB_SEARCH_H
 

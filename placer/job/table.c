@@ -7,7 +7,7 @@
 
 enum { BOOTSTRAPS = 2000 };
 
-struct side { // steps in order, and the block of each
+struct side { // the steps of one placement in order, and the block of each
   const double *us;
   const uint32_t *block;
   size_t count;

@@ -1,5 +1,5 @@
-// Which nodes a search moves together: nodes that are fused into one operation, and runs of nodes that read the same
-// weights.
+// Finds which nodes a search moves together: nodes that are fused into one operation, and sequences of nodes that read
+// the same weights.
 #include "placer/job/together.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "runtime/base/array.h"
 #include "runtime/base/union_find.h"
 
-// Returns what a node takes by itself, us; NaN: not known.
+// Returns how long a node takes as an operation of its own, in us; NaN: not known.
 static double own_us(const struct tfc_job_together *t, uint32_t node) {
   double own = (double)NAN;
   for (uint32_t k = 0; k < t->kind_count; k++) {
@@ -26,10 +26,10 @@ static bool costs_to_tear(const struct tfc_job_together *t, uint32_t node) {
   const struct tfc_node *n = &t->graph->nodes[node];
   double bytes = 0;
   for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)t->info->output_bytes[n->output_begin + k];
-  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(t, node)); // not known: it is kept
+  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(t, node)); // if its time is not known, it stays
 }
 
-// Union-find over nodes, on what the graph itself keeps together.
+// Sets of nodes (union-find), which begin with what the graph itself keeps together.
 struct sets {
   const struct tfc_job_together *t;
   uint32_t *parent; // [node]
@@ -48,7 +48,7 @@ static tfc_status join(struct sets *s, uint32_t a, uint32_t b) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-struct reader { // of weights that its device packs
+struct reader { // a node that reads weights which its device packs
   uint32_t with, node;
   uint64_t bytes;
 };
@@ -58,14 +58,14 @@ static int by_weights(const void *a, const void *b) {
   return (x->node > y->node) - (x->node < y->node);
 }
 
-// Weights are fetched and packed once more on each device that reads them. Returns in how many runs of the graph's
-// order the readers may be cut so that this takes at most a fifth of their own time.
+// Each device that reads weights fetches and packs them once more. Returns into how many sequences (in the graph's
+// order) the readers may be divided so that this takes at most a fifth of their own time.
 static uint32_t runs_of(const struct tfc_job_together *t, const struct reader *readers, uint32_t count) {
   const double bandwidth = 5e9; // bytes a second: fetched, read, written
   double all = 0;
   for (uint32_t i = 0; i < count; i++) all += own_us(t, readers[i].node);
   double runs = 0.2 * all / (1e6 * (double)readers[0].bytes / bandwidth);
-  return runs > 1 ? (uint32_t)fmin(runs, count) : 1; // not known: they stay together
+  return runs > 1 ? (uint32_t)fmin(runs, count) : 1; // if their time is not known, they stay together
 }
 
 // Joins neighbours in the list of readers until at most `runs` sets are left.
@@ -96,7 +96,7 @@ static tfc_status share(struct sets *s) {
   }
   if (readers.count) qsort(readers.data, readers.count, sizeof *readers.data, by_weights);
   uint32_t count = 0;
-  for (size_t i = 0; i < readers.count; i++) // each reader once
+  for (size_t i = 0; i < readers.count; i++) // lists each reader only once
     if (!count || by_weights(&readers.data[count - 1], &readers.data[i]) != 0) readers.data[count++] = readers.data[i];
   for (uint32_t begin = 0, end; begin < count; begin = end) {
     for (end = begin + 1; end < count && readers.data[end].with == readers.data[begin].with;) end++;

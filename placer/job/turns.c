@@ -24,25 +24,25 @@ tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const str
 tfc_status tfc_job_turns_learn(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m) {
   const struct tfc_job_candidate *k = &t->candidates->list.data[index];
   if (k->whole || !k->solution.device || k->state != TFC_RESULT_OK || !(k->median_us > 0)) return NULL;
-  // The model learns the median as measured, not the level. Levels are ratios to the incumbent of that time, and each
-  // new incumbent was measured a little too fast by luck, so levels become too low. Drift of the machine matters less:
-  // newer samples outweigh older ones.
+  // The model learns the median as measured, not the level. Levels are ratios to the incumbent of that time. Each new
+  // incumbent was measured a little too fast by luck, so levels become too low. The drift of the machine matters less,
+  // because newer samples have a larger weight than older ones.
   return tfc_job_lesson(t->model, &k->solution, k->median_us, m);
 }
 
 struct measuring {
   struct tfc_job_turns *turns;
-  const uint32_t *index; // [entry] of candidates; the reference is last
+  const uint32_t *index; // [entry] its candidate; the last entry is the reference
   const struct tfc_measure_entry *entries;
   uint32_t count;
-  double reference_us; // level of the reference, NaN: no reference
+  double reference_us; // level of the reference; NaN: there is no reference
 };
 static tfc_status measured(void *user, const struct tfc_measured *m) {
   struct measuring *b = user;
   struct tfc_job_candidates *c = b->turns->candidates;
-  if (m->entry >= b->count) return NULL; // the reference again
+  if (m->entry >= b->count) return NULL; // this is the reference
   const uint32_t index = b->index[m->entry];
-  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // no time was left for it
+  if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // there was no time to measure it
   TFC_RETURN_IF_ERROR(tfc_job_turns_take(b->turns, index, m, "screen"));
   tfc_job_candidates_level(c, index, b->reference_us);
   TFC_RETURN_IF_ERROR(tfc_job_turns_learn(b->turns, index, m));
@@ -60,8 +60,8 @@ static tfc_status measured(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-// Whether there is time for the incumbent's blocks and one more measurement. If not, reduces `count` to what there is
-// time for, with two steps of each, at least one.
+// Whether there is time for the incumbent's blocks and one more measurement. If not, reduces `count` to the number of
+// candidates that there is time for, with two steps each, but to at least one.
 static bool time_for_reference(double step_us, double left_s, uint32_t *count) {
   enum { BEFORE = TFC_ADAPT_ORDER_STEPS + 1, BLOCK = 5, LATE = 2 };
   double step_s = 1e-6 * step_us;
@@ -83,7 +83,7 @@ tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index,
   bool reference = incumbent && time_for_reference(incumbent->median_us, end - tfc_job_seconds(t->clock), &count);
   const bool loads = o->objective == TFC_OBJECTIVE_THROUGHPUT; // for throughput a long step may have a small load
   TFC_TRY(s, tfc_job_entries_make(c, index, count, reference ? c->best : UINT32_MAX, &entries));
-  // "far too slow" is relative to the best candidate, a single device included.
+  // "Far too slow" is relative to the best candidate, even if that is on a single device.
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     if (tfc_job_can_answer(k) && (isnan(best) || k->median_us < best)) best = k->median_us;
@@ -110,7 +110,7 @@ out:
 
 // --- Confirming ------------------------------------------------------------------------------------------------------
 enum { CONFIRM_BLOCKS = 3, CONFIRM_BLOCK = 5 };
-static const double confirm_share = 0.05; // of the search's time that is left: the most that it may take
+static const double confirm_share = 0.05; // it takes at most this share of the search's time that is left
 
 static tfc_status confirmed(void *user, const struct tfc_measured *m) {
   double *ratio = user;

@@ -1,10 +1,10 @@
-// A batch of entries in the worker: a plan for each entry, blocks of steps in turns, results in the order in which
-// entries end.
+// Runs a batch of entries in the worker: makes a plan for each entry, runs blocks of steps in turns, and sends each
+// result when its entry has ended.
 //
-// Without a reference, round r runs block r of every entry (A B C A B C). With a reference R, a block of R stands
-// before and after each entry's block, and neighbours share it: R A R B R C R. An entry that is far too slow after 1 +
-// 2 steps is stopped. A batch that chooses (`choose` in measure.h) has first turns that choose the fastest entry, then
-// turns that measure it.
+// Without a reference, round r runs block r of every entry (A B C A B C). With a reference R, a block of R comes before
+// and after each entry's block, and neighbouring entries share it: R A R B R C R. An entry that is far too slow after 1
+// warm-up and 2 timed steps is stopped. In a batch that chooses (`choose` in measure.h), the first turns choose the
+// fastest entry, and the later turns measure it.
 #include "placer/measure/batch.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ struct run { // one entry
   uint32_t *sequence;
   struct tfc_plan *plan;
   struct tfc_plan *
-      *copies; // with several steps in flight: [in_flight - 1] more of it; NULL: one that runs in ready order
+      *copies; // with several steps in flight: [in_flight - 1] further plans; NULL: one plan that runs in ready order
   struct tfc_worker_side *side;
   tfc_result_state state;
   tfc_code code;
@@ -39,7 +39,7 @@ struct run { // one entry
   TFC_ARRAY(struct tfc_measured_step) steps;
   TFC_ARRAY(struct tfc_step_profile) profiles;
   TFC_ARRAY(uint32_t) profile_step;
-  double ratio_sum, reference_us; // of neighbouring reference blocks
+  double ratio_sum, reference_us; // ratio_sum: sum of the ratios to the neighbouring reference blocks
   uint32_t ratio_count;
 };
 struct batch {
@@ -67,7 +67,8 @@ static void run_deinit(struct run *r) {
   free(r->message);
 }
 
-// An error of one entry is that entry's result, not the batch's. Takes the status.
+// Turns an error into the result of its entry, because the other entries of the batch are not affected. Takes the
+// status.
 static void entry_fails(struct run *r, tfc_status s) {
   tfc_code code = tfc_status_code(s);
   r->state = code == TFC_RESOURCE_EXHAUSTED ? TFC_RESULT_NO_FIT
@@ -106,8 +107,8 @@ static bool over_limit(const struct tfc_worker *w, struct run *r) {
   return true;
 }
 
-// Makes as many plans as there are steps in flight, each with memory of its own; if a step cannot be run so, makes one
-// plan in ready order that all of them share.
+// Makes as many plans as there are steps in flight, each with memory of its own. If that is impossible for this step,
+// makes one plan in ready order for all of them.
 static tfc_status plan_in_flight(struct run *r, struct tfc_run_spec *spec) {
   spec->adapt = TFC_ADAPT_OFF, spec->side_by_side = true;
   tfc_status s = tfc_plan_create(r->side->session, spec, &r->plan);
@@ -128,12 +129,14 @@ static tfc_status make_copies(struct run *r, const struct tfc_run_spec *spec) {
 static void plan_entry(struct batch *b, struct run *r) {
   tfc_status s = NULL;
   struct tfc_run_spec spec = b->w->step;
-  TFC_TRY(s, tfc_worker_beat(b->w, (uint32_t)(r - b->runs))); // to know which entry is to blame if this crashes
+  // if this crashes, the parent then knows which entry caused it
+  TFC_TRY(s, tfc_worker_beat(b->w, (uint32_t)(r - b->runs)));
   int side = r->entry.whole ? 1 : r->entry.plain ? 2 : 0;
   TFC_TRY(s, tfc_worker_side_open(b->w, side));
   r->side = &b->w->sides[side];
   spec.in_parts = r->entry.in_parts;
-  if (!b->rules.settle || r->entry.whole) spec.adapt = TFC_ADAPT_WHERE_FASTER; // profiles are of one way to run
+  // a profile must always run in the same way
+  if (!b->rules.settle || r->entry.whole) spec.adapt = TFC_ADAPT_WHERE_FASTER;
   if (!r->entry.whole) {
     if (!b->rules.ignore_limits) spec.most_bytes = b->w->most_bytes;
     spec.placement = r->placement;
@@ -185,7 +188,7 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     struct tfc_step_profile profile = {0};
     s = tfc_collector_drain(r->side->collector, &(struct tfc_collector_names){w->graph, tfc_plan_info(r->plan)},
                             w->async, &profile);
-    // Without its profile a warm-up step is still good, and the profiler may use another timer from now on.
+    // A warm-up step is valid without its profile, and from now on the profiler may use another timer.
     if (s && warmup && tfc_status_code(s) == TFC_ABORTED) {
       tfc_status_free(s);
       s = NULL;
@@ -200,7 +203,8 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
     if (warmup) {
       tfc_step_profile_deinit(&profile);
     } else {
-      // One clock for the step and its operations, so that their sums fit into it.
+      // The step and its operations must be timed by one clock, so that the sum of the operations is not longer than
+      // the step.
       m.duration_ns = profile.duration_ns;
       if (!tfc_array_push(&r->profiles, profile) || !tfc_array_push(&r->profile_step, (uint32_t)r->steps.count))
         return tfc_status_no_memory("measuring");
@@ -213,8 +217,8 @@ static bool late(const struct batch *b) {
   return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
 }
 
-// Adapts the plan. On the undivided machine, whether operations run side by side is decided by its first untraced
-// steps. With several devices, the order of operations is adjusted to the times of the first steps.
+// Adapts the plan. On the undivided machine, the first untraced steps decide whether operations run side by side. With
+// several devices, the order of operations is adjusted to the times of the first steps.
 static tfc_status adapt(struct batch *b, struct run *r) {
   int steps = r->entry.whole ? TFC_ADAPT_STEPS + 1 : b->rules.settle ? 0 : TFC_ADAPT_ORDER_STEPS;
   for (int i = 0; i < steps && !r->ended && !late(b); i++) TFC_RETURN_IF_ERROR(step(b, r, 0, false, true, NULL));
@@ -240,7 +244,7 @@ static tfc_status warm_up(struct batch *b, struct run *r) {
   r->warm = true;
   TFC_RETURN_IF_ERROR(adapt(b, r));
   if (r->in_lanes) return NULL;
-  if (works_on_its_own(r)) { // warm up until segments are captured, with tracing if the first block has it
+  if (works_on_its_own(r)) { // warms up until segments are captured, with tracing if the first block is traced
     if (least <= TFC_RUNS_BEFORE_CAPTURE) least = TFC_RUNS_BEFORE_CAPTURE + 1;
     traced = traced || is_traced(b, 0);
   }
@@ -298,13 +302,13 @@ static tfc_status block(struct batch *b, struct run *r, uint32_t number, double 
   bool first = !r->warm;
   if (first) TFC_RETURN_IF_ERROR(warm_up(b, r));
   bool traced = is_traced(b, number);
-  if (r->in_lanes) traced = false; // a trace has at most one operation per device at any time
+  if (r->in_lanes) traced = false; // a trace can show only one operation per device at any time
   // A block of another entry may have moved variables to other devices and back, so segments are captured again.
   if (!first && !r->ended && !late(b) && works_on_its_own(r))
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, true, NULL));
   size_t from = r->steps.count;
   for (uint32_t i = 0; i < b->rules.block && !r->ended; i++) {
-    if (i >= 2 && late(b)) break; // steps are slow: keep the time limit; the number of steps shows it
+    if (i >= 2 && late(b)) break; // steps are slow: the time limit is kept, and the result has fewer steps
     TFC_RETURN_IF_ERROR(step(b, r, number, traced, false, NULL));
     if (i == 1 && number == 0 && b->rules.stop_ratio > 0 && !r->ended &&
         block_median(r, from) > b->rules.stop_ratio * best_us) { // false if the best is not known
@@ -360,12 +364,12 @@ static tfc_status send_run(struct batch *b, struct run *r) {
   if (!s && type != TFC_WIRE_ACK) s = tfc_status_make(TFC_INTERNAL, "an unexpected message");
   tfc_array_free(&answer);
   tfc_array_free(&p.bytes);
-  free_plans(r); // frees its arena for the next entry
+  free_plans(r); // the next entry needs the memory of its arena
   return s;
 }
 
-// A device that is lost to this process (an illegal address, say) fails everything from here on; the parent starts a
-// new worker for the rest.
+// If this process has lost a device (after an illegal address, say), everything that follows fails; the parent starts a
+// new worker for the remaining entries.
 static bool lost_device(const struct tfc_worker *w) {
   bool lost = false;
   for (int side = 0; side < 2; side++)
@@ -387,8 +391,8 @@ static tfc_status send_result(struct batch *b, struct run *r) {
   return tfc_status_make(TFC_UNAVAILABLE, "a device is lost");
 }
 
-// Runs one block of each entry that goes on; log_us[entry * MOST_CHOOSING + number]: logarithm of its median; NULL: not
-// wanted.
+// Runs one block of each entry that has not ended. log_us[entry * MOST_CHOOSING + number]: the logarithm of its median;
+// NULL: it is not needed.
 static tfc_status turn(struct batch *b, uint32_t number, double *log_us) {
   for (uint32_t i = 0; i < b->count; i++) {
     struct run *r = &b->runs[i];
@@ -402,7 +406,7 @@ static tfc_status turn(struct batch *b, uint32_t number, double *log_us) {
   return NULL;
 }
 
-// Ends the entry's measurement; what it has so far is its result.
+// Ends the measurement of an entry; its result is what was measured so far.
 static tfc_status leave_out(struct batch *b, struct run *r) {
   r->ended = true;
   return send_result(b, r);
@@ -419,7 +423,7 @@ static tfc_status choose(struct batch *b) {
     if (k > 0 && (late(b) || (b->rules.choose_until_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.choose_until_s)))
       break;
     TFC_TRY(s, turn(b, k, log_us));
-    for (uint32_t i = 0; i < b->count; i++) // an entry that failed since cannot be the leader
+    for (uint32_t i = 0; i < b->count; i++) // an entry that has failed since then cannot be the leader
       if (b->runs[i].ended) log_us[(size_t)i * MOST_CHOOSING] = (double)NAN;
     best = tfc_choice_leader(log_us, b->count, MOST_CHOOSING, k + 1);
     for (uint32_t i = 0; i < b->count && best != UINT32_MAX; i++) {
@@ -446,7 +450,8 @@ static tfc_status rounds(struct batch *b) {
   return NULL;
 }
 
-// Runs the next block of the reference. If it fails, that is reported at once, so that the next entry is not blamed.
+// Runs the next block of the reference. If that fails, it is reported at once, so that the next entry is not taken for
+// the cause.
 static tfc_status reference_block(struct batch *b, struct run *reference, uint32_t *number, double *out_us) {
   if (!reference->ended) TFC_RETURN_IF_ERROR(block(b, reference, (*number)++, NAN, out_us));
   return reference->ended ? send_result(b, reference) : NULL;

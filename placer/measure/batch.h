@@ -1,4 +1,4 @@
-// The worker measures a batch of placements in turns, as a message says.
+// The worker's side of a batch: measures placements in turns as a message of the parent says.
 #ifndef TFC_PLACER_MEASURE_BATCH_H
 #define TFC_PLACER_MEASURE_BATCH_H
 

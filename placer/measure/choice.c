@@ -2,8 +2,9 @@
 
 #include <math.h>
 
-static const double least_sd = 0.02; // least standard deviation of a block's logarithm: two turns may agree by chance
-static const double errors = 4;      // differences of so many standard errors are not chance
+static const double least_sd = 0.02; // the smallest standard deviation that is assumed for a block's logarithm, because
+                                     // two turns may agree by chance
+static const double errors = 4;      // a difference of so many standard errors is no chance
 
 uint32_t tfc_choice_leader(const double *log_us, uint32_t entries, uint32_t turns, uint32_t count) {
   uint32_t best = UINT32_MAX;
@@ -11,7 +12,7 @@ uint32_t tfc_choice_leader(const double *log_us, uint32_t entries, uint32_t turn
   for (uint32_t i = 0; i < entries && count; i++) {
     double sum = 0;
     for (uint32_t t = 0; t < count; t++) sum += log_us[i * turns + t];
-    if (sum < least) least = sum, best = i; // NaN (a missing turn) is never less
+    if (sum < least) least = sum, best = i; // a NaN (a missing turn) never becomes the smallest
   }
   return best;
 }

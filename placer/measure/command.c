@@ -1,6 +1,7 @@
-// Which side made an error? A line that makes no sense, or that answers another request, costs only the reading that
-// was asked for: the program goes on, because each request and each answer is one line. A program that has ended, or
-// does not answer in time, is ended; that costs the reading too, and the next reading starts it again.
+// Runs a user's program that measures. How errors are handled: a line that makes no sense, or that answers another
+// request, costs only the requested reading, and the program goes on, because each request and each answer is one line.
+// If the program has ended, or does not answer in time, tfc ends it; that costs the reading, too, and the next reading
+// starts the program again.
 #include "placer/measure/command.h"
 
 #include <errno.h>
@@ -14,9 +15,9 @@
 #include "placer/measure/lines.h"
 #include "runtime/base/clock.h"
 
-enum { STARTS = 4 };                  // the first start and three more
-static const double least_wait = 60;  // seconds that an answer is waited for by default
-static const double least_start = 10; // seconds that a program may take to start, whatever the timeout
+enum { STARTS = 4 };                  // the program is started once, and again at most three times
+static const double least_wait = 60;  // by default tfc waits at least so many seconds for an answer
+static const double least_start = 10; // a program may take at least so many seconds to start, whatever the timeout is
 
 struct tfc_command {
   struct tfc_command_options o;
@@ -60,7 +61,8 @@ out:
   return s;
 }
 
-// Starts the program until it is ready, if it may be started again. `why` (taken): what ended it before, or NULL.
+// Starts the program until it is ready, as long as it may be started again. `why` (taken): the error that ended it
+// before, or NULL.
 static tfc_status start(struct tfc_command *p, tfc_status why) {
   while (p->starts < STARTS) {
     if (p->starts && p->o.say) {
@@ -95,7 +97,7 @@ tfc_status tfc_command_start(const struct tfc_command_options *options, struct t
   struct tfc_command *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->o = *options, p->next_id = 1;
-  if (options->ask) { // nothing is started
+  if (options->ask) { // there is no program to start
     p->ready = (struct tfc_command_ready){.label = TFC_LABEL_MEASURED};
     *out = p;
     return NULL;
@@ -104,7 +106,7 @@ tfc_status tfc_command_start(const struct tfc_command_options *options, struct t
   if (!p->folder) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (!mkdtemp(p->folder)) {
     s = tfc_status_make(TFC_DATA_LOSS, "%s: %s", p->folder, strerror(errno));
-    p->folder[0] = 0; // nothing to remove
+    p->folder[0] = 0; // there is no folder to remove
     goto out;
   }
   TFC_TRY(s, tfc_command_write_hello(&p->o, &p->hello));
@@ -127,7 +129,7 @@ static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, 
     if (s) {
       *out_ended = true, *out_hung = code != TFC_UNAVAILABLE;
       answer->state = TFC_RESULT_FAILED;
-      if (lines && code == TFC_DEADLINE_EXCEEDED) *out_ended = false; // it answered, but not this request
+      if (lines && code == TFC_DEADLINE_EXCEEDED) *out_ended = false; // it gave an answer, but not to this request
       return s;
     }
     s = tfc_command_read_answer(line, id, answer, &got);
@@ -142,7 +144,7 @@ static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, 
   }
 }
 
-// Writes without fsync: the file is removed after the answer, so it need not survive a crash.
+// Writes the file without fsync: it is removed after the answer, so it need not survive a crash of the machine.
 static tfc_status write_file(const char *path, const struct tfc_placement *placement) {
   struct tfc_text text = {0};
   TFC_RETURN_IF_ERROR(tfc_placement_format(placement, &text));
@@ -199,7 +201,7 @@ tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *pl
                                                : tfc_str_dup(tfc_str_from(tfc_status_message(lost)));
     tfc_status_free(lost);
     if (!answer->message) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    if (ended) { // the next reading starts it again, and says so
+    if (ended) { // the next reading starts it again, and reports that
       free(p->last_words);
       p->last_words = tfc_str_dup(tfc_str_from(answer->message));
     }

@@ -6,10 +6,10 @@
 
 #include "profiler/statistics.h"
 
-enum { BETWEEN = 4 }; // candidates between two measurements of the reference
+enum { BETWEEN = 4 }; // number of candidates between two measurements of the reference
 
 struct command_evaluator {
-  struct tfc_evaluator base; // first
+  struct tfc_evaluator base; // must be the first member
   struct tfc_command *program;
   tfc_describe_fn describe;
   void *describe_user;

@@ -1,13 +1,14 @@
-// The evaluator over a measuring program: batches in turns with the rules' reference, which is asked for again after
-// every few candidates, since machines drift. Every reading is shown to `observe` before results are returned.
+// An evaluator that asks a measuring program. It runs batches in turns with the reference that the rules name; it
+// measures the reference again after every few candidates, because machines drift. It passes every reading to `observe`
+// before it returns the results.
 #ifndef TFC_PLACER_MEASURE_COMMAND_EVALUATOR_H
 #define TFC_PLACER_MEASURE_COMMAND_EVALUATOR_H
 
 #include "placer/measure/command.h"
 
-// The document of a solution, as the program is to be sent it.
+// Makes the document that the program gets for a solution.
 typedef tfc_status (*tfc_describe_fn)(void *user, const struct tfc_solution *solution, struct tfc_placement **out);
-// One reading. `index` UINT32_MAX: of the reference. A status ends the evaluation.
+// Is called for each reading. `index` UINT32_MAX: it is one of the reference. An error status ends the evaluation.
 typedef tfc_status (*tfc_reading_fn)(void *user, uint32_t index, const struct tfc_solution *candidate,
                                      const struct tfc_command_answer *answer, const struct tfc_result *result);
 

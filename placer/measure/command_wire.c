@@ -49,8 +49,7 @@ tfc_status tfc_command_write_request(uint64_t id, const struct tfc_placement *p,
   return t->failed ? tfc_status_no_memory("talking to a measuring program") : NULL;
 }
 
-// --- Reading ---------------------------------------------------------------------------------------------------------
-// An error message that quotes the beginning of the line.
+// Makes an error message that quotes the beginning of the line.
 static tfc_status not_json(tfc_str line, const char *wanted, const char *why) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "%s was expected, and came '%.*s'%s: %s", wanted,
                          (int)(line.size < 80 ? line.size : 80), line.data, line.size < 80 ? "" : "...", why);

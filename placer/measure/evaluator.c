@@ -8,7 +8,7 @@
 #include "runtime/base/no_memory.h"
 
 struct measured_evaluator {
-  struct tfc_evaluator base; // first
+  struct tfc_evaluator base; // must be the first member
   struct tfc_measurer *measurer;
   const struct tfc_subject *subject;
   struct tfc_measure_settings settings;

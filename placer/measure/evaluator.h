@@ -1,5 +1,6 @@
-// The measured evaluator: tfc_evaluator over a measurer, for searches and learners. Each batch is run in turns with the
-// rules' reference; every result is shown to `observe` (the job stores it) before it is returned.
+// The measured evaluator: tfc_evaluator over a measurer, for searches and learners. It runs each batch in turns with
+// the reference that the rules name, and passes every result to `observe` (the job stores it) before it returns the
+// results.
 #ifndef TFC_PLACER_MEASURE_EVALUATOR_H
 #define TFC_PLACER_MEASURE_EVALUATOR_H
 
@@ -7,12 +8,12 @@
 
 struct tfc_measure_settings {
   uint32_t warmup, block, blocks; // 0 stands for 1, 5 and 1
-  double stop_ratio;              // 0: rules decide
+  double stop_ratio;              // 0: the rules have it
   tfc_trace_mode trace;
   double deadline_s; // 0: none
 };
-// One evaluation: the candidate, the measurement, and the result as algorithms see it. `index` UINT32_MAX: the
-// reference. A status ends the evaluation.
+// Is called for each evaluation with the candidate, the measurement, and the result as algorithms see it. `index`
+// UINT32_MAX: it is the reference. An error status ends the evaluation.
 typedef tfc_status (*tfc_observe_fn)(void *user, uint32_t index, const struct tfc_solution *candidate,
                                      const struct tfc_measured *measured, const struct tfc_result *result);
 
@@ -21,10 +22,10 @@ TFC_MUST_USE tfc_status tfc_evaluator_measured(struct tfc_measurer *measurer, co
                                                const struct tfc_problem *problem,
                                                const struct tfc_measure_settings *settings, tfc_observe_fn observe,
                                                void *user, struct tfc_evaluator **out);
-// Fills a result from what was measured: median, quartiles, ratio, and with `detail` busy time and memory.
+// Makes a result from a measurement: median, quartiles, ratio, and with `detail` busy time and memory.
 TFC_MUST_USE tfc_status tfc_result_from_measured(const struct tfc_measured *measured, uint32_t device_count,
                                                  tfc_label label, bool detail, struct tfc_result *out);
-// The label of numbers that are measured on these devices: the least reliable label among them.
+// Returns the label for numbers that are measured on these devices: the least reliable one among them.
 tfc_label tfc_measure_label(const struct tfc_measure_info *info);
 
 #endif

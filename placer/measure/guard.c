@@ -21,7 +21,7 @@ static void *answer(void *arg) {
     char *text = watched ? tfc_plan_where(watched) : NULL;
     struct tfc_pack p = {0};
     tfc_pack_str(&p, tfc_str_from(text ? text : ""));
-    // No lock on the pipe: a worker that hangs is not sending, and one that still sends is about to be ended anyway.
+    // The pipe is used without a lock: a worker that hangs sends nothing, and one that still sends is ended now anyway.
     tfc_status_free(tfc_wire_send(answers, TFC_WIRE_WHERE, &p));
     tfc_array_free(&p.bytes);
     free(text);

@@ -10,7 +10,7 @@
 enum { TFC_GUARD_SIGNAL = SIGUSR1 };
 // Call it before any other thread is started, because that thread would receive the signal. Answers go to `fd`.
 void tfc_guard_start(int fd);
-// The plan that runs from here on; NULL: none.
+// Sets the plan that runs from now on; NULL: none runs.
 void tfc_guard_watch(const struct tfc_plan *plan);
 
 #endif

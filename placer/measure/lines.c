@@ -20,15 +20,15 @@
 
 extern char **environ;
 
-enum { TAIL = 400 };                      // bytes of stderr that are kept
+enum { TAIL = 400 };                      // so many last bytes of its stderr are kept
 static const size_t longest = 1u << 30;   // most bytes of a line
-static const int64_t slice_ns = 50000000; // how often a wait checks whether it is over
+static const int64_t slice_ns = 50000000; // a wait checks so often whether it must end
 
 struct tfc_lines {
   pid_t pid;
-  int in, out, err; // our ends: its stdin, stdout, stderr; -1: closed
+  int in, out, err; // this process's ends of its stdin, stdout and stderr; -1: closed
   int stderr_to;
-  TFC_ARRAY(char) text; // read, and not yet returned
+  TFC_ARRAY(char) text; // text that was read and not yet returned
   size_t given, seen;   // bytes of it that were returned; bytes that are known to contain no newline
   char tail[TAIL + 1];
   size_t tail_size;
@@ -87,7 +87,7 @@ out:
   return s;
 }
 
-// Writes; if the command has ended this gives an error, and no SIGPIPE to this process.
+// Writes to the command. If it has ended, the result is an error, and this process gets no SIGPIPE.
 static ssize_t write_quietly(int fd, const char *data, size_t size) {
   sigset_t pipe_signal, before, pending;
   sigemptyset(&pipe_signal);
@@ -160,7 +160,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
                               tfc_str *out_line) {
   size_t written = 0;
   const size_t total = request.size ? request.size + 1 : 0;
-  if (l->given) { // remove what was returned
+  if (l->given) { // removes what was returned
     memmove(l->text.data, l->text.data + l->given, l->text.count - l->given);
     l->text.count -= l->given, l->given = l->seen = 0;
   }
@@ -177,7 +177,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
                           {.fd = written < total ? l->in : -1, .events = POLLOUT}};
     const int64_t wait = *left_ns < slice_ns ? *left_ns : slice_ns, begin = tfc_now_ns();
     const int rc = poll(p, 3, (int)(wait / 1000000) + 1);
-    // Time in which this process was stopped (Ctrl-Z, a machine that sleeps) does not count.
+    // Time in which this process was stopped (by Ctrl-Z, or because the machine was suspended) does not count.
     int64_t waited = tfc_now_ns() - begin;
     if (waited > 4 * slice_ns) waited = slice_ns;
     *left_ns -= waited;
@@ -190,7 +190,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
       if (n > 0)
         written += (size_t)n;
       else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        close_end(&l->in); // it reads no more, but may still write
+        close_end(&l->in); // the command reads no more, but it may still write
     }
     if (p[0].revents) TFC_RETURN_IF_ERROR(read_stdout(l));
   }
@@ -213,7 +213,7 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
   const int64_t end = tfc_now_ns() + 2000000000;
   while (!hung && l->pid > 0 && tfc_now_ns() < end) {
     if (l->err >= 0) read_stderr(l);
-    char drained[4096]; // read and drop, so that a command that still writes is not blocked
+    char drained[4096]; // reads and drops the output, so that a command that still writes is not blocked
     while (l->out >= 0 && read(l->out, drained, sizeof drained) > 0) {
     }
     gone = waitpid(l->pid, &status, WNOHANG);

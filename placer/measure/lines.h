@@ -16,17 +16,18 @@
 #include "runtime/base/str.h"
 
 struct tfc_lines;
-// Starts `/bin/sh -c command` in the current directory. Its stderr goes to the descriptor `stderr_to` (-1: discarded);
-// the last part is kept for tfc_lines_stop. INTERNAL: no shell, no process.
+// Starts `/bin/sh -c command` in the current directory. Its stderr goes to the descriptor `stderr_to` (-1: it is
+// discarded); tfc_lines_stop returns the last part of it. INTERNAL: there is no shell, or no process could be made.
 TFC_MUST_USE tfc_status tfc_lines_start(const char *command, int stderr_to, struct tfc_lines **out);
-// Writes `request` and a newline (size 0: nothing), then waits for the next line. *left_ns: how long to wait; updated
-// to what is left. *out_line is valid until the next call. DEADLINE_EXCEEDED: no line came; UNAVAILABLE: the command
-// has ended, or closed its stdout; RESOURCE_EXHAUSTED: the line is too long; CANCELLED: `cancel` was set.
+// Writes `request` and a newline (size 0: it writes nothing), then waits for the next line. *left_ns: how long it may
+// wait; on return, how much of that is left. *out_line is valid until the next call. DEADLINE_EXCEEDED: no line came;
+// UNAVAILABLE: the command has ended, or closed its stdout; RESOURCE_EXHAUSTED: the line is too long; CANCELLED:
+// `cancel` was set.
 TFC_MUST_USE tfc_status tfc_lines_exchange(struct tfc_lines *lines, tfc_str request, int64_t *left_ns,
                                            const atomic_bool *cancel, tfc_str *out_line);
-// Closes the command's stdin and waits at most two seconds for it to end (`hung`: not at all), then kills it and
-// everything it started. Returns how it ended, free() it; NULL if it ended normally or memory is out. `lines` may be
-// NULL.
+// Closes the command's stdin and waits at most two seconds for it to end (`hung`: it does not wait), then kills it and
+// everything it started. Returns a text on how it ended, which the caller frees; NULL if it ended normally or memory
+// ran out. `lines` may be NULL.
 char *tfc_lines_stop(struct tfc_lines *lines, bool hung);
 
 #endif

@@ -1,8 +1,8 @@
 // Links, timed by real transfers. A chain of element-wise operations sends its tensor to and fro between two devices,
 // in several sizes. A last operation reads every link of the chain, so none of them can be computed in the memory of
-// the one before, neither on two devices nor on one. The cost of a hop is the gap between the producer's end and the
-// consumer's start, plus the time by which the consumer is slower than on the producer's own device (because it reads
-// memory that another core or device wrote).
+// the one before, neither on two devices nor on one. The time of a transfer is the gap between the producer's end and
+// the consumer's start, plus the time by which the consumer is slower than it would be on the producer's own device
+// (because it reads memory that another core or device wrote).
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static bool late(double end_s) {
   return end_s > 0 && 1e-9 * (double)tfc_now_ns() > end_s;
 }
 
-// Measures the median time of the operations and of the gaps between them, us, with operation i on device i % 2 ? b :
-// a.
+// Measures the median times in us of the operations and of the gaps between them. Operation i runs on device b if i is
+// odd, and on a if it is even.
 static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, int64_t floats, uint16_t a, uint16_t b,
                              double end_s, double *out_op_us, double *out_gap_us) {
   tfc_status s = NULL;
@@ -71,7 +71,8 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
     tfc_collector_reset(collector);
     TFC_TRY(s, tfc_plan_run(plan, &x, &y, &(struct tfc_run_options){.trace = tfc_collector_sink(collector)}));
     s = tfc_collector_drain(collector, NULL, NULL, &profile);
-    if (s && tfc_status_code(s) == TFC_ABORTED && broken++ < MOST_BROKEN) { // not a valid measurement: try another step
+    // the measurement is not valid, so it tries another step
+    if (s && tfc_status_code(s) == TFC_ABORTED && broken++ < MOST_BROKEN) {
       tfc_status_free(s), s = NULL;
       i--;
       continue;
@@ -94,7 +95,7 @@ out:
   return s;
 }
 
-// Whether a pair of the same kinds and address spaces was measured already: it stands for all of them.
+// Whether a pair of the same kinds and address spaces was already measured; its times are used for all such pairs.
 static bool seen_before(const struct tfc_device_set *set, uint32_t a, uint32_t b) {
   for (uint32_t i = 0; i < set->count; i++) {
     for (uint32_t j = 0; j < set->count; j++) {
@@ -117,7 +118,7 @@ tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *u) {
   struct tfc_pack p = {0};
   const struct tfc_device_set *set = &w->sides[0].set;
   TFC_ARRAY(struct tfc_link_time) times = {0};
-  for (int i = 0; i < SIZES && (i < FEWEST_SIZES || !late(end_s)); i++) { // times of larger sizes are extrapolated
+  for (int i = 0; i < SIZES && (i < FEWEST_SIZES || !late(end_s)); i++) { // larger sizes are extrapolated
     TFC_TRY(s, chain(sizes[i], &g));
     for (uint32_t a = 0; a < set->count; a++) {
       for (uint32_t b = 0; b < set->count; b++) {

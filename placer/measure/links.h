@@ -1,4 +1,4 @@
-// The worker times the links between its devices, as a message says.
+// The worker's side of timing links between its devices, as a message of the parent says.
 #ifndef TFC_PLACER_MEASURE_LINKS_H
 #define TFC_PLACER_MEASURE_LINKS_H
 

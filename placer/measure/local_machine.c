@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double least_seen_us = 2000; // smaller sums say nothing about a slow-down
+static const double least_seen_us = 2000; // a slow-down is not computed from sums smaller than this
 
 uint32_t tfc_kind_of_device(const struct tfc_measure_info *info, uint32_t device) {
   uint32_t kind = 0;
@@ -54,7 +54,7 @@ void tfc_calibration_slowdown(const struct tfc_calibration *c, uint32_t kind, do
   double last = 1;
   for (uint32_t n = 1; n <= c->device_count; n++) {
     double factor = n > 1 && k->alone_us[n] >= least_seen_us ? k->measured_us[n] / k->alone_us[n] : last;
-    if (n > 1 && k->alone_us[n] < least_seen_us) { // interpolate between its neighbours
+    if (n > 1 && k->alone_us[n] < least_seen_us) { // too few samples: interpolates between its neighbours
       for (uint32_t m = n + 1; m <= c->device_count; m++)
         if (k->alone_us[m] >= least_seen_us) {
           factor = last + (k->measured_us[m] / k->alone_us[m] - last) / (double)(m - n + 1);
@@ -71,7 +71,8 @@ static int by_bytes(const void *a, const void *b) {
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-// Collects the link times of a pair, or of another pair with the same kinds that likewise shares memory or does not.
+// Collects the link times of a pair, or of another pair with the same kinds which, like this one, shares memory or does
+// not.
 static uint32_t times_of_pair(const struct tfc_measure_info *info, const struct tfc_calibration *c, uint32_t a,
                               uint32_t b, struct tfc_link_time *out) {
   uint32_t count = 0;
@@ -87,7 +88,7 @@ static uint32_t times_of_pair(const struct tfc_measure_info *info, const struct 
   return count;
 }
 
-// Whether all pairs of devices are alike: then one link row describes all.
+// Whether all pairs of devices are alike, so that one link row describes all of them.
 static bool all_alike(const struct tfc_measure_info *info) {
   for (uint32_t d = 1; d < info->device_count; d++)
     if (strcmp(info->devices[d].kind, info->devices[0].kind) != 0 ||
@@ -101,7 +102,7 @@ static tfc_status add_link(struct tfc_machine *m, const struct tfc_measure_info 
   struct tfc_link link = tfc_link_default();
   if (!all_alike(info)) link.from = m->devices[a].name, link.to = m->devices[b].name;
   uint32_t count = c ? times_of_pair(info, c, a, b, times) : 0;
-  // Buffers that are handed over use no wire: the device that reads them fetches them, and does nothing else at that
+  // A buffer that is handed over uses no wire: the device that reads it fetches the data, and does nothing else at that
   // time.
   if (info->devices[a].address_space == info->devices[b].address_space) {
     link.wire = TFC_STR("none");

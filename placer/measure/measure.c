@@ -1,4 +1,4 @@
-// The program's side: starts the worker, watches it, and starts another one when it is lost.
+// The program's side of measuring: starts the worker, watches it, and starts another one if it is lost.
 #include "placer/measure/measure.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct tfc_measurer {
   char *program;
   double hang_seconds, setup_seconds, end_s, waited_s;
   const atomic_bool *cancel;
-  bool answered;       // the last status was sent by the worker
+  bool answered;       // the last status came from the worker (and not from losing it)
   double longest_wait; // longest wait for a message so far
   int fd;
   pid_t pid;
@@ -92,8 +92,8 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   return NULL;
 }
 
-// How many seconds a message is waited for: `hang_seconds`; near the end of the time only until that end or, if that is
-// longer, three times the longest wait so far (at least 2 s).
+// Returns for how many seconds to wait for a message: `hang_seconds`; near the end of the time only until that end or,
+// if that is longer, three times the longest wait so far (at least 2 s).
 static double patience(const struct tfc_measurer *m) {
   double left = m->end_s > 0 ? m->end_s - 1e-9 * (double)tfc_now_ns() : INFINITY;
   return fmin(m->hang_seconds, fmax(left, fmax(2, 3 * m->longest_wait)));
@@ -103,7 +103,7 @@ static bool time_is_over(const struct tfc_measurer *m) {
   return m->end_s > 0 && 1e-9 * (double)tfc_now_ns() >= m->end_s;
 }
 
-// Receives the next message; a status message from the worker is returned as the status.
+// Receives the next message. If it is a status message, returns that status.
 static tfc_status receive(struct tfc_measurer *m, double seconds, uint32_t *out_type, struct tfc_unpack *out) {
   m->answered = false;
   TFC_RETURN_IF_ERROR(tfc_wire_receive(m->fd, (int64_t)(seconds * 1e9), m->cancel, out_type, &m->message));
@@ -123,7 +123,7 @@ static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, doub
   return type == (uint32_t)wanted ? NULL : tfc_status_make(TFC_INTERNAL, "an unexpected message");
 }
 
-// Asks a worker that is silent where its step is waiting; NULL: no answer.
+// Asks a silent worker what its step waits for; NULL: it gave no answer.
 static char *ask_where(struct tfc_measurer *m) {
   char *text = NULL;
   if (m->pid <= 0 || kill(m->pid, TFC_GUARD_SIGNAL)) return NULL;
@@ -135,7 +135,7 @@ static char *ask_where(struct tfc_measurer *m) {
     const bool ended = s != NULL;
     tfc_status_free(s);
     if (ended) break;
-    if (type != TFC_WIRE_WHERE) continue; // other messages: it goes on after all
+    if (type != TFC_WIRE_WHERE) continue; // another message: the worker goes on after all
     tfc_str where = tfc_unpack_str(&u);
     if (!where.size || u.failed) break;
     text = tfc_str_dup(where);
@@ -164,7 +164,7 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   if (!s) s = expect(m, TFC_WIRE_SETUP, m->setup_seconds, out);
   tfc_code code = tfc_status_code(s);
   if (!s || m->answered || (code != TFC_UNAVAILABLE && code != TFC_DEADLINE_EXCEEDED)) return s;
-  int status = 0; // a lost worker is not a missing device: another code
+  int status = 0; // the code must differ from that for a missing device
   end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
   *out_died = code == TFC_UNAVAILABLE;
   char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds, NULL);
@@ -174,8 +174,8 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   return s;
 }
 
-// Starts a second worker if the first one died: its cause (a signal from outside, memory taken by another program) may
-// be gone.
+// Starts a second worker if the first one died, because the cause may be gone (a signal from outside, memory that
+// another program needed).
 static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
   bool died = false;
   tfc_status s = set_up_once(m, out, &died);
@@ -305,7 +305,7 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   if (!m) return tfc_status_no_memory("measuring");
   m->fd = -1, m->cancel = o->cancel;
   m->hang_seconds = o->hang_seconds > 0 ? o->hang_seconds : 60;
-  // Loading and initialising a graph sends no heartbeat until it is done.
+  // Loading and initialising a graph sends no heartbeat until it has ended.
   m->setup_seconds = fmax(m->hang_seconds, 60);
   // Preparing a graph for a GPU times its convolutions, which takes minutes for hundreds of shapes.
   bool gpu = (o->devices && strstr(o->devices, "gpu")) || access("/dev/nvidiactl", F_OK) == 0;
@@ -364,7 +364,7 @@ uint32_t tfc_measurer_restarts(const struct tfc_measurer *m) {
 }
 
 // --- Batches ---------------------------------------------------------------------------------------------------------
-struct pending { // entries of a batch that are not measured yet, in the message's order
+struct pending { // the entries of a batch that are not yet measured, in the message's order
   uint32_t *entry;
   uint32_t count;
 };
@@ -454,7 +454,7 @@ out:
   return s;
 }
 
-// Runs the remaining entries until all are done or the worker is lost; *out_at is the entry that it was working on.
+// Runs the remaining entries until all are measured or the worker is lost; *out_at: the entry that it was working on.
 static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batch *b, struct pending *left, bool *done,
                            uint32_t *out_at, double *out_patience, tfc_measured_fn fn, void *user, bool *out_mine) {
   struct tfc_pack p = {0};
@@ -533,7 +533,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
             .entry = entry, .state = TFC_RESULT_FAILED, .code = TFC_ABORTED, .message = why, .ratio = (double)NAN};
         s = fn(user, &lost_entry);
         if (s) break;
-        at = i; // without a heartbeat, the first entry is blamed
+        at = i; // there was no heartbeat, so the first entry counts as the cause
       } else {
         rest.entry[rest.count++] = entry;
       }

@@ -1,6 +1,6 @@
-// Several steps in flight, one thread for each: a thread starts its next step when one has ended. What is measured is
-// the time between ends while all steps are under way: the first ends only fill the pipeline, and steps that end after
-// the last window only keep it full.
+// Runs several steps in flight, each on a thread of its own: a thread starts its next step when its last one has ended.
+// It measures the time between ends while all steps are under way: the first ends only fill the pipeline, and the steps
+// that end after the last window only keep it full.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@ struct pipeline {
   atomic_uint threads; // threads that have started
   uint32_t wanted;     // ends that are needed, including those that fill the pipeline
   pthread_mutex_t lock;
-  uint32_t ended;   // under lock
-  int64_t *end_ns;  // [wanted] under lock
-  tfc_status error; // of the first that failed, under lock
+  uint32_t ended;   // guarded by `lock`
+  int64_t *end_ns;  // [wanted] guarded by `lock`
+  tfc_status error; // of the first step that failed, guarded by `lock`
   sem_t sign;       // posted at each end
-  atomic_bool stop; // begin no more steps
+  atomic_bool stop; // threads begin no more steps
 };
 
 static void end_of_step(struct pipeline *p, tfc_status s) {

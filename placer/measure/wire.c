@@ -94,8 +94,8 @@ tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack 
   return NULL;
 }
 
-// *left_ns: how long to wait, < 0 for ever; updated to what is left. Time in which this process was stopped (Ctrl-Z, a
-// machine that sleeps) does not count, because the other process was stopped, too.
+// *left_ns: how long to wait, < 0: without limit; on return, how much of that is left. Time in which this process was
+// stopped (by Ctrl-Z, or because the machine was suspended) does not count, because the other process was stopped, too.
 static tfc_status receive(int fd, int64_t *left_ns, const atomic_bool *cancel, char *to, size_t size) {
   const int64_t slice = 250000000;
   while (size) {

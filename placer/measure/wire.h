@@ -26,31 +26,32 @@ enum tfc_wire_type {
 #undef TFC_WIRE_ENUM
 };
 
-struct tfc_pack { // a message being written; zeroed is empty
+struct tfc_pack { // a message that is being written; when zeroed, it is empty
   TFC_ARRAY(char) bytes;
-  bool failed; // out of memory
+  bool failed; // memory ran out
 };
-void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size); // as they are
+void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size); // copies the bytes as they are
 void tfc_pack_u32(struct tfc_pack *p, uint32_t x);
 void tfc_pack_u64(struct tfc_pack *p, uint64_t x);
 void tfc_pack_f64(struct tfc_pack *p, double x);
 void tfc_pack_str(struct tfc_pack *p, tfc_str text); // its size and its bytes
 void tfc_pack_array(struct tfc_pack *p, const void *data, size_t count, size_t size);
 
-struct tfc_unpack { // a message being read
+struct tfc_unpack { // a message that is being read
   const char *at, *end;
-  bool failed; // it was too short, or a size was wrong: everything read from then on is zero
+  bool failed; // it was too short, or contained a wrong size: everything read after that is zero
 };
 uint32_t tfc_unpack_u32(struct tfc_unpack *u);
 uint64_t tfc_unpack_u64(struct tfc_unpack *u);
 double tfc_unpack_f64(struct tfc_unpack *u);
-tfc_str tfc_unpack_str(struct tfc_unpack *u); // a view of the message
-// A view of an array of items of `size` bytes; may be unaligned: copy it out.
+tfc_str tfc_unpack_str(struct tfc_unpack *u); // points into the message
+// Returns an array of items of `size` bytes. It points into the message and may be unaligned, so copy the items out of
+// it.
 const void *tfc_unpack_array(struct tfc_unpack *u, size_t size, size_t *out_count);
 
 TFC_MUST_USE tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack *body);
-// Waits up to timeout_ns (< 0: for ever) for a whole message; the body goes to `buffer`. DEADLINE_EXCEEDED: nothing
-// came; UNAVAILABLE: the other end is gone; CANCELLED: `cancel` (may be NULL) was set.
+// Waits up to timeout_ns (< 0: without limit) for a whole message; its body goes to `buffer`. DEADLINE_EXCEEDED: no
+// message came; UNAVAILABLE: the other end is closed; CANCELLED: `cancel` (may be NULL) was set.
 typedef TFC_ARRAY(char) tfc_wire_buffer;
 TFC_MUST_USE tfc_status tfc_wire_receive(int fd, int64_t timeout_ns, const atomic_bool *cancel, uint32_t *out_type,
                                          tfc_wire_buffer *buffer);

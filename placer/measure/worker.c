@@ -1,5 +1,6 @@
-// The measuring worker: opens the devices, initialises the graph's variables, and then measures what it is told to,
-// until the pipe closes. It ends with its parent, and ignores the terminal's interrupts: the parent decides.
+// The measuring worker: a process that opens the devices, initialises the graph's variables, and then measures what the
+// parent asks for, until the pipe closes. It ends with its parent, and ignores the terminal's interrupts, because the
+// parent decides what they mean.
 #include "placer/measure/batch.h"
 #include "placer/measure/links.h"
 
@@ -82,7 +83,7 @@ static void pack_work(const struct tfc_graph *g, const struct tfc_shapes *shapes
   }
 }
 
-// Packs which nodes each kind of device can run, as far as drivers say.
+// Packs which nodes each kind of device can run, as its driver reports it.
 static void pack_supported(struct tfc_worker *w, struct tfc_pack *p) {
   const struct tfc_device_set *set = &w->sides[0].set;
   uint32_t kinds = 0;
@@ -142,9 +143,10 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   tuning = tfc_str_dup(tfc_unpack_str(u));
   if (u->failed) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
   TFC_TRY(s, tfc_graph_load(path, NULL, &w->graph));
-  TFC_TRY(s, tfc_lower_loaded(&w->graph)); // lowered like the placer's graph, so that node numbers agree
+  // functions are lowered as in the placer's graph, so that both number the nodes equally
+  TFC_TRY(s, tfc_lower_loaded(&w->graph));
   const struct tfc_graph *g = w->graph;
-  uint32_t counts[4]; // feeds, fetches, targets, inits
+  uint32_t counts[4]; // numbers of feeds, fetches, targets and inits
   for (int i = 0; i < 4; i++) {
     counts[i] = tfc_unpack_u32(u);
     if (counts[i] > g->output_total + g->node_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
@@ -178,8 +180,8 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
                                   .feed_shapes = w->shapes};
   w->init = (struct tfc_run_spec){.targets = w->inits, .target_count = counts[3]};
   for (uint32_t i = 0; i < g->node_count; i++) w->async[i] = g->nodes[i].def && (g->nodes[i].def->flags & TFC_OP_ASYNC);
-  // Limits that the user sets are checked against what each plan needs, not enforced by the allocator: the profile of
-  // a graph that fits on no single device still has to run it.
+  // The allocator does not enforce the user's limits; they are compared with what each plan needs. Otherwise the
+  // profile could not run a graph that fits on no single device.
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &w->sides[0].set));
   TFC_TRY(s, tfc_devices_open_whole(w->sides[0].set.devices[0], &w->sides[1].set));
   if (!(w->most_bytes = malloc((w->sides[0].set.count + 1) * sizeof *w->most_bytes)))
@@ -192,7 +194,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
       if (tfc_glob_match(tfc_str_from(limit->pattern), tfc_str_from(name))) w->most_bytes[d] = limit->bytes;
     }
   }
-  // The whole machine's session is created when it is measured; its description is sent now.
+  // The undivided machine's session is created when it is measured; only its description is sent now.
   TFC_TRY(s, tfc_execution_apply(&w->execution, &w->sides[1].set));
   if (tuning && *tuning && w->sides[0].set.devices[0]->driver->set_tuning)
     w->sides[0].set.devices[0]->driver->set_tuning(tuning);
@@ -279,15 +281,16 @@ int tfc_measure_worker_main(int argc, char **argv) {
   tfc_status s = NULL;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
-  if (argc == 4) tfc_sandbox_inherit(strtoull(argv[3], NULL, 10)); // inherit the limits of a program under --untrusted
+  // applies the limits that a program under --untrusted has set for itself
+  if (argc == 4) tfc_sandbox_inherit(strtoull(argv[3], NULL, 10));
   tfc_file_forbid_writing(); // a safeguard: tfc-place never runs nodes that write files
   tfc_iterators_repeat();    // measuring takes more steps than the data of a graph may last for
-  signal(SIGHUP, SIG_IGN);   // like SIGINT: a closed terminal signals both processes
+  signal(SIGHUP, SIG_IGN);   // as with SIGINT: closing a terminal sends it to both processes
   tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {
     uint32_t type = 0;
     s = tfc_wire_receive(w.fd, -1, NULL, &type, &message);
-    if (s) break; // the parent has closed the pipe: the normal end
+    if (s) break; // the parent has closed the pipe, which is the normal end
     struct tfc_unpack u = {message.data, message.data + message.count, false};
     tfc_status done = NULL;
     if (type == TFC_WIRE_SETUP && first)
@@ -299,7 +302,7 @@ int tfc_measure_worker_main(int argc, char **argv) {
     else
       done = tfc_status_make(TFC_INTERNAL, "an unexpected message");
     if (done && w.lost)
-      s = done; // the parent sees the closed pipe
+      s = done; // the parent notices the closed pipe
     else if (done)
       s = fail_back(&w, done);
   }

@@ -1,5 +1,5 @@
-// What the worker's tasks (batches, links, steps in flight) work on: its devices and sessions, and how it reports.
-// Private to this folder, to the worker's process, and to its one thread.
+// State of the worker that its tasks share (batches, links, steps in flight): its devices and sessions, and how it
+// reports. Only this folder uses it, in the worker's process and on one thread.
 #ifndef TFC_PLACER_MEASURE_WORKER_SIDE_H
 #define TFC_PLACER_MEASURE_WORKER_SIDE_H
 
@@ -8,7 +8,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/graph/graph.h"
 
-struct tfc_worker_side { // the devices asked for, or the undivided machine
+struct tfc_worker_side { // the devices that were asked for, or the undivided machine
   struct tfc_device_set set;
   struct tfc_session *session;
   struct tfc_snapshot *snapshot;
@@ -17,27 +17,27 @@ struct tfc_worker_side { // the devices asked for, or the undivided machine
 };
 struct tfc_worker {
   int fd;
-  bool lost; // a device stopped working, so the process has to be replaced
+  bool lost; // a device stopped working, so a new process must replace this one
   struct tfc_graph *graph;
-  // [0]: the devices asked for; [1]: the undivided machine; [2]: the devices of [0], without rewrites.
+  // [0]: the devices that were asked for; [1]: the undivided machine; [2]: the devices of [0], without rewrites.
   struct tfc_worker_side sides[3];
-  struct tfc_run_spec step; // without placement
+  struct tfc_run_spec step; // without a placement
   struct tfc_run_spec init;
   struct tfc_output *feeds, *fetches;
   struct tfc_shape *shapes;
-  struct tfc_tensor *values, *results; // of feeds, of fetches
+  struct tfc_tensor *values, *results; // values of feeds, results of fetches
   uint32_t *targets, *inits;
-  bool *async, *runs;             // [node] TFC_OP_ASYNC; whether the step runs it
+  bool *async, *runs;             // [node] async: it has TFC_OP_ASYNC; runs: the step runs it
   struct tfc_execution execution; // owned; its limits are checked against what plans need
   char *checkpoint;               // prefix, "" for none
   uint64_t *most_bytes;           // [devices of sides[0]] the memory limits
   tfc_wire_buffer setup;          // the set-up message, which names point into
 };
 
-// Opens the side's devices, initialises its variables and snapshots them, once.
+// Opens the side's devices, initialises its variables and takes a snapshot of them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
-// tfc_worker_done_by: the operation that does a node's work, if the node is fused into another; else UINT32_MAX.
-// tfc_worker_pack_fused appends to a message how many nodes the graph has and the same of each; 0 if none is fused.
+// tfc_worker_done_by: returns the operation that a node is fused into, otherwise UINT32_MAX. tfc_worker_pack_fused:
+// appends to a message the number of nodes and this result for each of them; or 0 if no node is fused.
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p);
 // Tells the parent process that the worker is alive, and which entry of a batch it is working on.

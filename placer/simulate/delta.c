@@ -1,5 +1,5 @@
-// Throughput objective: tfc_loads answers what a single move would do; several moves are made and, if the trial is not
-// committed, undone.
+// Throughput objective: for a single move, tfc_loads computes the result without making the move; several moves are
+// made and, if the trial is not committed, undone.
 //
 // Step objective: the incumbent's simulation is recorded, with saved states at regular distances. A trial restarts from
 // the last saved state before its first possible difference (delta_leave.c). It runs until its state equals the
@@ -165,7 +165,7 @@ void tfc_delta_reset(struct tfc_delta *d, const tfc_device_id *device, const uin
     memcpy(d->verdict.busy, d->loads.load, sizeof *d->loads.load * p->device_count);
     memcpy(d->verdict.memory, d->memory, sizeof *d->memory * p->device_count);
   } else {
-    // Swaps are made in the engine's own arrays, so they are used even for the problem's rank.
+    // Swaps are made in the engine's own arrays, so it uses these even if the ranks are the problem's.
     const uint32_t *r = rank ? rank : p->rank;
     if (r != d->engine.rank) memcpy(d->engine.rank, r, sizeof *r * p->node_count);
     for (uint32_t n = 0; n < p->node_count; n++) {
@@ -229,7 +229,7 @@ static void peek(struct tfc_delta *d, const struct tfc_move *move, int64_t cutof
   d->peek = *move, d->peeked = true;
 }
 
-// Runs the applied trial to its end, or until its value is known.
+// Runs the trial, whose moves were made, to its end or until its value is known.
 static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t leaves, struct tfc_verdict *v) {
   struct tfc_engine *e = &d->engine;
   if (!d->now.ends.node || !d->verdict.legal) return tfc_engine_run(e, cutoff, UINT32_MAX);
@@ -243,7 +243,7 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
     int64_t past, shift;
     e->watch_from = ended + d->patience;
     if (!tfc_delta_joins(d, &past, &shift)) continue;
-    if (ended >= over) { // from here on the trial equals the incumbent
+    if (ended >= over) { // no difference follows: from here on the trial equals the incumbent
       v->value = d->verdict.value + shift;
       break;
     }
@@ -264,7 +264,7 @@ static tfc_engine_stop run_trial(struct tfc_delta *d, int64_t cutoff, int64_t le
 
 static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v) {
   struct tfc_engine *e = &d->engine;
-  // The record of an incumbent that is not legal ends where a link was missing: a trial has nothing in common with it.
+  // The record of an illegal incumbent ends where a link was missing, so a trial cannot use any part of it.
   const int64_t leaves = d->leaves = d->verdict.legal ? tfc_delta_leaves(d) : 0;
   if (!d->verdict.legal) d->silent_count = 0;
   d->from_save = TFC_NONE;
@@ -277,7 +277,7 @@ static void try_step(struct tfc_delta *d, int64_t cutoff, struct tfc_verdict *v)
     tfc_engine_restore(e, &d->save[d->from_save], 0);
     tfc_delta_adjust(d, e->block, d->save[d->from_save].time, -1);
   }
-  // `highest` is one more than a position; 0: nothing moved, and every tail is right.
+  // `highest` is one more than a position; 0: no node was moved, and every tail is correct.
   e->tail = cutoff == TFC_TIME_MAX ? NULL : d->tail, e->position = d->position, e->tail_from = d->highest;
   const tfc_engine_stop stop = run_trial(d, cutoff, leaves, v);
   e->tail = NULL;
@@ -354,7 +354,8 @@ void tfc_delta_commit(struct tfc_delta *d) {
   for (uint32_t i = 0; i < d->silent_count; i++)
     while (d->from_save != TFC_NONE && d->save[d->from_save].time > d->silent[i].begin)
       d->from_save = d->from_save ? d->from_save - 1 : TFC_NONE;
-  // The states before the trial's beginning become those of the new incumbent, as far as they differ.
+  // Where saved states before the trial's first difference contain something that the moves change, they are adjusted
+  // to the new incumbent.
   for (uint32_t i = 0; d->from_save != TFC_NONE && i <= d->from_save; i++)
     if (d->save[i].time < TFC_TIME_MAX) tfc_delta_adjust(d, d->save[i].block, d->save[i].time, -1);
   tfc_delta_record_trial(d, &d->verdict);

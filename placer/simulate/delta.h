@@ -1,13 +1,7 @@
 // Delta evaluation: the exact value of a placement that differs a little from an incumbent, without evaluating all of
-// it. Throughput: loads are kept per device and a moved unit touches only its own tensors. Step: the simulation
-// restarts from the last checkpoint of the incumbent before anything can differ, and stops as soon as the value
-// cannot be below the cutoff.
-//
-//   tfc_delta_reset(d, device, rank, &verdict);
-//   tfc_delta_try(d, &(struct tfc_move){.unit = u, .device = 2}, 1, NULL, verdict.value, &tried);
-//   if (better(tried)) tfc_delta_commit(d); else nothing;
-//
-// Each thread needs its own tfc_delta.
+// it. For throughput, loads are stored per device, and moving a unit changes only those that its own tensors concern.
+// For the step, the simulation restarts from the last saved state of the incumbent before the first possible
+// difference, and stops as soon as the value cannot be below the cutoff.
 #ifndef TFC_PLACER_SIMULATE_DELTA_H
 #define TFC_PLACER_SIMULATE_DELTA_H
 
@@ -21,7 +15,7 @@ struct tfc_move {
 struct tfc_delta;
 TFC_MUST_USE tfc_status tfc_delta_create(const struct tfc_problem *problem, struct tfc_delta **out);
 void tfc_delta_free(struct tfc_delta *delta);
-// Makes a placement the incumbent (copied). `rank` NULL: the problem's. `out` may be NULL.
+// Copies a placement, which becomes the incumbent. `rank` NULL: the problem's ranks. `out` may be NULL.
 void tfc_delta_reset(struct tfc_delta *delta, const tfc_device_id *device, const uint32_t *rank,
                      struct tfc_verdict *out);
 // Evaluates a trial: the incumbent after these moves (each unit at most once) and, for the step objective, after
@@ -34,7 +28,8 @@ void tfc_delta_commit(struct tfc_delta *delta);
 const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta); // [unit] of the incumbent
 // The incumbent's ranks, [node]; valid until the next trial.
 const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);
-const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta); // the incumbent's, with its arrays
+// the verdict of the incumbent, with its arrays
+const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta);
 // [node] when the incumbent's operations start, end and become ready, ps; step objective only, else NULL.
 const int64_t *tfc_delta_start(const struct tfc_delta *delta);
 const int64_t *tfc_delta_end(const struct tfc_delta *delta);

@@ -1,7 +1,7 @@
-// Finds where a trial joins the incumbent again, possibly earlier or later than the incumbent was there. The future of
-// a simulation depends only on which operations have ended, what is running and for how much longer, and what is on the
-// wires or waits for them. Where all of that is equal, the trial's future is the incumbent's, shifted by the difference
-// in time.
+// Finds the instant from which on a trial runs as the incumbent did, possibly earlier or later by a constant time. The
+// future of a simulation depends only on which operations have ended, what is running and for how much longer, and what
+// is on the wires or waits for them. Where all of that is equal, the trial's future is the incumbent's, shifted by the
+// difference in time.
 #include "placer/simulate/delta_private.h"
 
 static bool is_transfer(const struct tfc_engine_transfer *t, const struct tfc_engine_ride *r) {
@@ -20,7 +20,7 @@ size_t tfc_delta_first_under_way(const struct tfc_engine_rides *r, int64_t past)
   return low;
 }
 
-// Whether the lane carries the same transfer, and the same transfers wait for it, as in the incumbent at `past`.
+// Whether the same transfer as in the incumbent at `past` is under way on the lane, and the same transfers wait for it.
 static bool same_on_lane(const struct tfc_delta *d, uint32_t lane, int64_t past, int64_t shift) {
   const struct tfc_engine *e = &d->engine;
   const struct tfc_engine_rides *r = &d->now.rides[lane];

@@ -4,8 +4,8 @@
 // transfer that is added or left out on a wire that is otherwise free at that time changes nothing else.
 #include "placer/simulate/delta_private.h"
 
-// When the tensor arrives on the device in the incumbent; TFC_TIME_MAX: never. `there`: a consumer of it is on that
-// device.
+// Returns when the tensor arrives on the device in the incumbent; TFC_TIME_MAX: never. `there`: a consumer of it is on
+// that device.
 static int64_t tensor_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device, bool there) {
   const uint32_t producer = d->problem->graph->producer[tensor];
   if (tfc_delta_incumbent_device(d, producer) == device) return d->now.end[producer];
@@ -24,7 +24,7 @@ static uint32_t consumers_on(const struct tfc_delta *d, uint32_t tensor, uint32_
   return found;
 }
 
-// Index of the first of the incumbent's transfers on a wire that joined at `time` or later.
+// Returns the index of the first of the incumbent's transfers on a wire that joined its queue at `time` or later.
 static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
   size_t low = 0, high = r->list.count;
   while (low < high) {
@@ -37,7 +37,7 @@ static size_t first_ride(const struct tfc_engine_rides *r, int64_t time) {
   return low;
 }
 
-// Whether it has no effect that a transfer ends at another instant (`latest`: the later of the two), because every
+// Whether nothing changes if a transfer ends at another instant (`latest`: the later one of the two), because every
 // operation that waits for it waits longer for another input.
 static bool is_ignored(const struct tfc_delta *d, const struct tfc_engine_ride *ride, int64_t latest) {
   const struct tfc_cost_graph *g = d->problem->graph;
@@ -49,8 +49,8 @@ static bool is_ignored(const struct tfc_delta *d, const struct tfc_engine_ride *
   return true;
 }
 
-// From which instant on a wire carries the same transfers as in the incumbent, if it becomes free at `free` instead of
-// `was_free` before transfer `i`. TFC_TIME_MAX: a delayed transfer changes something else before that.
+// Returns the instant from which on a wire carries the same transfers as in the incumbent, if it becomes free at `free`
+// instead of `was_free` before transfer `i`. TFC_TIME_MAX: before that, a delayed transfer changes something else.
 static int64_t wire_settles(const struct tfc_delta *d, const struct tfc_engine_rides *r, size_t i, int64_t free,
                             int64_t was_free) {
   const struct tfc_problem *p = d->problem;
@@ -65,8 +65,8 @@ static int64_t wire_settles(const struct tfc_delta *d, const struct tfc_engine_r
   return free > was_free ? free : was_free;
 }
 
-// Whether adding this transfer (or leaving it out, if not `added`) has no effect on anything else. If so, it is
-// recorded in d->silent.
+// Whether this transfer can be added (`added`), or left out, without changing anything else. If so, it is added to
+// d->silent.
 static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uint32_t device, bool added) {
   const struct tfc_problem *p = d->problem;
   const struct tfc_pair *pair = tfc_problem_pair(p, source, device);
@@ -84,9 +84,10 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
     x.end = x.arrives;
   } else {
     const struct tfc_engine_rides *r = &d->now.rides[x.wire];
-    const size_t first = first_ride(r, x.begin), behind = first + !added; // one that is left out is in the list itself
+    // a transfer that is left out is itself in the list
+    const size_t first = first_ride(r, x.begin), behind = first + !added;
     const int64_t before = first && r->list.data[first - 1].ended > x.begin ? r->list.data[first - 1].ended : x.begin;
-    // Transfers that join at the same instant are ordered by other rules: not decided here.
+    // Other rules order transfers that join at the same instant; this case counts as not silent.
     if (behind < r->list.count && r->list.data[behind].joined == x.begin) return false;
     x.arrives = added ? before + tfc_problem_wire_time(p, tensor, pair) : r->list.data[first].ended;
     x.end = added ? wire_settles(d, r, behind, x.arrives, before) : wire_settles(d, r, behind, before, x.arrives);
@@ -98,7 +99,7 @@ static bool is_silent(struct tfc_delta *d, uint32_t tensor, uint32_t source, uin
   return true;
 }
 
-// The end of a transfer that the trial adds without effect on anything else; TFC_TIME_MAX: there is none.
+// Returns the end of a silent transfer that the trial adds; TFC_TIME_MAX: there is none.
 static int64_t added_at(const struct tfc_delta *d, uint32_t tensor, uint32_t device) {
   for (uint32_t i = 0; i < d->silent_count; i++)
     if (d->silent[i].added && d->silent[i].tensor == tensor && d->silent[i].device == device)
@@ -170,7 +171,7 @@ int64_t tfc_delta_leaves_after(const struct tfc_delta *d, int64_t past) {
             continue;
           }
         }
-        // An input that is produced by then is either present or under way, in both simulations.
+        // An input that was produced by that instant is, in both simulations, either present or on its way.
         const int64_t at = tensor_at(d, tensor, to, consumers_on(d, tensor, to) & 1);
         if (end > past || at < TFC_TIME_MAX) ready = at > ready ? at : ready;
       }
@@ -184,8 +185,8 @@ int64_t tfc_delta_leaves_after(const struct tfc_delta *d, int64_t past) {
   return first < past ? past : first;
 }
 
-// Returns how many inputs of a node are not on its device yet at the instant of a saved state, which the incumbent and
-// the trial share.
+// Returns how many inputs of a node have not arrived on its device at the instant of a saved state. Up to that instant
+// the trial equals the incumbent.
 static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time, int64_t past) {
   const struct tfc_cost_graph *g = d->problem->graph;
   const uint32_t device = d->engine.device[n];
@@ -193,8 +194,8 @@ static uint32_t pending_at(const struct tfc_delta *d, uint32_t n, int64_t time, 
   for (uint32_t j = g->first_input[n]; j < g->first_input[n + 1]; j++) {
     const uint32_t tensor = g->input[j];
     const int64_t end = d->now.end[g->producer[tensor]];
-    // A tensor that is not produced at `time` is still missing. One that is produced is sent as in the incumbent, or by
-    // a silent transfer, or was present before `past`.
+    // A tensor that is not yet produced at `time` is missing. A tensor that is produced is sent as in the incumbent, or
+    // by a silent transfer, or was present before `past`.
     if (end >= time) {
       pending++;
     } else if (end <= past) {

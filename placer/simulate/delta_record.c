@@ -1,6 +1,6 @@
-// The recorded simulation of the incumbent: when everything began and ended, in which order, and a row of saved states.
-// A trial that becomes the incumbent is simulated again only where it differs. Between a join and the next difference
-// everything is shifted by the same time, so the old record is copied with that shift.
+// Records the simulation of the incumbent: when everything began and ended, in which order, and some saved states. A
+// trial that becomes the incumbent is simulated again only where it differs. Where it equals the old incumbent but for
+// a shift in time, the old record is copied with that shift.
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ void tfc_delta_deinit_records(struct tfc_delta *d) {
   for (uint32_t i = 0; i < SAVES; i++) tfc_engine_save_deinit(&d->save[i]);
 }
 
-// --- searches --------------------------------------------------------------------------------------------------------
+// --- Finding saved states ------------------------------------------------------------------------------------------
 
 uint32_t tfc_delta_save_before(const struct tfc_delta *d, int64_t time, uint32_t ended) {
   for (uint32_t i = d->most_saves; i-- > 0;) {
@@ -88,7 +88,7 @@ uint32_t tfc_delta_ended_with_all(const struct tfc_delta *d) {
   return last + 1;
 }
 
-// --- running ---------------------------------------------------------------------------------------------------------
+// --- Running -------------------------------------------------------------------------------------------------------
 
 static void record_into(struct tfc_engine *e, struct record *r) {
   e->start = r ? r->start : NULL, e->end = r ? r->end : NULL, e->arrival = r ? r->arrival : NULL;
@@ -96,7 +96,7 @@ static void record_into(struct tfc_engine *e, struct record *r) {
   e->ends = r && r->ends.node ? &r->ends : NULL;
 }
 
-// Cuts the lanes back to what has joined before `time`.
+// Removes from the lanes all transfers that joined at `time` or later.
 static void rewind_lanes(struct record *r, uint32_t lanes, int64_t time) {
   for (uint32_t i = 0; r->rides && i < lanes; i++) {
     struct tfc_engine_rides *x = &r->rides[i];
@@ -105,7 +105,7 @@ static void rewind_lanes(struct record *r, uint32_t lanes, int64_t time) {
   }
 }
 
-// Saves the engine's state if it is the first one late enough for the next index.
+// Saves the engine's state if it is the first state that is late enough for the next index.
 static void save_if_due(struct tfc_delta *d, uint32_t *next) {
   const uint32_t due = d->engine.scalars->ended / d->stride;
   for (; *next <= due && *next < d->most_saves; ++*next)
@@ -115,7 +115,7 @@ static uint32_t pause_before(const struct tfc_delta *d, uint32_t next) {
   return next < d->most_saves ? next * d->stride : UINT32_MAX;
 }
 
-// Runs on to the end, saving.
+// Runs to the end, and saves states on the way.
 static tfc_engine_stop run_on(struct tfc_delta *d, uint32_t next) {
   tfc_engine_stop stop;
   while ((stop = tfc_engine_run(&d->engine, TFC_TIME_MAX, pause_before(d, next))) == TFC_ENGINE_PAUSED)
@@ -142,7 +142,7 @@ bool tfc_delta_record(struct tfc_delta *d, struct tfc_verdict *out) {
   return out->legal;
 }
 
-// --- running only what differs ---------------------------------------------------------------------------------------
+// --- Running only the differences ----------------------------------------------------------------------------------
 
 static void copy_all(struct tfc_delta *d) {
   const struct record *from = &d->now;
@@ -158,7 +158,7 @@ static void copy_all(struct tfc_delta *d) {
   memcpy(to->ends.started, from->ends.started, sizeof *to->ends.started * (nodes + 1));
 }
 
-// Copies the lanes of the old record up to an instant into the new one; false: out of memory.
+// Copies the lanes of the old record, up to an instant, into the new one. False: out of memory.
 static bool copy_lanes(struct tfc_delta *d, int64_t time) {
   for (uint32_t i = 0; i < d->lane_count; i++) {
     const struct tfc_engine_rides *from = &d->now.rides[i];
@@ -171,8 +171,8 @@ static bool copy_lanes(struct tfc_delta *d, int64_t time) {
   return true;
 }
 
-// Copies the old record after `past` and before `until`, shifted by `shift`. What began before `past` is in the new
-// record already; what ends after `until` will be added later. False: out of memory.
+// Copies the old record after `past` and before `until`, shifted by `shift`. What began before `past` is already in the
+// new record; what ends after `until` is added later. False: out of memory.
 static bool copy_later(struct tfc_delta *d, int64_t past, int64_t until, int64_t shift, uint32_t ended) {
   const struct tfc_problem *p = d->problem;
   const struct record *from = &d->now;
@@ -206,7 +206,8 @@ static bool copy_later(struct tfc_delta *d, int64_t past, int64_t until, int64_t
   return true;
 }
 
-// Adds up the new incumbent's transfers and operations: it was not run in one piece, so the engine's sums lack some.
+// Adds up the transfers and operations of the new incumbent: it was not run as a whole, so some are missing in the
+// engine's sums.
 static void add_up(const struct tfc_delta *d, struct tfc_verdict *v) {
   const struct tfc_problem *p = d->problem;
   const struct record *r = &d->next;
@@ -223,7 +224,7 @@ static void add_up(const struct tfc_delta *d, struct tfc_verdict *v) {
   }
 }
 
-// Runs the trial from its beginning, into the new record. Returns the value; TFC_TIME_MAX: out of memory.
+// Runs the trial from its beginning and makes the new record. Returns the value; TFC_TIME_MAX: out of memory.
 static int64_t run_differences(struct tfc_delta *d) {
   struct tfc_engine *e = &d->engine;
   const uint32_t over = tfc_delta_ended_with_all(d);
@@ -236,7 +237,7 @@ static int64_t run_differences(struct tfc_delta *d) {
   if (d->from_save == TFC_NONE)
     tfc_engine_begin(e);
   else
-    tfc_engine_restore(e, &d->save[d->from_save], 0); // adjusted already
+    tfc_engine_restore(e, &d->save[d->from_save], 0); // the saved state has already been adjusted
   e->end_position = d->now.ends.position;
   e->reach = e->scalars->ended;
   e->watch_from = tfc_delta_ended_before(d, leaves) + 1;
@@ -245,12 +246,12 @@ static int64_t run_differences(struct tfc_delta *d) {
     int64_t past, shift;
     if (stop != TFC_ENGINE_PAUSED) return TFC_TIME_MAX;
     save_if_due(d, &next);
-    if (ended != e->reach || ended < e->watch_from) continue; // paused for the save alone
+    if (ended != e->reach || ended < e->watch_from) continue; // it paused only to save its state
     e->watch_from = ended + 1;
     if (!tfc_delta_joins(d, &past, &shift)) continue;
     leaves = ended >= over ? TFC_TIME_MAX : tfc_delta_leaves_after(d, past);
     const uint32_t save = ended >= over ? d->most_saves : tfc_delta_save_before(d, leaves, ended);
-    if (save == TFC_NONE) { // equal until `leaves`: no need to compare before that
+    if (save == TFC_NONE) { // the trial equals the incumbent until `leaves`, so it need not be compared before that
       const uint32_t before = tfc_delta_ended_before(d, leaves);
       if (before > ended) e->watch_from = before + 1;
       continue;
@@ -274,7 +275,7 @@ static int64_t run_differences(struct tfc_delta *d) {
 
 void tfc_delta_record_trial(struct tfc_delta *d, struct tfc_verdict *out) {
   struct tfc_engine *e = &d->engine;
-  if (!d->verdict.legal) { // its record has no part that could be copied
+  if (!d->verdict.legal) { // the record of an illegal incumbent has no part that could be copied
     tfc_delta_record(d, out);
     return;
   }
@@ -294,7 +295,8 @@ void tfc_delta_record_trial(struct tfc_delta *d, struct tfc_verdict *out) {
   const int64_t value = run_differences(d);
   record_into(e, NULL);
   e->end_position = NULL;
-  if (value == TFC_TIME_MAX) { // out of memory for a second record: record anew into the one that exists
+  // there is no memory for a second record, so the trial is recorded again into the existing one
+  if (value == TFC_TIME_MAX) {
     tfc_delta_record(d, out);
     return;
   }

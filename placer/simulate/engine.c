@@ -1,21 +1,21 @@
-// The simulation's loop. Future ends of operations and transfers are in a tournament tree with a leaf for each device
-// and each wire: a change is a walk to the root by comparisons without branches. Ends of transfers that use no wire are
-// in a binary heap.
+// The simulation's loop. The ends that are still to come, of operations and transfers, are in a tournament tree with a
+// leaf for each device and each wire: a change is a walk from a leaf to the root by comparisons without branches. Ends
+// of transfers that use no wire are in a binary heap.
 //
 // A round: all ends of one instant are taken from the tree and the heap (operations make their local consumers ready
 // and append their transfers to the list, in the order of the rule; transfers make their consumers ready), then waiting
 // transfers start, then idle devices start their first ready operation.
 //
-// The list of waiting transfers is walked without looking at all of it: a transfer can start only if it is the first
-// of its wire, so there is a queue for each wire, and only wires that became free or got their first transfer are
-// looked at. Where transfers occupy devices, those that found one busy wait in a heap of that device, by their place in
-// the list, and come back when it is idle; a small heap merges all of them in the order of the list.
+// The list of waiting transfers is walked without looking at all of it: a transfer can start only if it is the first of
+// its wire, so there is a queue for each wire, and only wires that became free or got their first transfer are looked
+// at. Where transfers occupy devices, those that found one busy wait in a heap of that device, by their place in the
+// list, and come back when it is idle; a small heap merges all of them in the order of the list.
 #include <math.h>
 #include <string.h>
 
 #include "placer/simulate/engine_queues.h"
 
-// --- devices -------------------------------------------------------------------------------------------------------
+// --- Devices -------------------------------------------------------------------------------------------------------
 
 INLINE bool is_idle(const struct tfc_engine *e, uint32_t device) {
   return e->idle[device >> 6] >> (device & 63) & 1;
@@ -33,7 +33,7 @@ INLINE void hold(struct tfc_engine *e, uint32_t device, uint64_t bytes) {
   if (e->memory[device] > e->peak[device]) e->peak[device] = e->memory[device];
 }
 
-// Counts one input of the node as arrived, if `comes`. The only branch is on whether the node becomes ready.
+// If `comes`, counts one input of the node as arrived. The only branch is on whether the node becomes ready.
 INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bool comes) {
   const uint32_t pending = e->pending[node] - comes;
   e->pending[node] = pending;
@@ -43,7 +43,7 @@ INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bo
   }
 }
 
-// --- transfers -----------------------------------------------------------------------------------------------------
+// --- Transfers -----------------------------------------------------------------------------------------------------
 
 // Pairing heap over transfers, by index (Fredman, Sedgewick, Sleator, Tarjan 1986).
 static uint32_t heap_meld(struct tfc_engine_transfer *t, uint32_t a, uint32_t b) {
@@ -59,7 +59,7 @@ static uint32_t heap_meld(struct tfc_engine_transfer *t, uint32_t a, uint32_t b)
 }
 static uint32_t heap_drop_root(struct tfc_engine_transfer *t, uint32_t root) {
   uint32_t pairs = TFC_NONE, i = t[root].holds, result = TFC_NONE;
-  while (i != TFC_NONE) { // left to right, melding pairs onto a list
+  while (i != TFC_NONE) { // goes from left to right, melds pairs, and links them in a list
     uint32_t a = i, b = t[a].next, after = TFC_NONE;
     t[a].next = TFC_NONE;
     if (b != TFC_NONE) {
@@ -128,9 +128,9 @@ static void log_transfer(struct tfc_engine *e, const struct tfc_engine_transfer 
   if (!tfc_array_push(&e->log, entry) || !tfc_array_push(&e->log_sequence, 0u)) e->failed = true;
 }
 
-// Adds a transfer. `plain`: the problem is a plain one (engine.h). Then the transfer starts at once if its wire is free
-// and no other transfer waits for that wire: no other event of the same instant can change that. Otherwise it waits,
-// and start_transfers() decides when all events of the instant are known.
+// Adds a transfer. `plain`: the problem is a plain one (engine.h). In a plain problem, a transfer starts at once if its
+// wire is free and no other transfer waits for that wire, because no other event of the same instant can change that.
+// Otherwise it waits, and start_transfers() decides when all events of the instant are known.
 INLINE bool join(struct tfc_engine *e, uint32_t tensor, uint32_t from, uint32_t to, uint32_t *touched, bool plain) {
   const struct tfc_pair *pair = tfc_problem_pair(e->problem, from, to);
   if (__builtin_expect(!pair->linked, 0)) return false;
@@ -180,7 +180,7 @@ INLINE uint32_t take_head(struct tfc_engine *e, uint32_t wire) {
   return index;
 }
 
-static void start_transfers(struct tfc_engine *e) { // the list is walked, with occupancy
+static void start_transfers(struct tfc_engine *e) { // with occupancy; it goes through the list of waiting transfers
   for (uint32_t d = 0; d < e->problem->device_count; d++)
     if (e->heap_root[d] != TFC_NONE && is_idle(e, d)) {
       walk_push(e, e->heap_root[d]);
@@ -198,8 +198,8 @@ static void start_transfers(struct tfc_engine *e) { // the list is walked, with 
     } else {
       start_transfer(e, index, pair, false);
     }
-    // The next of a device's heap comes out as long as the device stays idle. Only the first of a heap is in the walk,
-    // so it is replaced by the next.
+    // A device that stays idle gets its next transfer from its heap. Only the first transfer of each heap is in the
+    // walk, so the next one takes its place.
     for (int end = 0; end < 2; end++) {
       uint32_t d = end ? t->to : t->from;
       if (!(pair->occupies & (end ? TFC_OCCUPIES_RECEIVER : TFC_OCCUPIES_SENDER))) continue;
@@ -210,7 +210,7 @@ static void start_transfers(struct tfc_engine *e) { // the list is walked, with 
   }
 }
 
-// --- rounds --------------------------------------------------------------------------------------------------------
+// --- Rounds --------------------------------------------------------------------------------------------------------
 
 INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched, bool plain) {
   const struct tfc_cost_graph *g = e->problem->graph;
@@ -240,7 +240,7 @@ INLINE void end_transfer(struct tfc_engine *e, uint32_t index, uint32_t *touched
   }
 }
 
-// Frees the inputs of an operation that ended.
+// Releases the memory of the inputs of an operation that ended.
 static void release_inputs(struct tfc_engine *e, uint32_t n, uint32_t device) {
   const struct tfc_cost_graph *g = e->problem->graph;
   for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++) {
@@ -298,7 +298,7 @@ INLINE bool end_node(struct tfc_engine *e, uint32_t n, uint32_t *touched, bool p
   return true;
 }
 
-// False: the value cannot be below the cutoff.
+// Starts the device's first ready operation. False: the value cannot be below the cutoff.
 INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bool plain) {
   const struct tfc_problem *p = e->problem;
   const uint32_t n = e->by_rank_now[ready_pop(e, device, e->levels)];
@@ -338,8 +338,8 @@ INLINE bool start_node(struct tfc_engine *e, uint32_t device, int64_t cutoff, bo
   return true;
 }
 
-// Runs the next round; false: *stop says why there is none. `first`: at time 0 sources start without an end before
-// them.
+// Runs the next round; false: *stop says why there is none. `first`: at time 0, when nothing has ended yet, nodes
+// without inputs start.
 INLINE bool one_round(struct tfc_engine *e, int64_t now, bool first, int64_t cutoff, bool plain,
                       tfc_engine_stop *stop) {
   uint32_t touched = 0;
@@ -367,7 +367,8 @@ INLINE bool one_round(struct tfc_engine *e, int64_t now, bool first, int64_t cut
     uint32_t wire = e->touched_wires[i];
     e->wire_touched[wire] = 0;
     uint32_t index = take_head(e, wire);
-    e->wire_busy[wire] = 1; // also while the first one waits for a device: those behind it wait for the wire
+    e->wire_busy[wire] = 1; // this is set also while the first transfer waits for a device, because those after it wait
+                            // for the wire
     if (plain) {
       const struct tfc_engine_transfer *t = &e->transfers.data[index];
       start_transfer(e, index, tfc_problem_pair(e->problem, t->from, t->to), true);
@@ -414,7 +415,7 @@ tfc_engine_stop tfc_engine_run(struct tfc_engine *e, int64_t cutoff, uint32_t pa
   tfc_engine_stop stop = e->inbox && !e->log_transfers ? tfc_engine_run_inbox(e, cutoff, pause)
                          : e->lean && !recorded        ? tfc_engine_run_lean(e, cutoff, pause)
                                                        : run_any(e, cutoff, pause);
-  if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // leave the work space clean
+  if (stop == TFC_ENGINE_CUT || stop == TFC_ENGINE_NO_LINK) { // the work space must be clean for the next run
     memset(e->wire_touched, 0, e->problem->wire_count);
     e->walk.count = 0;
   }

@@ -1,7 +1,7 @@
 // The engine's loop for machines in which a transfer waits only for the receiving device, and occupies it (`inbox` in
-// engine.h): CPU devices that share memory. A device does one thing at a time and has a queue of transfers, which go
-// before its operations. So there are no wires, and the list of waiting transfers is divided into these queues. In most
-// rounds there is a single end: then only that device, and those that its tensors reach, can begin something.
+// engine.h): CPU devices that share memory. A device does one thing at a time and has a queue of transfers, which
+// precede its operations. So there are no wires, and the list of waiting transfers is divided into these queues. In
+// most rounds there is a single end: then only that device, and those that its tensors reach, can begin something.
 #include "placer/simulate/engine_queues.h"
 
 INLINE void begin_transfer(struct tfc_engine *e, uint32_t index, int64_t now, uint32_t leaves) {
@@ -103,7 +103,7 @@ INLINE bool end_operation(struct tfc_engine *e, uint32_t n, uint32_t device, int
   return true;
 }
 
-// Handles all ends of this instant if there are several; transfers begin afterwards.
+// Handles all ends of this instant if there are several; transfers begin after that.
 INLINE bool end_all(struct tfc_engine *e, int64_t now, uint32_t levels, uint32_t leaves, bool recorded) {
   uint32_t ended = 0;
   do {
@@ -173,7 +173,8 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
 
 TFC_ENGINE_CLONES
 tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *e, int64_t cutoff, uint32_t pause) {
-  const bool small = e->levels == 2 && e->leaves == 1 << INBOX_LEAF_BITS; // the usual size, with constants
+  // the usual size: its numbers are passed as constants, so that the compiler unrolls loops
+  const bool small = e->levels == 2 && e->leaves == 1 << INBOX_LEAF_BITS;
   const tfc_engine_stop stop = e->start ? run(e, cutoff, pause, e->levels, e->leaves, true)
                                : small  ? run(e, cutoff, pause, 2, 1 << INBOX_LEAF_BITS, false)
                                         : run(e, cutoff, pause, e->levels, e->leaves, false);

@@ -1,5 +1,5 @@
-// The engine's loop for the usual problems (`lean` in engine.h). In most rounds there is a single end: then no lists
-// are needed, the device or wire goes on with its next item at once, and the tree of ends is walked once for both.
+// The engine's loop for the usual problems (`lean` in engine.h). In most rounds there is a single end. Then no lists
+// are needed: the device or wire begins its next item at once, and one walk through the tree of ends handles both.
 // Nothing is recorded.
 #include "placer/simulate/engine_queues.h"
 
@@ -113,7 +113,7 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
       } else {
         e->idle[0] |= UINT64_C(1) << device;
       }
-      tree_set(e, leaf, key, leaves); // until now the leaf had its old key, which was the least
+      tree_set(e, leaf, key, leaves); // until now the leaf had its old key, which was the smallest
     }
   }
   s->value = s->now;

@@ -1,4 +1,4 @@
-// Sets of ready operations and the tree of coming ends, inside the engine's block. Included by engine*.c only.
+// For the engine*.c files only: the sets of ready operations and the tree of ends, which are in the engine's block.
 #ifndef TFC_PLACER_SIMULATE_ENGINE_QUEUES_H
 #define TFC_PLACER_SIMULATE_ENGINE_QUEUES_H
 
@@ -11,17 +11,18 @@
 #else
 #define TFC_ENGINE_CLONES
 #endif
-#define LEAST_LEAF_BITS 4 // 16 leaves: four devices with a wire each way
-#define INBOX_LEAF_BITS 2 // four devices, no wires
+#define LEAST_LEAF_BITS 4 // 16 leaves: enough for four devices with a wire in each direction
+#define INBOX_LEAF_BITS 2 // enough for four devices without wires
 
-#define NOWHERE 63 // no device of a lean problem
+#define NOWHERE 63 // a device number that no device of a lean problem has
 
-// One round as for any plain problem. The lean loop calls it at the beginning, and if several items end at one instant.
+// Runs one round as for any plain problem. The lean loop calls it at the beginning, and if several items end at one
+// instant.
 bool tfc_engine_round(struct tfc_engine *engine, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop);
 tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
 tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, uint32_t pause); // may record
 
-// --- sets of ready operations -------------------------------------------------------------------------------------
+// --- Sets of ready operations -------------------------------------------------------------------------------------
 
 // Always writes all levels: a branch on what was there would be mispredicted half of the time. `levels`: e->levels, or
 // a constant equal to it, so that the loop can be unrolled.
@@ -56,7 +57,8 @@ INLINE uint32_t ready_pop(struct tfc_engine *e, uint32_t device, uint32_t levels
   return rank;
 }
 
-// --- tree of ends ----------------------------------------------------------------------------------------------------
+// --- The tree of ends
+// ----------------------------------------------------------------------------------------------------
 
 // `leaves`: e->leaves, or a constant that is the same.
 INLINE void tree_set(struct tfc_engine *e, uint32_t leaf, uint64_t key, uint32_t leaves) {
@@ -71,7 +73,7 @@ INLINE void tree_set(struct tfc_engine *e, uint32_t leaf, uint64_t key, uint32_t
     tree[i] = key;
   }
 }
-// The least of all leaves but one, without a write.
+// Returns the smallest key of all leaves except one, without writing to the tree.
 INLINE uint64_t tree_without(const struct tfc_engine *e, uint32_t leaf, uint32_t leaves) {
   const uint64_t *tree = e->tree;
   uint64_t least = UINT64_MAX;
@@ -81,7 +83,7 @@ INLINE uint64_t tree_without(const struct tfc_engine *e, uint32_t leaf, uint32_t
   return least;
 }
 
-// --- heap of events ------------------------------------------------------------------------------------------------
+// --- The heap of events --------------------------------------------------------------------------------------------
 
 INLINE void event_push(struct tfc_engine *e, int64_t time, uint32_t item) {
   uint32_t i = e->scalars->event_count;
@@ -140,8 +142,9 @@ INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
   return item;
 }
 
-// A tensor is present on a device: its consumers there have one input less to wait for. Returns the devices of all its
-// consumers. They come in fours, filled up with a node that is on device NOWHERE: few branches depend on the graph.
+// A tensor has arrived on a device: its consumers there wait for one input less. Returns the set of devices of all its
+// consumers. Consumers come in groups of four, filled up with a node on the device NOWHERE, so that few branches depend
+// on the graph.
 INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, uint32_t levels, bool recorded) {
   uint64_t where = 0;
   for (uint32_t c = e->first_four[tensor]; c < e->first_four[tensor + 1]; c++) {
@@ -156,8 +159,8 @@ INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, u
     }
     for (uint32_t left = ready; recorded && left; left &= left - 1)
       e->arrival[four[__builtin_ctz(left)]] = e->scalars->now;
-    // Usually one consumer becomes ready, or none: a branch would be mispredicted about every other time, so there is
-    // none. The first of four is always a node.
+    // Usually one consumer becomes ready, or none. A branch on that would be mispredicted about every second time, so
+    // there is none. The first of four is always a node.
     const uint32_t one = (uint32_t)__builtin_ctz(ready | 16) & 3;
     ready_add_if(e, device, e->rank_now[four[one]], levels, ready != 0);
     for (ready &= ready - 1; __builtin_expect(ready != 0, 0); ready &= ready - 1) {

@@ -1,4 +1,4 @@
-// The engine's state: its layout in one block, starting, saving and restoring.
+// The engine's state: lays it out in one block, and starts, saves and restores it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static tfc_status make_pace(struct tfc_engine *e) {
     while (kind < g->kind_count && !tfc_str_equal(g->kind_names[kind], m->devices[d].kind)) kind++;
     for (uint32_t i = 0; i < m->device_count; i++) pace->neighbours |= (uint64_t)(e->kind_of[i] == e->kind_of[d]) << i;
     pace->slowdown = m->devices[d].slowdown, pace->slowdown_count = m->devices[d].slowdown_count;
-    // If no node has a time for this kind, no node runs there: any column will do.
+    // If no node has a time for this kind, no node runs there, so any column may be used.
     pace->time_us = g->time_us + (kind < g->kind_count ? kind : 0), pace->stride = g->kind_count;
     pace->dispatch = (int64_t)(m->devices[d].dispatch_us * 1e6 + 0.5);
   }
@@ -58,7 +58,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p, bo
   e->plain = !live && !p->has_occupancy && !p->has_slowdown;
   e->masks = (uint32_t)(devices + 63) / 64;
   size_t bits = nodes;
-  do { // one level of words for each factor of 64
+  do { // each level has one word for 64 words of the level below
     e->level_at[e->levels++] = e->words;
     bits = (bits + 63) / 64;
     e->words += (uint32_t)bits;
@@ -71,7 +71,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p, bo
     e->inbox &= p->pair[i].wire == TFC_NONE && p->pair[i].occupies == TFC_OCCUPIES_RECEIVER;
     e->apart &= p->pair[i].latency > 0;
   }
-  // Times are packed with the number of a leaf in 64 bits, where the longest step that could be allows it.
+  // A time and the number of a leaf are packed into 64 bits, if the longest possible step allows that.
   e->leaf_bits = e->inbox ? INBOX_LEAF_BITS : LEAST_LEAF_BITS;
   while ((UINT64_C(1) << e->leaf_bits) < devices + p->wire_count) e->leaf_bits++;
   if (p->horizon < (double)(UINT64_C(1) << (62 - e->leaf_bits))) e->leaves = UINT32_C(1) << e->leaf_bits;

@@ -1,4 +1,4 @@
-// The simulated evaluator: a simulator for each thread, candidates handed out one by one.
+// The simulated evaluator: each thread has a simulator, and takes one candidate after another.
 #include "placer/simulate/evaluator.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ void tfc_result_deinit(struct tfc_result *result) {
 struct simulated {
   struct tfc_evaluator base;
   uint32_t threads;
-  struct tfc_simulator **simulator; // [threads], made when first needed
+  struct tfc_simulator **simulator; // [threads], each made at its first use
 };
 
 struct batch {
@@ -24,7 +24,7 @@ struct batch {
   const struct tfc_rules *rules;
   struct tfc_result *results;
   uint32_t count, pieces;
-  int64_t reference; // ps, TFC_TIME_MAX: none
+  int64_t reference; // ps; TFC_TIME_MAX: there is none
   bool *failed;      // [pieces]
 };
 

@@ -46,12 +46,12 @@ void tfc_loads_deinit(struct tfc_loads *l) {
   *l = (struct tfc_loads){0};
 }
 
-// Changes of counts; they are unsigned and may pass below zero in between.
+// Changes of counts. They are unsigned and may be negative (wrap around) until all are added.
 struct tally {
   uint64_t transfers, bytes, missing;
 };
 
-// One word of a set, without device `minus` and with device `plus` (TFC_NONE: neither).
+// Returns one word of a set, without device `minus` and with device `plus` (TFC_NONE: no device).
 INLINE uint64_t word_of(const uint64_t *set, uint32_t w, uint32_t minus, uint32_t plus) {
   uint64_t word = set[w];
   if (minus != TFC_NONE && minus >> 6 == w) word &= ~(UINT64_C(1) << (minus & 63));
@@ -103,7 +103,7 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
                        struct tally *t, bool counted) {
   const struct tfc_problem *p = l->problem;
   const uint64_t at_from = UINT64_C(1) << from, at_to = UINT64_C(1) << to;
-  int64_t less = 0, more = 0; // for the two devices, in registers; no branch depends on the placement
+  int64_t less = 0, more = 0; // for the two devices; they are local, and no branch depends on the placement
   for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) {
     const uint64_t ends = l->ends[i], change = (uint64_t)((ends & at_from) != 0) - (uint64_t)((ends & at_to) != 0);
     const int64_t time = l->time[i];
@@ -151,7 +151,7 @@ static void shift_any(const struct tfc_loads *l, uint32_t unit, uint32_t from, u
   }
 }
 
-// Adds the changes from moving a unit. `counted`: transfers and bytes are wanted too.
+// Adds the changes from moving a unit. `counted`: also counts transfers and bytes.
 INLINE void shift(const struct tfc_loads *l, uint32_t unit, uint32_t from, uint32_t to, int64_t *load, struct tally *t,
                   bool counted) {
   const struct tfc_problem *p = l->problem;

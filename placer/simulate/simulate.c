@@ -9,10 +9,10 @@
 struct tfc_simulator {
   const struct tfc_problem *problem;
   struct tfc_engine engine;
-  struct tfc_engine
-      quick; // does not count live bytes: for calls that want none and where no limit can be exceeded; block NULL: none
+  struct tfc_engine quick; // without live bytes: for calls that do not need them and where no limit can be exceeded;
+                           // block NULL: there is none
   uint64_t *memory; // [device]
-  uint32_t *mark;   // [device] the last net that visited it
+  uint32_t *mark;   // [device] the last net that was counted for it
   int64_t *load;    // [device]
 };
 
@@ -41,7 +41,7 @@ void tfc_simulator_free(struct tfc_simulator *sim) {
   free(sim);
 }
 
-// Fills `memory` with what is allocated from the beginning to the end of the step.
+// Fills `memory` with the bytes that are allocated during the whole step.
 static void static_memory(struct tfc_simulator *sim, const tfc_device_id *device) {
   const struct tfc_problem *p = sim->problem;
   memset(sim->memory, 0, sizeof *sim->memory * p->device_count);
@@ -128,11 +128,11 @@ void tfc_timeline_deinit(struct tfc_timeline *t) {
   *t = (struct tfc_timeline){0};
 }
 
-// --- the critical path: backwards from the last end, each time to something that ended when this one began ----------
+// --- The critical path: goes backwards from the last end, each time to an item that ended when this one began -------
 
 struct item {
   int64_t start, end;
-  uint32_t sequence; // of starts, over operations and transfers
+  uint32_t sequence; // number of its start, in the order of all starts of operations and transfers
 };
 struct path_finder {
   const struct tfc_problem *problem;
@@ -140,7 +140,7 @@ struct path_finder {
   const struct tfc_timeline *timeline;
   uint32_t *on_device, *device_first; // operations of a device in the order of their starts
   uint32_t *device_position;          // [node]
-  uint32_t *tensor_first;             // [tensor] its first transfer; its others follow
+  uint32_t *tensor_first;             // [tensor] its first transfer; its other transfers follow that one
   uint32_t *wire_before;              // [transfer] the previous transfer on the same wire
 };
 
@@ -155,8 +155,8 @@ static bool precedes(const struct path_finder *f, uint32_t before, const struct 
   return b.end == item->start && b.sequence < item->sequence;
 }
 
-// Returns what the item waited for last, or TFC_NONE at the start of the step. If several ended at that time: data
-// first, then the device, then the wire.
+// Returns the item for which this item waited last, or TFC_NONE at the start of the step. If several ended at that
+// time, an item that delivers data comes first, then one on the same device, then one on the same wire.
 static uint32_t predecessor(const struct path_finder *f, uint32_t i) {
   const struct tfc_cost_graph *g = f->problem->graph;
   const struct tfc_timeline *t = f->timeline;

@@ -9,13 +9,14 @@
 
 #include "placer/model/problem.h"
 
-// The outcome of one evaluation. Arrays are the caller's, or NULL where they are not wanted.
+// The result of one evaluation. The caller provides the arrays; NULL: the array is not filled.
 struct tfc_verdict {
   int64_t value; // ps; TFC_TIME_MAX: illegal, or not below the cutoff (then `cut`)
   bool legal, feasible, cut;
   uint64_t excess; // bytes above the limits, summed over devices
   uint64_t transfers, transfer_bytes;
-  int64_t *busy;    // [device] ps: operations plus standing still; the load under throughput
+  int64_t *busy;    // [device] ps: operations, plus the time in which transfers occupy the device; for throughput this
+                    // is the load
   uint64_t *memory; // [device] peak bytes
 };
 
@@ -23,7 +24,7 @@ struct tfc_verdict {
 struct tfc_transfer {
   uint32_t tensor;
   tfc_device_id from, to;
-  int64_t ready, start, end; // ps
+  int64_t ready, start, end; // ps; ready: when the tensor was produced
 };
 struct tfc_timeline {
   uint32_t node_count, transfer_count, path_count, transfer_capacity;
@@ -41,7 +42,7 @@ void tfc_simulator_free(struct tfc_simulator *simulator); // NULL is fine
 
 // Evaluates the problem's objective. `rank` NULL: the problem's own precedence. Stops as soon as the value cannot be
 // below `cutoff` (TFC_TIME_MAX: never): then value is TFC_TIME_MAX and `cut` is set. An illegal placement has value
-// TFC_TIME_MAX. Memory above a limit is counted in `excess`, the value is computed all the same.
+// TFC_TIME_MAX. Memory above a limit is counted in `excess`; the value is computed in spite of it.
 void tfc_simulate(struct tfc_simulator *simulator, const tfc_device_id *device, const uint32_t *rank, int64_t cutoff,
                   struct tfc_verdict *out);
 // The same with a timeline (always of a step, whatever the objective). RESOURCE_EXHAUSTED: out of memory.

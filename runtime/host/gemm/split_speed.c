@@ -32,8 +32,8 @@ enum {
   TELLING = 2000000, // the FLOP of a product whose time is long enough to be meaningful
 };
 static _Thread_local struct {
-  uint64_t asked, again, pause; // when it was measured, when it may be measured again, and how long the last pause was
-                                // (in ticks)
+  uint64_t asked, again, pause; // when the speed was measured, when it may be measured again, and the last pause; all
+                                // in ticks
   int fast;                     // how many times in a row it was fast
   float without;                // FLOP per tick of the latest products without the unit; 0: not known
 } unit;
