@@ -12,7 +12,7 @@
 
 struct cli_cost_total {
   double flops, bytes; // of the step
-  uint32_t unknown;    // operations with a shape that is not static: their cost counts only the known part
+  uint32_t unknown;    // operations with a shape that is not static; only the known part of their cost is counted
 };
 
 // `kinds` are in the machine's order of first appearance, as in a subject. INVALID_ARGUMENT: a device gives no rates,

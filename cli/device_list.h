@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-// Returns NULL for a well-formed list ("4", "cpu:0-3,gpu:0"), else a text that says what is wrong with it; free() it.
-// `described`: the names are those of a machine file, which may be any names.
+// Returns NULL for a well-formed list ("4", "cpu:0-3,gpu:0"), otherwise a text that says what is wrong with it, which
+// the caller frees. `described`: the names are those of a machine file, so they can be any names.
 char *cli_device_list_error(const char *text, bool described);
 
 #endif

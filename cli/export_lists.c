@@ -14,7 +14,7 @@ static tfc_status write_text(struct tfc_text *text, const char *path) {
   return s;
 }
 
-// --- csv -----------------------------------------------------------------------------------------------------------
+// --- The format csv ------------------------------------------------------------------------------------------------
 static void add_quoted(struct tfc_text *out, tfc_str text) {
   tfc_text_printf(out, "\"");
   for (size_t i = 0; i < text.size; i++) {
@@ -49,8 +49,9 @@ tfc_status cli_export_csv(const struct tfc_placement *p, const char *path) {
   return write_text(&text, path);
 }
 
-// --- device-function -----------------------------------------------------------------------------------------------
-// Writes a Python bytes literal: names are bytes, and all but printable ASCII is escaped.
+// --- The format device-function
+// ----------------------------------------------------------------------------------------------- Writes a Python bytes
+// literal: names are bytes, and all but printable ASCII is escaped.
 static void add_literal(struct tfc_text *out, tfc_str text) {
   tfc_text_printf(out, "\"");
   for (size_t i = 0; i < text.size; i++) {
@@ -106,7 +107,8 @@ tfc_status cli_export_device_function(const struct tfc_placement *p, const char 
   for (uint32_t i = 0; i < p->node_count; i++) {
     uint32_t d = 0;
     while (d < p->device_count && !tfc_str_equal(p->devices[d].name, p->nodes[i].device)) d++;
-    // TensorFlow places host-only operations itself; operations inside functions are in graphs of their own.
+    // TensorFlow itself places operations that run only on the host; operations inside functions are in graphs of their
+    // own.
     if (d == p->device_count || tfc_str_starts(p->nodes[i].name, "function/")) continue;
     tfc_text_printf(&text, "    ");
     add_literal(&text, p->nodes[i].name);
@@ -116,7 +118,7 @@ tfc_status cli_export_device_function(const struct tfc_placement *p, const char 
   return write_text(&text, path);
 }
 
-// --- clusterspec ---------------------------------------------------------------------------------------------------
+// --- The format clusterspec ----------------------------------------------------------------------------------------
 enum { FIRST_PORT = 2222, MOST_TASKS = 65536 - FIRST_PORT };
 
 tfc_status cli_export_clusterspec(const struct tfc_placement *p, const char *path) {

@@ -5,13 +5,13 @@
 
 #include "placer/model/placement.h"
 
-// One line a node: name, device, TensorFlow's name of it, order, reason.
+// Writes one line for each node: its name, its device, TensorFlow's name of the device, its order, the reason.
 TFC_MUST_USE tfc_status cli_export_csv(const struct tfc_placement *placement, const char *path);
-// A Python 3 file without imports: device(op) for `with tf.compat.v1.device(...)`, and apply(graph) for a graph that
-// exists already.
+// Writes a Python 3 file without imports. It has device(op), for `with tf.compat.v1.device(...)`, and apply(graph), for
+// a graph that already exists.
 TFC_MUST_USE tfc_status cli_export_device_function(const struct tfc_placement *placement, const char *path);
-// {"worker": ["localhost:2222", ...], ...}, as tf.train.ClusterSpec takes it: the jobs and tasks of the devices' names.
-// INVALID_ARGUMENT: a device's name that cannot be read.
+// Writes {"worker": ["localhost:2222", ...], ...}, as tf.train.ClusterSpec takes it, with the jobs and tasks in the
+// devices' names. INVALID_ARGUMENT: the name of a device cannot be read.
 TFC_MUST_USE tfc_status cli_export_clusterspec(const struct tfc_placement *placement, const char *path);
 
 #endif

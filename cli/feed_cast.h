@@ -1,9 +1,9 @@
 // Converts the values of feeds to the types that the graph declares.
 //
 // TensorFlow converts arrays that are fed, so that NumPy's int64 and float64 may go into int32 and float32. This does
-// the same: whole numbers and booleans go into any number type that can hold each of them, floats into any float type
-// (rounded). INVALID_ARGUMENT names the number that does not fit, and both types. Any other difference is left to the
-// session, which reports it.
+// the same: integers and booleans are converted to any number type that can represent all of them, floats to any float
+// type (rounded). INVALID_ARGUMENT names a number that does not fit, and both types. The session reports any other
+// difference.
 #ifndef TFC_CLI_FEED_CAST_H
 #define TFC_CLI_FEED_CAST_H
 

@@ -224,7 +224,7 @@ static const struct tfc_flag *find_letter(const struct tfc_program *program, cha
   return NULL;
 }
 
-// Whether this argument looks like one of the program's flags: then it cannot be the value of the flag before it.
+// Whether this argument looks like one of the program's flags; then it cannot be the value of the flag before it.
 static bool is_flag(const struct tfc_program *program, const char *argument) {
   if (strncmp(argument, "--", 2) == 0 && argument[2])
     return find_long(program, argument + 2, strcspn(argument + 2, "=")) != NULL;
@@ -246,7 +246,7 @@ static char *keep_text(const char *text) {
 struct settings_sink {
   const struct tfc_program *program;
   void *options;
-  const bool *given; // which flags the command line has
+  const bool *given; // which flags the command line has; they take precedence over the settings file
   const char *path;
   int code;
 };

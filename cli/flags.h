@@ -24,30 +24,30 @@
 
 typedef enum tfc_flag_kind {
   TFC_FLAG_BOOL,     // bool: --name
-  TFC_FLAG_TEXT,     // const char *: --name VALUE; the last one counts
+  TFC_FLAG_TEXT,     // const char *: --name VALUE; if it is given several times, the last one counts
   TFC_FLAG_TEXTS,    // struct tfc_texts: may be repeated
   TFC_FLAG_COUNT,    // int64_t, within [minimum, maximum]
   TFC_FLAG_SECONDS,  // double, from a time with its unit ("90s", "10m")
   TFC_FLAG_CHOICE,   // int: index in `choices`
   TFC_FLAG_OPTIONAL, // const char *: --name or --name VALUE; "" without a value
   TFC_FLAG_ATTACHED, // const char *: --name or --name=VALUE; "" without a value
-  // const char *: a YAML file with more flags; the command line has precedence. The value of a key is a value, a list
-  // of values, or a mapping (feed: {x: x.npy} is --feed x=x.npy).
+  // const char *: a YAML file with more flags; those on the command line take precedence. The value of a key is a
+  // value, a list of values, or a mapping (feed: {x: x.npy} stands for --feed x=x.npy).
   TFC_FLAG_SETTINGS,
 } tfc_flag_kind;
 
-struct tfc_texts { // in the order given; items is malloc'd and lives to the end of the program
+struct tfc_texts { // values in the order of the command line; `items` is malloc'd and exists until the program ends
   const char **items;
   uint32_t count;
 };
 
-// What a value names: --untrusted has to know all files of a command line (cli/untrusted.h).
+// What kind of path a value is: --untrusted must know all files that a command line names (cli/untrusted.h).
 typedef enum tfc_flag_path {
   TFC_PATH_NONE,
   TFC_PATH_READ,       // a file or a folder that is read
   TFC_PATH_PREFIX,     // the common beginning of several files that are read
   TFC_PATH_READ_PAIR,  // NAME=FILE, read
-  TFC_PATH_BESIDE,     // a file that refers to others in its folder; all are read
+  TFC_PATH_BESIDE,     // a file that refers to other files in its folder; all of them are read
   TFC_PATH_WRITE,      // a file
   TFC_PATH_WRITE_PAIR, // NAME=FILE, written
   TFC_PATH_FOLDER,     // a folder that is written
@@ -68,7 +68,7 @@ struct tfc_flag {
 
 typedef enum tfc_color { TFC_COLOR_AUTO, TFC_COLOR_ALWAYS, TFC_COLOR_NEVER } tfc_color;
 
-// The flags that every program has. First member of its options.
+// The flags that every program has. It must be the first member of a program's options.
 struct tfc_common {
   bool help, version, json, quiet, verbose;
   int color;             // tfc_color
@@ -82,9 +82,9 @@ struct tfc_program {
   const char *examples; // lines "command\n    what it does\n"
   const struct tfc_flag *flags;
   size_t flag_count;
-  const char *commands;   // what the first argument may be: "list|show"; NULL: anything
+  const char *commands;   // what the first argument may be: "list|show"; NULL: any text
   uint32_t argument_max;  // how many arguments that are not flags it takes
-  const char *exit_codes; // lines that differ from the common ones, or NULL
+  const char *exit_codes; // lines for exit codes that mean something else than usual, or NULL
 };
 
 // Fills `options`. -1: go on. Otherwise the exit code: 0 after --help and --version (printed), 2 after an error
@@ -93,11 +93,11 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
                     struct tfc_texts *arguments);
 // Prints "NAME: message" and how to get help; returns 2.
 int tfc_flags_error(const struct tfc_program *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The i-th of the program's flags and then of the common ones; NULL after the last.
+// Returns the i-th flag, counting first the program's own and then the common ones; NULL: there are no more.
 const struct tfc_flag *tfc_program_flag(const struct tfc_program *program, size_t index);
-extern const char *const tfc_exit_codes[]; // of every program, a line each, ended by NULL
-// The name most like `text`, for error messages; NULL where none is similar. `name(list, i)` returns NULL after the
-// last.
+extern const char *const tfc_exit_codes[]; // the exit codes of every program, one line each, ended by NULL
+// Returns the name that is most similar to `text`, for error messages; NULL: none is similar. `name(list, i)` returns
+// NULL after the last name.
 const char *tfc_nearest(const char *text, const char *(*name)(const void *list, size_t i), const void *list);
 
 #endif

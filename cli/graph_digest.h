@@ -1,4 +1,4 @@
-// The sha256 of a graph's file, by which the database recognises runs of the same graph.
+// The sha256 of a graph's file, by which the database recognises that runs have the same graph.
 #ifndef TFC_CLI_GRAPH_DIGEST_H
 #define TFC_CLI_GRAPH_DIGEST_H
 

@@ -11,9 +11,9 @@ struct tfc_guard { // shared by both processes; the child writes
   char name[TFC_GUARD_NAME];
   char last[TFC_GUARD_LAST];
 };
-// In the child, returns true and sets *out. In the parent, returns false after the child has ended, and *out_code is
-// the exit code that the program must return. Messages begin with `program`. Call it before any thread is started. If
-// no child process can be made, returns true with *out NULL.
+// In the child process, returns true and sets *out. In the parent process, returns false after the child has ended;
+// *out_code is the exit code that the program must return. Messages begin with `program`. Call it before any thread is
+// started. If no child process can be made, returns true with *out NULL.
 bool tfc_guard_enter(const char *program, struct tfc_guard **out, int *out_code);
 
 #endif

@@ -1,4 +1,4 @@
-// A summary of a graph, a few lines for the user.
+// Summarises a graph in a few lines for the user.
 #ifndef TFC_CLI_IMPORT_NOTE_H
 #define TFC_CLI_IMPORT_NOTE_H
 

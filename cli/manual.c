@@ -22,12 +22,13 @@ static void put_escaped(const char *text, const char *special, const char *escap
   }
 }
 
-static void put_words(const char *choices) { // "a|b" as "a b"
+static void put_words(const char *choices) { // prints "a|b" as "a b"
   for (; *choices; choices++) putchar(*choices == '|' ? ' ' : *choices);
 }
 
-// --- man -------------------------------------------------------------------------------------------------------------
-// A line must not begin with a full stop or an apostrophe: these are roff's commands.
+// --- The manual page
+// ------------------------------------------------------------------------------------------------------------- A line
+// must not begin with a full stop or an apostrophe: these are roff's commands.
 static void put_roff(const char *text) {
   bool begins = true;
   for (; *text; text++) {
@@ -79,7 +80,7 @@ static void print_man(const struct tfc_program *program) {
   printf(".fi\n.SH SEE ALSO\n.BR tfc\\-place (1),\n.BR tfc\\-run (1),\n.BR tfc\\-report (1),\n.BR tfc\\-export (1)\n");
 }
 
-// --- bash ------------------------------------------------------------------------------------------------------------
+// --- Completions for bash ------------------------------------------------------------------------------------------
 static void bash_case(const struct tfc_program *program, const struct tfc_flag *flag) {
   (void)program;
   if (!takes_value(flag)) return;
@@ -113,7 +114,7 @@ static void print_bash(const struct tfc_program *program) {
          program->name);
 }
 
-// --- zsh -------------------------------------------------------------------------------------------------------------
+// --- Completions for zsh -------------------------------------------------------------------------------------------
 static void zsh_flag(const struct tfc_program *program, const struct tfc_flag *flag) {
   (void)program;
   printf(" \\\n  '%s--%s%s[", flag->kind == TFC_FLAG_TEXTS ? "*" : "", flag->name, takes_value(flag) ? "=" : "");
@@ -150,7 +151,7 @@ static void print_zsh(const struct tfc_program *program) {
   printf(" \\\n  '*:file:_files'\n");
 }
 
-// --- fish ------------------------------------------------------------------------------------------------------------
+// --- Completions for fish ------------------------------------------------------------------------------------------
 static void fish_flag(const struct tfc_program *program, const struct tfc_flag *flag) {
   printf("complete -c %s -l %s", program->name, flag->name);
   if (flag->letter) printf(" -s %c", flag->letter);

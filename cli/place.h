@@ -5,7 +5,7 @@
 #include "cli/flags.h"
 #include "runtime/exec/execution.h"
 
-enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // --device-strings, as in its choices
+enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // the choices of --device-strings
 
 struct place_options {
   struct tfc_common common;
@@ -15,22 +15,22 @@ struct place_options {
   const char *step, *checkpoint, *algorithm;
   int objective;
   int64_t measurements, evaluations;
-  struct tfc_execution execution; // without limits: the functions that need --memory read it themselves
+  struct tfc_execution execution; // without memory limits: the functions that need --memory read it themselves
   double time;                    // seconds; 0: not given
   int device_strings;
   struct tfc_texts baselines, pins, limits;
   bool no_early_stop, wait;
   const char *measure_with;
   double measure_timeout; // seconds; 0: not given
-  int model;              // --model, as in its choices; 1: prior
+  int model;              // the number of the choice of --model; 1: prior
   const char *config, *evaluate, *db, *out, *report, *save_problem, *resume;
   bool db_given;
-  const char *policy, *save_policy; // policy NULL: the one that is installed with the program
+  const char *policy, *save_policy; // policy NULL: the policy that is installed with the program
   const char *cluster;
-  struct place_tasks *tasks; // set in the task that places over all tasks of a job; NULL: there is no job
+  struct place_tasks *tasks; // set if this task places over all tasks of a job; NULL: there is no job
   const char *replicas, *step_times;
   bool sync, async;
-  int reduce;         // as in its choices: 0: both, 1: all, 2: ps
+  int reduce;         // the number of the choice of --reduce: 0: both, 1: all, 2: ps
   int64_t backup, ps; // backup below 0: not given
 };
 
@@ -39,12 +39,12 @@ struct place_options {
 int place_modelled(const struct place_options *options, bool cost_graph);
 int place_local(const struct place_options *options);
 
-// The settings of --measure-with, or of tasks; NULL without either. They live as long as the options.
+// Returns the settings for --measure-with or for tasks; NULL: neither is used. They exist as long as the options.
 struct tfc_elsewhere_settings;
 struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
 
-// Places a TensorFlow graph on a described machine, as tfc_place_modelled does a cost graph. If the status is OK, the
-// outcome's exit code is set. `record`: the outcome also gets a record, for a report.
+// Places a TensorFlow graph on a described machine, as tfc_place_modelled does with a cost graph. If the status is OK,
+// the outcome's exit code is set. `record`: the outcome also gets a record, from which a report can be made.
 struct tfc_search_options;
 struct tfc_place_outcome;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
@@ -56,13 +56,13 @@ struct tfc_problem;
 typedef tfc_status (*place_problem_fn)(void *user, const struct tfc_problem *problem, const char *sha256);
 TFC_MUST_USE tfc_status place_machine_problem(const struct place_options *options, place_problem_fn fn, void *user);
 
-// Places over the tasks of a job, of which this process is one (place_tasks.c). Task 0 places, the others serve.
-// Returns the exit code.
+// Places over the tasks of a job, of which this process is one (place_tasks.c): task 0 places, the other tasks run its
+// steps. Returns the exit code.
 int place_tasks(const struct place_options *options);
 int place_check_tasks(const struct tfc_program *program, const struct place_options *options);
-// For task 0. place_tasks_machine makes the machine that consists of all tasks' devices, in the order of their names;
-// place_tasks_costs the times of operations on it, like cli_cost_model; place_tasks_steps the object that measures
-// placements of a problem on it.
+// For task 0. place_tasks_machine: makes a machine of all tasks' devices, in the order of their names.
+// place_tasks_costs: makes the table of the operations' times on it, as cli_cost_model does. place_tasks_steps: makes
+// the object that measures placements on it.
 struct tfc_machine;
 struct tfc_cost_table;
 struct tfc_task_steps;
@@ -70,35 +70,35 @@ struct tfc_task_steps_options;
 TFC_MUST_USE tfc_status place_tasks_machine(const struct place_tasks *tasks, struct tfc_machine **out);
 TFC_MUST_USE tfc_status place_tasks_costs(const struct place_tasks *tasks, const struct tfc_machine *machine,
                                           const uint32_t *ops, uint32_t op_count, struct tfc_cost_table **out);
-// `options` has the subject, the problem and the machine; the rest is filled in.
+// `options` must have the subject, the problem and the machine; the function sets the other fields.
 TFC_MUST_USE tfc_status place_tasks_steps(struct place_tasks *tasks, struct tfc_task_steps_options *options,
                                           struct tfc_task_steps **out);
 const char *place_tasks_text(const struct place_tasks *tasks); // "2 tasks"
 
-// Keeps the state of a search that measures nothing in the database, and reads that of an interrupted one
-// (place_kept.c). A search has a run in the database from its beginning if --db or --resume is given, else only if it
-// is interrupted. place_kept_begin fills `kept` and `state` of the search's options; the policy is the run's, NULL:
-// none. INVALID_ARGUMENT: the run that --resume names cannot go on with these flags.
+// For searches that measure nothing: save their state in the database, so that an interrupted search can be resumed
+// (place_kept.c). If --db or --resume is given, the search is a run in the database from its beginning; otherwise only
+// if it is interrupted. place_kept_begin sets `kept` and `state` in the options of the search. `policy`: the learned
+// policy of the run; NULL: there is none. INVALID_ARGUMENT: the run that --resume names cannot go on with these flags.
 struct place_kept;
 struct tfc_policy;
 struct tfc_search_options;
 TFC_MUST_USE tfc_status place_kept_begin(const struct place_options *options, const struct tfc_policy *policy,
                                          struct tfc_search_options *search, struct place_kept **out);
-// After the search: the run is done, or interrupted. `document`: the answer, NULL: there is none.
+// Call it after the search: marks the run as ended, or as interrupted. `document`: the answer; NULL: there is none.
 struct tfc_placement;
 TFC_MUST_USE tfc_status place_kept_end(struct place_kept *kept, const struct tfc_placement *document, int exit_code);
 void place_kept_free(struct place_kept *kept); // NULL is fine
 
-// --replicas: simulated replicas of the step. Prints everything; returns the exit code.
+// For --replicas: simulates replicas of the step, prints everything, and returns the exit code.
 int place_replicas(const struct place_options *options, bool cost_graph);
 // Finds usage errors of its flags; prints them; returns 0 or the exit code.
 int place_check_replicas(const struct tfc_program *program, const struct place_options *options);
 
-// The whole command line, for the database; free() it. NULL: it cannot be read.
+// Returns the whole command line, for the database; the caller frees it. NULL: it cannot be read.
 char *place_command_line(void);
 
-// Algorithms besides those in placer/algo, ended by NULL: learned policies and their controls; and those that learn
-// from measurements (none without a policy).
+// Lists of algorithms in addition to those in placer/algo, ended by NULL: learned policies and their controls; and
+// algorithms that learn from measurements (none if there is no policy).
 struct tfc_algo;
 struct tfc_policy;
 const struct tfc_algo *const *place_extra(void);
@@ -116,7 +116,7 @@ int place_list_algorithms(void);
 int place_check_algorithms(const struct tfc_program *program, const struct place_options *options);
 int place_check_texts(const struct tfc_program *program, const struct place_options *options);
 int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);
-// The same for flags that need --measure-with, or exclude it.
+// The same for flags that need --measure-with or cannot be combined with it.
 int place_check_elsewhere(const struct tfc_program *program, const struct place_options *options);
 // The run that --resume names. 0: there is none; below 0: the run that was interrupted last. false: the text is no
 // number.
@@ -133,7 +133,7 @@ TFC_MUST_USE tfc_status place_check_files(const struct place_options *options);
 // nothing fits), "error": {"code", "message"}}. Frees the status and returns the exit code.
 int place_fail(const struct place_options *options, tfc_status status);
 
-// "<graph>.placement.json" beside the graph; free() it. NULL when memory is out.
+// Returns "<graph>.placement.json", in the folder of the graph; the caller frees it. NULL: out of memory.
 char *place_default_path(const char *graph, const char *suffix);
 
 #endif

@@ -1,4 +1,4 @@
-// The algorithms that tfc-place offers by name, built in and learned.
+// Lists the algorithms that tfc-place offers by name, built-in and learned ones.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ const struct tfc_algo *const *place_learned(const struct tfc_policy *policy) {
   return policy ? learned : learned + 1;
 }
 
-// The i-th algorithm, built in or learned; NULL after the last.
+// Returns the i-th algorithm, built in or learned; NULL: there are no more.
 static const struct tfc_algo *algorithm_at(size_t i) {
   const struct tfc_algo *const *lists[] = {tfc_algos(), place_extra()};
   for (size_t k = 0; k < 2; k++)

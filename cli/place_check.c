@@ -1,4 +1,4 @@
-// Checks of tfc-place's options that need no graph.
+// Checks those of tfc-place's options that can be checked without the graph.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "runtime/base/pattern.h"
 #include "runtime/base/units.h"
 
-// Checks that the texts are "LEFT=RIGHT" with neither side empty.
+// Checks that each text has the form "LEFT=RIGHT", with neither side empty.
 static int check_pairs(const struct tfc_program *program, const char *flag, const struct tfc_texts *texts,
                        const char *form) {
   for (uint32_t i = 0; i < texts->count; i++) {
@@ -51,7 +51,7 @@ static int check_sizes(const struct tfc_program *program, const struct tfc_texts
 static int check_devices(const struct tfc_program *program, const struct place_options *o) {
   const bool tasks = o->cluster || cli_task_started();
   if (o->devices && tasks && strchr(o->devices, '/'))
-    return 0; // TensorFlow's names: each task looks up its own devices
+    return 0; // these are TensorFlow's names, and each task looks up its own devices
   char *error = o->devices ? cli_device_list_error(o->devices, o->machine != NULL) : NULL;
   int code = error ? tfc_flags_error(program, "--devices %s: %s", o->devices, error) : 0;
   free(error);

@@ -1,5 +1,5 @@
-// Checks tfc-place's files before anything is measured: inputs exist, outputs can be written. A long run must not end
-// with an answer that cannot be saved.
+// Checks tfc-place's files before anything is measured: that inputs exist, and that outputs can be written. So a long
+// run does not end with an answer that cannot be saved.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static tfc_status readable_rival(const char *path) {
   return s;
 }
 
-// Returns the folder of a path: "." if it has none. free() it.
+// Returns the folder of a path ("." if it names none); the caller frees it.
 static char *folder_of(const char *path) {
   size_t size = strlen(path);
   while (size > 1 && path[size - 1] == '/') size--;

@@ -1,5 +1,5 @@
-// Keeps the state of a search that measures nothing in the database, so that --resume can go on with it. The run also
-// keeps the flags that decide what the search finds: they must be the same when it goes on.
+// Saves the state of a search that measures nothing in the database, so that --resume can continue it. The flags that
+// decide what the search finds are saved, too: a resumed run must have the same.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,15 +21,15 @@ struct place_kept {
   const struct place_options *o;
   struct tfc_store *store; // NULL: not opened yet
   int64_t run;
-  struct tfc_text flags, state; // of this run; the last state
+  struct tfc_text flags, state; // flags: those of this run; state: the last state of the search
   struct tfc_text before;       // the state that the search goes on from
   char digest[65];              // of the graph's file
   double written_s;
   tfc_status failed; // the first state that could not be written
 };
 
-// --- The flags -------------------------------------------------------------------------------------------------------
-// One line for each: its name, a tab, and its value.
+// --- The flags -----------------------------------------------------------------------------------------------------
+// Each flag becomes a line: its name, a tab, and its value.
 static void add(struct place_kept *k, const char *name, const char *value) {
   tfc_text_printf(&k->flags, "%s\t%s\n", name, value);
 }
@@ -64,7 +64,7 @@ static tfc_status collect_flags(struct place_kept *k, const struct tfc_policy *p
   add(k, "--algorithm", o->algorithm ? o->algorithm : "auto");
   snprintf(number, sizeof number, "%lld", (long long)o->evaluations);
   add(k, "--evaluations", o->evaluations ? number : "(not given)");
-  // The time itself may be another one.
+  // Only whether a time was given must be the same; the time itself may differ.
   add(k, "--time", o->time > 0 || !o->evaluations ? "(given, or no --evaluations)" : "(not given)");
   snprintf(number, sizeof number, "%lld", (long long)o->execution.seed);
   add(k, "--seed", number);
@@ -82,7 +82,7 @@ out:
   return s;
 }
 
-// A line of flags: its name and its value, both empty after the last line.
+// Takes the next line of flags: a name and a value. Both are empty if there are no more lines.
 static void take_line(tfc_str *rest, tfc_str *name, tfc_str *value) {
   const size_t end = tfc_str_find(*rest, '\n'), tab = tfc_str_find(*rest, '\t');
   *name = *value = (tfc_str){0};
@@ -157,7 +157,8 @@ static tfc_status find_run(struct place_kept *k) {
   struct tfc_store *there = NULL;
   int64_t asked;
   TFC_TRY(s,
-          tfc_store_open(k->o->db, &(struct tfc_store_options){0}, &there)); // a database that is not there is not made
+          // a database that does not exist is not created
+          tfc_store_open(k->o->db, &(struct tfc_store_options){0}, &there));
   tfc_store_close(there);
   TFC_TRY(s, open_store(k));
   place_resume(k->o, &asked);
@@ -181,7 +182,7 @@ static tfc_status keep(void *user, tfc_str state) {
   tfc_text_deinit(&k->state);
   k->state = text;
   if (k->store && !k->failed && 1e-9 * (double)tfc_now_ns() - k->written_s >= WAIT_S)
-    k->failed = write_state(k); // the search goes on all the same
+    k->failed = write_state(k); // the search continues even if its state cannot be written
   return NULL;
 }
 
@@ -227,7 +228,7 @@ static tfc_status finish_run(struct place_kept *k, const struct tfc_placement *d
                                     .document = text.data,
                                     .message = "nothing was run"};
   TFC_TRY(s, tfc_store_begin(k->store));
-  if (!interrupted) tfc_text_deinit(&k->state); // a run that is done keeps no state
+  if (!interrupted) tfc_text_deinit(&k->state); // a run that has ended needs no state
   TFC_TRY(s, write_state(k));
   TFC_TRY(s, tfc_store_finish_run(k->store, k->run, &answer));
   TFC_TRY(s, tfc_store_commit(k->store));

@@ -1,4 +1,4 @@
-// tfc-place on a TensorFlow graph and local devices. Reads the graph, works out the step and shows it. The placer's job
+// tfc-place with a TensorFlow graph and local devices: reads the graph, and finds and prints its step. The placer's job
 // (placer/job) profiles, searches, learns and measures; this file shows its progress, prints the answer, and writes the
 // placement and the report.
 #include <errno.h>
@@ -37,7 +37,7 @@ static const char *phase_name(tfc_job_phase phase) {
 }
 
 struct watch {
-  int phase; // the phase that is shown; -1: none
+  int phase; // the phase whose progress is shown; -1: none
   uint32_t measured;
   double best_us;
 };
@@ -169,7 +169,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
   for (uint32_t i = 0; i < out->row_count; i++)
     if (strcmp(out->rows[i].kind, "answer") == 0) answer_us = loads ? out->rows[i].load_us : out->rows[i].median_us;
   if (out->row_count > 0) {
-    // The speed-up is to the best single device.
+    // The speed-up is relative to the best single device.
     printf("  %-13s %10s  ", "placement", "step");
     if (loads)
       printf("%5s %19s", "steps", "load a step");
@@ -273,7 +273,7 @@ int place_local(const struct place_options *o) {
   TFC_TRY(s, parse_limits(o, limits));
   TFC_TRY(s, place_check_files(o));
   TFC_TRY(s, place_read_policy(o, &policy));
-  // Reading the graph gets a few seconds even of a short time: without a graph there is nothing to place.
+  // Even if --time is short, reading the graph gets a few seconds: without a graph there is nothing to place.
   if (o->time > 0) {
     snprintf(devices, sizeof devices, "--time %.6gs", o->time);
     tfc_interrupt_at(tfc_now_ns() + (int64_t)(1e9 * fmin(fmax(o->time, 5), 1e8)), devices);
@@ -282,7 +282,8 @@ int place_local(const struct place_options *o) {
   cli_import_describe(graph, &text);
   TFC_TRY(s, cli_step_infer(graph, &args, &step));
   for (uint32_t i = 0; i < step.spec.note_count; i++) tfc_text_printf(&text, "%.*s\n", TFC_STR_ARG(step.spec.notes[i]));
-  TFC_TRY(s, tfc_lower_loaded(&graph)); // the step is found in the graph as loaded; placing works inside functions
+  // the step was found in the graph as it was loaded; placing needs it with lowered functions
+  TFC_TRY(s, tfc_lower_loaded(&graph));
   tfc_interrupt_at(0, NULL);
   if (text.size) text.data[text.size - 1] = 0;
   tfc_say("%s", text.data ? text.data : "");
@@ -345,13 +346,13 @@ int place_local(const struct place_options *o) {
   if (outcome.interrupted && outcome.run)
     tfc_say("Interrupted. Run %lld is kept in %s; go on with: tfc-place ... --resume %lld", (long long)outcome.run,
             o->db, (long long)outcome.run);
-  bool fits = outcome.placement && outcome.placement->feasible; // an answer that does not fit is not written
+  bool fits = outcome.placement && outcome.placement->feasible; // an answer that exceeds memory limits is not written
   if (outcome.placement && (o->evaluate ? o->out != NULL : fits)) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s)
       code = tfc_program_fail(s);
-    else if (outcome.interrupted && o->common.json) // without --json the printed answer says this at its end
+    else if (outcome.interrupted && o->common.json) // without --json the end of the printed answer says it
       tfc_say("Interrupted. The best placement so far is in %s", path);
     s = NULL;
   }

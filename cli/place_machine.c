@@ -1,6 +1,6 @@
-// tfc-place --machine on a TensorFlow graph: nothing runs. The step is inferred and planned as on a local device, the
-// time of each operation follows from its FLOP and bytes and the machine's rates (cost_model.h), and the problem is
-// searched by simulation. Every figure is modelled.
+// tfc-place --machine with a TensorFlow graph: nothing runs. The step is found and planned as for a local device. The
+// time of each operation is computed from its FLOP and bytes and the machine's rates (cost_model.h), and the search
+// simulates steps. Every figure is modelled.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct described {
   struct tfc_shape *feed_shapes; // [step.spec.feed_count]
   uint32_t *ops;                 // [op_count] nodes that run
   uint32_t op_count;
-  uint32_t *done_by; // [node] the operation that the node's work is fused into; tensors between the two are not counted
+  uint32_t *done_by;      // [node] the operation into which the node is fused; tensors between the two are not counted
   uint64_t *output_bytes; // [output_total]
   bool *supported;        // [kind * node_count + node]
   struct tfc_cost_table *costs;
@@ -53,8 +53,8 @@ static double us(int64_t ps) {
 }
 
 // --- The machine -----------------------------------------------------------------------------------------------------
-// Implements --devices N: selects N devices of one kind. Of the kinds with at least N devices, it is the one with the
-// most FLOP per second.
+// For --devices N: selects N devices of one kind. It is the kind with the most FLOP per second of those that have at
+// least N devices.
 static tfc_status select_devices(struct tfc_machine *m, const char *list) {
   int64_t count;
   tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
@@ -93,7 +93,7 @@ static tfc_status read_machine(struct described *d) {
   return NULL;
 }
 
-// Operations that run only on a host go to the first device of kind "cpu"; TFC_NONE: the machine has none.
+// Returns the first device of kind "cpu", for operations that run only on a host; TFC_NONE: the machine has none.
 static uint32_t host_of(const struct tfc_machine *m) {
   for (uint32_t i = 0; i < m->device_count; i++)
     if (tfc_str_is(m->devices[i].kind, "cpu")) return i;
@@ -132,7 +132,7 @@ static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
   return node;
 }
 
-// Plans the step on one local device, to learn which operations really run and which nodes are elided.
+// Plans the step on one local device, to find which nodes run as operations and which are elided.
 static tfc_status plan_step(struct described *d) {
   const struct tfc_step_spec *step = &d->step.spec;
   const struct tfc_graph *g = d->graph;
@@ -472,7 +472,7 @@ static tfc_status read_rivals(const struct described *d, struct tfc_rival *rival
     r->name = "expert";
     TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
     tfc_status none = tfc_subject_strings(d->subject, d->problem, d->graph, &r->solution, NULL);
-    if (none) tfc_solution_deinit(&rivals[--*count].solution); // the table's note says why
+    if (none) tfc_solution_deinit(&rivals[--*count].solution); // the note in the table says why
     tfc_status_free(none);
   }
   for (uint32_t i = 0; i < d->o->baselines.count; i++) {

@@ -1,4 +1,4 @@
-// tfc-place on a described machine. The placer (or place_machine.c for a TensorFlow graph) does the work; this file
+// tfc-place with a described machine. The placer (place_machine.c for a TensorFlow graph) does the work; this file
 // calls it, shows its progress and prints the answer.
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
   free(line);
   const char *temporary = getenv("TMPDIR");
   int64_t resume;
-  place_resume(o, &resume); // its syntax was checked before
+  place_resume(o, &resume); // place_check has already checked its syntax
   settings = (struct tfc_elsewhere_settings){.measure_with = o->tasks ? place_tasks_text(o->tasks) : o->measure_with,
                                              .timeout_s = o->measure_timeout,
                                              .stderr_to = o->common.verbose ? STDERR_FILENO : -1,
@@ -170,7 +170,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   if (kept && (s = place_kept_end(kept, outcome.placement, code))) {
     if (o->db_given || o->resume) {
       code = tfc_program_fail(s);
-    } else { // nobody asked for a database
+    } else { // the user did not name a database
       tfc_warn("the search cannot be resumed: %s", tfc_status_message(s));
       tfc_status_free(s);
     }

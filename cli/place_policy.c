@@ -1,4 +1,4 @@
-// The learned policy of a run: finding it, reading it, and writing it with what the run learned.
+// Finds and reads the learned policy for a run, and writes it with what the run learned.
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

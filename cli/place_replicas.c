@@ -1,5 +1,5 @@
-// tfc-place --replicas: many replicas of a step on a described machine, simulated. Reads how much step times vary from
-// a database, prints a table for each mode, and writes the page.
+// tfc-place --replicas: simulates many replicas of a step on a described machine. Reads from a database how much step
+// times vary, prints a table for each mode, and writes the page.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +23,11 @@ struct replicas {
   struct tfc_hardware hardware;
   struct tfc_step_times times;
   struct tfc_sweep sweep;
-  char *source; // text that says where the step times come from
+  char *source; // says where the step times come from
   char device[64];
 };
 
-// --- The numbers of replicas: N,N,...,N ------------------------------------------------------------------------------
+// --- Numbers of replicas, given as N,N,...,N -----------------------------------------------------------------------
 static bool add_count(struct replicas *r, int64_t n) {
   if (n < 1 || n > TFC_REPLICAS_MOST || r->count_count == TFC_REPLICAS_MOST) return false;
   if (r->count_count && (uint32_t)n <= r->counts[r->count_count - 1]) return false;
@@ -35,7 +35,7 @@ static bool add_count(struct replicas *r, int64_t n) {
   return true;
 }
 
-// Continues the list where it has "...": multiplies or adds, as between the last numbers, up to `last`.
+// For "..." in the list: continues it up to `last`, by multiplying or adding as between the two numbers before.
 static bool fill_up(struct replicas *r, int64_t last) {
   if (r->count_count < 2) return false;
   const uint32_t *c = r->counts + r->count_count;

@@ -1,6 +1,6 @@
 // tfc-place under mpirun or srun: this process is one task of a job. Every task times the step's operations on its own
-// devices. Task 0 times the links between tasks, and then places as --measure-with does, with steps that run on all
-// tasks; the others serve until it has ended.
+// devices. Task 0 then times the links between tasks and places as with --measure-with, where steps run on all tasks;
+// the other tasks run their parts of these steps until task 0 has ended.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ struct place_tasks {
   struct tfc_cluster_spec spec;
   struct tfc_member *member;
   struct tfc_device_set devices;
-  struct tfc_guard *guard;                   // NULL: there is none
-  struct tfc_lock *lock;                     // of measuring runs; the first task of each host holds it
+  struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
+  struct tfc_lock *lock;   // the lock of measuring runs; the first task of each host holds it
   char name[TFC_TASK_TEXT], text[32], *list; // the task's name; all tasks, as text; the task's devices, as in --devices
   bool patterns;                             // --devices has TensorFlow's names
   uint32_t rank, beside;
@@ -68,7 +68,7 @@ static void say_failure(void *arg, int code, const char *why) {
   fprintf(stderr, "tfc-place: %s: %s\n", t->name, why);
 }
 
-// Finds the devices that this task opens: those that TensorFlow's names in --devices mean for it.
+// Finds the devices that this task opens: those among the names in --devices that are its own.
 static tfc_status find_list(struct place_tasks *t) {
   struct tfc_text list = {0};
   const char *devices = t->o.devices;
@@ -138,7 +138,7 @@ out:
   return s;
 }
 
-// Only one run measures on a host at a time: the host's first task takes the lock for all tasks of the job there.
+// Only one run at a time measures on a host: the host's first task takes the lock for all tasks on this host.
 static tfc_status take_lock(struct place_tasks *t) {
   tfc_status s = NULL;
   char *path = NULL;
@@ -212,7 +212,7 @@ static tfc_status profile(struct place_tasks *t, double *us) {
   }
   for (uint32_t i = 0; i < step->target_count; i++) names[n++] = g->nodes[step->targets[i]].name;
   for (uint32_t i = 0; i < step->init_count; i++) names[n++] = g->nodes[step->inits[i]].name;
-  // The host's lock is held for all tasks; each task's worker has one of its own.
+  // The host's lock is held for all tasks, so each task's worker has a lock file of its own.
   if (!(path = tfc_format("tfc-measuring.task%u.lock", t->rank))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_lock_path(path, &lock));
   TFC_TRY(s, tfc_task_profile(&(struct tfc_measure_options){.graph = t->o.graph,
@@ -286,8 +286,8 @@ tfc_status place_tasks_machine(const struct place_tasks *t, struct tfc_machine *
   return tfc_task_machine(t->member, &t->spec, t->patterns ? t->o.devices : NULL, t->links, t->link_count, out);
 }
 
-// A kind's time is the mean over its devices. An operation that was not timed anywhere (it waits for something outside
-// of the step) takes none.
+// The time of a kind is the mean over its devices. An operation that no device timed (because it waits for something
+// outside of the step) counts as taking no time.
 tfc_status place_tasks_costs(const struct place_tasks *t, const struct tfc_machine *m, const uint32_t *ops,
                              uint32_t op_count, struct tfc_cost_table **out) {
   tfc_status s = NULL;
@@ -335,7 +335,8 @@ static tfc_status work(struct place_tasks *t, int *code) {
   TFC_RETURN_IF_ERROR(join(t));
   TFC_RETURN_IF_ERROR(take_lock(t));
   TFC_RETURN_IF_ERROR(tfc_member_barrier(t->member, "alone", t->rank ? NULL : tfc_program_cancel()));
-  t->begin_ns = tfc_now_ns(); // only now: waiting for other measuring runs does not count
+  // begins only now, because the time in which it waited for other measuring runs does not count
+  t->begin_ns = tfc_now_ns();
   TFC_RETURN_IF_ERROR(read_step(t));
   TFC_RETURN_IF_ERROR(profile_all(t));
   if (t->rank) return tfc_member_end(t->member, NULL); // serves

@@ -20,9 +20,8 @@ static tfc_color color_choice;
 static atomic_bool cancel;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// A sender that signals a whole process group (timeout(1), a shell, a job scheduler) may well reach the program twice.
-// So a signal within half a second of the first is part of it, and does not end the program before it has saved its
-// work.
+// A sender that signals a whole process group (timeout(1), a shell, a job scheduler) may reach the program twice. So a
+// signal within half a second of the first is part of it, and does not end the program before it has saved its work.
 static void on_signal(int signal_number) {
   (void)signal_number;
   static _Atomic int64_t first_ms;
@@ -68,8 +67,8 @@ static void on_log(void *user, tfc_log_level level, const char *message) {
 
 void tfc_program_start(const char *name, char **argv) {
   program_name = name;
-  // Four virtual GPUs have some twenty streams. With CUDA's default of 8 hardware queues, streams would wait for each
-  // other. CUDA reads this variable when it starts.
+  // Four virtual GPUs have about twenty streams. With CUDA's default of 8 hardware queues, streams would wait for each
+  // other. CUDA reads this variable when it is initialised.
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const char *core = getenv("OPENBLAS_CORETYPE");
   if (core) {
@@ -92,7 +91,7 @@ void tfc_program_start(const char *name, char **argv) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
-  struct sigaction old; // under nohup SIGHUP is ignored already, and stays so
+  struct sigaction old; // under nohup SIGHUP is already ignored, and stays so
   if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
   tfc_interrupt_on(&cancel);
   tfc_log_set(on_log, NULL);
@@ -109,7 +108,7 @@ bool tfc_quiet(void) {
 }
 
 int tfc_exit_code(tfc_status status) {
-  // CANCELLED also comes from a closed queue. The user cancelled only if a signal set `cancel`.
+  // A closed queue also gives CANCELLED. The user cancelled only if a signal set `cancel`.
   bool closed = tfc_status_code(status) == TFC_CANCELLED && !atomic_load(&cancel);
   return closed ? 1 : tfc_status_exit_code(status);
 }

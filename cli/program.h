@@ -1,6 +1,6 @@
-// What every program does at its start and its end: removing environment variables that disturb OpenBLAS, signals,
-// messages, and exit codes. Messages go to stderr as "name: text"; a progress bar that is being drawn is removed first.
-// tfc_say and the other message functions may be called from any thread; all else only from the main thread.
+// The start and the end of every program: removes environment variables that disturb OpenBLAS, handles signals, prints
+// messages, and knows exit codes. Messages go to stderr as "name: text"; a progress bar on the screen is removed first.
+// Any thread may call tfc_say and the other message functions; only the main thread may call the rest.
 #ifndef TFC_CLI_PROGRAM_H
 #define TFC_CLI_PROGRAM_H
 
@@ -18,16 +18,16 @@ void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 // Set by SIGINT, SIGTERM and SIGHUP. A second signal, half a second or more after the first, ends the program at once.
 const atomic_bool *tfc_program_cancel(void);
 
-// The exit code that a status stands for; 0 for OK.
+// Returns the exit code for a status; 0 for OK.
 int tfc_exit_code(tfc_status status);
 // Prints the error, frees it and returns its exit code; 0 for OK.
 int tfc_program_fail(tfc_status status);
 // Flushes stdout. Returns `code`, or 6 if that fails.
 int tfc_program_finish(int code);
 
-// stdout is for results. While a job runs, what libraries print there (partitioners do) is discarded, or goes to stderr
-// with --verbose. Each call of tfc_program_close_stdout is followed by one of tfc_program_open_stdout, both on the main
-// thread.
+// Only results go to stdout. While a job runs, text that libraries print there (some partitioners do) is discarded or,
+// with --verbose, goes to stderr. Each call of tfc_program_close_stdout is followed by one of tfc_program_open_stdout,
+// both on the main thread.
 void tfc_program_close_stdout(void);
 void tfc_program_open_stdout(void);
 
@@ -35,7 +35,7 @@ void tfc_say(const char *format, ...) __attribute__((format(printf, 1, 2))); // 
 void tfc_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool tfc_quiet(void);
 
-// The escape sequence "\033[<code>m" where this stream is coloured, else "".
+// Returns the escape sequence "\033[<code>m" if this stream is coloured, otherwise "".
 const char *tfc_paint(FILE *stream, const char *code);
 
 #endif

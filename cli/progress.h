@@ -1,12 +1,13 @@
-// Progress of one phase after another. On a terminal: one line that is redrawn, with a bar and the remaining time.
-// Elsewhere: a line when a phase ends, and one every 15 seconds while it lasts. Nothing with --quiet. Main thread only,
-// except tfc_progress_hide, which the messages of cli/program.h call under their lock.
+// Shows the progress of phases, one after another. On a terminal it is one line that is redrawn, with a bar and the
+// remaining time. Otherwise it prints a line when a phase ends, and one every 15 seconds during a phase. With --quiet
+// it prints nothing. Only the main thread may call these functions, except tfc_progress_hide, which the message
+// functions of cli/program.h call under their lock.
 #ifndef TFC_CLI_PROGRESS_H
 #define TFC_CLI_PROGRESS_H
 
 #include <stdbool.h>
 
-// Begins a phase ("profile"). It ends the previous phase if that has not ended.
+// Begins a phase ("profile"), after ending the one before if necessary.
 void tfc_progress_begin(const char *phase);
 // `fraction` in [0, 1], negative: unknown. `seconds_left` negative: estimated from the fraction and the time so far.
 // Cheap to call often: draws at most ten times a second.

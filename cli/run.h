@@ -32,15 +32,16 @@ struct run_feed { // --feed NAME=FILE.npy or NAME=DTYPE[SHAPE]
 // A graph, its devices and a session: all modes of tfc-run need them.
 struct run_setup {
   const struct run_options *options;
-  struct tfc_graph *file, *graph; // as loaded; and with functions lowered, where the first nodes are those of `file`
+  struct tfc_graph *file, *graph; // file: the graph as loaded; graph: with functions lowered, its first nodes are those
+                                  // of `file`
   struct tfc_device_set devices;
   struct tfc_session *session;          // one of session and cluster is NULL
   struct tfc_member *member;            // borrowed
   const struct tfc_cluster_spec *tasks; // borrowed; NULL: there is one task
-  struct tfc_cluster_session *cluster;  // its steps run in several tasks
+  struct tfc_cluster_session *cluster;  // a session whose steps run in several tasks
   uint16_t *placement;                  // [node], NULL: everything on the only device
   double *order;                        // [node], NULL
-  // With --replicas: the number of towers in `graph` whose variables are copies of those of tower 0; else 0.
+  // With --replicas: how many towers in `graph` have variables that are copies of tower 0's; otherwise 0.
   uint32_t mirrors;
   uint64_t host_before; // bytes that host memory held before the session was created
 };
@@ -54,12 +55,13 @@ TFC_MUST_USE tfc_status run_step(const struct run_setup *setup, const struct tfc
 // what the host allocated since the session was created (feeds, plans). If the driver does not count, returns the
 // planned memory.
 uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
-const char *run_math(const struct run_setup *setup); // the type in which its GPUs compute products; NULL: it has no GPU
+// the type in which its GPUs compute products; NULL: there is no GPU
+const char *run_math(const struct run_setup *setup);
 
 TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);
 void run_feed_deinit(struct run_feed *feed);
 
-// What tfc-run does, by its flags: it initialises and restores variables, runs a script or measures steps, and saves.
+// The modes of tfc-run. Each initialises and restores variables, runs a script or measures steps, and saves.
 TFC_MUST_USE tfc_status run_script(struct run_setup *setup);     // --run SCRIPT.json --out DIR
 TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
@@ -69,8 +71,8 @@ TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);  
 int run_cluster(const struct run_options *options, char **argv);
 // --restarts: starts the job, and again after failures. Returns the exit code of the last job.
 int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
-// Takes a task's steps without --run. The chief initialises the variables, or restores what --supervise saved, and
-// saves them.
+// Takes the steps of a task that has no script (--run). The chief initialises the variables or restores those that
+// --supervise saved, and saves them.
 TFC_MUST_USE tfc_status run_train(struct run_setup *setup, bool chief);
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
 TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);

@@ -20,9 +20,9 @@ struct job {
   struct run_setup setup;
   char *graph, *script, *out;
   char name[TFC_TASK_TEXT];
-  struct tfc_guard *guard; // NULL: there is none
+  struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
   atomic_bool told;
-  bool runs, chief; // runs: it takes steps; chief: it is the first task that does
+  bool runs, chief; // runs: it takes steps; chief: it is the first task that takes steps
 };
 
 // Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
@@ -59,7 +59,7 @@ static bool has_own_graph(const struct job *job, uint32_t rank) {
   return there;
 }
 
-// Whether a task takes steps if there is no script: tasks with graphs of their own do; with one graph for all, only the
+// Whether a task without a script takes steps. With graphs of their own, all tasks do; with one graph for all, only the
 // first task whose job is not `ps` does. The first task that takes steps is the chief.
 static bool trains(struct job *job, uint32_t rank) {
   uint32_t first = UINT32_MAX, only = UINT32_MAX;
@@ -69,7 +69,8 @@ static bool trains(struct job *job, uint32_t rank) {
   }
   if (strcmp(job->graph, job->options->graph) == 0) {
     job->chief = rank == (only == UINT32_MAX ? 0 : only);
-    if (job->options->async) return strcmp(job->spec.tasks.data[rank].job, "ps") != 0; // each replica for itself
+    // each replica takes steps of its own
+    if (job->options->async) return strcmp(job->spec.tasks.data[rank].job, "ps") != 0;
     return job->chief;
   }
   job->chief = rank == first;
@@ -106,7 +107,8 @@ static tfc_status join(struct job *job) {
     job->own.out = job->out;
     job->own.script = job->script;
   }
-  // With {job} or {task} in --graph, a task whose file does not exist only serves. Without, a missing file is an error.
+  // If --graph contains {job} or {task}, a task whose file does not exist only serves other tasks. Otherwise a missing
+  // file is an error.
   const bool has_graph = strcmp(job->graph, o->graph) == 0 || access(job->graph, F_OK) == 0;
   TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : "cpu:0", NULL, 0, &job->setup.devices));
   const struct tfc_device_set *devices = &job->setup.devices;
@@ -155,7 +157,7 @@ static tfc_status run_own(struct job *job) {
 // Prints an error and ends the whole job.
 static int fail(struct job *job, tfc_status s) {
   if (tfc_status_code(s) == TFC_CANCELLED && job->spec.tasks.count > 1 && atomic_load(tfc_program_cancel())) {
-    const int stopped = tfc_exit_code(s); // the whole job ends; the task that ended it has printed why
+    const int stopped = tfc_exit_code(s); // the whole job ends; the task that ended it has printed the reason
     tfc_status_free(s);
     fflush(NULL);
     _exit(stopped);
@@ -188,7 +190,8 @@ int run_cluster(const struct run_options *o, char **argv) {
   if (!s) s = run_own(&job);
   if (!s) s = tfc_member_end(job.member, tfc_program_cancel());
   if (s) code = fail(&job, s);
-  tfc_cluster_session_free(job.setup.cluster); // first the session: its queue runners need the tasks that serve
+  // the session is freed first, because its queue runners need the tasks that serve
+  tfc_cluster_session_free(job.setup.cluster);
   job.setup.cluster = NULL;
   if (!code && (s = tfc_member_leave(job.member))) code = fail(&job, s);
   struct tfc_device_set devices = job.setup.devices;

@@ -52,7 +52,7 @@ static json_t *node_json(const struct tfc_graph *g, const struct tfc_node *n, co
                    "supported", is_supported(n), "outputs", outputs);
 }
 
-// The errors of nodes whose declared shapes contradict their inputs, by node. That of the first node is reported first.
+// The errors of nodes whose declared shapes contradict their inputs, by node. The error of the first node is reported.
 struct contradictions {
   const struct tfc_graph *graph;
   tfc_status *of; // [node_count]
@@ -67,7 +67,7 @@ static void contradiction(void *arg, const struct tfc_node *node, tfc_status sta
     *kept = status, c->count++;
 }
 
-// Makes one status of all of them, which names the first; `json` (optional) lists all.
+// Makes one status of all these errors, which names the first node; `json` (optional) lists all of them.
 static tfc_status join_contradictions(struct contradictions *c, json_t *json) {
   tfc_status first = NULL;
   for (uint32_t i = 0; i < c->graph->node_count; i++) {
@@ -166,7 +166,7 @@ static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const stru
   }
   if (!def->kernel || !(def->types ? every && all : every)) return types;
   if (def->types && json_array_size(types)) return types;
-  json_array_clear(types); // the kernel takes every type
+  json_array_clear(types); // an empty list stands for every type
   json_array_append_new(types, json_string("any"));
   return types;
 }
@@ -183,7 +183,7 @@ static void print_types(const char *before, const json_t *types, const char *non
 tfc_status run_list_ops(const struct run_options *o) {
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  const struct tfc_device_driver *gpu = NULL; // the plug-in lists its kernels even without a GPU
+  const struct tfc_device_driver *gpu = NULL; // even without a GPU, the plug-in lists its kernels
   json_t *document = json_array();
   tfc_status_free(tfc_driver_find("gpu", &gpu));
   for (size_t i = 0; i < count; i++) {

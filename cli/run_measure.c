@@ -36,12 +36,12 @@ struct measurement {
   struct tfc_plan *plan;
   double *times_us; // [steps]
   uint32_t taken;
-  // With GPUs, steps are traced, because a step's time is that of the GPUs' work. Some are not, to measure what tracing
-  // costs.
+  // With GPUs, steps are traced, because a step's time is that of the GPUs' work. Some steps are not traced, to measure
+  // what tracing costs.
   bool traces;
   double *host_us, *plain_us; // [steps] by the host's clock: of traced and of untraced steps
   uint32_t plain;
-  uint32_t untrusted; // steps whose records could not be used: their time is the host's
+  uint32_t untrusted; // steps whose records could not be used; the host's clock timed them
   int64_t warmup;     // steps that are not timed
   struct tfc_collector *collector;
   struct tfc_store *store; // with --profile
@@ -179,9 +179,9 @@ static void release_results(struct measurement *m) {
   for (uint32_t i = 0; m->results && i < m->step.fetch_count; i++) tfc_tensor_release(&m->results[i]);
 }
 
-// Takes the profile of a step that was traced. Its time is that of the devices' work.
+// Stores the profile of a traced step. *us: the time of the devices' work.
 static tfc_status take_profile(struct measurement *m, double *us) {
-  enum { MOST_KEPT = 16 }; // without --profile, profiles only serve to report what fallbacks cost
+  enum { MOST_KEPT = 16 }; // without --profile, profiles are kept only to report what fallbacks cost
   const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
   const bool stored = m->setup->options->profile, by_profiler = tfc_collector_has_profiler(m->collector);
   struct tfc_step_profile profile = {0};
@@ -218,7 +218,7 @@ static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
   }
   const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
   struct tfc_step_profile profile = {0};
-  if (warmup) { // shows how large the records are, and whether they are valid
+  if (warmup) { // the first profile shows how large the records are, and whether they are valid
     if (!tfc_collector_make_room(m->collector))
       tfc_status_free(tfc_collector_drain(m->collector, &names, NULL, &profile));
     tfc_step_profile_deinit(&profile);
@@ -230,8 +230,8 @@ static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
   return NULL;
 }
 
-// Runs the warm-up steps: as many as asked for, and more until every device that captures its segments has captured
-// them. A step that captures is not timed.
+// Returns the number of warm-up steps: as many as the user asked for, or more, until every device that captures its
+// segments has captured them. A step in which a device captures is not timed.
 static int64_t warmup_of(const struct measurement *m) {
   const struct run_options *o = m->setup->options;
   bool captures = false;
@@ -246,8 +246,8 @@ static bool has_own(const struct measurement *m) { // whether a device works asy
   return any;
 }
 
-// With --profile every step is traced. Else, on GPUs, all but some blocks among the first, which show what tracing
-// costs.
+// Whether a step is traced. With --profile every step is. Otherwise, on GPUs, all are except some of the first blocks,
+// which show what tracing costs.
 static bool is_traced(const struct measurement *m, int64_t step) {
   enum { BLOCK = 5, LEAST = 4 * BLOCK, MOST = 8 * BLOCK };
   const struct run_options *o = m->setup->options;
@@ -350,7 +350,7 @@ static tfc_status add_timer(const struct measurement *m, json_t *document) { // 
   const char *timer = m->collector ? tfc_collector_timer(m->collector) : NULL,
              *colon = timer ? strchr(timer, ':') : NULL;
   if (!timer) return NULL;
-  // Events are used only where records were asked for: they would change the step.
+  // Events are used only if records were asked for, because they would change the step.
   const bool by_host = !m->setup->options->profile && !m->traces;
   char *text = by_host ? tfc_format("the host's clock%s", colon ? colon : "") : tfc_format("%s", timer);
   if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -514,7 +514,8 @@ out:
   return s;
 }
 
-// What drivers measured to choose algorithms is kept in the database, so that each shape is measured once.
+// Drivers measure which algorithms are fastest; the database stores the results, so that each shape is measured only
+// once.
 static const struct tfc_device_driver *tuned_driver(const struct measurement *m) { // NULL: none measures anything
   for (uint32_t d = 0; d < m->setup->devices.count; d++)
     if (m->setup->devices.devices[d]->driver->set_tuning) return m->setup->devices.devices[d]->driver;
@@ -584,7 +585,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   struct tfc_host host;
   char digest[65];
   tfc_host_describe(&host);
-  // The interrupt that ended the steps must not end storing their results, for which shapes are inferred once more.
+  // The interrupt that ended the steps must not stop the storing of their results, which infers shapes again.
   tfc_interrupt_on(NULL);
   tfc_interrupt_at(0, NULL);
   TFC_TRY(s, cli_graph_digest(o->graph, digest));
@@ -662,7 +663,7 @@ tfc_status run_measure(struct run_setup *setup) {
   struct measurement m = {.setup = setup};
   int64_t run = 0;
   TFC_TRY(s, read_names(&m));
-  if (setup->options->profile) // find out that it can be written before anything runs
+  if (setup->options->profile) // checks that the database can be written before anything runs
     TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
                               &m.store));
   if (m.store) TFC_TRY(s, take_tuning(&m));
@@ -670,7 +671,7 @@ tfc_status run_measure(struct run_setup *setup) {
   TFC_TRY(s, initialize(&m));
   TFC_TRY(s, make_plan(&m));
   s = run_steps(&m);
-  if (tfc_status_code(s) == TFC_CANCELLED && m.store && m.taken > 0) { // keep what was measured until then
+  if (tfc_status_code(s) == TFC_CANCELLED && m.store && m.taken > 0) { // what was measured before the interrupt is kept
     m.interrupted = true;
     tfc_status lost = store_run(&m, tfc_quartiles_of(m.times_us, m.taken), &run);
     if (lost) { // losing data is worse than the interrupt, so it decides the exit code

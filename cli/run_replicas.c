@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "runtime/pass/replicas.h"
 
-struct tasks { // device strings of the towers and of the stores
+struct tasks { // the device strings of the towers' tasks and of the stores' tasks
   char **towers, **stores;
   uint32_t tower_count, store_count, own;
 };
@@ -59,7 +59,7 @@ static tfc_status find_tasks(const struct run_setup *setup, struct tasks *out) {
     if (r == tfc_member_rank(setup->member)) t.own = t.tower_count;
     if (is_store(spec, r) && stores)
       t.stores[t.store_count++] = device;
-    else if (is_store(spec, r)) // --reduce all: it serves nothing
+    else if (is_store(spec, r)) // with --reduce all there are no stores, so this task serves nothing
       free(device);
     else
       t.towers[t.tower_count++] = device;
@@ -100,7 +100,8 @@ static tfc_status part_of(const struct tfc_tensor *whole, uint32_t part, uint32_
   return NULL;
 }
 
-// The node that is called NAME in the given graph, in the graph of all replicas. UINT32_MAX: tower has none of its own.
+// Returns the node of `tower`, in the graph of all replicas, that corresponds to node NAME of the given graph.
+// UINT32_MAX: the tower has none of its own.
 static uint32_t node_of(const struct tfc_graph *all, tfc_str name, uint32_t tower) {
   char *own = tower ? tfc_format("replica_%u/%.*s", tower, TFC_STR_ARG(name)) : tfc_format("%.*s", TFC_STR_ARG(name));
   const uint32_t node = own ? tfc_graph_find(all, tfc_str_from(own)) : TFC_NO_NODE;
@@ -108,7 +109,7 @@ static uint32_t node_of(const struct tfc_graph *all, tfc_str name, uint32_t towe
   return node;
 }
 
-// With --async (`all` NULL) this replica's part of each feed, else the parts of all.
+// Fills in the feeds: with --async (`all` NULL) this replica's part of each feed, otherwise the parts of all replicas.
 static tfc_status spread_feeds(const struct tfc_graph *g, const struct tfc_graph *all, const struct tasks *t,
                                const bool *split, struct run_replicas_feeds *feeds) {
   tfc_status s = NULL;
@@ -138,8 +139,8 @@ out:
   return s;
 }
 
-// --- The graph of all ------------------------------------------------------------------------------------------------
-// The nodes of all towers that stand for these nodes.
+// --- The graph of all replicas -------------------------------------------------------------------------------------
+// Replaces each of these nodes by the nodes of all towers that correspond to it.
 static tfc_status spread_nodes(const struct tfc_graph *g, const struct tfc_graph *all, uint32_t towers,
                                struct tfc_arena *arena, uint32_t **nodes, uint32_t *count) {
   uint32_t made = 0, *out = tfc_arena_alloc(arena, ((size_t)*count * towers + 1) * sizeof *out);

@@ -1,5 +1,5 @@
-// tfc-run --cluster SPEC --restarts N: starts the job's processes by mpirun, and again after a failure. When
-// a process of the job is killed, the whole job ends, so the process that restarts it must not be part of it.
+// tfc-run --cluster SPEC --restarts N: starts the job's processes with mpirun, and starts them again after a failure.
+// When a process of the job is killed, the whole job ends, so the process that restarts it must not be part of it.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "cli/run.h"
 
-struct command { // mpirun and this program with its arguments, less --restarts
+struct command { // the command line of mpirun, with this program and its arguments except --restarts
   const char **words;
   char count[16], program[4096];
 };
@@ -61,7 +61,7 @@ int run_restarted(const struct run_options *o, uint32_t tasks, char **argv) {
   }
   for (int64_t i = 0; i <= o->restarts; i++) {
     code = start(&c);
-    // A task or a device that stopped working may work again; an error in the graph would only repeat.
+    // A task or a device that stopped working may work the next time; an error in the graph would only come again.
     if (code != 4 || atomic_load(tfc_program_cancel()) || i == o->restarts) break;
     tfc_say("the job has failed; restart %lld of %lld", (long long)(i + 1), (long long)o->restarts);
   }

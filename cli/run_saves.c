@@ -15,9 +15,9 @@
 struct variable { // of the graph
   tfc_str name;
   struct tfc_output value; // to fetch
-  uint32_t assign;         // its first assignment, and the value that this reads
+  uint32_t assign;         // the variable's first assignment, and the tensor that it assigns
   struct tfc_output given;
-  bool copy; // of a replica: it has the value of the variable `name`
+  bool copy; // it is a replica's copy of the variable `name`
 };
 typedef TFC_ARRAY(struct variable) variables;
 
@@ -25,7 +25,8 @@ static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
 }
 
-// Variables of single sessions are not saved: a VariableDef's first field is the variable's name.
+// Whether a variable is local to one session; local variables are not saved. The first field of a VariableDef is the
+// variable's name.
 static bool is_local(const struct tfc_graph *g, tfc_str name) {
   for (uint32_t i = 0; i < g->collection_count; i++) {
     const struct tfc_collection *c = &g->collections[i];
@@ -137,7 +138,7 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   struct tfc_output *feeds = NULL;
   struct tfc_tensor *values = NULL;
   uint32_t *targets = NULL;
-  tfc_str *fed = NULL; // whose value each feed is
+  tfc_str *fed = NULL; // the variable whose value each feed has
   size_t count = 0;
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)s->steps);
   *out_restored = false;
@@ -159,7 +160,7 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   for (size_t i = 0; i < all.count; i++) {
     const struct variable *v = &all.data[i];
     bool found = false;
-    size_t same = 0; // two variables that are initialised from one tensor cannot be restored to different ones
+    size_t same = 0; // two variables that are initialised from the same tensor cannot be restored to different values
     while (same < count && (feeds[same].node != v->given.node || feeds[same].index != v->given.index)) same++;
     if (same < count && !tfc_str_equal(fed[same], v->name))
       TFC_FAIL(
@@ -226,7 +227,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
   TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
   if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
-    if (s->kept_count == RUN_SAVES_KEPT) { // rewrite `checkpoint` first, so that it never names a deleted checkpoint
+    if (s->kept_count == RUN_SAVES_KEPT) { // rewrites `checkpoint` first, so that it never names a deleted checkpoint
       const int64_t oldest = s->kept[0];
       memmove(s->kept, s->kept + 1, (RUN_SAVES_KEPT - 1) * sizeof *s->kept);
       s->kept[RUN_SAVES_KEPT - 1] = steps;

@@ -2,12 +2,12 @@
 //
 //   {"runs": [{"feeds": {"x:0": "x.npy"}, "fetches": ["loss:0"], "targets": ["train_op"]}, ...]}
 //
-// A run may also have "deadline_ms", and "error": "text": then it must fail with that text, and the session goes on.
-// Instead of a run there may be {"together": [run, ...]}: these begin at the same time, each on a thread of its own,
-// and the fetches of the k-th go to DIR/<index>/<k>. {"barrier": "name"} waits, with --cluster, until every task with
-// a script has come to it. Runs with the same "partial": "name" are pieces of one step: each
-// feed is given once, each fetch taken once, and computed values stay for the pieces that follow. "comment" and
-// "expected" are ignored here; any other key is an error before the first run begins.
+// A run may also have "deadline_ms". If it has "error": "text", it must fail with that text, and the session continues.
+// {"together": [run, ...]} in the place of a run begins several runs at the same time, each on a thread of its own; the
+// fetches of the k-th go to DIR/<index>/<k>. {"barrier": "name"} waits, with --cluster, until every task with a script
+// has come to it. Runs with the same "partial": "name" are pieces of one step: each feed is given once, each fetch
+// taken once, and computed values stay for the pieces that follow. "comment" and "expected" are ignored here; any other
+// key is an error before the first run begins.
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -72,7 +72,7 @@ struct script {
   char *folder; // paths in the script are relative to it
   json_t *document;
 };
-struct place { // position of a run in the script, for messages
+struct place { // where a run is in the script, for messages
   const struct script *script;
   size_t index;
   const char *inside; // "", or ", together 2" for a run inside "together"
@@ -283,7 +283,7 @@ struct member {
 static void *run_member(void *arg) {
   struct member *m = arg;
   run_one(m->run);
-  // Fewer callers are left. If all of them wait for each other now, the session must detect it.
+  // One caller less is running. If all others now wait for each other, the session must detect that.
   pthread_mutex_lock(&m->group->lock);
   if (--m->group->running && m->group->session) tfc_session_set_callers(m->group->session, m->group->running);
   pthread_mutex_unlock(&m->group->lock);
@@ -304,7 +304,7 @@ static tfc_status run_together(struct one_run *runs, uint32_t count) {
     members[begun] = (struct member){&runs[begun], &group};
     if (pthread_create(&threads[begun], NULL, run_member, &members[begun]) != 0) break;
   }
-  // No more threads: run it on this one.
+  // There are no more threads, so this thread runs it.
   for (uint32_t i = begun; i < count; i++) run_member(&(struct member){&runs[i], &group});
   for (uint32_t i = 0; i < begun; i++) pthread_join(threads[i], NULL);
   if (group.session) tfc_session_set_callers(group.session, 1);

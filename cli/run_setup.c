@@ -28,8 +28,8 @@ static tfc_status limit_threads(int64_t threads) {
   return NULL;
 }
 
-// Chooses the type in which GPUs compute products: by the flags, else as in the placement file, so that steps run as
-// they were measured.
+// Chooses the type in which GPUs compute products: the flags decide; without one, the placement file does, so that
+// steps run as they were measured.
 static tfc_math choose_math(const struct run_options *o, tfc_math said) {
   tfc_math asked = (tfc_math)o->execution.gpu_math;
   if (!asked && o->execution.rewrites == TFC_REWRITES_ALL) asked = TFC_MATH_TF32;
@@ -45,7 +45,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   struct tfc_placed placed = {0};
   tfc_graph_format format;
   TFC_TRY(s, tfc_graph_load(o->graph, &format, &setup.graph));
-  setup.file = setup.graph; // the step is inferred from the file's graph; functions are lowered for running
+  setup.file = setup.graph; // the step is found in the file's graph, but the graph that runs has lowered functions
   tfc_graph_retain(setup.file);
   TFC_TRY(s, tfc_lower_loaded(&setup.graph));
   if (o->placement) TFC_TRY(s, tfc_placed_read(o->placement, setup.graph, &placed));

@@ -1,7 +1,7 @@
 // Implements tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or
 // given. The chief initialises the variables, or restores what was saved, while the other tasks wait. During training
-// the chief saves the variables. It saves by fetching them and restores by running their own assignments, so that it
-// does not matter in which task a variable is.
+// the chief saves the variables. It saves by fetching the variables, and restores by running their own assignments; so
+// this works in whichever tasks the variables are.
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct training {
   struct run_saves saves;
   double *times_us;
   uint32_t taken;
-  int64_t done; // steps before this start
+  int64_t done; // steps that were taken before this start
 };
 
 static tfc_status no_memory(void) {
@@ -52,7 +52,7 @@ static tfc_status feed_values(const struct training *t, const struct run_feed *g
   return NULL;
 }
 
-// Which feeds the replicas share: those whose given value is for all of them, and synthetic ones.
+// Finds which feeds are split between the replicas: those whose given value is for all replicas, and synthetic ones.
 static void find_split(const struct training *t, const struct run_feed *given, bool *split) {
   const struct run_options *o = t->setup->options;
   for (uint32_t i = 0; i < t->step.feed_count; i++) {

@@ -1,5 +1,5 @@
-// libyaml's events, read by a state machine of three levels: the file's mapping, a key's value, and the content of a
-// list or mapping.
+// Reads a settings file from libyaml's events, with a state machine of three levels: the file's mapping, a key's value,
+// and the content of a list or mapping.
 #include "cli/settings.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Settings files: flags by name, in YAML. See configs/.
+// Settings files: flags by name, in YAML. configs/ has examples.
 #ifndef TFC_CLI_SETTINGS_H
 #define TFC_CLI_SETTINGS_H
 

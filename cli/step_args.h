@@ -1,4 +1,4 @@
-// The flags that define the step: fetches, targets, initialisers and feeds, which are looked up by name in a graph.
+// Finds the nodes that the flags for the step name in a graph: fetches, targets, initialisers and feeds.
 #ifndef TFC_CLI_STEP_ARGS_H
 #define TFC_CLI_STEP_ARGS_H
 
@@ -16,8 +16,8 @@ struct cli_step {
   struct tfc_tensor *values; // [request.feed_count], owned; data NULL: a synthetic feed
   struct tfc_step_spec spec;
 };
-// "NAME=FILE.npy" is read; for "NAME=DTYPE[SHAPE]" values are generated later. INVALID_ARGUMENT and NOT_FOUND name the
-// flag and what is wrong.
+// "NAME=FILE.npy" is read now; for "NAME=DTYPE[SHAPE]" a value is generated later. INVALID_ARGUMENT and NOT_FOUND name
+// the flag and say what is wrong.
 TFC_MUST_USE tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_args *args,
                                        struct cli_step *out);
 void cli_step_deinit(struct cli_step *step);

@@ -1,4 +1,4 @@
-// tfc-export: writes a placement in the formats of other programs.
+// tfc-export: writes a placement in the file formats of other programs.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 
-// format, its name, the file name extension that selects it, whether it is a graph
+// format, its name, the file name extension that selects it, whether the file contains a graph
 #define FORMATS(X)                                                                                                     \
   X(GRAPHDEF, "graphdef", ".pb", true)                                                                                 \
   X(PBTXT, "pbtxt", ".pbtxt", true)                                                                                    \
@@ -167,7 +167,8 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
   tfc_file_unmap(&file);
 }
 
-// Refuses to overwrite the input, whatever the paths are called: a SavedModel is its folder, or the file inside.
+// Refuses to overwrite the input, by whichever path the output names it: a SavedModel is its folder, or the file
+// inside.
 static tfc_status keep_input(const char *input, const char *what, const char *out) {
   bool same = false;
   if (!input) return NULL;
@@ -180,7 +181,7 @@ static tfc_status keep_input(const char *input, const char *what, const char *ou
               : NULL;
 }
 
-// *out_code is 2 if the command line is wrong; the error is printed then.
+// *out_code: 2 if the command line is wrong; the error has then been printed.
 static tfc_status export(const struct options *o, struct tfc_placement **placement, int *out_code) {
   static const tfc_graph_format graph_formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
                                                    TFC_FORMAT_SAVEDMODEL};
@@ -222,7 +223,7 @@ out:
   return s;
 }
 
-// A graph file cannot carry the order of operations, so its steps take another time, which this prints.
+// A graph file cannot contain the order of operations, so its steps take another time; this prints it.
 static void say_step(const struct tfc_placement *p, bool graph_format) {
   char a[32], b[32];
   if (!p || !graph_format || !isfinite(p->step_median_us)) return;

@@ -1,4 +1,4 @@
-// tfc-place: find the placement.
+// tfc-place: finds a placement for a graph.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// tfc-report: shows what is in the database.
+// tfc-report: shows the runs in a database.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

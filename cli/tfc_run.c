@@ -1,4 +1,4 @@
-// tfc-run: run a graph.
+// tfc-run: runs a graph.
 #include <stdlib.h>
 #include <string.h>
 

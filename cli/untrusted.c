@@ -15,7 +15,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/base/units.h"
 
-enum { GRACE = 5 }; // seconds after the limit in which the program may still report what it was doing
+enum { GRACE = 5 }; // seconds after the time limit in which the program may still report what it was doing
 
 static int64_t end_ns;
 
@@ -33,8 +33,8 @@ static void on_alarm(int number) {
   _exit(1);
 }
 
-// Runs at the end of time= in programs that end themselves: these get SIGTERM, so that they save what they have found,
-// and GRACE seconds later on_alarm ends them.
+// Is called at the end of time= in programs that end by themselves: they get SIGTERM, so that they save what they have
+// found, and GRACE seconds later on_alarm kills them.
 static void on_end(int number) {
   (void)number;
   static const char text[] = "the time of --untrusted is over\n";
@@ -44,7 +44,7 @@ static void on_end(int number) {
   raise(SIGTERM);
 }
 
-// Parses limits such as "memory=1GiB,time=10s,nodes=1000". *timed: a time is among them.
+// Parses limits such as "memory=1GiB,time=10s,nodes=1000". *timed: they contain a time.
 static bool parse_limits(const char *text, struct tfc_sandbox_rules *rules, double *seconds, bool *timed) {
   while (*text) {
     const size_t size = strcspn(text, ","), name = strcspn(text, "=");
@@ -134,13 +134,13 @@ static bool add_all(path_list *list, const struct tfc_program *program, const vo
   }
   if (ok && needs->beside) ok = add(list, needs->beside, TFC_SANDBOX_WRITE);
   if (ok && needs->programs) ok = add_gnuplot(list);
-  char self[4096], *slash; // installed files are in ../share of the program's folder
+  char self[4096], *slash; // installed files are in ../share, relative to the program's folder
   const ssize_t size = readlink("/proc/self/exe", self, sizeof self - 32);
   if (ok && size > 0) {
     self[size] = 0;
     if ((slash = strrchr(self, '/')) != NULL) strcpy(slash, "/../share/tfc"), ok = add(list, self, TFC_SANDBOX_READ);
   }
-  char *lock = NULL; // the lock's folder is created if missing: locks of databases and machines are in it
+  char *lock = NULL; // the locks of databases and machines are in one folder, which is created if it is missing
   tfc_status s = tfc_lock_path("lock", &lock);
   tfc_status_free(s);
   if (ok && lock) ok = add(list, lock, TFC_SANDBOX_WRITE);

@@ -1,4 +1,4 @@
-// Places a cost graph on a machine file; the result is a placement document.
+// Places a cost graph on the machine of a machine file, and makes a placement document.
 #include "placer/place.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
   f->objective = p->objective;
   f->value_us = us(v.value), f->value_ps = v.value, f->feasible = v.feasible;
   f->transfers = v.transfers, f->transfer_bytes = v.transfer_bytes;
-  // The simulated step time, whatever the objective.
+  // Computes the simulated step time, which is shown for either objective.
   int64_t step = 0;
   for (uint32_t n = 0; n < p->node_count; n++)
     if (timeline.end[n] > step) step = timeline.end[n];
@@ -180,7 +180,8 @@ out:
   return s;
 }
 
-// --devices N: N devices of one kind; among the kinds with at least N, the one on which the graph runs fastest.
+// For --devices N: selects N devices of one kind. It is the kind on which the graph runs fastest, of those that have at
+// least N devices.
 static tfc_status select_devices(const char *list, const struct tfc_cost_graph *g, struct tfc_machine *m) {
   int64_t count;
   tfc_status s = tfc_parse_i64(tfc_str_from(list), &count);
@@ -311,7 +312,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
                     (double)best_single / (double)(r->value ? r->value : 1));
   else
     tfc_text_printf(&t, "no single device can hold and run it\n");
-  if (r->bound.value > 0 && !r->excess) // a placement that does not fit may be below the bound
+  if (r->bound.value > 0 && !r->excess) // a placement that exceeds memory limits may be below the bound
     tfc_text_printf(&t, "lower bound: %s (%s), gap at most %.2f %%%s\n", tfc_show_us(bound, us(r->bound.value)),
                     tfc_bound_name(r->bound.kind), 100 * ((double)r->value / (double)r->bound.value - 1),
                     r->optimal ? ": optimal" : "");
@@ -324,7 +325,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
   out->summary = t.data;
 }
 
-// Rivals for every row of the table: single devices, and the given files.
+// Makes rivals of all rows of the table: single devices, and the given files.
 static tfc_status read_rivals(const struct tfc_place_options *o, const struct tfc_problem *p, struct tfc_rival *rivals,
                               uint32_t *count) {
   tfc_status s = NULL;
@@ -333,7 +334,7 @@ static tfc_status read_rivals(const struct tfc_place_options *o, const struct tf
     struct tfc_rival *r = &rivals[*count];
     r->name = "single";
     tfc_status illegal = tfc_placement_single(p, p->machine->devices[i].name, &r->solution);
-    *count += illegal == NULL; // the table's note says why
+    *count += illegal == NULL; // the note in the table says why
     tfc_status_free(illegal);
   }
   for (uint32_t i = 0; i < o->baseline_count; i++) {
@@ -377,7 +378,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   f->seed = options.seed, f->evaluations = out->search.evaluations;
   summarise(p, best_single, out);
   out->over_limits = tfc_place_over_limits(p, f);
-  // Simulated times have no noise: equal to the best single device is not better.
+  // Simulated times have no noise, so a time equal to the best single device's is not better.
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
   if (o->record) {
@@ -397,7 +398,7 @@ out:
   return s;
 }
 
-// --- Measured elsewhere ----------------------------------------------------------------------------------------------
+// --- Placing by measurements of a command --------------------------------------------------------------------------
 struct described {
   const struct tfc_place_options *o;
   const struct tfc_problem *problem;
@@ -436,7 +437,7 @@ static tfc_status measure(const struct tfc_place_options *o, const struct tfc_pr
     s = single ? tfc_placement_single(p, p->machine->devices[i].name, &solutions[count])
                : solution_of_file(equals + 1, p, &solutions[count]);
     if (s && !single) goto out;
-    const bool runs = !s; // a device that cannot run everything is not a rival
+    const bool runs = !s; // a device that cannot run everything is no rival
     tfc_status_free(s);
     s = NULL;
     if (!runs) continue;

@@ -1,5 +1,5 @@
-// Placing without a runtime: a cost graph, a machine file, one call. This is what `tfc-place --graph costs.json
-// --machine m.yaml` does, searches and --evaluate alike; the program only parses flags, prints and exits.
+// Places a cost graph on the machine of a machine file, without running anything. It does all that `tfc-place --graph
+// costs.json --machine m.yaml` does, for searches and for --evaluate; the program only parses flags, prints and exits.
 //
 //   struct tfc_place_outcome outcome = {0};
 //   tfc_status s = tfc_place_modelled(&options, &outcome);
@@ -35,16 +35,16 @@ struct tfc_place_options {
 
 struct tfc_place_outcome {
   int exit_code;                    // always set: 0 to 7, or 130 when cancelled
-  struct tfc_placement *placement;  // what to print and to write; NULL only where the status is an error
+  struct tfc_placement *placement;  // the document to print and to write; NULL only if the status is an error
   struct tfc_search_outcome search; // entries of each algorithm, bound (searches only)
   char *summary;                    // a few lines for people, with the gap; NULL for none
-  int64_t run;                      // in the database, where steps were measured; else 0
+  int64_t run;                      // the run in the database, if steps were measured; otherwise 0
   char *over_limits;                // which devices exceed their limits, and by how much; NULL: none
-  struct tfc_store *record; // a database in memory that has the answer as its only run (placer/record.h), or NULL
+  struct tfc_store *record;         // a database in memory whose only run is the answer (placer/record.h), or NULL
 };
-// The status says what failed (outcome.exit_code is right in either case). Under --evaluate the exit code is 4 for an
-// unknown device or kind of device (checked before code 3), and 5 above a memory limit, with the document (`feasible:
-// false`).
+// The status tells what failed; outcome.exit_code is correct in both cases. Under --evaluate the exit code is 4 for an
+// unknown device or kind of device (checked before code 3), and 5 if a memory limit is exceeded; then there is a
+// document with `feasible: false`.
 TFC_MUST_USE tfc_status tfc_place_modelled(const struct tfc_place_options *options, struct tfc_place_outcome *out);
 void tfc_place_outcome_deinit(struct tfc_place_outcome *outcome);
 
@@ -53,12 +53,13 @@ typedef tfc_status (*tfc_place_problem_fn)(void *user, const struct tfc_problem 
 TFC_MUST_USE tfc_status tfc_place_with_problem(const struct tfc_place_options *options, tfc_place_problem_fn fn,
                                                void *user);
 
-// The document of a solution for a program that measures: its order is the precedence itself, which does not depend on
-// times.
+// Makes the document of a solution for a program that measures. Its order is the precedence itself, which does not
+// depend on times.
 TFC_MUST_USE tfc_status tfc_place_describe(const struct tfc_problem *problem, const struct tfc_solution *solution,
                                            struct tfc_placement **out);
 
-// "acc:0 holds 2 kB, 500 B over its limit of 1.5 kB; ..." of the document's devices, for tfc_place_outcome.over_limits.
+// Returns a text such as "acc:0 holds 2 kB, 500 B over its limit of 1.5 kB; ..." for the document's devices; it is
+// tfc_place_outcome.over_limits.
 char *tfc_place_over_limits(const struct tfc_problem *problem, const struct tfc_placement *placement);
 
 // Fills `record` of an outcome.
@@ -68,7 +69,8 @@ TFC_MUST_USE tfc_status tfc_place_record(const struct tfc_record *record, struct
 // Moves the outcome of a measured run to its caller's structure; `from` is empty afterwards.
 void tfc_place_take(struct tfc_elsewhere_outcome *from, struct tfc_place_outcome *out);
 
-// The document of a solution by simulation: devices, value, step, transfers, placement, order. `bound` may be NULL.
+// Makes the document of a solution by simulating it: devices, value, step, transfers, placement, order. `bound` may be
+// NULL.
 TFC_MUST_USE tfc_status tfc_placement_from_solution(const struct tfc_problem *problem,
                                                     const struct tfc_solution *solution, const struct tfc_bound *bound,
                                                     struct tfc_placement **out);

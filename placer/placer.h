@@ -1,4 +1,5 @@
-// The placer's public header: problem files, the simulator, algorithms, bounds, search and the placement document.
+// The public header of the placer: includes problem files, the simulator, algorithms, bounds, search and the placement
+// document.
 #ifndef TFC_PLACER_PLACER_H
 #define TFC_PLACER_PLACER_H
 

@@ -174,7 +174,7 @@ static tfc_status add_others(const struct writer *w) {
   return NULL;
 }
 
-// --- The answer's step -----------------------------------------------------------------------------------------------
+// --- The operations of the answer's step ---------------------------------------------------------------------------
 
 static int earlier(const void *a, const void *b) {
   const struct tfc_profile_transfer *x = a, *y = b;

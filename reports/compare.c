@@ -22,8 +22,8 @@ struct side { // one of the runs that are compared
 static const char sql_result[] =
     "SELECT transfers, transfer_bytes, label FROM v_result WHERE run_id = :run AND placement_id"
     " = :placement";
-// The steps from which the answer's time was computed: the last `step_count` of the final measurement. The earlier ones
-// of that measurement served to choose the answer.
+// The steps from which the answer's time was computed: the last `step_count` steps of the final measurement. Its
+// earlier steps were used to choose the answer.
 #define STEPS                                                                                                          \
   "steps AS MATERIALIZED (SELECT step, step_us, traced FROM v_step WHERE run_id = :run AND placement_id = :placement"  \
   " AND phase = (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND phase NOT IN ('in"     \
@@ -46,8 +46,8 @@ static const char sql_memory[] =
     " nodes FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id = :placement AND "
     "m.device_id ="
     " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
-// Nodes that are in both runs and changed their device, counted by the first two parts of their names. :other is the
-// first run, :step the first run's placement.
+// Counts the nodes that are in both runs and changed their device, by the first two parts of their names. :other is the
+// first run, :step is the first run's placement.
 static const char sql_moved[] =
     "WITH a AS MATERIALIZED (SELECT node, device FROM v_placement WHERE run_id = :other AND placement_id = :step),"
     " b AS MATERIALIZED (SELECT node, device, instr(node, '/') AS first FROM v_placement WHERE run_id = :run AND"
@@ -235,7 +235,7 @@ out:
   return s;
 }
 
-// --- Text ------------------------------------------------------------------------------------------------------------
+// --- The text ------------------------------------------------------------------------------------------------------
 
 static const char *show(char *buffer, double us) {
   return us == us ? tfc_show_us(buffer, us) : "-";

@@ -31,7 +31,7 @@ struct share { // a type of operation, or a transferred tensor: its share of all
   tfc_str name, source, target;
   int64_t sum, count;
   int32_t output;
-  bool other; // it is a transfer or waiting, not an operation
+  bool other; // the share is that of transfers or of waiting, not of a type of operation
 };
 struct shares {
   struct share *items;

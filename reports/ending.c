@@ -1,5 +1,5 @@
-// Writes the sentences at the top of a report: why the run ended, what became of the best candidate that it measured,
-// and what learning contributed.
+// Writes the sentences at the top of a report: why the run ended, how the best measured candidate did in the final
+// turns, and what learning contributed.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

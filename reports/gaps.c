@@ -29,7 +29,8 @@ void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *ou
     tfc_text_printf(out, "%s for the transfer of %s from %.*s%s", tfc_show_us(a, transfer),
                     tfc_report_fit(name, producer, 30), TFC_STR_ARG(source), other > 0 ? ",\n    then " : "");
   if (other > 0) {
-    // If devices share cores, a device that has all it needs may have no core to run on. Said where it was not little.
+    // If devices share cores, a device that has all its inputs may have no core to run on. The text mentions this if
+    // the time is not small.
     const bool shared = tfc_str_is(tfc_table_text(t, row, "label"), "oversubscribed") &&
                         other >= 0.05 * tfc_table_number(t, row, "gap_us");
     tfc_text_printf(out, "%s %s", tfc_show_us(a, other),
@@ -41,7 +42,7 @@ void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *ou
   }
 }
 
-// labels: "device", "label" of the run's devices.
+// `labels`: the columns "device" and "label" of the run's devices.
 static tfc_status list_gaps(const struct tfc_traced *t, const struct tfc_table *labels,
                             struct tfc_report_lists *lists) {
   static const char *const columns[] = {"device", "start_us",      "gap_us",      "cause",    "node",  "producer",
@@ -52,7 +53,7 @@ static tfc_status list_gaps(const struct tfc_traced *t, const struct tfc_table *
     const struct tfc_traced_gap *g = &t->gaps[i];
     struct tfc_cell *row;
     TFC_TRY(s, tfc_table_add(&lists->tables[0], &row));
-    // Rows of operations have the devices' names: take any operation of this device.
+    // The trace has no names of devices, but each operation's row has one: finds an operation of this device.
     uint32_t at = 0;
     while (at + 1 < t->op_count && t->ops[at].device != g->device) at++;
     row[0] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, at, "device")));

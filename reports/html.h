@@ -1,5 +1,5 @@
-// What all pages share: text that is safe inside of HTML and JSON, the head with style and script, notes with queries,
-// and writing the file.
+// Functions for all HTML pages: escape text for HTML and JSON, write the head with style and script, add notes with
+// queries, and write the file.
 #ifndef TFC_REPORTS_HTML_H
 #define TFC_REPORTS_HTML_H
 
@@ -9,10 +9,10 @@
 void tfc_html_escape(struct tfc_text *out, tfc_str text);
 // Escapes a string inside of a script element: quotes, line ends and anything that could end the element.
 void tfc_json_escape(struct tfc_text *out, tfc_str text);
-// From the doctype to <main>; `script`: with the page's script. `title` is escaped here.
+// Writes everything from the doctype to <main>; `script`: with the page's script. `title` is escaped here.
 void tfc_html_begin(struct tfc_text *out, tfc_str title, bool script);
 void tfc_html_end(struct tfc_text *out, bool script);
-// A foldable note with one or more queries.
+// Adds a note with one or more queries, which the reader can unfold.
 void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql);
 // Writes DIR/index.html (and creates DIR). DATA_LOSS: it cannot be written.
 TFC_MUST_USE tfc_status tfc_html_write(const struct tfc_text *html, const char *dir);

@@ -1,12 +1,12 @@
-// Lists of a run: what tfc-report nodes, critical, gaps, memory and compare print. Each is tables (for --csv and
-// --json; the first one is the list, others sum it up) and a text of at most 80 columns that is made of them.
+// Lists of a run, for tfc-report nodes, critical, gaps, memory and compare. Each consists of tables (for --csv and
+// --json; the first one is the list, the others sum it up) and of a text that is made of them, at most 80 columns wide.
 //
 //   struct tfc_report_lists lists = {0};
 //   TFC_TRY(s, tfc_report_critical(store, run_id, &lists));
 //   fwrite(lists.text.data, 1, lists.text.size, stdout);
 //   tfc_report_lists_deinit(&lists);
 //
-// One thread per store. NOT_FOUND for a run that is not there, or that has no traced step where one is needed.
+// Only one thread may use a store. NOT_FOUND: there is no such run, or it has no traced step and one is needed.
 #ifndef TFC_REPORTS_LISTS_H
 #define TFC_REPORTS_LISTS_H
 
@@ -21,7 +21,7 @@ struct tfc_report_lists {
 };
 // Lists the operations of the answer by their time: type, device, quartiles, bytes, unit, slack.
 TFC_MUST_USE tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-extern const char tfc_report_sql_nodes[]; // its query; slack is computed
+extern const char tfc_report_sql_nodes[]; // the query of the list; slack is not queried but computed
 // Lists the critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables
 // sum up its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
@@ -32,10 +32,11 @@ void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text 
 // Lists the peak memory of devices under the answer against their limits, and what occupies each device at the moment
 // of the representative step when most is held.
 TFC_MUST_USE tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
-// Computes what each device holds over a traced step, as `memory` does: device_id, at_us, bytes from then on.
+// Computes how many bytes each device holds during a traced step, for `memory`. Columns: device_id, at_us, and the
+// bytes from then on.
 TFC_MUST_USE tfc_status tfc_report_memory_levels(struct tfc_store *store, const struct tfc_query_args *args,
                                                  struct tfc_table *out);
-// Compares runs with the first of them. Two runs are printed side by side, more as a table.
+// Compares runs with the first one. Two runs are printed side by side, more than two as a table.
 TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                                            struct tfc_report_lists *out);
 // Writes DIR/index.html (and creates DIR) with the tables of `lists`. `title` and `note` are HTML.
@@ -44,12 +45,12 @@ TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lis
 // Writes why the run ended and what became of the best candidate seen, in sentences; `run`: its row of v_run.
 TFC_MUST_USE tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args,
                                           const struct tfc_table *run, struct tfc_text *out);
-// What `tfc-report show` and the page say of the traced step: gaps, bytes between pairs of devices, critical path, what
-// would make the step shorter. NOT_FOUND where args->step is none.
+// A summary of the traced step, for `tfc-report show` and the page: gaps, bytes between pairs of devices, critical
+// path, and what would make the step shorter. NOT_FOUND: args->step is no step.
 struct tfc_report_summary {
   struct tfc_report_lists gaps, path;
-  struct tfc_report_lists lists; // tables[0]: pairs of devices, tables[1]: operations by the time that could be won
-  bool has_rates;                // the best rates are known, so FLOP and bytes give an operation's least time
+  struct tfc_report_lists lists; // tables[0]: pairs of devices; tables[1]: operations, by the time that could be saved
+  bool has_rates; // the best rates are known, so that FLOP and bytes give the shortest possible time of an operation
 };
 TFC_MUST_USE tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
                                              struct tfc_report_summary *out);
@@ -60,9 +61,10 @@ TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct
                                            struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
-// Returns `text` if it fits into `width` columns, else "..." and its end: the end tells names of nodes apart.
+// Returns `text` if it fits into `width` columns, otherwise "..." and its end, because names of nodes differ at their
+// ends.
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width);
-// " (simulated)" where the placement's times come from a model, else "".
+// Returns " (simulated)" if the placement's times come from a model, otherwise "".
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args);
 
 #endif

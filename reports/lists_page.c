@@ -1,4 +1,4 @@
-// Writes lists as an HTML page: one file without references to others, one table for each list.
+// Writes lists as an HTML page: one file that needs no other files, with a table for each list.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void add_escaped(struct tfc_text *out, tfc_str text) {
   }
 }
 
-// The column's name ends with its unit: values of _us and _bytes columns are shown with the prefix that fits.
+// The column's name ends with its unit: values in columns _us and _bytes are shown with a fitting prefix.
 static void add_cell(struct tfc_text *out, const char *column, const struct tfc_cell *cell) {
   tfc_str name = tfc_str_from(column);
   char shown[32];
@@ -53,7 +53,7 @@ static void add_table(struct tfc_text *out, const char *name, const struct tfc_t
     if (size > 3 && strcmp(head + size - 3, "_us") == 0) head[size - 3] = 0;
     for (char *p = head; *p; p++)
       if (*p == '_') *p = ' ';
-    bool words = false; // whether the column has text; numbers are aligned to the right
+    bool words = false; // the column has text; columns of numbers are aligned to the right
     for (uint32_t r = 0; r < t->row_count; r++) words |= tfc_table_cell(t, r, c)->kind == TFC_CELL_TEXT;
     tfc_text_printf(out, "<th%s>%s</th>", words ? "" : " class=\"n\"", head);
   }

@@ -7,10 +7,10 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// What is held and how long, in nanoseconds. A tensor is held on its producer's device from the producer's start until
-// its readers on that device and its transfers have ended; where it is handed over, until the readers on the other
-// device have ended. A copy is held on the receiving device from the transfer's start until the readers there have
-// ended. Outputs of a variable are not counted: they are the variable's own memory.
+// Finds what is held in memory and how long, in nanoseconds. A tensor is held on its producer's device from the
+// producer's start until its readers on that device and its transfers have ended; if it is handed over, until the
+// readers on the other device have ended. A copy is held on the receiving device from the transfer's start until its
+// readers there have ended. Outputs of a variable are not counted, because they are in the variable's own memory.
 #define HELD                                                                                                           \
   "WITH o AS MATERIALIZED (SELECT node_id, node, device, CAST(ROUND(MIN(start_us) * 1000) AS INTEGER) AS s,"           \
   " CAST(ROUND(MAX(start_us + duration_us) * 1000) AS INTEGER) AS e FROM v_op WHERE run_id = :run AND"                 \

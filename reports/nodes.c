@@ -6,8 +6,8 @@
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-// Quartiles by linear interpolation, over the operations that were recorded one by one. If only totals of an
-// operation were kept, the median is that of the totals, and the quartiles are NULL. An operation that runs several
+// Computes quartiles by linear interpolation, over the operations that were recorded one by one. If only totals of an
+// operation were stored, the median is that of the totals, and the quartiles are NULL. An operation that runs several
 // times in a step has a sample for each time.
 #define QUANTILE(quarters)                                                                                             \
   "SUM(CASE k WHEN " quarters " * last / 4 THEN us * (1 - " quarters " * last % 4 / 4.0) WHEN " quarters               \
@@ -30,7 +30,7 @@ const char tfc_report_sql_nodes[] =
              "recorded r ON"
              " r.node_id = i.node_id LEFT JOIN totals t ON t.node_id = i.node_id ORDER BY 7 DESC, i.node_id";
 
-// A node's slack is the least slack of its operations in the step.
+// The slack of a node is the smallest slack of its operations in the step.
 static tfc_status add_slack(struct tfc_table *t, const struct tfc_traced *traced) {
   struct tfc_arena arena = {0};
   uint32_t nodes = 0;

@@ -1,5 +1,6 @@
 // The page of a run: the verdict, the first screen, the map, the timeline, plots with the queries behind them, devices,
-// operations, reasons, and how all of it was measured. One file without references to others; page_*.c make its parts.
+// operations, reasons, and how all of it was measured. It is one file that needs no other files; page_*.c make its
+// parts.
 #include "reports/page.h"
 
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void add_results(struct tfc_page *p) {
       tfc_page_escaped(p, state);
       tfc_page_add(p, "</span> ");
     }
-    if (p->kept) { // a database in memory has only modelled results, so no tag says it
+    if (p->kept) { // a database in memory has only modelled results, so no tag needs to say that
       tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
       tfc_page_escaped(p, label);
       tfc_page_add(p, "</span> ");
@@ -179,7 +180,7 @@ static void add_about(struct tfc_page *p) {
   tfc_page_add(p, "<dt>seed</dt><dd>%.0f</dd>\n</dl>\n", tfc_page_number(p, "seed"));
 }
 
-// Without times of operations these lists stay empty.
+// Loads the lists of the page. If no operation was timed, they stay empty.
 static tfc_status load(struct tfc_page *p) {
   struct tfc_text document = {0};
   tfc_status s = NULL;
@@ -190,7 +191,7 @@ static tfc_status load(struct tfc_page *p) {
   p->scale = tfc_plot_scale_of(tfc_page_number(p, "step_median_us"));
   tfc_status none = tfc_store_get_answer(p->store, p->args.run, &document);
   if (!none) none = tfc_placement_parse((tfc_str){document.data, document.size}, "the run's placement", &p->document);
-  tfc_status_free(none); // a run without an answer has a page, too
+  tfc_status_free(none); // a run without an answer gets a page, too
   if (p->args.step >= 0) TFC_TRY(s, tfc_traced_load(p->store, &p->args, &p->traced));
   none = tfc_report_nodes(p->store, p->args.run, &p->nodes);
   if (none && tfc_status_code(none) != TFC_NOT_FOUND)

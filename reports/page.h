@@ -10,14 +10,14 @@
 
 struct tfc_page {
   struct tfc_store *store;
-  bool kept; // the database is a file, so tfc-report can query it
+  bool kept; // the database is a file, which tfc-report can query later
   struct tfc_query_args args;
   struct tfc_plot_scale scale;
   struct tfc_table run, results, devices, in_flight; // `devices`: without the undivided machine
   struct tfc_traced traced;                          // the representative traced step, if args.step >= 0
-  struct tfc_report_lists nodes;                     // empty where no operation was timed
+  struct tfc_report_lists nodes;                     // empty if no operation was timed
   struct tfc_placement *document;                    // the answer's, or NULL
-  uint32_t *box_of;                                  // [box_node_count] box of the map by node; UINT32_MAX: none
+  uint32_t *box_of;                                  // [box_node_count] the node's box on the map; UINT32_MAX: none
   uint32_t box_node_count;
   struct tfc_text *out;
 };

@@ -1,5 +1,5 @@
-// Devices under the answer: how busy they were, what they waited for, their memory; virtual devices compared with each
-// other.
+// The devices under the answer: how busy they were, what they waited for, their memory; and how virtual devices slow
+// each other down.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +100,9 @@ void tfc_page_devices(struct tfc_page *p) {
   add_idle(p);
 }
 
-// Virtual devices share one GPU's memory bandwidth and cache. This compares what each type of operation takes alone and
-// while other devices work: under the answer or, if the answer uses one device, under the placement that uses the most.
+// Virtual devices share one GPU's memory bandwidth and cache. This query compares the time of each type of operation
+// alone with its time while other devices work. It uses the answer or, if the answer uses one device, the placement
+// that uses the most devices.
 static const char sql_beside[] =
     "WITH own AS (SELECT o.placement_id, o.node_id, o.op, o.device_id, o.median_us FROM v_op_total o JOIN v_device d"
     " USING (run_id, device_id) WHERE o.run_id = :run AND d.label = 'virtual'),"

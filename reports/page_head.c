@@ -1,4 +1,4 @@
-// The head of the page: what was found, by how much it is better, and how sure that is.
+// The head of the page: the answer, by how much it is better, and how sure that is.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
   tfc_page_add(p, "<div class=\"card%s\"><b>%s</b><span>%s</span></div>\n", class, value, text);
 }
 
-// --- Head ------------------------------------------------------------------------------------------------------------
+// --- The head
+// ------------------------------------------------------------------------------------------------------------
 
 // Whether nothing was run, so that the page shows the results of a simulation.
 static bool is_modelled(const struct tfc_page *p) {

@@ -14,14 +14,14 @@ enum { BOXES = 160, LEAVES = 44, DEPTH = 4, STRIP = 17, HEIGHT = 480, NOMINAL_WI
 
 struct member { // an operation of the step
   uint32_t node, box;
-  int32_t device[2]; // rows of page.devices under the answer and under the rival; -1: not in it
+  int32_t device[2]; // rows of page.devices: its device under the answer and under the rival; -1: the node is not in it
   tfc_str name;
   double us;
 };
 struct box {
   uint32_t begin, end, prefix, depth; // its range of members, and the length of the scope's name
   uint32_t parent, child_count;
-  bool gathered; // several small scopes are shown as this one box
+  bool gathered; // the box stands for several small scopes
   double us, x, y, w, h;
 };
 struct map {
@@ -34,7 +34,7 @@ struct map {
   bool has_rival;
 };
 
-// '/' sorts first, so that the members of a scope are neighbours.
+// '/' sorts before all other characters, so that the members of a scope are neighbours.
 static int by_name(const void *a, const void *b) {
   tfc_str x = ((const struct member *)a)->name, y = ((const struct member *)b)->name;
   for (size_t i = 0; i < x.size && i < y.size; i++) {
@@ -48,7 +48,7 @@ static int by_node(const void *a, const void *b) {
   return (x->node > y->node) - (x->node < y->node);
 }
 
-// --- Operations and where they are -----------------------------------------------------------------------------------
+// --- Operations and their devices -----------------------------------------------------------------------------------
 
 static const char sql_placed[] =
     "SELECT p.node_id, p.node, p.device_id, COALESCE(t.median_us, n.time_us, (SELECT MIN(c.median_us) FROM v_cost c"
@@ -56,7 +56,7 @@ static const char sql_placed[] =
     "AND"
     " n.node_id = p.node_id LEFT JOIN v_op_total t ON t.run_id = :run AND t.placement_id = :placement AND t.node_id ="
     " p.node_id WHERE p.run_id = :run AND p.placement_id = :placement";
-static const char sql_ran[] = // devices of nodes without a placement: where they ran
+static const char sql_ran[] = // for nodes that no placement has: the devices on which they ran
     "SELECT node_id, node, device_id, median_us AS us FROM v_op_total WHERE run_id = :run AND placement_id = "
     ":placement";
 static const char sql_rival[] =

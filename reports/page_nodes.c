@@ -8,7 +8,7 @@
 #include "reports/palette.h"
 #include "runtime/base/units.h"
 
-enum { SHOWN = 40 }; // rows of the table that are shown without a script
+enum { SHOWN = 40 }; // so many rows of the table are shown if the page's script does not run
 
 static void add_number(struct tfc_page *p, double value) {
   if (isfinite(value))
@@ -39,8 +39,8 @@ static void add_step(struct tfc_page *p) {
     tfc_page_add(p, "%s[%u,%d,%u,%u,%lld,%lld,%lld]", i ? "," : "", x->node, x->output, lane_of(p, x->source),
                  lane_of(p, x->target), (long long)x->start, (long long)(x->end - x->start), (long long)x->bytes);
   }
-  // Each gap has its lane, start and duration; how long the device waited for the producer, for the transfer, and for
-  // unknown reasons; the node that ended the gap; and the producer for which that node waited (-1: none).
+  // The fields of a gap: its lane, start and duration; how long the device waited for the producer, for the transfer,
+  // and for unknown reasons; the node that ended the gap; and the producer for which that node waited (-1: none).
   tfc_page_add(p, "],\n\"gaps\":[");
   for (uint32_t i = 0; i < t->gap_count; i++) {
     const struct tfc_traced_gap *g = &t->gaps[i];
@@ -66,7 +66,8 @@ static void add_data(struct tfc_page *p) {
     add_string(p, name);
     tfc_page_add(p, ",%u]", tfc_palette_device(name));
   }
-  // id, name, type, device, median, half range, bytes of its outputs, FLOP, slack, box of the map, family of the type
+  // The fields of a node: id, name, type, device, median, half the interquartile range, bytes of its outputs, FLOP,
+  // slack, box on the map, family of the type.
   tfc_page_add(p, "],\n\"nodes\":[");
   for (uint32_t r = 0; r < t->row_count; r++) {
     int64_t id = tfc_table_find(t, r, "node_id")->integer;

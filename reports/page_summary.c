@@ -29,7 +29,7 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
   tfc_page_add(p, "<div><h3>Critical path by type</h3>\n<table>");
   for (uint32_t r = 0; r < types->row_count && r < 6; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
-    // These two are not types of operations.
+    // These two rows are not types of operations.
     const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers");
     if (other)
       tfc_page_add(p, "<tr><td class=\"keyed\"><i class=\"key\"></i><span>");

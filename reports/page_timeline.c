@@ -1,6 +1,6 @@
 // The traced step by device: operations coloured by the family of their type, gaps by what the device waited for,
-// arriving tensors, and the critical path. It is one picture without text, which may be stretched to any width; labels
-// and the axis are above it. It is drawn here and not by gnuplot, so that the script can find what is under the
+// arriving tensors, and the critical path. It is one picture without text, which can be stretched to any width; labels
+// and the axis are above it. This file draws it, and not gnuplot, so that the page's script can find what is under the
 // pointer.
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// Devices have eight colours after Okabe and Ito (with brown instead of black, and a darker purple and yellow) and
-// eight of Tol's scheme "light". Operations have those of Tol's scheme "muted" (2021), with lighter variants of its
-// dark colours for a dark page.
+// The colours of reports. Devices have eight colours after Okabe and Ito (with brown instead of black, and a darker
+// purple and yellow) and eight of Tol's scheme "light". Operations have the colours of Tol's scheme "muted" (2021),
+// with lighter variants of its dark colours for a dark page.
 #include "reports/palette.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@ static const uint32_t devices[TFC_DEVICE_COLOURS] = {0x0072B2, 0xE69F00, 0x009E7
                                                      0xD8C70A, 0x7A5C43, 0x77AADD, 0xEE8866, 0x44BB99, 0xFFAABB,
                                                      0x99DDFF, 0xBBCC33, 0xEEDD88, 0xAAAA00};
 
-// Matches a type's name: its beginning (MatMul*), its end (*Grad), a part (*Pool*) or the whole. The first row that
-// matches is used.
+// A row matches type names by their beginning (MatMul*), their end (*Grad), a part (*Pool*) or the whole name. The
+// first row that matches is used.
 struct family {
   const char *name;
   uint32_t light, dark;

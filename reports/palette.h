@@ -8,14 +8,15 @@
 
 enum { TFC_DEVICE_COLOURS = 16, TFC_OP_FAMILIES = 9 };
 
-// 0 to TFC_DEVICE_COLOURS - 1: "cpu:I" and "host" use the first half, other kinds the second half; more than eight
-// devices of a kind share colours.
+// Returns 0 to TFC_DEVICE_COLOURS - 1: "cpu:I" and "host" use the first half of the colours, other kinds the second
+// half. If a kind has more than eight devices, some have the same colour.
 uint32_t tfc_palette_device(tfc_str name);
-uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1: none of the others
+uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1 stands for all types without a family
 const char *tfc_palette_family_name(uint32_t family);
 uint32_t tfc_palette_device_rgb(uint32_t index); // 0xRRGGBB, on a light page
 uint32_t tfc_palette_family_rgb(uint32_t family);
-// Custom properties --d0.. and --f0.., and classes .d0.. and .f0.. that fill with them, light and dark.
+// Writes CSS: custom properties --d0.. and --f0.., and classes .d0.. and .f0.. that fill with them, for light and dark
+// pages.
 void tfc_palette_css(struct tfc_text *out);
 
 #endif

@@ -1,5 +1,5 @@
-// Drawing a plot: the script's "#@" lines are read, its queries run, and their rows written in front of the script as
-// datablocks. gnuplot reads and writes files in memory, not pipes, so that neither process can block the other.
+// Draws a plot: reads the "#@" lines of its script, runs their queries, and writes the rows as datablocks before the
+// script. gnuplot reads and writes files in memory instead of pipes, so that neither process can block the other.
 #include "reports/plot.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ struct drawing {
 };
 
 static bool says(const struct drawing *d, const char *what,
-                 tfc_str name) { // whether the script has the line "#@ WHAT NAME" for a query
+                 tfc_str name) { // whether the script has the line "#@ WHAT NAME"
   char *wanted = tfc_format("#@ %s %.*s\n", what, TFC_STR_ARG(name));
   bool found = wanted && strstr(d->script, wanted);
   free(wanted);
@@ -186,7 +186,7 @@ out:
   return s;
 }
 
-// Colours that stand for something become the page's custom properties, so that a dark page can have others.
+// Replaces colours that have a meaning by custom properties of the page, so that a dark page can use other colours.
 static bool add_colour(struct tfc_text *out, const char *at, size_t *out_size) {
   static const struct {
     uint32_t rgb;
@@ -206,7 +206,7 @@ static bool add_colour(struct tfc_text *out, const char *at, size_t *out_size) {
   return false;
 }
 
-// Keeps the <svg> element, and makes its ids the plot's own: a page holds many.
+// Takes the <svg> element, and makes its ids unique by the plot's name, because a page has many plots.
 static void clean_svg(const char *name, const char *svg, const char *end, struct tfc_text *out) {
   static const char *const marks[] = {"id='", "id=\"", "url(#", "href='#", "href=\"#", "rgb("};
   enum { MARKS = sizeof marks / sizeof *marks, COLOUR = MARKS - 1 };
@@ -264,7 +264,7 @@ out:
   return s;
 }
 
-// Two pictures of a plot, for a page and for a telephone.
+// Each plot has two pictures: for a page and for a telephone.
 enum { WIDE, NARROW, WIDTHS };
 static const int widths[WIDTHS] = {1060, 340};
 
@@ -299,8 +299,8 @@ static bool take_pictures(const struct tfc_text *svg, struct tfc_plot *plots, co
   return true;
 }
 
-// One run of gnuplot draws all plots. If it fails, each plot gets a run of its own, so that only the faulty one is
-// lost.
+// Draws all plots in one run of gnuplot. If that fails, each plot gets a run of its own, so that only the faulty one is
+// missing.
 static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_t count, struct drawing *d,
                        const struct tfc_text *colours, const struct tfc_query_args *args, struct tfc_plot_scale scale) {
   struct tfc_text input = {0}, svg = {0};

@@ -1,5 +1,5 @@
-// Plots: one gnuplot script each (reports/plots/*.gp). Title, caption and queries stand in the script itself, in lines
-// beginning with "#@", so that a plot is never separated from the queries of its numbers:
+// Plots: one gnuplot script each (reports/plots/*.gp). The script itself contains the title, the caption and the
+// queries, in lines beginning with "#@", so that a plot and the queries of its numbers stay together:
 //
 //   #@ title: ...
 //   #@ caption: ...
@@ -22,9 +22,9 @@ extern const struct tfc_embedded_file tfc_embedded_files[]; // ended by a NULL n
 const char *tfc_embedded_find(const char *name);            // NULL: there is none
 
 struct tfc_plot {
-  struct tfc_text svg, narrow;                   // for a page and for a telephone; empty: there was nothing to draw
+  struct tfc_text svg, narrow; // `svg` is for a page, `narrow` for a telephone; empty: there was nothing to draw
   struct tfc_text title, caption, queries, note; // `note`: why there is no picture
-  bool left_out;                                 // its script says that a page without it is better than a note
+  bool left_out; // its script says that a page should rather have nothing than a note in its place
 };
 struct tfc_plot_scale {
   double factor; // microseconds times this are numbers in `unit`
@@ -34,9 +34,9 @@ struct tfc_plot_scale tfc_plot_scale_of(double us);
 // Returns the name ("steps.gp") of the plot with the next larger place after `place`, and that place. NULL: there is
 // none.
 const char *tfc_plot_next(int place, int *out_place);
-// Draws scripts (`names`: "steps" or "steps.gp") in one run of gnuplot. Where gnuplot is missing or fails, or a query
-// has no rows, a plot has no picture and `note` says why; the status is OK. The caller frees the texts of out [count]
-// with tfc_plot_deinit.
+// Draws scripts (`names`: "steps" or "steps.gp") in one run of gnuplot. If gnuplot is missing or fails, or a query has
+// no rows, the plot has no picture, and `note` says why; the status is still OK. The caller frees the texts of out
+// [count] with tfc_plot_deinit.
 TFC_MUST_USE tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uint32_t count,
                                        const struct tfc_query_args *args, struct tfc_plot_scale scale,
                                        struct tfc_plot *out);

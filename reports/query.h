@@ -1,12 +1,13 @@
-// Query: rows of the database's views as a table in memory. Parameters by name: :run, :placement, :step, :other.
+// Query: reads rows of the database's views into a table in memory. Queries may use the parameters :run, :placement,
+// :step and :other.
 //
 //   struct tfc_table t = {0};
 //   TFC_TRY(s, tfc_table_query(store, "SELECT name FROM v_device WHERE run_id = :run", &args, &t));
 //   for (uint32_t r = 0; r < t.row_count; r++) use(tfc_table_text(&t, r, 0));
 //   tfc_table_deinit(&t);
 //
-// One thread per store. INTERNAL: the query is wrong, with SQLite's message; INVALID_ARGUMENT: the database cannot be
-// read.
+// Only one thread may use a store. INTERNAL: the query is wrong, with SQLite's message; INVALID_ARGUMENT: the database
+// cannot be read.
 #ifndef TFC_REPORTS_QUERY_H
 #define TFC_REPORTS_QUERY_H
 
@@ -20,7 +21,7 @@ typedef enum tfc_cell_kind { TFC_CELL_NULL, TFC_CELL_INTEGER, TFC_CELL_REAL, TFC
 struct tfc_cell {
   tfc_cell_kind kind;
   int64_t integer;
-  double real; // the value of an integer too; NaN for NULL and text
+  double real; // also for an integer; NaN for NULL and text
   tfc_str text;
 };
 struct tfc_table {

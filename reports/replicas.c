@@ -1,4 +1,4 @@
-// The page of simulated replicas. No database has them: everything comes from the answer itself.
+// The page of simulated replicas. No database contains them, so all its numbers come from the answer itself.
 #include <stdlib.h>
 
 #include "placer/replicas/sweep.h"

@@ -1,9 +1,9 @@
-// Reports: what happened in a run, from the documented views of the database (docs/database.md).
+// Reports show what happened in a run, by the documented views of the database (docs/database.md).
 //
 //   TFC_TRY(s, tfc_store_open("tfc.db", &(struct tfc_store_options){0}, &store));
 //   TFC_TRY(s, tfc_report_page(store, run_id, "nmt.report"));
 //
-// One thread per store. DATA_LOSS where something could not be written, NOT_FOUND for a run that is not there.
+// Only one thread may use a store. DATA_LOSS: a file could not be written; NOT_FOUND: there is no such run.
 #ifndef TFC_REPORTS_REPORTS_H
 #define TFC_REPORTS_REPORTS_H
 
@@ -18,7 +18,7 @@ TFC_MUST_USE tfc_status tfc_report_focus(struct tfc_store *store, int64_t run_id
 TFC_MUST_USE tfc_status tfc_report_page(struct tfc_store *store, int64_t run_id, const char *dir);
 TFC_MUST_USE tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
-// The page of simulated replicas (placer/replicas/sweep.h).
+// Writes the page of simulated replicas (placer/replicas/sweep.h).
 struct tfc_sweep;
 struct tfc_report_replicas_page {
   const char *graph, *machine;
@@ -28,9 +28,9 @@ struct tfc_report_replicas_page {
 };
 TFC_MUST_USE tfc_status tfc_report_replicas(const struct tfc_report_replicas_page *page, const char *dir);
 
-// Writes Chrome's trace format for chrome://tracing and ui.perfetto.dev, compressed where the name ends with .gz:
-// traced steps of the answer, or, if the answer was not traced, of the last placement that was. NOT_FOUND: there is no
-// such placement or step.
+// Writes Chrome's trace format for chrome://tracing and ui.perfetto.dev, compressed if the name ends with .gz. It
+// contains traced steps of the answer or, if the answer was not traced, of the last placement that was. NOT_FOUND:
+// there is no such placement or step.
 struct tfc_report_trace_options {
   const char *placement; // its name or placement_id; NULL: the answer
   int64_t first, last;   // the steps, as v_step numbers them
@@ -43,15 +43,15 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
-// Says how a tensor passes between two virtual devices of a run: "copy on one GPU" or "handed over"; empty where there
-// are no two virtual devices, or the database does not say.
+// Returns how a tensor goes between two virtual devices of a run: "copy on one GPU" or "handed over"; empty: there are
+// no two virtual devices, or the database does not contain it.
 struct tfc_query_args;
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args);
 // Writes the type in which a run's GPUs computed products of float32 tensors: "tf32"; empty where there are no GPUs, or
 // the database does not say.
 void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]);
 
-// The SQL of these reports, for --json and for the page.
+// The SQL queries of these reports, which --json and the page show.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
     tfc_report_sql_in_flight[];
 

@@ -1,4 +1,4 @@
-// The summary of the traced step that `tfc-report show` and the page print: gaps, bytes by pair of devices, the
+// Makes the summary of the traced step for `tfc-report show` and the page: gaps, bytes between pairs of devices, the
 // critical path, and operations that could be faster.
 #include <math.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ void tfc_report_summary_deinit(struct tfc_report_summary *m) {
   tfc_report_lists_deinit(&m->lists);
 }
 
-// --- Text ------------------------------------------------------------------------------------------------------------
+// --- The text ------------------------------------------------------------------------------------------------------
 
 static void print_gaps(const struct tfc_table *t, struct tfc_text *out) {
   if (!t->row_count) return;

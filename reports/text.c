@@ -1,4 +1,4 @@
-// SQL that several reports use, and reports as plain text.
+// SQL queries that several reports use, and reports as plain text.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +12,8 @@ const char tfc_report_sql_runs[] =
     "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
     " best_single_us, expert_us, algorithm, episodes FROM v_run ORDER BY run_id";
 const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
-// The undivided machine comes first, then the answer, then rivals by their time, then placements that were only
-// simulated. Other candidates of the search are left out.
+// Lists the undivided machine first, then the answer, then rivals by their time, then placements that were only
+// simulated. Other candidates of the search are not listed.
 const char tfc_report_sql_results[] =
     "SELECT r.placement_id, r.role, r.placement, r.algorithm, r.state, r.label, r.step_median_us, r.step_q1_us,"
     " r.step_q3_us, r.step_count, r.simulated_us, r.transfers, r.transfer_bytes, r.message,"
@@ -41,7 +41,7 @@ const char tfc_report_sql_devices[] =
                    "AND"
                    "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
                    " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
-// Empty also for an older database: it has no column memory_space, so the query fails.
+// The result is also empty for an older database, whose views lack the column memory_space, so that the query fails.
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args) {
   static const char sql[] = "SELECT COUNT(*) AS devices, COUNT(DISTINCT memory_space) AS spaces FROM v_device WHERE"
                             " run_id = :run AND label = 'virtual' AND name <> 'whole'";
@@ -64,8 +64,8 @@ void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *a
   tfc_table_deinit(&t);
 }
 
-// For throughput, where it was measured: the median time between the ends of two steps, one by one and with several in
-// flight.
+// For the throughput objective, if it was measured: the median time between the ends of two steps, one after another
+// and with several in flight.
 const char tfc_report_sql_in_flight[] =
     "WITH s AS (SELECT placement_id, placement, phase, step_us, ROW_NUMBER() OVER (PARTITION BY placement_id, phase"
     " ORDER BY step_us) AS k, COUNT(*) OVER (PARTITION BY placement_id, phase) AS n FROM v_step WHERE run_id = :run"
@@ -101,7 +101,7 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     if (slash != SIZE_MAX) name = tfc_str_sub(name, slash + 1, SIZE_MAX);
     snprintf(graph, sizeof graph, "%.*s", (int)(name.size > 26 ? 26 : name.size), name.data);
     tfc_str state = tfc_table_text(&t, r, "state");
-    // The process was killed before it could write its state.
+    // The process was killed before it could store that it was interrupted.
     if (tfc_str_is(state, "running") && !written) state = TFC_STR("interrupted");
     tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9.*s %-26s", (long long)tfc_table_find(&t, r, "run_id")->integer,
                     TFC_STR_ARG(state), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")), graph);
@@ -134,7 +134,7 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
   }
 }
 
-// Wraps at 80 columns, at spaces; a longer word is cut.
+// Breaks lines at spaces, at 80 columns; a longer word is cut.
 static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) {
   const size_t width = 80 - strlen(indent);
   while (text.size) {

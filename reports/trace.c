@@ -1,6 +1,6 @@
-// Chrome's trace format: a process for each device, with one row for operations and one for what the device receives;
-// flow arrows from producers through transfers to consumers; a counter for each device that is 1 while it is busy. The
-// traced steps follow each other on one time axis, and each is an event of a separate process.
+// Writes Chrome's trace format. Each device is a process with two rows: one for operations, one for tensors that it
+// receives. Flow arrows go from producers through transfers to consumers. Each device has a counter that is 1 while it
+// is busy. The traced steps follow each other on one time axis, and each is an event of a separate process.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void add_escaped(struct tfc_text *out, tfc_str text) {
   tfc_text_add(out, (tfc_str){text.data + from, text.size - from});
 }
 
-// A trace has millions of numbers: they are written without a format.
+// Appends a text without a format, because a trace has millions of numbers.
 static void add_literal(struct tfc_text *out, const char *text) {
   tfc_text_add(out, tfc_str_from(text));
 }
@@ -95,8 +95,8 @@ static void add_name(struct writer *w, int64_t pid, int tid, tfc_str name, tfc_s
   if (label.size) tfc_text_printf(&w->text, " (%.*s)", TFC_STR_ARG(label));
   add_literal(&w->text, "\"}}");
 }
-// A flow arrow from the end of one slice to the beginning of another: viewers attach it to the slice that contains the
-// time.
+// Adds a flow arrow from the end of one slice to the beginning of another. Viewers attach an arrow to the slice that
+// contains its time.
 static void add_flow(struct writer *w, int64_t from_pid, int from_tid, int64_t from_ns, int64_t to_pid, int to_tid,
                      int64_t to_ns) {
   static const char tail[] = ", \"cat\": \"tensor\", \"name\": \"tensor\"}";
@@ -173,7 +173,7 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
   }
 }
 
-// Only so many steps, the first ones, get counters of memory, because computing these takes longer than all the rest.
+// Only so many steps, the first ones, get memory counters, because computing these takes longer than everything else.
 enum { MEMORY_STEPS = 4 };
 
 // Finds the placement that the user wants, by its number or by its name.
@@ -210,7 +210,7 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const struc
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   if (options->placement)
     TFC_TRY(s, choose_placement(store, options->placement, &args));
-  else if (args.step < 0) { // the answer was not traced: take the last placement that was
+  else if (args.step < 0) { // the answer was not traced, so the last traced placement is used
     TFC_TRY(s, tfc_table_query(store, "SELECT MAX(placement_id) FROM v_op WHERE run_id = :run", &args, &steps));
     if (steps.row_count && steps.cells[0].kind == TFC_CELL_INTEGER) args.placement = steps.cells[0].integer;
     tfc_table_deinit(&steps);

@@ -21,9 +21,9 @@ struct work {
   uint32_t *first_edge; // [node_count + 1]
   bool *has_consumer;   // [node_count]
   bool *executed;       // [node_count] at least one execution of it was recorded in this step
-  uint32_t *seen;       // [node_count] the last operation (index + 1) whose inputs were looked for at this node
-  uint32_t *stack;      // [node_count] nodes without executions whose inputs are still to be looked at
-  // The same for the search of a transfer's producer: `searched` holds the number of the last search.
+  uint32_t *seen;       // [node_count] the last operation (index + 1) for which this node was searched for inputs
+  uint32_t *stack;      // [node_count] nodes without executions that are still to be searched
+  // The same for the search for a transfer's producer: `searched` holds the number of the last search.
   uint32_t *searched, *sources, search;
   int32_t *last_op;       // [node_count] the node's execution that started last so far
   int32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
@@ -279,9 +279,9 @@ static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
   return NULL;
 }
 
-// What the transfer `transfer`, an input of operation `op`, waited for: its producer's end, or the end of the previous
-// operation or transfer of the target. *out_transfer: that transfer, else TFC_TRACED_NONE. Returns the operation that
-// ended: of a transfer its producer. TFC_TRACED_NONE: it waited for nothing that was recorded.
+// Finds what the transfer `transfer`, an input of operation `op`, waited for: its producer, or the previous operation
+// or transfer of the target device. Returns the operation that ended; if it was a transfer (*out_transfer, otherwise
+// TFC_TRACED_NONE), that transfer's producer. TFC_TRACED_NONE: it waited for nothing that was recorded.
 static int32_t cause_of_transfer(const struct tfc_traced *t, struct work *w, int32_t transfer, int32_t producer,
                                  uint32_t op, int32_t *out_transfer) {
   const struct tfc_traced_transfer *x = &t->transfers[transfer];
@@ -331,14 +331,14 @@ static void find_path(struct tfc_traced *t, struct work *w) {
   for (uint32_t i = 0; i < t->path_count; i++) t->path[i].waited = t->path[i].start - (i ? t->path[i - 1].end : 0);
 }
 
-// Limits how late `from` may end: `to`, which starts `lag` after that end, must not end after its own `latest`. The lag
-// is the one that was measured where `from` was what `to` waited for; elsewhere it is the transfer's time, or 0.
+// Limits how late `from` may end: `to`, which starts `lag` after that end, must not end after its own `latest`. If `to`
+// waited for `from`, the lag is the measured one; otherwise it is the time of the transfer, or 0.
 static void hold(struct tfc_traced *t, int32_t from, const struct tfc_traced_op *to, int64_t lag) {
   if (from < 0) return;
   int64_t latest = to->latest - (to->end - to->start) - lag;
   t->ops[from].latest = most(least(t->ops[from].latest, latest), t->ops[from].end);
 }
-// The operation whose end decided when operation `op` started, with all transfers between the two.
+// Returns the operation whose end decided when operation `op` started; all transfers between the two are followed.
 static int32_t root_of(const struct tfc_traced *t, struct work *w, uint32_t op) {
   const struct tfc_traced_op *o = &t->ops[op];
   int32_t at = o->by_input ? o->producer : o->before;
@@ -371,7 +371,7 @@ static int longest_first(const void *a, const void *b) {
   return (x->start > y->start) - (x->start < y->start);
 }
 
-// How much of [begin, end) is covered by transfers to the device.
+// Returns how much of [begin, end) is covered by transfers to the device.
 static int64_t moved_to(const struct tfc_traced *t, int32_t device, int64_t begin, int64_t end) {
   int64_t sum = 0, at = begin;
   for (uint32_t i = 0; i < t->transfer_count && t->transfers[i].start < end && begin < end; i++) { // sorted by start
@@ -404,8 +404,8 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
       int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start;
       int64_t there = most(from, least(x->end, o->start));
       done = most(from, least(done, there));
-      // Before the transfer began, other transfers to the device may have been on their way. The rest of that time it
-      // had what it needed and had not begun, for example because all cores were at work for other devices.
+      // Before the transfer began, other transfers to the device may have been on their way. In the rest of that time
+      // the device had what it needed but had not begun, for example because all cores worked for other devices.
       const int64_t began = clamp(x->start, done, there), moved = moved_to(t, o->device, done, began);
       g->dependency = done - from, g->transfer = moved + there - began, g->other = began - done - moved, from = there;
     } else if (o->producer >= 0 && t->ops[o->producer].device != o->device) {

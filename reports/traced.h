@@ -6,7 +6,8 @@
 //   for (uint32_t i = 0; i < t.path_count; i++) use(&t.path[i]);
 //   tfc_traced_deinit(&t);
 //
-// Times are nanoseconds since the step began. One thread. NOT_FOUND where no operation of that step was recorded.
+// Times are nanoseconds since the step began. Only one thread may use it. NOT_FOUND: no operation of that step was
+// recorded.
 #ifndef TFC_REPORTS_TRACED_H
 #define TFC_REPORTS_TRACED_H
 
@@ -18,11 +19,11 @@ struct tfc_traced_op {
   uint32_t node;
   int32_t device;
   int64_t start, end;
-  int32_t before;             // the operation of its device that ended last before it started, or none
+  int32_t before;             // the operation that ended last on its device before it started, or none
   int32_t producer, transfer; // of the input that arrived last; each may be TFC_TRACED_NONE
   int64_t arrival;            // when that input had arrived, at most `start`; -1: no input is known
-  bool by_input;              // it started when that input arrived, and not (only) when `before` ended
-  int64_t latest; // the latest end that would not have made the step longer, with the same order on each device
+  bool by_input;              // it started when that input arrived, and not only when `before` ended
+  int64_t latest;             // the latest end that would not make the step longer, with the same order on each device
 };
 struct tfc_traced_transfer {
   uint32_t node;
@@ -34,11 +35,12 @@ struct tfc_traced_item {      // an item of the critical path, in the order of t
   int64_t start, end, waited; // `waited`: from the end of the previous item to `start`
 };
 struct tfc_traced_gap {
-  int32_t device, op; // op: the operation that ends the gap; TFC_TRACED_NONE: the device does nothing more in the step
+  int32_t device, op; // op: the operation that ends the gap; TFC_TRACED_NONE: the device has no further operation in
+                      // the step
   int64_t start, end;
   int64_t dependency, transfer, other; // its parts: waiting for the producer, for the transfer, and for unknown reasons
 };
-struct tfc_traced_link { // by the graph, `op` had to wait for this producer or transfer
+struct tfc_traced_link { // by the graph's edges, `op` had to wait for this producer or transfer
   int32_t producer, transfer, op;
 };
 struct tfc_traced {
@@ -54,7 +56,7 @@ struct tfc_traced {
 };
 TFC_MUST_USE tfc_status tfc_traced_load(struct tfc_store *store, const struct tfc_query_args *args,
                                         struct tfc_traced *out);
-// For loading many steps of a run: reads the run's edges once.
+// Reads the run's edges once, for loading many steps of the run.
 TFC_MUST_USE tfc_status tfc_traced_edges(struct tfc_store *store, const struct tfc_query_args *args,
                                          struct tfc_table *out);
 TFC_MUST_USE tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_args *args,

@@ -39,7 +39,8 @@ static tfc_status add_baselines(struct tfc_elsewhere *r, struct tfc_placement *p
   return NULL;
 }
 
-// Compares the learned model's prediction before each reading with the given model's: its error, and Kendall's tau.
+// Compares two predictions that were made before each reading, the learned model's and the given model's, by their
+// error and by Kendall's tau.
 static void add_errors(const struct tfc_elsewhere *r, struct tfc_text *t) {
   struct tfc_learned_predictions all = {0};
   for (size_t i = 0; i < r->known.count; i++) {

@@ -1,5 +1,5 @@
-// The run: rivals are measured, rounds of search propose and measure, the best are measured in turns, and the answer is
-// written.
+// Runs all phases: measures the rivals, runs rounds of search that propose and measure, measures the best placements in
+// turns, and writes the answer.
 #include "placer/elsewhere/elsewhere.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-// Placing by measurements that another program makes: given a problem (its costs are the prior) and a command that runs
-// steps, finds the placement that is fastest there. Rounds of searching, reading and learning come first; then the best
-// placements are read in turns, and the figures come from readings that had no part in the choice. Used by `tfc-place
-// --measure-with`, on a cost graph and on a TensorFlow graph with a machine file.
+// Places by measurements that another program makes: given a problem, whose costs are the prior, and a command that
+// runs steps, it finds the placement that is fastest for that command. Rounds of searching, reading and learning come
+// first; then the best placements are read in turns. The reported figures come from readings that did not influence the
+// choice. `tfc-place --measure-with` uses it, for a cost graph and for a TensorFlow graph with a machine file.
 //
 //   struct tfc_elsewhere_outcome outcome = {0};
 //   tfc_status s = tfc_elsewhere_run(&options, &outcome);
@@ -19,16 +19,16 @@ struct tfc_elsewhere_rival {
   bool single; // everything on one device
 };
 
-// What the calling program chooses, for a cost graph and a TensorFlow graph alike.
+// Settings of the calling program; they are the same for a cost graph and for a TensorFlow graph.
 struct tfc_elsewhere_settings {
   const char *measure_with; // the command, or a text that names the function `ask`, for messages
-  tfc_command_fn ask;       // measures in place of a command, NULL: the command does
+  tfc_command_fn ask;       // measures instead of a command; NULL: the command measures
   void *ask_user;
   double timeout_s;                       // --measure-timeout, 0: not given
   int stderr_to;                          // as in struct tfc_command_options
   const char *temporary;                  // folder for temporary files, as in struct tfc_command_options
   uint32_t measurements;                  // placements that may be measured
-  bool prior;                             // --model prior: measurements only rank placements, costs stay as they are
+  bool prior;                             // --model prior: measurements only rank placements and do not change costs
   const char *database, *program_command; // --db; the whole command line, for the database
   int64_t resume;                         // number of the run to resume; 0: none, < 0: the last interrupted one
   void (*say)(bool warning, const char *text); // a line for people
@@ -37,12 +37,12 @@ struct tfc_elsewhere_settings {
 struct tfc_elsewhere_options {
   const struct tfc_elsewhere_settings *settings;
   const struct tfc_problem *problem;
-  struct tfc_search_options search;         // the budget is the whole run's
+  struct tfc_search_options search;         // its budget is that of the whole run
   const char *graph, *machine, *sha256;     // paths as given; sha256 of the graph or NULL
   const struct tfc_elsewhere_rival *rivals; // [rival_count]
   uint32_t rival_count;
   const struct tfc_solution *evaluate; // only this one is measured; NULL: search
-  // The document of a solution, with what the model says of it.
+  // Makes the document of a solution, with the model's figures for it.
   tfc_describe_fn describe;
   void *user;
 };

@@ -1,7 +1,7 @@
-// The final turns measure the best placements by what was read so far, and the best single device: each has one reading
-// in each turn. The first half of the turns chooses the answer, and early drops placements that are surely slower. The
-// second half says how long a step of the answer takes: its readings had no part in the choice, so they are not biased
-// by it.
+// The final turns measure the best placements by the readings so far, and the best single device: each has one reading
+// in each turn. The first half of the turns chooses the answer; placements that are surely slower are dropped early.
+// The second half measures how long a step of the answer takes: its readings did not influence the choice, so they are
+// not biased by it.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = CHOOSE };
 
-static const double most_share = 0.35; // of the run's time; with slow programs there are fewer turns and finalists
+static const double most_share = 0.35; // the largest share of the run's time; with slow programs there are fewer turns
+                                       // and finalists
 
 double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *r) {
   const double all = r->reading_s * ((FINALISTS + 1) * CHOOSE + 2 * CONFIRM + 1);
@@ -30,7 +31,7 @@ static uint32_t plan(const struct tfc_elsewhere *r, uint32_t *out_finalists) {
 
 struct finalist {
   uint32_t index;
-  bool out;                        // dropped, or it failed
+  bool out;                        // it was dropped, or it failed
   double log_us[CHOOSE + CONFIRM]; // medians of its readings, NaN: none
 };
 
@@ -43,7 +44,7 @@ static tfc_status read_turn(struct tfc_elsewhere *r, struct finalist *list, uint
   struct tfc_placement *document = NULL;
   struct tfc_command_answer answer = {0};
   for (uint32_t i = 0; i < count; i++) {
-    struct finalist *f = &list[(i + turn) % count]; // the order rotates, so that no finalist is always first
+    struct finalist *f = &list[(i + turn) % count]; // each turn begins with another finalist
     struct tfc_elsewhere_known *k = &r->known.data[f->index];
     f->log_us[turn] = (double)NAN;
     if (f->out) continue;
@@ -63,7 +64,8 @@ out:
   return s;
 }
 
-// The ratio of b to a over the turns in which both were measured: the mean of its logarithm, and the standard error.
+// Computes the ratio of b to a over the turns in which both were measured: the mean of its logarithm, and the standard
+// error of that.
 static uint32_t compare(const struct finalist *a, const struct finalist *b, uint32_t turns, double *out_mean,
                         double *out_error) {
   double sum = 0, squares = 0;

@@ -1,4 +1,4 @@
-// The run's state, shared by this folder's files.
+// The state of the run, which all files of this folder use.
 #ifndef TFC_PLACER_ELSEWHERE_PRIVATE_H
 #define TFC_PLACER_ELSEWHERE_PRIVATE_H
 
@@ -13,22 +13,23 @@
 struct tfc_elsewhere_known {
   char *name;
   const char *algorithm, *role; // static, or `owned`
-  char *owned;                  // the algorithm's name, if it was read back from a resumed run
+  char *owned;                  // the algorithm's name, if it was read from the database when the run was resumed
   bool baseline, single;
   struct tfc_solution solution;
   uint64_t digest;
   tfc_result_state state;
   char *note;
-  double median_us, q1_us, q3_us; // of its first reading; NaN: none
+  double median_us, q1_us, q3_us; // of its first reading; NaN: there is none
   uint32_t steps;
   double ratio;        // of its first reading to the reference
   double seconds;      // duration of that reading
   double simulated_us; // step time that the simulator gives with the prior costs
-  double predicted_us; // by the learned model as it was before the reading; NaN: nothing was learned yet
-  double log_us;       // logarithm of its step time, us: the mean of its readings, corrected for drift; NaN: none
-  uint32_t readings;   // number of readings in that mean
-  bool won;            // at its first reading it was faster than the incumbent
-  struct tfc_search_account policy; // what a learned policy did in the search that proposed it; samples.count 0: none
+  double predicted_us; // by the learned model before the reading; NaN: nothing had been learned
+  double log_us; // logarithm of its step time in us: the mean of its readings, corrected for drift; NaN: there is none
+  uint32_t readings;                // number of readings in that mean
+  bool won;                         // at its first reading it was faster than the incumbent
+  struct tfc_search_account policy; // what a learned policy contributed to the search that proposed it; samples.count
+                                    // 0: nothing
   int64_t placement_id, key;
   uint32_t next_step;
   TFC_ARRAY(double) final_us;  // step times in the final turns that confirm
@@ -39,7 +40,7 @@ struct tfc_elsewhere {
   const struct tfc_elsewhere_options *o;
   struct tfc_elsewhere_outcome *out;
   const struct tfc_problem *problem;
-  double begin_s, seconds; // start, and the time budget; 0: evaluations alone limit the run
+  double begin_s, seconds; // start, and the budget of time; seconds 0: only evaluations limit the run
   struct tfc_command *program;
   struct tfc_evaluator *evaluator;
   struct tfc_simulator *simulator;
@@ -54,7 +55,7 @@ struct tfc_elsewhere {
   uint64_t evaluations;               // number of simulated placements
   struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
   struct tfc_store *store;
-  TFC_ARRAY(uint64_t) kept_ranks; // hashes of orders of operations that the database has
+  TFC_ARRAY(uint64_t) kept_ranks; // hashes of the orders of operations that are already in the database
   int64_t run, next_id;
   const uint32_t *batch; // [candidate] index in known, while the evaluator runs
   const char *phase;

@@ -1,7 +1,6 @@
 // Readings: the step times that the user's program reports, corrected for how fast its machine was at that moment. The
-// reference is the same in all batches (the best of the rivals) and is measured again and again: a candidate's ratio to
-// it is free of drift. The incumbent is measured again with each batch; otherwise one lucky reading could keep it the
-// best.
+// reference, the best of the rivals, is measured in every batch, so a candidate's ratio to it is free of drift. The
+// incumbent is measured again with each batch; otherwise one lucky reading could keep it the best.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +57,7 @@ tfc_status tfc_elsewhere_observe(void *user, uint32_t index, const struct tfc_so
   r->reading_s = r->reading_s > 0 ? 0.8 * r->reading_s + 0.2 * result->cost_seconds : result->cost_seconds;
   if (is_reference) {
     TFC_RETURN_IF_ERROR(tfc_elsewhere_store(r, k, a, r->phase));
-    // Each reading of the reference is scaled to its mean level, which removes the drift, before the model learns from
-    // it.
+    // To remove the drift, the model learns each reading of the reference scaled to the reference's mean level.
     if (r->learned && us > 0 && isfinite(k->log_us))
       TFC_RETURN_IF_ERROR(learn(r, candidate, a, us, exp(k->log_us) / us));
     return NULL;

@@ -1,5 +1,5 @@
-// What a run writes to the database: a row for each placement, its steps, and, if the program sent a trace, the
-// operations of that step. One transaction for each reading.
+// Writes a run to the database: a row for each placement, its steps and, if the program sent a trace, the operations of
+// a step. Each reading is one transaction.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static tfc_status add_devices(struct tfc_elsewhere *r) {
   return NULL;
 }
 
-// Stores links and costs as the prior has them; they were not measured (0 samples).
+// Stores the links and costs of the prior, as not measured (0 samples).
 static tfc_status add_prior(struct tfc_elsewhere *r) {
   const struct tfc_problem *p = r->problem;
   const struct tfc_cost_graph *g = p->graph;
@@ -169,7 +169,7 @@ out:
   return s;
 }
 
-// Whole nanoseconds, rounded down: sums of operations stay below their step.
+// Rounds down to whole nanoseconds, so that sums of operations are not longer than their step.
 static int64_t ns(double us) {
   return isfinite(us) ? (int64_t)floor(1e3 * us) : 0;
 }

@@ -1,6 +1,6 @@
-// Continues an interrupted run. What the run measured and learned is saved after each batch, and read back here. The
-// database's tables hold the placements. States of the run hold the levels of their readings, their orders of
-// operations, and what the learned model knows.
+// Saves, after each batch, what a run has measured and learned, and reads it again if the run was interrupted and is
+// resumed. Placements are in the tables of the database. The run's states hold the levels of the readings, the orders
+// of operations, and the samples of the learned model.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static uint64_t rank_hash(const struct tfc_problem *p, const uint32_t *rank) {
 }
 
 // --- Saving the state of a run ---------------------------------------------------------------------------------------
-// An order is saved once, even if several placements have it.
+// Saves an order of operations, unless another placement has the same.
 static tfc_status keep_rank(struct tfc_elsewhere *r, const uint32_t *rank, uint64_t hash) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
@@ -96,7 +96,7 @@ static tfc_status check_command(struct tfc_elsewhere *r) {
 }
 
 // --- Reading the saved state -----------------------------------------------------------------------------------------
-struct level { // of the readings of a placement
+struct level { // the levels of a placement's readings
   long long placement_id;
   double log_us, predicted_us;
   uint32_t readings;
@@ -105,7 +105,7 @@ struct level { // of the readings of a placement
 };
 struct taking {
   struct tfc_elsewhere *r;
-  struct tfc_elsewhere_known *k; // the placement that is being read
+  struct tfc_elsewhere_known *k; // the placement whose rows are being read
   uint32_t seen;                 // how many of its units were read
   TFC_ARRAY(struct level) levels;
 };
@@ -208,7 +208,7 @@ static tfc_status take_levels(struct taking *t) {
              r->problem->device_count);
   r->evaluations = evaluations, r->begin_s -= before;
   for (const char *at = strchr(text.data, '\n'); at && at[1]; at = strchr(at + 1, '\n')) {
-    struct level l = {.won = 0}; // runs of older versions do not say which placements won
+    struct level l = {.won = 0}; // runs of older versions did not store which placements won
     if (sscanf(at + 1, "%lld %lf %u %d %lf %" SCNx64 " %d", &l.placement_id, &l.log_us, &l.readings, &l.single,
                &l.predicted_us, &l.rank, &l.won) < 6)
       TFC_FAIL(s, TFC_DATA_LOSS, "run %lld: what it had measured cannot be read", (long long)r->run);
@@ -236,7 +236,8 @@ tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
   TFC_TRY(s, tfc_store_read_run(r->store, r->run, check_run, r));
   TFC_TRY(s, check_command(r));
   s = take_levels(&t);
-  if (tfc_status_code(s) == TFC_NOT_FOUND) { // interrupted before the first batch ended: only its rows are lost
+  // the run was interrupted before its first batch ended, so only its rows in the tables are lost
+  if (tfc_status_code(s) == TFC_NOT_FOUND) {
     tfc_status_free(s), s = NULL;
     r->reference = UINT32_MAX;
   }

@@ -9,8 +9,8 @@
 
 #include "placer/elsewhere/private.h"
 
-// Worlds (draws) that a round searches. With traced operations there is little uncertainty left, and one deeper search
-// finds more.
+// How many draws (worlds) a round searches. With traced operations there is little uncertainty left, so one deeper
+// search finds more.
 enum { BATCH = 8, DRAWS = 6, DRAWS_OF_TRACES = 2, IDLE = 4 };
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -24,8 +24,8 @@ struct round {
   uint32_t list[BATCH + 1], count, wanted;
 };
 
-// Takes a placement into the batch, unless it is known or very similar to one of the batch. `world`: the problem in
-// which it was found; its precedence is kept with the placement.
+// Adds a placement to the batch, unless it is known or very similar to one in the batch. `world`: the problem in which
+// it was found; the precedence of that problem is stored with the placement.
 static tfc_status offer(struct round *x, const struct tfc_problem *world, const struct tfc_solution *found,
                         const char *algorithm) {
   tfc_status s = NULL;
@@ -64,7 +64,7 @@ static tfc_status perturb(struct tfc_elsewhere *r, const struct tfc_solution *fr
   return NULL;
 }
 
-// Searches one world. Offers its best placement, and those of other algorithms that are nearly as good.
+// Searches one world. Offers the best placement, and those of other algorithms that are almost as good.
 static tfc_status search_world(struct round *x, const struct tfc_problem *world, double seconds, uint64_t evaluations,
                                uint32_t most, const struct tfc_solution *start, const char *algorithm) {
   tfc_status s = NULL;
@@ -96,7 +96,8 @@ out:
   return s;
 }
 
-// Searches the problem with the mean of the learned costs, and problems with costs drawn from the model's uncertainty.
+// Searches the problem with the mean of the learned costs, and problems with costs that are drawn from the model's
+// posterior distribution.
 static tfc_status search_learned(struct round *x, double seconds, uint64_t evaluations,
                                  const struct tfc_solution *start) {
   tfc_status s = NULL;
@@ -130,7 +131,7 @@ out:
   return s;
 }
 
-// Predicts the batch with the current model, before it is measured.
+// Stores the current model's predictions for the batch, before it is measured.
 static void predict(const struct round *x) {
   struct tfc_elsewhere *r = x->run;
   for (uint32_t i = 0; i < x->count; i++) {
@@ -140,7 +141,7 @@ static void predict(const struct round *x) {
   }
 }
 
-// How long a round may search, so that time for measurements and the final turns is left.
+// Returns how long a round may search, so that time remains for measurements and the final turns.
 static double round_seconds(const struct tfc_elsewhere *r, uint32_t rounds_left) {
   if (r->seconds <= 0) return 0;
   const double reading = r->reading_s * (tfc_elsewhere_left(r) * (1 + 0.5) + 2);
@@ -157,13 +158,14 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
   const uint64_t evaluations = r->o->search.evaluations ? r->o->search.evaluations / (rounds + 2) + 1 : 0;
   r->phase = "screen";
   for (uint32_t round = 0; idle < IDLE && tfc_elsewhere_left(r); round++) {
-    const bool begun = round || r->episodes; // there are measured candidates, maybe from before the run was resumed
+    const bool begun = round || r->episodes; // there are measured candidates, perhaps from before the run was resumed
     struct round x = {.run = r, .wanted = tfc_elsewhere_left(r) < BATCH ? tfc_elsewhere_left(r) : BATCH};
     const uint32_t rounds_left = (tfc_elsewhere_left(r) + BATCH - 1) / BATCH;
     const double left = r->seconds - tfc_elsewhere_seconds(r) - tfc_elsewhere_final_seconds(r);
     if (tfc_elsewhere_cancelled(r)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (r->seconds > 0 && left <= r->reading_s) break;
-    // Besides the batch, the reference and the incumbent are measured; all of it may take two thirds of the time left.
+    // In addition to the batch, the reference and the incumbent are measured; together they may take two thirds of the
+    // time left.
     if (r->seconds > 0 && r->reading_s > 0 && x.wanted > 0.67 * left / (1.5 * r->reading_s))
       x.wanted = 1 + (uint32_t)(0.67 * left / (1.5 * r->reading_s));
     if (r->o->search.evaluations && r->evaluations >= r->o->search.evaluations) break;

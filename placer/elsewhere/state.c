@@ -1,4 +1,4 @@
-// What all phases share: the clock, the budget, messages, and the known placements.
+// State that all phases share: the clock, the budget, messages, and the known placements.
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ void tfc_elsewhere_say(struct tfc_elsewhere *r, bool warning, const char *format
   if (r->o->settings->say) r->o->settings->say(warning, text);
 }
 
-// The ranks are part of the digest only if they are not the problem's own.
+// The hash contains the ranks only if they are not the problem's own.
 uint64_t tfc_elsewhere_digest(const struct tfc_problem *p, const struct tfc_solution *s) {
   uint64_t hash = tfc_hash_bytes(s->device, p->unit_count * sizeof *s->device);
   if (s->rank && memcmp(s->rank, p->rank, p->node_count * sizeof *s->rank) != 0)

@@ -1,6 +1,6 @@
-// Lower bounds on every placement of a problem. All of them count each operation with the least time that it has on any
-// allowed device, so none needs a placement. Sums of doubles are reduced by a margin for rounding, so that they stay
-// bounds.
+// Lower bounds on every placement of a problem. All of them count each operation with its shortest time on any allowed
+// device, so they hold for every placement. Sums of doubles are reduced by a margin for rounding errors, so that they
+// remain lower bounds.
 #include "placer/exact/bound.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ const char *tfc_bound_name(tfc_bound_kind kind) {
 
 struct bounder {
   const struct tfc_problem *p;
-  int64_t *least;       // [node] ps, least time over the devices its unit may be on
+  int64_t *least;       // [node] ps, its shortest time over the devices that its unit may be on
   int64_t *head, *tail; // [node] ps, longest path before it and after it
   double *weight;       // [device] multipliers, summing to 1
 };
@@ -66,7 +66,7 @@ static int64_t safe(double ps, size_t terms) {
 }
 
 // The linear program is: minimise T, where for each device the sum over units of time * share is at most T. By duality,
-// for any weights of the devices that sum to 1, T is at least the sum over units of the least weighted time. A
+// for any weights of the devices that sum to 1, T is at least the sum over units of the smallest weighted time. A
 // subgradient method improves the weights: a device with too much work gets more weight.
 static int64_t work_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
@@ -155,7 +155,7 @@ static uint32_t make_levels(const int64_t *values, uint32_t count, int64_t *sort
   return levels;
 }
 
-// Operations with a path of at least h before them and at least q behind them must all run within T - h - q.
+// All operations with a path of at least h before them and one of at least q after them must run within T - h - q.
 static int64_t window_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
   static const size_t cells = (size_t)GRID * GRID;
@@ -183,8 +183,8 @@ static int64_t window_bound(struct bounder *b) {
       if (j + 1 < tail_count) *w += w[1];
       if (i + 1 < head_count && j + 1 < tail_count) *w -= w[GRID + 1];
       if (*w <= 0) continue;
-      // The sums by inclusion and exclusion have a rounding error in each cell, which safe() does not count: the factor
-      // 1 - 1e-12 covers these errors.
+      // The sums by inclusion and exclusion have a rounding error in each cell, for which safe() does not allow; the
+      // factor 1 - 1e-12 does.
       int64_t bound = heads[i] + safe(*w * (1 - 1e-12), p->node_count) + tails[j];
       if (*w * (1 - 1e-12) > 1 && bound > best) best = bound;
     }
@@ -192,7 +192,8 @@ static int64_t window_bound(struct bounder *b) {
   return best;
 }
 
-// A connected component that no single device can hold is split, so at least one of its nets needs a transfer.
+// A connected component that fits on no single device is divided in every placement, so at least one of its nets needs
+// a transfer.
 static int64_t memory_bound(struct bounder *b) {
   const struct tfc_problem *p = b->p;
   const struct tfc_cost_graph *g = p->graph;
@@ -207,7 +208,7 @@ static int64_t memory_bound(struct bounder *b) {
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)
       tfc_union_find_join(parent, p->net_unit[j], p->unit[g->producer[p->net_tensor[i]]]);
   for (uint32_t u = 0; u < units; u++) memory[tfc_union_find_root(parent, u)] += p->unit_memory[u];
-  // For each component: the least value that a placement can have if it cuts one of the component's nets.
+  // For each component: the smallest value that a placement can have if it cuts one of the component's nets.
   for (uint32_t t = 0; t < p->tensor_count; t++) {
     const uint32_t n = g->producer[t], root = tfc_union_find_root(parent, p->unit[n]);
     int64_t wire = INT64_MAX, shares = INT64_MAX;
@@ -231,7 +232,7 @@ static int64_t memory_bound(struct bounder *b) {
   }
   for (uint32_t u = 0; u < units; u++) {
     if (parent[u] != u || cheapest[u] == INT64_MAX) continue;
-    bool held = false; // whether one device alone has room for it
+    bool held = false; // one device alone has room for it
     for (uint32_t d = 0; d < p->device_count && !held; d++) held = memory[u] <= p->limit[d];
     if (!held && cheapest[u] > best) best = cheapest[u];
   }

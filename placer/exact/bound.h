@@ -1,4 +1,4 @@
-// Lower bounds: no placement can be faster. Several are computed; the largest is the answer, with its name.
+// Lower bounds: no placement can be faster. Several are computed; the result is the largest one, with its name.
 #ifndef TFC_PLACER_EXACT_BOUND_H
 #define TFC_PLACER_EXACT_BOUND_H
 
@@ -21,7 +21,7 @@ const char *tfc_bound_name(tfc_bound_kind kind);
 struct tfc_bound {
   int64_t value; // ps
   tfc_bound_kind kind;
-  int64_t each[8]; // [tfc_bound_kind] ps, 0 where it was not computed
+  int64_t each[8]; // [tfc_bound_kind] ps; 0: it was not computed
 };
 // `budget` limits the integer program; NULL: no integer program.
 TFC_MUST_USE tfc_status tfc_bound_compute(const struct tfc_problem *problem, const struct tfc_budget *budget,

@@ -32,7 +32,7 @@ static void walk_init(struct walk *w, const struct tfc_problem *p) {
     }
 }
 
-// Evaluates (or only counts) one placement with one order. False: the search is over.
+// Evaluates one placement with one order, or only counts it. False: the search must end.
 static bool try_one(struct walk *w, const uint32_t *rank) {
   struct tfc_verdict v = {0};
   if (w->used >= w->most || (w->budget && tfc_budget_over(w->budget))) return false;
@@ -68,7 +68,8 @@ static bool try_orders(struct walk *w, uint32_t at, uint32_t done) {
     for (uint32_t i = 0; i < at; i++) w->rank[w->sequence[i]] = i;
     return try_one(w, w->rank);
   }
-  // Some prefixes lead to no sequence that is lexicographically first, so the number of prefixes is limited as well.
+  // Some prefixes cannot be continued to a sequence that is lexicographically first, so the number of prefixes is
+  // limited, too.
   if (w->steps++ > 5 * (uint64_t)TFC_EXHAUST_EVALUATIONS) return false;
   for (uint32_t n = 0; n < p->node_count; n++) {
     if ((done >> n & 1) || (w->before[n] & ~done) || !comes_here(w, n, at)) continue;
@@ -84,7 +85,7 @@ static bool next_device(struct walk *w, uint32_t u, uint32_t from) {
   return false;
 }
 
-// Tries every placement, once or with all orders. False: it ended before all were tried.
+// Tries every placement, each once or with all orders. False: it ended before all were tried.
 static bool try_placements(struct walk *w, bool orders) {
   const struct tfc_problem *p = w->p;
   for (uint32_t u = 0; u < p->unit_count; u++)

@@ -1,5 +1,5 @@
-// The program is that of Tarnawski et al. 2020, section 5.2 (throughput) and section 4 (latency), but the units of a
-// device need not be contiguous.
+// Makes and solves the integer program. It is that of Tarnawski et al. 2020, section 5.2 (throughput) and section 4
+// (latency), except that the units of a device need not be contiguous.
 #include "placer/exact/ilp.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ struct model {
   const uint32_t *cluster;
   uint32_t count;
   struct tfc_program lp;
-  int span;     // the variable that is minimised
+  int span;     // index of the variable that is minimised
   int *x;       // [cluster * device_count + device], -1: not allowed
   double scale; // factor from picoseconds to the program's unit
   // In ps: longer transfers count as this long, because a single one of this length already makes a placement worse
@@ -21,7 +21,7 @@ struct model {
   int64_t cap;
 };
 
-// The time in ps, at most `cap`, that a tensor costs the device at one end of a transfer when the other end is on
+// Returns the time in ps, at most `cap`, in which a transfer occupies `device`, one of its ends, if the other end is on
 // `other`.
 static int64_t end_time(const struct model *m, uint32_t tensor, uint32_t device, uint32_t other, bool receiving) {
   const struct tfc_problem *p = m->p;
@@ -31,7 +31,7 @@ static int64_t end_time(const struct model *m, uint32_t tensor, uint32_t device,
   return time < m->cap ? time : m->cap;
 }
 
-// The least and the most of end_time over all devices that have a link.
+// The smallest and the largest end_time over all devices that have a link.
 struct range {
   int64_t least, most;
 };
@@ -64,8 +64,8 @@ static void add_choice(struct model *m) {
     for (uint32_t d = 0; d < devices; d++) {
       bool can = true;
       for (uint32_t u = 0; u < p->unit_count && can; u++) can = m->cluster[u] != c || tfc_problem_allows(p, u, d);
-      // Twins are interchangeable: cluster c may use only the first c + 1 of them, so that equivalent placements count
-      // once.
+      // Twins can be exchanged without changing the value: cluster c may use only the first c + 1 of them, so that
+      // equivalent placements count only once.
       uint32_t turn = 0;
       for (uint32_t e = 0; e < d; e++) turn += p->twin[e] == p->twin[d];
       m->x[c * devices + d] = can && (turn <= c) ? tfc_program_variable(&m->lp, 0, 0, 1, true) : -1;
@@ -102,7 +102,7 @@ static void add_choice(struct model *m) {
   }
 }
 
-// A new variable in 0..1 that is at least x[more] - x[less] (-1 stands for zero).
+// Adds a variable in 0..1 that is at least x[more] - x[less] (index -1 stands for the constant zero).
 static int difference(struct model *m, int more, int less) {
   int y = tfc_program_variable(&m->lp, 0, 0, 1, false);
   if (more >= 0) {
@@ -124,7 +124,8 @@ struct end_costs {
   size_t count, capacity;
 };
 
-// The device pays at least `least` for this end of a transfer if cluster `more` is on it and `less` is not.
+// Adds the condition that the device spends at least `least` on this end of a transfer if cluster `more` is on it and
+// `less` is not.
 static tfc_status add_end(struct model *m, struct end_costs *ends, int *variable, int more, int less, uint32_t device,
                           int64_t least) {
   if (!least) return NULL;
@@ -140,9 +141,9 @@ static tfc_status add_end(struct model *m, struct end_costs *ends, int *variable
   return NULL;
 }
 
-// Where links differ by pair: what the end costs above the least, if `here` is on the device and the cluster `other` is
-// on another one. The new variable is that cost:  cost >= sum over other devices d of (end_time(d) - least) * x[other,
-// d] - (most - least) * (1 - here).
+// If links of different pairs take different times: adds the time above the smallest one, if `here` is on the device
+// and the cluster `other` is on another one. The new variable is that cost:  cost >= sum over other devices d of
+// (end_time(d) - least) * x[other, d] - (most - least) * (1 - here).
 static tfc_status add_beyond(struct model *m, struct end_costs *ends, int *variable, uint32_t tensor, int here,
                              uint32_t other, uint32_t device, bool receiving, struct range range) {
   const uint32_t devices = m->p->device_count;
@@ -266,7 +267,7 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
   struct tfc_program_answer answer = {0};
   const uint32_t devices = p->device_count;
   *out = (struct tfc_ilp_answer){0};
-  // The start is not handed to CBC. Its value only says which transfers are too long for a better placement.
+  // The start is not passed to CBC. Its value only decides which transfers are too long for a better placement.
   m.cap = INT64_MAX;
   if (start && p->objective == TFC_OBJECTIVE_THROUGHPUT) {
     struct tfc_loads loads;

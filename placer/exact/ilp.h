@@ -20,10 +20,10 @@ struct tfc_ilp_answer {
   bool optimal; // the program was solved to the end
   bool infeasible;
   bool gave_up;  // the solver failed: nothing is known
-  int64_t bound; // lower bound in ps, 0: none. It holds for the problem only if every unit was its own cluster.
+  int64_t bound; // lower bound in ps, 0: none. It holds for the problem only if every unit was a cluster of its own.
 };
-// cluster [unit] has values below `count`. start [unit] (optional) is a placement that fits: nothing slower is looked
-// for. device [unit] is written where a placement was found. `limits->start` is ignored.
+// cluster [unit]: numbers below `count`. start [unit] (optional): a placement that fits; only faster ones are searched
+// for. device [unit] is written if a placement was found. `limits->start` is ignored.
 TFC_MUST_USE tfc_status tfc_ilp_solve(const struct tfc_problem *problem, const uint32_t *cluster, uint32_t count,
                                       const struct tfc_program_limits *limits, const tfc_device_id *start,
                                       tfc_device_id *device, struct tfc_ilp_answer *out);

@@ -18,7 +18,8 @@
 #include "placer/search/local.h"
 
 #define OVERTIME_SECONDS 2.0 // CBC looks at its clock only between its own stages
-#define MOST_SECONDS 600.0   // of a program that is limited by nodes, so that no program runs for ever
+// the most seconds for a program that is limited by nodes, so that no program runs without end
+#define MOST_SECONDS 600.0
 
 int tfc_program_variable(struct tfc_program *p, double cost, double low, double high, bool whole) {
   if (!tfc_array_push(&p->cost, cost) || !tfc_array_push(&p->low, low) || !tfc_array_push(&p->high, high) ||
@@ -49,20 +50,21 @@ void tfc_program_deinit(struct tfc_program *p) {
   tfc_array_free(&p->value);
 }
 
-// The answer of the solving process, in memory that both processes share.
+// The answer of the solving process, in memory that both processes can access.
 struct result {
   struct tfc_program_answer answer; // without x
   bool has;                         // x is a solution
   double x[];                       // [variable]
 };
 
-// The program by columns, the layout that CBC takes.
+// The program column by column, as CBC takes it.
 struct columns {
   int *start, *row;
   double *value;
 };
 
-static bool turn(const struct tfc_program *p, struct columns *out) { // counts each column's terms, then places them
+// first counts the terms of each column, then stores them
+static bool turn(const struct tfc_program *p, struct columns *out) {
   const int columns = (int)p->cost.count, rows = (int)p->row_low.count, terms = (int)p->column.count;
   int *start = out->start = calloc((size_t)columns + 2, sizeof *start);
   out->row = malloc(sizeof *out->row * ((size_t)terms + 1));
@@ -138,14 +140,15 @@ static tfc_status solve_apart(const struct tfc_program *p, const struct columns 
   return NULL;
 }
 #else
-// False: the process did not end normally.
+// Waits for the solving process. False: it did not end normally.
 static bool wait_for(pid_t pid, const struct tfc_program_limits *limits, double deadline) {
   int state = 0;
   for (long pause = 50000;; pause = pause < 5000000 ? pause * 2 : pause) {
     const pid_t gone = waitpid(pid, &state, WNOHANG);
     if (gone == pid) return WIFEXITED(state) && WEXITSTATUS(state) == 0;
     if (gone < 0 && errno != EINTR) return false;
-    if (tfc_seconds_now() > deadline || cancelled(limits)) kill(pid, SIGKILL); // the next round reaps it
+    // the next iteration collects its exit status
+    if (tfc_seconds_now() > deadline || cancelled(limits)) kill(pid, SIGKILL);
     nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
   }
 }

@@ -29,16 +29,16 @@ void tfc_program_deinit(struct tfc_program *program);
 
 struct tfc_program_limits {
   double seconds;            // 0: none
-  int nodes;                 // most nodes of the search tree, 0: no limit
+  int nodes;                 // the most nodes of the search tree; 0: no limit
   const double *start;       // [variable] a feasible assignment to begin with, or NULL
   const atomic_bool *cancel; // or NULL
 };
 struct tfc_program_answer {
-  double *x;    // [variable], NULL: none found; free() it
+  double *x;    // [variable], the caller frees it; NULL: no solution was found
   double value; // of x
   double bound; // no solution is below it; -INFINITY: not known
   bool optimal, infeasible;
-  bool gave_up; // the solver died, or was killed after its time limit: nothing is known
+  bool gave_up; // the solver crashed, or was killed after its time limit: there is no result
 };
 TFC_MUST_USE tfc_status tfc_program_solve(const struct tfc_program *program, const struct tfc_program_limits *limits,
                                           struct tfc_program_answer *out);

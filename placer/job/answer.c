@@ -51,7 +51,7 @@ static tfc_status say_no_fit(const struct tfc_job_candidates *c) {
                          variables > limit ? ", which is too little already" : "", text);
 }
 
-// Explains why there is no answer: nothing fits, or everything that was tried failed otherwise.
+// Explains why there is no answer: no placement fits, or everything that was tried failed for another reason.
 static tfc_status say_why_not(const struct tfc_job_candidates *c, int *out_exit_code) {
   const struct tfc_job_candidate *other = NULL;
   bool no_fit = false;

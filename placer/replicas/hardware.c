@@ -8,8 +8,8 @@ static tfc_str kind_of(const struct tfc_problem *p, uint32_t device) {
   return p->machine->devices[device].kind;
 }
 
-// The link of a pair. A link that is given as a curve of times (placer/model/machine.h) gets its mean bandwidth between
-// 1 byte and 1 GiB; its time for 1 byte becomes the latency.
+// Finds the latency and bandwidth of a pair's link. For a link that is given as a curve of times
+// (placer/model/machine.h), they are the time for 1 byte, and the mean bandwidth between 1 byte and 1 GiB.
 static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t to, struct tfc_hardware_link *out) {
   *out = (struct tfc_hardware_link){0, (double)INFINITY};
   if (from == to) return NULL;
@@ -39,7 +39,7 @@ tfc_status tfc_hardware_of(const struct tfc_problem *p, uint32_t device, struct 
   TFC_RETURN_IF_ERROR(link_of(p, h.server, device, &h.to_server));
   TFC_RETURN_IF_ERROR(link_of(p, device, beside, &h.beside));
   TFC_RETURN_IF_ERROR(link_of(p, device, away == TFC_NONE ? device : away, &h.network));
-  if (away == TFC_NONE) h.hosts = 1; // the other hosts have no such device
+  if (away == TFC_NONE) h.hosts = 1; // the other hosts have no such device, so they do not count
   *out = h;
   return NULL;
 }

@@ -1,7 +1,7 @@
 // Simulated time advances in ticks. At the beginning of a tick the replicas that use each link are counted, which gives
 // the rates at which each may read and send. Within the tick every replica proceeds independently at these rates: it
-// waits, asks its servers, computes piece by piece, reads parameters ahead and sends gradients afterwards. So a
-// replica's own times are exact, and only changes of rates are late by up to a tick.
+// waits, sends requests to its servers, computes piece by piece, reads parameters before it needs them, and sends
+// gradients afterwards. So a replica's own times are exact, and only changes of the rates are late, by up to a tick.
 #include "placer/replicas/simulate.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static void tell(struct times *t, struct tfc_replicas_result *out) {
 static void consider_link(struct tfc_replicas_result *out, const char *link, double bytes, double bandwidth) {
   const double us = isfinite(bandwidth) ? 1e6 * bytes / bandwidth : 0;
   if (out->link && us <= out->link_share)
-    return; // a time here; tfc_replicas_simulate divides it by the step's time later
+    return; // here it is a time, which tfc_replicas_simulate later divides by the step's time
   out->link = link, out->link_bytes = bytes, out->link_share = us;
 }
 
@@ -98,7 +98,7 @@ struct replica {
   phase phase;
   uint32_t host, piece;
   double wait_us;              // WAITS and ENDS
-  double ask_us;               // ASKS: server time that is left
+  double ask_us;               // phase ASKS: server time that is left
   double factor;               // of this step's computing time
   double left_us;              // time that is left of the current piece
   double pulled, pushed, made; // bytes; made: gradients that are computed and may be sent
@@ -111,8 +111,8 @@ struct fleet {
   struct replica *replica; // [count]
   uint32_t count, hosts, servers;
   bool apart;                       // the servers have hosts of their own
-  double imbalance;                 // share of the fullest server, divided by the mean share
-  double need[TFC_WORKLOAD_PIECES]; // bytes that have to be there before the piece
+  double imbalance;                 // largest share of a server, divided by the mean share
+  double need[TFC_WORKLOAD_PIECES]; // bytes that must have arrived before the piece begins
   double latency_us;                // there and back
   // This tick.
   double now_us;
@@ -162,7 +162,8 @@ static double at_least_one(uint32_t n) {
   return n ? n : 1;
 }
 
-// A replica reads and sends over its device's link and its host's network, and shares its servers' networks.
+// Computes a replica's rates. It reads and sends over its device's link and its host's network, and shares the networks
+// of its servers.
 static struct rates rates_of(const struct fleet *f, const struct replica *x) {
   const struct tfc_hardware *h = f->r->hardware;
   const double network = per_us(h->network.bandwidth), own = per_us(h->to_server.bandwidth);
@@ -175,8 +176,9 @@ static struct rates rates_of(const struct fleet *f, const struct replica *x) {
     r.push = fmin(r.push, fmin(there / at_least_one(f->pushes[x->host]), there / (at_least_one(f->pushing) * fullest)));
     return r;
   }
-  // A host receives what its replicas read and what others send to its server; it sends what its replicas send and what
-  // others read from its server. All have equal rates, and the server with the most parameters decides them.
+  // A host receives what its replicas read and what other replicas send to its server; it sends what its replicas send
+  // and what other replicas read from its server. All transfers have the same rate, which the server with the most
+  // parameters limits.
   const double in = there / fmax(1, f->pulls[x->host] + f->pushing * fullest);
   const double out = there / fmax(1, f->pushes[x->host] + f->pulling * fullest);
   r.pull = r.push = fmin(own, fmin(in, out));
@@ -217,7 +219,8 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   return us;
 }
 
-// Lets a replica proceed for up to `us`. Returns the time that is left when its step is done; below 0: it is not done.
+// Lets a replica proceed for up to `us`. Returns how much of that is left when its step ends; below 0: the step goes
+// on.
 static double go_on(const struct fleet *f, struct replica *x, double us) {
   const struct rates rate = rates_of(f, x);
   while (us >= 0) {
@@ -253,7 +256,8 @@ static int by_time(const void *a, const void *b) {
   return (x->replica > y->replica) - (x->replica < y->replica);
 }
 
-// One tick of synchronous replicas. `arrived`: gradients of this step so far. *step_end_us: below 0: the step goes on.
+// Runs one tick of synchronous replicas. `arrived`: number of gradients of this step that have arrived. *step_end_us:
+// when the step ended; below 0: it goes on.
 static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arrived, struct arrival *list,
                       double *step_end_us, uint64_t *dropped) {
   uint32_t n = 0;
@@ -261,7 +265,8 @@ static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arriv
   for (uint32_t i = 0; i < f->count; i++) {
     struct replica *x = &f->replica[i];
     double left = x->phase == DONE ? -1 : go_on(f, x, us);
-    while (left >= 0 && x->step != step) { // too late: it is dropped, and the replica begins with the current step
+    // its gradient is too late and is dropped, and the replica begins the current step
+    while (left >= 0 && x->step != step) {
       ++*dropped;
       begin_step(f, x, f->now_us + us - left, step);
       left = go_on(f, x, left);
@@ -294,7 +299,7 @@ static tfc_status serve_sync(struct fleet *f, uint32_t steps, double tick_us, st
       continue;
     }
     keep(times, end - began);
-    // All replicas that are done begin the next step at once, in the rest of the tick.
+    // All replicas that have ended begin the next step at once, in the rest of the tick.
     const double left = f->now_us + us - end;
     began = end, step++, arrived = 0;
     for (uint32_t i = 0; i < f->count; i++) {
@@ -347,7 +352,7 @@ static void server_links(const struct fleet *f, struct tfc_replicas_result *out)
   if (f->apart) {
     consider_link(out, "a server's network", served * most, h->network.bandwidth);
     consider_link(out, "a host's network", beside * most, h->network.bandwidth);
-  } else if (f->servers > 1) { // what its replicas send, and what its server sends to replicas of other hosts
+  } else if (f->servers > 1) { // counts what its replicas send, and what its server sends to replicas on other hosts
     const double remote = (f->servers - 1.0) / f->servers;
     const double pulls = remote * (beside * w->pulled + served * w->pushed);
     const double pushes = remote * (beside * w->pushed + served * w->pulled);
@@ -376,7 +381,7 @@ static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct tim
   double need = 0;
   for (uint32_t k = 0; k < TFC_WORKLOAD_PIECES; k++) f.need[k] = need += w->pull[k];
   server_links(&f, out);
-  // An estimate of the step's time, which is divided into ticks.
+  // Estimates the step's time, to divide it into ticks.
   const double about = w->step_us + 4 * f.latency_us + f.count * h->serve_us + out->link_share;
   const double tick_us = fmax(about, 1e-3) / TICKS;
   if (r->mode == TFC_REPLICAS_SYNC)
@@ -394,7 +399,7 @@ tfc_status tfc_replicas_simulate(const struct tfc_replicas *r, struct tfc_replic
   struct tfc_replicas_result result = {0};
   struct times times = {0};
   uint32_t steps = r->steps;
-  if (!steps) { // with many replicas fewer steps give as many samples
+  if (!steps) { // with many replicas, fewer steps give the same number of samples
     steps = 20000 / r->count;
     steps = steps < LEAST_STEPS ? LEAST_STEPS : steps > MOST_STEPS ? MOST_STEPS : steps;
   }

@@ -25,23 +25,23 @@ struct tfc_replicas {
   struct tfc_step_times times;
   tfc_replicas_mode mode;
   uint32_t count, backup; // N; and B, of TFC_REPLICAS_SYNC
-  uint32_t servers;       // hosts of their own that serve parameters; 0: one server on each host with replicas
-  uint32_t steps;         // to simulate, of each replica; 0: chosen by the number of replicas
+  uint32_t servers;       // number of hosts that only serve parameters; 0: each host with replicas has a server
+  uint32_t steps;         // steps to simulate for each replica; 0: chosen by the number of replicas
   uint64_t seed;
 };
 struct tfc_replicas_result {
   uint32_t hosts, servers;
   double batches_per_second; // steps of single replicas whose gradients are used
-  double efficiency;         // batches_per_second divided by that of N devices that exchange nothing and are never late
+  double efficiency; // batches_per_second divided by that of N devices that exchange nothing and have no late steps
   double median_us, q1_us, q3_us, p95_us; // of a step; asynchronous: of one replica's
   uint32_t steps;                         // number of steps from which these figures come
   double dropped;                         // number of gradients per step that came too late
-  // The link that is busy for the longest time: its name, the bytes that it carries in one direction in a step
-  // (asynchronous: while every replica does one step), and the share of the time in which it is busy.
+  // The link that is busy for the longest time: its name, the bytes that it carries in one direction in a step (for
+  // asynchronous replicas: while every replica does one step), and the share of the time in which it is busy.
   const char *link;
   double link_bytes, link_share;
 };
-// RESOURCE_EXHAUSTED, or as tfc_hardware_hosts.
+// RESOURCE_EXHAUSTED, or the errors of tfc_hardware_hosts.
 TFC_MUST_USE tfc_status tfc_replicas_simulate(const struct tfc_replicas *replicas, struct tfc_replicas_result *out);
 
 #endif

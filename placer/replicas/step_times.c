@@ -1,6 +1,6 @@
-// The spread comes from the quartiles, so that late steps do not widen it. A step is late if it lies three
-// interquartile ranges above the third quartile (Tukey's far-out fence, on logarithms), and at least a tenth above the
-// median.
+// Fits the distribution of step times. The spread comes from the quartiles, so that late steps do not widen it. A step
+// counts as late if it is three interquartile ranges above the third quartile (Tukey's far-out fence, on logarithms),
+// and at least a tenth above the median.
 #include "placer/replicas/step_times.h"
 
 #include <math.h>

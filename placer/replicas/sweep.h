@@ -1,9 +1,5 @@
-// Sweep: replicas simulated for a list of N, in each mode, and the number of backup workers that pays best.
-//
-//   struct tfc_sweep sweep = {0};
-//   TFC_TRY(s, tfc_sweep_run(&options, &sweep));
-//   ... sweep.row[i].result[mode] ...
-//   tfc_sweep_deinit(&sweep);
+// Sweep: simulates replicas for a list of numbers N, in each mode, and finds the number of backup workers that gains
+// most.
 #ifndef TFC_PLACER_REPLICAS_SWEEP_H
 #define TFC_PLACER_REPLICAS_SWEEP_H
 
@@ -20,7 +16,7 @@ struct tfc_sweep_options {
   const uint32_t *counts; // [count_count] of replicas
   uint32_t count_count;
   bool modes[TFC_REPLICAS_MODES];
-  int64_t backup;   // of synchronous replicas with servers; < 0: what pays best
+  int64_t backup;   // for synchronous replicas with servers; < 0: the number that gains most
   uint32_t servers; // as struct tfc_replicas
   uint64_t seed;
   const atomic_bool *cancel;                            // may be NULL
@@ -29,9 +25,9 @@ struct tfc_sweep_options {
 };
 struct tfc_sweep_row {
   uint32_t count;
-  struct tfc_replicas_result result[TFC_REPLICAS_MODES]; // hosts 0: not asked for
-  // Backups of synchronous replicas with servers: the given number, or the best; and the gain, which counts the devices
-  // of the backups: how much faster a step is, times N / (N + B).
+  struct tfc_replicas_result result[TFC_REPLICAS_MODES]; // hosts 0: this mode was not asked for
+  // Backups of synchronous replicas with servers: the given number, or the best one. gain: how much faster a step is,
+  // times N / (N + B), because the backups need devices, too.
   uint32_t backup;
   struct tfc_replicas_result with_backup;
   double gain; // 1 without backups
@@ -40,7 +36,7 @@ struct tfc_sweep {
   struct tfc_sweep_row *row; // [row_count]
   uint32_t row_count;
 };
-// CANCELLED, or as tfc_replicas_simulate.
+// CANCELLED, or the errors of tfc_replicas_simulate.
 TFC_MUST_USE tfc_status tfc_sweep_run(const struct tfc_sweep_options *options, struct tfc_sweep *out);
 void tfc_sweep_deinit(struct tfc_sweep *sweep);
 

@@ -1,6 +1,6 @@
 // A gradient may reach its variable's unit in many tensors (one for each step of an unrolled loop, where a sum is
-// colocated with the variable). A replica would add them up before it sends them: so a unit is sent at most the bytes
-// of its variables that others read. A gradient of few rows stays as small as it is.
+// colocated with the variable). A replica would add them up before it sends them, so at most the bytes of the unit's
+// variables that other units read are counted as sent. A sparse gradient, with few rows, is counted with its own size.
 #include "placer/replicas/workload.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct making {
   struct tfc_timeline timeline;
   double end;                 // ps
   bool *holds;                // [unit]
-  double *pull, *push, *most; // [unit] bytes; most: of its variables that others read
+  double *pull, *push, *most; // [unit] bytes; most: those of its variables that other units read
   int64_t *needed, *made;     // [unit] ps
 };
 

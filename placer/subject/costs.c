@@ -1,6 +1,6 @@
-// A subject with the costs of a profile, as a cost graph. Rewrites appear as additional edges: an operation that does
-// the work of others begins when the inputs of all of them are there, and an operation that continues another's result
-// comes after it.
+// Makes a cost graph of a subject and a profile's costs. Rewrites appear as additional edges: an operation that
+// computes several fused nodes begins when the inputs of all of them have arrived, and an operation that continues
+// another one's result comes after that one.
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static double cost_us(const struct tfc_cost_table *costs, uint32_t node, uint32_
   return fastest ? tfc_cost_table_fastest(costs, node, kind) : tfc_cost_table_get(costs, node, kind).median_us;
 }
 
-// Marks the additional edges that would close a cycle with the graph's own.
+// Marks the additional edges that would make a cycle with the graph's own edges.
 static tfc_status mark_circles(const struct tfc_subject *l, const struct tfc_subject_edge *extra, uint32_t extra_count,
                                bool *circular) {
   tfc_status s = NULL;
@@ -95,7 +95,7 @@ static bool within_sum(const struct rewritten *w, uint32_t from, uint32_t to) {
 }
 
 static tfc_status add_edge(const struct tfc_subject *l, const struct tfc_subject_edge *e, struct tfc_cost_builder *b) {
-  // A variable's memory exists for the whole step on its own device; only copies have a lifetime.
+  // A variable's memory on its own device exists for the whole step; only copies have a lifetime.
   bool live = l->live && e->output >= 0 && l->runs[e->from] && l->fused[e->from] != l->fused[e->to];
   return tfc_cost_builder_edge(b, e->from, e->output, e->to, e->bytes, live ? e->bytes : TFC_LIVE_ABSENT);
 }
@@ -105,7 +105,7 @@ static tfc_status note(struct rewritten *w, uint32_t from, int32_t output, uint3
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-// The bytes that one operation of a sum passes to the next: the size of its node's output. Edges are sorted by
+// Returns the bytes that one operation of a sum passes to the next: the size of its node's output. Edges are sorted by
 // producer.
 static uint64_t sum_bytes(const struct tfc_subject *l, uint32_t c) {
   uint32_t low = 0, high = l->edge_count;
@@ -128,7 +128,7 @@ static tfc_status note_continued(struct rewritten *w) {
     uint32_t before = cost_node(l, k->before);
     TFC_RETURN_IF_ERROR(note(w, before, 0, c, sum_bytes(l, before)));
   }
-  // The first of several pieces begins when the operands of all are there.
+  // The first of several pieces begins when the operands of all pieces have arrived.
   for (uint32_t e = 0; e < l->edge_count; e++) {
     const struct tfc_subject_edge *edge = &l->edges[e];
     if (w->continues[edge->to] == TFC_NONE || within_sum(w, edge->from, edge->to)) continue;
@@ -174,7 +174,7 @@ tfc_status tfc_subject_cost_graph(const struct tfc_subject *l, const struct tfc_
   for (uint32_t k = 0; k < l->kind_count; k++) TFC_TRY(s, tfc_cost_builder_kind(b, l->kinds[k], &id));
   for (uint32_t c = 0; c < l->cost_count; c++) {
     uint32_t node = l->node_of[c];
-    double other = 0; // for a kind that was never profiled: the fastest of the others
+    double other = 0; // for a kind that was not profiled: the fastest time on the other kinds
     bool seen = false;
     TFC_TRY(s, tfc_cost_builder_node(b, l->graph->nodes[node].name, &id));
     for (uint32_t k = 0; k < l->kind_count && l->runs[c]; k++) {

@@ -1,4 +1,4 @@
-// Converts device strings and files to solutions, and solutions to what sessions and documents need.
+// Converts device strings and placement files to solutions, and solutions to the arrays of sessions and to documents.
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,8 +51,8 @@ out:
 }
 
 // --- The expert ------------------------------------------------------------------------------------------------------
-// With devices of several tasks, the job and the task in a device string select the device; a string without a device
-// type means the task's first device. TFC_NONE: no device fits.
+// If the devices belong to several tasks, finds the device that the job and the task in a device string name; a string
+// without a device type means the task's first device. TFC_NONE: no device matches.
 static uint32_t device_of_task(const struct tfc_machine *m, const struct tfc_device_spec *spec) {
   if (spec->task < 0 && !spec->job.size) return TFC_NONE;
   for (uint32_t d = 0; d < m->device_count; d++) {
@@ -149,7 +149,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   if (!device || !order || !by) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < g->node_count; i++) device[i] = TFC_NONE;
   for (uint32_t c = 0; c < l->cost_count; c++) order[c] = NAN;
-  for (uint32_t k = 0; k < placement->node_count; k++) { // check devices first, as subject.h promises
+  for (uint32_t k = 0; k < placement->node_count; k++) { // checks devices first, as subject.h promises
     const struct tfc_placement_node *n = &placement->nodes[k];
     if (tfc_machine_find(l->machine, n->device) == TFC_NONE && !tfc_str_is(n->device, "host"))
       TFC_FAIL(s, TFC_UNAVAILABLE, "the placement puts '%.*s' on %.*s: there is no such device", TFC_STR_ARG(n->name),
@@ -167,7 +167,8 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
     device[node] = d == TFC_NONE ? l->host : d;
     if (l->cost_of[node] != TFC_NONE && !isnan(n->order)) order[l->cost_of[node]] = n->order, ordered = true;
   }
-  // Nodes that were lowered from functions are placed by their key; a node that lowering added follows its call.
+  // Nodes that were lowered from functions have their key's device; a node without a key, which lowering added, has the
+  // device of its function call.
   for (uint32_t i = tfc_graph_file_nodes(g); i < g->node_count; i++) {
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     const uint64_t *at = key.size ? tfc_strmap_get(&keys, key) : NULL;

@@ -23,7 +23,8 @@ struct maker {
   TFC_ARRAY(struct tfc_output) stack; // for walking back
   uint32_t *mark;                     // [node] last walk that visited it
   uint32_t walk;
-  bool *effects, *leads; // [node] an effect at it or before it; an effect or update at it or after it
+  bool *effects, *leads; // [node] effects: it, or a node before it, has an effect; leads: it, or a node after it, has
+                         // an effect or is an update
 };
 
 #define NEED(pointer)                                                                                                  \
@@ -94,7 +95,7 @@ static tfc_status push_edge(struct maker *m, uint32_t from, int32_t output, uint
              : tfc_status_no_memory("the placement problem");
 }
 
-static bool is_read(const struct tfc_graph *g, uint32_t node) { // reads a variable through its handle
+static bool is_read(const struct tfc_graph *g, uint32_t node) { // it reads a variable through the handle
   return tfc_node_role(&g->nodes[node]) == TFC_ROLE_READ;
 }
 
@@ -109,9 +110,9 @@ static struct tfc_output producer_of(const struct maker *m, struct tfc_output o)
   }
 }
 
-// Whether a node has an effect that only control edges put in order (other than on variables, or on a random generator
-// of its own). Control edges between nodes without effects do not change results; readers and updates of variables get
-// edges of their own.
+// Whether a node has an effect that only control edges put in order, on something other than variables or a random
+// generator of its own. Control edges between nodes without such effects do not change results; readers and updates of
+// variables get edges of their own.
 static bool has_effect(const struct maker *m, const struct tfc_node *n) {
   if (!n->def || n->def->flags & TFC_OP_SAVES) return true;
   if (!(n->def->flags & TFC_OP_STATEFUL) || n->def->flags & TFC_OP_VARIABLE || n->def->node_state) return false;
@@ -171,8 +172,8 @@ out:
   return s;
 }
 
-// Orders updates of variables: each comes after every reader of the old value. A reader that the graph puts after the
-// update reads the new value.
+// Adds edges so that each update of a variable comes after every reader of the old value. A reader that the graph puts
+// after the update reads the new value.
 static tfc_status order_updates(struct maker *m) {
   tfc_status s = NULL;
   const struct tfc_graph *g = m->g;
@@ -204,7 +205,7 @@ static tfc_status order_updates(struct maker *m) {
     for (size_t e = 0; e < edges; e++) {
       struct tfc_subject_edge edge = m->edges.data[e];
       if (edge.from != held || edge.output < 0 || edge.to == update || after[m->l->node_of[edge.to]]) continue;
-      // Between two updates the graph's order holds, if there is one.
+      // Two updates have the order that the graph gives them, if it gives one.
       if (has_flag(g, m->l->node_of[edge.to], TFC_OP_UPDATE)) continue;
       TFC_TRY(s, push_edge(m, edge.to, TFC_OUTPUT_CONTROL, update));
     }
@@ -262,7 +263,7 @@ static tfc_status make_anchors(struct maker *m) {
     uint32_t root = tfc_units_root(&m->units, l->node_of[c]);
     if (members[root] > 1) group[c] = g->nodes[l->node_of[of_root[root]]].name;
   }
-  // A node that takes no time goes with its producer, a constant with its first consumer.
+  // A node that takes no time gets the device of its producer; a constant gets that of its first consumer.
   for (uint32_t k = 0; k < g->node_count; k++) {
     uint32_t i = m->order[k], root = tfc_units_root(&m->units, i);
     const struct tfc_node *n = &g->nodes[i];
@@ -364,7 +365,7 @@ static tfc_status make_pins(struct maker *m) {
     if (device != TFC_NONE)
       TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[device].name, "its device string"));
   }
-  // A device that does not exist is reported before a pattern that matches nothing.
+  // A device that does not exist is reported before a pattern that matches no node.
   for (uint32_t i = 0; i < m->o->pin_count; i++) {
     const char *equals = strrchr(m->o->pins[i], '=');
     if (equals && tfc_machine_find(m->o->machine, tfc_str_from(equals + 1)) == TFC_NONE)

@@ -1,7 +1,7 @@
-// Finds which nodes are tied to one device. Ties are made in this order: the classes of _class attributes (over all
-// nodes of the file, so that initialisers and slots go with their variables), references, resource handles; and where
-// calls were lowered, the copies of one node of a function (it has one place for all calls), and what the lowering
-// itself needs.
+// Finds which nodes are tied to one device. Nodes are tied in this order: by the classes in _class attributes (over all
+// nodes of the file, so that initialisers and slots are with their variables), by references, by resource handles.
+// Where function calls were lowered, the copies of one node of a function are tied (it has one device for all calls),
+// and nodes that the lowering itself ties.
 #include "placer/subject/units.h"
 
 #include "runtime/base/map.h"
@@ -11,7 +11,7 @@ uint32_t tfc_units_root(const struct tfc_units *u, uint32_t node) {
   return tfc_union_find_root(u->parent, node);
 }
 
-// The lowest node is the root, so that names of units do not depend on the order of ties.
+// The lowest node becomes the root, so that names of units do not depend on the order in which nodes are tied.
 void tfc_units_join(struct tfc_units *u, uint32_t a, uint32_t b) {
   uint32_t ra = tfc_units_root(u, a), rb = tfc_units_root(u, b);
   tfc_union_find_join(u->parent, ra < rb ? ra : rb, ra < rb ? rb : ra);
@@ -62,7 +62,7 @@ static tfc_status tie_classes(const struct tfc_graph *g, struct tfc_units *u) {
         tie(u, i, owner, TFC_TIE_CLASS);
         continue;
       }
-      // The node that the class is named after was pruned from the file: its members still stay together.
+      // The node that names the class was pruned from the file; the members of the class still share a device.
       bool found = false;
       uint64_t *member = tfc_strmap_put(&first, name, i, &found);
       if (!member) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -74,8 +74,8 @@ out:
   return s;
 }
 
-// The real source of a handle, also behind IdentityN (which a lowered call becomes). Only the handle's own source is
-// tied: the other tensors of an IdentityN need not share its device.
+// Returns the real source of a handle, also behind an IdentityN (a lowered call becomes one). Only the handle's own
+// source is tied, because the other tensors of an IdentityN need not share its device.
 static struct tfc_output behind_lists(const struct tfc_graph *g, struct tfc_output o) {
   while (o.index >= 0 && tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_SPREAD)
     o = tfc_node_inputs(g, &g->nodes[o.node])[o.index];

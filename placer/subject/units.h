@@ -1,4 +1,4 @@
-// Which nodes of a graph must share a device, and why. Private to this folder.
+// Finds which nodes of a graph must share a device, and why. Private to this folder.
 #ifndef TFC_PLACER_SUBJECT_UNITS_H
 #define TFC_PLACER_SUBJECT_UNITS_H
 
@@ -17,7 +17,7 @@ typedef enum tfc_tie {
 
 struct tfc_units {
   uint32_t *parent; // [node] union-find
-  uint8_t *tie;     // [node] enum tfc_tie: what tied it first
+  uint8_t *tie;     // [node] enum tfc_tie: the reason why it was tied first
   uint32_t *tied_to;
 };
 TFC_MUST_USE tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena, struct tfc_units *out);

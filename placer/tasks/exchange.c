@@ -12,8 +12,8 @@ struct exchange {
   struct tfc_output given, value;
 };
 
-// Builds a graph with a variable of task 0, named after the task whose numbers it holds; a placeholder and an operation
-// that assigns it to the variable; and a read.
+// Builds a graph that has a variable of task 0, named after the task whose numbers it holds; a placeholder and an
+// operation that assigns it to the variable; and an operation that reads the variable.
 static tfc_status open(struct tfc_member *member, const struct tfc_cluster_spec *spec, uint32_t rank, uint32_t count,
                        struct exchange *x) {
   tfc_status s = NULL;

@@ -1,5 +1,5 @@
-// Exchange: numbers that a task has, for task 0. They travel as the value of a variable of task 0 that the task assigns
-// in a step of its own; so no message is needed in addition to those of running a graph.
+// Exchange: sends numbers from a task to task 0. The task runs a step that assigns them to a variable of task 0. So no
+// other messages are needed than those for running a graph.
 //
 //   TFC_TRY(s, tfc_task_give(member, spec, us, count));       // every task but 0
 //   TFC_TRY(s, tfc_member_barrier(member, "given", cancel));  // all

@@ -10,8 +10,8 @@
 enum { HOPS = 8, STEPS = 9, WARM = 3, FEWEST = 3 };
 static const int64_t floats[TFC_TASK_LINK_SIZES] = {1, 4096, 65536, 1048576};
 
-// Operation i is on task a, or on b if it is odd and `away`. Another operation is on b in any case, so that both chains
-// begin and end with both tasks.
+// Builds a chain of operations. Operation i is on task a, or on b if i is odd and `away`. One more operation is on b in
+// any case, so that both chains begin and end with both tasks.
 static tfc_status chain(const struct tfc_cluster_spec *spec, uint32_t a, uint32_t b_rank, int64_t size, bool away,
                         struct tfc_graph **out, uint32_t out_targets[2]) {
   tfc_status s = NULL;

@@ -1,6 +1,6 @@
-// Links between tasks, timed by real transfers: a chain of element-wise operations sends a tensor to and fro between
-// two tasks, and the same chain stays in one; the difference of the two steps, divided by the hops, is what a hop
-// takes.
+// Times the links between tasks by real transfers. A chain of element-wise operations sends a tensor to and fro between
+// two tasks; the same chain is also run in one task. The difference of the two step times, divided by the number of
+// transfers, is the time of a transfer.
 #ifndef TFC_PLACER_TASKS_LINKS_H
 #define TFC_PLACER_TASKS_LINKS_H
 
@@ -13,8 +13,8 @@ struct tfc_task_link {
     double bytes, time_us;
   } point[TFC_TASK_LINK_SIZES]; // ascending in bytes, not falling in time
 };
-// Times every pair of up to TFC_TASK_LINKS_ALL tasks; of more, each task with the next one and with task 0. out [space
-// for count * count]. After `end_s` (on tfc_now_ns's clock) few steps are taken.
+// Times every pair of tasks if there are at most TFC_TASK_LINKS_ALL; otherwise each task with the next one and with
+// task 0. out: has room for count * count links. After `end_s` (on tfc_now_ns's clock) it takes only few steps.
 TFC_MUST_USE tfc_status tfc_task_links(struct tfc_member *member, const struct tfc_cluster_spec *spec, double end_s,
                                        struct tfc_task_link *out, uint32_t *out_count);
 

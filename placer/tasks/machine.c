@@ -1,5 +1,5 @@
-// What a task says about itself when it joins is "cpu:0 (model, 2 cores), cpu:1 (model, 2 cores)": that gives names and
-// kinds of its devices.
+// Makes a machine of all tasks' devices. When a task joins, it describes its devices as "cpu:0 (model, 2 cores), cpu:1
+// (model, 2 cores)": their names and kinds are read from that text.
 #include "placer/tasks/machine.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 #include "runtime/base/array.h"
 
-// Reads the next device of a task's description: its name, and what it is. False: there is none.
+// Reads the next device in a task's description: its name, and the text in brackets. False: there are no more.
 static bool next_device(const char **at, tfc_str *out_name, tfc_str *out_what) {
   const char *open = strstr(*at, " ("), *close = open ? strstr(open, " cores)") : NULL;
   if (!close) return false;
@@ -65,7 +65,7 @@ static tfc_status add_devices(const struct tfc_member *member, const struct tfc_
   return NULL;
 }
 
-// Pairs that were not timed get the slowest of the links that were.
+// Adds the links. Pairs that were not timed get the slowest of the timed links.
 static tfc_status add_links(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
                             const struct tfc_task_link *links, uint32_t count, struct tfc_machine *m) {
   struct tfc_link l = tfc_link_default();
@@ -85,7 +85,7 @@ static tfc_status add_links(const struct tfc_member *member, const struct tfc_cl
       snprintf(from, sizeof from, "%s/*", tfc_cluster_task_name(spec, a, task));
       snprintf(to, sizeof to, "%s/*", tfc_cluster_task_name(spec, b, task));
       l.from = tfc_str_from(from), l.to = tfc_str_from(to);
-      // What leaves a host for another one shares its network.
+      // All transfers from a host to other hosts share its network.
       const bool away = strcmp(tfc_member_host(member, a), tfc_member_host(member, b)) != 0;
       l.wire = away ? TFC_STR("network of {host}") : (tfc_str){0};
       for (uint32_t i = 0; i < TFC_TASK_LINK_SIZES; i++)

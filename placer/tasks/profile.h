@@ -1,5 +1,5 @@
-// Profile: what each operation of the step takes on the devices of this task, one device after the other, without
-// rewrites (parts of a graph that run in ready order have no rewrites). Every task of a job makes one.
+// Profile: measures how long each operation of the step takes on the devices of this task, one device after another,
+// without rewrites (because parts of a graph that run in ready order have none). Every task of a job makes one.
 #ifndef TFC_PLACER_TASKS_PROFILE_H
 #define TFC_PLACER_TASKS_PROFILE_H
 

@@ -7,8 +7,8 @@
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
-enum { KEPT = 4 };                                    // sessions: the reference and those that it is compared with
-static const int64_t step_ns = INT64_C(120000000000); // a step that takes longer hangs
+enum { KEPT = 4 }; // so many sessions are kept open: the reference and those that are compared with it
+static const int64_t step_ns = INT64_C(120000000000); // a step that takes longer counts as hung
 
 struct kept {       // a placement's session
   uint16_t *device; // [node], NULL: none
@@ -60,7 +60,7 @@ void tfc_task_steps_free(struct tfc_task_steps *t) {
   free(t);
 }
 
-// Opens a session of the graph as it is in its file, with the placement as device strings.
+// Opens a session of the graph as its file has it, with the placement as device strings.
 static tfc_status open_session(struct tfc_task_steps *t, struct kept *k) {
   tfc_status s = NULL;
   const uint32_t nodes = t->o.subject->graph->node_count;

@@ -1,12 +1,12 @@
 // Steps: runs placements over all tasks of a job, and times their steps. A placement is a cluster session of the graph
-// with its device strings; before each reading the initialiser runs in it, so that every placement begins with the same
-// variables. A step's time is from asking the first task to the last task's answer.
+// with its device strings; before each reading it runs the initialiser, so that every placement begins with the same
+// variables. The time of a step is the time from the request to the first task until the answer of the last task.
 //
 //   TFC_TRY(s, tfc_task_steps_create(&options, &steps));
 //   TFC_TRY(s, tfc_task_steps_ask(steps, document, 1, 5, &answer)); // as tfc_command_ask
 //   tfc_task_steps_free(steps);
 //
-// One thread, of the task that is the client.
+// Only one thread may use it, in the task that is the client.
 #ifndef TFC_PLACER_TASKS_STEPS_H
 #define TFC_PLACER_TASKS_STEPS_H
 
@@ -15,7 +15,7 @@
 #include "runtime/cluster/client.h"
 #include "runtime/pass/step.h"
 
-struct tfc_task_steps_options { // borrowed for as long as the steps live
+struct tfc_task_steps_options { // borrowed as long as the steps exist
   struct tfc_member *member;
   const char *graph; // path
   const struct tfc_execution *execution;
