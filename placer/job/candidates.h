@@ -46,8 +46,8 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // those, which did not influence the choice.
   double choose_us[TFC_JOB_CHOOSE_ROUNDS];
   uint32_t choose_count;
-  double
-      untraced_us; // median of the steps without a trace in the final turns, if only traced steps count as the result
+  // median of the steps without a trace in the final turns, if only traced steps count as the result
+  double untraced_us;
   uint32_t untraced_steps;
   double final_us, final_q1, final_q3; // NaN: it was not measured in these turns
   uint32_t final_steps;

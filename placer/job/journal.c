@@ -48,8 +48,8 @@ tfc_status tfc_job_journal_begin(struct tfc_job_journal *j, const struct tfc_job
                                                        .cpu_model = host.cpu_model,
                                                        .blas_core = host.blas_core},
                                &j->run));
-  TFC_TRY(s,
-          tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan"))); // from here on the run can be resumed
+  // from here on the run can be resumed
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan")));
   tfc_execution_format(&o->execution, &execution);
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "execution", (tfc_str){execution.data, execution.size}));
   TFC_TRY(s, tfc_store_commit(j->store));

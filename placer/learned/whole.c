@@ -17,8 +17,8 @@
 enum { MOST_STEPS = 64, FEWEST_STEPS = 4 };
 static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of the constant term, and of the weight of a
                                                        // standardised feature
-static const double sd_least =
-    0.02; // the smallest standard deviation of one placement around what its features predict
+// the smallest standard deviation of one placement around what its features predict
+static const double sd_least = 0.02;
 
 static double share_of_transfers(const struct tfc_timeline *t, double total) {
   double sum = 0;

@@ -65,8 +65,8 @@ struct tfc_measure_info {
   uint32_t *ops; // the nodes that run as operations
   uint32_t op_count;
   bool is_static;
-  struct tfc_plan_continued
-      *continued; // operations that continue another operation's sum when one device runs the step
+  // operations that continue another operation's sum when one device runs the step
+  struct tfc_plan_continued *continued;
   uint32_t continued_count;
   struct tfc_plan_shared *shared; // nodes that share a weight which one device packs only once
   uint32_t shared_count;
