@@ -67,7 +67,8 @@ TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
-// --cluster: this process is one task of a job. Returns the exit code. Prints errors; an error ends the whole job.
+// For --restarts: starts the processes of the job, and starts them again after a failure. Returns the exit code of the
+// last start.
 int run_cluster(const struct run_options *options, char **argv);
 // --restarts: starts the job, and again after failures. Returns the exit code of the last job.
 int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);

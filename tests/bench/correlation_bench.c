@@ -1,15 +1,16 @@
-// Do predictions rank placements as measurements do? For a graph, the times of COUNT / 2 random placements (by number
-// of devices used) and of as many from the search's path are predicted and then measured. All are measured again in
-// three more rounds, each in an order of its own, so that the readings of a placement are minutes apart. Prints, for
-// the simulator with the profile's costs and for the learned model as it was before each measurement, Kendall's tau
-// over pairs whose medians differ by more than their joint spread (half the distance between the quartiles of the
-// readings), and the median of predicted / measured, for all and for each half. Beside them stands what the readings
-// allow: tau, over the same pairs, of one reading against the median of the other three, the mean over the four. A
-// prediction that is as good as a reading has no more. Exit 1 where the simulator's tau is below 0.8 over all.
+// Measures whether predictions rank placements as measurements do. For a graph, the times of COUNT / 2 random
+// placements (by number of devices used) and of as many from the search's path are predicted and then measured. All are
+// measured again in three more rounds, each in an order of its own, so that the readings of a placement are minutes
+// apart. Prints, for the simulator with the profile's costs and for the learned model as it was before each
+// measurement, Kendall's tau over pairs whose medians differ by more than their joint spread (half the distance between
+// the quartiles of the readings), and the median of predicted / measured, for all and for each half. For comparison it
+// prints the tau of one reading against the median of the other three, over the same pairs, as the mean over the four
+// readings: a prediction that is as good as a reading cannot have more. The exit code is 1 if the simulator's tau over
+// all pairs is below 0.8.
 //
 //   correlation_bench GRAPH [DEVICES [SECONDS [COUNT [BATCH [DATABASE]]]]]
 //
-// SECONDS are profile and search; the rounds come after. A DATABASE that is given is kept.
+// SECONDS is the time of profile and search; the rounds follow after it. If a DATABASE is given, it is not deleted.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,10 @@ static void say(void *user, const struct tfc_job_event *e) {
   if (e->text) fprintf(stderr, "%s%s\n", e->warning ? "warning: " : "  ", e->text);
 }
 
-struct observations { // [n], of each placement
+struct observations { // [n] for each placement
   double *prior, *learned, *measured, *spread;
-  double *reading[ROUNDS], *others[ROUNDS]; // a reading, and the median of the other ones
-  size_t n, rounds;                         // rounds: of those that all placements have
+  double *reading[ROUNDS], *others[ROUNDS]; // a reading, and the median of the other readings
+  size_t n, rounds;                         // rounds: as many as all placements have
 };
 
 static bool is_random(const struct tfc_job_pair *p) {
@@ -67,8 +68,8 @@ static void errors(const double *predicted, const struct observations *o, double
   free(x);
 }
 
-// Tau of a reading against the other ones, over the pairs that count for predictions: those whose medians of all
-// readings differ by more than their joint spread.
+// Computes tau of a reading against the other ones, over the pairs that are also used for predictions: pairs whose
+// medians of all readings differ by more than their joint spread.
 static double tau_of_readings(const struct observations *o) {
   double sum = 0;
   for (size_t k = 0; k < o->rounds; k++) {

@@ -1,6 +1,6 @@
-// Measures what running an operation costs in addition to its work: scalar additions in a chain and in a fan,
-// iterations of a loop with a counter. The inputs are fed, rewrites are off, and the one device has one core (bind the
-// process to one).
+// Measures how long running an operation takes in addition to its work, with scalar additions in a chain and in a fan,
+// and with iterations of a loop with a counter. The inputs are fed, rewrites are off, and the one device has one core
+// (bind the process to one).
 //
 //   dispatch_bench [OPS]      default 1000 operations; one line of JSON: nanoseconds each, medians of 200 steps
 #include <stdio.h>
@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
   uint32_t chain_ops, fan_ops, loop_ops, empty_ops;
   uint32_t *all = calloc((size_t)ops, sizeof *all);
   if (!all) abort();
-  // one operation: what a step costs by itself
+  // a graph of one operation shows how long a step takes by itself
   TFC_TRY(s, tfc_builder_create(NULL, &b));
   x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE_SCALAR);
   y = tfc_add2(b, "AddV2", x, x);

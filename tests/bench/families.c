@@ -58,9 +58,10 @@ static void make_layered(struct maker *m, uint32_t nodes) {
   }
 }
 
-// layers x steps cells of 100 us; each feeds the next step and the next layer. With as many devices as layers and
-// transfers of 1 us, layer by layer: the wavefront. Optimum: the critical path of that placement, computed by the
-// caller as (layers + steps - 1) * 100 us plus (layers - 1) transfers, when layers <= devices.
+// A grid of layers x steps cells of 100 us; each cell feeds the next step and the next layer. With as many devices as
+// layers and transfers of 1 us, each layer belongs on a device (a wavefront). If layers <= devices, the optimum is the
+// critical path of that placement, which the caller computes: (layers + steps - 1) * 100 us plus (layers - 1)
+// transfers.
 static void make_grid(struct maker *m, uint32_t nodes, uint32_t layers) {
   uint32_t steps = nodes / layers;
   char name[48];
@@ -94,14 +95,15 @@ static void make_towers(struct maker *m, uint32_t nodes, uint32_t towers) {
   free(ends);
 }
 
-// A 2-layer LSTM encoder and decoder with attention, unrolled; a projection and softmax in shards for each step; then
-// backward in reverse and an update for each weight. Sizes as batch 64, hidden 1024 would have them on a fast GPU.
+// An unrolled LSTM encoder and decoder of 2 layers with attention; each step has a projection and a softmax in shards;
+// then come the backward operations in reverse order and an update for each weight. Sizes are those of batch 64 and
+// hidden size 1024 on a fast GPU.
 struct step_nodes {
   uint32_t cell[2][4], attention[3], softmax[4], loss;
 };
 static void make_seq2seq(struct maker *m, uint32_t nodes) {
-  // Each time step has about 60 nodes: encoder 2 x 4, decoder 2 x 4 + 3 + 4 + 1, twice that for backward, and the sums
-  // of gradients.
+  // Each time step has about 60 nodes: the encoder 2 x 4, the decoder 2 x 4 + 3 + 4 + 1, twice as many for the backward
+  // pass, and the sums of gradients.
   uint32_t steps = nodes / 60;
   if (steps < 2) steps = 2;
   static const double cell_us[4] = {90, 12, 10, 8}; // product, gates, state, output
@@ -150,7 +152,7 @@ static void make_seq2seq(struct maker *m, uint32_t nodes) {
         edge(m, now->softmax[k], now->loss, 65536);
       }
     }
-  // Backward operations take twice the time of forward ones.
+  // A backward operation takes twice the time of its forward operation.
   uint32_t sums[8] = {0};
   for (int side = 1; side >= 0; side--)
     for (uint32_t t = steps; t-- > 0;) {
@@ -207,10 +209,10 @@ static void make_seq2seq(struct maker *m, uint32_t nodes) {
   free(enc), free(dec), free(enc_back), free(dec_back);
 }
 
-// A training step of a stack of recurrent layers as a language model has them, unrolled: cells of a few operations,
-// each layer's weight read by all of its cells, shards of an output layer at every step, backward in reverse with a
-// running sum for each weight's gradient, an update for each weight, in one group with it half of the time. Random
-// sizes.
+// A training step of a stack of recurrent layers, as language models have them, unrolled. Cells have a few operations;
+// all cells of a layer read its weight; every step has shards of an output layer; backward operations come in reverse
+// order, with a running sum for each weight's gradient; each weight has an update, which is in one group with it in
+// half of the cases. Sizes are random.
 static void make_recurrent(struct maker *m, uint32_t nodes) {
   enum { LAYERS = 4, CELL = 4, SHARDS = 4 };
   const uint32_t layers = 1 + below(m, LAYERS), cell = 2 + below(m, CELL - 1), shards = below(m, SHARDS + 1);
@@ -296,8 +298,9 @@ static void make_recurrent(struct maker *m, uint32_t nodes) {
   free(cells), free(outs), free(losses), free(before);
 }
 
-// A training step of blocks as a Transformer encoder has them, for several parts of the batch side by side: products
-// with weights, heads of attention, backward in reverse, gradients summed over the parts, updates. Random sizes.
+// A training step of blocks, as Transformer encoders have them, for several parts of the batch side by side: products
+// with weights, heads of attention, backward operations in reverse order, gradients summed over the parts, updates.
+// Sizes are random.
 static void make_blocks(struct maker *m, uint32_t nodes) {
   enum { HEADS = 8, MOST = 64 };
   const uint32_t parts = 1 + below(m, 4), heads = 1 + below(m, HEADS);
@@ -388,8 +391,8 @@ static void make_series(struct maker *m, uint32_t nodes) {
   }
 }
 
-// Blocks of branches, each node with its backward node in one group, backward edges reversed. `branches` 1: a chain
-// with skips.
+// Blocks of branches; each node is in one group with its backward node, and backward edges are reversed. `branches` 1:
+// a chain with skips.
 static void make_training(struct maker *m, uint32_t nodes, uint32_t branches) {
   uint32_t forward = nodes / 2, *id = calloc(forward + 1u, sizeof *id), *back = calloc(forward + 1u, sizeof *back);
   TFC_ARRAY(uint32_t) from = {0}, to = {0};
@@ -480,7 +483,7 @@ tfc_status family_make(const struct family_request *q, struct family_problem *ou
     make_layered(&m, q->nodes);
   } else if (strcmp(q->family, "grid") == 0) {
     make_grid(&m, q->nodes, q->devices);
-    // The wavefront waits for one transfer per layer; after that no device waits any more.
+    // The wavefront waits for one transfer per layer; after that no device waits.
     made.optimum = ((int64_t)(q->devices + q->nodes / q->devices - 1) * 100 + (q->devices - 1)) * 1000000;
   } else if (strcmp(q->family, "towers") == 0) {
     make_towers(&m, q->nodes, 2 * q->devices);

@@ -1,11 +1,11 @@
-// Generated placement problems for benchmarks: families of graphs as models have them, of any size. The seed decides
-// everything. Times are microseconds on kind "acc"; kind "cpu" is ten times slower.
+// Generates placement problems for benchmarks: families of graphs like those of models, of any size. Everything follows
+// from the seed. Times are microseconds on kind "acc"; kind "cpu" is ten times slower.
 #ifndef TFC_TESTS_BENCH_FAMILIES_H
 #define TFC_TESTS_BENCH_FAMILIES_H
 
 #include "placer/placer.h"
 
-// name, what it is
+// name, description
 #define FAMILIES(X)                                                                                                    \
   X(layered, "layered random graph, work and bytes of mixed sizes")                                                    \
   X(grid, "unrolled recurrent grid, forward only: layers by time steps, optimum known")                                \
@@ -22,7 +22,7 @@ struct family_request {
   uint32_t nodes, devices; // `devices`: accelerators
   uint32_t cpus;
   tfc_objective objective;
-  double tightness; // memory of all devices over memory needed; 0: no limits
+  double tightness; // memory of all devices divided by the memory that the graph needs; 0: no limits
   bool mixed;       // every other accelerator is half as fast (kind "old")
   uint64_t seed;
 };

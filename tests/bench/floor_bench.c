@@ -1,10 +1,10 @@
-// `scripts/bench floor`: what a step's operations take, what they would take at the processor's measured peak and
-// bandwidth, and what is lost between, by type of operation.
+// For `scripts/bench floor`: measures, by type of operation, how long a step's operations take, how long they would
+// take at the processor's measured peak and bandwidth, and the difference.
 //
 //   floor_bench FOLDER [STEPS]    a model that tests/bench/models.py made
 //   floor_bench EXAMPLE [STEPS]   examples/EXAMPLE.pb
 //
-// On one CPU device of the cores that this process may use, operations one at a time.
+// It runs on one CPU device with all cores that this process may use, one operation at a time.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "tests/common/example.h"
 
 struct floor_bench {
-  struct suite_model model; // of a folder; an example fills what a step needs
+  struct suite_model model; // loaded from a folder; for an example, only the fields that a step needs are filled in
   struct example example;
   const struct tfc_graph *graph;
   const struct tfc_tensor *values;
@@ -51,7 +51,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The median of each node's operation over some steps, in microseconds.
+// Measures the median time of each node's operation over some steps, in microseconds.
 static tfc_status time_nodes(struct floor_bench *f, uint32_t steps, double *out_us) {
   tfc_status s = NULL;
   struct tfc_collector *c = NULL;

@@ -1,8 +1,8 @@
-// What scripts/bench_hidden runs for its row `anneal`:
-//   hidden_anneal_bench GRAPH MACHINE COMMAND MEASUREMENTS EVALUATIONS SEED OUT
-// Simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983) whose moves are measured: it starts from the placement that
-// EVALUATIONS of the search find best in the simulator, and every proposal is one of MEASUREMENTS placements that
-// COMMAND (as tfc-place's --measure-with) measures in turns with the current one. Writes the best placement to OUT.
+// scripts/bench_hidden runs it for its row `anneal`:
+//   hidden_anneal_bench GRAPH MACHINE COMMAND MEASUREMENTS EVALUATIONS SEED OUT Simulated annealing (Kirkpatrick,
+//   Gelatt, Vecchi 1983) whose moves are measured: it starts from the placement that is best in the simulator after
+//   EVALUATIONS evaluations of the search. COMMAND, a program for tfc-place's --measure-with, then measures
+//   MEASUREMENTS proposals, each in turns with the current placement. Writes the best placement to OUT.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct walk {
   struct tfc_evaluator *evaluator;
   struct tfc_random random;
   struct tfc_solution now, best;
-  double level, best_level; // the logarithms of the step times of `now` and `best`, as ratios to the start's
+  double level, best_level; // the logarithms of the step times of `now` and `best`, relative to the start's
 };
 
 static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {

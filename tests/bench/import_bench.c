@@ -59,7 +59,7 @@ out:
   return s;
 }
 
-// h = tanh(h W + x), over and over; the loss is h's sum; every weight is trained.
+// Writes the graph: h = tanh(h W + x), over and over; the loss is the sum of h; every weight is trained.
 static tfc_status write_training(long nodes, const char *path, uint32_t *out_nodes) {
   tfc_status s = NULL;
   struct tfc_builder *b = NULL;
@@ -118,7 +118,7 @@ static tfc_status bench_reading(long nodes, bool own, const char *path) {
   return NULL;
 }
 
-// All nodes after the first third go to the other device, except `i` nodes; variables stay.
+// Places all nodes after the first third on the other device, except `i` nodes and variables.
 static void place(const struct tfc_graph *g, uint32_t i, uint16_t *placement) {
   for (uint32_t n = 0; n < g->node_count; n++)
     placement[n] = n > g->node_count / 3 + i && g->nodes[n].def && !(g->nodes[n].def->flags & TFC_OP_UPDATE);

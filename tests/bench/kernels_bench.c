@@ -1,6 +1,6 @@
 // Measures how near the kernels come to the peak of the processor, on one core (bind the process to one): the products
-// of nmt's cells with packed weights, element-wise passes as plans run them, and a whole training step of nmt. One line
-// each, beside the peak and the bandwidth that are measured before and after.
+// of nmt's cells with packed weights, element-wise passes as plans run them, and a whole training step of nmt. It
+// prints a line for each, with the peak and the bandwidth, which are measured before and after it.
 //
 //   kernels_bench [EXAMPLE]      default nmt; times are the fastest of 30, a step's the median of 15
 #include <stdio.h>
@@ -27,8 +27,8 @@ static float *floats(int64_t count) {
   return p;
 }
 
-// C [m, n] = A [m, k] B [k, n], B packed before. Returns the seconds of one product. Several weights are used in turn,
-// as in a step.
+// Computes C [m, n] = A [m, k] B [k, n], where B was packed before. Returns the seconds of one product. Several weights
+// are used in turn, as in a step.
 static double product(int64_t m, int64_t k, int64_t n, bool transposed) {
   enum { WEIGHTS = 4 };
   float *a = floats(m * k), *b = floats(k * n), *c = floats(m * n), *packed[WEIGHTS];
@@ -43,7 +43,7 @@ static double product(int64_t m, int64_t k, int64_t n, bool transposed) {
   }
   for (int round = 0; round < ROUNDS; round++) {
     int64_t begin = tfc_now_ns();
-    for (int i = 0; i < 5; i++) { // five products with the same weight in a row, as those of five cells
+    for (int i = 0; i < 5; i++) { // multiplies five times in a row by the same weight, as five cells do
       struct tfc_gemm_product p = {.a = {a, k, 1}, .packed_b = packed[round % WEIGHTS], .k = k};
       tfc_gemm_run(&p, 1, n, c, n, false, 0, m, 0, tfc_gemm_panels(n), scratch);
     }

@@ -20,15 +20,16 @@ static const struct {
 static const char *const generated[] = {"layered",   "grid",   "towers",    "series",    "layers",
                                         "operators", "blocks", "recurrent", "recurrent", "recurrent",
                                         "recurrent", "blocks", "recurrent", "recurrent", "seq2seq"};
-enum { MACHINES = 3, GRAPHS = 7 }; // random machines of a frozen graph; graphs of a generated family
+enum { MACHINES = 3, GRAPHS = 7 }; // MACHINES: random machines for a frozen graph; GRAPHS: graphs of a generated family
 
 static double log_uniform(struct tfc_random *r, double low, double high) {
   return low * pow(high / low, tfc_random_unit(r));
 }
 
-// A random machine for a graph: links so fast that an operation's results take a hundredth to thirty times as long as
-// an operation; every other machine has devices that are slower, one in four limits memory, one in four has one wire
-// for all, one in four has devices that slow each other down or stand still while they receive.
+// Makes a random machine for a graph. Its links are so fast that transferring an operation's results takes between a
+// hundredth and thirty times the time of an operation. Every second machine has slower devices among its devices; one
+// in four limits memory, one in four has one wire for all links, one in four has devices that slow each other down or
+// cannot compute while they receive.
 static tfc_status make_machine(const struct tfc_cost_graph *g, struct tfc_random *r, struct tfc_machine **out) {
   tfc_status s = NULL;
   struct tfc_machine *m = NULL;
@@ -89,7 +90,7 @@ static tfc_status add(struct lessons *l, struct tfc_cost_graph *owned, const str
   if (!lessons || !parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for lessons");
   parts[l->count] = (struct lesson_parts){.graph = owned, .machine = machine};
   owned = NULL, machine = NULL;
-  l->count++; // counted at once, so that it is freed also after an error
+  l->count++; // it is counted at once, so that it is freed after an error, too
   TFC_TRY(s, tfc_problem_create(graph, parts[l->count - 1].machine, TFC_OBJECTIVE_STEP, &parts[l->count - 1].problem));
   lessons[l->count - 1] = (struct tfc_lesson){parts[l->count - 1].problem, source};
 out:
@@ -153,7 +154,7 @@ static tfc_status add_generated(struct lessons *l, const char *family, struct tf
     tfc_sha256((tfc_str){text.data, text.size}, one);
     tfc_text_printf(&all, "%s\n", one);
     tfc_text_deinit(&text);
-    // Every other lesson is on a machine of the family: accelerators of two speeds, and little memory.
+    // Every second lesson is on a machine of the family: with accelerators of two speeds, and little memory.
     if (i % 2)
       s = make_machine(f.graph, r, &m);
     else

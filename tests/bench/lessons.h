@@ -1,6 +1,6 @@
-// Lessons: the problems that policies are trained on. Frozen cost graphs of the examples, each on the machine that it
-// was measured on and on random ones, and generated families on random machines: 2 to 16 devices, equal and unequal
-// ones, links of all speeds, with and without memory limits. All follows from the seed.
+// Lessons: the problems on which policies are trained. They are frozen cost graphs of the examples, each on the machine
+// on which it was measured and on random ones, and generated families on random machines: 2 to 16 devices, equal and
+// unequal ones, links of all speeds, with and without memory limits. Everything follows from the seed.
 #ifndef TFC_TESTS_BENCH_LESSONS_H
 #define TFC_TESTS_BENCH_LESSONS_H
 
@@ -19,8 +19,8 @@ struct lessons {
   } * seen;
   uint32_t seen_count;
 };
-// `folder`: unpacked frozen graphs, NAME.json and NAME.machine.yaml. `without`: the family to be left out ("seq2seq",
-// "recurrent", "convolution", "transformer", "generated"), or NULL.
+// `folder`: the unpacked frozen graphs, NAME.json and NAME.machine.yaml. `without`: a family that is left out
+// ("seq2seq", "recurrent", "convolution", "transformer", "generated"), or NULL.
 TFC_MUST_USE tfc_status lessons_make(const char *folder, const char *without, uint64_t seed, struct lessons *out);
 void lessons_free(struct lessons *lessons);
 

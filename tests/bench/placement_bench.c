@@ -1,9 +1,9 @@
-// What scripts/bench_placement runs, one measurement a call:
+// scripts/bench_placement runs it, once for each measurement:
 //   placement_bench speed FAMILY NODES DEVICES
-//     placements evaluated a second on one core: simulated in full (random placements), and by delta (random moves from
-//     a local optimum)
+//     counts placements that are evaluated in a second on one core: simulated in full (random placements), and by delta
+//     evaluation (random moves from a local optimum)
 //   placement_bench solve FAMILY NODES DEVICES OBJECTIVE ALGORITHM SEED SECONDS THREADS [mixed] [tight=1.3] [cpus=1]
-//     one search; prints a line of JSON
+//     runs one search; prints a line of JSON
 //   placement_bench graph COSTS.json MACHINE.yaml OBJECTIVE ALGORITHM SEED SECONDS THREADS
 //   placement_bench save FAMILY NODES DEVICES OBJECTIVE DIR [options]
 #include <stdio.h>
@@ -48,7 +48,7 @@ static double trials_per_second(const struct tfc_problem *p, struct tfc_random *
   int64_t value = v.value;
   uint64_t count = 0;
   static struct tfc_move
-      moves[1 << 14]; // drawn before the clock starts, because drawing one takes as long as half a trial
+      moves[1 << 14]; // drawn before the clock starts, because drawing a move takes half as long as a trial
   for (uint32_t i = 0; i < 1 << 14; i++) do
       moves[i] = (struct tfc_move){(uint32_t)tfc_random_below(r, p->unit_count),
                                    (tfc_device_id)tfc_random_below(r, p->device_count)};

@@ -11,8 +11,8 @@
 enum { STREAM_FLOATS = 8 << 20, STREAM_ROUNDS = 6, MOST_THREADS = 256 };
 
 // --- Peak --------------------------------------------------------------------------------------------------------
-// 24 independent chains, which is more than latency times ports. They start from 0, because old contents of registers
-// could be subnormal and slow.
+// There are 24 independent chains of multiply-adds, more than latency times ports. They start from 0, because old
+// contents of registers could be subnormal and slow.
 #if defined(__x86_64__)
 #define LOW_REGISTERS                                                                                                  \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",  \
@@ -125,7 +125,7 @@ struct roofline roofline_measure(int threads) {
   return sum;
 }
 
-// --- A plan ------------------------------------------------------------------------------------------------------
+// --- The floor of a plan -------------------------------------------------------------------------------------------
 
 static double bytes_of(const struct tfc_graph *g, const struct tfc_shapes *shapes, uint32_t output) {
   int64_t n = tfc_shape_is_static(&shapes->shapes[output]) ? tfc_shape_elements(&shapes->shapes[output]) : 0;
@@ -190,12 +190,13 @@ tfc_status roofline_of_nodes(const struct tfc_graph *g, const struct tfc_run_spe
     for (uint32_t k = 0; k < n->input_count; k++) {
       uint32_t producer = in[k].node, o = g->nodes[producer].output_begin + (uint32_t)in[k].index;
       if (runs[producer] && info->runs_in[producer] == info->runs_in[i]) continue;
-      if (last_reader[o] == info->runs_in[i] + 1) continue; // once for each group that reads it (readers in a row)
+      // counts it once for each group that reads it (the readers of a group come in a row)
+      if (last_reader[o] == info->runs_in[i] + 1) continue;
       last_reader[o] = info->runs_in[i] + 1;
       group->bytes += bytes_of(g, &shapes, o);
     }
   }
-  for (uint32_t i = 0; i < g->node_count; i++) { // results that are read outside of the group are written
+  for (uint32_t i = 0; i < g->node_count; i++) { // results that are read outside of the group are written to memory
     if (!runs[i]) continue;
     const struct tfc_node *n = &g->nodes[i];
     const struct tfc_output *in = tfc_node_inputs(g, n);

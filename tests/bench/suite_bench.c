@@ -14,7 +14,7 @@
 #include "runtime/io/npy.h"
 #include "tests/bench/suite_model.h"
 
-// folder: where the fetches go, NULL: nowhere.
+// Runs step k. `folder`: where its fetches are written; NULL: nowhere.
 static tfc_status step(struct suite_model *m, long k, const char *folder, double *out_us) {
   int64_t begin = tfc_now_ns();
   TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->fetched, NULL));

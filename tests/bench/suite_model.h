@@ -1,11 +1,11 @@
-// A model that tests/bench/models.py made, loaded into a session on one CPU device of the cores that this process may
+// Loads a model that tests/bench/models.py made into a session on one CPU device with all cores that this process may
 // use.
 #ifndef TFC_TESTS_BENCH_SUITE_MODEL_H
 #define TFC_TESTS_BENCH_SUITE_MODEL_H
 
 #include "runtime/exec/session.h"
 
-enum { SUITE_MODEL_MOST = 64 }; // at most so many feeds, fetches and targets each
+enum { SUITE_MODEL_MOST = 64 }; // the most feeds, fetches and targets, each
 struct suite_model {
   struct tfc_graph *graph;
   struct tfc_device_set devices;

@@ -11,14 +11,14 @@
 
 struct tfc_test_job {
   const char *cluster;
-  // What a task runs: its status ends the job if it is an error. A task without a script only serves.
+  // The function that a task runs. An error ends the job. A task without a script only serves other tasks.
   tfc_status (*script)(struct tfc_member *member, void *arg);
   void *arg;
   const char *serves;              // the job whose tasks only serve, NULL: none
-  const struct tfc_faults *faults; // of every task, each with its own seed; NULL: none
+  const struct tfc_faults *faults; // faults of every task, each with its own seed; NULL: there are none
   uint32_t faulty_rank;            // the only task to which `silent_after` and `garbled_after` apply
   int64_t silence_ns;
-  // The results, one per task. Freed by the caller.
+  // The results, one for each task; the caller frees them.
   tfc_status status[16];
 };
 void tfc_test_job_run(struct tfc_test_job *job);

@@ -1,4 +1,4 @@
-// Runs tfc's programs as their users do: a command line through the shell, its exit code, and what it said.
+// Runs tfc's programs as users do: a command line through the shell, with its exit code and its output.
 #ifndef TFC_TESTS_COMMON_COMMAND_H
 #define TFC_TESTS_COMMON_COMMAND_H
 
@@ -15,7 +15,7 @@ const struct command_result *command_run(const char *bin, const char *format, ..
 
 void command_put(const char *folder, const char *name, const char *text); // writes a file into `folder`
 
-// Expects this exit code, and this text somewhere on stderr ("" for any).
+// Expects this exit code, and this text in stderr ("": any text).
 #define assert_exit(expected, text, ...)                                                                               \
   do {                                                                                                                 \
     const struct command_result *command_r_ = command(__VA_ARGS__);                                                    \

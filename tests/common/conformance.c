@@ -10,7 +10,7 @@
 
 static const char *const *kinds;
 
-// --- A graph of one op, made by hand --------------------------------------------------------------------------------
+// --- A graph of one op, built by hand ------------------------------------------------------------------------------
 static tfc_status add_one(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -103,7 +103,7 @@ static void check_segment(struct tfc_device_set *set) {
   assert_fails(tfc_semaphore_wait(done, 9, 0, 2000000), TFC_DEADLINE_EXCEEDED, "");
   tfc_semaphore_signal(gate, 6);
   assert_ok(tfc_semaphore_wait(done, 9, 1000, -1));
-  tfc_semaphore_signal(done, 3); // a timeline never goes back
+  tfc_semaphore_signal(done, 3); // the value of a timeline never decreases
   assert_true(tfc_semaphore_reached(done, 9));
   assert_ok(d->driver->synchronize(d));
   assert_ok(d->driver->read(d, &c.slots[64], y));
@@ -154,7 +154,8 @@ static void check_failure(struct tfc_device_set *set) {
   tfc_semaphore_free(s);
 }
 
-static void check_copies(struct tfc_device_set *set) { // host → 0 → 1 → host, each waiting for the one before
+// copies host → device 0 → device 1 → host; each waits for the one before it
+static void check_copies(struct tfc_device_set *set) {
   enum { N = 100000 };
   float *x = malloc(N * 4), *y = calloc(N, 4);
   for (int i = 0; i < N; i++) x[i] = (float)i;
@@ -179,7 +180,8 @@ static void check_copies(struct tfc_device_set *set) { // host → 0 → 1 → h
   struct tfc_timepoint at[5];
   for (uint64_t i = 0; i < 5; i++) at[i] = (struct tfc_timepoint){s, i + 1};
   assert_ok(d1->driver->copy(d1, &out, &step, &at[2], 1, &at[3],
-                             1)); // submitted first, although it waits for the copy of the next line: submission
+                             1)); // it is submitted first, although it waits for the copy of the next line: the order
+                                  // of submission is free
   assert_ok(d0->driver->copy(d0, &in, &step, NULL, 0, &at[0], 1)); // order holds only within a device
   assert_ok(tfc_semaphore_wait(s, 1, 0, -1));
   tfc_semaphore_signal(s, 3);
@@ -235,7 +237,7 @@ static void check_launch(struct tfc_device_set *set) {
   tfc_buffer_release(seven.memory);
 }
 
-static void check_many(struct tfc_device_set *set) { // two devices hand each other work a thousand times
+static void check_many(struct tfc_device_set *set) { // two devices pass work to each other a thousand times
   struct tfc_device *d[2] = {set->devices[0], set->devices[1]};
   struct chain c[2];
   struct tfc_prepared *p[2];
@@ -271,7 +273,7 @@ static void fill(void *arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) x[i] = (int32_t)(x[i] * 10 + begin);
 }
 
-static void check_parallel(struct tfc_device_set *set) { // every piece runs once, whatever the number of cores
+static void check_parallel(struct tfc_device_set *set) { // every piece runs exactly once, with any number of cores
   struct tfc_kernel_env env = {0};
   set->devices[0]->driver->environment(set->devices[0], &env);
   static int32_t x[1003];

@@ -1,4 +1,4 @@
-// The tests that every driver has to pass: order of waits and signals, failures, copies, single launches, limits.
+// The tests that every driver must pass: order of waits and signals, failures, copies, single launches, limits.
 #ifndef TFC_TESTS_COMMON_CONFORMANCE_H
 #define TFC_TESTS_COMMON_CONFORMANCE_H
 

@@ -6,9 +6,9 @@
 
 #include "tests/common/part.h"
 
-const char *control_case_text(const json_t *item, const char *key); // "" if it has none
+const char *control_case_text(const json_t *item, const char *key); // "" if the case has no such text
 
-// Makes a graph of those nodes that the case needs. In it the case differentiates `y`, with `weight` as the gradient of
+// Makes a graph of only those nodes that the case needs. The case differentiates `y`, with `weight` as the gradient of
 // `y`, by all of `xs`, which must have room for them.
 tfc_status control_case_load(const struct whole *whole, const json_t *item, struct tfc_graph **out,
                              struct tfc_output *y, struct tfc_output *weight, struct tfc_output *xs);

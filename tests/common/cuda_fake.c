@@ -1,6 +1,6 @@
-// One lock guards everything: the fake has to be correct, not fast. A stream that has nothing to do sleeps on a
-// condition variable of its own (so that no piece of work wakes all streams); whoever waits for another's work sleeps
-// on `changed`.
+// A fake of CUDA for tests. One lock guards everything, because the fake must be correct, not fast. A stream that has
+// nothing to do sleeps on a condition variable of its own (so that a piece of work does not wake all streams); threads
+// that wait for another stream's work sleep on `changed`.
 #include "tests/common/cuda_fake.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ enum { WORK, COPY, SET, RECORD, WAIT };
 struct work {
   int kind, value;
   void (*fn)(void *argument);
-  void *argument; // a copy that this work owns
+  void *argument; // a copy of the argument, which this work owns
   size_t size;
   void *to;
   const void *from;
@@ -26,8 +26,9 @@ struct work {
   uint64_t node;         // of a captured graph
   struct work *next;
 };
-struct record { // one recording of an event: a stream that waits for it goes on waiting for it if the event is recorded
-                // again
+// one recording of an event: a stream that waits for it continues to wait for this one even if the event is recorded
+// again
+struct record {
   uint32_t references;
   bool reached;
   int64_t when;
@@ -41,7 +42,7 @@ struct CUevent_st {
   struct CUevent_st *grave;
 };
 struct cudnnContext {
-  uint64_t green; // of the context that was current when it was made, 0: the primary one
+  uint64_t green; // id of the context that was current when the stream was made; 0: the primary context
 };
 struct CUgraph_st {
   int unused;
@@ -78,7 +79,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tfc_cuda_fake_options options;
 static struct CUstream_st *streams;
 static struct block *blocks;
-static struct CUstream_st *stream_graves; // destroyed streams are kept, so that using one is noticed
+static struct CUstream_st *stream_graves; // destroyed streams are kept, so that the fake notices if one is used
 static struct CUevent_st *event_graves;
 static bool peers[64][64];
 static _Thread_local int current_device;
@@ -180,7 +181,8 @@ void *tfc_cuda_fake_host(const void *p) {
   return tfc_to_host(p);
 }
 
-static int count(enum tfc_cuda_fake_call call) { // under the lock; returns the error that the call has to return
+// counts a call, under the lock; returns the error that the call must return
+static int count(enum tfc_cuda_fake_call call) {
   if (sticky) return sticky;
   uint64_t n[2] = {++counts[TFC_CUDA_FAKE_ANY], ++counts[call]};
   for (int i = 0; i < 2; i++) {
@@ -192,7 +194,7 @@ static int count(enum tfc_cuda_fake_call call) { // under the lock; returns the 
   return 0;
 }
 
-// --- What CUDA refuses: each of these is counted, and the call returns the error -----------------------------------
+// --- Calls that CUDA refuses: each is counted, and returns the error -----------------------------------------------
 enum {
   INVALID_VALUE = 1,
   INVALID_HANDLE = 400, // the handle was destroyed, or belongs to another device
@@ -270,7 +272,7 @@ static int enter(int device) {
 }
 
 // --- Memory ------------------------------------------------------------------------------------------------------
-static void expect_no_capture(void); // of another thread; under the lock
+static void expect_no_capture(void); // no other thread may be capturing; under the lock
 static int make_block(void **out, size_t bytes, bool pinned) {
   expect_no_capture();
   struct block *b = malloc(sizeof *b);
@@ -295,7 +297,7 @@ static int free_block(void *p) {
   pthread_mutex_lock(&lock);
   expect_no_capture();
   while (sticky && is_running())
-    pthread_cond_wait(&changed, &lock); // after a sticky error no kernel runs any more, as on a real device
+    pthread_cond_wait(&changed, &lock); // after a sticky error no kernel runs, as on a real device
   struct block **at = &blocks;
   while (*at && (*at)->memory != tfc_to_host(p)) at = &(*at)->next;
   struct block *b = *at;
@@ -568,7 +570,7 @@ static int enable_peer(int peer) {
   if (!error && (peer == current_device || peer < 0 || peer >= options.devices || peer >= 64))
     error = violation(101); // no such device, or the same one
   else if (!error && peers[current_device][peer])
-    error = PEER_ALREADY; // a program may ask in this way, so it is no violation
+    error = PEER_ALREADY; // a program may call it to find this out, so it counts as no violation
   else if (!error)
     peers[current_device][peer] = true;
   pthread_mutex_unlock(&lock);
@@ -652,7 +654,7 @@ static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
   if (!error) error = use_stream(s);
   if (!error && s->capture && !e->captured) error = refuse_capture(s, CAPTURE_ISOLATION);
   if (!error && !s->capture && e->captured)
-    error = violation(CAPTURED_EVENT); // else waiting for it would pull this stream into the capture
+    error = violation(CAPTURED_EVENT); // otherwise a stream that waits for the event would become part of the capture
   if (!error && !s->capture && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last)
     e->last->references++;
   pthread_mutex_unlock(&lock);

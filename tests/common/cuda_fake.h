@@ -1,7 +1,7 @@
-// A fake of the CUDA calls: device memory is host memory at addresses that host code cannot read, each stream is a
-// thread with a queue, events are places in queues. Pinned memory is read and written when the stream gets there,
-// pageable memory as CUDA does it: at once, after the stream (the count PAGEABLE has those copies alone). Any call can
-// be made to fail, by number.
+// A fake of the CUDA calls. Device memory is host memory at addresses that host code cannot read; each stream is a
+// thread with a queue; an event is a place in a queue. A copy reads and writes pinned memory when the stream reaches
+// it, and pageable memory at once, after the stream's earlier work, as CUDA does (these copies are also counted as
+// PAGEABLE). Any call can be made to fail, by its number.
 #ifndef TFC_TESTS_COMMON_CUDA_FAKE_H
 #define TFC_TESTS_COMMON_CUDA_FAKE_H
 
@@ -29,33 +29,33 @@ extern const struct tfc_cuda_api tfc_cuda_fake_api;
 struct tfc_cuda_fake_options {
   int devices, sm_count, granularity;
   uint64_t memory;   // bytes of each device
-  bool readable;     // device memory is at addresses that host code can read
+  bool readable;     // host code can read the addresses of device memory
   bool idle;         // kernels compute nothing, for callers that only count them
-  bool strict_cudnn; // cuDNN handles accept a stream only while the stream's own context is current
+  bool strict_cudnn; // cuDNN handles accept a stream only if the stream's own context is current
 };
-// Installs the fake as tfc_cuda_api, and forgets failures and counts.
+// Installs the fake as tfc_cuda_api, and resets failures and counts.
 void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);
-// The n-th call of this kind from now fails with `error`, and the `times` - 1 after it (n 0: none does). After a sticky
-// error all later calls fail.
+// The n-th call of this kind from now on fails with `error`, and so do the `times` - 1 calls after it (n 0: none).
+// After a sticky error all later calls fail.
 void tfc_cuda_fake_fail(enum tfc_cuda_fake_call call, uint64_t n, uint64_t times, int error);
-// The n-th piece of work from now fails when a stream gets to it: every later call sees `error`.
+// The n-th piece of work from now on fails when a stream reaches it: every later call returns `error`.
 void tfc_cuda_fake_fail_work(uint64_t n, int error);
 void tfc_cuda_fake_hang(uint64_t n);       // the n-th piece of work from now never ends
-void tfc_cuda_fake_delay(int64_t ns);      // before each piece of work, on the stream's thread
+void tfc_cuda_fake_delay(int64_t ns);      // waits so long before each piece of work, on the stream's thread
 void tfc_cuda_fake_shuffle(uint64_t seed); // each delay is a random part of the given one
 uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
-uint64_t tfc_cuda_fake_works(void); // kernels, copies and fills that streams have done so far
+uint64_t tfc_cuda_fake_works(void); // kernels, copies and fills that streams have executed so far
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
-// How many calls so far were against CUDA's rules: allocating or freeing memory while another thread captures; waiting
+// Returns how many calls so far broke CUDA's rules: allocating or freeing memory while another thread captures; waiting
 // for, querying or destroying a stream during its capture; destroying a green context that still has streams; recording
 // an event of one device on a stream of another; asking for the time between events that were made without timing.
-// Calls that CUDA refuses are refused here too (see violation in cuda_fake.c) and counted.
+// Calls that CUDA refuses are refused here, too (see `violation` in cuda_fake.c), and counted.
 uint64_t tfc_cuda_fake_violations(void);
 uint64_t tfc_cuda_fake_green(void); // the green context that is current on this thread, 0: none
 void tfc_cuda_fake_reset(void);     // clears a sticky error, as a new process would
 
-// What a profiler sees: a correlation for each launch, asked for on the launching thread (a captured graph's launch has
-// one for all its nodes), and each piece of work when its stream has done it.
+// What a profiler gets: a correlation id for each launch, requested on the launching thread (the launch of a captured
+// graph has one id for all its nodes), and each piece of work after its stream has executed it.
 struct tfc_cuda_fake_seen {
   enum { TFC_CUDA_FAKE_KERNEL, TFC_CUDA_FAKE_COPIED, TFC_CUDA_FAKE_FILLED } kind;
   int64_t start_ns, end_ns;
@@ -68,9 +68,9 @@ struct tfc_cuda_fake_watcher {
 };
 void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: none; it stays installed
 
-// Stands for a kernel launch: `fn` with a copy of `argument` (size bytes) on the stream's thread.
+// Takes the place of a kernel launch: calls `fn` with a copy of `argument` (size bytes) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
 void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads
-void tfc_cuda_fake_idle(void);                        // returns when every stream has done what it was given
+void tfc_cuda_fake_idle(void);                        // returns when every stream has executed all its work
 
 #endif

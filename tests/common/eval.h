@@ -1,5 +1,5 @@
-// Evaluates nodes of a graph with the ops' reference kernels, one after another on this thread: no plan, no session.
-// For tests of kernels, shape functions and gradients. Stateless graphs without control flow only.
+// Evaluates nodes of a graph with the ops' reference kernels, one after another on this thread: no plan, no session. It
+// is for tests of kernels, shape functions and gradients, and only for stateless graphs without control flow.
 #ifndef TFC_TESTS_COMMON_EVAL_H
 #define TFC_TESTS_COMMON_EVAL_H
 
@@ -10,13 +10,13 @@ struct eval {
   struct tfc_tensor *values; // [graph->output_total]
   uint8_t *done;             // [graph->node_count]
   struct tfc_arena arena;
-  bool check_shapes; // compare the results of shape functions with the computed tensors
+  bool check_shapes; // compares the results of shape functions with the computed tensors
 };
 TFC_MUST_USE tfc_status eval_create(const struct tfc_graph *graph, struct eval *out);
 void eval_deinit(struct eval *e);
-// Gives output 0 of a node (a placeholder) a value; shared.
+// Sets the value of output 0 of a node (a placeholder); the tensor is shared.
 void eval_feed(struct eval *e, uint32_t node, const struct tfc_tensor *value);
-// The value of an output, borrowed. UNIMPLEMENTED: an op without row or kernel.
+// Computes an output; the tensor is borrowed. UNIMPLEMENTED: an op has no row or no kernel.
 TFC_MUST_USE tfc_status eval_output(struct eval *e, struct tfc_output o, const struct tfc_tensor **out);
 
 #endif

@@ -1,4 +1,4 @@
-// An example: the graph, its step, its feeds, and TensorFlow's losses.
+// Loads an example: its graph, its step, its feeds, and the losses that TensorFlow computed.
 #ifndef TFC_TESTS_COMMON_EXAMPLE_H
 #define TFC_TESTS_COMMON_EXAMPLE_H
 
@@ -17,7 +17,7 @@ struct example {
 };
 TFC_MUST_USE tfc_status example_load(const char *name, struct example *out); // "mlp": examples/mlp.pb
 void example_deinit(struct example *e);
-// The training step with the loss; `spec` may be changed further (placement).
+// Makes the training step with the loss; the caller may change `spec` further (placement).
 void example_spec(const struct example *e, struct tfc_run_spec *out);
 
 #endif

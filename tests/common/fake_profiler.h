@@ -1,5 +1,4 @@
-// What the fake profilers share: the region that a launching thread has marked, and records that each have a
-// correlation id.
+// For all fake profilers: the region that a launching thread has marked, and records with a correlation id each.
 #ifndef TFC_TESTS_COMMON_FAKE_PROFILER_H
 #define TFC_TESTS_COMMON_FAKE_PROFILER_H
 

@@ -1,9 +1,8 @@
-// A profiler that sees what the fake of the CUDA calls does: every piece of work is recorded when it ran, under the
-// correlation of its launch, and under its node where it was captured. As with CUPTI, records are delivered only by a
-// flush.
+// A profiler that watches the fake CUDA: it records every piece of work after it ran, with the correlation id of its
+// launch and, if it was captured, with its node. As with CUPTI, only a flush delivers records.
 //
-// The recorded works of a captured segment are at most a microsecond apart: the real distance here depends on the load
-// of the machine and not on what is tested. FAKE_GAP_NS=N: before each segment's third work its stream pauses for N ns.
+// The recorded works of a captured segment are at most a microsecond apart, because the real distance would depend on
+// the load of the machine. FAKE_GAP_NS=N: before the third work of each segment, its stream pauses for N ns.
 #ifndef TFC_TESTS_COMMON_FAKE_WATCHER_H
 #define TFC_TESTS_COMMON_FAKE_WATCHER_H
 
@@ -19,7 +18,7 @@ static void fake_pop(void) {
   fake_marked = 0;
 }
 
-// What was recorded since the last flush: work, or (`external` not 0) the link of a launch.
+// A record since the last flush: a piece of work, or (`external` not 0) the link between a launch and its region.
 struct fake_record {
   struct tfc_activity_work work;
   uint64_t external;

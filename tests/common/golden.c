@@ -171,7 +171,7 @@ out:
   return result;
 }
 
-// Subnormal numbers are flushed, as on TensorFlow's and tfc's device threads.
+// Subnormal numbers become zero here, as on the device threads of TensorFlow and tfc.
 static void flush_subnormals(void) {
 #if defined(__x86_64__)
   __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);

@@ -1,5 +1,5 @@
-// Runs the committed cases of tests/conformance/golden/FAMILY that need no state: every fetch is evaluated with the
-// reference kernels and compared with what TensorFlow gave, by the case's tolerance.
+// Runs those committed cases of tests/conformance/golden/FAMILY that need no state: evaluates every fetch with the
+// reference kernels and compares it with TensorFlow's result, by the tolerance of the case.
 #ifndef TFC_TESTS_COMMON_GOLDEN_H
 #define TFC_TESTS_COMMON_GOLDEN_H
 
@@ -7,7 +7,7 @@
 
 #include "runtime/graph/tensor.h"
 
-// Whether the two are equal by this rule (tests/conformance/README.md). If not, `why` says where they differ.
+// Whether two tensors are equal by this rule (tests/conformance/README.md). If not, `why` tells where they differ.
 bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want, const char *rule, char *why,
                     size_t room);
 

@@ -1,5 +1,5 @@
-// Bytes are read one after another, and each makes one choice. After the last byte all choices are 0, which is always
-// the simplest. So changing one byte changes one thing, unless that byte chooses a number of things.
+// Each byte makes one choice, one byte after another. After the last byte all choices are 0, which always stands for
+// the simplest one. So changing one byte changes one thing, unless that byte chooses a number of things.
 #include "tests/common/made_graph.h"
 
 #include <float.h>
@@ -24,7 +24,7 @@ enum {
 struct value {
   char name[24];
   int32_t index;
-  tfc_dtype type; // as the op declares it, references included
+  tfc_dtype type; // the type that the op declares, which may be a reference type
 };
 struct maker {
   const uint8_t *at, *end;
@@ -173,7 +173,7 @@ static tfc_str pick_string(struct maker *m) {
     memset(text, 'a' + (char)below(m, 26), 300);
     return (tfc_str){text, 300};
   }
-  size_t size = byte(m), left = (size_t)(m->end - m->at); // the string's bytes are taken as they are
+  size_t size = byte(m), left = (size_t)(m->end - m->at); // the bytes of the string are used as they are
   if (size > left) size = left;
   char *text = space(m, size + 1);
   memcpy(text, m->at, size);
@@ -210,8 +210,8 @@ static void put_number(struct tfc_tensor *t, int64_t i, int64_t v, double f) {
   }
 }
 
-// How numbers are made: 0 small, 1 rising, 2 extreme, 3 all equal, 4 small with one extreme, 5 from the bytes as they
-// are.
+// How the elements of a tensor are made: 0: small; 1: rising; 2: extreme; 3: all equal; 4: small with one extreme; 5:
+// the bytes as they are.
 static void fill(struct maker *m, struct tfc_tensor *t) {
   int64_t n = tfc_tensor_elements(t);
   uint32_t style = below(m, 6);
@@ -432,7 +432,7 @@ static const struct tfc_op_def *producer(struct maker *m, tfc_dtype type, const 
   if (!count) return NULL;
   uint32_t which = byte(m);
   if (which >= 192) return found[which % count];
-  for (which %= 12;; which--) { // finds the which-th nearest one
+  for (which %= 12;; which--) { // finds the node that is number `which` by distance
     uint32_t nearest = 0;
     for (uint32_t i = 1; i < count; i++)
       if (labs((long)((const char *)found[i] - (const char *)by)) <
@@ -487,8 +487,8 @@ static struct value handle_of_variable(struct maker *m, tfc_dtype type) {
   return v;
 }
 
-// A tensor of this type: the output of an earlier node, or a new constant. `like` (optional): the op's sample input at
-// this place.
+// Chooses a tensor of this type: the output of an earlier node, or a new constant. `like` (optional): the input of the
+// op's sample in this place.
 static struct value input(struct maker *m, tfc_dtype type, const struct tfc_op_def *by, tfc_dtype first_type,
                           const struct tfc_tensor *like) {
   uint32_t how = byte(m);
@@ -513,7 +513,7 @@ static struct value input(struct maker *m, tfc_dtype type, const struct tfc_op_d
   struct tfc_tensor t = {0};
   if (like && like->dtype == type && how < 160 && tfc_tensor_elements(like) <= MOST_ELEMENTS) {
     struct tfc_shape shape = like->shape;
-    uint32_t change = how / 4 % 8; // the sample unchanged, with other values, or with another dimension
+    uint32_t change = how / 4 % 8; // uses the sample unchanged, with other values, or with another dimension
     if (change >= 6 && shape.rank) shape.dims[byte(m) % shape.rank] = below(m, 5);
     if (change == 7 && shape.rank < TFC_MAX_RANK) shape.dims[shape.rank++] = below(m, 3);
     if (tfc_shape_elements(&shape) > MOST_ELEMENTS) shape = like->shape;
@@ -575,8 +575,8 @@ static void add_op(struct maker *m, const struct tfc_op_def *def) {
     if (attrs[attr_count].kind == TFC_ATTR_TYPE && first_type == TFC_FLOAT) first_type = attrs[attr_count].type;
     attr_count++;
   }
-  // Lengths of lists of inputs (attributes such as N) are mostly cut to 1 to 4: a graph of so few nodes has no more
-  // tensors to give.
+  // The lengths of lists of inputs (attributes such as N) are mostly limited to 1 to 4, because a graph with so few
+  // nodes has no more tensors.
   for (uint32_t i = 0; i < sig->input_count; i++)
     for (uint32_t k = 0; k < attr_count && sig->inputs[i].number_attr.size; k++)
       if (tfc_str_equal(attrs[k].name, sig->inputs[i].number_attr) && attrs[k].i > MOST_LIST && !one_in(m, 8))
@@ -603,7 +603,7 @@ static void add_op(struct maker *m, const struct tfc_op_def *def) {
   tfc_graph_release(sample);
 }
 
-// Two bytes choose an op by a hash of its name, so that an op which is added changes hardly any other graph.
+// Two bytes choose an op by a hash of its name, so that adding an op to the table changes hardly any other graph.
 static uint32_t hash_of(const struct tfc_op_def *def) {
   uint32_t h = 2166136261u;
   for (const char *c = def->name; *c; c++) h = (h ^ (uint8_t)*c) * 16777619u;

@@ -1,6 +1,6 @@
-// Makes a graph of a few operations of the op table, chosen by bytes: which ops, their attributes from what the table
-// allows, their inputs with shapes and values that include the odd ones. For fuzzing and for tests of what fuzzing
-// found.
+// Makes a graph of a few operations of the op table from bytes. They choose the ops, attributes that the table allows,
+// and inputs with shapes and values, unusual ones among them. It is used for fuzzing, and for tests of errors that
+// fuzzing found.
 #ifndef TFC_TESTS_COMMON_MADE_GRAPH_H
 #define TFC_TESTS_COMMON_MADE_GRAPH_H
 
@@ -11,15 +11,15 @@ struct try_options {
   bool dynamic;     // in ready order
   bool no_rewrites; // without rewrites
   bool gradient;    // with the gradients of the last floating-point result
-  bool one_by_one;  // a step for each node, instead of one for all
+  bool one_by_one;  // runs a step for each node, instead of one step for all nodes
 };
 
 // Writes a GraphDef; all zeros or no bytes are fine too. Ops that touch files are never chosen. False: memory is out.
 bool made_graph(const uint8_t *data, size_t size, struct tfc_text *out, struct try_options *out_options);
 
-// Does what a program would: imports, infers shapes, lowers functions, runs (nodes whose names begin with "init"
-// first), twice. Returns the first failure, or NULL; a graph that is made of bytes
-// mostly has one. A step has one second and a device 64 MiB; nothing is written to files.
+// Does what a program would do: imports the graph, infers shapes, lowers functions, and runs it twice (nodes whose
+// names begin with "init" first). Returns the first failure, or NULL; a graph that is made of bytes mostly has one. A
+// step may take one second and a device has 64 MiB; nothing is written to files.
 TFC_MUST_USE tfc_status try_graph(tfc_str bytes, const char *path, const struct try_options *options);
 
 #endif

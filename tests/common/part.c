@@ -8,7 +8,7 @@
 
 struct whole_piece { // one field of the GraphDef, with its tag
   size_t begin, end;
-  uint32_t node; // TFC_NO_NODE: the field is not a node, and every part has it
+  uint32_t node; // TFC_NO_NODE: this field is no node, and every part contains it
 };
 
 static uint64_t varint(const struct tfc_file *f, size_t *at) {
@@ -21,7 +21,7 @@ static uint64_t varint(const struct tfc_file *f, size_t *at) {
   return value;
 }
 
-// A node is field 1 of a GraphDef, and its name, which is written first, is field 1 of the node.
+// In a GraphDef, field 1 is a node; in a node, field 1 is the name, which is written first.
 static tfc_status find_pieces(struct whole *w, const char *path) {
   enum { NODE = 1 << 3 | 2, NAME = 1 << 3 | 2 };
   for (size_t at = 0; at < w->file.size; w->count++) {

@@ -1,5 +1,5 @@
-// Takes parts of a large graph file. A golden graph holds the nodes of all cases, and passes look at all nodes of a
-// graph, so each case is run on a graph of its own nodes alone.
+// Makes small graphs from a large graph file. A golden graph contains the nodes of all cases, and passes visit all
+// nodes of a graph; so each case is run on a graph that has only its own nodes.
 #ifndef TFC_TESTS_COMMON_PART_H
 #define TFC_TESTS_COMMON_PART_H
 
@@ -15,7 +15,7 @@ struct whole {
 tfc_status whole_load(const char *path, struct whole *out); // a binary GraphDef
 void whole_deinit(struct whole *w);
 
-// The graph of these nodes and of all that they are computed from. Names are as in the whole graph, ids are not.
+// Makes the graph of these nodes and of all nodes that they depend on. Names are those of the whole graph, ids are not.
 tfc_status whole_part(const struct whole *w, const struct tfc_output *outputs, uint32_t output_count,
                       const uint32_t *targets, uint32_t target_count, struct tfc_graph **out);
 

@@ -20,7 +20,7 @@ struct maker {
   struct tfc_random random;
   struct value pool[POOL];
   uint32_t count;
-  char frame[32]; // of the loop that is being made, or ""
+  char frame[32]; // the frame of the loop that is being built, or ""
 };
 
 static uint32_t below(struct maker *m, uint32_t n) {
@@ -39,16 +39,15 @@ static bool eligible(const struct tfc_op_def *def) {
       "StringSplit", "StringSplitV2", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
       "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "SparseToDense", "TopK",
       "ApproximateEqual", "Bincount", "DenseBincount", "CTCLoss",
-      // ops with output rows that TensorFlow leaves uninitialised; ops without a CPU kernel in TensorFlow; ops whose
-      // gradient differs where several elements are the maximum or minimum
+      // ops with output rows that TensorFlow does not initialise; ops without a CPU kernel in TensorFlow; ops whose
+      // gradient differs if several elements are the maximum or the minimum
       "DynamicStitch", "ParallelDynamicStitch", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
       "DebugIdentity", "Print", "PrintV2",
-      // ops that refuse singular matrices, which repeated rows make here, or for which these have several
-      // decompositions
+      // ops that refuse singular matrices, which repeated rows make here, or that have several decompositions of these
       "Qr", "Svd", "Lu", "SelfAdjointEigV2", "LogMatrixDeterminant", "MatrixSolveLs", "MatrixSquareRoot",
       "TridiagonalSolve", "BandedTriangularSolve",
-      // an op of which TensorFlow takes the number of rows from the logits, which a loop may change, and the labels may
-      // have one row for all
+      // an op in which TensorFlow takes the number of rows from the logits, which a loop may change, while the labels
+      // may have one row for all of them
       "SoftmaxCrossEntropyWithLogits"};
   uint32_t flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                    TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
@@ -68,7 +67,7 @@ static bool carried(tfc_dtype t) {
 }
 
 // --- Nodes ---------------------------------------------------------------------------------------------------------
-// A value from outside of a loop needs an Enter node.
+// Passes a value from outside into the loop by an Enter node.
 static struct tfc_output enter(struct maker *m, struct tfc_output o, bool constant) {
   if (!m->frame[0]) return o;
   struct tfc_attr attrs[3] = {tfc_attr_string("frame_name", tfc_str_from(m->frame)),
@@ -84,8 +83,8 @@ static struct tfc_output ints(struct maker *m, const struct tfc_shape *s) {
   return enter(m, tfc_add_i32_vector(m->b, v, (uint32_t)s->rank), true);
 }
 
-// floor(16 x + 0.2871) / 16 of x in [-4, 4]; 0 for what is not finite. The offset puts the border between two
-// grid points where no arithmetic on grid points can land.
+// Computes floor(16 x + 0.2871) / 16 of x in [-4, 4], and 0 if x is not finite. The offset moves the borders between
+// grid points to where no arithmetic on grid points can end.
 static struct tfc_output to_grid(struct maker *m, struct tfc_output x, tfc_dtype t) {
   x = tfc_add3(m->b, "SelectV2", tfc_add1(m->b, "IsFinite", x), x, tfc_add1(m->b, "ZerosLike", x));
   x = tfc_add2(m->b, "Minimum", tfc_add2(m->b, "Maximum", x, scalar(m, t, -4)), scalar(m, t, 4));
@@ -137,8 +136,8 @@ out:
   return s;
 }
 
-// Adds a random op. Its inputs come from the pool (from place `first` on, if there are any of their type; else they are
-// constants).
+// Adds a random op. Its inputs come from the pool, from place `first` on, if there are any of their type; otherwise
+// they are constants.
 static tfc_status add_op(struct maker *m, uint32_t first) {
   size_t rows;
   const struct tfc_op_def *const *list = tfc_op_list(&rows);
@@ -158,7 +157,7 @@ static tfc_status add_op(struct maker *m, uint32_t first) {
     bound += v != NULL;
     inputs[i] = v ? reshaped(m, v, &t->shape) : enter(m, tfc_add_const(m->b, "", t), true);
   }
-  // In a branch or loop at least one input must come from inside, else the op would not be part of the branch or loop.
+  // In a branch or loop, at least one input must come from inside; otherwise the op would not be part of it.
   if (first && !bound) goto out;
   TFC_TRY(s, outputs_of(def, index, outputs, &output_count));
   struct tfc_node_spec spec = {.op = def->name,
@@ -176,7 +175,7 @@ out:
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
-// A scalar bool that depends on a value.
+// Makes a scalar bool that depends on a value.
 static struct tfc_output predicate(struct maker *m, const struct value *v) {
   struct tfc_shape one = TFC_SHAPE_SCALAR;
   struct tfc_output x = reshaped(m, v, &one);
@@ -199,7 +198,7 @@ static tfc_status body(struct maker *m, struct value x, struct tfc_output *out) 
   for (uint32_t i = kept; i < m->count; i++)
     if (m->pool[i].dtype == x.dtype) last = &m->pool[i];
   *out = reshaped(m, last, &x.shape);
-  m->count = kept; // ops outside must not use values of the inside
+  m->count = kept; // ops outside of the loop must not use values from inside
   return s;
 }
 

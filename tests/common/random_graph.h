@@ -1,8 +1,8 @@
-// Random graphs from the op table: every op of it that has no state, with the inputs and attributes of its samples,
-// typed and shaped, fed from one another; branches (Switch, Merge) and loops (Enter, Merge, Switch, Exit) among them.
+// Makes random graphs from the op table. They contain every op that has no state, with the inputs and attributes of its
+// samples, connected by type and shape, with branches (Switch, Merge) and loops (Enter, Merge, Switch, Exit).
 //
-// Between ops values are brought to a grid of 1/16 and into [-4, 4], so that rounding does not grow from op to op: two
-// runtimes whose ops agree to a few units in the last place agree in the whole graph.
+// Between ops, values are rounded to a grid of 1/16 and limited to [-4, 4], so that rounding errors do not grow from op
+// to op: if the ops of two runtimes agree to a few units in the last place, the whole graph agrees.
 #ifndef TFC_TESTS_COMMON_RANDOM_GRAPH_H
 #define TFC_TESTS_COMMON_RANDOM_GRAPH_H
 

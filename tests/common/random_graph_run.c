@@ -33,7 +33,7 @@ static tfc_status run(const struct random_graph *g, const struct tfc_device_set 
   return s;
 }
 
-// Compares two results; if they differ, says where and returns false.
+// Compares two results. If they differ, prints where, and returns false.
 static bool same(uint64_t seed, const char *how, const struct random_graph *g, const struct results *want,
                  const struct results *got) {
   for (uint32_t i = 0; i < g->fetch_count; i++) {
@@ -100,7 +100,7 @@ int random_graphs_differ(const char *devices, uint64_t first, int count) {
   return bad;
 }
 
-// Rewrites are off for every third graph, which leaves more operations to run side by side.
+// Runs steps of a graph. For every third graph rewrites are off, so that more operations can run side by side.
 static tfc_status run_steps(const struct random_graph *g, uint64_t seed, const struct tfc_device_set *devices,
                             const uint16_t *placement, tfc_adapt adapt, struct results *out, int steps) {
   struct tfc_session *session = NULL;

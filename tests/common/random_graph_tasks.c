@@ -62,7 +62,7 @@ static tfc_status run_in_one(struct trial *t) {
 static tfc_status run_in_tasks(struct tfc_member *member, void *arg) {
   struct trial *t = arg;
   struct tfc_cluster_session *session = NULL;
-  if (tfc_member_rank(member) != 0) return NULL; // this task only serves the others
+  if (tfc_member_rank(member) != 0) return NULL; // this task only serves the other tasks
   const struct tfc_run_spec spec = {.fetches = t->fetches, .fetch_count = t->graph.fetch_count};
   tfc_status s = tfc_cluster_session_create(member, t->placed, &(struct tfc_execution){0}, &session);
   for (int i = 0; i < STEPS && !s; i++) s = tfc_cluster_session_run(session, &spec, NULL, t->got[i], NULL);

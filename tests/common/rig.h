@@ -1,5 +1,5 @@
-// The mlp example over several devices: variables and their updates on device 0, other nodes in turn. For tests that
-// make a step fail and check that the next one is right.
+// The example mlp over several devices: variables and their updates are on device 0, other nodes on all devices in
+// turn. For tests that make a step fail and check that the next one succeeds.
 #ifndef TFC_TESTS_COMMON_RIG_H
 #define TFC_TESTS_COMMON_RIG_H
 
@@ -13,7 +13,7 @@ struct rig {
   struct tfc_plan *plan;
   struct tfc_run_spec spec;
   uint16_t placement[512];
-  float loss; // of a good step, for the test to compare with
+  float loss; // of a successful step, to compare with
 };
 void rig_open(struct rig *r, const char *devices, bool dynamic);
 tfc_status rig_step(struct rig *r, float *out_loss);

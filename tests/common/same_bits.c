@@ -13,7 +13,7 @@
 
 enum { STEPS = 4 };
 
-// Gives each unit a random device; nodes that touch a variable by reference or handle are in the variable's unit.
+// Gives each unit a random device; nodes that use a variable by reference or handle are in the variable's unit.
 static void place(const struct tfc_graph *g, uint32_t devices, struct tfc_random *random, uint16_t *out) {
   uint32_t *parent = malloc(g->node_count * sizeof *parent);
   tfc_union_find_init(parent, g->node_count);
@@ -154,7 +154,8 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
     gpus |= gpu;
     others |= !gpu;
   }
-  const bool mixed = gpus && others; // GPUs have their own kernels, so bits may differ between the two kinds
+  const bool mixed = gpus && others; // GPUs have kernels of their own, so bits may differ between the two kinds of
+                                     // devices
   for (uint32_t d = 0; d < set.count; d++)
     if (!strcmp(set.devices[d]->info.kind, "emu"))
       tfc_emulated_delay(set.devices[d],
@@ -178,8 +179,8 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
     if (!same) fail_msg("%s on %s: placement %d gives other bits", name, devices, i);
     tfc_text_deinit(&got);
   }
-  // The placements alone may have shown no overlap, because a machine with other work may run the threads of two
-  // devices in turns for a while. The example ridge is almost a chain, so two devices need not overlap at all.
+  // The random placements may have shown no overlap, because a busy machine may run the threads of two devices in turns
+  // for a while. The example ridge is almost a chain, so its devices need not overlap at all.
   for (int again = 0; no_rewrites && !overlaps && strcmp(name, "ridge"); again++) {
     struct tfc_text got = {0};
     overlaps += run(session, start, &e, &spec, true, set.count, &got);
@@ -190,7 +191,7 @@ void tfc_same_bits(const char *name, const char *devices, int placements, uint64
   tfc_text_deinit(&want);
   tfc_snapshot_free(start);
   tfc_session_free(session);
-  for (uint32_t d = 0; d < set.count; d++) // (a GPU keeps its kernels' scratch memory)
+  for (uint32_t d = 0; d < set.count; d++) // a GPU keeps the scratch memory of its kernels
     assert_true(strstr(set.devices[d]->info.kind, "gpu") || set.devices[d]->driver->in_use(set.devices[d]) == 0);
   tfc_devices_close(&set);
   example_deinit(&e);

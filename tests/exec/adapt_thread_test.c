@@ -1,6 +1,7 @@
 // Tests plans that adapt: they run operations side by side on the cores of one device, or change the order on several
-// devices. The bits stay those of the plan, in training steps of examples and in random graphs, rewritten or not. An
-// operation that fails ends the step, and the next step is right. If there is not enough memory, a plan does not adapt.
+// devices. They must give the same bits as plans that do not adapt, in training steps of examples and in random graphs,
+// with and without rewrites. An operation that fails ends the step, and the next step succeeds. If there is not enough
+// memory, a plan does not adapt.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -92,7 +93,7 @@ static void test_random_graphs(void **state) {
   assert_int_equal(random_graphs_differ_adapted("cpu:0-3", 1, GRAPHS), 0);
 }
 
-// Many independent chains; one of them has a CheckNumerics, which can fail.
+// The graph has many independent chains; one of them contains a CheckNumerics, which can fail.
 static void test_failure(void **state) {
   (void)state;
   enum { CHAINS = 12, LENGTH = 8 };

@@ -1,5 +1,5 @@
-// Tests chains, which are element-wise operations in one pass over memory, and the rewrites that make them longer. The
-// bits are those of the operations one by one.
+// Tests chains, which run element-wise operations in one pass over memory, and the rewrites that make them longer. They
+// must give the same bits as single operations.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { ELEMENTS = 3 * 48 * 5 * 48 };
 
-// y = relu(erf(x + bias) * (x + bias)). Returns how many operations a step has.
+// Computes y = relu(erf(x + bias) * (x + bias)). Returns how many operations a step has.
 static uint32_t run(bool channels_first, bool no_rewrites, float *out) {
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;
@@ -68,8 +68,8 @@ static struct tfc_output mean_of_rows(struct tfc_builder *b, struct tfc_output x
 }
 
 enum { SIDE = 96 };
-// Two multiples of x, t = 3 x and u = x + 0.5, are read before and after a product. Both times they are computed from
-// x, so only x is kept in memory.
+// Two functions of x, t = 3 x and u = x + 0.5, are read before and after a product. Each chain computes them from x, so
+// only x is kept in memory.
 static struct tfc_output multiples(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output x = tfc_add1(b, "Relu", a), t = tfc_add2(b, "Mul", x, tfc_add_scalar(b, TFC_FLOAT, 3));
   struct tfc_output u = tfc_add2(b, "AddV2", tfc_add_scalar(b, TFC_FLOAT, 0.5f), x);
@@ -89,7 +89,7 @@ static struct tfc_output normalised(struct tfc_builder *b, struct tfc_output a) 
 
 // As in the gradient of a sum over rows, a number of each row is repeated to the full shape (by Tile and by
 // BroadcastTo) and then read by element-wise operations. If no other operand has the full shape, the repeated tensor
-// has to be computed.
+// must be computed.
 static struct tfc_output repeated(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output factor = tfc_add1(b, "Exp", mean_of_rows(b, a));
   struct tfc_output times = tfc_add_i32_vector(b, (int32_t[]){1, SIDE}, 2);
@@ -141,9 +141,9 @@ static void multiples_are_computed_again(void **state) {
   static float one_by_one[SIDE * SIDE], fused[SIDE * SIDE];
   uint64_t plain, peak;
   assert_int_equal(run_twice(multiples, true, one_by_one, &plain), 10);
-  assert_int_equal(run_twice(multiples, false, fused, &peak), 2); // a chain, and the product with the other chain
+  assert_int_equal(run_twice(multiples, false, fused, &peak), 2); // a chain, and the product with another chain
   assert_memory_equal(one_by_one, fused, sizeof fused);
-  // Memory holds x, the operand of the product, and the product, whose place the result takes.
+  // Memory contains x, the operand of the product, and the product; the result overwrites the product.
   assert_true(peak <= 3 * sizeof fused + 4096);
   assert_int_equal(run_twice(normalised, true, one_by_one, &plain), 11);
   assert_true(run_twice(normalised, false, fused, &peak) <= 7);
@@ -216,7 +216,7 @@ static void repeated_tensors_are_read_as_they_are(void **state) {
   static float one_by_one[SIDE * SIDE], fused[SIDE * SIDE];
   uint64_t plain, peak;
   assert_int_equal(run_twice(repeated, true, one_by_one, &plain), 13);
-  // Seven operations are left: the mean, its exponential, Tile (which repeats the square root), the square root, the
+  // Seven operations remain: the mean, its exponential, Tile (which repeats the square root), the square root, the
   // product, a chain before the product, and the addition after it.
   assert_int_equal(run_twice(repeated, false, fused, &peak), 7);
   assert_memory_equal(one_by_one, fused, sizeof fused);

@@ -1,5 +1,5 @@
 // Steps in ready order move values between devices by the devices' own copies. This suite tests that on emulated
-// devices: their work and copies take random times, their calls fail by number, and they have little memory.
+// devices whose work and copies take random times, whose calls fail by number, and that have little memory.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void delay(const struct spread_loop *l, uint64_t seed, int64_t ns) {
                        &(struct tfc_emulated_delay){.run_ns = ns, .copy_ns = ns, .jitter = 2 * seed + d});
 }
 
-// More iterations mean more copies; the host reads and writes only what is fetched.
+// More iterations make more copies; but the host reads and writes only fetched values.
 static void nothing_by_the_host(void **state) {
   (void)state;
   struct spread_loop l;
@@ -78,9 +78,9 @@ static void failures(void **state) {
   spread_loop_close(&l);
 }
 
-// Copies that are under way hold memory; an allocation that finds none free waits for them. On one device the loop
-// holds at most 15 tensors: one for each of ten iterations that run ahead and for the next one, and four of the
-// iteration that is being computed.
+// Copies on their way hold memory; an allocation that finds no free memory waits for them. On one device the loop holds
+// at most 15 tensors: one for each of ten iterations that run ahead and for the next one, and four of the iteration
+// that is being computed.
 static void little_memory(void **state) {
   (void)state;
   struct spread_loop l;

@@ -1,4 +1,4 @@
-// Tests that every member of struct tfc_execution, the record of how a run computes, survives formatting and parsing.
+// Tests that formatting and parsing keep every member of struct tfc_execution, the record of how a run computes.
 #include "tests/common/test.h"
 
 #include "runtime/base/instructions.h"

@@ -1,6 +1,6 @@
-// Failures that a GPU can cause, on emulated devices: every call that a step makes is made to fail once, at every place
-// where it is made, with delays that change the order of devices. The step ends with a status that names the device and
-// the call, nothing hangs, no memory is lost, and the next step is right.
+// Tests failures that a GPU can cause, on emulated devices: every call that a step makes is made to fail once, at every
+// place where it is made, with delays that change the order of devices. The step ends with a status that names the
+// device and the call, nothing hangs, no memory is lost, and the next step succeeds.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ static void in_ready_order(void **state) {
   rig_close(&r);
 }
 
-// One call takes longer: the step is right, and takes longer by as much if it waits for that call.
+// One call takes longer: the step gives the right result and, if it waits for that call, takes longer by as much.
 static void one_delay(void **state) {
   (void)state;
   static const tfc_emulated_call calls[] = {TFC_EMULATED_SUBMIT, TFC_EMULATED_COPY, TFC_EMULATED_RUN,
@@ -121,7 +121,7 @@ static void delayed(void **state) { // delays change the order of devices, and s
 }
 
 static void
-slow_transfers(void **state) { // work that a queue accepted before it refused a call ends before the step does
+slow_transfers(void **state) { // work that a queue accepted before it refused a call ends before the step ends
   (void)state;
   static struct rig r;
   rig_open(&r, "emu:0-1", false);

@@ -1,5 +1,6 @@
-// Chains that become part of the convolution or product that they read: the same bits as when each operation runs by
-// itself, for drawn shapes, on one core and on several; and where they must stay operations of their own.
+// Tests chains that become part of the convolution or product that they read. They must give the same bits as single
+// operations, for random shapes, on one core and on several. Also tests the cases in which they must stay operations of
+// their own.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static struct tfc_attr ints(const char *name, const int64_t *values, uint32_t co
 }
 
 enum { MOST_FEEDS = 8 };
-struct made { // a graph, and what it is fed
+struct made { // a graph, and its feeds
   struct tfc_builder *b;
   struct tfc_random *random;
   struct tfc_output feeds[MOST_FEEDS];
@@ -63,7 +64,7 @@ static struct tfc_output reshape(struct made *m, struct tfc_output x, struct tfc
   return out;
 }
 
-// A convolution, a depthwise one or a product of drawn sizes. *shape: of its result.
+// Adds a convolution, a depthwise convolution or a product of random sizes. *shape: the shape of its result.
 static struct tfc_output product(struct made *m, struct tfc_shape *shape) {
   struct tfc_random *r = m->random;
   const int kind = (int)tfc_random_below(r, 4);
@@ -75,7 +76,7 @@ static struct tfc_output product(struct made *m, struct tfc_shape *shape) {
     struct tfc_output in[] = {fed(m, TFC_SHAPE(rows, k)), weight(m, turned ? TFC_SHAPE(n, k) : TFC_SHAPE(k, n))};
     struct tfc_output y = tfc_add(m->b, "MatMul", NULL, in, 2, &attr, 1);
     if (kind == 0) return y;
-    *shape = TFC_SHAPE(1, rows, n); // what follows sees it with another shape
+    *shape = TFC_SHAPE(1, rows, n); // the operations that follow read the result with another shape
     return reshape(m, y, *shape);
   }
   const int64_t high = between(r, 1, 14), wide = between(r, 1, 14), size = between(r, 1, 3), stride = between(r, 1, 2);
@@ -87,7 +88,7 @@ static struct tfc_output product(struct made *m, struct tfc_shape *shape) {
   return tfc_add(m->b, kind == 2 ? "Conv2D" : "DepthwiseConv2dNative", NULL, in, 2, attrs, 2);
 }
 
-// What follows on y: a bias or a normalisation, an activation, a residual.
+// Adds operations that follow on y: a bias or a normalisation, an activation, a residual.
 static struct tfc_output follow(struct made *m, struct tfc_output y, const struct tfc_shape *shape) {
   struct tfc_random *r = m->random;
   const struct tfc_shape row = TFC_SHAPE(shape->dims[shape->rank - 1]);
@@ -126,7 +127,8 @@ static uint32_t run(const struct made *m, struct tfc_graph *g, const char *devic
   return ops;
 }
 
-// Compares both ways to the bit, on one device and on two. Returns how many operations a step has with rewrites.
+// Compares the bits with and without rewrites, on one device and on two. Returns how many operations a step has with
+// rewrites.
 static uint32_t compare(struct made *m, const struct tfc_output *fetches, uint32_t count) {
   struct tfc_graph *g = NULL;
   struct tfc_tensor alone[2] = {{0}}, merged[2] = {{0}};
@@ -187,7 +189,8 @@ static void large_results_are_finished_block_by_block(void **state) {
     }
 }
 
-// The product is read by another operation, or fetched; or the chain needs something that is made from the product.
+// In the first two cases another operation reads the product, or it is fetched; in the third, the chain needs a tensor
+// that is computed from the product.
 static void others_read_the_product(void **state) {
   (void)state;
   struct tfc_random r;
@@ -204,7 +207,7 @@ static void others_read_the_product(void **state) {
   }
 }
 
-// Two products are added: the chain becomes part of one of them, and needs the other first.
+// The sum of two products: the chain becomes part of one of them, and needs the result of the other first.
 static void sums_of_products(void **state) {
   (void)state;
   struct tfc_random r;
@@ -219,7 +222,7 @@ static void sums_of_products(void **state) {
   }
 }
 
-// A batch of matrices times one constant matrix is one product.
+// A batch of matrices times one constant matrix is a single product, so the constant is packed once.
 static void constants_are_packed_once(void **state) {
   (void)state;
   struct tfc_random r;

@@ -1,5 +1,5 @@
-// Tests control flow in ready order: loops, nested loops, branches not taken, errors, deadlines; on one device, on
-// several, and from several threads at once.
+// Tests control flow in ready order: loops, nested loops, branches that are not taken, errors, deadlines; on one
+// device, on several, and from several threads at once.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -22,7 +22,8 @@ static struct tfc_output enter(struct tfc_builder *b, const char *frame, struct 
 struct loop {
   struct tfc_output merge, body, next, exit;
 };
-// while (x < limit) x = body(x): begins at merge, goes on at body; finished by loop_end.
+// Begins the loop while (x < limit) x = body(x). The body computes its result from `body`, and loop_end finishes the
+// loop.
 static struct loop loop_begin(struct tfc_builder *b, const char *frame, struct tfc_output x, struct tfc_output limit) {
   struct loop l;
   struct tfc_output e = enter(b, frame, x, false), most = enter(b, frame, limit, true);
@@ -41,7 +42,7 @@ static void loop_end(struct tfc_builder *b, struct loop *l, struct tfc_output re
 static struct tfc_graph *graph; // x placeholder; loops and branches over it
 static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind, swapped, itself;
 
-// A variable of a loop: a Merge and a Switch. The Switches of all variables of one loop have the same condition.
+// A variable of a loop has a Merge and a Switch. The Switches of all variables of a loop have the same condition.
 struct variable {
   struct tfc_output merge, body, exit;
 };
@@ -57,8 +58,8 @@ static void variable_end(struct tfc_builder *b, struct variable v, struct tfc_ou
   tfc_builder_set_input(b, v.merge.node, 1, tfc_add1(b, "NextIteration", next));
 }
 
-// (i, p, q) = (x, x, 3); while (i < 1000) (i, p, q) = (i + 1, q, p + 2), where 2 is a constant of the loop (Enter);
-// the result is p - 7 q.
+// Computes (i, p, q) = (x, x, 3); while (i < 1000) (i, p, q) = (i + 1, q, p + 2), where 2 is a constant of the loop
+// (Enter). The result is p - 7 q.
 static struct tfc_output build_swap(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
   struct tfc_output i = variable_begin(b, "swap", x), p = variable_begin(b, "swap", x);
   struct tfc_output q = variable_begin(b, "swap", tfc_add_i32(b, 3)), most = enter(b, "swap", limit, true);
@@ -79,8 +80,8 @@ static int32_t swap_in_c(int32_t from) {
   return p - 7 * q;
 }
 
-// A second loop variable enters the loop when the first has left it: the iterations must not have been released by
-// then.
+// A second loop variable enters the loop when the first has already left it: until then the iterations must not be
+// released.
 static struct tfc_output build_itself(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
   struct tfc_output i = variable_begin(b, "itself", x), most = enter(b, "itself", limit, true);
   struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
@@ -183,7 +184,7 @@ static void check_all(struct tfc_session *session, const uint16_t *placement) {
   assert_ok(run(session, itself, 998, placement, &y));
   assert_int_equal(y, 1002);
   assert_fails(run(session, bad, 7, placement, &y), TFC_INVALID_ARGUMENT, "FloorDiv");
-  assert_ok(run(session, total, 999, placement, &y)); // the session goes on
+  assert_ok(run(session, total, 999, placement, &y)); // the session can still be used
   assert_int_equal(y, 1000);
 }
 
@@ -232,7 +233,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-static void several_threads(void **state) { // steps of one session at once
+static void several_threads(void **state) { // several threads run steps of one session at once
   (void)state;
   struct tfc_device_set set = {0};
   struct tfc_session *session = NULL;

@@ -8,7 +8,7 @@
 #define T ATTR("T", "type: DT_FLOAT")
 #define SQUARE ATTR("dtype", "type: DT_FLOAT") ATTR("shape", "shape { dim { size: 256 } dim { size: 256 } }")
 
-// Device 0: x, a = x v, b = a v; device 1: c = tanh b, d = c w, e = d w.
+// Device 0 computes x, a = x v, b = a v; device 1 computes c = tanh b, d = c w, e = d w.
 static const char text[] = "node { name: \"x\" op: \"Placeholder\"" SQUARE " }\n"
                            "node { name: \"v\" op: \"VariableV2\"" SQUARE " }\n"
                            "node { name: \"w\" op: \"VariableV2\"" SQUARE " }\n"
@@ -46,7 +46,7 @@ static void packed_while_waiting(void **state) {
   for (uint32_t i = 0; i < info->op_count; i++)
     if (info->ops[i].device == 1) order[count++] = info->ops[i].node;
   assert_int_equal(count, 4);
-  assert_int_equal(order[0], d); // the packing is counted for the first operation that reads it
+  assert_int_equal(order[0], d); // the packing is counted for the first operation that reads the weight
   assert_int_equal(order[1], c);
   assert_int_equal(order[2], d);
   tfc_plan_free(plan);

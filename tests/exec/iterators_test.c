@@ -1,5 +1,5 @@
-// Tests iterators over datasets from step to step: they end; they start again when a session is restored and, if steps
-// are measured, at their end.
+// Tests iterators over datasets from step to step: they end; they start again when a session is restored and, in
+// measured steps, also when they end.
 #include "tests/common/test.h"
 
 #include "runtime/exec/session.h"
@@ -60,7 +60,7 @@ static void at_their_end_where_steps_are_measured(void **state) {
   while (next("some_next") != 2) {
   }
   for (int64_t i = 0; i < 7; i++) assert_int_equal(next("some_next"), i % 3);
-  assert_int_equal(next("no_next"), -1); // repeating an empty dataset does not run for ever
+  assert_int_equal(next("no_next"), -1); // repeating an empty dataset must not run without end
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
-// Tests that steps in ready order hold little more than the tensors that are still to be read: examples train with
-// memory for these, for their variables, and a little more. An operation that is delayed to save memory still reads the
-// same values.
+// Tests that steps in ready order hold little more memory than that of the tensors that are still to be read: examples
+// train with memory for these, for their variables, and a little more. If an operation is delayed to save memory, it
+// still reads the same values.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -46,9 +46,9 @@ static void train_in(const char *name, uint64_t bytes) {
   example_deinit(&e);
 }
 
-// The variables of each example take 52.1 MB, and what its initialiser left takes 4.1 MB until the second step. When
-// this was written, a step of the two examples needed 23.2 and 23.6 MB of tensors. 13.3 MB of them are gradients, which
-// are held together until their norm is known.
+// The variables of each example need 52.1 MB, and memory that its initialiser used holds 4.1 MB more until the second
+// step. When this was written, a step of the two examples needed 23.2 and 23.6 MB of tensors; 13.3 MB of these are
+// gradients, which are all held until their norm is known.
 static void test_examples(void **state) {
   (void)state;
 #ifndef TFC_SANITIZED
@@ -57,8 +57,8 @@ static void test_examples(void **state) {
   train_in("nmt_while_v2", 80500000);
 }
 
-// Only an update reads "twice". A second update writes the variable that "twice" reads, and no edge orders the two. It
-// must run after "twice", as it would if "twice" ran as soon as it can.
+// Only an update reads "twice". A second update writes the variable that "twice" reads, and no edge orders the two. The
+// second update must run after "twice", as it would if "twice" ran as soon as it can.
 static void test_old_values(void **state) {
   (void)state;
   static const char text[] = VARIABLE("v") VARIABLE("w") NUMBER("one", "1") NUMBER("two", "2")

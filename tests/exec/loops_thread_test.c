@@ -25,7 +25,7 @@ enum { STRIDE = 6, PLACEMENTS = 2 };
 enum { MOST = 8 };
 static const char *filter = "";
 
-// Operations on a variable are on its device, 0. All others may be on any device.
+// Places operations on a variable on its device, 0, and all others on random devices.
 static void scatter(const struct tfc_graph *g, uint32_t devices, struct tfc_random *random, uint16_t *placement) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
@@ -104,7 +104,7 @@ static void over(const char *devices, const char *rule, uint64_t seed) {
   const json_t *cases = json_object_get(document, "cases");
   for (size_t i = seed % STRIDE; i < json_array_size(cases); i += *filter ? 1 : STRIDE) {
     const json_t *item = json_array_get(cases, i);
-    // In these cases a call remains in the graph, to a function that is named by an attribute.
+    // In these cases a call to a function that an attribute names remains in the graph, so they are skipped.
     if (!strstr(control_case_text(item, "name"), filter) ||
         strstr(control_case_text(item, "name"), "function_with_gradient"))
       continue;

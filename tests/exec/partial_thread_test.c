@@ -1,4 +1,4 @@
-// Tests partial runs: they are fed and fetched piece by piece, while other steps run, on one device and on several.
+// Tests partial runs, which are fed and fetched piece by piece while other steps run, on one device and on several.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void begin(const char *const *fetches, uint32_t fetch_count, const char *
   assert_ok(tfc_partial_begin(session, &spec, &partial));
 }
 
-// Feeds one input (NULL: none), takes one fetch (-1: none).
+// Feeds one input (NULL: none) and takes one fetch (-1: none).
 static tfc_status go(const uint32_t *feed, float value, int fetch, float *out) {
   struct tfc_tensor t = {0}, got = {0};
   uint32_t wanted = (uint32_t)fetch;
@@ -98,7 +98,8 @@ static void on(const char *devices) {
                        : i % set.count);
   assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
   fetched("init", 0);
-  // A partial run is fed and fetched piece by piece; its target runs as soon as all that the target needs was fed.
+  // A partial run is fed and fetched piece by piece; its target runs as soon as everything that the target needs was
+  // fed.
   begin(abc, 3, "add");
   assert_ok(go(&feeds_x, 3, 0, &got));
   assert_true(got == 9 && fetched("read", 0) == 0);
@@ -107,7 +108,7 @@ static void on(const char *devices) {
   assert_ok(go(&feeds_y, 1, -1, NULL));
   int64_t patience = tfc_now_ns() + 200000000000;
   while (fetched("read", 0) == 0 && tfc_now_ns() < patience)
-    tfc_sleep_ns(1000000); // no fetch waits for the target, so it is polled
+    tfc_sleep_ns(1000000); // no fetch waits for the target, so the test polls its effect
   assert_true(fetched("read", 0) == 10);
   assert_ok(go(NULL, 0, 1, &got));
   assert_true(got == 10);
@@ -123,7 +124,8 @@ static void on(const char *devices) {
   assert_fails(go(&feeds_z, 1.0f / 0.0f, 3, &got), TFC_INVALID_ARGUMENT, "node 'checked' (CheckNumerics)");
   assert_fails(go(&feeds_y, 1, 1, &got), TFC_FAILED_PRECONDITION, "failed before");
   tfc_partial_end(partial);
-  // The partial run's dequeue waits from the first call on. A call does not wait for fetches that it did not ask for.
+  // The dequeue of the partial run waits from the first call on. A call does not wait for fetches that it did not
+  // request.
   begin(abc, 5, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
   fetched("put", 7);

@@ -1,5 +1,5 @@
-// Parts of partitioned variables become slices of one tensor, whatever items are between them. Items that only have
-// names like parts stay as they are.
+// Parts of partitioned variables become slices of one tensor, even if other items are between them. Items whose names
+// only look like parts are not changed.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static void parts_become_slices(void **state) {
     }
   }
   for (int i = 1; i < ITEMS;
-       i++) // these stay: a variable of its own, part 11 of three, and two parts of different ranks
+       i++) // these are not changed: a variable of its own, part 11 of three, and two parts of different ranks
     if (i == 1 || i == 5 || i == 6 || i == 7) {
       assert_true(tfc_str_is(items[i].name, names[i]));
       assert_null(items[i].whole);

@@ -1,5 +1,6 @@
-// Under random placements over four CPU and four emulated devices a step gives the same bits; the trace shows each
-// operation where it was placed and each cut tensor moved once; memory of tensors that cross is not reused too early.
+// Under random placements over four CPU and four emulated devices a step gives the same bits. The trace shows each
+// operation on the device where it was placed, and each tensor that crosses devices moved once. Memory of such tensors
+// is not reused too early.
 //
 //   placement_thread_test vgpu:0-3 mlp rnnlm      those examples over those devices, with and without rewrites
 #include "tests/common/test.h"

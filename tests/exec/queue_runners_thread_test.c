@@ -1,5 +1,5 @@
-// Tests queues that a MetaGraph's queue runners fill. The runners are started by a step that would otherwise wait for
-// ever; they end when their input ends, with an error, or with the session.
+// Tests queues that the queue runners of a MetaGraph fill. A step that would otherwise wait without end starts the
+// runners; they end when their input ends, with an error, or with the session.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@
   NODE(name, "VarHandleOp", TYPE("dtype", "DT_INT64") ATTR("shape", "shape {}") ATTR("shared_name", "s: '" name "'"))  \
   NODE(name "/Assign", "AssignVariableOp", IN(name) IN("zero") TYPE("dtype", "DT_INT64"))
 
-// Numbers up to 5 go into `numbers`, their doubles into `doubles`; the runner of `broken` fails, that of `endless`
-// never ends; `empty` has none.
+// Numbers up to 5 go into `numbers`, and their doubles into `doubles`; the runner of `broken` fails, the runner of
+// `endless` never ends; `empty` has no runner.
 static const char nodes[] = SCALAR("zero", "DT_INT64", "int64_val: 0") SCALAR("one", "DT_INT64", "int64_val: 1")
     COUNTER("count") COUNTER("other") QUEUE("numbers", "DT_INT64", "2") QUEUE("doubles", "DT_INT64", "2")
         QUEUE("broken", "DT_INT64", "2") QUEUE("endless", "DT_INT64", "3") QUEUE("empty", "DT_INT64", "2")
@@ -133,7 +133,7 @@ static void test_errors(void **state) {
   assert_fails(fetch("take_empty:0", &got), TFC_ABORTED, "deadlock"); // it has no runner
   assert_fails(fetch("take_wrong:0", &got), TFC_INVALID_ARGUMENT, "the queue runner of 'broken': node 'wrong'");
   close_session();
-  open_session(true); // a variable of the runners that was not initialised
+  open_session(true); // a variable that the runners need was not initialised
   assert_fails(fetch("take:0", &got), TFC_FAILED_PRECONDITION, "the queue runner of 'numbers'");
   close_session();
   open_session(false); // without threads for runners
@@ -142,7 +142,8 @@ static void test_errors(void **state) {
   close_session();
 }
 
-// Threads that wait in full queues end with the session. Until then a step that waits in an empty queue gets an error.
+// Threads that wait for space in full queues end with the session. Until then, a step that waits in an empty queue gets
+// an error.
 static void test_endless(void **state) {
   (void)state;
   for (int round = 0; round < 20; round++) {
@@ -157,8 +158,8 @@ static void test_endless(void **state) {
   }
 }
 
-// The step that is inferred from the graph has the target `train`; what only queue runners run (such as `put_number`)
-// is no target. Its initialisers also set the variable of the runners (`count`).
+// The step that is inferred from the graph has the target `train`; nodes that only queue runners run (such as
+// `put_number`) are no targets. Its initialisers also set the variable that the runners use (`count`).
 static void test_inferred_step(void **state) {
   (void)state;
   struct tfc_step_spec step = {0};

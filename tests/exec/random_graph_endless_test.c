@@ -1,4 +1,4 @@
-// Thousands of random graphs: see random_graph_thread_test.c.
+// Runs thousands of random graphs, as random_graph_thread_test.c does with some.
 #include "tests/common/test.h"
 
 #include "tests/common/random_graph_run.h"

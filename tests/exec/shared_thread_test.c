@@ -41,8 +41,7 @@ static void same_bits(void **state) {
   tfc_same_bits("ridge", "emu:0-2,cpu:0,shared", MANY, 3, true);
 }
 
-// The second device, which is slow, reads a, and so does an operation on the first device whose output could take the
-// memory of a.
+// A second device, which is slow, reads a. So does an operation on the first device, whose output could overwrite a.
 static void still_read(void **state) {
   (void)state;
   enum { N = 1024, A = 1, THERE = 2, HERE = 3, NODES = 4 };

@@ -1,5 +1,5 @@
-// Tests steps side by side: copies of a plan, each with memory of its own, on devices that work on one step while
-// another waits. The results have the bits of steps one after the other.
+// Tests steps that run side by side: copies of a plan, each with memory of its own, on devices that work on one step
+// while another one waits. The results have the same bits as those of steps one after another.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -77,7 +77,8 @@ static void open_session(const char *devices) {
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
   assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &set}, &session));
   for (uint32_t i = 0; i < graph->node_count; i++)
-    placement[i] = (uint16_t)(i < 4 ? 0 : (i * 7 / 2) % set.count); // the variable and what touches it on the first
+    // the variable and the nodes that use it are on the first device
+    placement[i] = (uint16_t)(i < 4 ? 0 : (i * 7 / 2) % set.count);
   uint32_t target = tfc_graph_find(graph, TFC_STR("set"));
   struct tfc_tensor feed;
   make_feed(12345, &feed);

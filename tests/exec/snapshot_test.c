@@ -1,6 +1,6 @@
-// Tests that restoring a snapshot restores everything that it holds: values of both kinds of variables, whichever
-// devices they are on by then, variables that had no value, those that were made later, and the state of generators.
-// Also compares the memory of static plans with sizes worked out by hand.
+// Tests that restoring a snapshot restores everything that it holds: values of both kinds of variables, even if they
+// have moved to other devices; variables that had no value; variables that were made later; and the state of random
+// generators. Also compares the memory of static plans with sizes worked out by hand.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -114,8 +114,8 @@ static void comes_back(void **state) {
 // --- Places in memory ------------------------------------------------------------------------------------------------
 enum { BLOCK = 4096 }; // bytes of a tensor of 1024 floats
 
-// Sums s = p + q with p = -x and q = exp(x); `which` says which of p and q is read after that (0: none, 1: p, 2: q,
-// 3: both).
+// Computes s = p + q with p = -x and q = exp(x). `which`: which of p and q is read after that (0: none, 1: p, 2: q, 3:
+// both).
 static struct tfc_output later(struct tfc_builder *b, struct tfc_output x, int which) {
   struct tfc_output p = tfc_add1(b, "Neg", x), q = tfc_add1(b, "Exp", x), s = tfc_add2(b, "AddV2", p, q), y = s;
   if (which & 1) y = tfc_add2(b, "Mul", y, p);
@@ -159,9 +159,8 @@ static uint64_t peak(struct tfc_output (*make)(struct tfc_builder *, struct tfc_
   return bytes;
 }
 
-// An output takes the memory of an input that no later operation reads; in `square`, one operation reads the same input
-// twice. In `later`, the sum s takes the memory of p or q, unless both are read after s: then the plan needs a third
-// block.
+// An output overwrites an input that no later operation reads; in `square`, one operation reads the same input twice.
+// In `later`, the sum s overwrites p or q, unless both are read after s: then the plan needs a third block.
 static void in_place(void **state) {
   (void)state;
   float got;

@@ -1,5 +1,5 @@
-// Tests steps that wait for each other in queues, barriers and accumulators; steps whose waiting is ended by an error
-// elsewhere, a deadline, a cancellation or a deadlock; and steps of several threads that share variables. They run on
+// Tests steps that wait for each other in queues, barriers and accumulators; steps whose waiting ends by an error
+// elsewhere, a deadline, a cancellation or a deadlock; and steps on several threads that share variables. They run on
 // one device, on several, and on emulated ones.
 #include "tests/common/test.h"
 
@@ -95,7 +95,7 @@ static void close_session(void) {
   tfc_devices_close(&set);
 }
 
-// Feeds x, runs `name` as target, or fetches "name:0"; *out (optional) is the first float of what is fetched.
+// Feeds x and runs `name` as a target, or fetches "name:0"; *out (optional): the first float of the fetched value.
 static tfc_status run(const char *name, float value, float *out, const struct tfc_run_options *options) {
   struct tfc_tensor feed = {0}, got = {0};
   struct tfc_output input = {tfc_graph_find(graph, TFC_STR("x")), 0}, fetch = {0};
@@ -129,7 +129,7 @@ struct worker {
   tfc_status status;
   const struct tfc_run_options *options;
 };
-static uint32_t callers; // how many threads still call the session; 0: they are not counted
+static uint32_t callers; // how many threads still call the session; 0: the test does not count them
 static pthread_mutex_t callers_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *work(void *arg) {
   struct worker *w = arg;
@@ -138,7 +138,7 @@ static void *work(void *arg) {
     w->status = run(w->name, w->value, &got, w->options);
     w->sum += got;
   }
-  // Counting and reporting happen under one lock: if two end at once, the lower count is reported last.
+  // Counting and reporting happen under one lock: if two threads end at once, the lower count is reported last.
   pthread_mutex_lock(&callers_lock);
   if (callers) tfc_session_set_callers(session, --callers);
   pthread_mutex_unlock(&callers_lock);
@@ -161,7 +161,7 @@ static void producers_and_consumers(const char *devices, bool spread) {
   float left;
   assert_ok(run("size:0", 0, &left, NULL));
   assert_true(left == 0);
-  for (int round = 0; round < 15; round++) { // three gradients make a mean, two keys a pair
+  for (int round = 0; round < 15; round++) { // three gradients make a mean, two keys make a pair
     struct worker v[] = {{"apply", 3, .times = 1}, {"apply", 6, .times = 1},  {"apply", 9, .times = 1},
                          {"mean:0", .times = 1},   {"insert", 3, .times = 1}, {"insert", 4, .times = 1},
                          {"taken:2", .times = 1}};
@@ -202,7 +202,7 @@ static void errors_end_the_step(const char *devices, bool spread) {
   for (int i = 0; i < 20; i++)
     assert_fails(run("wrong:0", 0, NULL, NULL), TFC_INVALID_ARGUMENT, "node 'divide' (FloorDiv) on ");
   assert_fails(run("wrong:0", 0, NULL, NULL), TFC_INVALID_ARGUMENT, "inputs (int32[], int32[])");
-  float got; // the dequeues of those steps ended with them, so no old one takes the next element
+  float got; // the dequeues of those steps ended with them, so they cannot take the next element
   assert_ok(run("put", 5, NULL, NULL));
   assert_ok(run("take:0", 0, &got, NULL));
   assert_true(got == 5);
@@ -224,7 +224,7 @@ static void errors_end_the_step(const char *devices, bool spread) {
   atomic_store(&cancel, true);
   pthread_join(thread, NULL);
   assert_fails(w.status, TFC_CANCELLED, "cancelled");
-  assert_ok(run("take:0", 0, &got, NULL)); // what the cancelled step had taken was put back
+  assert_ok(run("take:0", 0, &got, NULL)); // the element that the cancelled step had taken was put back
   assert_true(got == 1);
   close_session();
 }
@@ -238,7 +238,7 @@ static void deadlocks_are_told(const char *devices, bool spread) {
     assert_fails(run("relay", 0, NULL, NULL), TFC_ABORTED, "waits for FIFOQueue 'q' (0 elements, capacity 3)");
     assert_fails(run("mean:0", 0, NULL, NULL), TFC_ABORTED, "0 gradients");
     assert_fails(run("taken:2", 0, NULL, NULL), TFC_ABORTED, "0 elements complete");
-    assert_ok(run("put", 4, NULL, NULL)); // the session goes on
+    assert_ok(run("put", 4, NULL, NULL)); // the session can still be used
     assert_fails(run("take_two:0", 0, NULL, NULL), TFC_ABORTED, "deadlock");
     assert_ok(run("take:0", 0, &got, NULL));
     assert_true(got == 4);
@@ -246,12 +246,12 @@ static void deadlocks_are_told(const char *devices, bool spread) {
   for (int i = 0; i < 3; i++) assert_ok(run("put", 4, NULL, NULL));
   assert_fails(run("put", 4, NULL, NULL), TFC_ABORTED, "3 elements, capacity 3");
   close_session();
-  // Two callers wait in different queues, and a third puts one element. While any step still runs, it may serve one
-  // that waits, so no deadlock is reported; it is reported when all steps that are left wait.
+  // Two callers wait in different queues, and a third one puts one element. While any step runs, it may serve a waiting
+  // one, so no deadlock is reported; it is reported when all remaining steps wait.
   open_session(devices, 3, spread);
   struct worker w[] = {{"take:0", .times = 1}, {"small_take:0", .times = 1}, {"put", 9, .times = 1}};
   callers = 3;
-  run_workers(w, 3); // one of the two gets the element; then only the other one is left, and waits
+  run_workers(w, 3); // one of the two gets the element; then only the other one remains, and waits
   callers = 0;
   assert_ok(w[2].status);
   bool first = !w[0].status;

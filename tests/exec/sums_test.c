@@ -38,7 +38,8 @@ static void write_graph(struct tfc_text *text) {
 
 struct outcome {
   float *sum;
-  uint32_t ops, pieces, parts; // how many are pieces, and how many are parts, not counting the first of each sum
+  uint32_t ops, pieces, parts; // numbers of operations; pieces: those that are pieces of parts; parts: those that are
+                               // parts, without the first one of each sum
 };
 
 static void run(bool no_rewrites, bool in_parts, struct outcome *out) {
@@ -99,7 +100,7 @@ static void parts_and_pieces(void **state) {
   free(apart.sum), free(whole.sum), free(parts.sum);
 }
 
-// In ready order: products are added to a sum one after the other, and another operation reads an intermediate sum.
+// In ready order, products are added to a sum one after another, and another operation reads an intermediate sum.
 enum { SMALL = 40, DEEP = 7, ADDED = 6, READ = 3 };
 
 static void write_additions(struct tfc_text *text) {
@@ -156,10 +157,10 @@ static uint32_t run_additions(bool no_rewrites, float *sum, float *other) {
     for (int i = 0; i < 3; i++) tfc_tensor_release(&values[i]);
     assert_ok(tfc_plan_run(plan, feeds, values, NULL));
   }
-  assert_memory_equal(before, feeds[2].data, feeds[2].size); // what was fed stays as it is
+  assert_memory_equal(before, feeds[2].data, feeds[2].size); // what was fed must not change
   memcpy(sum, values[0].data, values[0].size);
   memcpy(other, values[1].data, values[1].size);
-  for (int i = 0; i < SMALL * SMALL; i++) // it was read before it was overwritten
+  for (int i = 0; i < SMALL * SMALL; i++) // the intermediate sum was read before it was overwritten
     assert_true(fabsf(tanhf(((float *)values[2].data)[i]) - other[i]) < 1e-5f);
   const struct tfc_plan_info *info = tfc_plan_info(plan);
   uint32_t ops = info->op_count;
@@ -188,7 +189,7 @@ static void additions_in_ready_order(void **state) {
   assert_memory_equal(other[0], other[1], sizeof other[0]);
 }
 
-// A product whose number of rows is unknown to the plan, as after a stack: in one case it has one row, which
+// A product whose number of rows the plan does not know, as after a stack; in one case it has one row, which
 // broadcasts.
 static void run_rows(bool no_rewrites, const char *op, int64_t rows, bool first, struct tfc_tensor *out) {
   struct tfc_text text = {0};

@@ -1,4 +1,4 @@
-// The larger examples train as TensorFlow trained them.
+// Trains the larger examples and compares the losses with TensorFlow's.
 #include "tests/common/test.h"
 
 #include "tests/common/train.h"
@@ -22,7 +22,7 @@ static void nmt_while_v2(void **state) {
   assert_false(train_example("nmt_while_v2", &(struct train_options){.steps = 8}));
 }
 
-// All cores are one device, and each operation is split over them.
+// All cores are one device, so each operation is split over them.
 static void on_all_cores(void **state) {
   static const char *const names[] = {"alexnet", "resnet50", "inception_v3", "transformer"};
   (void)state;

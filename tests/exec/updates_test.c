@@ -1,5 +1,5 @@
-// Tests optimizer updates that run the chain before them: they have the same bits as the operations one by one, for
-// both kinds of variables.
+// Tests optimizer updates that run the chain before them: they give the same bits as single operations, for both kinds
+// of variables.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -110,21 +110,21 @@ static void decayed_momentum(void **state) {
   NODE("value", "ReadVariableOp", IN("w") FLOAT("dtype"))                                                              \
   NODE("other", "ReadVariableOp", IN("a") FLOAT("dtype"))
 
-// Every element of the gradient reads the same element of the variable: all must read its old value, also those that
-// come after it.
+// Every element of the gradient reads the same element of the variable. All of them must read its old value, even those
+// that are computed after that element was updated.
 static const char one_element[] = BASE WHOLE("seven", "7") WHOLE("length", "1")
     NODE("part", "Slice", IN("value") IN("seven") IN("length") FLOAT("T") ATTR("Index", "type: DT_INT32"))
         NODE("decay", "Mul", IN("part") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
             NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") FLOAT("T"));
 
-// The gradient reads another variable before that one is updated, and this update runs after that update.
+// The gradient reads another variable before that one is updated, and this update must run after the other update.
 static const char in_between[] =
     BASE NODE("decay", "Mul", IN("other") IN("scale") FLOAT("T")) NODE("sum", "AddV2", IN("g") IN("decay") FLOAT("T"))
         NODE("bump", "AssignAddVariableOp", IN("a") IN("start") IN("^sum") FLOAT("dtype"))
             NODE("train", "ResourceApplyGradientDescent", IN("w") IN("rate") IN("sum") IN("^bump") FLOAT("T"));
 
-// The same, but the learning rate is the other variable's value after its update: an update that contained its gradient
-// would have to run both before and after that one, so it must not be fused.
+// The same, but the learning rate is the other variable's value after its update. An update fused with its gradient
+// would have to run both before and after the other update, so it must not be fused.
 static const char around[] = BASE NUMBER("fifth", "0.2")
     NODE("axis", "Const",
          ATTR("dtype", "type: DT_INT32") ATTR("value", "tensor { dtype: DT_INT32 tensor_shape {} int_val: 0 }"))

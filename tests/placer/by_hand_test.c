@@ -1,5 +1,5 @@
-// Tests small problems whose answers are worked out by hand: each kind of lower bound, placements with an order,
-// patterns of pins. Then tests properties of the parts that searches use: clusters, ranks, annealing.
+// Tests small problems whose answers were worked out by hand: each kind of lower bound, placements with an order,
+// patterns of pins. Then tests properties of clusters, ranks and annealing, which searches use.
 #include "tests/common/test.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 
 #define US INT64_C(1000000) // of ps
 
-struct drawn { // nodes are "a", "b", ...; times on devices of kind "acc" and "cpu" in us, < 0: cannot run there
+// a problem whose nodes are "a", "b", ...; times on devices of kind "acc" and "cpu" are in us, < 0: cannot run there
+struct drawn {
   uint32_t nodes;
   double acc[8], cpu[8];
   uint64_t memory[8];
@@ -62,7 +63,7 @@ static struct tfc_bound bound_of(const struct drawn *x, struct tfc_machine *m, t
   return bound;
 }
 
-// The bound is kept a little below the sum of doubles that it comes from, so the last millionth is not compared.
+// The bound is a little below the sum of doubles from which it is computed, so its last millionth is not compared.
 static void assert_just_below(int64_t bound, int64_t truth) {
   if (bound > truth || bound < truth - truth / 1000000 - 2)
     fail_msg("the bound is %lld, %lld by hand", (long long)bound, (long long)truth);
@@ -94,8 +95,8 @@ static void test_path_and_work(void **state) {
   assert_int_equal(b.kind, TFC_BOUND_ILP);
 }
 
-// Two kinds of devices: four operations take 1 us on one and 3 us on the other, so three belong on the fast one. Pinned
-// operations stay where they are pinned.
+// Two kinds of devices: four operations take 1 us on one kind and 3 us on the other, so three of them belong on the
+// fast device. Pinned operations stay where they are pinned.
 static void test_work_of_unlike_devices(void **state) {
   (void)state;
   struct tfc_machine *m = NULL;
@@ -131,7 +132,7 @@ static void test_window(void **state) {
   assert_int_equal(b.kind, TFC_BOUND_WINDOW);
 }
 
-// A chain that no device can hold is cut where that costs least; a chain that fits a device to the last byte is not
+// A chain that fits on no device is cut where that costs least; a chain that fits on a device to the last byte is not
 // cut.
 static void test_memory(void **state) {
   (void)state;
@@ -153,7 +154,7 @@ static void test_memory(void **state) {
 
 // --- Placement files and pins ----------------------------------------------------------------------------------------
 
-// Five operations of equal length without edges: they run in the order that the file gives.
+// Five operations of equal length without edges run in the order that the file gives.
 static void test_order_of_a_file(void **state) {
   (void)state;
   static const char text[] =
@@ -181,7 +182,7 @@ static void test_pins_match_whole_names(void **state) {
   (void)state;
   static const char *const names[] = {"cell1", "cell10", "a/cell1", "cell1/b", "cell2"};
   static const struct {
-    const char *pattern, *pinned; // `pinned`: 'x' for each name that the pattern matches
+    const char *pattern, *pinned; // `pinned`: for each name, 'x' if the pattern matches it
   } cases[] = {{"cell1", "x...."},     {"cell.*", "xx.xx"}, {"cell1|cell2", "x...x"}, {".*cell1", "x.x.."},
                {"cell(1|2)", "x...x"}, {"cell1.", ".x..."}, {"cell[0-9]+", "xx..x"}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -209,8 +210,8 @@ static void test_pins_match_whole_names(void **state) {
 
 // --- Clusters, ranks and annealing ----------------------------------------------------------------------------------
 
-// For each cluster there is a device that all of its units may run on; if devices are given, the units of a cluster
-// have the same one.
+// The units of a cluster may all run on some common device; if devices are given, the units of a cluster are on the
+// same one.
 static void test_clusters_keep_constraints(void **state) {
   (void)state;
   uint32_t joined = 0;
@@ -252,10 +253,10 @@ static void test_clusters_keep_constraints(void **state) {
     free(device);
     instance_free(&i);
   }
-  assert_true(joined > 1000); // so that clusters of one unit each would not pass
+  assert_true(joined > 1000); // so that clusters of one unit each cannot pass the test
 }
 
-// The longest path from the start of a node to the end of the step, found by walking from the node.
+// Returns the longest path from the start of a node to the end of the step, by walking from the node.
 static int64_t tail_of(const struct instance *i, const tfc_device_id *device, uint32_t n) {
   const struct tfc_cost_graph *g = i->graph;
   const uint32_t from = device[i->problem->unit[n]];
@@ -301,7 +302,7 @@ static void test_rerank(void **state) {
   }
 }
 
-// The score that annealing returns is that of its solution, and not worse than that of its start.
+// Annealing returns a score that is that of its solution, and is not worse than that of its start.
 static void test_anneal_tells_the_truth(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 60; number++) {

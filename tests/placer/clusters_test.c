@@ -23,7 +23,7 @@ static struct instance clusters(struct tfc_random *r, double slack, bool uneven,
     for (uint32_t k = 1 + (uint32_t)pick(r, 3); k; k--, count++) {
       first[count] = nodes, size[count] = 6 + (uint32_t)pick(r, 25);
       for (uint32_t n = 0; n < size[count]; n++, nodes++) {
-        (*home)[nodes] = (tfc_device_id)d; // by position in this list; positions get random node numbers below
+        (*home)[nodes] = (tfc_device_id)d; // index: the position in this list; positions get random node numbers below
         work[d] += weight[nodes] = 0.1 + tfc_random_unit(r);
         at[nodes] = nodes;
       }

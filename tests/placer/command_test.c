@@ -1,4 +1,4 @@
-// Tests the lines that tfc and a measuring program exchange: correct ones, and every way in which they can be wrong.
+// Tests the lines that tfc and a measuring program exchange: correct lines, and every way in which a line can be wrong.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ static void ready_lines(void **state) {
   assert_fails(tfc_command_read_ready(TFC_STR("Welcome!"), &r), TFC_INVALID_ARGUMENT, "Welcome!");
 }
 
-// --- A program that runs ---------------------------------------------------------------------------------------------
+// --- Running a program ---------------------------------------------------------------------------------------------
 static struct tfc_placement *one_node(void) {
   struct tfc_placement *p = NULL;
   assert_ok(
@@ -114,7 +114,8 @@ static struct tfc_command_options options_of(const char *command) {
 
 static void requests_say_it_all(void **state) {
   (void)state;
-  // The program reports an error whose text is what it was asked: the hello, the request, and the file's content.
+  // The program reports an error whose text is everything that it was sent: the hello, the request, and the file's
+  // content.
   struct tfc_command_options o = options_of("read -r hello; echo '{\"ready\": true}'; read -r line; echo \"$hello\" "
                                             ">&2; echo \"$line\" >&2; f=$(echo \"$line\" | sed "
                                             "'s/.*\"file\": \"\\([^\"]*\\)\".*/\\1/'); grep -c tfc-placement \"$f\" "
@@ -145,7 +146,7 @@ static void requests_say_it_all(void **state) {
   tfc_command_answer_deinit(&a);
 }
 
-// Asks until an answer is fine or `most` attempts have failed; returns how many failed.
+// Asks until an answer is valid or `most` attempts have failed; returns how many failed.
 static uint32_t failures(struct tfc_command *c, uint32_t most) {
   struct tfc_command_answer a = {0};
   struct tfc_placement *p = one_node();
@@ -222,7 +223,8 @@ static void a_program_that_always_ends_is_given_up(void **state) {
   tfc_command_answer_deinit(&a);
 }
 
-// A request that is larger than a pipe's buffer goes to a program that writes a lot before it reads.
+// A large request, which does not fit into a pipe's buffer, goes to a program that writes a lot before it reads:
+// neither side may block the other.
 static void nobody_waits_for_the_other(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -253,7 +255,7 @@ static void closing_its_stdin_ends_it(void **state) {
   assert_true(fd >= 0);
   close(fd);
   snprintf(text, sizeof text, READY "cat > /dev/null; rm %s",
-           mark); // removes the file when its input ends: it has time for that
+           mark); // removes the file when its input ends; stopping gives it time for that
   struct tfc_command_options o = options_of(text);
   assert_ok(tfc_command_start(&o, &c));
   assert_int_equal(access(mark, F_OK), 0);
@@ -269,7 +271,8 @@ static void closing_its_stdin_ends_it(void **state) {
   tfc_command_stop(c);
   assert_true(read(ends[0], number, sizeof number - 1) > 0);
   close(ends[0]), close(ends[1]);
-  snprintf(path, sizeof path, "/proc/%d/cwd", atoi(number)); // cannot be read any more once the process is a zombie
+  // after the process has become a zombie this path can no longer be read
+  snprintf(path, sizeof path, "/proc/%d/cwd", atoi(number));
   for (int i = 0; i < 100 && access(path, F_OK) == 0; i++) tfc_sleep_ns(10000000);
   assert_int_not_equal(access(path, F_OK), 0);
 }

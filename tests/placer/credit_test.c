@@ -16,8 +16,8 @@ static void count(struct tfc_credits c, uint32_t *counts) {
   }
 }
 
-// Methods are drawn equally often until one was tried. Then the method with the largest gain per effort (not the
-// largest total gain) is drawn most; every method is still drawn sometimes.
+// Methods are drawn equally often until one has been tried. Then the method with the largest gain per effort (not the
+// largest total gain) is drawn most, but every method is still drawn sometimes.
 static void gains_are_credited_by_their_cost(void **state) {
   (void)state;
   struct tfc_credits c = {0};

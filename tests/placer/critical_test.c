@@ -1,4 +1,4 @@
-// What annealing's moves are directed by: the slack of a step, and kinds of units. And annealing with such moves.
+// Tests what directs the moves of annealing (the slack of a step, and kinds of units), and annealing with such moves.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -34,9 +34,9 @@ static void made_free(struct made *m) {
   tfc_cost_graph_free(m->graph);
 }
 
-// a (10 us) is needed by b (30 us) on its device and by c (5 us) on the other one; d (10 us) needs both. b decides when
-// d starts: c ends at 16 us, and has 1 us and a microsecond per 1,000 bytes to the first device, where it is needed
-// at 40.
+// a (10 us) is read by b (30 us) on its device and by c (5 us) on the other device; d (10 us) reads both results. b
+// decides when d starts, at 40 us: c ends at 16 us, and its result needs 1 us and a microsecond per 1,000 bytes to the
+// first device.
 static void slack_by_hand(void **state) {
   (void)state;
   enum { A, B, C, D, COUNT };
@@ -75,14 +75,15 @@ static void slack_by_hand(void **state) {
     assert_int_equal(slack.before[D], B);
   }
   tfc_slack_compute(&slack, device, tfc_delta_start(delta), tfc_delta_end(delta), v.value, 0.5);
-  assert_int_equal(slack.count, 4); // 22 of 50 us count as none
+  assert_int_equal(slack.count, 4); // a slack of up to 22 of 50 us counts as none
   tfc_slack_deinit(&slack);
   tfc_delta_free(delta);
   made_free(&m);
 }
 
-// Chains of operations with the times 1, 2, 3, 1, 2, 3, ... us: units are of one kind if their times and those of three
-// before and after are the same, in whichever chain they are; a chain's ends are kinds of their own.
+// Chains of operations with the times 1, 2, 3, 1, 2, 3, ... us: units are of one kind if their times and those of the
+// three units before and after them are the same, in whichever chain they are; the ends of chains are kinds of their
+// own.
 static void kinds_of_chains(void **state) {
   (void)state;
   enum { CHAINS = 3, LENGTH = 24 };
@@ -121,7 +122,7 @@ static void kinds_of_chains(void **state) {
   made_free(&m);
 }
 
-// The score is that of the placement that comes out, with its order; it is no worse than the one that went in; and the
+// The returned score is that of the resulting placement with its order, and is not worse than that of the start. The
 // same seed gives the same answer.
 static void directed_annealing(void **state) {
   (void)state;

@@ -41,8 +41,8 @@ static void test_there_and_back(void **state) {
     instance_free(&i);
   }
 }
-// Compares the simulator's loop that records with the one that does not, with so many operations that the sets of ready
-// operations need three levels of words.
+// Compares the simulator's loop that records with the one that does not, in a problem with so many operations that the
+// sets of ready operations need three levels of words.
 static void test_large(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 6; number++) {
@@ -78,8 +78,8 @@ static void test_large(void **state) {
     instance_free(&i);
   }
 }
-// If every device could hold everything at once, searches do not count live bytes: the values are those of a machine
-// whose memory is one byte too small for that. If peaks are asked for, both machines give the same.
+// If every device could hold all tensors at once, searches do not count live bytes: the values are those of a machine
+// whose memory is one byte too small for that. If the caller asks for peaks, both machines give the same ones.
 static void test_live_that_cannot_matter(void **state) {
   (void)state;
   for (uint64_t number = 0; number < 200 / SHARE; number++) {

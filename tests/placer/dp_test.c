@@ -1,5 +1,5 @@
 // Tests dynamic programming over forward and backward passes: a unit that only the backward pass has belongs on the
-// device of a layer that it serves.
+// device of a layer whose gradient it computes.
 #include "tests/common/test.h"
 
 #include "tests/placer/instances.h"
@@ -7,7 +7,7 @@
 #define LAYERS 14
 #define DEVICES 3
 
-// Each layer is a group of one forward and one backward node. Between two backward nodes there is a sum without a
+// Each layer is a group of one forward and one backward node. Between two backward nodes there is a sum that is in no
 // group.
 static struct instance there_and_back(struct tfc_random *r) {
   struct instance i = {0};
@@ -46,8 +46,8 @@ static struct instance there_and_back(struct tfc_random *r) {
   return i;
 }
 
-// Returns the least load of the busiest device over all splits of the layers into three consecutive parts. The node
-// "sum l" may be on the device of layer l or of layer l + 1, so at the two cuts both are tried.
+// Returns the smallest possible load of the busiest device over all splits of the layers into three consecutive parts.
+// The node "sum l" may be on the device of layer l or of layer l + 1, so at the two cuts both are tried.
 static int64_t least_load(const struct tfc_problem *p, struct tfc_simulator *sim) {
   tfc_device_id device[2 * LAYERS];
   int64_t least = TFC_TIME_MAX;
@@ -97,7 +97,7 @@ static void test_there_and_back(void **state) {
 
 // Whether each device's part can run as one piece: no path leads from a device over others back to it.
 static bool is_split(const struct tfc_problem *p, const tfc_device_id *device) {
-  uint32_t to[8] = {0}; // bit set, by device: the devices that it sends to
+  uint32_t to[8] = {0}; // for each device, a set of bits: the devices that it sends to
   for (uint32_t i = 0; i < p->net_count; i++) {
     const uint32_t from = device[p->unit[p->graph->producer[p->net_tensor[i]]]];
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++)

@@ -1,5 +1,5 @@
-// Tests the evaluator that measures, by itself: which batch it asks the measurer for, and what it makes of the
-// measurements; every figure is worked out by hand. The measurer is a fake that records what it was asked for.
+// Tests the evaluator that measures, without a real measurer: which batch it requests, and which results it computes
+// from the measurements. All figures were worked out by hand. The measurer is a fake that records the requests.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static tfc_status fake_run(struct tfc_measurer *m, const struct tfc_measure_batc
     memcpy(placed[i], batch->entries[i].placement, sizeof placed[i]);
     memcpy(order[i], batch->entries[i].sequence, sizeof order[i]);
   }
-  for (uint32_t i = batch->count; i-- > 0;) { // they may end in any order
+  for (uint32_t i = batch->count; i-- > 0;) { // entries may end in any order
     const struct tfc_measured_step step = {.duration_ns = 1000 * (i + 1)};
     const struct tfc_measured measured = {.entry = i,
                                           .state = i == refused ? TFC_RESULT_FAILED : TFC_RESULT_OK,
@@ -103,7 +103,7 @@ static void batches(void **state) {
     assert_true(fabs(results[i].ratio - 0.5 * i) < 1e-12);
   }
   tfc_evaluator_free(e);
-  // Settings apply where the rules leave a value open.
+  // Settings apply to values that the rules leave open.
   settings = (struct tfc_measure_settings){
       .warmup = 3, .block = 7, .blocks = 4, .stop_ratio = 1.5, .trace = TFC_TRACE_MODE_NONE, .deadline_s = 9.5};
   assert_ok(own_evaluator_measured(NULL, &subject, NULL, &settings, observe, &seen, &e));
@@ -114,11 +114,11 @@ static void batches(void **state) {
   assert_int_equal(placed[2][0], 5);
   assert_true(asked.warmup == 3 && asked.block == 7 && asked.blocks == 4 && asked.trace == TFC_TRACE_MODE_NONE);
   assert_true(fabs(asked.stop_ratio - 1.5) < 1e-12 && fabs(asked.deadline_s - 9.5) < 1e-12);
-  assert_int_equal(seen.count, 3); // the reference ended first and belongs to no candidate
+  assert_int_equal(seen.count, 3); // the reference ended first and is no candidate
   assert_true(seen.index[0] == UINT32_MAX && seen.candidate[0] == &reference && seen.value[0] == 3000000);
   assert_true(seen.index[1] == 1 && seen.candidate[1] == &candidates[1] && seen.value[1] == 2000000);
   assert_true(seen.index[2] == 0 && seen.candidate[2] == &candidates[0] && seen.value[2] == 1000000);
-  // Rules have precedence over settings. A cutoff is the step time, in microseconds, that an entry is compared with.
+  // Rules take precedence over settings. A cutoff is the step time in microseconds with which an entry is compared.
   rules.warmup = 2, rules.steps = 6, rules.stop_ratio = 1.25, rules.cutoff = 44 * 1000000;
   refused = 1;
   assert_ok(tfc_evaluate(e, candidates, 2, &rules, results));
@@ -135,8 +135,8 @@ static void batches(void **state) {
   for (int i = 0; i < 2; i++) tfc_result_deinit(&results[i]);
 }
 
-// GPUs' records time steps of 10 and 30 us; what the host's clock says of others (50 us) is not mixed with these. Where
-// the host's clock times them all, or no step has records, all count.
+// GPUs' own records time steps of 10 and 30 us; another step, which the host's clock timed with 50 us, is not mixed
+// with these. If the host's clock times all steps, or no step has records, all steps count.
 static void records_before_the_host(void **state) {
   (void)state;
   const struct tfc_measured_step steps[] = {{.warmup = true, .traced = true, .duration_ns = 70000},
@@ -165,7 +165,8 @@ static void records_before_the_host(void **state) {
   tfc_result_deinit(&r);
 }
 
-// Two steps to warm up, then timed steps of 10, 40, 20 and 30 us: quartiles 17.5 and 32.5, median 25.
+// After two warm-up steps come timed steps of 10, 40, 20 and 30 us: their quartiles are 17.5 and 32.5, their median is
+// 25.
 static void results(void **state) {
   (void)state;
   const struct tfc_measured_step steps[] = {
@@ -220,7 +221,7 @@ static void results(void **state) {
   tfc_result_deinit(&r);
 }
 
-// The label of a measurement is that of its least trustworthy device.
+// The label of a measurement is the one of its device whose numbers are least reliable.
 static void labels(void **state) {
   (void)state;
   struct tfc_device_info devices[3] = {{.label = "measured"}, {.label = "measured"}, {.label = "measured"}};

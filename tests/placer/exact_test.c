@@ -1,5 +1,6 @@
-// Compares the exact methods with enumeration: the integer program for throughput with all placements, dynamic
-// programming on chains with pins with all contiguous splits. Also tests what a search reports if nothing fits.
+// Compares the exact methods with enumeration: the integer program for throughput with the best of all placements, and
+// dynamic programming on pinned chains with the best of all contiguous splits. Also tests what a search reports if
+// nothing fits.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -120,7 +121,8 @@ static struct instance pinned_chain(struct tfc_random *r, uint32_t nodes, uint32
   return i;
 }
 
-// Places the nodes in order, each on the device of the node before it or on a device that is not used yet.
+// Tries all placements of the nodes in order: each is on the device of the node before it, or on a device that is not
+// used yet.
 static void best_split(const struct tfc_problem *p, struct tfc_simulator *sim, tfc_device_id *device, uint32_t placed,
                        uint32_t used, int64_t *best) {
   if (placed == p->node_count) {

@@ -1,5 +1,5 @@
-// Tests which candidates take part in the final run. Those that must be compared always do, with fewer steps if time is
-// short.
+// Tests which candidates take part in the final run. Those that must be compared always take part, with fewer steps if
+// time is short.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 #include "placer/measure/choice.h"
 #include "runtime/base/random.h"
 
-static tfc_device_id somewhere[1]; // the solution of all candidates, because only their digests decide who takes part
+// all candidates have this solution, because only their digests distinguish them here
+static tfc_device_id somewhere[1];
 
 static uint32_t add(struct tfc_job_candidates *c, const char *name, const char *role, double median_us,
                     tfc_result_state state) {
@@ -50,7 +51,8 @@ static void make(struct field *f, double expert_us, tfc_result_state expert) {
   f->own = add(&f->job, "own", "baseline", 900e3, TFC_RESULT_OK);
   f->fastest = add(&f->job, "metis", "heuristic", 250e3, TFC_RESULT_OK);
   f->incumbent =
-      add(&f->job, "#5", "candidate", 260e3, TFC_RESULT_OK); // faster than the candidate before it, measured in turns
+      // it is faster than the candidate before it, measured in turns
+      add(&f->job, "#5", "candidate", 260e3, TFC_RESULT_OK);
   f->more = add(&f->job, "#6", "candidate", 280e3, TFC_RESULT_OK);
   add(&f->job, "#7", "candidate", 200e3, TFC_RESULT_NO_FIT);
   tfc_job_candidates_lead(&f->job, f->incumbent);
@@ -87,7 +89,7 @@ static void test_short_of_time(void **state) {
   for (double left = 100; left > -10; left -= 5) {
     struct field f;
     uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
-    make(&f, 1100e3, TFC_RESULT_CUT); // it was stopped while the machine was disturbed, so it is compared nevertheless
+    make(&f, 1100e3, TFC_RESULT_CUT); // it was stopped while the machine was disturbed, so it is compared all the same
     uint32_t count = tfc_job_finalists(&f.job, left, list, &block);
     assert_competitors(&f, list, count);
     assert_true(block >= 2 && block <= 5);
@@ -96,7 +98,7 @@ static void test_short_of_time(void **state) {
     last = count;
     unmake(&f);
   }
-  assert_int_equal(last, 5); // the user's own placement comes first
+  assert_int_equal(last, 5); // the user's own placement is dropped last
 }
 
 static void test_hopeless_expert(void **state) {
@@ -144,7 +146,8 @@ static void test_drift(void **state) {
   unmake(&f);
 }
 
-// A candidate that was reported as the best so far competes, however short the time is and whichever leads by then.
+// A candidate that was reported as the best so far takes part, however short the time is and whichever candidate leads
+// then.
 static void test_best_so_far(void **state) {
   (void)state;
   struct field f;
@@ -152,7 +155,7 @@ static void test_best_so_far(void **state) {
   make(&f, 500e3, TFC_RESULT_OK);
   const uint32_t said = add(&f.job, "#8", "candidate", 150e3, TFC_RESULT_OK);
   const uint32_t leader = add(&f.job, "#9", "candidate", 245e3, TFC_RESULT_OK);
-  // the machine was fast when it was measured, so at the common level it takes longer
+  // the machine was fast when it was measured, so it takes longer at the common level
   f.job.list.data[said].level_us = 255e3;
   f.job.list.data[leader].level_us = 240e3;
   tfc_job_candidates_lead(&f.job, UINT32_MAX);
@@ -166,7 +169,8 @@ static void test_best_so_far(void **state) {
   unmake(&f);
 }
 
-// A fake measurer: its steps take 100 us, times noise. It measures the turns that choose, then the turns of the chosen.
+// A fake measurer whose steps take 100 us, times noise. It measures the turns that choose, and then the turns of the
+// chosen candidate.
 enum { ALIKE = 12, RUNS = 200 };
 static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, struct tfc_random *random) {
   struct tfc_measured_step steps[ALIKE][(TFC_JOB_CHOOSE_ROUNDS + TFC_JOB_FINAL_ROUNDS) * TFC_JOB_FINAL_BLOCK];
@@ -195,8 +199,8 @@ static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, s
   assert_int_equal(c->best, index[leader]);
 }
 
-// If many candidates are equally fast, the chosen one was lucky in its turns. What is reported comes from later turns,
-// which did not choose it.
+// If many candidates are equally fast, the chosen one was lucky in its turns. The reported figure comes from later
+// turns, which did not choose it.
 static void test_the_figure_is_not_the_lucky_one(void **state) {
   (void)state;
   const struct tfc_measure_info info = {.device_count = 1};
@@ -223,13 +227,13 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
     }
     tfc_array_free(&c.list);
   }
-  // In the turns that chose it, the chosen one seems 10 % faster than it is. The reported figure has only random error:
-  // a standard deviation of 0.15 / sqrt(6 * 200), of which four are allowed.
+  // In the turns that chose it, the candidate seems 10 % faster than it is. The reported figure has only random error,
+  // with a standard deviation of 0.15 / sqrt(6 * 200); four of these are allowed.
   assert_true(chosen < -0.08);
   assert_true(fabs(told) < 0.018);
 }
 
-// Where GPUs' records time the steps, those of the final turns without a trace stand beside the result.
+// If GPUs' own records time the steps, steps of the final turns without a trace are kept apart from the result.
 static void test_untraced_steps_stand_beside(void **state) {
   (void)state;
   enum { BLOCKS = TFC_JOB_CHOOSE_ROUNDS + 4 };

@@ -1,5 +1,5 @@
-// Tests the three file formats: what is read and written, and every kind of bad file with its status code and the name
-// of what is wrong in it.
+// Tests the three file formats: what is read and written, and that every kind of bad file gives its status code and the
+// name of the faulty part.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void test_bad_graphs(void **state) {
     assert_int_equal(tfc_status_code(s), TFC_INVALID_ARGUMENT);
     tfc_status_free(s);
   }
-  // A file that is cut off anywhere is an error, never a crash.
+  // A file that is cut off at any byte gives an error, never a crash.
   const char *good = GRAPH(A ", " B, "{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1}");
   for (size_t n = 0; n < strlen(good); n++) {
     struct tfc_cost_graph *g = NULL;
@@ -101,14 +101,14 @@ static void test_graph(void **state) {
       "g.json", &g));
   assert_int_equal(g->node_count, 3);
   assert_int_equal(g->tensor_count, 2);
-  assert_int_equal(g->consumer_count, 3); // the edge given twice is one
+  assert_int_equal(g->consumer_count, 3); // the edge that is given twice counts once
   assert_int_equal(g->live[0], 7);
   assert_int_equal(g->output[1], TFC_OUTPUT_CONTROL);
   assert_true(isnan(g->time_us[1 * 2 + 1]));
   assert_true(g->order[2] == -1.5);
   assert_ok(tfc_cost_graph_format(g, &text));
   assert_true(tfc_cost_graph_sniff((tfc_str){text.data, text.size}));
-  // A file that begins like JSON is read as JSON, so its errors are JSON's. A byte order mark is skipped.
+  // A file that begins like JSON is read as JSON, so its errors are those of JSON. A byte order mark is skipped.
   assert_true(tfc_cost_graph_sniff(TFC_STR("{}")) && tfc_cost_graph_sniff(TFC_STR(" []")));
   assert_true(tfc_cost_graph_sniff(TFC_STR("\xef\xbb\xbf{\"format\": \"tfc-costgraph\"}")));
   assert_false(tfc_cost_graph_sniff(TFC_STR("\n[\n\010pictures\022\013Placeholder")));
@@ -279,7 +279,7 @@ static void test_placement(void **state) {
     assert_int_equal(v.value, w.value);
     assert_true(fabs(g->value_us * 1e6 - (double)v.value) < 0.5);
     tfc_simulator_free(sim);
-    // Makes every error that has a message of its own.
+    // Causes each error that has a message of its own.
     tfc_str device = g->nodes[0].device, name = g->nodes[0].name;
     g->nodes[0].device = TFC_STR("gpu:77");
     g->nodes[0].name = TFC_STR("no such node"); // unknown devices are reported before unknown nodes
@@ -309,7 +309,7 @@ static void test_placement(void **state) {
   assert_fails(tfc_placement_read("/nonexistent/p.json", &p), TFC_NOT_FOUND, "/nonexistent/p.json");
 }
 
-// The exit codes of --evaluate and of searches, in the order in which they are checked.
+// Tests the exit codes of --evaluate and of searches, in the order in which the checks are made.
 static void write_file(const char *path, const char *text) {
   FILE *f = fopen(path, "w");
   assert_non_null(f);
@@ -372,13 +372,13 @@ static void test_exit_codes(void **state) {
   assert_int_equal(exit_code(edge, machine, "-", "device strings"), 3);
   assert_int_equal(exit_code(edge, machine, "/nonexistent.json", "/nonexistent.json"), 3);
   assert_int_equal(exit_code("{", machine, NULL, "g.json"), 3);
-  // Exit codes of searches: better than the best single device, not better, and no placement fits.
+  // The exit codes of searches: the answer is better than the best single device, is not better, or no placement fits.
   const char *roomy = MACHINE "  - {name: 'acc:0', kind: acc, count: 2}\n",
              *one = MACHINE "  - {name: 'acc:0', kind: acc}\n";
   const char *narrow = MACHINE "  - {name: 'acc:0', kind: acc, memory: 50, count: 2}\n";
   assert_int_equal(exit_code(two, roomy, NULL, ""), 0);
   assert_int_equal(exit_code(two, one, NULL, ""), 7);
-  assert_int_equal(exit_code(two, machine, NULL, ""), 0); // no single device can hold it
+  assert_int_equal(exit_code(two, machine, NULL, ""), 0); // no single device has enough memory for it
   assert_int_equal(exit_code(two, narrow, NULL, ""), 5);
 }
 

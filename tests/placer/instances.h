@@ -1,4 +1,4 @@
-// Makes random problems with every field of the formats, for the placer's suites. The seed decides everything.
+// Makes random problems that use every field of the formats, for the placer's suites. Everything follows from the seed.
 #ifndef TFC_TESTS_PLACER_INSTANCES_H
 #define TFC_TESTS_PLACER_INSTANCES_H
 
@@ -42,7 +42,7 @@ static inline void instance_free(struct instance *i) {
 #define RICH_MISSING 256u    // missing links
 #define RICH_LIMITS 512u     // memory limits that some placements break
 #define RICH_ALL 1023u
-#define RICH_INBOX 1024u // no wires, all transfers occupy their receiver: as between groups of cores
+#define RICH_INBOX 1024u // there are no wires, and all transfers occupy their receiver, as between groups of cores
 
 static inline uint64_t pick(struct tfc_random *r, uint64_t n) {
   return tfc_random_below(r, n);
@@ -115,8 +115,8 @@ static inline struct tfc_machine *even_machine(uint32_t devices, const uint64_t 
   return m;
 }
 
-// In two of three instances, times are small multiples of 1 us or of 1/8 us, so that many events have the same time; in
-// the others they are any times up to 20 us.
+// In two of three instances, times are small multiples of 1 us or of 1/8 us, so that many events happen at the same
+// time; in the others, times are arbitrary, up to 20 us.
 static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t nodes, uint32_t devices, uint32_t rich,
                                                   uint64_t *out_memory) {
   struct tfc_cost_builder *b = NULL;
@@ -124,7 +124,7 @@ static inline struct tfc_cost_graph *random_graph(struct tfc_random *r, uint32_t
   char name[32];
   uint32_t acc, cpu, node;
   uint64_t memory = 0;
-  uint32_t *shuffled = malloc(sizeof *shuffled * nodes); // topological position of each index
+  uint32_t *shuffled = malloc(sizeof *shuffled * nodes); // the topological position of each index
   int fine = (int)pick(r, 3);
   MUST(tfc_cost_builder_create(&b));
   MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));

@@ -1,5 +1,5 @@
-// Runs complete jobs on this machine's cores: tests their phases in order, what they answer, what they keep, and how
-// they go on after an interruption.
+// Runs complete jobs on this machine's cores. Tests the order of their phases, their answers, what they store, and how
+// they continue after an interruption.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -93,7 +93,8 @@ static const struct tfc_job_row *row_of(const struct tfc_job_outcome *out, const
   return NULL;
 }
 
-// Kendall's tau can be recomputed from the database. A placement that did not run has no transfers there, not 0.
+// Kendall's tau can be computed again from the database. For a placement that did not run, the database has no
+// transfers (not 0).
 struct pairs {
   double x[64], y[64], spread[64];
   uint32_t count;
@@ -127,7 +128,7 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 1));
   assert_int_equal(sqlite3_column_int(q, 0), sqlite3_column_int(q, 2));
   sqlite3_finalize(q);
-  // The database has who proposed each measured placement, and the step time that was predicted for it.
+  // The database has, for each measured placement, the algorithm that proposed it and the step time that was predicted.
   assert_int_equal(
       sqlite3_prepare_v2(
           tfc_store_handle(store),
@@ -142,7 +143,7 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   assert_int_equal(sqlite3_column_int(q, 2), 0);
   assert_int_equal(sqlite3_column_int(q, 3), 0);
   assert_int_equal(sqlite3_column_int(q, 4),
-                   0); // all were simulated with the same costs, so tau compares like with like
+                   0); // all were simulated with the same costs, so tau compares equal figures
   sqlite3_finalize(q);
   tfc_store_close(store);
   // The transfers in the database are those of the plan that ran.
@@ -167,8 +168,8 @@ static void test_run(void **state) {
   assert_true(out.placement->feasible);
   assert_true(tfc_str_is(out.placement->execution, "--seed 1 --threads 1"));
   assert_stored(&out);
-  // Which of two placements is faster depends on the machine's noise here; final_test checks the choice with times that
-  // it makes itself.
+  // Here the noise of the machine decides which of two placements is faster; final_test checks the choice with times
+  // that it makes itself.
   for (uint32_t i = 0; i < out.row_count; i++) {
     const struct tfc_job_row *row = &out.rows[i];
     if (row->state != TFC_RESULT_OK || !row->steps) continue;

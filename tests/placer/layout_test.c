@@ -1,5 +1,5 @@
-// Tests the layout of grids whose best placement is known by construction, in files whose order of nodes is random: it
-// must find the rows.
+// Tests `layout` on grids whose best placement is known by construction, in files with a random order of nodes: it must
+// find the rows of the grid.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -8,7 +8,7 @@
 #define OPERATION_US 3
 #define LATENCY_US 5
 
-// Operation (row, time) waits for (row - 1, time) and (row, time - 1). Node numbers are random.
+// Operation (row, time) reads the results of (row - 1, time) and (row, time - 1). Node numbers are random.
 static struct instance grid(uint32_t rows, uint32_t times, uint32_t devices, uint64_t seed) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;

@@ -1,5 +1,5 @@
-// Tests the learned model on a known truth: from readings it finds the true factors, and then it predicts new
-// placements.
+// Tests the learned model with a known truth: from noisy readings it finds the true factors, and then it predicts the
+// times of new placements.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { DEVICES = 4, CHAINS = 6, LENGTH = 20 };
 
-// Chains of products and sums. Some operations read a result of the next chain.
+// Makes chains of products and sums. Some operations read a result of the next chain.
 static struct instance make(void) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -58,7 +58,7 @@ static void random_placement(const struct tfc_problem *p, struct tfc_random *r, 
   for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)((out->device[u] + shift) % DEVICES);
 }
 
-// The truth: one device 1.45 times as slow, products 1.3 and sums 0.8 times as long, links 2.5 times.
+// The true factors: one device is 1.45 times as slow; products take 1.3 times as long, sums 0.8 times, links 2.5 times.
 static void truth(const struct tfc_learned *l, double *theta) {
   memset(theta, 0, l->dim * sizeof *theta);
   theta[1 + 2] = log(1.45);
@@ -74,7 +74,7 @@ static int by_start(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double beside = 1; // factor on the step time that no operation or transfer explains
+static double beside = 1; // a factor on the step time that no operation or transfer explains
 
 // Gives the model one noisy reading of the truth: the step time and, with `pieces`, the times of operations.
 static void measure(struct tfc_learned *l, const struct tfc_learned_world *w, const struct tfc_solution *solution,
@@ -219,8 +219,8 @@ static void whole_steps_tell_much(void **state) {
   check(false, 60, 0, 0.15, 0.3);
 }
 
-// Devices that slow each other down. The prior has the mean slowdown, and the model must still find the one slow
-// device.
+// Devices slow each other down. The prior has the mean slow-down, and the model must still find the one device that is
+// slow by itself.
 static void crowded_devices_are_told_apart(void **state) {
   (void)state;
   struct instance i = make();
@@ -234,7 +234,8 @@ static void crowded_devices_are_told_apart(void **state) {
   assert_ok(tfc_learned_create(i.problem, false, &l));
   assert_ok(tfc_solution_init(&s, i.problem));
   for (uint32_t n = 0; n < i.problem->node_count; n++) s.device[n] = (tfc_device_id)((n % CHAINS) % DEVICES);
-  for (uint32_t n = 0; n < i.problem->node_count; n++) // 1.1 times as long as alone, and device 3 1.6 times that
+  // all take 1.1 times as long as alone, and device 3 takes 1.6 times that
+  for (uint32_t n = 0; n < i.problem->node_count; n++)
     operations[n] = (struct tfc_learned_operation){
         n, s.device[n], 0, 1.1 * (s.device[n] == 3 ? 1.6 : 1) * 1e-6 * (double)tfc_problem_time(i.problem, n, 0)};
   assert_ok(tfc_learned_add(l, &s, 1000, 1, &(struct tfc_learned_trace){operations, i.problem->node_count, NULL, 0}));
@@ -284,7 +285,7 @@ static void many_devices_have_few_parameters(void **state) {
   instance_free(&i);
 }
 
-// Pairs whose transfers wait for each other and never go side by side become one wire.
+// Pairs whose transfers wait for each other and never run at the same time become one wire.
 static void wires_that_are_one_are_found(void **state) {
   (void)state;
   struct instance i = make();
@@ -293,7 +294,7 @@ static void wires_that_are_one_are_found(void **state) {
   assert_ok(tfc_learned_create(i.problem, false, &l));
   struct tfc_learned_operation operations[8];
   struct tfc_learned_transfer transfers[8];
-  for (uint32_t k = 0; k < 8; k++) { // all end at 10; tensors go 0 -> 1 and 2 -> 3 alternately, 4 us each
+  for (uint32_t k = 0; k < 8; k++) { // all operations end at 10 us; transfers 0 -> 1 and 2 -> 3 alternate, 4 us each
     const uint32_t from = k % 2 ? 2 : 0;
     operations[k] = (struct tfc_learned_operation){k, from, 0, 10};
     transfers[k] = (struct tfc_learned_transfer){i.graph->first_tensor[k], from, from + 1, 10 + 4 * k, 4};
@@ -382,8 +383,8 @@ static void alike_devices_have_one_model(void **state) {
   instance_free(&i);
 }
 
-// A step takes longer the more devices it uses, and only placements on several devices are measured. A placement on a
-// single device is not predicted to be faster than every measured one, however different its features are.
+// A step takes longer the more devices it uses, and only placements on several devices are measured. The model must not
+// predict that a placement on a single device is faster than every measured one, however different its features are.
 static void what_was_never_seen_is_not_foretold(void **state) {
   (void)state;
   struct instance i = make();
@@ -433,9 +434,9 @@ static double spread(const struct tfc_learned *l, const struct tfc_problem *real
   return sqrt(fmax(0, squares / PLACEMENTS - sum * sum / PLACEMENTS / PLACEMENTS));
 }
 
-// Times of operations that have nothing to do with how long steps take (a profile taken while something else kept the
-// machine busy) are not followed: predictions and searched costs go back to the given ones. If the times are true
-// (`honest`), they are followed.
+// If times of operations have nothing to do with how long steps take (because something else kept the machine busy
+// during the profile), the model does not use them: predictions and searched costs return to the given ones. If the
+// times are true (`honest`), the model uses them.
 static void what_does_not_foretell_is_not_followed(void **state) {
   (void)state;
   for (int honest = 0; honest < 2; honest++) {

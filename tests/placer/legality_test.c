@@ -1,5 +1,5 @@
-// Runs every algorithm on random problems with every constraint: a proposal keeps groups and pins, is legal if it
-// claims to be, and fits in memory if the algorithm found a way.
+// Runs every algorithm on random problems with every kind of constraint. A proposal must respect groups and pins, must
+// be legal if the algorithm says so, and must fit in memory if the algorithm says so.
 #include "tests/common/test.h"
 
 #include <unistd.h>
@@ -42,7 +42,7 @@ static void check_algo(const struct tfc_algo *algo) {
     assert_ok(tfc_simulator_create(p, &sim));
     assert_ok(tfc_solution_init(&solution, p));
     struct tfc_budget budget = {.evaluations = 300, .seed = number, .threads = 1};
-    // Integer programs end by the clock, because a solver's work is not counted in evaluations.
+    // A time limits integer programs, because a solver's work is not counted in evaluations.
     if (algo->needs & TFC_NEEDS_SMALL) budget.deadline = tfc_seconds_now() + 0.3;
     tfc_status s = algo->propose(p, evaluator, &budget, &solution, &evaluations);
     if (s) {
@@ -98,7 +98,7 @@ static void check_algo(const struct tfc_algo *algo) {
   print_message("%-12s proposed %u of 60; fits %u of %u small ones that can be placed\n", algo->name, proposed, fits,
                 possible);
   assert_true(proposed >= 30);
-  // repair is a local search: it may miss placements of some problems with little room
+  // repair is a local search: it may fail on some problems with little free memory
   assert_true(missed * 8 <= possible);
 }
 

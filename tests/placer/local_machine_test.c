@@ -1,4 +1,4 @@
-// Tests how devices, links and slow-down of the local machine follow from what calibration measured.
+// Tests how the devices, links and slow-downs of the local machine are computed from what calibration measured.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -21,8 +21,8 @@ static void test_kinds(void **state) {
   assert_int_equal(tfc_kind_of_device(&info, 2), 1);
 }
 
-// With four devices on two cores, operations take at least one and a half times as long on three devices at once, and
-// twice as long on four, whatever was measured.
+// With four devices on two cores, operations take at least one and a half times as long if three devices work at once,
+// and twice as long if four do, whatever was measured.
 static void test_oversubscribed(void **state) {
   (void)state;
   struct tfc_device_info four[4];
@@ -50,7 +50,7 @@ static void test_slowdown(void **state) {
   c.kinds[0].measured_us[1] = 5000, c.kinds[0].alone_us[1] = 4000;    // the factor of one device is 1 by definition
   c.kinds[0].measured_us[3] = 6000, c.kinds[0].alone_us[3] = 4000;
   tfc_calibration_slowdown(&c, 0, factors);
-  // two devices: the mean of one and three
+  // the factor for two devices is the mean of those for one and for three
   assert_true(factors[0] == 1 && fabs(factors[1] - 1.25) < 1e-12 && factors[2] == 1.5);
   c.kinds[0].measured_us[2] = 7000, c.kinds[0].alone_us[2] = 4000;
   tfc_calibration_slowdown(&c, 0, factors);
@@ -75,7 +75,8 @@ static void test_machine(void **state) {
   assert_true(m->devices[0].memory == 1000 && m->devices[2].memory == 1 << 20);
   assert_true(m->devices[1].dispatch_us == 0.5 && m->devices[2].dispatch_us == 0);
   assert_int_equal(m->devices[0].label, TFC_LABEL_OVERSUBSCRIBED);
-  const struct tfc_link *back = tfc_machine_link(m, 1, 0); // as the pair of the same kinds that was timed
+  // it has the times of the pair of the same kinds that was timed
+  const struct tfc_link *back = tfc_machine_link(m, 1, 0);
   assert_true(back->latency_us == 2 && back->curve_count == 3);
   assert_true(back->curve[0].time_us == 0 && back->curve[1].time_us == 4 && back->curve[2].time_us == 4);
   assert_true(tfc_str_is(back->wire, "none"));

@@ -63,7 +63,7 @@ static void unmake(struct fixture *f) {
 }
 
 struct seen {
-  uint32_t count, ok, failed, lost; // lost: which entry failed
+  uint32_t count, ok, failed, lost; // lost: the entry that failed
   uint32_t op_count;
   double median_us[8];
   void (*during)(void);
@@ -112,7 +112,8 @@ static void test_measures(void **state) {
   assert_string_equal(info->devices[1].name, "cpu:1");
   assert_int_equal(info->node_count, f.graph->node_count);
   assert_true(info->op_count > 10 && info->is_static);
-  // What each product does follows from its shapes: 2 m k n FLOP, and 4 bytes for each number read or written.
+  // The work of each product follows from its shapes: 2 m k n FLOP, and 4 bytes for each number that it reads or
+  // writes.
   uint32_t products = 0;
   for (uint32_t i = 0; i < f.graph->node_count; i++) {
     const struct tfc_node *n = &f.graph->nodes[i];
@@ -128,7 +129,7 @@ static void test_measures(void **state) {
     products++;
   }
   assert_true(products > 0);
-  // A second measuring run on this machine gets an error that names the first.
+  // A second measuring run on this machine gets an error that names the first one.
   char expected[32];
   snprintf(expected, sizeof expected, "process %d", (int)getpid());
   assert_fails(tfc_measurer_create(&f.options, &second), TFC_ABORTED, expected);
@@ -158,7 +159,7 @@ static void test_measures(void **state) {
   unmake(&f);
 }
 
-// The worker of this process: its only child.
+// Returns the worker of this process, which is its only child.
 static pid_t child(void) {
   char path[64], text[64] = "";
   snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
@@ -188,7 +189,7 @@ static void lose_a_worker(int signal, const char *message) {
   struct fixture f;
   struct tfc_measurer *m = NULL;
   make(&f);
-  // The test waits this long; a step takes far less time, even on a slow machine.
+  // So long does the measurer wait for a worker that sends nothing; a step takes far less time, even on a slow machine.
   f.options.hang_seconds = signal == SIGSTOP ? 4 : 30;
   assert_ok(tfc_measurer_create(&f.options, &m));
   uint16_t *one = calloc(f.graph->node_count, sizeof *one);
@@ -273,8 +274,8 @@ static void test_bad_options(void **state) {
   unmake(&f);
 }
 
-// Another run holds the lock. That is an error; or, if the caller wants to wait, the measurer says once that it waits
-// until the lock is released.
+// Another run holds the lock. That is an error; or, if the caller wants to wait, the measurer reports once that it
+// waits, until the lock is released.
 struct other {
   struct tfc_lock *lock;
   int told;
@@ -322,7 +323,7 @@ static void test_supported(void **state) {
   graph_path = usual;
 }
 
-// A worker starts the graph's queue runners too.
+// A worker also starts the graph's queue runners.
 static void test_fills_queues(void **state) {
   (void)state;
 #define QUEUED " attr { key: 'component_types' value { list { type: DT_FLOAT } } }"

@@ -1,4 +1,5 @@
-// Tests messages between a program and its measuring worker: complete ones arrive as sent, broken ones are errors.
+// Tests messages between a program and its measuring worker: a complete message arrives as it was sent, a broken one
+// gives an error.
 #include "tests/common/test.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static void test_round_trip(void **state) {
   close(ends[1]);
 }
 
-// A message that is cut off anywhere, or has a wrong size in it, gives an error; nothing is read beyond its end.
+// A message that is cut off at any byte, or contains a wrong size, gives an error; nothing beyond its end is read.
 static void test_broken_messages(void **state) {
   (void)state;
   struct tfc_pack p = {0};

@@ -39,8 +39,8 @@ static void rig_make(struct rig *r, uint64_t seed, uint32_t nodes, uint32_t devi
   tfc_random_init(&r->a.random, seed);
 }
 
-// A neighbour of a unit is drawn in two steps: first one of the nets that the unit reads or makes, all equally likely;
-// then the net's producer, or for a net that the unit makes, one of its readers.
+// A neighbour of a unit is drawn in two steps: first one of the nets that the unit reads or makes, all with equal
+// probability; then the producer of that net or, if the unit itself makes it, one of its readers.
 static void neighbours(void **state) {
   (void)state;
   struct rig r;
@@ -67,8 +67,8 @@ static void neighbours(void **state) {
   }
 }
 
-// With probability 0.6, up to three random neighbours are tried, and the first one on another device decides.
-// Otherwise, or if all three are on the unit's own device, any other device is drawn.
+// With probability 0.6, up to three random neighbours are tried, and the unit moves to the device of the first one that
+// is on another device. Otherwise, or if all three are on the unit's own device, any other device is drawn.
 static void devices(void **state) {
   (void)state;
   struct rig r;
@@ -105,13 +105,14 @@ static void regions(void **state) {
     move_region(&r.a, u);
     bool reached[64] = {0};
     reached[u] = true;
-    for (uint32_t pass = 0; pass < r.a.move_count; pass++) // marks what can be reached from u over units that move
+    // marks the units that can be reached from u over units that move
+    for (uint32_t pass = 0; pass < r.a.move_count; pass++)
       for (uint32_t i = 0; i < r.a.move_count; i++)
         for (uint32_t j = 0; j < r.a.move_count; j++)
           if (reached[r.moves[i].unit] && beside(p, r.moves[i].unit, r.moves[j].unit)) reached[r.moves[j].unit] = true;
     bool own = false;
     for (uint32_t i = 0; i < r.a.move_count; i++) {
-      assert_int_equal(r.device[r.moves[i].unit], r.device[u]); // all are moved from one device
+      assert_int_equal(r.device[r.moves[i].unit], r.device[u]); // all units that move are on one device
       assert_int_equal(r.moves[i].device, r.moves[0].device);   // to one other device
       assert_true(r.moves[i].device != r.device[u]);
       assert_true(reached[r.moves[i].unit]);
@@ -196,7 +197,7 @@ static void temperatures(void **state) {
   assert_true(fabs(temperature(&o, 0.5) - 0.004) < 1e-9); // the geometric mean
   assert_true(fabs(price_of(&a, 0) - 0.5 / 4000) < 1e-15);
   assert_true(fabs(price_of(&a, 0.5) - 5.0 / 4000) < 1e-12 && fabs(price_of(&a, 1) - 50.0 / 4000) < 1e-12);
-  // At the end, 10 bytes above the limit cost as much as 12.5 % of the value.
+  // At the end of the budget, 10 bytes above the limit cost as much as 12.5 % of the value.
   const struct tfc_score none = TFC_SCORE_NONE, fits = {0, 1000}, above = {10, 880}, far = {10, 890};
   assert_true(is_better(&a, above, fits) && !is_better(&a, fits, above));
   assert_true(is_better(&a, fits, far) && !is_better(&a, far, fits) && !is_better(&a, fits, fits));

@@ -1,5 +1,5 @@
-// Tests the parts of local search one by one: which units a large neighbourhood has and how it is searched, the elite,
-// parts of a graph that are spread over devices, repairs, meters, and the choice of an order.
+// Tests single parts of local search: which units are in a large neighbourhood and how it is searched, the elite,
+// spreading parts of a graph over devices, repairs, meters, and the choice of an order.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void chosen_units(void **state) {
     const uint32_t want = 2 + (uint32_t)round % 20, count = around(&q, want, out);
     assert_in_range(count, 1, want);
     full += count == want;
-    for (uint32_t a = 0; a < count; a++) { // each unit is a neighbour of one before it
+    for (uint32_t a = 0; a < count; a++) { // each unit is a neighbour of one that comes before it
       bool near = a == 0;
       for (uint32_t b = 0; b < a; b++) {
         assert_true(out[a] != out[b]);
@@ -57,8 +57,8 @@ static void chosen_units(void **state) {
   for (int round = 0; round < 400; round++) {
     const uint32_t want = 2 + (uint32_t)round % 20, count = at_a_time(&q, want, out);
     assert_true(count <= want);
-    // There is an interval in which all of these units run, at least in part: the time of one operation, and up to 10.5
-    // % of the step before and after it.
+    // There is an interval in which all these units run, at least in part: its length is at most the time of one
+    // operation plus 10.5 % of the step before and after it.
     int64_t latest = 0, earliest = INT64_MAX, longest = 0;
     for (uint32_t n = 0; n < p->node_count; n++) longest = end[n] - start[n] > longest ? end[n] - start[n] : longest;
     for (uint32_t a = 0; a < count; a++) {
@@ -125,8 +125,8 @@ static void large_neighbourhoods(void **state) {
   assert_true(found >= 15);
 }
 
-// Compares the elite with a sorted list of all solutions that joined: it has the eight best scores, and of solutions
-// with equal scores the one that joined first.
+// Compares the elite with a sorted list of all solutions that joined it: the elite has the eight best scores, and of
+// several solutions with the same score the one that joined first.
 static void elites(void **state) {
   (void)state;
   struct instance i = connected(5, 8, 2, 0, TFC_OBJECTIVE_STEP);
@@ -152,7 +152,8 @@ static void elites(void **state) {
       all[at] = score;
     }
     assert_ok(tfc_elite_join_all(&one, &two, p));
-    if (one.count && one.score[one.count - 1].value == TFC_TIME_MAX) one.count--; // nothing better came first
+    // such a solution joins only if no better one came before
+    if (one.count && one.score[one.count - 1].value == TFC_TIME_MAX) one.count--;
     assert_int_equal(one.count, count < TFC_ELITE ? count : TFC_ELITE);
     for (uint32_t k = 0; k < one.count; k++) assert_memory_equal(&one.score[k], &all[k], sizeof *all);
     tfc_elite_clear(&one), tfc_elite_clear(&two);
@@ -257,7 +258,7 @@ static void meters(void **state) {
   tfc_meter_init(&m, &budget);
   assert_true(tfc_meter_spend(&m, 3) && tfc_meter_share(&m) <= 0);
   atomic_store(&cancel, true);
-  for (int k = 0; k < 3; k++) assert_true(tfc_meter_spend(&m, 3)); // the budget is looked at in every fourth call
+  for (int k = 0; k < 3; k++) assert_true(tfc_meter_spend(&m, 3)); // the clock is read in every fourth call
   assert_false(tfc_meter_spend(&m, 3));
   const double now = tfc_seconds_now();
   budget = (struct tfc_budget){.deadline = now + 1000};
@@ -266,7 +267,8 @@ static void meters(void **state) {
   m.begin = now - 3000;
   assert_true(fabs(tfc_meter_share(&m) - 0.75) < 0.01);
   budget.evaluations = 10, m.used = 9;
-  assert_true(fabs(tfc_meter_share(&m) - 0.9) < 0.01); // of time and evaluations, the one of which less is left counts
+  // of the two limits, time and evaluations, the one that is nearer counts
+  assert_true(fabs(tfc_meter_share(&m) - 0.9) < 0.01);
   budget.deadline = now - 1;
   assert_true(tfc_budget_over(&budget));
   m.countdown = 0, m.used = 0;
@@ -330,8 +332,8 @@ static void settling(void **state) {
   assert_true(kept > 0 && dropped > 0 && made > 0);
 }
 
-// A repair returns true if and only if its result is legal and fits, and it does not move the units to be kept. If some
-// random placement fits, tfc_local_any finds one that fits.
+// A repair returns true if and only if its result is legal and fits; it never moves the units that must be kept. If
+// some random placement fits, tfc_local_any finds one that fits.
 static void repairs(void **state) {
   (void)state;
   uint32_t repaired = 0, tried = 0;

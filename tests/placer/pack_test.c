@@ -1,5 +1,5 @@
-// Tests problems that fill the memory exactly: parts of a graph that fill the devices to the byte, and many nodes on
-// devices with just enough room for them.
+// Tests problems that fill memory exactly: parts of a graph that fill the devices to the byte, and many nodes on
+// devices with just enough memory for them.
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
@@ -99,8 +99,8 @@ static bool half_of_them(const void *user, uint32_t item, uint32_t bin) {
   return item % 3 || bin % 2 == item / 3 % 2;
 }
 
-// Items of random sizes are divided among bins at random, and the sums become the bins' limits. The packing then has to
-// find such a division itself.
+// Items of random sizes are divided among bins at random, and the sums become the limits of the bins. The packing must
+// then find such a division itself.
 static void test_bins(void **state) {
   (void)state;
   uint32_t packed = 0, count = 0;
@@ -138,14 +138,14 @@ static void test_bins(void **state) {
     assert_true(after <= before);
     count++, packed += excess == 0;
     if (largest == 1000) assert_int_equal(excess, 0);
-    assert_true(excess * 10000 <=
-                total); // at most 1/10,000 too much: the sizes differ so much that hardly any other division fits
+    assert_true(excess * 10000 <= total); // at most 1/10,000 above the limits: the sizes differ so much that hardly any
+                                          // other division fits
   }
   print_message("%u of %u full bins packed\n", packed, count);
   assert_true(packed * 10 >= count * 8);
 }
 
-// One item has no room: its size is reported as missing, and the packing ends.
+// There is no room for one item: its size is reported as missing, and the packing ends.
 static void test_too_much(void **state) {
   (void)state;
   const uint64_t size[4] = {5, 5, 5, 5}, limit[2] = {9, 10};

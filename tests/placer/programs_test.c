@@ -1,6 +1,6 @@
-// Compares exhaustive search and the integer program of the step objective with plain enumeration: the number of
-// evaluations, the answers, when they stop, and the value of the relaxation. Compares the bound from total work with
-// the linear program whose optimum it is.
+// Compares exhaustive search and the integer program of the step objective with a plain enumeration: the number of
+// evaluations, the answers, when they stop, and the value of the relaxation. Also compares the bound from total work
+// with the optimum of its linear program.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static bool consumes(const struct tfc_problem *p, uint32_t n, uint32_t before) {
   return false;
 }
 
-// Makes `device` the next of all assignments, allowed or not; false: there is none.
+// Changes `device` to the next of all assignments, allowed or not; false: there are no more.
 static bool next_assignment(const struct tfc_problem *p, tfc_device_id *device) {
   uint32_t u = p->unit_count;
   while (u-- > 0) {
@@ -38,8 +38,8 @@ static bool allowed(const struct tfc_problem *p, const tfc_device_id *device) {
 
 // --- Exhaustive search -----------------------------------------------------------------------------------------------
 
-// Of sequences that differ only by exchanging neighbours on different devices without an edge between them, only the
-// lexicographically least counts.
+// Of sequences that differ only by exchanging neighbours that are on different devices and have no edge between them,
+// only the lexicographically first counts.
 struct orders {
   uint32_t count;
   uint32_t sequence[MOST_ORDERS][NODES];
@@ -52,7 +52,7 @@ static void add_least_form(const struct tfc_problem *p, const tfc_device_id *dev
   for (uint32_t k = 0; k < p->node_count; k++) {
     uint32_t best = UINT32_MAX, where = 0;
     for (uint32_t i = 0; i < count; i++) {
-      bool free = left[i] < best; // the least so far, unless one before it has to stay before it
+      bool free = left[i] < best; // it is the smallest so far, unless an item before it must stay before it
       for (uint32_t j = 0; j < i; j++)
         if (consumes(p, left[i], left[j]) || device[p->unit[left[i]]] == device[p->unit[left[j]]]) free = false;
       if (free) best = left[i], where = i;
@@ -189,9 +189,9 @@ static void exhaustive(void **state) {
 
 // --- The integer program of a step -----------------------------------------------------------------------------------
 
-// Returns what the program minimises: the larger of the largest sum of times on a device and the longest path, where an
-// edge between devices takes as long as its tensor does on the fastest link of all; -1: it does not fit, or a link is
-// missing.
+// Returns the value that the program minimises: the larger one of the largest sum of times on a device and the longest
+// path, where an edge between devices takes as long as its tensor on the fastest of all links; -1: the placement does
+// not fit, or a link is missing.
 static double relaxed(const struct tfc_problem *p, const tfc_device_id *device) {
   const struct tfc_cost_graph *g = p->graph;
   double load[DEVICES] = {0}, end[16] = {0}, worst = 0;
@@ -250,7 +250,7 @@ static void relaxation(void **state) {
       none++;
     } else {
       assert_true(answer.optimal && answer.found && !answer.infeasible);
-      // The bound is just below the optimum, because the solver has tolerances.
+      // The bound is slightly below the optimum, because the solver works with tolerances.
       if (best > 1000 && !((double)answer.bound <= best && (double)answer.bound >= best * (1 - 1e-4) - 10))
         fail_msg("problem %d: %.9g, not %.9g", (int)number, (double)answer.bound, best);
       assert_true(allowed(p, placed));
@@ -265,7 +265,7 @@ static void relaxation(void **state) {
 
 // --- The bound of the work -------------------------------------------------------------------------------------------
 
-// Unequal devices: the smallest possible maximum load if units may be divided, from the solver.
+// For unequal devices: the smallest possible maximum load if units may be divided, as the solver computes it.
 static void work(void **state) {
   (void)state;
   uint32_t compared = 0;

@@ -1,5 +1,5 @@
-// Tests which proposer is given measurements: those that have won, and the learned policy at most a quarter until it
-// has won.
+// Tests which proposers get measurements: those that have won; and the learned policy, which gets at most a quarter
+// until it has won.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -19,7 +19,8 @@ static void test_a_policy_earns_its_measurements(void **state) {
   tfc_job_proposers_won(&p, "rl");
   assert_true(tfc_job_proposers_draw(&p, "rl", true, 40, &r) >= 0);
   assert_int_equal(tfc_job_proposers_find(&p, "rl")->won, 1);
-  assert_true(tfc_job_proposers_draw(&p, "policy", true, 40, &r) >= 0); // "rl" has won, so only 5 of 10 count, its own
+  // "rl" has won, so of the 10 measurements only the 5 of "policy" itself count
+  assert_true(tfc_job_proposers_draw(&p, "policy", true, 40, &r) >= 0);
   tfc_job_proposers_deinit(&p);
 }
 

@@ -1,6 +1,6 @@
-// A second simulator, written from the text of the format's rules alone: it walks lists from the front and scans all
-// times for the next event, so it is slow and easy to check. It reads the cost graph and the machine, not the problem
-// that the product makes of them.
+// A second simulator, written only from the text of the format's rules: it goes through lists from the front and
+// searches all times for the next event, so it is slow and easy to check. It reads the cost graph and the machine, and
+// not the problem that tfc makes of them.
 #ifndef TFC_TESTS_PLACER_REFERENCE_H
 #define TFC_TESTS_PLACER_REFERENCE_H
 
@@ -174,7 +174,7 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
         bool can = true;
         for (uint32_t j = 0; j < list_count; j++) {
           if (j == i || list[j].ended || (j > i && !list[j].started))
-            continue; // ended, or behind i in the list and not started: j does not block i
+            continue; // item j has ended, or is after i in the list and has not started: it does not block i
           if (ref_same_wire(l, list[i].from, list[i].to, tfc_machine_link(m, list[j].from, list[j].to), list[j].from,
                             list[j].to))
             can = false;
@@ -220,7 +220,7 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
         state[best] = RUNNING, end[best] = now + time;
         out->busy[d] += time;
       }
-      // live bytes: looked at after all starts of the round, when nothing more can begin before something ends
+      // live bytes are counted after all starts of the round, when nothing more can begin before something ends
       for (uint32_t d = 0; d < devices; d++) {
         uint64_t held = 0;
         for (uint32_t t = 0; t < tensors; t++) {

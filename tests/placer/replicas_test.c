@@ -1,5 +1,5 @@
 // Tests simulated replicas: what a replica exchanges, the hardware that a machine file describes (with its hosts), how
-// much step times vary, and times that are worked out by hand.
+// much step times vary, and step times that were worked out by hand.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ static void test_wire_of_a_host(void **state) {
   assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   const struct tfc_problem *p = i.problem;
   assert_int_equal(p->host_count, 2);
-  const uint32_t card = tfc_problem_pair(p, 0, 2)->wire; // what leaves the first host
+  const uint32_t card = tfc_problem_pair(p, 0, 2)->wire; // the wire of everything that leaves the first host
   assert_int_equal(tfc_problem_pair(p, 0, 3)->wire, card);
   assert_int_equal(tfc_problem_pair(p, 1, 2)->wire, card);
   assert_int_not_equal(tfc_problem_pair(p, 2, 0)->wire, card);
@@ -94,9 +94,9 @@ static void test_hosts_that_make_no_sense(void **state) {
 }
 
 // --- What a replica exchanges ----------------------------------------------------------------------------------------
-// forward (100 us) reads w (1 MB). backward (200 us) sends the gradient of w in two tensors to a sum in the group of w,
-// and the update there takes 20 us. The group also has a slot. e is a table, of which a step reads 1 kB and to which it
-// sends 2 kB.
+// The node `forward` (100 us) reads w (1 MB). `backward` (200 us) sends the gradient of w in two tensors to a sum that
+// is in the group of w, and the update there takes 20 us. The group also has a slot variable. e is a table; a step
+// reads 1 kB of it and sends 2 kB to it.
 static struct tfc_cost_graph *training_graph(void) {
   struct tfc_cost_builder *b = NULL;
   struct tfc_cost_graph *g = NULL;
@@ -143,7 +143,7 @@ static void test_workload(void **state) {
   assert_ok(tfc_workload_make(i.problem, device, &w));
   assert_true(near(w.step_us, 320, 1e-9));
   assert_true(near(w.pulled, 1001000, 1e-9)); // w and rows of e
-  assert_true(near(w.pushed, 1002000, 1e-9)); // the two tensors are one gradient of w; and rows of e
+  assert_true(near(w.pushed, 1002000, 1e-9)); // the two tensors count as one gradient of w; the rest are rows of e
   assert_true(near(w.pull[0], w.pulled, 1e-9));
   assert_true(near(w.push[30], w.pushed, 1e-9)); // backward ends after 300 of 320 us, in piece 30 of 32
   assert_int_equal(w.parameter_count, 2);
@@ -153,7 +153,7 @@ static void test_workload(void **state) {
   assert_int_equal(h.hosts, 4);
   assert_true(near(h.network.bandwidth, 1e9, 1e-6) && near(h.network.latency_us, 10, 1e-3));
   assert_true(near(h.beside.bandwidth, 20e9, 1e-6) && near(h.beside.latency_us, 2, 1e-3));
-  // There are more replicas than the machine holds: more hosts of the same kind are assumed.
+  // There are more replicas than the machine's hosts can hold: further hosts of the same kind are assumed.
   assert_ok(tfc_hardware_hosts(&h, 11, &hosts));
   assert_int_equal(hosts, 6);
   h.hosts = 1;
@@ -192,7 +192,7 @@ static void test_step_times(void **state) {
   assert_fails(tfc_step_times_fit(ratio, 19, &fitted), TFC_INVALID_ARGUMENT, "too few");
 }
 
-// 1 ms of computing; 1 MB read before the first piece and sent after the last one.
+// A replica computes for 1 ms; it reads 1 MB before the first piece and sends 1 MB after the last one.
 static struct tfc_workload plain_workload(double *parameter) {
   struct tfc_workload w = {
       .step_us = 1000, .pulled = 1e6, .pushed = 1e6, .parameter_count = 16, .parameter = parameter};
@@ -222,12 +222,12 @@ static void test_times_by_hand(void **state) {
   struct tfc_replicas r = {.workload = &w, .hardware = &h, .times.late_factor = 1, .count = 1, .seed = 1};
   struct tfc_replicas_result x = run(&r);
   assert_true(near(x.median_us, 1000, 1e-9) && near(x.efficiency, 1, 1e-9)); // alone, nothing is exchanged
-  r.count = 4; // ring over four: 2 * 3/4 of 1 ms; trees are two hops each way
+  r.count = 4; // a ring of four replicas takes 2 * 3/4 of 1 ms; trees have two transfers in each direction
   x = run(&r);
   assert_true(near(x.median_us, 1000 + 1500 + 4 * 5, 1e-9));
   assert_true(near(x.link_bytes, 1.5e6, 1e-9) && near(x.link_share, 1500 / 2520.0, 1e-9));
-  // Two servers have hosts of their own: the 4 MB of four replicas go over the servers' two cards in 2 ms, once to be
-  // read and once to be sent.
+  // Two servers have hosts of their own: the 4 MB that four replicas read pass the two servers' cards in 2 ms, and so
+  // do the 4 MB that they send.
   r.mode = TFC_REPLICAS_SYNC, r.servers = 2;
   x = run(&r);
   assert_true(near(x.median_us, 10 + 2000 + 1000 + 2000 + 10, 0.01));
@@ -241,13 +241,13 @@ static void test_times_by_hand(void **state) {
   r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
   x = run(&r);
   assert_true(near(x.median_us, 3020, 0.01) && near(x.batches_per_second, 1 / 3.02e-3, 0.01));
-  // The servers are on the hosts of the four replicas: three quarters of what a replica reads come from other hosts, so
-  // its card receives 0.75 MB; later it sends as much.
+  // The servers are on the hosts of the four replicas: a replica reads three quarters of the parameters from other
+  // hosts, so its card receives 0.75 MB; later it sends as much.
   r.mode = TFC_REPLICAS_SYNC, r.count = 4, r.servers = 0;
   x = run(&r);
   assert_int_equal(x.servers, 4);
   assert_true(near(x.median_us, 10 + 750 + 1000 + 750 + 10, 0.01));
-  // Each server answers the requests of the four replicas one after the other, in 100 us each.
+  // Each server answers the requests of the four replicas one after another, in 100 us each.
   struct tfc_hardware slow = h;
   slow.serve_us = 100;
   r.hardware = &slow, r.servers = 16;
@@ -276,13 +276,13 @@ static void test_late_steps_and_backups(void **state) {
                            .steps = 400,
                            .seed = 3};
   const struct tfc_replicas_result sync = run(&r);
-  // 1 - 0.98^40 = 0.554 of the steps wait for a late one
+  // A share of 1 - 0.98^40 = 0.554 of the steps waits for a late replica.
   const double mean = 20 + 1000 * (1 + 2 * (1 - pow(0.98, 40)));
   assert_true(near(40e6 / sync.batches_per_second, mean, 0.06));
   r.backup = 3; // it is rare that four or more of 43 replicas are late
   const struct tfc_replicas_result backed = run(&r);
   assert_true(backed.batches_per_second > 1.4 * sync.batches_per_second);
-  assert_true(near(backed.dropped, 3, 0.35)); // a late one is late for two more steps
+  assert_true(near(backed.dropped, 3, 0.35)); // a late replica is late for two more steps
   r.backup = 0, r.mode = TFC_REPLICAS_ASYNC;
   const struct tfc_replicas_result async = run(&r);
   assert_true(near(async.batches_per_second, 40e6 / (20 + 1000 * 1.04), 0.03)); // no replica waits for another one

@@ -1,5 +1,5 @@
-// Tests rivals: `auto` answers with nothing worse than a placement that was there before it, under both objectives;
-// named algorithms run by themselves.
+// Tests rivals: under both objectives, the answer of `auto` is never worse than a placement that existed before the
+// search; algorithms that are given by name ignore rivals.
 #include "tests/common/test.h"
 
 #include "placer/search/rivals.h"
@@ -45,7 +45,7 @@ static void test_never_worse(void **state) {
     tfc_search_outcome_deinit(&named);
     instance_free(&i);
   }
-  assert_true(kept > 0); // in some cases the rival was the answer, so the test is not empty
+  assert_true(kept > 0); // in some cases the rival was the answer, so the test compares something
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-// Tests that a search on one thread finds answers that are known.
+// Tests that a search on one thread finds known answers.
 #include "tests/common/test.h"
 
 #include <time.h>
@@ -8,8 +8,8 @@
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
-// A long and a short operation on one device, each followed by an operation on another device; all are pinned. The
-// short one has to run first, although its path is shorter. No priority rule finds that, only exchanging the two does.
+// A long and a short operation are on one device, each followed by an operation on another device; all are pinned. The
+// short one must run first, although its path is shorter. No priority rule finds that; only exchanging the two does.
 static void test_orders(void **state) {
   (void)state;
   struct instance i = {0};
@@ -137,7 +137,7 @@ static void test_everything(void **state) {
       assert_int_equal(used, count - 1);
     }
     tfc_solution_deinit(&solution);
-    // `auto` finds the optimum too, on any number of threads.
+    // `auto` finds the optimum, too, on any number of threads.
     for (uint32_t threads = 1; threads <= 3 && k % 8 == 0 && best.value != TFC_TIME_MAX && count < 20000;
          threads += 2) {
       struct tfc_search_outcome out = {0};
@@ -160,7 +160,7 @@ static struct instance parsed(const char *graph, const char *machine) {
   return i;
 }
 
-// Five nodes that fit only in one order: while a tensor lives, there is no room for the next.
+// Five nodes fit only in one order: while a tensor is live, there is no memory for the next one.
 static void test_order_that_fits(void **state) {
   (void)state;
   struct instance i = parsed(
@@ -205,8 +205,8 @@ static void test_falls_back(void **state) {
   instance_free(&i);
 }
 
-// A guide that proposes nothing, takes all of its time, and counts how often it is asked; the first time it may say
-// that it made the placement better.
+// A guide that proposes nothing, uses all of its time, and counts how often it is asked; the first time it can claim
+// that it improved the placement.
 struct tfc_guidance {
   uint32_t asked;
 };
@@ -228,7 +228,7 @@ static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc
                                   struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations) {
   (void)g, (void)solution;
   if (!__atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED) && lucky) score->value -= 1;
-  // The guide's share is half of the turn's time. It uses up all of that time, so nothing is left for local search.
+  // The guide gets half of the turn's time. It uses all of that, so nothing is left for local search.
   const double now = tfc_seconds_now(), end = now + 2 * (budget->deadline - now);
   while (budget->deadline > 0 && tfc_seconds_now() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (!budget->deadline) *out_evaluations += 2 * budget->evaluations;
@@ -242,8 +242,8 @@ static void close_idle(struct tfc_guidance *g) {
   (void)g;
 }
 
-// A policy that brings nothing costs an eighth of the search. That also holds if a clock limits a search on two
-// threads, which have four rounds in this time, or fewer if something else keeps the machine busy.
+// A policy that finds nothing costs an eighth of the search. That holds even if a clock limits a search on two threads,
+// which has four rounds in this time, or fewer if something else keeps the machine busy.
 static void test_policy_share(void **state) {
   (void)state;
   static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL};
@@ -262,15 +262,15 @@ static void test_policy_share(void **state) {
   assert_int_equal(out.learned.moves.wins, 0);
   tfc_search_outcome_deinit(&out);
   const uint32_t asked = guidance.asked;
-  // A short search then only cools down.
+  // A short search after that only cools down.
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 200, .seed = 1, .threads = 2, .guide = &idle}, &out));
   assert_int_equal(out.learned.moves.count, 0);
   assert_int_equal(out.learned.others.count, 1);
-  assert_true(out.evaluations <= 200 + 3); // the last order of operations is chosen among three
+  assert_true(out.evaluations <= 200 + 3); // the last order of operations is chosen from three
   tfc_search_outcome_deinit(&out);
-  // After a turn in which the policy was useful (`lucky`), it may also be drawn for turns by its credit
-  // (placer/search/credit.h). Its turns find nothing any more, so it is asked at most three times more than in the
+  // After a turn in which the policy was useful (`lucky`), its credit may also give it other turns
+  // (placer/search/credit.h). It finds nothing in those turns, so it is asked at most three times more than in the
   // search before.
   lucky = true;
   assert_ok(tfc_search(
@@ -278,7 +278,7 @@ static void test_policy_share(void **state) {
   lucky = false;
   if (guidance.asked < asked || guidance.asked > asked + 3)
     fail_msg("asked %u times, before %u", guidance.asked, asked);
-  // The statistics say what it did: its own samples, and the one turn in which its moves improved the best placement.
+  // The account tells what it did: its own samples, and the one turn in which its moves improved the best placement.
   struct tfc_text text = {0};
   tfc_search_account_tell(&out.learned, &text);
   assert_int_equal(out.learned.samples.count, 200);

@@ -59,15 +59,15 @@ static void compare(struct tfc_random *r, const struct instance *i, uint32_t ric
         fail_msg("case %llu: device %u memory %llu, expected %llu", (unsigned long long)number, d,
                  (unsigned long long)memory[d], (unsigned long long)ref.memory[d]);
     }
-    // With a cutoff the result is exact below it, and otherwise says only "not below".
+    // With a cutoff the result is exact if it is below the cutoff; otherwise it only says "not below".
     int64_t cutoff = ref.value - 2 + (int64_t)pick(r, 5);
     struct tfc_verdict cut = {0};
     tfc_simulate(sim, unit_device, use_rank ? rank : NULL, cutoff, &cut);
     assert_int_equal(cut.cut, ref.value >= cutoff);
     assert_int_equal(cut.value, ref.value >= cutoff ? TFC_TIME_MAX : ref.value);
     if (p->objective != TFC_OBJECTIVE_STEP) continue;
-    // The timeline agrees with the value, its critical path is a chain from 0 to the end, and simulating with its order
-    // as priorities gives the same timeline.
+    // The timeline agrees with the value, its critical path is a chain from 0 to the end, and a simulation with its
+    // order as priorities gives the same timeline.
     struct tfc_timeline t = {0};
     assert_ok(tfc_simulate_timeline(sim, unit_device, use_rank ? rank : NULL, &t));
     int64_t last = 0;
@@ -159,7 +159,7 @@ static void test_throughput_all(void **state) {
   run_cases(3000, RICH_ALL, TFC_OBJECTIVE_THROUGHPUT, 7);
 }
 
-// An illegal placement has no timeline; the error says why.
+// An illegal placement has no timeline; the error gives the reason.
 static void test_no_timeline(void **state) {
   (void)state;
   struct tfc_random r;

@@ -61,8 +61,8 @@ static void equals_brute_force(void **state) {
   }
 }
 
-// Sizes that span 24 powers of ten, with start times along a chain: about one program in twenty fails an assertion in
-// CBC.
+// The sizes span 24 powers of ten, and there are start times along a chain: about one such program in twenty makes an
+// assertion in CBC fail.
 static void survives_its_numbers(void **state) {
   (void)state;
 #ifdef TFC_SANITIZED
@@ -102,7 +102,7 @@ static void ends_in_time(void **state) {
   struct tfc_program_answer answer;
   double size[60];
   tfc_random_init(&random, 3);
-  make(&p, &random, 60, 1, size); // so large that it cannot be solved to optimality
+  make(&p, &random, 60, 1, size); // it is too large to be solved to optimality
   assert_ok(tfc_program_solve(&p, &(struct tfc_program_limits){.seconds = 0.3}, &answer));
   assert_false(answer.optimal);
   free(answer.x);

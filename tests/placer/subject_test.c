@@ -1,5 +1,5 @@
-// Tests a graph as the subject of placing: which operations run, which stay together, which edges can cross devices,
-// and how a placement of units becomes one of nodes.
+// Tests subjects, which are graphs prepared for placing: which operations run, which share a device, which edges can
+// cross devices, and how a placement of units becomes one of nodes.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "runtime/graph/builder.h"
 #include "runtime/graph/op_def.h"
 
-// x -> Neg "a" -> Identity "i" -> Neg "b" (with a device string) -> "m", which also reads the variable v; "up" updates
-// v.
+// The graph: x -> Neg "a" -> Identity "i" -> Neg "b" (with a device string) -> "m", which also reads the variable v;
+// "up" updates v.
 struct fixture {
   struct tfc_graph *graph;
   struct tfc_machine *machine;
@@ -109,7 +109,7 @@ static void test_structure(void **state) {
   assert_true(has_edge(&f, s, "v", 0, "m"));   // a variable's readers read the variable
   assert_true(has_edge(&f, s, "m", -1, "up")); // the update waits for the reader
   assert_true(has_edge(&f, s, "a", 0, "up"));
-  assert_int_equal(s->edge_count, 6); // and b -> m, v -> up: nothing else
+  assert_int_equal(s->edge_count, 6); // the other two are b -> m and v -> up
   assert_int_equal(s->variable_bytes, 64);
   assert_int_equal(s->unit_count, 4); // v and up share a reference
   assert_int_equal(s->anchor[id(&f, "i")], s->cost_of[id(&f, "a")]);
@@ -135,13 +135,14 @@ static void test_there_and_back(void **state) {
   assert_ok(tfc_subject_cost_graph(s, costs, false, NULL, &graph));
   assert_ok(tfc_problem_create(graph, f.machine, TFC_OBJECTIVE_STEP, &p));
   assert_int_equal(p->unit_count, 4);
-  // The expert placement: GPU:5 is mapped to one of the devices in use, nodes without a device string go to the first.
+  // In the expert's placement, GPU:5 is mapped to one of the devices in use; nodes without a device string are on the
+  // first device.
   assert_ok(tfc_solution_init(&solution, p));
   assert_ok(tfc_subject_strings(s, p, f.graph, &solution, &note));
   assert_string_equal(note, "GPU:5 -> cpu:1");
   assert_int_equal(solution.device[p->unit[s->cost_of[id(&f, "b")]]], 1);
   assert_int_equal(solution.device[p->unit[s->cost_of[id(&f, "a")]]], 0);
-  // The device index of each node, as a session takes it.
+  // The device index of each node, as a session needs it.
   uint16_t placement[32];
   uint32_t sequence[8], count = 0;
   assert_ok(tfc_subject_assign(s, p, &solution, placement, sequence, &count));
@@ -151,7 +152,7 @@ static void test_there_and_back(void **state) {
   assert_int_equal(placement[id(&f, "b")], 1);
   assert_int_equal(placement[id(&f, "c")], 1);
   assert_int_equal(placement[id(&f, "i")], 0);
-  // The document has every node, and reads back as the same placement.
+  // The document has every node, and is read back as the same placement.
   struct tfc_placement *d = NULL;
   assert_ok(tfc_placement_create(&d));
   assert_ok(tfc_subject_document(s, p, &solution, d));
@@ -159,7 +160,7 @@ static void test_there_and_back(void **state) {
   assert_ok(tfc_solution_init(&again, p));
   assert_ok(tfc_subject_resolve(s, p, d, &again));
   for (uint32_t u = 0; u < p->unit_count; u++) assert_int_equal(again.device[u], solution.device[u]);
-  // Unknown devices are reported before everything else; then unknown nodes, missing nodes, divided units.
+  // Unknown devices are reported first; then unknown nodes, missing nodes, and units on several devices.
   d->nodes[id(&f, "a")].name = TFC_STR("nobody");
   assert_fails(tfc_subject_resolve(s, p, d, &again), TFC_INVALID_ARGUMENT, "nobody");
   d->nodes[id(&f, "b")].device = TFC_STR("gpu:7");

@@ -1,5 +1,6 @@
-// Tests what placing over several tasks needs: numbers for task 0, links between tasks, the machine that tasks make,
-// device strings that name tasks, and steps of a placement. Tasks are threads of this process.
+// Tests what placing over several tasks needs: sending numbers to task 0, timing links between tasks, the machine that
+// consists of all tasks' devices, device strings that name tasks, and steps of a placement. Tasks are threads of this
+// process.
 #include "tests/common/cluster.h"
 #include "tests/common/test.h"
 
@@ -44,7 +45,8 @@ static tfc_status exchange(struct tfc_member *member, void *arg) {
 static tfc_status measure(struct tfc_member *member, void *arg) {
   struct shared *x = arg;
   if (tfc_member_rank(member)) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_task_links(member, x->spec, 1e-9, x->links, &x->link_count)); // late at once: few steps
+  // the time is over at once, so it takes few steps
+  TFC_RETURN_IF_ERROR(tfc_task_links(member, x->spec, 1e-9, x->links, &x->link_count));
   tfc_status none = tfc_task_machine(member, x->spec, "/job:worker/task:*/device:CPU:1", NULL, 0, &x->machine);
   if (tfc_status_code(none) != TFC_UNAVAILABLE) WRONG("a device that is not there");
   tfc_status_free(none);
@@ -94,7 +96,7 @@ static void test_machine(void **state) {
   const struct tfc_link *l = tfc_machine_link(m, 0, 1);
   assert_int_equal(l->curve_count, TFC_TASK_LINK_SIZES);
   assert_true(l->curve[3].time_us == x.links[2].point[3].time_us); // of ranks 1 and 2
-  // Strings that name a task give one of its devices; other strings are mapped as without tasks.
+  // A string that names a task stands for one of that task's devices; other strings are mapped as without tasks.
   assert_ok(tfc_subject_string(m, TFC_STR("/job:worker/task:1/device:CPU:0"), &device, NULL));
   assert_int_equal(device, 1);
   assert_ok(tfc_subject_string(m, TFC_STR("/job:worker/task:1"), &device, NULL));
@@ -106,7 +108,7 @@ static void test_machine(void **state) {
   tfc_machine_free(x.machine);
 }
 
-// A graph gets other device strings, and is cut by them: the sum is computed where they say.
+// The graph gets new device strings and is cut by them: the task that they name computes the sum.
 static tfc_status placed(struct tfc_member *member, void *arg) {
   (void)arg;
   tfc_status s = NULL;
@@ -125,7 +127,7 @@ static tfc_status placed(struct tfc_member *member, void *arg) {
   tfc_str device[8];
   for (uint32_t i = 0; i < g->node_count; i++) device[i] = TFC_STR("/job:worker/task:1/device:CPU:0");
   TFC_TRY(s, tfc_graph_set_devices(g, device));
-  for (int i = 0; i < 20; i++) { // sessions come and go
+  for (int i = 0; i < 20; i++) { // opens and closes sessions many times
     TFC_TRY(s, tfc_cluster_session_create(member, g, &(struct tfc_execution){0}, &session));
     const struct tfc_run_spec run = {.fetches = &two, .fetch_count = 1};
     TFC_TRY(s, tfc_cluster_session_run(session, &run, NULL, &value, NULL));

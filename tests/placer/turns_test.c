@@ -1,7 +1,7 @@
-// Tests how the worker measures entries in turns: variables are restored before each entry, blocks of steps are
-// interleaved as they should be, ratios compare neighbouring blocks, hopeless entries are stopped, and the time of
-// several steps in flight is divided by their number. The graph counts its own steps and fails if there are too many.
-// The test's own binary is the worker.
+// Tests how the worker measures entries in turns: it restores variables before each entry, interleaves blocks of steps
+// in the right order, computes ratios from neighbouring blocks, stops entries that are far too slow, and divides the
+// time of several steps in flight by their number. The graph counts its own steps and fails if there are too many. The
+// test's own binary is the worker.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@
 
 enum { MOST = 64, ENTRIES = 8, STEPS = 2048 };
 
-// Each step adds to "count" one element of a table of 20 ones, and "count" says which: so the 21st step fails.
+// Each step adds one element of a table of 20 ones to "count", and the value of "count" selects the element: so the
+// 21st step fails.
 #define ATTR(key, value) " attr { key: '" key "' value { " value " } }"
 #define TYPE(key, type) ATTR(key, "type: " type)
 #define NODE(name, op, inputs, attrs) "node { name: '" name "' op: '" op "'" inputs attrs " }\n"
@@ -126,7 +127,8 @@ static void measure(bool counting, const struct tfc_memory_limit *limit, const s
   qsort(seen.all, seen.total, sizeof *seen.all, by_start);
 }
 
-// Each entry runs fewer than 20 steps, all together more: since variables are restored, the table's end is not passed.
+// Each entry runs fewer than 20 steps, all together run more. No step goes beyond the table's end, because variables
+// are restored before each entry.
 static void test_variables_are_restored(void **state) {
   (void)state;
   for (int reference = 0; reference < 2; reference++) {
@@ -168,7 +170,7 @@ static void test_the_graph_counts(void **state) {
 }
 
 // `expected`: the blocks in the order in which they were measured, each as the letter of its entry and the number of
-// the block among those of the entry: "A0 B0 A1 ...".
+// the block in that entry: "A0 B0 A1 ...".
 static void assert_turns(const char *expected, uint32_t block) {
   char shown[512] = "";
   for (uint32_t i = 0; i < seen.total; i += block) {
@@ -225,7 +227,7 @@ static void test_turns(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(seen.state[i], TFC_RESULT_OK);
 }
 
-// The turns that choose come first. The turns after them measure the chosen entry and those that must stay.
+// The turns that choose come first. The turns after them measure the chosen entry and those that stay.
 static void test_choosing(void **state) {
   (void)state;
   struct tfc_measure_entry entries[] = {{.placement = first, .answers = true},
@@ -243,7 +245,7 @@ static void test_choosing(void **state) {
   measure(false, NULL, &batch);
   assert_turns(block_us(0, 0) < block_us(1, 0) ? "A0 B0 C0 A1 C1 A2 C2" : "A0 B0 C0 B1 C1 B2 C2", 3);
   for (int i = 0; i < 3; i++) assert_int_equal(seen.state[i], TFC_RESULT_OK);
-  batch.choose = 3, batch.choose_until_s = 1e-3; // the time is over at once: one turn still chooses
+  batch.choose = 3, batch.choose_until_s = 1e-3; // the time is over at once, so only one turn chooses
   batch.deadline_s = 1e-3;                       // and one turn, of two steps, measures the chosen entry
   measure(false, NULL, &batch);
   assert_int_equal(seen.timed[2], 4);
@@ -273,7 +275,7 @@ static void test_traced_blocks(void **state) {
   }
 }
 
-// Every step takes longer than 1e-3 us and less than 1e12 us, on any machine.
+// On any machine, a step takes longer than 1e-3 us and less than 1e12 us.
 static void test_hopeless_entries_are_stopped(void **state) {
   (void)state;
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}};
@@ -311,8 +313,8 @@ static void test_hopeless_entries_are_stopped(void **state) {
   }
 }
 
-// Steps end one after the other. So the time that is reported for a step, times the number of steps, is the time that
-// all of them took: the cost of the entry without planning and filling.
+// Steps end one after another. So the reported time of a step, times the number of steps, is the time that all of them
+// took, which is the cost of the entry without planning and without filling the pipeline.
 static void test_in_flight(void **state) {
   (void)state;
   enum { FLIGHT = 4, WINDOWS = 60 };
@@ -380,7 +382,7 @@ static void test_limits(void **state) {
   assert_int_equal(seen.state[1], TFC_RESULT_OK);
 }
 
-// Links are timed with fewer steps and sizes once the time is over; samples, sizes and times are those of real
+// Links are timed with fewer steps and sizes when the time is over. Samples, sizes and times are those of real
 // transfers.
 static void test_links_in_time(void **state) {
   (void)state;

@@ -1,5 +1,5 @@
-// Random walks by delta evaluation, checked against full evaluation at every step, and the instances that they need in
-// addition to the random ones. For the suite and for the fuzz target.
+// Random walks by delta evaluation, each step of which is checked against full evaluation, and the instances that they
+// need in addition to the random ones. The suite and the fuzz target use them.
 #ifndef TFC_TESTS_PLACER_WALKS_H
 #define TFC_TESTS_PLACER_WALKS_H
 
@@ -17,8 +17,8 @@
     }                                                                                                                  \
   } while (0)
 
-// A random walk by delta evaluation from a random placement: every trial and every commit is compared with a full
-// evaluation, and what a commit leaves with what is recorded from the start. Returns what differs first, or NULL.
+// Walks by delta evaluation from a random placement. It compares every trial and every commit with a full evaluation,
+// and the record after a commit with a record from the start. Returns the first difference, or NULL.
 static inline const char *walk(struct tfc_random *r, const struct instance *i) {
   static char message[160];
   const char *differs = NULL;
@@ -84,7 +84,7 @@ static inline const char *walk(struct tfc_random *r, const struct instance *i) {
                   full.transfer_bytes);
     DIFFER_UNLESS(now->excess == full.excess, "excess", now->excess, full.excess);
     DIFFER_UNLESS(memcmp(tfc_delta_device(delta), device, sizeof *device * p->unit_count) == 0, "devices", step, step);
-    // The recording after a commit equals a recording from the start.
+    // The record after a commit equals a record from the start.
     tfc_delta_reset(fresh, device, rank, &v);
     DIFFER_UNLESS(memcmp(now->busy, tfc_delta_verdict(fresh)->busy, sizeof *now->busy * p->device_count) == 0, "busy",
                   step, step);
@@ -106,9 +106,9 @@ out:
   return differs;
 }
 
-// Chains with short cuts run forwards and then backwards, and the two nodes of a unit are far apart. So the schedule of
-// a trial joins that of the incumbent again and again, later or earlier in time, and delta evaluation skips what lies
-// between the differences.
+// The chains have short cuts and run forwards and then backwards, and the two nodes of a unit are far apart. So the
+// schedule of a trial equals that of the incumbent again and again, later or earlier in time, and delta evaluation
+// skips what is between the differences.
 static inline struct instance there_and_back(struct tfc_random *r, uint32_t length, uint32_t devices, uint32_t rich) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -142,7 +142,7 @@ static inline struct instance there_and_back(struct tfc_random *r, uint32_t leng
   do {
     tfc_machine_free(i.machine);
     i.machine = random_machine(r, devices, rich, 0);
-  } while (i.machine->links[0].bandwidth < 1e7); // slower links would make transfers hide everything else
+  } while (i.machine->links[0].bandwidth < 1e7); // with slower links, transfers would hide everything else
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   return i;
 }

@@ -1,6 +1,6 @@
-// Compares the figures of reports, on the page and on the terminal, with numbers that are known from how the run was
-// made, or come from other queries of the views: which of two is faster and by how much, gaps, medians of odd and even
-// numbers of steps, causes of idle time, two runs compared.
+// Compares figures of reports, on the page and on the terminal, with numbers that are known from how the run was made
+// or that other queries of the views give: which of two runs is faster and by how much, gaps, medians of odd and even
+// numbers of steps, causes of idle time, two compared runs.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static void test_rivals(void **state) {
     char expected[64], line_start[64];
     char *row = part(page.data, rivals[i].row, "</tr>");
     const double ratio = rivals[i].us / sample.answer_us;
-    assert_true(fabs(ratio - 1) > 0.02); // so far apart that the test of "faster" and "slower" means something
+    assert_true(fabs(ratio - 1) > 0.02); // they are so far apart that "faster" and "slower" are meaningful
     faster |= ratio > 1, slower |= ratio < 1;
     snprintf(expected, sizeof expected, "<td class=\"n\">%.2f× %s</td>", ratio > 1 ? ratio : 1 / ratio,
              ratio > 1 ? "faster" : "slower");
@@ -116,7 +116,7 @@ static void test_rivals(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// The bound was stored as 0.7 of the answer: 1 / 0.7 is 42.9 % above.
+// The bound was stored as 0.7 of the answer, and 1 / 0.7 is 42.9 % more.
 static void test_gap(void **state) {
   (void)state;
   struct tfc_text page = page_of(-1), terminal = terminal_of(-1);
@@ -131,7 +131,7 @@ static void test_gap(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// The run is given an interval of 2 % to both sides of the ratio.
+// The ratio of the run has an interval of 2 % to both sides.
 static void test_verdict(void **state) {
   (void)state;
   const double ratio = sample.single_us / sample.answer_us;
@@ -159,8 +159,8 @@ static void test_verdict(void **state) {
   tfc_text_deinit(&page);
 }
 
-// How far apart steps end is a median: the middle one of five steps in flight, the mean of the middle two of four steps
-// one by one. The page shows the faster of the two ways.
+// The time between the ends of steps is a median: the middle one of five steps in flight, or the mean of the middle two
+// of four steps one after another. The page shows the faster mode.
 static void test_medians(void **state) {
   (void)state;
   change("UPDATE run SET objective = 'throughput'");
@@ -188,8 +188,8 @@ static void test_medians(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// Of each step's time, 1 % is lost to launches, 2 % to transfers, 3 % to other devices and 4 % at the end; 60 % is
-// busy.
+// In each step, 1 % of the time is lost to launches, 2 % to transfers, 3 % to other devices and 4 % at the end; for 60
+// % the device is busy.
 static void test_idle(void **state) {
   (void)state;
   change("UPDATE busy SET (busy_ns, operations_ns, launch_ns, transfer_ns, dependency_ns, end_ns, launch_gap_ns) ="
@@ -219,7 +219,8 @@ static void test_idle(void **state) {
   tfc_text_deinit(&terminal);
 }
 
-// Two runs are compared: ratios are of the second to the first, and the text says so if the second is twice as slow.
+// Compares two runs: ratios are those of the second run to the first, and the text says it if the second is twice as
+// slow.
 static void test_compare(void **state) {
   (void)state;
   struct sample_run other;

@@ -1,5 +1,5 @@
 // Reads pages as a browser does: checks that tags are closed correctly and that the rows of a table have as many cells
-// as its head, and finds the text of tables.
+// as its head, and finds the texts in tables.
 #ifndef TFC_TESTS_REPORTS_HTML_H
 #define TFC_TESTS_REPORTS_HTML_H
 

@@ -1,5 +1,5 @@
-// Tests tfc-report nodes, critical, gaps and memory: against a step whose every microsecond was chosen by hand, and
-// against queries of the tests' own on a run of many operations.
+// Tests tfc-report nodes, critical, gaps and memory: with a step in which every microsecond was chosen by hand, and
+// with queries of the tests' own on a run of many operations.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -176,9 +176,9 @@ static void test_critical_by_hand(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// A query finds the path of a step of 160 operations on four devices, from its end to its beginning. Before each
-// operation comes what ended last: the arrival of an input, the operation that made it, or the operation before it on
-// its device.
+// A query finds the path of a step of 160 operations on four devices, from its end to its beginning. The item before
+// each operation is the one that ended last: the arrival of an input, the operation that computed it, or the previous
+// operation on the same device.
 static void test_critical_of_a_run(void **state) {
   (void)state;
   static const char by_sql[] =
@@ -227,7 +227,7 @@ static void test_critical_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// Times of a model are called simulated; missing data is said to be missing.
+// Times of a model are called simulated, and missing data is reported as missing.
 static void test_simulated(void **state) {
   (void)state;
   char file[128];
@@ -249,7 +249,7 @@ static void test_simulated(void **state) {
   tfc_store_close(db);
 }
 
-// Without recorded edges an operation is taken to wait for the tensor that arrived last.
+// Without recorded edges, an operation counts as waiting for the tensor that arrived last.
 static void test_without_edges(void **state) {
   (void)state;
   char file[128];
@@ -302,8 +302,8 @@ static void test_gaps_by_hand(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// cpu:1 is at work with c until 449 us, and only then fetches what e reads: b (449.2 to 449.8 us) and d, which has no
-// execution of its own because it is fused and is computed from b (450 to 480 us). b itself ended at 400 us.
+// cpu:1 computes c until 449 us, and only then fetches the inputs of e: b (449.2 to 449.8 us) and d (450 to 480 us),
+// which has no execution of its own, because it is fused and computed from b. b itself ended at 400 us.
 static void test_fetched_late(void **state) {
   (void)state;
   char file[128];
@@ -337,7 +337,7 @@ static void test_fetched_late(void **state) {
     assert_near(tfc_table_number(t, r, "waited_us"), steps[r].waited);
   }
   tfc_report_lists_deinit(&lists);
-  // Of the gap before e, 30.6 us are transfers; for the rest the device had all that it needed.
+  // In the gap before e, 30.6 us are transfers; for the rest the device had all its inputs.
   assert_ok(tfc_report_gaps(db, -1, &lists));
   t = &lists.tables[0];
   uint32_t r = 0;
@@ -350,7 +350,7 @@ static void test_fetched_late(void **state) {
   assert_said(&lists.text, "then 2.40 us to begin (cores are shared)");
   assert_fits(&lists.text);
   tfc_report_lists_deinit(&lists);
-  // b could have ended 52 us later, so that d still arrived before e began; c could not.
+  // b could have ended 52 us later without delaying e by the arrival of d; c could not.
   assert_ok(tfc_report_nodes(db, -1, &lists));
   t = &lists.tables[0];
   assert_near(tfc_table_number(t, row_of(t, "node", "net/b"), "slack_us"), 52);
@@ -359,7 +359,7 @@ static void test_fetched_late(void **state) {
   tfc_store_close(db);
 }
 
-// The devices of this run do one operation at a time, so all time without an operation is a gap.
+// The devices of this run execute one operation at a time, so all time without an operation is a gap.
 static void test_gaps_of_a_run(void **state) {
   (void)state;
   struct tfc_report_lists lists;
@@ -390,7 +390,7 @@ static void test_gaps_of_a_run(void **state) {
       " device ORDER BY start_us, position), 0) AS before FROM v_op WHERE placement = 'answer' AND step = %lld)",
       (long long)args.step);
   assert_near(tfc_table_number(gaps, r, "gap_us"), ask(store, sql));
-  // The operation after the gap waited for a tensor: until the end of its producer, then until that of its transfer.
+  // The operation after the gap waited for a tensor: until its producer ended, and then until its transfer ended.
   snprintf(
       sql, sizeof sql,
       "SELECT MIN(%.17g, MAX(0, MAX(t.start_us + t.duration_us) - %.17g)) FROM v_op o JOIN v_edge e ON e.consumer_id"
@@ -426,7 +426,7 @@ static void test_memory_by_hand(void **state) {
   struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
   assert_ok(tfc_report_memory(hand, -1, &lists));
-  // When d starts a is no longer needed, and b and c (from 255 on) are.
+  // When d starts, a is no longer needed, but b and c (from 255 on) are.
   assert_held(&lists, "cpu:0", 5000 + 4000 + 3000 + 2000, 400,
               (const char *const[]){"net/weights", "net/d", "net/b", "net/c", NULL});
   assert_held(&lists, "cpu:1", 4000, 450, (const char *const[]){"net/d", NULL});
@@ -437,7 +437,7 @@ static void test_memory_by_hand(void **state) {
   assert_true(isnan(tfc_table_number(t, 1, "limit_bytes")));
   assert_fits(&lists.text);
   tfc_report_lists_deinit(&lists);
-  // Devices that read each other's memory get no copies: the producer keeps it.
+  // Devices that read each other's memory get no copies: the producer's device holds the tensor.
   snprintf(file, sizeof file, "%s/shared.db", folder);
   assert_ok(write_by_hand(file, "measured"));
   assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
@@ -450,7 +450,8 @@ static void test_memory_by_hand(void **state) {
   tfc_store_close(db);
 }
 
-// Counts the live bytes again at the moment that is named as the peak; at no start of an operation are there more.
+// Counts the live bytes again at the moment that is reported as the peak; at no other start of an operation are there
+// more.
 static void test_memory_of_a_run(void **state) {
   (void)state;
   static const char at[] =
@@ -481,7 +482,7 @@ static void test_memory_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// Medians with their intervals, nodes that moved, and operations are counted again from the steps.
+// Counts medians with their intervals, nodes that moved, and operations again from the steps.
 static void test_compare(void **state) {
   (void)state;
   char file[128], sql[900], html[160];
@@ -491,7 +492,7 @@ static void test_compare(void **state) {
   snprintf(file, sizeof file, "%s/compare.db", folder);
   assert_ok(sample_run_write(file, 3, &sample));
   assert_ok(sample_run_write(file, 4, &other));
-  assert_ok(sample_run_write(file, 3, &third)); // the first one again
+  assert_ok(sample_run_write(file, 3, &third)); // the third run is the first one again
   assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
   assert_int_equal(
       sqlite3_exec(tfc_store_handle(db),
@@ -555,7 +556,7 @@ static void test_compare(void **state) {
   free(tags);
   tfc_file_unmap(&page);
   tfc_report_lists_deinit(&lists);
-  // A run compared with itself: no node moved, every difference is noise.
+  // A run compared with itself: no node moved, and every difference is noise.
   assert_ok(tfc_report_compare(db, (const int64_t[]){1, 3}, 2, &lists));
   assert_true(tfc_str_is(tfc_table_text(&lists.tables[0], 1, "verdict"), "noise"));
   assert_int_equal(lists.tables[2].row_count, 0);
@@ -581,7 +582,8 @@ static void test_summary(void **state) {
   snprintf(file, sizeof file, "%s/summary.db", folder);
   assert_ok(write_by_hand(file, "measured"));
   assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  // net/b does twice what net/a does in three times the time: at a's rate (1e4 / 100 us) it takes 200 us.
+  // net/b does twice the work of net/a in three times the time: at the rate of net/a (1e4 FLOP in 100 us) it would take
+  // 200 us.
   assert_int_equal(sqlite3_exec(tfc_store_handle(db),
                                 "UPDATE node SET flops = 10000 * (node_id + 1) WHERE node_id < 2;"
                                 "INSERT INTO cost VALUES (1, 0, 'cpu', 100, 100, 100, 100, 2), (1, 1, 'cpu', 300, 300,"

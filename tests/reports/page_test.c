@@ -1,5 +1,5 @@
-// Compares reports with the database that they are made from: figures of the page are computed again from the
-// documented views, with queries of the tests' own.
+// Compares reports with the database from which they are made: computes figures of the page again from the documented
+// views, with queries of the tests' own.
 #include "tests/common/test.h"
 
 #include <math.h>
@@ -129,7 +129,7 @@ static void test_all_plots_are_drawn(void **state) {
   assert_null(strstr(html.data, "gnuplot failed"));
 }
 
-// The curve of the answer's steps is labelled with its middle, computed from the steps themselves.
+// The curve of the answer's steps is labelled with its median, which is computed from the steps themselves.
 static void test_spread(void **state) {
   (void)state;
   struct tfc_query_args args;
@@ -153,7 +153,7 @@ static size_t occurrences(const char *text, const char *what) {
   return count;
 }
 
-// A step without transfers has a timeline too, with a bar for each operation and the time of its family.
+// The page of a step without transfers has a timeline, too, with a bar for each operation and the time of its family.
 static void test_timeline(void **state) {
   (void)state;
   struct tfc_store *other = NULL;
@@ -238,8 +238,8 @@ static void test_trace(void **state) {
   assert_int_equal(plain.size, size);
   assert_memory_equal(plain.data, text, (size_t)size);
   tfc_file_unmap(&plain);
-  // Every event is a line. Slices, flows and counters are compared with the views; each end of a flow is where a slice
-  // begins.
+  // Every event is a line. Slices, flows and counters are compared with the views; each end of a flow must be at the
+  // beginning of a slice.
   struct event {
     char phase;
     int pid, tid;
@@ -247,7 +247,7 @@ static void test_trace(void **state) {
   };
   static struct event slices[20000];
   uint32_t slice_count = 0, counters = 0, starts = 0, ends = 0, all = 0;
-  // Each line is copied: sscanf and strstr may look at all that follows, which is long.
+  // Each line is copied, because sscanf and strstr may read all the text that follows, which is long.
   for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
     char head[128];
     struct event e;
@@ -260,7 +260,7 @@ static void test_trace(void **state) {
     if (e.phase == 'X') slices[slice_count++] = e;
     assert_true(slice_count < 20000);
     if (e.phase != 's' && e.phase != 'f') continue;
-    uint32_t k = slice_count; // of this step: the last ones
+    uint32_t k = slice_count; // the last slices are those of this step
     while (k > 0 && !(slices[k - 1].pid == e.pid && slices[k - 1].tid == e.tid && fabs(slices[k - 1].ts - e.ts) < 1e-6))
       k--;
     if (!k) fail_msg("a flow without a slice: %.100s", p);
@@ -274,7 +274,8 @@ static void test_trace(void **state) {
                                " FROM v_op c JOIN v_edge ON consumer_id = c.node_id JOIN v_op p ON p.node_id ="
                                " producer_id AND p.step = c.step AND p.placement = c.placement WHERE c.placement ="
                                " 'answer' AND p.device <> c.device)"));
-  assert_true(counters >= 2 * 4 * 30 && counters % 2 == 0); // on and off, at least once for each device and step
+  // the counter goes on and off at least once for each device and step
+  assert_true(counters >= 2 * 4 * 30 && counters % 2 == 0);
   assert_fails(tfc_report_trace(store, sample.run_id, &(struct tfc_report_trace_options){.last = 1000},
                                 "/nowhere/at/all.gz", &events),
                TFC_DATA_LOSS, "/nowhere");
@@ -285,7 +286,7 @@ static void test_unwritable_directory(void **state) {
   assert_fails(tfc_report_page(store, sample.run_id, "/proc/report"), TFC_DATA_LOSS, "/proc/report");
 }
 
-// With a GPU profiler's records the page shows the streams; without there is no such plot.
+// With the records of a GPU profiler the page shows the streams; without them it has no such plot.
 static void test_streams(void **state) {
   (void)state;
   if (strstr(html.data, "id=\"streams\"")) fail_msg("streams that nobody saw");
@@ -319,7 +320,7 @@ static void test_streams(void **state) {
   assert_non_null(section);
   const char *end = strstr(section, "</section>"), *drawn = strstr(section, "<svg");
   assert_true(end && drawn && drawn < end);
-  // 10 works of 12 us in 282 us; the gaps are 18 us.
+  // The stream executes 10 works of 12 us in 282 us; the gaps are 18 us.
   const char *label = strstr(section, "43 % busy, longest gap 18.0 us");
   if (!label || label > end) fail_msg("no label of the first stream");
   label = strstr(section, "launch to start");
@@ -328,8 +329,8 @@ static void test_streams(void **state) {
   tfc_store_close(gpu);
 }
 
-// Virtual devices slow each other down: the page says by how much, for each type of operation. Other devices have no
-// such table.
+// Virtual devices slow each other down: the page shows by how much, for each type of operation. Pages of other devices
+// have no such table.
 static void test_beside(void **state) {
   (void)state;
   if (strstr(html.data, "id=\"beside\"")) fail_msg("devices that share nothing are compared");

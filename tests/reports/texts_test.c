@@ -1,4 +1,4 @@
-// Compares complete terminal texts of runs whose every number was chosen by hand: each expected line was worked out
+// Compares complete terminal texts of runs in which every number was chosen by hand: each expected line was worked out
 // from tests/reports/by_hand.h and the changes below.
 #include "tests/common/test.h"
 
@@ -36,7 +36,8 @@ static int set_up(void **state) {
   assert_ok(write_by_hand(path, "virtual"));
   // Runs begin at whole hours of 1 January 1970, and each took 90 s.
   change("UPDATE run SET started_unix_s = 3600 * run_id, ended_unix_s = 3600 * run_id + 90");
-  // The first run: rivals, a verdict, a bound, an interval, what the simulator was worth, a message.
+  // The first run gets rivals, a verdict, a bound, an interval, a comparison of simulated and measured times, and a
+  // message.
   change("INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, simulated_us,"
          " median_us, q1_us, q3_us, steps, message) VALUES"
          " (1, 1, 'baseline', 'whole', NULL, NULL, 'ok', 'measured', NULL, 450, 440, 470, 30, NULL),"
@@ -58,12 +59,12 @@ static int set_up(void **state) {
          " (1, 290), (2, 300)) n");
   change("INSERT INTO step SELECT 1, 20 + n.column1, 'one by one', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 500),"
          " (1, 520), (2, 700), (3, 510)) n");
-  // The third run: virtual devices of one GPU, a graph with a long name; it was killed.
+  // The third run gets virtual devices of one GPU and a graph with a long name, and was killed.
   change("UPDATE device SET memory_space = 5, math = 'TF32' WHERE run_id = 3");
   change("UPDATE run SET state = 'running', objective = 'throughput', bound_us = 480, bound_name = 'work',"
          " graph = 'models/of/a/house/with_a_name_of_more_than_26.pb' WHERE run_id = 3");
   // In the second placement `a` and the unit of `b` (which has the weights) are on the other device and take twice as
-  // long. Both placements are timed in ten steps more; the interval of ten steps is from the shortest to the longest.
+  // long. Both placements are timed in ten more steps; the interval of ten steps goes from the shortest to the longest.
   change("UPDATE assignment SET device_id = 1 WHERE placement = 2 AND unit_id < 2");
   change("UPDATE op_total SET median_ns = 2 * median_ns WHERE placement = 2 AND node_id < 2");
   change("UPDATE placement SET median_us = 1200, q1_us = 1150, q3_us = 1300 WHERE placement = 2");
@@ -331,7 +332,8 @@ static void three_runs(void **state) {
 
 // --- Pages -----------------------------------------------------------------------------------------------------------
 
-// The document of an answer, with a path of 100 us in MatMul (a), 50 on the way, 20 in AddV2 (d) and 30 elsewhere.
+// The document of an answer, whose path has 100 us in MatMul (a), 50 us in transfers, 20 us in AddV2 (d) and 30 us in
+// other operations.
 static const char answer[] =
     "{\"format\": \"tfc-placement\", \"version\": 1, \"graph\": {\"file\": \"a<b>.json\", \"nodes\": 6},"
     " \"devices\": [{\"name\": \"cpu:0\", \"kind\": \"cpu\", \"label\": \"modelled\", \"busy_us\": 150, \"memory\": "
@@ -413,7 +415,7 @@ static void page(void **state) {
             "candidates measured|2\n"
             "cost of tracing|1.25 % of a step\n"
             "seed|1\n");
-  // Bars are relative to the slowest row (1.2 ms), or to a device. Rows without a good measurement are marked odd.
+  // Bars are relative to the slowest row (1.2 ms), or to a device. Rows without a valid measurement are marked.
   static const char *const bars[] = {"width:37.5%",  "width:50.0%", "width:75.0%",
                                      "width:100.0%", "width:74.8%", "width:36.5%"};
   for (size_t k = 0; k < sizeof bars / sizeof *bars; k++)
