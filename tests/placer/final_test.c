@@ -98,7 +98,7 @@ static void test_short_of_time(void **state) {
     last = count;
     unmake(&f);
   }
-  assert_int_equal(last, 5); // the user's own placement is dropped last
+  assert_int_equal(last, 5); // the user's own placement is dropped first
 }
 
 static void test_hopeless_expert(void **state) {
