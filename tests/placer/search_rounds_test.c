@@ -1,0 +1,498 @@
+// Tests how a search divides its budget and keeps what it finds: named algorithms, the jobs of its rounds, the cooling
+// at the end, valleys, and the policy. Jobs and algorithms are played here, so that what each one was given is known.
+#include "tests/common/test.h"
+
+#include <stdio.h>
+
+#include "placer/search/local.h"
+#include "placer/search/search_job.h"
+#include "tests/placer/instances.h"
+
+// One job as it was planned.
+struct planned {
+  enum tfc_search_method method;
+  uint64_t evaluations, spent, seed; // `spent` before it began
+  uint32_t rounds;
+  double hot, cold;
+  struct tfc_score score;
+  bool is_best; // it begins at the best placement that any job found, or at a better one
+};
+static struct planned plans[4096];
+static uint32_t played_count;
+static struct tfc_score best_found;
+static uint32_t improves; // the number of the job that finds something better, + 1; 0: none does
+static enum tfc_search_method improver;
+
+static struct tfc_score score_of(const struct tfc_problem *p, const struct tfc_solution *s) {
+  struct tfc_simulator *sim = NULL;
+  struct tfc_verdict v = {0};
+  MUST(tfc_simulator_create(p, &sim));
+  tfc_simulate(sim, s->device, s->rank, TFC_TIME_MAX, &v);
+  tfc_simulator_free(sim);
+  return tfc_score_of(&v);
+}
+
+// Spends its budget and finds nothing; one job says that it found a step that is half as long.
+static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j) {
+  const uint32_t number = __atomic_fetch_add(&played_count, 1, __ATOMIC_RELAXED);
+  const struct tfc_score own = score_of(p, &j->solution);
+  if (number >= sizeof plans / sizeof *plans) return tfc_status_make(TFC_INTERNAL, "too many jobs");
+  plans[number] = (struct planned){.method = j->method,
+                                   .evaluations = j->budget.evaluations,
+                                   .spent = j->evaluations,
+                                   .seed = j->budget.seed,
+                                   .rounds = j->rounds,
+                                   .hot = j->hot,
+                                   .cold = j->cold,
+                                   .score = j->score,
+                                   .is_best = !tfc_score_better(best_found, j->score)};
+  if (own.value != j->score.value && j->score.value != best_found.value)
+    return tfc_status_make(TFC_INTERNAL, "a job got a score that is not its placement's");
+  j->evaluations = j->evaluations > j->budget.evaluations ? j->evaluations : j->budget.evaluations;
+  if (number + 1 == improves) {
+    best_found = (struct tfc_score){j->score.excess, j->score.value / 2};
+    j->score = best_found, improver = j->method;
+  }
+  return NULL;
+}
+
+#define tfc_search_job_run play_job
+#include "placer/search/search.c"
+#undef tfc_search_job_run
+
+static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective objective) {
+  struct tfc_random r;
+  tfc_random_init(&r, seed);
+  for (;;) {
+    struct instance i = random_instance(&r, 60, devices, 0, objective);
+    if (i.problem->net_count >= 40) return i;
+    instance_free(&i);
+  }
+}
+
+static void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,
+                   struct tfc_search_outcome *out) {
+  const struct tfc_search_options options = {.evaluations = evaluations, .seed = seed, .threads = 1};
+  played_count = 0, improves = improving, best_found = TFC_SCORE_NONE;
+  assert_ok(tfc_search(p, &options, out));
+}
+
+// Where evaluations limit a search of the shortest step: rounds of eight jobs with equal parts, then one job that cools
+// down from the best placement with what was kept for it.
+static void test_rounds(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    struct instance i = medium(seed, 4, TFC_OBJECTIVE_STEP);
+    struct tfc_search_outcome out = {0};
+    uint64_t jobs = 0;
+    uint32_t other_starts = 0;
+    search(i.problem, 40000, seed, 0, &out);
+    assert_true(played_count > 60 && played_count % 8 == 1);
+    const struct planned *last = &plans[played_count - 1];
+    for (uint32_t k = 0; k + 1 < played_count; k++) {
+      assert_int_equal(plans[k].evaluations, plans[k - k % 8].evaluations);
+      assert_int_equal(plans[k].rounds, 0);
+      if (k >= 8) assert_true(plans[k].evaluations <= plans[0].evaluations * 5 / 4 + 1);
+      for (uint32_t m = 0; m < k; m++) assert_true(plans[m].seed != plans[k].seed);
+      other_starts += plans[k].score.value != last->score.value;
+      jobs += plans[k].evaluations;
+      const enum tfc_search_method method = plans[k].method;
+      if (k % 2)
+        assert_true(method == TFC_METHOD_REGROUP || method == TFC_METHOD_ANNEAL || method == TFC_METHOD_CLUSTERS ||
+                    method == TFC_METHOD_LNS || method == TFC_METHOD_COMBINE);
+      else
+        assert_int_equal(method, step_methods[k / 2 % 9]);
+      const bool wide = method == TFC_METHOD_CLUSTERS || method == TFC_METHOD_COMBINE;
+      if (method == TFC_METHOD_HOT) assert_true(plans[k].hot <= 0.03 && plans[k].hot >= 0.006 - 1e-9);
+      if (wide) assert_true(plans[k].hot <= 0.02 && plans[k].hot >= 0.002 - 1e-9);
+      if (method == TFC_METHOD_REGROUP || method == TFC_METHOD_LNS || method == TFC_METHOD_NAMES)
+        assert_true(plans[k].hot <= 0.004 && plans[k].hot >= 0.0004 - 1e-9);
+      assert_true(plans[k].cold <= 0.0001 && plans[k].cold > 0);
+      assert_true(plans[k].hot > plans[k].cold);
+    }
+    // Four of five jobs begin at the best placement.
+    assert_true(other_starts * 2 < played_count && other_starts > played_count / 20);
+    assert_int_equal(last->method, TFC_METHOD_ANNEAL);
+    assert_int_equal(last->rounds, 6);
+    assert_in_range(last->evaluations, 4000, 4000 + FEWEST);
+    assert_int_equal(last->score.value, out.value);
+    jobs += last->evaluations;
+    assert_true(jobs <= 40000 && jobs > 30000);
+    assert_true(out.evaluations <= 40000 + 3 && out.evaluations >= 39000);
+    // The job's own placement decides its temperature: the same sample gives the same one.
+    assert_true(last->hot > 0 && last->spent > 0 && last->spent <= 48);
+    assert_int_equal(out.learned.moves.count, 0);
+    assert_int_equal(out.learned.others.count, played_count);
+    assert_int_equal(out.learned.others.wins, 0);
+    tfc_search_outcome_deinit(&out);
+    // The same seed plans the same jobs.
+    const uint32_t count = played_count;
+    const struct planned sixth = plans[5];
+    search(i.problem, 40000, seed, 0, &out);
+    assert_true(played_count == count && plans[5].seed == sixth.seed && plans[5].method == sixth.method);
+    tfc_search_outcome_deinit(&out);
+    instance_free(&i);
+  }
+}
+
+// What a job finds is the answer, under the job's name, and the later jobs begin there.
+static void test_what_is_found(void **state) {
+  (void)state;
+  struct instance i = medium(4, 3, TFC_OBJECTIVE_STEP);
+  for (uint32_t winner = 10; winner < 16; winner++) {
+    struct tfc_search_outcome out = {0};
+    uint32_t there = 0, later = 0;
+    search(i.problem, 20000, 2, winner, &out);
+    assert_int_equal(out.value, best_found.value);
+    assert_string_equal(out.algorithm, tfc_search_method_names[improver]);
+    assert_true(out.learned.others.wins >= 1 && out.learned.others.gained > 0);
+    for (uint32_t k = 16; k < played_count; k++) later++, there += plans[k].score.value == best_found.value;
+    assert_true(there * 2 > later);
+    tfc_search_outcome_deinit(&out);
+  }
+  instance_free(&i);
+}
+
+// Under throughput methods come in turns and nothing cools down; where memory is nearly full, every third job packs.
+static void test_other_searches(void **state) {
+  (void)state;
+  struct instance i = medium(5, 3, TFC_OBJECTIVE_THROUGHPUT);
+  struct tfc_search_outcome out = {0};
+  search(i.problem, 40000, 1, 0, &out);
+  assert_true(played_count > 60);
+  for (uint32_t k = 0; k < played_count; k++) {
+    assert_int_equal(plans[k].method, throughput_methods[k % 10]);
+    assert_int_equal(plans[k].rounds, 0);
+    if (plans[k].method == TFC_METHOD_FRESH) assert_true(plans[k].hot <= 0.03 && plans[k].hot >= 0.006 - 1e-9);
+    if (plans[k].method == TFC_METHOD_ANNEAL) assert_true(plans[k].hot <= 0.004);
+  }
+  assert_true(out.evaluations <= 40000 + 3 && out.evaluations >= 39000);
+  tfc_search_outcome_deinit(&out);
+  uint64_t need = 0, limit[3];
+  for (uint32_t u = 0; u < i.problem->unit_count; u++) need += i.problem->unit_memory[u];
+  for (int d = 0; d < 3; d++) limit[d] = need * 45 / 100; // 1.35 times what is needed: 74 % are used
+  struct tfc_link l = tfc_link_default();
+  struct tfc_machine *machine = even_machine(3, limit, &l);
+  struct tfc_problem *p = NULL;
+  MUST(tfc_problem_create(i.graph, machine, TFC_OBJECTIVE_THROUGHPUT, &p));
+  search(p, 40000, 1, 0, &out);
+  assert_true(played_count > 60);
+  for (uint32_t k = 0; k < played_count; k++) {
+    if (k % 3 == 0)
+      assert_int_equal(plans[k].method, TFC_METHOD_PACK);
+    else
+      assert_int_equal(plans[k].method, throughput_methods[(k / 3 * 2 + k % 3 - 1) % 10]);
+  }
+  tfc_search_outcome_deinit(&out);
+  tfc_problem_free(p);
+  tfc_machine_free(machine);
+  instance_free(&i);
+}
+
+// --- named algorithms
+// -------------------------------------------------------------------------------------------------
+
+struct played {
+  uint64_t uses;   // evaluations
+  uint32_t device; // puts all units there
+  const char *fails;
+  struct tfc_budget got;
+  uint32_t calls;
+};
+static struct played played[3];
+static const struct tfc_algo *const algos[4];
+
+static tfc_status play(struct played *a, const struct tfc_problem *p, const struct tfc_budget *budget,
+                       struct tfc_solution *out, uint64_t *used) {
+  a->got = *budget, a->calls++;
+  *used = a->uses;
+  for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)a->device;
+  return a->fails ? tfc_status_make(TFC_FAILED_PRECONDITION, "%s", a->fails) : NULL;
+}
+static tfc_status play_one(const struct tfc_problem *p, struct tfc_evaluator *e, const struct tfc_budget *b,
+                           struct tfc_solution *out, uint64_t *used) {
+  (void)e;
+  return play(&played[0], p, b, out, used);
+}
+static tfc_status play_two(const struct tfc_problem *p, struct tfc_evaluator *e, const struct tfc_budget *b,
+                           struct tfc_solution *out, uint64_t *used) {
+  (void)e;
+  return play(&played[1], p, b, out, used);
+}
+static tfc_status play_three(const struct tfc_problem *p, struct tfc_evaluator *e, const struct tfc_budget *b,
+                             struct tfc_solution *out, uint64_t *used) {
+  (void)e;
+  return play(&played[2], p, b, out, used);
+}
+static const struct tfc_algo one = {.name = "one", .propose = play_one}, two = {.name = "two", .propose = play_two},
+                             three = {.name = "three", .propose = play_three};
+static const struct tfc_algo *const algos[4] = {&one, &two, &three, NULL};
+
+// Nodes of 10, 20 and 30 us without edges, and devices of which number d is d + 1 times slower; with `little` memory,
+// only the last device has room for all of them.
+static struct instance three_devices(bool little) {
+  char text[600];
+  struct instance i = {0};
+  static const char graph[] =
+      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"a\", \"b\", \"c\"], \"nodes\": ["
+      "{\"name\": \"n0\", \"time_us\": {\"a\": 10, \"b\": 20, \"c\": 30}, \"memory\": 10},"
+      "{\"name\": \"n1\", \"time_us\": {\"a\": 20, \"b\": 40, \"c\": 60}, \"memory\": 10},"
+      "{\"name\": \"n2\", \"time_us\": {\"a\": 30, \"b\": 60, \"c\": 90}, \"memory\": 10}], \"edges\": []}";
+  snprintf(text, sizeof text,
+           "format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'a:0', kind: a, memory: %d}\n"
+           "  - {name: 'b:0', kind: b, memory: %d}\n  - {name: 'c:0', kind: c, memory: 30}\n"
+           "links:\n  - {from: '*', to: '*', bandwidth: 1GB/s}\n",
+           little ? 5 : 30, little ? 5 : 30);
+  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
+  MUST(tfc_machine_parse(tfc_str_from(text), "m.yaml", &i.machine));
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  return i;
+}
+
+static void test_named(void **state) {
+  (void)state;
+  struct instance i = three_devices(false);
+  struct tfc_search_outcome out = {0};
+  struct tfc_search_options options = {.algorithms = "two,one,three", .extra = algos, .evaluations = 1000, .seed = 50};
+  played[0] = (struct played){.uses = 301, .device = 0}; // the fastest device, in the middle
+  played[1] = (struct played){.uses = 100, .device = 1};
+  played[2] = (struct played){.uses = 0, .device = 2};
+  options.threads = 1;
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_true(played[0].calls == 1 && played[1].calls == 1 && played[2].calls == 1);
+  assert_int_equal(played[1].got.evaluations, 334); // a third of 1000, rounded up
+  assert_int_equal(played[0].got.evaluations, 450); // half of 900
+  assert_int_equal(played[2].got.evaluations, 599); // the rest
+  assert_int_equal(played[1].got.seed, 50);
+  assert_int_equal(played[0].got.seed, 51);
+  assert_int_equal(played[2].got.seed, 52);
+  assert_int_equal(out.entry_count, 3);
+  static const char *const names[] = {"two", "one", "three"};
+  static const int64_t values[] = {120000000, 60000000, 180000000};
+  static const uint64_t used[] = {100, 301, 1}; // an answer counts as one evaluation at least
+  for (int k = 0; k < 3; k++) {
+    assert_string_equal(out.entries[k].algorithm, names[k]);
+    assert_int_equal(out.entries[k].value, values[k]);
+    assert_int_equal(out.entries[k].evaluations, used[k]);
+    assert_null(out.entries[k].note);
+  }
+  assert_true(out.value == 60000000 && out.evaluations == 402 && !out.excess && !out.cancelled);
+  assert_string_equal(out.algorithm, "one");
+  for (uint32_t u = 0; u < 3; u++) assert_int_equal(out.best.device[u], 0);
+  tfc_search_outcome_deinit(&out);
+  // With "auto" after them, they get half.
+  options.algorithms = "one,auto", options.evaluations = 100;
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_int_equal(played[0].got.evaluations, 51);
+  assert_string_equal(out.entries[0].algorithm, "one");
+  assert_true(out.entry_count > 2 && out.value == 40000000); // 30 + 10 | 40 us
+  tfc_search_outcome_deinit(&out);
+  // One that fails leaves its reason, and the others run.
+  played[0].fails = "too large for it";
+  options.algorithms = "one,two", options.evaluations = 1000;
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_string_equal(out.entries[0].note, "too large for it");
+  assert_true(out.entries[0].value == TFC_TIME_MAX && !out.entries[0].solution.device);
+  assert_string_equal(out.algorithm, "two");
+  assert_int_equal(out.value, 120000000);
+  tfc_search_outcome_deinit(&out);
+  played[0].fails = NULL;
+  options.algorithms = "one,four";
+  assert_fails(tfc_search(i.problem, &options, &out), TFC_INVALID_ARGUMENT, "'four'");
+  options.algorithms = "";
+  assert_fails(tfc_search(i.problem, &options, &out), TFC_INVALID_ARGUMENT, "no algorithm");
+  instance_free(&i);
+  // What fits is better than what is faster and does not fit; if nothing does, plain placements are tried.
+  i = three_devices(true);
+  played[2].uses = 7;
+  options.algorithms = "one,three,two";
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_string_equal(out.algorithm, "three");
+  assert_true(out.value == 180000000 && out.excess == 0 && out.entry_count == 3);
+  assert_true(out.entries[0].excess == 25 && out.entries[2].excess == 25 && out.entries[0].value == 60000000);
+  tfc_search_outcome_deinit(&out);
+  options.algorithms = "one";
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_true(out.excess == 0 && out.value == 180000000 && out.entry_count == 2);
+  assert_string_equal(out.algorithm, "single");
+  tfc_search_outcome_deinit(&out);
+  instance_free(&i);
+}
+
+// A cancelled search begins nothing more after its first algorithm, and says so.
+static void test_cancelled(void **state) {
+  (void)state;
+  struct instance i = three_devices(false);
+  struct tfc_search_outcome out = {0};
+  atomic_bool cancel = true;
+  const struct tfc_search_options options = {
+      .algorithms = "two,one", .extra = algos, .evaluations = 1000, .threads = 1, .cancel = &cancel};
+  for (int k = 0; k < 3; k++) played[k].calls = 0;
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_true(out.cancelled && played[0].calls == 0 && out.entry_count == 1);
+  assert_string_equal(out.algorithm, "two");
+  tfc_search_outcome_deinit(&out);
+  instance_free(&i);
+}
+
+// --- parts
+// ------------------------------------------------------------------------------------------------------------
+
+static void near(double x, double expected) {
+  if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%g, not %g", x, expected);
+}
+
+static void test_accounts(void **state) {
+  (void)state;
+  struct tfc_search_account a = {0};
+  struct tfc_credits credits = {0};
+  const struct tfc_score before = {0, 1000}, above = {5, 1000}, none = TFC_SCORE_NONE;
+  struct tfc_search_job j = {.method = TFC_METHOD_LNS, .score = {0, 500}, .evaluations = 40, .seconds = 2};
+  account_for(&a, &credits, &j, before, true);
+  assert_true(a.others.count == 1 && a.others.wins == 1 && a.others.evaluations == 40 && a.moves.count == 0);
+  near(a.others.gained, log(2)), near(a.others.seconds, 2);
+  near(credits.of[TFC_METHOD_LNS].gain, log(2)), near(credits.of[TFC_METHOD_LNS].effort, 40);
+  j.method = TFC_METHOD_POLICY, j.score.value = 800;
+  account_for(&a, &credits, &j, before, false);
+  assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.others.count == 1);
+  near(a.moves.gained, log(1.25)), near(credits.of[TFC_METHOD_POLICY].effort, 2);
+  j.score.value = 1000; // no better
+  account_for(&a, &credits, &j, before, false);
+  assert_true(a.moves.count == 2 && a.moves.wins == 1);
+  near(a.moves.gained, log(1.25)), near(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
+  j.method = TFC_METHOD_HOT, j.score = (struct tfc_score){0, 3000}; // fits at last: a win whose time says nothing
+  account_for(&a, &credits, &j, above, true);
+  assert_true(a.others.wins == 2), near(a.others.gained, log(2)), near(credits.of[TFC_METHOD_HOT].gain, 1);
+  j.method = TFC_METHOD_FRESH;
+  account_for(&a, &credits, &j, none, true);
+  assert_true(a.others.wins == 3 && a.others.count == 3), near(a.others.gained, log(2));
+  near(credits.of[TFC_METHOD_FRESH].gain, 1);
+  // Whether a share was gained.
+  assert_true(gains(before, (struct tfc_score){0, 990}, 0.01) && !gains(before, (struct tfc_score){0, 991}, 0.01));
+  assert_true(gains(none, before, 0.01) && !gains(before, none, 0.01) && gains(above, before, 0.01));
+  assert_true(gains(above, (struct tfc_score){4, 5000}, 0.01) && !gains(above, (struct tfc_score){6, 10}, 0.01));
+  // The policy is drawn once it has gained something.
+  struct tfc_random r;
+  uint32_t drawn = 0;
+  tfc_random_init(&r, 1);
+  credits = (struct tfc_credits){0};
+  for (int k = 0; k < 500; k++) drawn += draw_method(&credits, &r) == TFC_METHOD_POLICY;
+  assert_int_equal(drawn, 0);
+  credits.of[TFC_METHOD_POLICY] = (struct tfc_credit){0.1, 1};
+  for (int k = 0; k < 500; k++) drawn += draw_method(&credits, &r) == TFC_METHOD_POLICY;
+  assert_in_range(drawn, 50, 450);
+}
+
+// All of the elite goes to the hall, sorted; one random legal placement is the new elite.
+static void test_valleys(void **state) {
+  (void)state;
+  struct instance i = medium(6, 3, TFC_OBJECTIVE_THROUGHPUT);
+  const struct tfc_problem *p = i.problem;
+  struct tfc_elite elite = {0}, hall = {0};
+  struct tfc_random r;
+  struct tfc_solution s = {0};
+  struct tfc_score all[4];
+  tfc_random_init(&r, 2);
+  MUST(tfc_solution_init(&s, p));
+  for (int k = 0; k < 4; k++) {
+    random_devices(&r, p, s.device);
+    all[k] = score_of(p, &s);
+    assert_ok(tfc_elite_join(k % 2 ? &elite : &hall, p, &s, all[k]));
+  }
+  assert_ok(leave_valley(p, &r, &elite, &hall));
+  assert_true(elite.count == 1 && hall.count == 4);
+  assert_int_equal(score_of(p, &elite.solution[0]).value, elite.score[0].value);
+  for (int k = 0; k < 4; k++) {
+    uint32_t here = 0;
+    for (uint32_t h = 0; h < 4; h++) here += hall.score[h].value == all[k].value;
+    assert_int_equal(here, 1);
+    assert_true(elite.score[0].value != all[k].value);
+  }
+  tfc_elite_clear(&elite), tfc_elite_clear(&hall);
+  tfc_solution_deinit(&s);
+  instance_free(&i);
+}
+
+// --- the policy
+// -------------------------------------------------------------------------------------------------------
+
+struct tfc_guidance {
+  uint32_t asked;
+  uint64_t evaluations[3];
+  int64_t better_by; // of the first time it is asked, thousandths
+};
+static struct tfc_guidance guidance;
+static tfc_status open_it(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
+  (void)guide, (void)p;
+  *out = &guidance;
+  return NULL;
+}
+static tfc_status propose_it(struct tfc_guidance *g, const struct tfc_budget *budget, uint32_t count,
+                             tfc_status (*found)(void *, const struct tfc_solution *, struct tfc_score), void *user,
+                             uint64_t *used) {
+  struct tfc_finder *f = user;
+  struct tfc_score score = f->course.best;
+  assert_int_equal(count, 4);
+  assert_true(g->asked < 3);
+  g->evaluations[g->asked++] = budget->evaluations;
+  *used += budget->evaluations;
+  if (g->asked > 1 || !g->better_by) return NULL;
+  score.value -= score.value * g->better_by / 1000;
+  return found(user, &f->out->best, score);
+}
+static tfc_status improve_it(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *s,
+                             struct tfc_score *score, uint64_t *used) {
+  (void)g, (void)budget, (void)s, (void)score, (void)used;
+  return NULL;
+}
+static void samples_of_it(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
+  (void)g;
+  *out = (struct tfc_guide_samples){.count = 7};
+}
+static void close_it(struct tfc_guidance *g) {
+  assert_ptr_equal(g, &guidance);
+}
+
+// The policy proposes 48 placements, and 152 more only if the first made the best step at least 1 % shorter. One job in
+// eight is its own.
+static void test_policy(void **state) {
+  (void)state;
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  struct instance i = medium(7, 3, TFC_OBJECTIVE_STEP);
+  static const int64_t by[] = {0, 5, 20};
+  for (int k = 0; k < 3; k++) {
+    struct tfc_search_outcome out = {0};
+    const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .guide = &guide};
+    guidance = (struct tfc_guidance){.better_by = by[k]};
+    played_count = 0, improves = 0, best_found = TFC_SCORE_NONE;
+    // The placement that it proposes is the best one so far, said to be faster: jobs begin with that score.
+    struct tfc_search_outcome plain = {0};
+    search(i.problem, 20000, 1, 0, &plain);
+    played_count = 0;
+    best_found = (struct tfc_score){0, plain.value - plain.value * by[k] / 1000};
+    assert_ok(tfc_search(i.problem, &options, &out));
+    assert_int_equal(guidance.asked, k == 2 ? 2 : 1);
+    assert_int_equal(guidance.evaluations[0], 48);
+    if (k == 2) assert_int_equal(guidance.evaluations[1], 152);
+    assert_true(out.learned.before == plain.value && out.learned.after == best_found.value);
+    assert_true(out.value == best_found.value && out.learned.samples.count == 7);
+    assert_string_equal(out.algorithm, k ? "auto: policy" : plain.algorithm);
+    uint32_t policies = 0;
+    for (uint32_t j = 0; j + 1 < played_count; j++) {
+      assert_true((plans[j].method == TFC_METHOD_POLICY) == (j % 8 == 1));
+      policies += plans[j].method == TFC_METHOD_POLICY;
+    }
+    assert_int_equal(out.learned.moves.count, policies);
+    tfc_search_outcome_deinit(&plain);
+    tfc_search_outcome_deinit(&out);
+  }
+  instance_free(&i);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounds),         cmocka_unit_test(test_what_is_found),
+                                     cmocka_unit_test(test_other_searches), cmocka_unit_test(test_named),
+                                     cmocka_unit_test(test_cancelled),      cmocka_unit_test(test_accounts),
+                                     cmocka_unit_test(test_valleys),        cmocka_unit_test(test_policy)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
