@@ -67,6 +67,8 @@ static void on_log(void *user, tfc_log_level level, const char *message) {
 
 void tfc_program_start(const char *name, char **argv) {
   program_name = name;
+  static char line[8192];
+  setvbuf(stderr, line, _IOLBF, sizeof line);
   // Four virtual GPUs have about twenty streams. With CUDA's default of 8 hardware queues, streams would wait for each
   // other. CUDA reads this variable when it is initialised.
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

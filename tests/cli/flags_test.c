@@ -1,8 +1,10 @@
 #include "tests/common/test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/flags.h"
@@ -229,11 +231,42 @@ static void test_exit_codes(void **state) {
   }
 }
 
+// A program's messages are written line by line: of a pipe in packet mode, every read returns what one write wrote.
+static void test_a_line_is_one_write(void **state) {
+  (void)state;
+  int ends[2];
+  assert_int_equal(pipe2(ends, O_DIRECT), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    dup2(ends[1], STDERR_FILENO);
+    unsetenv("OPENBLAS_CORETYPE"); // with it the program would start itself again
+    tfc_program_start("tfc-test", NULL);
+    tfc_program_fail(tfc_status_make(TFC_INTERNAL, "a message with\ta tab and an escape \033[1m"));
+    tfc_flags_error(&program, "%s needs %d tasks", "--async", 3);
+    _exit(0);
+  }
+  assert_true(pid > 0);
+  close(ends[1]);
+  static const char *const lines[] = {"tfc-test: a message with\ta tab and an escape \\x1b[1m\n",
+                                      "tfc-test: --async needs 3 tasks\n",
+                                      "tfc-test --help shows what there is, with examples.\n"};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    char packet[512];
+    const ssize_t size = read(ends[0], packet, sizeof packet - 1);
+    packet[size > 0 ? size : 0] = 0;
+    assert_string_equal(packet, lines[i]);
+  }
+  close(ends[0]);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),    cmocka_unit_test(test_optional_value), cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_arguments), cmocka_unit_test(test_exit_codes),     cmocka_unit_test(test_ends_of_a_range),
-      cmocka_unit_test(test_settings),
+      cmocka_unit_test(test_values),     cmocka_unit_test(test_optional_value),
+      cmocka_unit_test(test_errors),     cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_ends_of_a_range),
+      cmocka_unit_test(test_settings),   cmocka_unit_test(test_a_line_is_one_write),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
