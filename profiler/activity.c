@@ -1,6 +1,7 @@
-// Records arrive in any order, on CUPTI's own thread, and are only stored then. Once a step, when all have arrived,
-// they are joined, checked and summed: correlations are looked up in a sorted list, streams are walked in order. Broken
-// records are counted and left out, never repaired; the counts make the measurement fail, so no rule here has to guess.
+// Joins a GPU profiler's records. They arrive in any order, on CUPTI's own thread, and are first only stored. When all
+// records of a step have arrived, they are joined, checked and summed: correlation ids are looked up in a sorted list,
+// and each stream's records are checked in order. Broken records are counted and left out, never repaired; the counts
+// make the measurement fail.
 #include "profiler/activity.h"
 
 #include <pthread.h>
@@ -13,12 +14,12 @@
 // Stamps of two clocks (multiprocessors, copy engines) are converted to one, so neighbours in a stream may seem to
 // overlap by this much. Branches of a captured graph really overlap.
 enum { OVERLAP_NS = 2000 };
-// The error of converting a GPU's clock to the host's is less than this.
+// A GPU's clock is converted to the host's with an error below this.
 enum { CLOCKS_NS = 100000 };
 
 struct link { // correlation → external
   uint32_t correlation;
-  uint32_t order; // with nested marks the innermost one, which comes last, counts
+  uint32_t order; // of nested marks the innermost one, which comes last, counts
   uint64_t external;
 };
 struct tfc_activity {

@@ -30,12 +30,12 @@ struct tfc_activity_work {
   uint64_t bytes;             // copied or filled
   char direction[8];          // "HtoD", "DtoH", "DtoD", "PtoP"
   char name[TFC_ACTIVITY_NAME];
-  // Set by take.
+  // The following members are set by tfc_activity_take.
   uint16_t device; // UINT16_MAX: not known
   uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER
 };
 
-// What the host did besides launching work: it waited for the device, or took or returned memory.
+// What the host did besides launching work: it waited for the device, or allocated or released memory.
 typedef enum tfc_activity_call_kind {
   TFC_ACTIVITY_SYNCHRONIZE,
   TFC_ACTIVITY_ALLOCATE,
@@ -50,7 +50,7 @@ struct tfc_activity_call {
   char name[24];            // "stream", "event", "stream waits for event", "context"; "device", "pinned", ...
 };
 
-// The external id of a launch, which the marks carry.
+// Returns the external id of a launch, which its marks contain.
 static inline uint64_t tfc_activity_external(uint32_t step, uint16_t device, uint32_t uid) {
   return (uint64_t)(step & 0xffffff) << 40 | (uint64_t)(device & 0xff) << 32 | uid;
 }
@@ -58,39 +58,40 @@ static inline uint64_t tfc_activity_external(uint32_t step, uint16_t device, uin
 struct tfc_activity;
 TFC_MUST_USE tfc_status tfc_activity_create(struct tfc_activity **out);
 void tfc_activity_free(struct tfc_activity *a); // NULL is fine
-// Adding reports no error: a record for which there is no memory counts as dropped.
+// Adding a record reports no error: if there is no memory for it, it counts as dropped.
 void tfc_activity_add(struct tfc_activity *a, const struct tfc_activity_work *work);
 void tfc_activity_correlate(struct tfc_activity *a, uint32_t correlation, uint64_t external);
 void tfc_activity_drop(struct tfc_activity *a, uint64_t count);
 void tfc_activity_call(struct tfc_activity *a, const struct tfc_activity_call *call);
 void tfc_activity_map(struct tfc_activity *a, uint64_t graph_node, uint32_t uid); // stays until free
-// Instantiating a graph clones its nodes: work names the clone, the driver knew the original. Stays until free.
+// Instantiating a graph clones its nodes: records name the clone, but the driver knows the original. The pair is stored
+// until `free`.
 void tfc_activity_clone(struct tfc_activity *a, uint64_t original, uint64_t clone);
-// The number of records that were not taken yet; *out_works: how many of them are work.
+// Returns the number of records that were not yet taken; *out_works: how many of them are work.
 size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works);
-// A step begins at `begin_ns` (CLOCK_MONOTONIC_RAW): all records so far are forgotten, and work that began before is
-// not counted to this step.
+// Begins a step at `begin_ns` (CLOCK_MONOTONIC_RAW): forgets all records so far; work that began before is not counted
+// for this step.
 void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns);
 
 struct tfc_activity_result {
-  TFC_ARRAY(struct tfc_activity_work) works; // of this step, and those that belong to no step; sorted by start
-  // Broken records of work and of memory. Twice: delivered a second time unchanged.
+  TFC_ARRAY(struct tfc_activity_work) works; // of this step, and work that belongs to no step; sorted by start
+  // Broken records of work and of memory. `twice`: delivered again unchanged.
   uint64_t dropped, zero_stamped, out_of_order, twice;
-  uint64_t late;                  // works of other steps
-  uint64_t overlaps;              // consecutive works of a stream that seem to overlap, also by less than the tolerance
-  int64_t longest_overlap_ns;     // the longest of these overlaps
-  int64_t busy_ns, attributed_ns; // sums over works; of those with a node or a transfer
+  uint64_t late;     // works of other steps
+  uint64_t overlaps; // pairs of consecutive works of a stream that seem to overlap, also by less than the tolerance
+  int64_t longest_overlap_ns;                // the longest of these overlaps
+  int64_t busy_ns, attributed_ns;            // sums over all works, and over those that belong to a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or begin, sorted by start
   uint64_t synchronizations, allocations, allocated_bytes;
   int64_t synchronized_ns;
-  // Waits that are left out: without stamps, ending before they begin, delivered twice, or no memory for them. They
-  // only describe what the host did, so they do not make the measurement invalid.
+  // Waits that were left out: they had no stamps, ended before they began, were delivered twice, or there was no memory
+  // for them. They only describe what the host did, so they do not make the measurement invalid.
   uint64_t waits_broken;
 };
 void tfc_activity_result_deinit(struct tfc_activity_result *r);
 TFC_MUST_USE tfc_status tfc_activity_take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out);
-// ABORTED with the counts if records were dropped, have no stamps, contradict each other, came twice or belong to other
-// steps. Missing records are found by the collector, which knows what was launched.
+// Returns ABORTED, with the counts, if records were dropped, have no stamps, contradict each other, came twice or
+// belong to other steps. Missing records are found by the collector, which counts launches.
 TFC_MUST_USE tfc_status tfc_activity_trust(const struct tfc_activity_result *r);
 
 #endif

@@ -5,12 +5,12 @@
 
 #include "runtime/base/clock.h"
 
-enum { SHORT_GAP_NS = 1000 }; // shorter gaps are the transition to the next operation, not waiting
+enum { SHORT_GAP_NS = 1000 }; // a shorter gap is the transition to the next operation, and no waiting
 
 tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device, struct tfc_collector **out) {
   tfc_status s = NULL;
   struct tfc_collector *c = calloc(1, sizeof *c);
-  // The devices' buffers, that of the thread that runs steps, and those of the copying threads.
+  // buffers of the devices, of the thread that runs steps, and of the copying threads
   if (!c || !(c->sink.buffers = calloc(2 * (size_t)device_count + 1, sizeof *c->sink.buffers)))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   c->device_count = device_count;
@@ -59,7 +59,7 @@ bool tfc_collector_make_room(struct tfc_collector *c) {
     struct tfc_trace_buffer *b = &c->sink.buffers[i];
     size_t capacity = b->capacity + 2 * b->dropped;
     struct tfc_trace_record *records = b->dropped ? malloc(capacity * sizeof *records) : NULL;
-    if (!records) continue; // nothing was dropped, or no memory: then draining reports it
+    if (!records) continue; // nothing was dropped; or there is no memory, which draining reports
     memset(records, 0, capacity * sizeof *records);
     free(b->records);
     b->records = records;
@@ -158,7 +158,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const struct tfc_collect
   }
   free(end);
   if (s) return s;
-  // Sums of microseconds in floating point may round up; a nanosecond of room keeps them below.
+  // Sums of microseconds in floating point may be rounded up; a nanosecond less keeps them below the limit.
   for (uint32_t d = 0; d < c->device_count; d++)
     if (p->busy.data[d].operations > 1 && p->busy.data[d].busy_ns < last - first) p->busy.data[d].busy_ns++;
   for (size_t i = 0; i < p->transfers.count; i++) p->transfers.data[i].start_ns -= first;

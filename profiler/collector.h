@@ -24,24 +24,24 @@ void tfc_collector_free(struct tfc_collector *collector); // NULL is fine
 // the devices' own events, to time operations.
 struct tfc_device_set;
 TFC_MUST_USE tfc_status tfc_collector_watch(struct tfc_collector *collector, const struct tfc_device_set *set);
-// "CUPTI", or "CUDA events: why"; NULL: no asynchronous device
+// Returns "CUPTI", or "CUDA events: " with the reason; NULL: there is no asynchronous device.
 const char *tfc_collector_timer(const struct tfc_collector *collector);
 // Whether a GPU profiler times operations now: tracing changes nothing else about a step then, as events do.
 bool tfc_collector_has_profiler(const struct tfc_collector *collector);
-// Before steps that are not traced: a GPU profiler stops recording until the next reset.
+// Call it before steps that are not traced: a GPU profiler stops recording until the next reset.
 TFC_MUST_USE tfc_status tfc_collector_rest(struct tfc_collector *collector);
 struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);
 void tfc_collector_reset(struct tfc_collector *collector);
-// After a step: true if there was no room for some records. Then room is made, and the step's trace must not be used.
-// (How often the nodes of a loop run is known only afterwards.)
+// Call it after a step. True: there was not enough room for all records; it then makes room, and the step's trace must
+// not be used. (How often the nodes of a loop run is known only afterwards.)
 bool tfc_collector_make_room(struct tfc_collector *collector);
 
 struct tfc_profile_op {
   int64_t start_ns, duration_ns; // since the step began
   uint32_t node;
   uint32_t device;
-  int64_t dispatch_ns; // time to launch it on the host, for asynchronous devices; else -1
-  int64_t launched_ns; // when it had been launched, since the step began; else -1
+  int64_t dispatch_ns; // for asynchronous devices the time to launch it on the host; otherwise -1
+  int64_t launched_ns; // when it had been launched, since the step began; otherwise -1
 };
 struct tfc_profile_transfer {
   int64_t start_ns, duration_ns;
@@ -55,8 +55,8 @@ struct tfc_profile_transfer {
 // to the step.
 struct tfc_idle {
   int64_t work_ns, launch_ns, transfer_ns, dependency_ns;
-  int64_t end_ns;                // from its last operation's end to the end of the step
-  int64_t longest_launch_gap_ns; // from the end of an operation until the next had been launched
+  int64_t end_ns;                // from the end of its last operation to the end of the step
+  int64_t longest_launch_gap_ns; // longest time from the end of an operation until the next one was launched
   uint32_t launch_gaps;
 };
 struct tfc_profile_busy {
@@ -65,28 +65,29 @@ struct tfc_profile_busy {
   uint32_t operations;
   struct tfc_idle idle;
 };
-// The profile of one step. Zeroed at first; arrays are reused.
+// The profile of one step. Zero it before the first use; arrays are reused.
 struct tfc_step_profile {
   int64_t start_ns;    // CLOCK_MONOTONIC_RAW, the first operation's start
   int64_t duration_ns; // to the last operation's end, all devices
   TFC_ARRAY(struct tfc_profile_op) ops;
   TFC_ARRAY(struct tfc_profile_transfer) transfers;
   TFC_ARRAY(struct tfc_profile_busy) busy; // [device]
-  // What a GPU profiler saw: kernels, copies and fills, times since the step began; empty without one.
+  // The kernels, copies and fills that a GPU profiler recorded, with times since the step began; empty without a
+  // profiler.
   TFC_ARRAY(struct tfc_activity_work) works;
-  TFC_ARRAY(struct tfc_activity_call) calls; // calls of the host, from the step's beginning to its last record
-  int64_t gpu_busy_ns, gpu_attributed_ns;    // sums over `works`: of all; of those that belong to a node or a transfer
-  uint64_t allocated;                        // bytes that operations allocated in this step
+  TFC_ARRAY(struct tfc_activity_call) calls; // calls of the host, from the beginning of the step to its last record
+  int64_t gpu_busy_ns, gpu_attributed_ns; // sums over all `works`, and over those that belong to a node or a transfer
+  uint64_t allocated;                     // bytes that operations allocated in this step
 };
 void tfc_step_profile_deinit(struct tfc_step_profile *profile);
 
-// Names for the numbers in records, for messages.
+// Names for the numbers in records, used in messages.
 struct tfc_plan_info;
 struct tfc_collector_names {
   const struct tfc_graph *graph;
   const struct tfc_plan_info *plan;
 };
-// `names` NULL: messages have numbers. `async[node]` (NULL: none): operations that wait for something outside of the
+// `names` NULL: messages contain numbers. `async[node]` (NULL: none): operations that wait for something outside of the
 // step and occupy no device; they are left out. ABORTED: records were dropped, have no stamp, end before they begin,
 // came twice, overlap on one device, are missing although the work was launched, or there are none: such a step is not
 // a measurement.

@@ -1,5 +1,6 @@
-// Asynchronous devices (GPUs). An operation has two intervals: its dispatch on the host, and its execution on the
-// device, from its first kernel's start to its last kernel's end. They are joined by node, never mixed.
+// Collects the work of asynchronous devices (GPUs). An operation has two intervals: its dispatch on the host, and its
+// execution on the device, from the start of its first kernel to the end of its last one. They are joined by node and
+// kept apart.
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +79,8 @@ tfc_status tfc_collector_rest(struct tfc_collector *c) {
 }
 
 // Work before the first of several traced steps (initialisation, algorithms that were measured, captures) may have
-// records that arrive late and would look like broken ones of the step. They are taken now, and beginning the step
-// forgets them. An error here is ignored: it shows again when the step is drained.
+// records that arrive late and would look like broken ones of the step. So this takes them now, and beginning the step
+// forgets them. An error here is ignored, because draining the step reports it again.
 static void take_late_records(struct tfc_collector *c) {
   size_t before = SIZE_MAX, works = 0;
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
@@ -102,7 +103,7 @@ void tfc_collector_reset_gpu(struct tfc_collector *c) {
   c->step++;
   tfc_activity_begin(c->activity, tfc_now_ns());
   tfc_status s = tfc_gpu_profiler_record(true);
-  if (s) tfc_activity_drop(c->activity, 1); // draining the step reports it
+  if (s) tfc_activity_drop(c->activity, 1); // makes draining the step report it
   tfc_status_free(s);
 }
 
@@ -158,8 +159,8 @@ static void date_transfer(struct tfc_step_profile *p, const struct tfc_activity_
   t->duration_ns = end - t->start_ns;
 }
 
-// Waits for the records of the step. They arrive after the work is done, some a little later, one launching thread
-// after the other: all are there when another request brings no more and there are not fewer than launches.
+// Waits for the records of the step. They arrive after the work has ended, some a little later, one launching thread
+// after another. All have arrived when another request brings no more and there are at least as many as launches.
 static tfc_status wait_for_records(struct tfc_collector *c) {
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
     if (c->own[d]) TFC_RETURN_IF_ERROR(c->set->devices[d]->driver->synchronize(c->set->devices[d]));
@@ -174,7 +175,7 @@ static tfc_status wait_for_records(struct tfc_collector *c) {
   return NULL;
 }
 
-// The step is no measurement. A profiler that fails again and again is replaced by the devices' own events.
+// Makes the step invalid as a measurement. If a profiler fails again and again, the devices' own events replace it.
 static tfc_status distrust(struct tfc_collector *c, tfc_status reason) {
   if (++c->untrusted < MOST_UNTRUSTED) return NULL;
   char *timer = tfc_format("CUDA events: %s cannot be relied on: %s", c->profiler->name, tfc_status_message(reason));

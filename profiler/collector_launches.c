@@ -1,8 +1,7 @@
-// Finds missing records. An operation whose record was lost looks as if it had done nothing, and so as if it were fast.
-// Launches are therefore counted where they are made (struct tfc_device_driver, `launches`; nodes of captured graphs),
-// and each operation and each transfer must have at least as many records. More records are fine: libraries launch
-// kernels that are not counted. An operation that launched nothing (a view, an empty tensor) counts 0 and takes no
-// time.
+// Finds missing records: an operation whose record was lost would seem to take no time. Launches are therefore counted
+// where they are made (struct tfc_device_driver, `launches`; nodes of captured graphs), and each operation and each
+// transfer must have at least as many records. More records are fine: libraries launch kernels that are not counted. An
+// operation that launched nothing (a view, an empty tensor) counts 0 and takes no time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// Declares what the collector's files share: the collector itself, and what it needs for asynchronous devices.
+// Declarations for all files of the collector: the collector itself, and its state for asynchronous devices.
 #ifndef TFC_PROFILER_COLLECTOR_PRIVATE_H
 #define TFC_PROFILER_COLLECTOR_PRIVATE_H
 
@@ -7,7 +7,7 @@
 
 struct tfc_dispatch {
   struct tfc_profile_op op;
-  uint64_t launches; // least number of records of work that it must have
+  uint64_t launches; // the smallest number of work records that it must have
 };
 struct tfc_collector {
   struct tfc_trace_sink sink;
@@ -20,9 +20,10 @@ struct tfc_collector {
   struct tfc_activity_result activity_result;
   uint32_t step;      // number of the traced step: part of external ids
   uint32_t untrusted; // consecutive steps whose records could not be used
-  bool traced;        // the step before was traced: all records of earlier work have arrived
+  bool traced;        // the step before was traced, so all records of earlier work have arrived
   const struct tfc_device_set *set;
-  TFC_ARRAY(struct tfc_dispatch) dispatches; // OP records of those devices, of the step that is drained
+  // Records of dispatches on those devices, in the step that is being drained.
+  TFC_ARRAY(struct tfc_dispatch) dispatches;
   uint64_t launches; // sum of `launches` of the dispatches, plus 1 for each transfer that has bytes
 };
 void tfc_collector_reset_gpu(struct tfc_collector *c);
@@ -33,8 +34,8 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
 // node, and r->works.
 tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tfc_collector_names *names,
                                         const struct tfc_step_profile *p, struct tfc_activity_result *r);
-// How many of the transfers from `first` on that have the same device and number are copies; transfers are sorted by
-// these, copies first. *out_next: the first one after them.
+// Returns how many of the transfers from `first` on that have the same device and number are copies; transfers are
+// sorted by these, and copies come first. *out_next: the first one after them.
 uint64_t tfc_collector_same_transfer(const struct tfc_step_profile *p, size_t first, size_t *out_next);
 int tfc_collector_by_node(const void *a, const void *b); // of struct tfc_profile_op, or what begins with one
 // Adds the dispatch intervals to the operations; an operation that launched nothing gets an interval of length 0.

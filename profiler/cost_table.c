@@ -135,7 +135,8 @@ tfc_status tfc_cost_table_add(struct tfc_cost_table *t, const struct tfc_step_pr
                               const double *slowdown) {
   tfc_status s = NULL;
   int64_t *end = calloc(device_count + 1u, sizeof *end);
-  double *us = calloc(t->node_count + 1u, sizeof *us); // by node: some run in several operations (packing, then using)
+  // by node, because some nodes run as several operations (packing, then using)
+  double *us = calloc(t->node_count + 1u, sizeof *us);
   if (!end || !us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];

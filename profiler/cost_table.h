@@ -1,5 +1,5 @@
-// Cost table: the time of each operation on each kind of device, learned from steps. The last 64 samples of each are
-// kept, so the result is a median with quartiles, which changes as more steps are measured. One thread.
+// Cost table: the time of each operation on each kind of device, from measured steps. It keeps the last 64 samples of
+// each, and gives their median and quartiles. Only one thread may use it.
 #ifndef TFC_PROFILER_COST_TABLE_H
 #define TFC_PROFILER_COST_TABLE_H
 
@@ -10,14 +10,15 @@ struct tfc_cost {
   uint32_t samples;
 };
 
-// Which nodes' work is in which operation's time, because rewrites fuse several operations into one. `done_by[node]` is
-// the operation that does the node's work, or UINT32_MAX; NULL: nothing is fused. A fused operation's time is divided
+// Which nodes were fused into which operations, so that the operation's time contains theirs. `done_by[node]`: the
+// operation into which the node is fused, or UINT32_MAX; NULL: nothing is fused. A fused operation's time is divided
 // among its members by what they take alone (`weights`, a table of times without rewrites; NULL or nothing known: the
 // operation keeps all). The operation also keeps the shares of members that stay with it in every placement (`kept`).
 struct tfc_cost_table;
 struct tfc_fusion {
   uint32_t node_count;
-  uint32_t *first, *member;             // of node n: member[first[n] .. first[n + 1]), without itself; NULL: none
+  uint32_t *first, *member;             // member[first[n] .. first[n + 1]): the nodes that are fused into node n; NULL:
+                                        // nothing is fused
   const struct tfc_cost_table *weights; // borrowed
   const bool *kept;                     // [node_count], borrowed; NULL: none
 };
@@ -35,11 +36,12 @@ TFC_MUST_USE tfc_status tfc_cost_table_add(struct tfc_cost_table *table, const s
                                            const struct tfc_fusion *fusion, const double *slowdown);
 TFC_MUST_USE tfc_status tfc_cost_table_put(struct tfc_cost_table *table, uint32_t node, uint32_t kind, double us);
 struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
-// The shortest time ever measured, in us, also if its sample is not kept any more; NaN: none.
+// Returns the shortest time ever measured, in us, even if its sample is no longer kept; NaN: there is none.
 double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
 
-// How much operations slow down when k devices of their kind are busy, from the step of a placement: adds, for every
-// operation, its time and its time alone to the sums of the k that were busy when it started (itself included).
+// For finding how much operations slow down when k devices of their kind are busy: adds, for every operation of a step,
+// its time and its time alone to the sums for the number k of devices that were busy when it started (its own
+// included).
 struct tfc_slowdown_sums {
   double *measured_us, *alone_us; // [limit + 1], by k; owned by the caller
   uint32_t limit;

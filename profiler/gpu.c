@@ -1,7 +1,7 @@
-// One profiler for the process. CUPTI allows only one session with right correlations, and it has to exist before CUDA
-// loads its modules. So it is started once and never stopped; if it cannot start, the reason is kept and returned
-// to every caller. The plug-in is loaded from the folder of this library and not linked, so that the same programs
-// run without it.
+// Manages the one GPU profiler of the process. CUPTI allows only one session with correct correlations, which must
+// exist before CUDA loads its modules. So it is started once and never stopped; if it cannot start, every caller gets
+// the reason. The plug-in is loaded from the folder of this library and not linked, so that the same programs run
+// without it.
 #include "profiler/gpu.h"
 
 #include <dlfcn.h>
@@ -81,7 +81,7 @@ tfc_status tfc_gpu_profiler_record(bool on) {
 void tfc_gpu_profiler_prepare(const char *devices) {
   const struct tfc_gpu_profiler *p = NULL;
   struct tfc_activity *a = NULL;
-  // A number of devices means GPUs if there are any.
+  // If --devices is a number, it means GPUs if there are any.
   const char after = devices && *devices ? devices[strspn(devices, "0123456789")] : ':';
   bool number = after == 0 || after == ','; // "4", "4,shared"
   if (devices && (strstr(devices, "gpu") || (number && access("/dev/nvidiactl", F_OK) == 0)))

@@ -1,4 +1,4 @@
-// The machine on which a run measures, as its row in the database names it. Any thread may call this.
+// Describes the machine on which a run measures, for its row in the database. Any thread may call this.
 #ifndef TFC_PROFILER_HOST_H
 #define TFC_PROFILER_HOST_H
 

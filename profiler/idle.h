@@ -1,4 +1,4 @@
-// Why devices were idle in a step (struct tfc_idle).
+// Finds why devices were idle in a step (struct tfc_idle).
 #ifndef TFC_PROFILER_IDLE_H
 #define TFC_PROFILER_IDLE_H
 

@@ -22,9 +22,9 @@ struct tfc_lock {
   int fd;
 };
 
-// An existing file is opened without O_CREAT: in a sticky folder, somebody else's could not be opened with it. flock
-// needs no right to write. Anything but a regular file (a link to something else, a pipe) was put there by another
-// user.
+// Opens an existing file without O_CREAT: otherwise a file of another user in a sticky folder could not be opened.
+// flock does not need the right to write. Anything but a regular file (a link to another file, a pipe) was put there by
+// another user.
 static tfc_status open_lock(const char *path, int *out_fd) {
   struct stat st;
   const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -42,8 +42,8 @@ static tfc_status open_lock(const char *path, int *out_fd) {
   return NULL;
 }
 
-// Writes who holds the lock. This is only a courtesy: an error, like a full disk, is ignored here and found later by
-// the database. A file that is neither empty nor one of tfc's is locked and left as it is.
+// Writes the holder's name into the file. Errors, such as a full disk, are ignored, because the database finds them
+// later. A file that is neither empty nor a lock file of tfc is locked but not changed.
 static void say_who(int fd, const char *purpose) {
   char text[RECORD], old[sizeof record_begin - 1], when[32] = "";
   time_t now = time(NULL);

@@ -1,6 +1,6 @@
-// Lock: a file that one process holds at a time and that names this process. It is held by flock, so that the system
-// frees it when the process ends, even if it is killed. Used for the database's writer and for measuring runs of a
-// machine.
+// Lock: a file that only one process can hold at a time, and that contains the process's name. It is held by flock, so
+// that the system frees it when the process ends, even if it is killed. Used for the database's writer and for
+// measuring runs of a machine.
 #ifndef TFC_PROFILER_LOCK_H
 #define TFC_PROFILER_LOCK_H
 
@@ -8,8 +8,8 @@
 
 #include "runtime/base/status.h"
 
-// Where a lock named `name` is that all of a user's processes share: in the user's runtime directory (/run/user/UID),
-// or, where the system makes none, in /tmp/tfc-UID, which must be this user's own. free() it.
+// Finds the path of the lock `name` that all processes of a user share: in the user's runtime directory (/run/user/UID)
+// or, if the system has none, in /tmp/tfc-UID, which must belong to this user. The caller frees it.
 TFC_MUST_USE tfc_status tfc_lock_path(const char *name, char **out);
 
 struct tfc_lock;

@@ -114,7 +114,8 @@ const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space 
 // The type in which a device computes products of float32 tensors.
 const char tfc_schema_upgrade_5[] = "ALTER TABLE device ADD COLUMN math TEXT;";
 
-// Work of a GPU. node_id NULL: it belongs to no node (`name` says what it was); transfer NULL: to no transfer.
+// Work of a GPU. node_id NULL: it belongs to no node, and `name` describes it; transfer NULL: it belongs to no
+// transfer.
 const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS work ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, step INTEGER NOT NULL,"
@@ -129,7 +130,7 @@ const char tfc_schema_added[] =
     " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, context INTEGER NOT NULL, stream INTEGER,"
     " start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, bytes INTEGER,"
     " PRIMARY KEY (placement, step, position)) STRICT, WITHOUT ROWID;"
-    // Measurements of drivers for choosing algorithms; device: the model that they hold for.
+    // Drivers' measurements for choosing algorithms; device: the model for which they are valid.
     "CREATE TABLE IF NOT EXISTS tuning (device TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,"
     " PRIMARY KEY (device, key)) STRICT, WITHOUT ROWID;"
     // The predicted step time of the placement before it was measured: by the simulator with the costs of the profile
@@ -143,18 +144,18 @@ const char tfc_schema_added[] =
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, name TEXT NOT NULL, learned INTEGER NOT NULL,"
     " measured INTEGER NOT NULL, won INTEGER NOT NULL, best_simulated_us REAL, best_measured_us REAL,"
     " PRIMARY KEY (run_id, name)) STRICT, WITHOUT ROWID;"
-    // What a learned policy did in the search that proposed the placement, whoever found it: its own samples, and the
-    // turns of local search in which it proposed the moves. Gains: by which share all turns made the best placement
-    // shorter.
+    // What a learned policy contributed to the search that proposed the placement, even if another method found it: its
+    // own samples, and the turns of local search in which it proposed the moves. Gains: the share by which all turns
+    // together made the best placement shorter.
     "CREATE TABLE IF NOT EXISTS policy_search ("
     " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, samples INTEGER NOT NULL, entropy REAL,"
     " invalid_share REAL, move_turns INTEGER NOT NULL, move_wins INTEGER NOT NULL, move_gain REAL, move_s REAL,"
     " other_gain REAL, other_s REAL) STRICT;";
 
-// The replay of a captured segment that the work belongs to: the number of its launch in the process.
+// The replay of a captured segment to which the work belongs: the number of its launch in the process.
 const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
 
-// How a tensor passes from device s to device d.
+// How a tensor is moved from device s to device d.
 #define HOW                                                                                                            \
   "CASE WHEN COALESCE(s.memory_space, d.memory_space) IS NULL THEN NULL WHEN s.memory_space = d.memory_space THEN"     \
   " 'handed over' WHEN s.label = 'virtual' AND d.label = 'virtual' THEN 'copy on one GPU' ELSE 'copy' END AS how"

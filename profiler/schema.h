@@ -1,4 +1,4 @@
-// The database's schema: tables as tfc writes them, views as others read them. Described in docs/database.md.
+// The schema of the database: tables, which only tfc uses, and views, which others read. docs/database.md describes it.
 #ifndef TFC_PROFILER_SCHEMA_H
 #define TFC_PROFILER_SCHEMA_H
 
@@ -10,7 +10,7 @@ extern const char tfc_schema_upgrade[];   // from version 1 to 2
 extern const char tfc_schema_upgrade_2[]; // from version 2 to 3
 extern const char tfc_schema_upgrade_4[]; // from version 4 to 5
 extern const char tfc_schema_upgrade_5[]; // from version 5 to 6
-extern const char tfc_schema_added[];     // since version 1, for a database of an older version too
+extern const char tfc_schema_added[];     // since version 1; also added to databases of older versions
 extern const char tfc_schema_upgrade_6[]; // from version 6 to 7, if table `work` lacks the column
 extern const char tfc_schema_views[];     // dropped and made again with every version
 extern const char tfc_schema_indexes[];   // made after a run, if they are not there

@@ -23,15 +23,15 @@ struct tfc_block_pair {
 struct tfc_interval {
   double value, low, high; // the ratio, and its 95 % confidence interval
 };
-// median(A) / median(B) over all steps, and its percentile bootstrap interval with whole pairs of blocks drawn, and
-// steps drawn within them, `rounds` times (Efron 1979; blocks because neighbouring steps share the machine's state).
-// NaN without at least one step of each.
+// Computes median(A) / median(B) over all steps, and its percentile bootstrap interval: `rounds` times it draws pairs
+// of blocks, and steps within them (Efron 1979; whole blocks, because neighbouring steps share the machine's state).
+// NaN: there is not at least one step of each.
 TFC_MUST_USE tfc_status tfc_bootstrap_ratio(const struct tfc_block_pair *pairs, uint32_t count, uint32_t rounds,
                                             uint64_t seed, struct tfc_interval *out);
 
 // Kendall's tau between x and y over the pairs of observations whose y differ by more than spread[i] + spread[j]
-// (spread NULL: by anything): (concordant - discordant) / (concordant + discordant); pairs tied in x count as half each
-// way. NaN without such pairs. *out_pairs (optional): how many.
+// (spread NULL: by any amount): (concordant - discordant) / (concordant + discordant); a pair with equal x counts as
+// half concordant and half discordant. NaN: there are no such pairs. *out_pairs (optional): how many there are.
 double tfc_kendall_tau(const double *x, const double *y, const double *spread, size_t count, size_t *out_pairs);
 
 #endif

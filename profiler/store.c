@@ -1,6 +1,6 @@
-// Opening, locking and transactions. The journal is a rollback journal unless this SQLite is free of the WAL defect
-// that versions up to 3.51.2 have when a second connection writes: the lock keeps other tfc programs out, not other
-// programs.
+// Opens and locks the database, and runs transactions. The journal is a write-ahead log only if this SQLite is newer
+// than 3.51.2: older versions have a defect when a second connection writes, and tfc's lock does not keep other
+// programs from writing. Otherwise it is a rollback journal.
 
 #include "profiler/store_private.h"
 
@@ -54,7 +54,7 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, i
   return s;
 }
 
-// Brings tables and views to today's, from those of an older version or from nothing.
+// Changes tables and views of an older version, or of an empty database, to those of today.
 static tfc_status upgrade(struct tfc_store *store, bool empty, int64_t version) {
   int64_t segments = 0, launches = 0;
   TFC_RETURN_IF_ERROR(tfc_store_begin(store));
@@ -78,8 +78,8 @@ static tfc_status upgrade(struct tfc_store *store, bool empty, int64_t version) 
   return tfc_store_commit(store);
 }
 
-// A database of an older version lacks views and columns that readers ask for. It is read from a copy, in a temporary
-// file of SQLite's own, that has them; the file itself stays as it is.
+// A database of an older version lacks views and columns that readers ask for. So this reads from a copy that gets
+// them, in a temporary file of SQLite's own; the file itself is not changed.
 static tfc_status read_upgraded(struct tfc_store *store, int64_t version) {
   sqlite3 *copy = NULL;
   sqlite3_backup *backup = NULL;
@@ -224,7 +224,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   }
   TFC_TRY(s, prepare_schema(store, options->write));
   if (options->write) TFC_TRY(s, probe(store, path));
-  if (options->write) // the lock is held, so earlier writers have ended
+  if (options->write) // this process holds the lock, so earlier writers have ended
     TFC_TRY(s,
             tfc_store_exec(store, "UPDATE run SET state = 'interrupted' WHERE state = 'running'", "cannot be written"));
   *out = store, store = NULL;

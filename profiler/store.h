@@ -1,6 +1,6 @@
-// Store: the SQLite database of profiles. One process writes at a time (a lock beside the file says which); anyone may
-// read through the views of docs/database.md. Nothing that was committed is ever lost: a run writes a batch of steps
-// in one transaction, between timed steps, and a failure undoes only that batch.
+// Store: the SQLite database of profiles. One process writes at a time (a lock file next to the database names it);
+// every program may read the views of docs/database.md. Nothing that was committed is ever lost: a run writes a batch
+// of steps in one transaction, between timed steps, and a failure undoes only that batch.
 //
 //   struct tfc_store *store = NULL;
 //   TFC_TRY(s, tfc_store_open("tfc.db", &(struct tfc_store_options){.write = true, .purpose = "tfc-place"}, &store));
@@ -9,10 +9,10 @@
 //   TFC_TRY(s, tfc_store_commit(store));
 //   tfc_store_close(store);
 //
-// A store belongs to one thread. Writing calls need an open transaction. Errors: DATA_LOSS where the database could not
-// be written (the transaction is rolled back) or another process writes it, NOT_FOUND
-// where there is no such file or row, INVALID_ARGUMENT where the file is not a database of tfc's. Numbers that are NaN
-// are stored as NULL where a column may be empty, and refused (INVALID_ARGUMENT) in times and rewards.
+// A store belongs to one thread. Writing calls need an open transaction. Errors: DATA_LOSS: the database could not be
+// written (the transaction is rolled back), or another process writes to it; NOT_FOUND: there is no such file or row;
+// INVALID_ARGUMENT: the file is no database of tfc. A NaN is stored as NULL if the column may be empty; in times and
+// rewards it is an error (INVALID_ARGUMENT).
 #ifndef TFC_PROFILER_STORE_H
 #define TFC_PROFILER_STORE_H
 
@@ -27,13 +27,14 @@ struct tfc_store_options {
   const char *purpose; // who writes, for the lock's message
   const char *vfs;     // tests: the name of a replaced VFS
 };
-// Writing: makes the database if it is not there, takes the lock, and writes a little to find out whether it can.
+// For writing, it creates the database if it does not exist, takes the lock, and writes a little to find out whether it
+// can.
 TFC_MUST_USE tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options,
                                        struct tfc_store **out);
 // Makes a database in this process's memory, for reports of runs that are not stored in a file. Its path is "".
 TFC_MUST_USE tfc_status tfc_store_open_memory(struct tfc_store **out);
 void tfc_store_close(struct tfc_store *store);             // NULL is fine; rolls back what is open
-const char *tfc_store_path(const struct tfc_store *store); // lives as long as the store
+const char *tfc_store_path(const struct tfc_store *store); // exists as long as the store
 // Whether some process has it open for writing. If none has, runs in state "running" were killed; the next writer sets
 // their state to "interrupted".
 bool tfc_store_being_written(const struct tfc_store *store);
@@ -44,8 +45,7 @@ TFC_MUST_USE tfc_status tfc_store_begin(struct tfc_store *store); // BEGIN IMMED
 TFC_MUST_USE tfc_status tfc_store_commit(struct tfc_store *store);
 void tfc_store_rollback(struct tfc_store *store);
 
-// --- Runs --------------------------------------------------------------------------------------------------------
-// Strings may be NULL where the column may be empty; NaN and negative counts are "not known".
+// Strings may be NULL if the column may be empty; NaN and negative counts stand for "not known".
 struct tfc_store_run {
   const char *program, *command; // "tfc-place", the whole command line
   const char *graph, *graph_sha256;
@@ -68,7 +68,7 @@ struct tfc_store_answer {
   double trace_overhead; // traced / untraced - 1
   double tau;            // Kendall's, simulated against measured
   int64_t tau_placements;
-  const char *document; // the placement file's text, NULL: none
+  const char *document; // the text of the placement file; NULL: there is none
   const char *message;
 };
 TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id,
@@ -76,19 +76,20 @@ TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t ru
 TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
 // Stores a value that --resume needs, under a name; a second value replaces the first.
 TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value);
-// malloc'd, terminated. NOT_FOUND where there is none.
+// The result is malloc'd and terminated by a zero byte. NOT_FOUND: there is no such state.
 TFC_MUST_USE tfc_status tfc_store_get_state(struct tfc_store *store, int64_t run_id, const char *name,
                                             struct tfc_text *out);
 // Reads the placement file's text of a run.
 TFC_MUST_USE tfc_status tfc_store_get_answer(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 // Checks that the run exists; run_id < 0: the last one. NOT_FOUND names the runs that exist.
 TFC_MUST_USE tfc_status tfc_store_find_run(struct tfc_store *store, int64_t run_id, int64_t *out_id);
-// Finds the run to resume: run_id, or with run_id < 0 the last interrupted one (state "interrupted", or "running"
-// although no process holds the lock). It has a value for --resume of this name: runs that measure here, that another
-// program measures, and that are only simulated keep different ones. NOT_FOUND: there is none.
+// Finds the run to resume: run_id or, if run_id < 0, the last interrupted one (its state is "interrupted", or it is
+// "running" although no process holds the lock). `name`: the run must have a state of this name; runs that measure
+// here, that another program measures, and that are only simulated have different ones. NOT_FOUND: there is no such
+// run.
 TFC_MUST_USE tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t run_id, const char *name,
                                                    int64_t *out_id);
-// Deletes all but the last `keep` runs and gives the space back. Not inside a transaction.
+// Deletes all runs except the last `keep`, and frees their space. Do not call it inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted);
 
 // --- Devices, links, nodes, costs and edges of a run ---------------------------------------------------------------
@@ -100,7 +101,7 @@ struct tfc_store_device {
   double dispatch_us;
   const char *slowdown;  // "[1, 1.04, 1.2]", NULL
   uint32_t memory_space; // devices with the same memory space pass tensors without a copy
-  const char *math;      // the type in which products of float32 are computed, if there is a choice; else NULL
+  const char *math;      // the type in which products of float32 are computed, if there is a choice; otherwise NULL
 };
 struct tfc_store_link { // one size that was timed
   uint32_t source, target;
@@ -127,7 +128,8 @@ struct tfc_store_edge {
   uint32_t consumer;
   uint64_t bytes;
 };
-// Devices and costs replace what was stored for the same key (calibration comes later, costs are refit).
+// A row for a device or cost replaces an earlier row with the same key (calibration comes later, costs are fitted
+// again).
 TFC_MUST_USE tfc_status tfc_store_add_devices(struct tfc_store *store, int64_t run_id,
                                               const struct tfc_store_device *devices, size_t count);
 TFC_MUST_USE tfc_status tfc_store_add_links(struct tfc_store *store, int64_t run_id, const struct tfc_store_link *links,
@@ -145,7 +147,7 @@ struct tfc_store_placement {
   const char *role;     // "candidate", "baseline" (the undivided machine, single devices, the expert), "heuristic"
   const char *name;     // "whole", "single:cpu:0", "expert", an algorithm, or "#12"
   const char *algorithm;
-  int64_t episode;           // measured candidates count up from 1; < 0: not one of them
+  int64_t episode;           // number of the measured candidate, from 1; < 0: it is not a candidate
   uint64_t digest;           // hash of the assignment: equal placements have equal digests
   const char *state, *label; // state: "ok", "cut", "no fit", "illegal", "failed", "modelled"
   double simulated_us, median_us, q1_us, q3_us;
@@ -154,7 +156,7 @@ struct tfc_store_placement {
   uint64_t transfers, transfer_bytes; // UINT64_MAX: not known, since nothing ran
   const char *message;
 };
-// `device_by_unit` may be NULL. *out_key is what the calls below take.
+// `device_by_unit` may be NULL. *out_key: the key that the calls below take.
 TFC_MUST_USE tfc_status tfc_store_add_placement(struct tfc_store *store, int64_t run_id,
                                                 const struct tfc_store_placement *placement,
                                                 const uint16_t *device_by_unit, uint32_t unit_count, int64_t *out_key);
@@ -177,8 +179,8 @@ struct tfc_store_busy {
 struct tfc_store_op { // position ascends within a step
   uint32_t step, position, node_id, device_id;
   int64_t start_ns, duration_ns; // since the step's start
-  int64_t dispatch_ns;           // of a device with a queue; < 0: none
-  int64_t launched_ns;           // when it had been launched, since the step's start; dispatch_ns < 0: none
+  int64_t dispatch_ns;           // of a device with a queue; < 0: it has none
+  int64_t launched_ns;           // when it had been launched, since the step's start; not set if dispatch_ns < 0
 };
 struct tfc_store_op_total {
   uint32_t node_id, device_id, samples;
@@ -211,7 +213,7 @@ TFC_MUST_USE tfc_status tfc_store_add_transfers(struct tfc_store *store, int64_t
 // not known.
 TFC_MUST_USE tfc_status tfc_store_add_prediction(struct tfc_store *store, int64_t key, double prior_us,
                                                  double learned_us, double learned_sd);
-struct tfc_store_proposer { // an algorithm whose placements a run measured; infinite or NaN numbers: not known
+struct tfc_store_proposer { // an algorithm whose placements a run measured; infinite or NaN numbers are not known
   const char *name;
   bool learned;
   uint32_t measured, won;
@@ -237,11 +239,13 @@ TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key
 struct tfc_activity_call;
 TFC_MUST_USE tfc_status tfc_store_add_calls(struct tfc_store *store, int64_t key, uint32_t step,
                                             const struct tfc_activity_call *calls, size_t count);
-// Store and read the measurements by which drivers choose algorithms, which are kept from run to run, as lines
-// "DEVICE\tKEY\tVALUE". What is read is malloc'd, and "" if there are none, as in databases of older versions.
+// These store and read the measurements by which drivers choose algorithms, and which are kept from run to run, as
+// lines "DEVICE\tKEY\tVALUE". The text that was read is malloc'd; it is "" if there are none, as in databases of older
+// versions.
 TFC_MUST_USE tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines);
 TFC_MUST_USE tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines);
-// Forgets the raw rows (op, transfer, work, gpu_call) of a placement that is no longer among the last; aggregates stay.
+// Deletes the raw rows (op, transfer, work, gpu_call) of a placement that is no longer among the last ones; aggregates
+// are kept.
 TFC_MUST_USE tfc_status tfc_store_drop_raw(struct tfc_store *store, int64_t key);
 // Makes indexes for readers, once the run has ended. Not inside a transaction.
 TFC_MUST_USE tfc_status tfc_store_index(struct tfc_store *store);

@@ -1,4 +1,4 @@
-// Declares what the store's files share: the store itself, its statements, and functions that run them.
+// Declarations for all files of the store: the store itself, its statements, and functions that run them.
 #ifndef TFC_PROFILER_STORE_PRIVATE_H
 #define TFC_PROFILER_STORE_PRIVATE_H
 
@@ -7,7 +7,7 @@
 #include "profiler/lock.h"
 #include "profiler/store.h"
 
-// NAME, SQL: every writing statement of the step path, prepared once.
+// NAME, SQL: all statements that write during steps; each is prepared only once.
 #define TFC_STORE_STATEMENTS(X)                                                                                        \
   X(RUN, "INSERT INTO run (state, program, command, version, started_unix_s, graph, graph_sha256, graph_nodes,"        \
          " objective, algorithms, seed, label, host, cpu_model, blas_core)"                                            \

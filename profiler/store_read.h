@@ -1,5 +1,6 @@
-// Reads what a run stored, to resume it: each row, as it was added (profiler/store.h), is passed to a function. Strings
-// are valid during the call only; a status of the function ends the reading and is returned.
+// Reads what a run stored, to resume it: it passes each row to a function, in the form in which it was added
+// (profiler/store.h). Strings are valid during the call only; a status of the function ends the reading and is
+// returned.
 #ifndef TFC_PROFILER_STORE_READ_H
 #define TFC_PROFILER_STORE_READ_H
 
@@ -9,7 +10,7 @@
 typedef tfc_status (*tfc_store_run_fn)(void *user, const struct tfc_store_run *run, const char *state);
 TFC_MUST_USE tfc_status tfc_store_read_run(struct tfc_store *store, int64_t run_id, tfc_store_run_fn fn, void *user);
 
-// Ordered by device_id. Only id, name, cores, math, dispatch_us and slowdown are filled.
+// In the order of device_id. Only id, name, cores, math, dispatch_us and slowdown are filled in.
 typedef tfc_status (*tfc_store_device_fn)(void *user, const struct tfc_store_device *device);
 TFC_MUST_USE tfc_status tfc_store_read_devices(struct tfc_store *store, int64_t run_id, tfc_store_device_fn fn,
                                                void *user);
@@ -22,10 +23,10 @@ struct tfc_store_placement_read {
   struct tfc_store_placement row; // without digest, label, reward, costs and transfers
   int64_t key;
   uint32_t next_step; // number of the first step that is not stored
-  bool raw;           // rows of single operations are there
+  bool raw;           // rows of its single operations are stored
 };
 typedef tfc_status (*tfc_store_placement_fn)(void *user, const struct tfc_store_placement_read *placement);
-// Ordered by placement_id.
+// In the order of placement_id.
 TFC_MUST_USE tfc_status tfc_store_read_placements(struct tfc_store *store, int64_t run_id, tfc_store_placement_fn fn,
                                                   void *user);
 typedef tfc_status (*tfc_store_assignment_fn)(void *user, uint32_t unit_id, uint32_t device_id);

@@ -1,4 +1,4 @@
-// Writing rows: one function for each table that is filled during a run.
+// Writes rows: one function for each table that is filled during a run.
 
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static double unix_now(void) {
   clock_gettime(CLOCK_REALTIME, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-static double known(int64_t number, bool is_known) { // not known is stored as NULL
+static double known(int64_t number, bool is_known) { // an unknown number is stored as NULL
   return is_known ? (double)number : NAN;
 }
 

@@ -1,4 +1,4 @@
-// Finding runs and their answers, what --resume needs, and deleting old runs.
+// Finds runs and their answers, stores what --resume needs, and deletes old runs.
 
 #include "profiler/schema.h"
 #include "profiler/store_private.h"
@@ -78,7 +78,7 @@ tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t run_id, c
                                    "measured nothing (tfc-report list shows the runs)",
                                    store->path, (long long)run_id);
   }
-  // If this process may write, no other one does: a run in state "running" was killed.
+  // If this process may write, no other one does, so a run in state "running" was killed.
   sqlite3_snprintf(sizeof sql, sql,
                    "SELECT MAX(run_id) FROM run WHERE state IN ('interrupted', 'running') AND run_id IN"
                    " (SELECT run_id FROM state WHERE name = %Q)",

@@ -1,7 +1,7 @@
 // The algorithm `rl` rolls out the trained policy: first every head once, then weights that are tuned from these heads
-// on this problem. Unless the budget is tiny, its last part places parts of the best placement anew, by the best
-// weights. Where placements are measured, tuning in the simulator comes first. Then, of each batch of rollouts, those
-// with the best simulated times are measured, and learning continues from the measured times.
+// on this problem. Unless the budget is very small, its last part frees units of the best placement and places them
+// again, with the best weights. If placements are measured, it first tunes the weights in the simulator. Then, of each
+// batch of rollouts, those with the best simulated times are measured, and learning continues from the measured times.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static tfc_status roll(const struct tfc_problem *p, const struct tfc_policy *pol
     }
     if (own.evaluations && used >= own.evaluations) break;
     part = own, part.evaluations = own.evaluations ? own.evaluations - used : 0;
-    TFC_TRY(s, tfc_improve(t, &part, out, &score, &used)); // it ends early where it finds nothing more
+    TFC_TRY(s, tfc_improve(t, &part, out, &score, &used)); // it ends early if it finds nothing more
   } while (!tfc_budget_over(&own) && (!own.evaluations || used < own.evaluations));
   *out_evaluations += used;
   TFC_TRY(s, tfc_policy_learn(policy, t));
@@ -59,7 +59,7 @@ out:
   return s;
 }
 
-// --- measured --------------------------------------------------------------------------------------------------------
+// --- With measured placements --------------------------------------------------------------------------------------
 
 struct measuring {
   const struct tfc_problem *p;
@@ -69,7 +69,7 @@ struct measuring {
   struct tfc_result results[BATCH];
   struct tfc_solution reference; // device NULL: none yet
   double reference_value;
-  uint64_t *known; // [known_count] what was measured
+  uint64_t *known; // [known_count] hashes of the placements that were measured
   uint32_t known_count;
 };
 
@@ -121,7 +121,7 @@ static tfc_status keep_reference(struct measuring *m, const struct tfc_solution 
   return tfc_solution_copy(&m->reference, &batch[best], m->p);
 }
 
-// Does one batch: rolls out as many trials as the tuner takes at a time, and measures the best `most` of them.
+// Runs one batch: rolls out as many trials as the tuner takes at a time, and measures the best `most` of them.
 static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *out_count) {
   struct tfc_solution batch[BATCH] = {0};
   uint32_t chosen[BATCH];
@@ -136,8 +136,8 @@ static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *ou
     struct tfc_trial *x = &m->t->trial[chosen[i]];
     const struct tfc_result *r = &m->results[i];
     double value = (double)r->value;
-    // The value is relative to one placement that is measured with each batch, so that a machine that becomes slower
-    // does not change it.
+    // The value is relative to one placement that is measured with each batch; so a machine that becomes slower does
+    // not change it.
     if (m->reference.device && r->ratio > 0 && isfinite(r->ratio)) value = r->ratio * m->reference_value;
     const bool timed = r->value > 0 && r->value < TFC_TIME_MAX && value < 9e18 && r->state != TFC_RESULT_FAILED &&
                        r->state != TFC_RESULT_ILLEGAL;

@@ -1,5 +1,5 @@
-// Controls with the policy's actions (a device for each unit in turn): random choices, and simulated annealing on the
-// choices. They show what these actions are worth without anything learned.
+// Controls that have the policy's actions (a device for each unit in turn) but learn nothing: random choices, and
+// simulated annealing on the choices. They show how good these actions are by themselves.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,8 @@ out:
   return s;
 }
 
-// A neighbour differs in one choice. Temperatures fall from a twentieth of the value to a five-thousandth of it.
+// Simulated annealing whose neighbours differ in one choice. Temperatures fall from a twentieth of the value to a
+// five-thousandth of it.
 static tfc_status anneal(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_budget *budget,
                          struct tfc_solution *out, uint64_t *out_evaluations) {
   tfc_status s = NULL;

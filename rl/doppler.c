@@ -1,13 +1,13 @@
 // DOPPLER (Yao et al. 2026, Dual-Policy Learning for Device Assignment in Asynchronous Dataflow Graphs): an episode
 // goes through all units. SEL selects the next among those whose producers are placed, PLC puts it on a device, by an
-// embedding of the unit and by the state of the devices (section 4.2: when it could start there, what has to be
-// fetched, what is committed). Messages are passed once for an episode, not once for a step (section 4.2). Stage 1
-// imitates the critical-path teacher, which selects the longest remaining path and places it where it ends first
-// (section 5.1); no placement is evaluated for that. Stage 2 is REINFORCE on the evaluator, an update for each episode;
-// a choice is greedy but for a share of EXPLORATION that falls to 0 (section 5.2), and only choices that were drawn are
-// credited: a greedy choice would be the same whatever its outcome. Stage 3 of the paper, measured steps, is stage 2
-// with an evaluator that measures. Here the network is smaller (16 wide, 2 rounds of messages) and the rate higher than
-// in the paper, which has thousands of episodes.
+// embedding of the unit and by the state of the devices (section 4.2: when it could start there, which tensors must be
+// fetched, how much work the device already has). Messages are passed once for an episode, not once for a step (section
+// 4.2). Stage 1 imitates the critical-path teacher, which selects the longest remaining path and places it where it
+// ends first (section 5.1); no placement is evaluated for that. Stage 2 is REINFORCE on the evaluator, an update for
+// each episode; a choice is greedy but for a share of EXPLORATION that falls to 0 (section 5.2), and only choices that
+// were drawn are credited: a greedy choice would be the same whatever its outcome. Stage 3 of the paper, measured
+// steps, is stage 2 with an evaluator that measures. Here the network is smaller (16 wide, 2 rounds of messages) and
+// the rate higher than in the paper, which has thousands of episodes.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +37,17 @@ struct doppler {
   struct tfc_tensor values[5]; // selection [unit, 1], units [unit, WIDTH], their layer's weights
   // The state of an episode.
   uint32_t *waiting;                       // [unit] producers that are not placed
-  uint32_t *ready, ready_count, *position; // [unit] an unordered set; the position of a unit in it
+  uint32_t *ready, ready_count, *position; // [unit] a set without order; position: the index of a unit in it
   bool *placed;
-  double *entered, *left;      // [unit] the sum of shares when it became ready and when it was selected
+  double *entered, *left;      // [unit] the sum of shares when it became ready, and when it was selected
   bool *credited;              // [unit] its selection was drawn, not greedy
   double *free_at, *committed; // [device]
   double *end;                 // [unit]
-  double *arrival;             // [net, device] when its tensor arrives there; NaN: not sent
+  double *arrival;             // [net, device] when its tensor arrives there; NaN: it was not sent
   float *state;                // [unit, device, STATE]
-  float *mask, *weight; // [unit, device] 0, or a large negative number where not allowed; advantage of the choice
-  float *selection;     // [unit, 1] advantage times the derivative of the logarithm of the probability
+  float *mask, *weight;        // mask [unit, device]: 0, or a large negative number if it is not allowed; weight: the
+                               // advantage of the choice
+  float *selection;            // [unit, 1] advantage times the derivative of the logarithm of the probability
 };
 
 static tfc_status prepare(struct doppler *d) {
@@ -162,7 +163,8 @@ static tfc_status look(struct doppler *d) {
   return tfc_plan_run(d->embed, NULL, d->values, NULL);
 }
 
-static double selection_of(const struct doppler *d, uint32_t u) { // limited, because it is an exponent
+// The score is limited, because it becomes an exponent.
+static double selection_of(const struct doppler *d, uint32_t u) {
   const double x = (double)((const float *)d->values[0].data)[u];
   return fmax(-30, fmin(30, x));
 }
@@ -331,7 +333,7 @@ static void play(struct doppler *d, enum mode mode, double exploration, const ui
     if (credited) d->weight[(size_t)u * d->devices + e] = 1;
     put(d, u, e, share);
   }
-  // The derivative of the sum of log p over the credited selections, with respect to the unit's score.
+  // The derivative of the sum of log p, over the credited selections, by the score of the unit.
   for (uint32_t u = 0; u < d->units; u++)
     d->selection[u] = (float)((d->credited[u] ? 1 : 0) - exp(selection_of(d, u)) * (d->left[u] - d->entered[u]));
 }

@@ -8,7 +8,7 @@
 struct tfc_guidance {
   const struct tfc_policy *policy;
   const struct tfc_problem *problem;
-  struct tfc_tuner *tuner; // made by the first `propose`, with its budget's seed and threads
+  struct tfc_tuner *tuner; // made by the first `propose`, with the seed and the threads of its budget
 };
 
 static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
@@ -23,7 +23,7 @@ static void close_guidance(struct tfc_guidance *g) {
   if (!g) return;
   if (g->tuner)
     tfc_status_free(
-        tfc_policy_learn(g->policy, g->tuner)); // if memory is out, what was learned is lost, which is no error
+        tfc_policy_learn(g->policy, g->tuner)); // if memory runs out, what was learned is lost, which is no error
   tfc_tuner_free(g->tuner);
   free(g);
 }

@@ -4,9 +4,10 @@
 // time, against a moving average with decay 0.9, by Adam with gradients of norm 1 at most (section 2 and TensorFlow's
 // own hierarchical_controller: grouping_hidden_size, reward_function, bl_dec, grad_bound, tanh_constant).
 //
-// What differs: 32 groups and an LSTM of 32 in place of 256 and 512, so that 200 evaluations of 4,000 units take
-// seconds; a cost graph has no op types, so units are told apart by what they take, send, need and hold, and by where
-// they are in the graph; the rate is 0.01 and not 0.1, with which all samples are soon the same.
+// Differences from the paper: there are 32 groups and an LSTM of 32 instead of 256 and 512, so that 200 evaluations of
+// 4,000 units take seconds; a cost graph has no op types, so units are described by their time, the bytes that they
+// send, receive and hold, and their position in the graph; the learning rate is 0.01 instead of 0.1, with which all
+// samples soon become equal.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static void step(struct hdp *l, struct lstm *m, struct tfc_output x) {
   m->h = tfc_add2(b, "Mul", out, tfc_add1(b, "Tanh", m->c));
 }
 
-struct placer { // what both decoders (for drawing, and for learning) share
+struct placer { // state that both decoders share, the one for drawing and the one for learning
   struct tfc_output embedded, encoded, keys, query, energy, head, head_bias; // embedded: output 0 of a Split by group
   struct lstm decoder;
 };
@@ -79,9 +80,9 @@ static struct tfc_output attend(struct hdp *l, const struct placer *p, struct tf
   return tfc_add2(b, "Mul", tfc_add1(b, "Tanh", x), tfc_add_scalar(b, TFC_FLOAT, STEEPEST));
 }
 
-// Makes one pass over the groups. `given` [GROUPS * BATCH, device] is the devices that were chosen (the output is log p
-// then), or noise that turns the largest logit into a random draw (the output is the choices then: the Gumbel-max
-// trick).
+// Makes one pass over the groups. `given` [GROUPS * BATCH, device] has either the chosen devices (then the output is
+// log p), or noise that turns the largest logit into a random draw, the Gumbel-max trick (then the output is the
+// choices).
 static struct tfc_output decode(struct hdp *l, const struct placer *p, struct tfc_output given, bool draws) {
   struct tfc_builder *b = l->net.b;
   struct tfc_output rows[GROUPS + 1];

@@ -1,5 +1,5 @@
-// The policy inside local search: some units of a placement are freed, and the policy places them anew while all others
-// stay. The result is kept if it is no worse. Three choices are arms of a bandit, credited with their gain per
+// Uses the policy in local search: it frees some units of a placement, and the policy places them again while all
+// others stay. The result is kept if it is not worse. Three choices are arms of a bandit, credited with their gain per
 // evaluation: which units to free (a window of the order, the neighbourhood of a unit, one device in a window, units of
 // one kind), how many, and which weights to use.
 #include <math.h>
@@ -105,7 +105,7 @@ static tfc_status prepare(struct improver *m) {
   if (!m->kept || !m->freed || !m->by_order || !m->trial || !m->moves)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
   memset(m->kept, 0, units * sizeof *m->kept);
-  for (uint32_t i = 0; i < p->node_count; i++) { // here `kept` marks units that are listed already
+  for (uint32_t i = 0; i < p->node_count; i++) { // here `kept` marks units that are already listed
     const uint32_t u = p->unit[m->tuner->scene->order[i]];
     if (!m->kept[u]) m->kept[u] = true, m->by_order[count++] = u;
   }

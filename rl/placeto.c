@@ -1,15 +1,15 @@
 // Placeto (Addanki et al. 2019, Learning Generalizable Device Placement Algorithms): an episode is a sweep over all
 // groups of operations, each visited once (section 2.1); at each, the policy may put it on another device, the
-// placement is evaluated, and the reward is how much better it is than before (section 2.1, intermediate rewards). What
-// the policy sees of a group (section 2.2): its time, the bytes it sends, where it is, whether it is the one to place,
-// whether it was visited; messages along and against the edges; and means over all groups that reach it, that it
-// reaches, and that do neither. REINFORCE with a baseline for each step of the sweep (section 2.3) and an entropy bonus
-// that falls to 0.
+// placement is evaluated, and the reward is how much better it is than before (section 2.1, intermediate rewards). The
+// policy's inputs for a group (section 2.2) are its time, the bytes that it sends, its device, whether it is the group
+// to place, and whether it was visited; messages along and against the edges; and means over all groups that reach it,
+// that it reaches, and that do neither. REINFORCE with a baseline for each step of the sweep (section 2.3) and an
+// entropy bonus that falls to 0.
 //
 // The paper groups operations before placing (section 3.1). Here heavy edges are merged until the budget suffices for
-// SWEEPS sweeps, at most MOST_GROUPS groups. A sweep starts where the one before it ended, if that is better than the
-// placement on one device that the first sweep started from, else from the latter. The network is 16 wide with 3 rounds
-// of messages; the learning rate is high, because the budget allows tens of episodes, not thousands.
+// SWEEPS sweeps, at most MOST_GROUPS groups. A sweep starts from the result of the sweep before it, if that is better
+// than the placement on one device from which the first sweep started; otherwise from that one. The network is 16 wide
+// with 3 rounds of messages; the learning rate is high, because the budget allows tens of episodes, not thousands.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct placeto {
   bool learns;
   uint32_t groups, devices, features;
   uint32_t *group;            // [unit]
-  uint32_t *order;            // [groups] in which they are visited: by precedence
+  uint32_t *order;            // [groups] the groups in the order in which they are visited: by precedence
   float *incoming, *outgoing; // [groups, groups] shares of bytes, rows sum to 1 or are 0
   float *facts;               // [groups, 2] share of time, of bytes sent
   float *pools;               // [POOLS, groups, groups] row v: the groups that are averaged for group v
@@ -139,7 +139,7 @@ out:
   return s;
 }
 
-struct weights { // of the network; used for one state, and for all states of a sweep
+struct weights { // weights of the network, which are used for one state, and for all states of a sweep
   struct tfc_output embed, embed_bias, round[ROUNDS], round_bias[ROUNDS], hidden, hidden_bias, head, head_bias;
 };
 
@@ -147,8 +147,8 @@ static struct tfc_output apply(struct placeto *l, struct tfc_output x, struct tf
   return tfc_add2(l->net.b, "AddV2", tfc_add2(l->net.b, "MatMul", x, w), bias);
 }
 
-// The graph that computes log p [states, devices] from seen [groups * states, features], pooled [groups, states, 1] and
-// mask.
+// Builds the graph that computes log p [states, devices] from seen [groups * states, features], pooled [groups, states,
+// 1] and mask.
 static struct tfc_output forward(struct placeto *l, const struct weights *w, struct tfc_output seen,
                                  const struct tfc_output *pooled, struct tfc_output mask, uint32_t states) {
   struct tfc_rival_network *n = &l->net;
@@ -332,7 +332,7 @@ static tfc_status run(const char *name, bool learns, const struct tfc_problem *p
   TFC_TRY(s, prepare(&l));
   if (learns) TFC_TRY(s, build(&l));
   if (!(first = calloc(l.groups, sizeof *first))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, evaluate(&l, &start)); // device 0, where that is allowed
+  TFC_TRY(s, evaluate(&l, &start)); // all on device 0, as far as that is allowed
   cost = start;
   for (uint64_t number = 0; tfc_rival_room(&l.r) && still < 100; number++) {
     double share = l.r.limit == UINT64_MAX ? 0 : (double)l.r.used / (double)l.r.limit;

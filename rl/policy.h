@@ -1,7 +1,7 @@
-// Policy: what training learned on many graphs, for use on other graphs. It has some twenty heads; each head is the set
-// of weights of one way to place (rl/rollout.h). No single way is best everywhere; together they cover the problems of
-// training. Read from and written to JSON (the format "tfc-policy"), with the sha256 of the graphs that it was trained
-// on.
+// Policy: the result of training on many graphs, for use on other graphs. It has about twenty heads; each head is a set
+// of weights with which units are placed (rl/rollout.h). No single head is best for all problems; together they cover
+// the problems of training. Read from and written to JSON (the format "tfc-policy"), with the sha256 of the graphs that
+// it was trained on.
 #ifndef TFC_RL_POLICY_H
 #define TFC_RL_POLICY_H
 
@@ -12,10 +12,10 @@
 
 #define TFC_MAX_HEADS 64u
 
-struct tfc_policy_seen { // a graph of the training set, or a family of generated ones
-  char *name, *sha256;   // sha256 of the cost graph's file; of a family: of its generated graphs' cost graphs together
+struct tfc_policy_seen { // a graph of the training set, or a family of generated graphs
+  char *name, *sha256;   // sha256 of the cost graph's file; for a family, of the cost graphs of all its graphs together
 };
-// Weights that searches found with a policy; any thread may add some, under a lock.
+// Weights that searches with a policy found; any thread may add some, under a lock.
 struct tfc_policy_notes {
   pthread_mutex_t lock;
   float (*head)[TFC_WEIGHTS]; // the newest last
@@ -27,11 +27,11 @@ struct tfc_policy {
   float (*head)[TFC_WEIGHTS]; // [head_count], the most useful one first
   float spread[TFC_WEIGHTS];  // standard deviation over good heads; the first step size of tuning
   struct tfc_policy_seen *seen;
-  char *without; // the family of graphs that was held out of training; NULL: none
+  char *without; // the family of graphs that was left out of training; NULL: none
   struct tfc_policy_notes *notes;
 };
 TFC_MUST_USE tfc_status tfc_policy_create(uint32_t head_count, struct tfc_policy **out); // weights 0, spread 1
-// Makes a policy as it is before training: random weights from the seed.
+// Makes an untrained policy: random weights from the seed.
 TFC_MUST_USE tfc_status tfc_policy_untrained(uint64_t seed, struct tfc_policy **out);
 void tfc_policy_free(struct tfc_policy *policy); // NULL is fine
 TFC_MUST_USE tfc_status tfc_policy_add_seen(struct tfc_policy *policy, const char *name, const char *sha256);

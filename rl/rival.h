@@ -1,6 +1,6 @@
-// Rivals: policies of the literature, each in a file of its own as a placement algorithm. Here is what they share:
-// samples that are evaluated in batches, the best of them, and the budget. Every placement that is evaluated counts.
-// Each has a control that draws from the same actions at random, without learning.
+// Rivals: policies of the literature, each in a file of its own as a placement algorithm. This is their common part:
+// samples that are evaluated in batches, the best of them, and the budget. Every evaluated placement counts. Each rival
+// has a control, which draws the same actions at random, without learning.
 #ifndef TFC_RL_RIVAL_H
 #define TFC_RL_RIVAL_H
 
@@ -19,8 +19,8 @@ struct tfc_rival {
   struct tfc_score best;
   struct tfc_solution *samples; // [batch]
   struct tfc_result *results;   // [batch]
-  // [batch] of the last evaluated samples: the value divided by the time of all work in sequence. Of a sample that
-  // could not run: at least twice `worst`.
+  // [batch] the cost of each sample that was evaluated last: its value divided by the time of all work in sequence. For
+  // a sample that could not run it is at least twice `worst`.
   double *cost;
   uint32_t batch;
   uint64_t used, limit;
@@ -33,17 +33,17 @@ TFC_MUST_USE tfc_status tfc_rival_init(struct tfc_rival *r, const struct tfc_pro
 void tfc_rival_deinit(struct tfc_rival *r);
 // Returns how many placements of a batch the budget still allows; 0: it is spent.
 uint32_t tfc_rival_room(const struct tfc_rival *r);
-// Moves units of the first `count` samples where memory limits or missing links ask for it, evaluates these samples,
-// fills `cost`, keeps the best.
+// Moves units of the first `count` samples if memory limits or missing links require it, evaluates these samples, fills
+// `cost`, and keeps the best.
 TFC_MUST_USE tfc_status tfc_rival_evaluate(struct tfc_rival *r, uint32_t count);
-// FAILED_PRECONDITION: no sample could run. Else OK and the number of evaluations.
+// FAILED_PRECONDITION: no sample could run. Otherwise sets the number of evaluations.
 TFC_MUST_USE tfc_status tfc_rival_end(const struct tfc_rival *r, const char *name, uint64_t *out_evaluations);
 
 // Draws an index with the probabilities exp(log_p[i]).
 uint32_t tfc_rival_draw(struct tfc_random *random, const float *log_p, uint32_t count);
 // Returns the first allowed device from `device` upwards, cyclically.
 tfc_device_id tfc_rival_allowed(const struct tfc_problem *problem, uint32_t unit, uint32_t device);
-// Features of a unit that all rivals use, scaled to about [0, 1].
+// The features of a unit, which all rivals use, scaled to about [0, 1].
 enum { TFC_RIVAL_FACTS = 7 };
 void tfc_rival_facts(const struct tfc_problem *problem, float *out_facts); // [unit, TFC_RIVAL_FACTS]
 // Returns the unit's time on the fastest device that may have it, ps.

@@ -37,12 +37,12 @@ struct tfc_rival_network { // zeroed at first
 TFC_MUST_USE tfc_status tfc_rival_network_begin(struct tfc_rival_network *n);
 void tfc_rival_network_deinit(struct tfc_rival_network *n);
 
-// While the graph is being built. A weight [rows, columns] starts with normally distributed values of deviation `scale`
-// (0: zeros).
+// For use while the graph is being built: makes a weight [rows, columns], whose initial values are normally distributed
+// with standard deviation `scale` (0: zeros).
 struct tfc_output tfc_rival_weight(struct tfc_rival_network *n, const char *name, int64_t rows, int64_t columns,
                                    double scale);
 struct tfc_output tfc_rival_dense(struct tfc_rival_network *n, const char *name, struct tfc_output x, int64_t rows,
-                                  int64_t columns); // x W + b, scaled by 1 / sqrt(rows)
+                                  int64_t columns); // computes x W + b, where W starts with the scale 1 / sqrt(rows)
 struct tfc_output tfc_rival_constant(struct tfc_rival_network *n, const float *data, int64_t rows, int64_t columns);
 struct tfc_output tfc_rival_placeholder(struct tfc_rival_network *n, const char *name, struct tfc_shape shape);
 struct tfc_output tfc_rival_reshape(struct tfc_rival_network *n, struct tfc_output x, const int32_t *sizes,
@@ -61,7 +61,7 @@ TFC_MUST_USE tfc_status tfc_rival_network_plan(struct tfc_rival_network *n, cons
 TFC_MUST_USE tfc_status tfc_rival_network_update(struct tfc_rival_network *n, const struct tfc_tensor *feeds,
                                                  double rate);
 
-// Makes a view of numbers as a tensor to be fed.
+// Makes a tensor that is a view of these numbers, to be fed.
 struct tfc_tensor tfc_rival_view(const float *data, struct tfc_shape shape);
 
 #endif

@@ -3,14 +3,14 @@
 //   tfc_policy_read(path, &policy);
 //   const struct tfc_algo *const *extra = tfc_rl_algos();                  // tfc_search_options.extra
 //   tfc_search_options.guide = &policy->guide;                             // NULL: without a learned policy
-//   ... tfc_policy_learned(policy, &better): what was learned on the way, to be written
+//   ... tfc_policy_learned(policy, &better): what the search learned, to be saved
 #ifndef TFC_RL_RL_H
 #define TFC_RL_RL_H
 
 #include "rl/policy.h"
 
 extern const struct tfc_algo tfc_algo_rl; // needs budget.guide
-// Controls: the same actions without what was learned.
+// Controls: algorithms with the policy's actions, but without what it learned.
 extern const struct tfc_algo tfc_algo_policy_random, tfc_algo_policy_anneal, tfc_algo_policy_untrained;
 const struct tfc_algo *const *tfc_rl_algos(void); // all four, ended by NULL
 

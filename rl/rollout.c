@@ -17,16 +17,16 @@ struct tfc_rollout {
   bool kept_arrivals;
   uint32_t *device;       // [unit] or TFC_NONE
   double *finish;         // [node]
-  double *there_at;       // [tensor * device_count + device] 1 + arrival in ps; 0: not sent there
-  uint32_t *readers;      // [net * device_count + device] placed units there that read it
+  double *there_at;       // [tensor * device_count + device] 1 + its arrival in ps; 0: it was not sent there
+  uint32_t *readers;      // [net * device_count + device] number of placed units there that read it
   uint32_t *of_kind;      // [kind * device_count + device]
   uint32_t *kind_count;   // [kind]
-  uint32_t *kin;          // [kind] device of the last placed unit of the kind, or TFC_NONE
+  uint32_t *kin;          // [kind] the device of the last placed unit of this kind, or TFC_NONE
   double *free_at, *load; // [device]
   uint64_t *memory;
   uint32_t *units; // [device] number of units
   struct gap (*gaps)[GAPS];
-  uint32_t used; // devices with something on them
+  uint32_t used; // number of devices that have at least one unit
   uint32_t last; // device of the last unit
   double total_load;
   // State of one decision.
@@ -106,7 +106,7 @@ static double soonest(const struct tfc_rollout *r, uint32_t d, double ready, dou
   return best;
 }
 
-// Remembers a gap: it replaces the shortest one.
+// Stores a gap; if there is no room, it replaces the shortest one.
 static void keep_gap(struct tfc_rollout *r, uint32_t d, double from, double to) {
   struct gap *shortest = &r->gaps[d][0];
   for (int k = 1; k < GAPS; k++)

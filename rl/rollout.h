@@ -13,8 +13,8 @@
 #include "rl/scene.h"
 #include "runtime/base/random.h"
 
-// The features of a (unit, device) pair, from which its score is computed. All lie between -1 and 1, or a little
-// beyond. "Later" means: later than on the device where it could be soonest.
+// The features of a (unit, device) pair, from which its score is computed. All are between -1 and 1, or slightly
+// outside. "Later" means later than on the device where it would be earliest.
 #define TFC_FEATURES(X)                                                                                                \
   X(START, "how much later it starts there, over that and its size")                                                   \
   X(FINISH, "how much later it ends there, over that and its size")                                                    \
@@ -45,7 +45,7 @@ enum {
 };
 enum { TFC_WEIGHTS = TFC_FEATURE_COUNT * TFC_GATE_COUNT }; // score = sum over gate, feature of weight * gate * feature
 
-struct tfc_choice { // one unit and the devices it could go to
+struct tfc_choice { // a unit, and the devices where it may go
   uint32_t unit, device_count;
   const bool *may;      // [device] it may go there
   const float *feature; // [feature * device_count + device], only for allowed devices
@@ -53,9 +53,9 @@ struct tfc_choice { // one unit and the devices it could go to
   uint32_t device;      // the device that was chosen
 };
 struct tfc_rollout_options {
-  double temperature;        // of the softmax from which devices are drawn; 0: the best device
+  double temperature;        // temperature of the softmax from which devices are drawn; 0: always the best device
   struct tfc_random *random; // needed with a temperature, and to repair
-  const bool *kept;          // [unit] units that stay where `device` has them; NULL: none
+  const bool *kept;          // [unit] units that stay on the device in `device`; NULL: none
   // Called with every choice between several devices that the weights made; NULL: not called.
   void (*watch)(void *user, const struct tfc_choice *choice);
   void *user;
@@ -64,8 +64,8 @@ struct tfc_rollout_options {
 struct tfc_rollout;
 TFC_MUST_USE tfc_status tfc_rollout_create(const struct tfc_scene *scene, struct tfc_rollout **out);
 void tfc_rollout_free(struct tfc_rollout *rollout); // NULL is fine
-// weights [gate * TFC_FEATURE_COUNT + feature]; NULL: all scores are equal. Fills device [unit]. False: a memory limit
-// or missing link is still violated after repair.
+// weights [gate * TFC_FEATURE_COUNT + feature]; NULL: all scores are equal. Fills device [unit]. False: even after
+// repair, a memory limit is exceeded or a link is missing.
 bool tfc_rollout_run(struct tfc_rollout *rollout, const float *weights, const struct tfc_rollout_options *options,
                      tfc_device_id *device);
 

@@ -7,7 +7,7 @@
 #include "runtime/base/map.h"
 #include "runtime/base/random.h"
 
-enum { ROUNDS = 3 }; // rounds of combining a unit with its neighbours, to find its kind
+enum { ROUNDS = 3 }; // number of rounds in which a unit's hash is combined with its neighbours', to find its kind
 
 struct place {
   int64_t remaining;
@@ -27,9 +27,9 @@ static uint64_t mix(uint64_t a, uint64_t b) {
   return tfc_splitmix64(&state);
 }
 
-// Makes a hash for each unit, which is equal for units that hold and send the same bytes and whose neighbours do. With
-// `timed` they must also take the same time, which measured times of equal operations do not. Neighbours are a set:
-// their hashes are added, so their order does not count.
+// Makes a hash for each unit, which is equal for units that hold and send the same bytes, if the same is true of their
+// neighbours. With `timed` they must also take the same time, which measured times of equal operations do not.
+// Neighbours are a set: their hashes are added, so their order does not count.
 static tfc_status look_around(const struct tfc_scene *v, bool timed, uint64_t **out) {
   const struct tfc_problem *p = v->problem;
   const struct tfc_cost_graph *g = p->graph;

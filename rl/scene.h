@@ -1,4 +1,4 @@
-// Scene: what a policy sees of a problem before anything is placed: the units in the order in which they are placed,
+// Scene: the policy's view of a problem before anything is placed: the units in the order in which they will be placed,
 // and features of each. The features do not change with the scale of the graph or machine, so what a policy learned on
 // one graph applies to another. Nothing here depends on names, on the order of nodes that are alike, or on which of
 // several equal devices is which.
@@ -31,8 +31,8 @@ struct tfc_scene {
   const struct tfc_problem *problem;
   uint32_t *order;     // [node] producers first, longest remaining path first
   float *gate;         // [unit * TFC_GATE_COUNT]
-  double *own;         // [unit] mean time on the devices that may have it, ps
-  double *fastest;     // [unit] least of these
+  double *own;         // [unit] mean time over the devices that may run it, ps
+  double *fastest;     // [unit] the shortest of these times
   float *net_weight;   // [net] mean time on the wire, ps
   double *need_weight; // [unit] sum of net_weight over the nets that it reads
   uint32_t *source;    // [net] the unit that produces it

@@ -54,7 +54,7 @@ static double attempt(struct trainer *t, uint32_t lesson, const float *weights) 
   return value;
 }
 
-// --- state -----------------------------------------------------------------------------------------------------------
+// --- Saving and reading the state of training ----------------------------------------------------------------------
 
 static json_t *numbers(const float *x) {
   json_t *list = json_array();
@@ -183,7 +183,7 @@ static void run_generation(struct generation *g) {
   for (uint32_t i = 0; i < g->count; i++) {
     double mean = 0;
     for (uint32_t k = 0; k < POPULATION; k++) mean += g->value[k * FEW_LESSONS + i] / POPULATION;
-    for (uint32_t k = 0; k < POPULATION; k++) // limit each lesson's influence
+    for (uint32_t k = 0; k < POPULATION; k++) // limits the influence of each lesson
       order[k].value += fmin(0.5, fmax(-0.5, g->value[k * FEW_LESSONS + i] - mean)) / g->count;
   }
   qsort(order, POPULATION, sizeof *order, compare_rankings);
@@ -192,7 +192,8 @@ static void run_generation(struct generation *g) {
     double mean = 0, square = 0;
     for (int k = 0; k < BEST; k++) mean += (double)g->weights[order[k].index][i] / BEST;
     for (int k = 0; k < BEST; k++) square += pow((double)g->weights[order[k].index][i] - mean, 2) / BEST;
-    t->mean[i] = (float)(0.7 * (double)t->mean[i] + 0.3 * mean); // move only part of the way: few lessons are noisy
+    // moves only part of the way, because few lessons are noisy
+    t->mean[i] = (float)(0.7 * (double)t->mean[i] + 0.3 * mean);
     t->wide[i] = (float)fmax(0.03, 0.85 * (double)t->wide[i] + 0.15 * sqrt(square));
   }
 }
@@ -221,7 +222,7 @@ out:
   return s;
 }
 
-// --- a head for each -------------------------------------------------------------------------------------------------
+// --- A head for each lesson ----------------------------------------------------------------------------------------
 
 static tfc_status learn_own(struct trainer *t, const struct tfc_policy *from) {
   tfc_status s = NULL;
@@ -268,7 +269,8 @@ static tfc_status choose(struct trainer *t, uint32_t candidates, struct tfc_poli
     double gain = -INFINITY;
     for (uint32_t k = 0; k < candidates; k++) {
       double sum = 0;
-      for (uint32_t i = 0; i < lessons && !taken[k]; i++) // a lesson it was tuned on tells nothing about other graphs
+      // a lesson on which the head was tuned does not show how good it is on other graphs
+      for (uint32_t i = 0; i < lessons && !taken[k]; i++)
         if (t->candidates[k].source != t->o->lessons[i].source)
           sum += fmax(0, reached[i] - t->table[(size_t)k * lessons + i]);
       if (!taken[k] && sum > gain) gain = sum, best = k;

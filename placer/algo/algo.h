@@ -9,7 +9,7 @@
 
 #include "placer/simulate/evaluator.h"
 
-// What limits a proposal: it ends as soon as one of the limits is met, and a heuristic returns as soon as it is done.
+// What limits a proposal: it ends as soon as one of the limits is reached; a heuristic returns as soon as it is ready.
 // If `evaluations` is the only limit, the outcome depends on the seed alone, not on time or the number of cores.
 struct tfc_guide;
 struct tfc_budget {
@@ -17,7 +17,7 @@ struct tfc_budget {
   uint64_t evaluations; // simulated or measured placements, 0: no limit
   uint64_t seed;
   uint32_t threads;              // at least 1
-  const atomic_bool *cancel;     // set from outside (a signal handler's thread); NULL: never
+  const atomic_bool *cancel;     // set by another thread to cancel (say, one that handles signals); NULL: never
   const struct tfc_guide *guide; // the learned policy, for algorithms that use one; NULL: none
   // Called when an algorithm finds a better placement, on the thread that found it, with the bytes above the memory
   // limits and the value in ps. NULL: not called.
@@ -31,11 +31,11 @@ bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the dead
 #define TFC_NEEDS_EVALUATOR 4u  // calls the evaluator (others simulate by themselves)
 #define TFC_NEEDS_BUDGET 8u     // searches until the budget ends
 #define TFC_NEEDS_SMALL 16u     // too slow to be compared by default: `auto` uses it on small problems
-#define TFC_NEEDS_NAME 32u      // a rival for comparison: runs only if the user names it
+#define TFC_NEEDS_NAME 32u      // a rival for comparison: it runs only if the user names it
 
 struct tfc_algo {
   const char *name;
-  const char *help;  // one line: for which problems it is good
+  const char *help;  // one line that says for which problems the algorithm is good
   const char *paper; // paper and section
   uint32_t needs;
   // Writes a placement that is legal if it found a legal one (and within memory if it found one that is), and the

@@ -1,5 +1,5 @@
-// Simulated annealing, tuned as its literature recommends: the rival that learned policies have to beat. It starts from
-// the best of the quick heuristics. The first temperature fits the problem: it is chosen so that the median of sampled
+// Simulated annealing, tuned as the literature recommends. Learned policies are compared with it. It starts from the
+// best of the quick heuristics. The first temperature fits the problem: it is chosen so that the median of sampled
 // changes for the worse is accepted with probability INITIAL_CHANCE (Johnson et al. 1989, section 3.2, sample in the
 // same way). The temperature falls geometrically (Kirkpatrick et al. 1983) until hardly any such change is accepted.
 // There are ROUNDS rounds; each starts from the best placement so far, at a lower temperature than the round before.
@@ -78,7 +78,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   struct tfc_random random;
   struct tfc_score score;
   struct tfc_budget own = *budget;
-  double hot = -0.01 / log(INITIAL_CHANCE); // for a norm of the loads, which one unit changes by little
+  double hot = -0.01 / log(INITIAL_CHANCE); // for a norm of the loads, which a move of one unit changes only a little
   uint64_t used = 0;
   tfc_random_init(&random, budget->seed);
   if (!own.evaluations && own.deadline <= 0) own.evaluations = 100000;

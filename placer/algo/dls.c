@@ -1,11 +1,11 @@
-// Dynamic level scheduling: among ready operations and devices, the pair with the highest dynamic level is scheduled
-// next. That level is the operation's remaining path without transfers, minus its earliest start on the device, plus
-// the time by which the device is faster than the mean of the devices.
+// Dynamic level scheduling: schedules next the pair of a ready operation and a device with the highest dynamic level.
+// That level is the operation's remaining path without transfers, minus its earliest start on the device, plus the time
+// by which the device is faster than the mean of the devices.
 #include <stdlib.h>
 
 #include "placer/algo/lister.h"
 
-#define WINDOW 64 // of many ready operations, only those with the longest remaining paths are considered
+#define WINDOW 64 // if more operations are ready, only so many with the longest remaining paths are considered
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {

@@ -5,7 +5,7 @@
 // forward nodes follow these, so every edge between units is taken as a forward one, from the unit that comes first.
 //
 // If all links are alike, what a piece sends and receives depends on the piece alone. If not, each piece is assumed to
-// use the cheapest links: then the table holds lower bounds, and they guide a depth-first search for splits that begins
+// use the cheapest links: then the table contains lower bounds, which guide a depth-first search for splits, beginning
 // with the last piece.
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define LARGEST_STATES 4096
 #define LARGEST_WORK 2e10 // bound on pairs of ideals times states times types
 
-struct choice { // the best way to reach an ideal in a state: its last piece
+struct choice { // the best way to reach an ideal in a state, given by its last piece
   uint32_t ideal;
   uint8_t type;
 };
@@ -26,7 +26,8 @@ struct choice { // the best way to reach an ideal in a state: its last piece
 static tfc_status find_types(struct tfc_dp *q) {
   const struct tfc_problem *p = q->p;
   for (uint32_t u = 0; u < p->unit_count; u++)
-    if (p->unit_pin[u] != TFC_NONE) q->type_of[p->unit_pin[u]] = TFC_DP_TYPES; // a pinned device is a type of its own
+    // a device with pinned units is a type of its own
+    if (p->unit_pin[u] != TFC_NONE) q->type_of[p->unit_pin[u]] = TFC_DP_TYPES;
   for (uint32_t d = 0; d < p->device_count; d++) {
     const bool alone = q->type_of[d] == TFC_DP_TYPES;
     uint32_t t = 0;
@@ -55,7 +56,8 @@ static tfc_status find_types(struct tfc_dp *q) {
   return NULL;
 }
 
-// Makes runs of the linear order: single units, or as many units each as leave LONGEST_ORDER runs.
+// Divides the linear order into runs: single units or, if there are too many, so many units each that LONGEST_ORDER
+// runs remain.
 static void make_runs(struct tfc_dp *q, const uint32_t *order) {
   const struct tfc_problem *p = q->p;
   double total = 0, held = 0;
@@ -152,8 +154,8 @@ out:
   return s;
 }
 
-// Follows the choices back from `ideal` and `state` and writes the devices of the pieces. `all`: ideals are sets
-// (bits), else prefixes, known by their length.
+// Follows the choices back from `ideal` and `state`, and writes the devices of the pieces. `all`: ideals are sets
+// (bits); otherwise they are prefixes, given by their length.
 static void read_choices(const struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all, const struct choice *from,
                          uint32_t ideal, uint32_t state, tfc_device_id *device) {
   const struct tfc_problem *p = q->p;
@@ -204,7 +206,7 @@ static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_loa
     if (value[(size_t)ideal * q->state_count + k] < value[(size_t)ideal * q->state_count + state]) state = k;
   if (!isfinite(value[(size_t)ideal * q->state_count + state]))
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "no contiguous split fits");
-  // This is the answer; if links differ, only if the search below finds none.
+  // This is the answer; if links differ, it is the answer only if the search below finds none.
   read_choices(q, &x, all, from, ideal, state, device);
   *out_load = value[(size_t)ideal * q->state_count + state];
   if (!q->even) {

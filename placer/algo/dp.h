@@ -10,13 +10,14 @@
 
 #define TFC_DP_TYPES 12
 
-// A type: devices of one kind and one memory limit that no unit is pinned to; or a single device that some unit is
-// pinned to.
+// A type is a set of devices with the same kind and memory limit that no unit is pinned to, or a single device that
+// some unit is pinned to.
 struct tfc_dp_type {
   uint32_t first, count; // index of one of its devices; how many there are
   uint64_t limit;
   bool pinned;
-  double *in, *out; // [net] the least that one of its devices pays to receive or send the net; INFINITY: no link
+  double *in, *out; // [net] the least time that receiving or sending the net costs one of its devices; INFINITY: there
+                    // is no link
 };
 struct tfc_dp_step { // an ideal from which one of its last runs was removed: the smaller ideal and the run
   uint32_t ideal, run;
@@ -36,7 +37,8 @@ struct tfc_dp {
   uint32_t type_count, state_count;
   struct tfc_dp_type type[TFC_DP_TYPES];
   uint32_t *type_of; // [device]
-  // How much one more device of a type adds to a state; a state encodes how many devices of each type are used.
+  // How much one more device of a type adds to the number of a state, which encodes how many devices of each type are
+  // used.
   uint32_t stride[TFC_DP_TYPES];
   // The current piece.
   bool *inside;     // [run]
@@ -44,8 +46,8 @@ struct tfc_dp {
   double *table;    // memory of in and out of all types
   bool even;        // all links have the same times
   double time[TFC_DP_TYPES], wire_in[TFC_DP_TYPES], wire_out[TFC_DP_TYPES];
-  uint32_t barred[TFC_DP_TYPES];  // units of the piece that may not be on the type
-  uint32_t missing[TFC_DP_TYPES]; // tensors of the piece for which the type has no link
+  uint32_t barred[TFC_DP_TYPES];  // how many units of the piece may not be on the type
+  uint32_t missing[TFC_DP_TYPES]; // how many tensors of the piece have no link for the type
   uint64_t memory;
 };
 
@@ -55,7 +57,7 @@ struct tfc_dp_frame { // one level of the depth-first walk through smaller ideal
 
 // Adds a run to the current piece (sign 1) or removes it (-1).
 void tfc_dp_change(struct tfc_dp *dp, uint32_t run, int sign);
-// The least that the current piece costs a device of the type, ps; INFINITY: it cannot be there.
+// Returns the shortest time that the current piece takes on a device of the type, ps; INFINITY: it cannot be there.
 double tfc_dp_cost(const struct tfc_dp *dp, uint32_t type);
 // Fills `in` and `out` of each type, using the best of its links, and sets `even`.
 TFC_MUST_USE tfc_status tfc_dp_find_wires(struct tfc_dp *dp);
@@ -65,8 +67,8 @@ TFC_MUST_USE tfc_status tfc_dp_find_ideals(const struct tfc_dp *dp, struct tfc_d
 // Makes only the ideals that are prefixes of the linear order.
 TFC_MUST_USE tfc_status tfc_dp_linear_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals);
 
-// Finds the best split where links differ. value [ideal * state_count + state] holds lower bounds for exactly the
-// devices of that state, and is changed. `all`: ideals are sets (bits), else prefixes, known by their length. *out_load
+// Finds the best split if links differ. value [ideal * state_count + state]: lower bounds for exactly the devices of
+// that state; changed. `all`: ideals are sets (bits); otherwise they are prefixes, given by their length. *out_load
 // INFINITY: no split was found; *out_done: it is certain that there is none, or that the split found is the best one.
 TFC_MUST_USE tfc_status tfc_dp_split_unlike(struct tfc_dp *dp, const struct tfc_dp_ideals *ideals, bool all,
                                             double *value, tfc_device_id *device, double *out_load, bool *out_done);

@@ -14,11 +14,11 @@ struct candidate { // a last piece: the ideal before it, and the device that get
 struct splitter {
   struct tfc_dp *q;
   const struct tfc_dp_ideals *x;
-  bool all; // ideals are sets (bits), else prefixes, known by their length
-  // [ideal * state_count + state] least load of a split of the ideal over at most the devices of the state.
+  bool all; // ideals are sets (bits); otherwise they are prefixes, given by their length
+  // [ideal * state_count + state] the smallest load of a split of the ideal over at most the devices of the state.
   const double *rest;
   bool *used; // [device]
-  // [(depth + 1) * device_count + device] load of the placed pieces, and a lower bound for what is not placed.
+  // [(depth + 1) * device_count + device] load of the placed pieces, and a lower bound for the rest.
   double *load;
   tfc_device_id *device, *best_device; // [unit]
   struct tfc_loads loads;              // loads of complete splits
@@ -32,7 +32,7 @@ static bool is_in(const struct splitter *f, uint32_t ideal, uint32_t run) {
   return f->all ? f->x->bits.data[(size_t)ideal * f->x->words + run / 64] >> (run % 64) & 1 : run < ideal;
 }
 
-// Whether a device that is interchangeable with d and comes before it is unused: then trying d as well is useless.
+// Whether a device that is interchangeable with d and comes before it is unused; then d need not be tried.
 static bool has_twin(const struct splitter *f, uint32_t d) {
   for (uint32_t e = 0; e < d; e++)
     if (!f->used[e] && f->q->p->twin[e] == f->q->p->twin[d] && f->q->type_of[e] == f->q->type_of[d]) return true;
@@ -66,7 +66,7 @@ static double put_piece(struct splitter *f, uint32_t from, uint32_t to, uint32_t
       f->net_seen[net] = f->net_stamp;
       if (is_in(f, from, source)) {
         load[device] += q->type[q->type_of[device]].in[net];
-      } else { // an edge of the backward pass, from a piece that is already placed
+      } else { // an edge of the backward pass, from a piece that was already placed
         const uint32_t sender = f->device[p->unit[p->graph->producer[p->net_tensor[net]]]];
         const struct tfc_pair *pair = tfc_problem_pair(p, sender, device);
         if (!pair->linked) return INFINITY;
@@ -141,7 +141,7 @@ static uint32_t list_candidates(struct splitter *f, uint32_t ideal, uint32_t sta
   return (uint32_t)found.count;
 }
 
-// Splits `ideal` among the unused devices. What comes after the ideal is placed; load[depth] has its loads.
+// Splits `ideal` among the unused devices. Everything after the ideal is already placed; load[depth] has its loads.
 static tfc_status search_splits(struct splitter *f, uint32_t ideal, uint32_t state, uint32_t depth) {
   struct tfc_dp *q = f->q;
   const struct tfc_problem *p = q->p;

@@ -1,6 +1,6 @@
 // m-ETF: among all pairs of a ready operation and a device with enough memory, the pair that can start earliest is
-// scheduled next; on a tie the operation with the longer remaining path. If very many operations are ready, only the
-// WINDOW first by rank are considered.
+// scheduled next; of several such pairs, the one whose operation has the longer remaining path. If very many operations
+// are ready, only the WINDOW first by rank are considered.
 #include <stdlib.h>
 
 #include "placer/algo/etf.h"
@@ -42,8 +42,8 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
         const uint32_t n = window[k];
         if (!tfc_lister_can(&l, n, d)) continue;
         int64_t start = tfc_lister_start(&l, n, d);
-        // A slow device should not win only because it is idle: what the operation takes longer there counts as
-        // waiting.
+        // The additional time that the operation takes on a slow device counts as waiting, so that such a device does
+        // not win only because it is idle.
         start += tfc_problem_time(p, n, d);
         int64_t fastest = TFC_TIME_MAX;
         for (uint32_t c = 0; c < p->class_count; c++) {
@@ -51,7 +51,7 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
           if (t >= 0 && t < fastest) fastest = t;
         }
         start -= fastest;
-        // Between equal starts, a favourite child on its parent's device is preferred.
+        // Of equal starts, that of a favourite child on its parent's device is preferred.
         if (favourite && favourite[n] != TFC_NONE && l.device[p->unit[favourite[n]]] == d)
           start = start > 0 ? start - 1 : 0;
         if (best == TFC_NONE || start < soonest || (start == soonest && p->rank[n] < p->rank[window[best]]))

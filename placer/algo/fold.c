@@ -1,5 +1,6 @@
-// The folded order: a unit that has only nodes of the backward pass moves to the weighted mean position of the units
-// that it exchanges bytes with. This is repeated SWEEPS times; all other units keep the position of their first node.
+// Makes the folded order: a unit that has only nodes of the backward pass moves to the weighted mean position of the
+// units with which it exchanges bytes. This is repeated SWEEPS times; all other units keep the position of their first
+// node.
 #include <stdlib.h>
 
 #include "placer/algo/order.h"
@@ -14,8 +15,8 @@ static int compare_places(const void *a, const void *b) {
   return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
-// Finds the backward pass: nodes behind an edge that goes to a unit earlier in `at`. only_back[unit]: all its nodes
-// are in it.
+// Finds the backward pass: the nodes after an edge that leads to a unit earlier in `at`. only_back[unit]: all its nodes
+// are in the backward pass.
 static bool find_return(const struct tfc_problem *p, const struct place *at, bool *back, bool *only_back) {
   const struct tfc_cost_graph *g = p->graph;
   bool any = false;

@@ -7,7 +7,7 @@
 
 // The state of a guide for one problem; it belongs to one search.
 struct tfc_guidance;
-// What the policy's own placements of a problem were like.
+// Statistics of the placements that the policy itself proposed for a problem.
 struct tfc_guide_samples {
   uint64_t count;
   double invalid_share; // share of the placements that are illegal or above a memory limit
@@ -19,7 +19,7 @@ struct tfc_guide {
   // Makes the guide's state for the problem, which `close` frees.
   tfc_status (*open)(const struct tfc_guide *guide, const struct tfc_problem *problem, struct tfc_guidance **out);
   // Proposes and simulates up to budget->evaluations placements. The best of them, at most `count` and no two of equal
-  // value, go to found(user, ...), the best first. What the policy learns of the problem on the way is kept for
+  // value, go to found(user, ...), the best first. What the policy learns of the problem in these is stored for
   // `improve`.
   tfc_status (*propose)(struct tfc_guidance *guidance, const struct tfc_budget *budget, uint32_t count,
                         tfc_status (*found)(void *user, const struct tfc_solution *solution, struct tfc_score score),
@@ -30,9 +30,8 @@ struct tfc_guide {
                         struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations);
   void (*samples)(const struct tfc_guidance *guidance, struct tfc_guide_samples *out);
   void (*close)(struct tfc_guidance *guidance); // NULL is fine
-  // Writes what the guide learned and the state for the problem (*guidance NULL: there is none), or reads both; then
-  // *guidance is made as far as it was there. Optional: without it, a search with this guide cannot be resumed with
-  // what it learned.
+  // Writes what the guide learned and the state for the problem (*guidance NULL: there is none), or reads both and
+  // makes *guidance as it was. Optional: without it, a resumed search continues without what this guide learned.
   tfc_status (*archive)(const struct tfc_guide *guide, const struct tfc_problem *problem, uint32_t threads,
                         struct tfc_guidance **guidance, struct tfc_archive *archive);
 };

@@ -1,4 +1,4 @@
-// The integer program (placer/exact/ilp.h), on the units themselves where there are few, else on clusters of them.
+// The integer program (placer/exact/ilp.h): on the units themselves if there are few, otherwise on clusters of them.
 #include "placer/exact/ilp.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   double seconds = 30;
   if (budget->deadline > 0) seconds = budget->deadline - tfc_seconds_now();
   if (seconds < 0.05) seconds = 0.05;
-  // The program has to beat the best single device.
+  // The program must find a better placement than the best single device.
   TFC_TRY(s, tfc_solution_init(&single, p));
   TFC_TRY(s, tfc_algo_single.propose(p, evaluator, budget, &single, out_evaluations));
   TFC_TRY(s, tfc_local_settle(p, sim, &single, &single_score, out_evaluations));

@@ -9,7 +9,7 @@
 #include "placer/algo/split.h"
 
 enum { PIVOTS = 7, DIRECTIONS = 2 * PIVOTS * PIVOTS };
-enum { MIDDLE = 2 }; // the pivot that is far from both ends of the longest path
+enum { MIDDLE = 2 }; // index of the pivot that is far from both ends of the longest path
 
 struct at {
   int32_t key;
@@ -22,7 +22,8 @@ static int compare(const void *a, const void *b) {
   return (x->next > y->next) - (x->next < y->next);
 }
 
-// Breadth-first distances from one unit to all; a unit that cannot be reached gets a distance larger than all others.
+// Computes breadth-first distances from one unit to all others; a unit that cannot be reached gets a distance larger
+// than all others.
 static void hops(const struct tfc_partition_graph *g, uint32_t from, int32_t *queue, int32_t *distance) {
   int32_t head = 0, tail = 0;
   for (int32_t v = 0; v < g->vertex_count; v++) distance[v] = -1;
@@ -68,8 +69,8 @@ static void embed(const struct tfc_partition_graph *g, int32_t *queue, int32_t *
   }
 }
 
-// The coordinate of a unit along a direction (0 to DIRECTIONS - 1): one pivot's distance, or the sum or difference of
-// two.
+// Returns the coordinate of a unit along a direction (0 to DIRECTIONS - 1): the distance to one pivot, or the sum or
+// difference of two such distances.
 static int32_t along(const int32_t *distance, uint32_t units, uint32_t direction, uint32_t unit) {
   const uint32_t i = direction / (2 * PIVOTS), j = direction / 2 % PIVOTS;
   const int32_t x = distance[(size_t)i * units + unit], y = distance[(size_t)j * units + unit];

@@ -65,7 +65,7 @@ static int64_t data_there(const struct tfc_lister *l, uint32_t node, uint32_t de
   return latest;
 }
 
-// The index of the first gap that has room for `time` from `ready` on; if none has, the number of gaps.
+// Returns the index of the first gap that has room for `time` from `ready` on; if there is none, the number of gaps.
 static size_t find_gap(const struct tfc_gap_list *gaps, int64_t ready, int64_t time) {
   size_t low = 0, high = gaps->count;
   while (low < high) { // binary search: the first gap that ends after `ready`

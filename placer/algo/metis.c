@@ -1,4 +1,4 @@
-// METIS's multilevel k-way partitioning of the graph of units; the weight of a part is in proportion to its device's
+// METIS's multilevel k-way partitioning of the graph of units; the weight of a part is proportional to its device's
 // speed. METIS considers neither the direction of edges nor time, so this is a baseline and a start for searches.
 #include <metis.h>
 #include <stdlib.h>

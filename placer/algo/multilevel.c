@@ -88,8 +88,8 @@ static bool fm_pass(struct passer *q, uint32_t clusters, struct tfc_meter *meter
     struct gain fresh = best_move(q, g.cluster, now, excess);
     tfc_meter_spend(meter, 15);
     if (fresh.value == -INFINITY) continue;
-    // The cluster's gain has fallen since it was put on the heap: put it back with its present gain, and try the others
-    // first.
+    // The cluster's gain has fallen since it was put on the heap: it is put back with its present gain, and others are
+    // tried first.
     if (count && fresh.value < heap[0].value - 1e-12 && fresh.value < g.value - 1e-12) {
       heap_push(heap, count++, fresh);
       continue;
@@ -132,7 +132,7 @@ out:
   return s;
 }
 
-// Spreads the work over the devices, cluster by cluster, each on the device where the norm of the loads stays least.
+// Spreads the work over the devices: puts each cluster on the device where the norm of the loads stays smallest.
 static tfc_status spread(const struct tfc_problem *p, const uint32_t *cluster, uint32_t clusters,
                          tfc_device_id *device) {
   tfc_status s = NULL;

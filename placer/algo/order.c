@@ -1,6 +1,6 @@
-// A node hangs if it has no inputs, or a single input that hangs, and at least one consumer: parameters, their reads,
-// and casts or reshapes of them. Hanging nodes take no part in the traversal; each is emitted with the first node that
-// needs it.
+// Makes orders of units. A node hangs if it has no inputs, or a single input that hangs, and at least one consumer:
+// parameters, their reads, and casts or reshapes of them. Hanging nodes are not part of the traversal; each is emitted
+// with the first node that needs it.
 #include "placer/algo/order.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void find_hanging(struct walker *w) {
     const uint32_t n = g->topological[i], inputs = g->first_input[n + 1] - g->first_input[n];
     w->hangs[n] = !inputs || (inputs == 1 && w->hangs[g->producer[g->input[g->first_input[n]]]]);
   }
-  for (uint32_t n = 0; n < g->node_count; n++) // a node without consumers has nothing to hang on
+  for (uint32_t n = 0; n < g->node_count; n++) // a node without consumers is never hanging
     if (g->first_consumer[g->first_tensor[n]] == g->first_consumer[g->first_tensor[n + 1]]) w->hangs[n] = false;
 }
 
@@ -33,7 +33,7 @@ static void emit_with_inputs(struct walker *w, uint32_t n) {
   const struct tfc_cost_graph *g = w->p->graph;
   for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++) {
     uint32_t m = g->producer[g->input[i]], depth = 0;
-    while (w->hangs[m] && !w->out_already[m]) { // go up the chain of hanging nodes, then emit it from the top
+    while (w->hangs[m] && !w->out_already[m]) { // goes up the chain of hanging nodes, then emits the chain from the top
       w->pull[depth++] = m;
       if (g->first_input[m] == g->first_input[m + 1]) break;
       m = g->producer[g->input[g->first_input[m]]];

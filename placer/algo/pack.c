@@ -23,7 +23,7 @@ struct packer {
   bool any; // a best solution exists
 };
 
-// Assigns parts to devices, from two starting points. *fits: every device has room.
+// Assigns parts to devices, from two starting points. *fits: every device has enough memory.
 static tfc_status place_parts(struct packer *q, uint32_t count, struct tfc_solution *out, bool *fits,
                               uint64_t *out_evaluations) {
   const struct tfc_problem *p = q->p;

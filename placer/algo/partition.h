@@ -1,5 +1,6 @@
-// The undirected graph of units that METIS and Scotch partition. A vertex's weight is its time, an edge's its time on
-// the wire. Parts are assigned to devices so that the simulated result is best. Internal to the algorithms.
+// The undirected graph of units that METIS and Scotch partition. The weight of a vertex is the unit's time, that of an
+// edge its time on the wire. Parts are assigned to devices so that the simulated result is best. Internal to the
+// algorithms.
 #ifndef TFC_PLACER_ALGO_PARTITION_H
 #define TFC_PLACER_ALGO_PARTITION_H
 
@@ -13,10 +14,10 @@ struct tfc_partition_graph {        // compressed sparse rows, each edge in both
 };
 TFC_MUST_USE tfc_status tfc_partition_graph_make(const struct tfc_problem *problem, struct tfc_partition_graph *out);
 void tfc_partition_graph_free(struct tfc_partition_graph *graph);
-// Turns parts [unit] (0 to device_count - 1) into a placement: part i goes to device i where that is allowed; units are
-// moved where memory limits or missing links ask for it.
+// Makes a placement from parts [unit] (0 to device_count - 1): part i goes to device i if that is allowed; units are
+// moved if memory limits or missing links require it.
 void tfc_partition_place(const struct tfc_problem *problem, uint64_t seed, const int32_t *part, tfc_device_id *device);
-// The relative speed of each device, summing to 1: the share of the work that the device should get.
+// Computes the relative speed of each device: the share of the work that it should get. The sum is 1.
 void tfc_partition_shares(const struct tfc_problem *problem, double *out_share);
 
 #endif

@@ -1,6 +1,6 @@
 // PEFT: like HEFT, with look-ahead by the optimistic cost table: OCT(n, d) is the longest path from n's consumers to
 // the end if n is on d and every later node is on its best device. The next operation is the ready one with the largest
-// mean OCT; it goes where its end plus OCT is least.
+// mean OCT; it goes to the device with the smallest sum of its end and OCT.
 #include <stdlib.h>
 #include <string.h>
 

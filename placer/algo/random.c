@@ -1,6 +1,6 @@
-// Uniformly random placements; units are moved where memory limits or missing links ask for it. The answer is the best
-// of as many as the budget allows (about 1,000 if it sets no limit). Random search is the least that a learned policy
-// has to beat.
+// Uniformly random placements; units are moved if memory limits or missing links require it. The answer is the best of
+// as many as the budget allows (about 1,000 if it sets no limit). A learned policy must at least be better than random
+// search.
 #include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,

@@ -8,7 +8,7 @@
 #include "placer/algo/lister.h"
 #include "placer/exact/solver.h"
 
-#define LARGEST 2000 // nodes; in larger graphs the favourite is the child with the longest remaining path
+#define LARGEST 2000 // number of nodes; in larger graphs the favourite is the child with the longest remaining path
 
 // Fills favourite[node]: the parent that has the node as its favourite child, by remaining paths.
 static void by_path(const struct tfc_problem *p, uint32_t *favourite) {
@@ -44,7 +44,8 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
       const double wire = tfc_lister_mean_wire(p, t) * scale;
       for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
         owner[c] = n;
-        tfc_program_row(&lp, time, INFINITY); // a consumer starts after the operation, plus the transfer where x is 1
+        // a consumer starts after the operation has ended, and after the transfer if x is 1
+        tfc_program_row(&lp, time, INFINITY);
         tfc_program_term(&lp, start[g->consumer[c]], 1), tfc_program_term(&lp, start[n], -1);
         tfc_program_term(&lp, edge[c], -wire);
       }
@@ -64,7 +65,7 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
   if (budget->deadline > 0) limits.seconds = fmax(0.05, fmin(20, (budget->deadline - tfc_seconds_now()) / 2));
   limits.cancel = budget->cancel;
   TFC_TRY(s, tfc_program_solve(&lp, &limits, &answer));
-  if (answer.gave_up) { // the solver died: use the rule for larger graphs
+  if (answer.gave_up) { // the solver crashed, so the rule for larger graphs is used
     by_path(p, favourite);
     goto out;
   }

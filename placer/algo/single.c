@@ -1,5 +1,5 @@
-// Everything on one device, as far as that is allowed: a unit that cannot run there goes to the next device that can
-// run it. The answer is the fastest such placement that fits into memory.
+// Puts everything on one device, as far as that is allowed: a unit that cannot run there goes to the next device that
+// can run it. The answer is the fastest such placement that fits into memory.
 #include "placer/search/local.h"
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,

@@ -1,5 +1,5 @@
-// Contiguous split: units in topological order are cut into as many runs as there are devices; each run is the work
-// that its device can do in the same time. Tried with a depth-first and a breadth-first order; the better one is kept.
+// Contiguous split: cuts the units in topological order into as many runs as there are devices, so that all devices
+// take the same time for their runs. It tries a depth-first and a breadth-first order, and keeps the better result.
 #include "placer/algo/split.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void fill(const struct tfc_problem *p, const uint32_t *order, double targ
 
 void tfc_split_order(const struct tfc_problem *p, struct tfc_random *random, const uint32_t *order,
                      tfc_device_id *device) {
-  // Bisection: the least target at which the last device does not get more than the others.
+  // Bisection: finds the smallest target at which the last device does not get more than the others.
   double low = 0, high = (double)p->total_fastest * 1.01 + 1;
   for (int k = 0; k < 10; k++) {
     double target = (low + high) / 2, last = 0;

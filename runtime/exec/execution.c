@@ -1,4 +1,5 @@
-// All options are rows of one X-macro list; formatting, parsing and comparing are generated from it and name no option.
+// Formats, parses and compares execution options. All options are rows of one X-macro list, from which this code is
+// generated, so it names no option.
 #include "runtime/exec/execution.h"
 
 #include <inttypes.h>

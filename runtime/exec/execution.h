@@ -1,19 +1,18 @@
-// Execution: how a run computes. One record is passed from the command line through a job and its measuring worker into
-// every session, so that a new choice needs a row here and the code that acts on it. (A number, like the seed, needs a
-// member, its text in execution.c, and a row in the flags of each program.)
+// Execution: the options that decide how a run computes. One record is passed from the command line through a job and
+// its measuring worker to every session, so a new option needs only a row here and the code that uses it. (A number,
+// like the seed, needs a member, its text in execution.c, and a row in the flags of each program.)
 //
 //   struct tfc_execution how = {.rewrites = TFC_REWRITES_ALL, .seed = 1};
 //   TFC_TRY(s, tfc_session_create(graph, &(struct tfc_session_options){.devices = &set, .execution = how}, &session));
 //
-// Its text form is command-line flags ("--rewrites all --seed 1"; flags with their default value are left out). A
-// worker is told in this form how to run; a run's row in the database and a placement file say in it how they were
-// measured.
+// Its text form is command-line flags ("--rewrites all --seed 1"; flags with their default value are left out). A job
+// sends it to its worker in this form; a run's row in the database and a placement file store it in this form.
 #ifndef TFC_RUNTIME_EXEC_EXECUTION_H
 #define TFC_RUNTIME_EXEC_EXECUTION_H
 
 #include "runtime/device/driver.h"
 
-// member, the flag, its values in the order of their numbers (0 is the default), help
+// member, flag, its values (the numbers count from 0, which is the default), help
 #define TFC_EXECUTION_CHOICES(X)                                                                                       \
   X(rewrites, "rewrites", "exact|all",                                                                                 \
     "graph rewrites that keep every bit (default), or also those that change rounding")                                \
@@ -28,12 +27,12 @@ struct tfc_execution {
   TFC_EXECUTION_CHOICES(TFC_EXECUTION_MEMBER)
 #undef TFC_EXECUTION_MEMBER
   int64_t seed;    // seed of all random choices
-  int64_t threads; // number of a search's threads, or of a device's cores; 0: all that there are
+  int64_t threads; // number of a search's threads, or of a device's cores; 0: all that exist
   const struct tfc_memory_limit *limits;
   uint32_t limit_count;
 };
 enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // values of `rewrites`
-// Values of `captures`; those of gpu_math are tfc_math, those of cpu tfc_instructions.
+// The values of `captures`. (Those of gpu_math are in tfc_math, those of cpu in tfc_instructions.)
 enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };
 
 // Sets the devices' options, before anything is prepared on them. Sessions do so when they are created.

@@ -1,5 +1,5 @@
-// Lists the operations of a plan that run on the host because their device has no kernel for them, or on the device but
-// without the library that should have run them. The drivers that prepared the operations know this.
+// Lists the operations of a plan that run on the host because their device has no kernel for them, or that run on the
+// device without the library that should have run them. The drivers that prepared the operations provide the list.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/plan/plan_internal.h"
 

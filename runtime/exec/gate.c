@@ -1,5 +1,5 @@
-// The gate has one lock. A step takes it when it begins, when it ends, and when it can only wait, but not for each
-// operation.
+// Decides which steps of a session run at the same time. One lock guards the gate. A step takes it when it begins, when
+// it ends, and when it can only wait, but not for each operation.
 #include "runtime/exec/gate.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ bool tfc_gate_enter_static(struct tfc_gate *g) {
 
 void tfc_gate_enter_dynamic(struct tfc_gate *g) {
   pthread_mutex_lock(&g->lock);
-  g->dynamic_steps++; // static steps that come now run in ready order, so this one waits for at most one
+  g->dynamic_steps++; // static steps that begin from now on run in ready order, so this one waits for at most one
   while (g->static_step) pthread_cond_wait(&g->changed, &g->lock);
   g->active++;
   pthread_mutex_unlock(&g->lock);

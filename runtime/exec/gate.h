@@ -1,11 +1,12 @@
-// The gate of a session: which steps may run at the same time.
+// The gate of a session decides which steps may run at the same time.
 //
-// Steps in ready order run at the same time. A static step runs alone. If others are under way when it comes, it runs
-// in ready order too (its plan has a twin for that). A step that comes while a static one runs waits for its end, which
-// always comes.
+// Steps in ready order run at the same time. A static step runs alone. If other steps are running when it begins, it
+// runs in ready order, too (its plan has a twin for that). A step that begins while a static one runs waits until that
+// one ends, which it always does.
 //
-// A step that can only wait (for queues, barriers, accumulators) says so. When all steps under way are waiting, and no
-// thread is left that could start another, none of them can ever continue: the last one is told that it is a deadlock.
+// A step that can only wait (for queues, barriers, accumulators) reports it. When all running steps are waiting, and no
+// thread remains that could start another one, none of them can ever continue: the last one gets the error that it is a
+// deadlock.
 #ifndef TFC_RUNTIME_EXEC_GATE_H
 #define TFC_RUNTIME_EXEC_GATE_H
 
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tfc_blocked { // a step that waits; it is on that step's stack
+struct tfc_blocked { // a step that waits; the record is on that step's stack
   struct tfc_blocked *next;
   bool (*nothing_came)(const struct tfc_blocked *self);
   void (*look_again)(const struct tfc_blocked *self); // wakes it
@@ -21,7 +22,7 @@ struct tfc_blocked { // a step that waits; it is on that step's stack
 struct tfc_gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  uint32_t callers; // number of threads that run steps; 0: not known (then no deadlock is found)
+  uint32_t callers; // number of threads that run steps; 0: not known (then no deadlock can be found)
   uint32_t helpers; // number of additional threads, which fill queues
   uint32_t active, dynamic_steps;
   bool static_step;

@@ -1,5 +1,6 @@
-// The canonical order is a topological order of the needed nodes, by data and control edges, in which updates of
-// variables come as late as they can and ties go by node id. It does not depend on the placement.
+// Finds the canonical order: a topological order of the needed nodes, by data and control edges, in which updates of
+// variables come as late as possible; of equal nodes the one with the smaller id comes first. It does not depend on the
+// placement.
 #include "runtime/exec/groundwork.h"
 
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static double estimate_us(const struct tfc_groundwork *ground, const struct tfc_
   return 0.2 + (compute > memory ? compute : memory);
 }
 
-// --- What runs -----------------------------------------------------------------------------------------------------
+// --- Which nodes run -----------------------------------------------------------------------------------------------
 enum {
   DYNAMIC_FLAGS = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
                   TFC_OP_ASYNC | TFC_OP_FUNCTIONAL
@@ -174,7 +175,8 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
                        spec->target_count, ground->needed));
   bool is_static = true, foreign = false;
   for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
-  for (uint32_t i = 0; i < graph->node_count; i++) { // this error comes first, because the caller cannot correct it
+  // this error is reported first, because the caller cannot correct it
+  for (uint32_t i = 0; i < graph->node_count; i++) {
     const struct tfc_node *n = &graph->nodes[i];
     if (ground->needed[i] && !n->def && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n))
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));

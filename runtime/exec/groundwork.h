@@ -1,6 +1,6 @@
-// Groundwork: what all plans of one signature (feeds, fetches, targets, shapes of feeds) share, wherever their nodes
-// are placed: which nodes run, in which order, with which shapes, and about how long they take. A session keeps the
-// last one, so that planning another placement starts from it.
+// Groundwork: all that plans of one signature (feeds, fetches, targets, shapes of feeds) have in common under every
+// placement: which nodes run, in which order, with which shapes, and about how long they take. A session keeps the last
+// one, so that planning another placement starts from it.
 #ifndef TFC_RUNTIME_EXEC_GROUNDWORK_H
 #define TFC_RUNTIME_EXEC_GROUNDWORK_H
 

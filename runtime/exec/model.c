@@ -1,5 +1,5 @@
-// Loading a SavedModel into a session as TensorFlow's loader does it: its own restore operation is run with the path of
-// its checkpoint, then its initialiser with the paths of its assets.
+// Loading a SavedModel into a session as TensorFlow's loader does it: it runs the model's own restore operation with
+// the path of its checkpoint, then its initialiser with the paths of its assets.
 #include "runtime/exec/model.h"
 
 #include <stdlib.h>

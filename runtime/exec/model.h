@@ -1,4 +1,4 @@
-// Values for a session's variables and tables from files: SavedModels and checkpoints.
+// Loads values for a session's variables and tables from SavedModels and checkpoints.
 #ifndef TFC_RUNTIME_EXEC_MODEL_H
 #define TFC_RUNTIME_EXEC_MODEL_H
 
@@ -6,14 +6,14 @@
 #include "runtime/exec/session.h"
 #include "runtime/io/checkpoint.h"
 
-// Loads the SavedModel that the session's graph came from (for another graph nothing happens): its variables by its own
-// restore operation (unless `variables` is false: then they come from elsewhere), then its initialiser, with its
-// assets. placement: as in tfc_run_spec. Errors name the model and the operation.
+// Loads the SavedModel from which the session's graph was read (for another graph it does nothing): first the
+// variables, by the model's own restore operation (unless `variables` is false, because they come from elsewhere), then
+// the initialiser with its assets. placement: as in tfc_run_spec. Errors name the model and the operation.
 TFC_MUST_USE tfc_status tfc_session_load_model(struct tfc_session *session, const struct tfc_graph *graph,
                                                const uint16_t *placement, bool variables);
 
 // Restores every variable whose name is a key of the checkpoint; parts of partitioned variables ("w/part_0") get their
-// slice of the whole. INVALID_ARGUMENT: no variable is in the checkpoint.
+// slice of the whole variable. INVALID_ARGUMENT: no variable is in the checkpoint.
 struct tfc_restored {
   uint32_t restored, variables;
 };
@@ -27,7 +27,8 @@ TFC_MUST_USE tfc_status tfc_checkpoint_read_variable(struct tfc_checkpoint *c, c
 TFC_MUST_USE tfc_status tfc_session_save_checkpoint(struct tfc_session *session, const struct tfc_graph *graph,
                                                     const char *prefix, size_t *out_saved);
 // Items "w/part_0", "w/part_1" ... become slices of "w", as TensorFlow's Saver writes partitioned variables: along the
-// dimension in which they differ, else along the first, TensorFlow's default. The result is in the arena.
+// dimension in which they differ or, if they do not differ, along the first one, which is TensorFlow's default. The
+// result is in the arena.
 TFC_MUST_USE tfc_status tfc_checkpoint_join_parts(struct tfc_checkpoint_item *items, size_t count,
                                                   struct tfc_arena *arena);
 

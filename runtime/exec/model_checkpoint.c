@@ -1,4 +1,4 @@
-// Checkpoints of a session's variables by their names.
+// Saves and restores the variables of a session by their names.
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static tfc_status read_slice(struct tfc_checkpoint *c, const struct tfc_graph *g
   bool seen = false;
   int axis = 0;
   for (int d = 0; d < e->shape.rank; d++) lengths[d] = e->shape.dims[d];
-  // The offset is the sum of the parts before this one, in order of their numbers.
+  // Its offset is the sum of the sizes of the parts before it, in the order of their numbers.
   for (uint32_t k = 0; !seen; k++) {
     struct tfc_text part = {0};
     tfc_text_printf(&part, "%.*s/part_%u%.*s", (int)begin, name.data, k, (int)(name.size - end), name.data + end);
@@ -74,8 +74,8 @@ static tfc_status read_part(struct tfc_checkpoint *c, const struct tfc_graph *g,
   return s;
 }
 
-// Item `i` is a part: finds all parts of its whole, in order of their numbers. Returns how many; 0: one is missing or
-// does not fit, or there are more than `most`.
+// Finds all parts of the variable of which item `i` is a part, in the order of their numbers. Returns how many there
+// are; 0: one is missing or does not fit, or there are more than `most`.
 static uint32_t find_parts(const struct tfc_checkpoint_item *items, size_t count, size_t i, size_t begin, size_t end,
                            uint32_t *parts, uint32_t most) {
   const tfc_str name = items[i].name;
@@ -183,7 +183,7 @@ tfc_status tfc_session_save_checkpoint(struct tfc_session *session, const struct
     if (!is_variable(&g->nodes[i])) continue;
     tfc_str name = variable_name(g, &g->nodes[i]);
     tfc_status got = tfc_session_get_variable(session, name, &values[count]);
-    if (tfc_status_code(got) == TFC_FAILED_PRECONDITION) { // the variable was never set, so nothing that ran uses it
+    if (tfc_status_code(got) == TFC_FAILED_PRECONDITION) { // the variable has no value, so nothing that ran uses it
       tfc_status_free(got);
       continue;
     }

@@ -1,5 +1,5 @@
-// State that operations keep for the whole session (such as a random generator's): one for each graph and node, made
-// when a plan first needs it.
+// State that operations keep for the whole session, such as that of a random generator: one for each graph and node,
+// made when a plan first needs it.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"

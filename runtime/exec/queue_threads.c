@@ -1,6 +1,7 @@
-// One thread for each enqueue operation runs it as a step of its own until it fails. If the failure is one that its
-// queue runner expects (the end of the input), the last thread of that runner closes the queue. Any other failure ends
-// all threads and closes their queues, so that steps that wait for these fail too.
+// Runs queue runners: a thread for each enqueue operation runs it again and again, as a step of its own, until it
+// fails. If the failure is one that its queue runner expects (the end of the input), the last thread of that runner
+// closes the queue. Any other failure ends all threads and closes their queues, so that steps that wait for these fail
+// too.
 #include "runtime/exec/queue_threads.h"
 
 #include <stdlib.h>
@@ -63,7 +64,8 @@ static void *fill(void *arg) {
   bool last = --f->running == 0;
   pthread_mutex_unlock(&t->lock);
   if (proper && last && f->runner->close != TFC_NO_NODE && !atomic_load(&t->stop))
-    tfc_status_free(run_node(t, f->runner->close, &t->stop)); // an error is ignored: the queue may be closed already
+    // an error is ignored, because the queue may already be closed
+    tfc_status_free(run_node(t, f->runner->close, &t->stop));
   if (s && !proper)
     fail(t, f, s);
   else
@@ -102,7 +104,8 @@ bool tfc_queue_threads_start(struct tfc_queue_threads *t, const uint32_t *nodes,
     struct filler *f = &t->fillers[i];
     if (!wanted[i] || f->started) continue;
     f->started = true;
-    f->running++; // counts this function, so that no thread takes itself for the last one while others are started
+    f->running++; // counts this function as a thread, so that no thread takes itself for the last one while others are
+                  // being started
     for (uint32_t k = 0; k < f->runner->enqueue_count; k++) any |= start_worker(t, f, f->runner->enqueues[k]);
     f->running--;
   }

@@ -116,7 +116,7 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
   return NULL;
 }
 
-// Keeps what is needed to make a twin plan (the same step in ready order).
+// Stores what is needed to make a twin plan (the same step in ready order) later.
 static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *spec, uint32_t node_count) {
   struct tfc_output *fetches = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->fetch_count + 1);
   uint32_t *targets = TFC_ARENA_ARRAY(&plan->arena, uint32_t, spec->target_count + 1);

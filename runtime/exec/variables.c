@@ -1,4 +1,4 @@
-// The variables of a session: found by name, moved between devices, saved and put back.
+// The variables of a session: finds them by name, moves them between devices, saves and restores them.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -104,7 +104,8 @@ static tfc_status find(struct tfc_session *session, tfc_str name, struct tfc_var
       *out = session->variables.data[i];
       return NULL;
     }
-  for (uint32_t i = 0; i < session->graph->node_count; i++) { // not used so far: find the node and create the variable
+  // it was not used so far: finds the node and creates the variable
+  for (uint32_t i = 0; i < session->graph->node_count; i++) {
     const struct tfc_node *n = &session->graph->nodes[i];
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE)) continue;
     tfc_str shared = tfc_node_attr_string(session->graph, n, "shared_name", "");
@@ -235,11 +236,11 @@ out:
   return s;
 }
 
-// Also restarts iterators over datasets.
+// Restores a snapshot; also restarts iterators over datasets.
 tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_snapshot *snapshot) {
   tfc_status s = NULL;
   pthread_mutex_lock(&session->run_lock);
-  // Variables that were created after the snapshot have no value again.
+  // Variables that were created after the snapshot lose their values.
   for (size_t i = 0; i < session->variables.count; i++) {
     bool known = false;
     for (size_t k = 0; k < snapshot->variables.count && !known; k++)

@@ -1,5 +1,5 @@
-// Devices note in the step's spans where they have been waiting for a long time (tfc_step_note_stop); this file turns
-// that into text.
+// Makes a text of where devices have been waiting for a long time, which they record in the step's spans
+// (tfc_step_note_stop).
 #include "runtime/exec/where.h"
 
 #include "runtime/exec/plan/plan_internal.h"

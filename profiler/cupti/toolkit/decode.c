@@ -1,7 +1,7 @@
-// Decodes CUPTI's records one by one. All that knows the layout of CUPTI's structs, which changes with every version of
-// CUPTI, is in this file; all decisions about records are in profiler/activity.c, where they can be tested without
-// CUPTI. Kinds that are not known are skipped: the session decides which kinds are recorded. Names are shortened here,
-// because CUPTI's pointers to them are invalid once its buffer is given back.
+// Decodes CUPTI's records one by one. Only this file depends on the layout of CUPTI's structs, which changes with every
+// version of CUPTI; all decisions about records are in profiler/activity.c, where they can be tested without CUPTI.
+// Unknown kinds are skipped: the session decides which kinds are recorded. Names are shortened here, because CUPTI's
+// pointers to them are invalid once its buffer is given back.
 #include "profiler/cupti/toolkit/decode.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@ static size_t number_at(const char **at) {
   while (**at >= '0' && **at <= '9' && n < 100000) n = 10 * n + (size_t)(*(*at)++ - '0');
   return n;
 }
-// The names in a mangled C++ name, without where they are declared: "binary_kernel GreaterEqual". Only the
-// beginning of a name is kept, and that of the mangled name would say little more than the source file.
+// Extracts the names from a mangled C++ name, without their namespaces: "binary_kernel GreaterEqual". Only the
+// beginning of a name is stored, and the beginning of a mangled name contains little more than the source file.
 static void name_of(const char *name, char out[TFC_ACTIVITY_NAME]) {
   size_t used = 0;
   out[0] = 0;
@@ -111,7 +111,7 @@ static const char *waited_for(CUpti_ActivitySynchronizationType type) {
   }
 }
 
-// A query that found something unfinished is no wait: there may be thousands of them in a step.
+// A query that found its work unfinished does not count as a wait: there may be thousands of them in a step.
 static void decode_synchronization(struct tfc_activity *activity, const CUpti_ActivitySynchronization2 *s) {
   if (s->returnValue != CUDA_SUCCESS) return;
   struct tfc_activity_call c = {.kind = TFC_ACTIVITY_SYNCHRONIZE,
@@ -173,5 +173,5 @@ void tfc_cupti_decode_buffer(struct tfc_activity *activity, uint8_t *buffer, siz
   CUptiResult result = CUPTI_ERROR_MAX_LIMIT_REACHED; // the end of the buffer
   while (valid_bytes && (result = cuptiActivityGetNextRecord(buffer, valid_bytes, &record)) == CUPTI_SUCCESS)
     tfc_cupti_decode(activity, record);
-  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) tfc_activity_drop(activity, 1); // what comes behind it cannot be read
+  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) tfc_activity_drop(activity, 1); // the records after it cannot be read
 }

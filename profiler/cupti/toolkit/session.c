@@ -1,8 +1,8 @@
-// The one CUPTI session of the process. Order matters: the clock first, then the buffers, then the kinds; and all of it
-// before CUDA loads its modules. Buffers are a few MiB and are reused, so that nothing is allocated while a step runs.
-// They are decoded on CUPTI's own thread when they are full, or between steps when they are flushed. CUPTI needs
-// cleared buffers, and would clear a whole buffer on the launching thread, although a step has only a few records. So
-// the part that was used is cleared here, after decoding.
+// The only CUPTI session of the process. It must be set up in this order: the clock, then the buffers, then the kinds
+// of records; and all of it before CUDA loads its modules. Buffers are a few MiB and are reused, so that nothing is
+// allocated while a step runs. They are decoded on CUPTI's own thread when they are full, or between steps when they
+// are flushed. CUPTI needs cleared buffers, and would clear a whole buffer on the launching thread, although a step has
+// only a few records. So the part that was used is cleared here, after decoding.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *max_r
     b->next = NULL; // the pointer is the only part that is not zero
   else
     b = calloc(1, buffer_size);
-  *buffer = (uint8_t *)b; // NULL: CUPTI counts what it drops
+  *buffer = (uint8_t *)b; // NULL: CUPTI counts the records that it drops
   *size = b ? buffer_size : 0;
   *max_records = 0;
 }
@@ -69,7 +69,7 @@ static void CUPTIAPI node_cloned(void *data, CUpti_CallbackDomain domain, CUpti_
     tfc_activity_clone(target, original, clone);
 }
 
-// Makes an error that says what the user has to change.
+// Makes an error that tells the user what to change.
 static tfc_status refused(CUptiResult result, const char *doing) {
   const char *text = NULL;
   switch (result) {
@@ -94,14 +94,15 @@ static const struct {
   CUpti_ActivityKind kind;
   const char *name;
 } kinds[] = {{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "external correlation"},
-             {CUPTI_ACTIVITY_KIND_RUNTIME, "runtime calls"},     // correlation comes only with the calls
+             {CUPTI_ACTIVITY_KIND_RUNTIME, "runtime calls"},     // only these records contain correlation ids
              {CUPTI_ACTIVITY_KIND_DRIVER, "driver calls"},       // cuBLASLt and cuDNN launch through the driver
-             {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"}, // KERNEL would make them run one by one
+             {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"}, // the kind KERNEL would make kernels run one after
+                                                                 // another
              {CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
              {CUPTI_ACTIVITY_KIND_MEMCPY2, "peer copies"},
              {CUPTI_ACTIVITY_KIND_MEMSET, "fills"},
              {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-              NULL}, // not needed for the measurement: without it reports lack waits and memory calls
+              NULL}, // the measurement does not need it: without it reports only lack waits and memory calls
              {CUPTI_ACTIVITY_KIND_MEMORY2, NULL}};
 
 // Calls that launch nothing and are made very often (a waiting thread queries its event again and again): their records
@@ -138,7 +139,7 @@ static tfc_status record(bool on) {
     if (result && kinds[i].name) return refused(result, kinds[i].name);
   }
   if (on) without_queries();
-  // If CUPTI refuses one, its records only cost time.
+  // If CUPTI refuses one, its records only take time.
   for (size_t i = 0; on && i < sizeof quiet_runtime / sizeof *quiet_runtime; i++)
     (void)cuptiActivityEnableRuntimeApi(quiet_runtime[i], 0);
   for (size_t i = 0; on && i < sizeof quiet_driver / sizeof *quiet_driver; i++)

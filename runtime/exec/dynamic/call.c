@@ -1,4 +1,4 @@
-// Runs functions of the library that kernels call: with a plan for each body and device, inside of the step.
+// Runs functions of the library that kernels call, inside of the step, with a plan for each body and device.
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ enum { DEEPEST_CALL = 2000, NAMED_CALLS = 4, SHOWN = 400 };
 #endif
 static _Thread_local int depth;
 
-// Shortens an error that came through many calls to the first and last nodes.
+// Shortens an error that passed through many nested calls: keeps its first and its last nodes.
 static tfc_status shortened(tfc_status s) {
   const char *message = s ? tfc_status_message(s) : "";
   const size_t size = strlen(message);

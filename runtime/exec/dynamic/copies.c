@@ -1,10 +1,9 @@
-// How values get to the devices that read them: by the devices' own copies. The operation that reads a value waits for
-// its copy on its device. Until a copy is done it holds the memory that it reads and writes, so no other
-// operation can reuse it.
+// Moves values to the devices that read them, by the devices' own copies. The operation that reads a value waits for
+// its copy on its device. Until a copy is done it holds the memory that it reads and writes, so no other operation can
+// reuse it.
 //
 // Copies to a device signal its timeline, in the order in which they were submitted. A copy is submitted together with
-// the operation that waits for it, so that
-// the work of two steps is in the same order on every queue.
+// the operation that waits for it, so that every queue has the work of two steps in the same order.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/run.h"
@@ -18,7 +17,7 @@ static const int64_t patience_ns = 1000000000;
 typedef tfc_status allocate_fn(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out);
 struct tfc_run_copy {
   struct tfc_run_copy *next;
-  struct tfc_tensor source, target; // the target has no buffer: its address is given
+  struct tfc_tensor source, target; // the target has no buffer, only an address
   struct tfc_buffer *memory;        // the target's memory
   uint16_t from, to;
   uint32_t id;    // number of the plan's transfer, for traces

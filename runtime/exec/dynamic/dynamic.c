@@ -1,4 +1,5 @@
-// Running in ready order: the loop that takes nodes off the ready list until nothing is left, and what ends it early.
+// Runs a graph in ready order: the loop that takes nodes off the ready list until none is left, and everything that
+// ends it early.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -98,7 +99,7 @@ void tfc_run_end(struct tfc_run *r) {
   tfc_array_free(&r->last);
 }
 
-// A step has succeeded only when everything it launched has ended. Functions inside of it leave this check to the step.
+// A step succeeds only when everything that it launched has ended. Functions inside of it leave this check to the step.
 tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before) {
   tfc_status s = NULL;
   if (r->nested) return before;
@@ -106,7 +107,7 @@ tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before) {
     if (atomic_load_explicit(&r->launched[d], memory_order_relaxed))
       s = tfc_status_join(s, r->session->devices[d]->driver->synchronize(r->session->devices[d]));
   tfc_run_copies_finish(r);
-  // A copy that failed is the cause; the operations that waited for it were only given up.
+  // A copy that failed is the cause of the error; the operations that waited for it only stopped waiting.
   tfc_status copy = atomic_load(&r->step->failed) ? r->step->status : NULL;
   r->step->status = NULL;
   s = tfc_status_join(copy, s);

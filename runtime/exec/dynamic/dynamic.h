@@ -1,10 +1,9 @@
 // The dynamic path: graphs with frames, queues and function calls run in ready order.
 //
-// Nodes become an array with their edges; static frames (one for each loop of the graph) say what an iteration
-// holds. One thread,
-// the caller's, owns all state of a run, so it needs no lock. Kernels run on that thread if the plan has one
-// device, else on the devices' threads, and return through a completion list. Kernels that wait for something outside
-// of the step (queues) return through the same list from any thread.
+// Nodes become an array with their edges; a static frame for each loop of the graph has the numbers of nodes and values
+// in an iteration. The caller's thread owns all state of a run, so it needs no lock. Kernels run on that thread if the
+// plan has one device, else on the devices' threads, and return through a completion list. Kernels that wait for
+// something outside of the step (queues) return through the same list from any thread.
 #ifndef TFC_RUNTIME_EXEC_DYNAMIC_DYNAMIC_H
 #define TFC_RUNTIME_EXEC_DYNAMIC_DYNAMIC_H
 
@@ -27,7 +26,7 @@ typedef enum tfc_dnode_kind {
   TFC_DNODE_LOOP, // a frame that runs iteration by iteration
 } tfc_dnode_kind;
 
-// When a ready node of the outermost frame runs, compared with other ready nodes.
+// When a ready node of the outermost frame runs, relative to other ready nodes.
 typedef enum tfc_dturn {
   TFC_TURN_ANY,
   TFC_TURN_UPDATE, // when no TFC_TURN_ANY node is ready
@@ -37,13 +36,13 @@ typedef enum tfc_dturn {
 struct tfc_dedge {
   uint32_t to;    // consumer: a dnode
   int32_t output; // TFC_CONTROL: control
-  uint32_t slot;  // which of the consumer's inputs
+  uint32_t slot;  // index among the consumer's inputs
   uint32_t value; // index of that input among an iteration's values
   bool last;      // the last edge of this output
 };
 struct tfc_dnode {
   tfc_dnode_kind kind;
-  uint32_t node; // of the graph; for fetches and feeds: their index
+  uint32_t node; // the graph's node; for fetches and feeds: their index
   const struct tfc_op_def *def;
   uint16_t device;
   uint32_t kernel;      // index in the device's prepared segment
@@ -54,28 +53,28 @@ struct tfc_dnode {
   uint32_t edge_begin, edge_end; // sorted by output
   uint32_t frame;
   uint32_t enters;  // the frame that an Enter leads into
-  uint32_t ordered; // 1 + its number among those of its frame that run in the order of iterations (generators), or 0
+  uint32_t ordered; // 1 + its index among those of its frame that run in the order of iterations (generators), or 0
   bool is_constant; // Enter: the value is the same in every iteration
   tfc_dturn turn;
   bool is_async, is_trigger, is_exit;
-  bool tells_dead;           // _Send: runs with a dead input, too, to tell another task that the tensor is dead
+  bool tells_dead;           // _Send: runs also with a dead input, to tell another task that the tensor is dead
   bool wants_index;          // Merge: its second output has a reader
   bool keeps_reference;      // it passes a reference on
   uint32_t reference_inputs; // bits of inputs that are taken by reference
-  uint32_t reusable_inputs;  // bits of inputs whose buffers output 0 may be computed in
-  uint32_t kept_inputs;      // in a frame with a loop: bits of inputs that are the same in each iteration
+  uint32_t reusable_inputs;  // a bit for each input whose buffer may be used for output 0
+  uint32_t kept_inputs;      // in a frame with a loop: a bit for each input that is the same in every iteration
   const struct tfc_tensor *constant;
   struct tfc_variable *variable;
   const struct tfc_tensor *handle;
   void *node_state;
-  struct tfc_host_memory host; // which operands are in host memory where the device has its own
+  struct tfc_host_memory host; // which operands are in host memory on devices that have memory of their own
   // Runs on the host with host tensors, whatever the device: functions, kernels that wait, host ops of other devices.
   bool direct;
   void *state;
   void (*release)(void *state);
 };
-struct tfc_dloop {        // a loop that runs iteration by iteration; lists of dnodes, in order
-  struct tfc_dnode start; // the entry of the ready list that begins it
+struct tfc_dloop {        // a loop that runs iteration by iteration: ordered lists of its nodes
+  struct tfc_dnode start; // the entry in the ready list that begins the loop
   uint32_t *before, *body, *leaving;
   uint32_t before_count, body_count, leaving_count;
   uint32_t condition; // dnode: a Switch on the loop's condition
@@ -101,7 +100,7 @@ struct tfc_dynamic {
   uint32_t root_count;
   struct tfc_segment *segments;   // [devices]
   struct tfc_prepared **prepared; // [devices]
-  // [input] its first row among the plan's transfers, or TFC_NONE32; NULL: no input moves between devices.
+  // [input] its first row among the plan's transfers, or TFC_NONE32; NULL: no input changes devices.
   uint32_t *moves;
   bool inline_only; // one device: kernels run on the caller's thread
   uint32_t most_outputs;
@@ -113,33 +112,34 @@ TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const s
                                               struct tfc_arena *arena, uint32_t **out);
 // Finds the tensors that may move between devices; fills in info.transfers and `moves`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan *plan);
-// Returns the transfer of a value that a node needs elsewhere as input `slot`; TFC_COPY_UNTRACED: it has none.
+// Returns the transfer of a value that a node needs on another device as input `slot`; TFC_COPY_UNTRACED: there is
+// none.
 uint32_t tfc_dynamic_transfer(const struct tfc_plan *plan, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 // Sets the turns of nodes. after [nodes]: a dnode that must run before the node although no edge says so, or
 // TFC_NONE32. Edges may be in any order; sources [edges]: the dnode that each edge leaves.
 TFC_MUST_USE tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct tfc_dynamic *d,
                                               const struct tfc_dedge *edges, const uint32_t *sources,
                                               uint32_t edge_count, uint32_t *after);
-// Lets pushes onto stacks keep only the shapes of values, if no node reads more of them.
+// Finds stacks from which no node reads more than the shapes of values, so that pushes keep only shapes.
 TFC_MUST_USE tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const struct tfc_graph *g,
                                                 const struct tfc_session *session);
-// The same for lists to which a function's body pushes.
+// Does the same for lists to which a function's body pushes.
 void tfc_dynamic_find_unread_lists(struct tfc_dynamic *d, const struct tfc_graph *g, const struct tfc_session *session);
 // Finds the loops whose frames run iteration by iteration. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
-// Ops that replace AddV2 and AddN of a matrix product and something else. Inputs: the other summand, A, B.
+// Ops that replace an AddV2 or AddN of a matrix product and another tensor. Inputs: the other summand, A, B.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 
 // Runs a function of the library: env->call. Takes over inputs that have a buffer.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,
                                          const struct tfc_tensor *inputs, uint32_t input_count,
                                          struct tfc_tensor *outputs, uint32_t output_count);
-// For a run inside of another run: what it takes from that run.
+// What a run inside of another run takes from that run.
 struct tfc_dynamic_parent {
   struct tfc_step *step;
   int64_t deadline; // CLOCK_MONOTONIC_RAW ns, 0: none
   const _Atomic bool *cancel;
-  void *run; // the run that makes the call
+  void *run; // the run whose kernel makes the call
 };
 TFC_MUST_USE tfc_status tfc_plan_run_inside(struct tfc_plan *plan, const struct tfc_dynamic_parent *parent,
                                             const struct tfc_tensor *feeds, struct tfc_tensor *fetches);

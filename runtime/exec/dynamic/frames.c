@@ -1,7 +1,7 @@
-// Frames and iterations of a run: how values move. The rules are those of TensorFlow's executor: a node runs when all
-// its inputs have come; one with a dead input is dead and makes its outputs dead, but a Merge is live with its first
-// live input and dead when all are; a dead NextIteration has no effect; a dead Exit makes its
-// readers dead when its frame is done; at most `parallel` iterations of a frame are under way at once.
+// Moves values through the frames and iterations of a run, by the rules of TensorFlow's executor. A node runs when all
+// its inputs have arrived. A node with a dead input is dead, and so are its outputs; but a Merge is live with its first
+// live input, and dead when all inputs are dead. A dead NextIteration has no effect. A dead Exit makes its readers dead
+// when its frame has ended. At most `parallel` iterations of a frame run at once.
 #include "runtime/exec/dynamic/run.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, st
     from->children++;
   }
   if (new_iteration(r, f, 0)) return f;
-  return NULL; // the run has failed; its end frees the frame
+  return NULL; // the run has failed, and its end frees the frame
 }
 
 void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f) {
@@ -91,14 +91,15 @@ static void share(const struct tfc_run_value *from, struct tfc_run_value *to) {
   tfc_buffer_retain(to->t.buffer);
 }
 
-// Notes a dead Exit. It is dead in every iteration but the last, so readers outside get it only when the frame is done.
+// Records a dead Exit. It is dead in every iteration but the last, so its readers outside get it only when the frame
+// has ended.
 static void end_dead_exit(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                           struct tfc_run_iteration *it) {
   it->pending[n->local] = TFC_RUN_DONE;
   if (it->number == f->count && !tfc_array_push(&f->dead_exits, n)) tfc_run_fail(r, tfc_run_no_memory());
 }
 
-// Passes a node's outputs to its consumers in one iteration. `outs[i].live` says which are not dead.
+// Passes a node's outputs to its consumers in one iteration. `outs[i].live`: output i is not dead.
 static void activate(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                      struct tfc_run_iteration *it, struct tfc_run_value *outs, bool dead) {
   bool from_enter = n->def && n->def->flags & TFC_OP_ENTER;
@@ -181,7 +182,7 @@ static void settle(struct tfc_run *r, struct tfc_run_frame *f, struct tfc_run_it
       if (r->failed) return;
     }
     if (f->pending_enters || f->outstanding) return;
-    // The frame is done: its dead Exits make their readers outside dead.
+    // The frame has ended: its dead Exits make their readers outside dead.
     struct tfc_run_frame *parent = f->parent;
     struct tfc_run_iteration *outside = f->parent_iteration;
     for (size_t i = 0; i < f->dead_exits.count; i++) activate(r, f->dead_exits.data[i], parent, outside, NULL, true);
@@ -197,7 +198,7 @@ static void settle(struct tfc_run *r, struct tfc_run_frame *f, struct tfc_run_it
   }
 }
 
-// An ordered node has run in one iteration: now it may run in the next.
+// An ordered node has run in one iteration; now it may run in the next one.
 static void pass_turn(struct tfc_run *r, const struct tfc_run_item *item) {
   struct tfc_run_frame *f = item->frame;
   f->turns[item->node->ordered - 1] = item->iteration->number + 1;
@@ -240,7 +241,8 @@ static void begin_loop(struct tfc_run *r, struct tfc_run_frame *f) {
   tfc_run_make_ready(r, &f->f->loop->start, f, it, false);
 }
 
-// An input has entered a loop. When all inputs have, the loop begins; if one of them is dead, it runs in ready order.
+// Counts an input that has entered a loop. When all inputs have, the loop begins; if one of them is dead, it runs in
+// ready order.
 static void enter_loop(struct tfc_run *r, const struct tfc_run_item *enter, struct tfc_run_frame *f,
                        struct tfc_run_value *outs) {
   struct tfc_run_iteration *first = tfc_run_iteration(f, 0);

@@ -1,4 +1,4 @@
-// Loops whose iterations are fixed lists of nodes (dynamic/loops.c): values go straight to their readers, without
+// Runs loops whose iterations are fixed lists of nodes (dynamic/loops.c): values go directly to their readers, without
 // counting inputs or waiting. A loop begins when all its inputs have entered; if one of them is dead, it runs as other
 // frames do. All iterations use the value slots of the first. Between two iterations the whole state of the loop is in
 // the inputs of its Merges.
@@ -11,7 +11,7 @@ static void release_inputs(const struct tfc_dnode *n, struct tfc_run_value *in) 
     if (in[k].live && !(n->kept_inputs >> k & 1)) tfc_run_value_release(&in[k]);
 }
 
-// Gives input `k` to the readers of the node's output.
+// Passes input `k` on to the readers of the node's output.
 static void hand_through(const struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_iteration *it, uint32_t k,
                          int32_t output) {
   struct tfc_run_value *in = it->values + n->input_begin + k, kept;
@@ -44,7 +44,7 @@ static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
       hand_through(r, n, it, 0, 0);
       return NULL;
     }
-    it->outstanding++; // an Exit: leaves the frame in the same way as in ready order
+    it->outstanding++; // an Exit leaves the frame in the same way as in ready order
     tfc_run_process(r, item);
     return NULL;
   default:

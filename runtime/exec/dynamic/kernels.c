@@ -1,4 +1,4 @@
-// Kernels of a run: where their inputs have to be, on which thread they run, and how they come back.
+// Runs the kernels of a run: moves their inputs to where they are needed, chooses the thread, and takes the results.
 #include "runtime/exec/dynamic/run.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
   tfc_status s = tfc_runner_copy(&copy);
   if (sink && sink->op_end) sink->op_end(sink, from, id | TFC_TRACE_UID_TRANSFER);
   if (s) return s;
-  if (sink) { // the trace buffer of the thread that this runs on: a device's, or the step's own
+  if (sink) { // the trace buffer of the thread that runs this: a device's, or the step's own
     const bool by_device = n->kind == TFC_DNODE_OP && !n->direct;
     tfc_trace_add(&sink->buffers[by_device ? n->device : sink->buffer_count - 1], TFC_TRACE_TRANSFER, id, from, begin,
                   tfc_ticks(), read.size);
@@ -58,8 +58,8 @@ static inline bool taken_by_reference(const struct tfc_dnode *n, uint32_t k) {
   return k < 32 && n->reference_inputs >> k & 1;
 }
 
-// Before a kernel starts: waits until no copy reads what it writes in place, and begins to send what it reads from
-// elsewhere. On the run's thread.
+// Is called before a kernel starts, on the run's thread: waits until no copy reads memory that the kernel writes in
+// place, and begins to send inputs that are elsewhere.
 static tfc_status send_inputs(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_sending *sending) {
   const struct tfc_dnode *n = item->node;
   struct tfc_run_value *in = item->iteration->values + n->input_begin;
@@ -134,7 +134,7 @@ static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, st
   return NULL;
 }
 
-// Locks the variables that an operation uses, each once, in order of their addresses.
+// Locks the variables that an operation uses, each once, in the order of their addresses.
 enum { MOST_HELD = 16 };
 static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *const *variables,
                                struct tfc_variable **held) {
@@ -154,8 +154,8 @@ static uint32_t hold_variables(const struct tfc_dnode *n, struct tfc_variable *c
   return count;
 }
 
-// Traces work on the run's own thread. For an asynchronous device the record goes to the run's buffer, because that
-// device's thread may be writing to the device's own buffer meanwhile. Calls of functions are left out.
+// Records work on the run's own thread in the trace. For an asynchronous device the record goes to the run's buffer,
+// because that device's thread may be writing to the device's own buffer. Calls of functions are not recorded.
 static void trace_direct(struct tfc_run *r, const struct tfc_dnode *n, uint64_t begin) {
   const struct tfc_trace_sink *sink = r->nested ? NULL : r->step->trace;
   if (sink && r->session->devices[n->device]->driver->on_its_own &&
@@ -263,7 +263,7 @@ static void arrive(struct tfc_run_flight *f) {
 static void async_done(struct tfc_kernel_ctx *ctx, tfc_status status) {
   struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)((char *)ctx - offsetof(struct tfc_run_flight, ctx));
   const struct tfc_dnode *n = f->item.node;
-  const struct tfc_run *r = f->run; // the run still exists, because it waits for this
+  const struct tfc_run *r = f->run; // the run still exists, because it waits for this flight
   const struct tfc_graph *g = r->plan->ir.graph;
   if (status)
     status = tfc_op_error(status, g, &g->nodes[n->node], r->session->devices[n->device], f->inputs, n->input_count);
@@ -278,7 +278,8 @@ static tfc_status take_all(struct tfc_run_flight *f) {
   return name_node(r, &f->item, f->inputs, s);
 }
 
-static void run_flight(struct tfc_task *task) { // on the device's thread, or on the run's own for kernels that wait
+// runs on the device's thread or, for kernels that wait, on the run's own
+static void run_flight(struct tfc_task *task) {
   struct tfc_run_flight *f = (struct tfc_run_flight *)(void *)task;
   struct tfc_run *r = f->run;
   const struct tfc_dnode *n = f->item.node;
@@ -286,14 +287,14 @@ static void run_flight(struct tfc_task *task) { // on the device's thread, or on
   if (atomic_load(&r->stopped))
     f->status = tfc_status_make(TFC_CANCELLED, "the step was cancelled");
   else if (!(f->status = take_all(f))) {
-    tfc_status s = launch(r, n, &f->ctx); // if the kernel waits, it may have returned already, and `f` may be freed
+    tfc_status s = launch(r, n, &f->ctx); // if the kernel waits, it may already have returned, and `f` may be freed
     if (waits && !s) return;
     f->status = s;
   }
   arrive(f);
 }
 
-// Gives a kernel to its device, together with the copies of its inputs, so that all queues have the work of two steps
+// Passes a kernel to its device, together with the copies of its inputs, so that all queues have the work of two steps
 // in the same order.
 static tfc_status post(struct tfc_run *r, struct tfc_run_flight *f) {
   struct tfc_device *device = r->session->devices[f->item.node->device];

@@ -1,10 +1,10 @@
-// Operations of a dynamic plan that start later than they could, because their results would occupy memory until
-// another operation is ready:
+// Finds operations of a dynamic plan that should start later than they could, because until another operation is ready
+// their results would only occupy memory:
 //
 // - Operations that only updates of variables read and that depend on variables and constants alone (the old average of
-//   an optimizer, scaled) run when nothing else is left, unless an update of what they read could come first.
-// - A large tensor that is computed from small ones (the zeros that a loop adds gradients to) waits for the last of the
-//   other inputs of its only reader.
+//   an optimizer, scaled) run when nothing else is left, unless an update of what they read could come first. - A large
+//   tensor that is computed from small ones (the zeros that a loop adds gradients to) waits for the last of the other
+//   inputs of its only reader.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
@@ -61,7 +61,7 @@ out:
   return s;
 }
 
-// Whether the operation has no effect but its outputs, which do not depend on when it runs.
+// Whether the operation has no effect except its outputs, and these do not depend on when it runs.
 static bool is_pure(const struct tfc_dnode *n) {
   return n->kind == TFC_DNODE_OP && !n->is_async && !n->direct && !n->node_state && !n->reference_inputs &&
          !(n->def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL | TFC_OP_VIEW | TFC_OP_CHECKS));
@@ -71,8 +71,7 @@ static bool is_update(const struct tfc_dnode *n) {
   return n->kind == TFC_DNODE_OP && n->def->flags & TFC_OP_UPDATE;
 }
 
-// --- Operations that only updates read
-// --------------------------------------------------------------------------------------------------
+// --- Operations that only updates read -----------------------------------------------------------------------------
 static bool reads(const struct finder *f, uint32_t node, uint32_t source) {
   for (uint32_t k = f->in_begin[node]; k < f->in_begin[node + 1]; k++)
     if (f->sources[f->in[k]] == source) return true;
@@ -88,14 +87,14 @@ static bool is_after(const struct finder *f, uint32_t node, uint32_t first) {
   return false;
 }
 
-// Whether all nodes that get a reference to the variable, also through other such nodes, come after `first`.
+// Whether all nodes that get a reference to the variable, directly or through other such nodes, come after `first`.
 static bool updates_come_after(const struct finder *f, const struct tfc_variable *variable, uint32_t first) {
   for (uint32_t i = 0; i < f->d->node_count; i++) {
     if (f->d->nodes[i].kind != TFC_DNODE_VARIABLE || f->d->nodes[i].variable != variable) continue;
     for (uint32_t k = f->out_begin[i]; k < f->out_begin[i + 1]; k++) {
       uint32_t to = f->edges[f->out[k]].to;
       const struct tfc_dnode *n = &f->d->nodes[to];
-      // This reader takes the value, not the reference: it cannot write.
+      // This reader takes the value, not the reference, so it cannot write.
       if (f->edges[f->out[k]].output < 0 || (!n->keeps_reference && !n->reference_inputs)) continue;
       if (!is_after(f, to, first)) return false;
     }
@@ -135,8 +134,7 @@ static bool is_before_updates(const struct finder *f, uint32_t node) {
   return true;
 }
 
-// --- Large tensors with one reader
-// -----------------------------------------------------------------------------------------------
+// --- Large tensors with one reader ---------------------------------------------------------------------------------
 static uint64_t bytes_of(const struct finder *f, struct tfc_output o) { // 0: not known
   size_t bytes = 0;
   const struct tfc_shape *shape =

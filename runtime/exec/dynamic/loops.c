@@ -1,8 +1,7 @@
-// Finds the frames that run iteration by iteration. These are loops in which the only nodes that can be dead are those
-// after the loop's condition, all at once: loops with one condition, whose variables are Merges of an Enter and a
-// NextIteration, each followed by a Switch, and with no inner loop, branch or operation that waits. An iteration is
-// then a list of nodes, the same each time: first the nodes before the condition, then the body. dynamic/iterations.c
-// runs it.
+// Finds the frames that run iteration by iteration. In these loops only the nodes after the condition can be dead, and
+// all of them at once: loops with one condition, whose variables are Merges of an Enter and a NextIteration, each
+// followed by a Switch, and with no inner loop, branch or operation that waits. An iteration is then a list of nodes,
+// the same each time: first the nodes before the condition, then the body. dynamic/iterations.c runs it.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/run.h"
@@ -11,7 +10,7 @@ typedef enum turn_part { BEFORE, BODY, LEAVING } turn_part; // of an iteration
 struct finder {
   struct tfc_dynamic *d;
   uint32_t *source; // [edges] dnode that the edge leaves
-  uint32_t *waits;  // [nodes] edges inside the frame whose producer is not in the order yet
+  uint32_t *waits;  // [nodes] how many edges inside the frame have a producer that is not yet in the order
   turn_part *part;  // [nodes]
   uint32_t *order;  // the frame's nodes, each after its producers
   uint32_t order_count, node_count;
@@ -27,7 +26,7 @@ static bool is_enter(const struct tfc_dnode *n) {
   return flags_of(n) & TFC_OP_ENTER;
 }
 
-// Whether a node may be in such a loop, apart from its edges.
+// Whether a node may be in such a loop; its edges are checked elsewhere.
 static bool may_be_in(const struct tfc_dnode *n) {
   if (is_enter(n) || n->is_async || n->keeps_reference || n->input_count > TFC_RUN_FEW || n->output_count > TFC_RUN_FEW)
     return false;

@@ -1,4 +1,4 @@
-// What each kind of node does when all its inputs are there.
+// Runs each kind of node when all its inputs have arrived.
 #include "runtime/device/runner.h"
 #include "runtime/exec/dynamic/run.h"
 
@@ -45,7 +45,7 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
   if (v->reference) TFC_RETURN_IF_ERROR(tfc_run_dereference(r, v));
   TFC_RETURN_IF_ERROR(tfc_run_read(r, n, 0, v));
   if (!out) return NULL;
-  if (r->nested && v->t.buffer) { // the surrounding run takes over the tensor, which needs no copy
+  if (r->nested && v->t.buffer) { // the surrounding run takes the tensor, so no copy is needed
     *out = v->t;
     v->t.buffer = NULL;
     return NULL;
@@ -89,7 +89,7 @@ static tfc_status feed(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_
   out->location = TFC_ON_HOST;
   if (!t->buffer) return tfc_tensor_clone(t, &out->t); // the caller's memory may not outlive the step
   if (r->nested) {
-    out->t = *t; // released after its last reader; without other references it may be computed in place
+    out->t = *t; // released after its last reader; if nothing else references it, an operation may compute in place
     ((struct tfc_tensor *)(uintptr_t)t)->buffer = NULL;
     return NULL;
   }

@@ -1,5 +1,5 @@
-// Making a dynamic plan: nodes, edges, static frames, and a prepared segment per device whose operations are launched
-// one by one.
+// Makes a dynamic plan: nodes, edges, static frames, and a prepared segment for each device, whose operations are
+// launched one by one.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
@@ -14,9 +14,9 @@ struct maker {
   uint32_t *of_node;  // [node] dnode, TFC_NONE32
   uint32_t *of_feed;  // [feed]
   uint32_t *op_count; // [device]
-  uint32_t *product;  // [node] for an addition: the matrix product that it computes, too, or TFC_NONE32
+  uint32_t *product;  // [node] for an addition: the matrix product that it also computes, or TFC_NONE32
   uint32_t *runs_in;  // [node] the node whose operation does its work
-  bool *elided;       // [node] it does not run: its readers read its input instead
+  bool *elided;       // [node] it does not run: its readers read its input directly
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
@@ -31,7 +31,7 @@ static bool all_fed(const struct maker *m, const struct tfc_node *n) {
   return n->output_count > 0;
 }
 
-// A node whose op is the name of a function runs as a call of it.
+// Returns the op of a node. A node whose op is the name of a function runs as a call of that function.
 static const struct tfc_op_def *def_of(const struct tfc_node *n) {
   return n->def || n->function == TFC_NO_NODE ? n->def : tfc_op_find(TFC_STR("StatefulPartitionedCall"));
 }
@@ -159,8 +159,8 @@ static bool hands_on(const struct maker *m, uint32_t id) {
          !tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[0]));
 }
 
-// Nodes that only pass their input on are elided, except if a control edge leaves them (one after a Switch says which
-// branch is live), or if their input comes from an Enter or a NextIteration.
+// Elides nodes that only pass their input on, unless a control edge leaves them (after a Switch it says which branch is
+// live), or their input comes from an Enter or a NextIteration.
 static void elide(struct maker *m) {
   uint32_t count = m->g->node_count;
   for (uint32_t i = 0; i < count; i++) m->elided[i] = m->b->ground->needed[i] && hands_on(m, i);
@@ -186,7 +186,7 @@ static uint32_t source_of(const struct maker *m, struct tfc_output o, int32_t *o
   return m->of_feed[m->b->ground->fed[m->g->nodes[o.node].output_begin + (uint32_t)o.index] - 1];
 }
 
-// Every node that leads to another iteration, or leaves a loop, must come after an Enter.
+// Checks that every node that leads to another iteration, or out of a loop, comes after an Enter.
 static tfc_status check_loops(const struct maker *m) {
   const struct tfc_graph *g = m->g;
   tfc_status s = NULL;

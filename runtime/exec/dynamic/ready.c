@@ -1,4 +1,4 @@
-// The ready list of a run, and its error: the state that all other parts of a run write to.
+// The ready list of a run, and its error: state that all other parts of a run change.
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 

@@ -1,5 +1,5 @@
-// Inside the dynamic path: one run of a plan. All of it belongs to the thread that runs, except the mailbox, and a
-// flight (a kernel on another thread) until it comes back.
+// Internal to the dynamic path: one run of a plan. The thread that runs it owns everything, except the mailbox, and a
+// flight (a kernel on another thread) until it returns.
 #ifndef TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
 #define TFC_RUNTIME_EXEC_DYNAMIC_RUN_H
 
@@ -18,8 +18,8 @@ struct tfc_run_frame;
 struct tfc_run_iteration {
   uint32_t outstanding; // nodes that are ready or running
   int64_t number;
-  // Frames that were entered from this iteration. Not next to `outstanding`: the compiler would load both at once, and
-  // such a load waits for the last store to one of them.
+  // Frames that were entered from this iteration. It must not be next to `outstanding`: the compiler would load both at
+  // once, and such a load waits for the last store to one of them.
   uint32_t children;
   struct tfc_run_value *values;
   uint32_t *pending, *dead; // [node_count]
@@ -49,13 +49,13 @@ struct tfc_run_frame {
   uint32_t pending_enters;
   TFC_ARRAY(const struct tfc_dnode *) dead_exits;
   TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values, until an iteration ends
-  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; of all Enters until a loop begins
+  TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; before a loop begins, those of all Enters
   int64_t *turns;                                // by ordered node: the iteration that is next
   TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes that wait for their turn
   struct tfc_run_frame *previous, *next;         // all frames of the run
 };
 
-// The mailbox, through which kernels on other threads return. It outlives the run while such a kernel still has it.
+// The mailbox, through which kernels on other threads return. It is freed only when no such kernel uses it any more.
 struct tfc_run_flight;
 struct tfc_run_mailbox {
   _Atomic(struct tfc_run_flight *) arrived;
@@ -63,7 +63,7 @@ struct tfc_run_mailbox {
   _Atomic int32_t references;
 };
 struct tfc_run_copies;       // copies that are under way (dynamic/copies.c)
-struct tfc_run_sending {     // values on their way to the operation that reads them
+struct tfc_run_sending {     // values that are being moved to the operation that reads them
   struct tfc_run_copy *made; // copies that were made and not submitted yet
   uint64_t arrival;          // value of `to`'s timeline at arrival; 0: nothing was sent
   uint16_t to;
@@ -74,9 +74,10 @@ struct tfc_run {
   struct tfc_session *session;
   struct tfc_step *step; // of the outermost run
   bool nested, failed;
-  struct tfc_run *parent;                       // nested: whose kernel this runs in
-  struct tfc_partial *partial;                  // NULL: not a partial run; else feeds come one by one
-  bool (*has_all)(const struct tfc_partial *p); // whether all fetches that the partial run's call wants are there
+  struct tfc_run *parent;      // nested: the run whose kernel this run belongs to
+  struct tfc_partial *partial; // NULL: not a partial run; in a partial run feeds come one by one
+  // whether all fetches that the current call of a partial run needs are known
+  bool (*has_all)(const struct tfc_partial *p);
   _Atomic bool stopped;
   tfc_status status;
   int64_t deadline;
@@ -85,22 +86,23 @@ struct tfc_run {
   struct tfc_run_frame *root, *frames;
   struct tfc_run_iteration **pools;     // [frame_count]
   TFC_ARRAY(struct tfc_run_item) ready; // a stack
-  // Updates of variables: a queue that is served when nothing else is ready, because what was ready before still reads
-  // the old value if no edge says which comes first.
+  // Updates of variables: a queue that is used when nothing else is ready, because nodes that were ready before still
+  // read the old value if no edge orders them.
   TFC_ARRAY(struct tfc_run_item) updates;
   size_t updates_begin;
-  TFC_ARRAY(struct tfc_run_item) last; // a stack, served when there are no updates either
+  TFC_ARRAY(struct tfc_run_item) last; // a stack, used when there are no updates either
   uint32_t in_flight, root_done, parked;
   uint32_t waiting; // kernels in flight that wait for something outside of the step
   struct tfc_run_flight *flights;
   struct tfc_run_mailbox *mailbox;
   struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory
   struct tfc_run_copies *copies;           // of the outermost run; NULL: no device has memory of its own
-  _Atomic bool *launched;     // [devices] of the outermost run: operations may still run there after they were launched
-  struct tfc_run_value *outs; // [most_outputs]
+  _Atomic bool *launched;                  // [devices] of the outermost run: operations may still be running there
+  struct tfc_run_value *outs;              // [most_outputs]
   const struct tfc_tensor *feeds;
   struct tfc_tensor *fetches;
   struct tfc_variable **late; // [fetch_count] or NULL: variables whose references are fetched; they are read at the end
+                              // of the step
   struct tfc_dynamic_parent self; // for functions that kernels call
 };
 struct tfc_run_flight { // a kernel that runs on another thread, or waits
@@ -109,7 +111,7 @@ struct tfc_run_flight { // a kernel that runs on another thread, or waits
   struct tfc_run *run;
   struct tfc_run_mailbox *mailbox;
   struct tfc_run_item item;
-  uint64_t arrival; // value of its device's timeline when its inputs have arrived; 0: they were there before
+  uint64_t arrival; // value of its device's timeline when its inputs arrive; 0: they were already there
   struct tfc_run_value *outs;
   tfc_status status;
   struct tfc_run_flight *next;           // in the list of arrived flights
@@ -148,7 +150,7 @@ static inline void tfc_run_give(const struct tfc_dedge *edge, struct tfc_run_ite
     tfc_buffer_retain(from->t.buffer);
 }
 
-// Passes one of a node's outputs to its readers in the frame, and releases what is left.
+// Passes one of a node's outputs to its readers in the frame, and releases the rest.
 static inline void tfc_run_hand_on(const struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_iteration *it,
                                    int32_t output, struct tfc_run_value *from) {
   for (const struct tfc_dedge *e = r->d->edges + n->edge_begin, *end = r->d->edges + n->edge_end; e < end; e++)
@@ -174,7 +176,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
 // Copies fetched values to the caller; references only when nothing runs any more.
 tfc_status tfc_run_fetch_late(struct tfc_run *r);
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
-// Brings a value that host code needs (as input `slot` of a node) to the host, which waits for the device.
+// Moves a value that host code needs, as input `slot` of a node, to the host; waits for the device.
 tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
 // Returns the number of a transfer in traces.
 uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
@@ -184,7 +186,7 @@ void tfc_run_copies_finish(struct tfc_run *r);
 void tfc_run_copies_end(struct tfc_run *r);
 // Sends the value, which is input `slot` of a node, to device sending->to, where host code cannot read it; the value
 // becomes the copy's target. The copy is submitted (between tfc_submit_begin and _end) with all others of the
-// operation, awaited before the operation is launched, and dropped if that fails.
+// operation, awaited before the operation is launched, and dropped if submitting fails.
 tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                         struct tfc_run_sending *sending);
 tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending);
@@ -192,18 +194,18 @@ void tfc_run_drop(struct tfc_run_sending *sending);
 tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
 // Call before a variable's memory is written in place: waits until no copy reads it.
 void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
-// Waits until devices have done all that the outermost run gave them. Returns their errors joined with `before`, which
-// it takes over.
+// Waits until devices have executed everything that the outermost run gave them. Returns their errors joined with
+// `before`, which it takes.
 tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
 void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_collect(struct tfc_run *r);
-// Resumes parked nodes; call it when nothing else can continue. False: there are none.
+// Resumes parked nodes; call it when nothing else can continue. False: no node is parked.
 bool tfc_run_unpark(struct tfc_run *r);
-// The life of a run. The loop goes on until nothing is left to do; the loop of a partial run until all that is wanted
-// is there and only kernels that wait for something outside of the step are left.
+// Begin, continue and end a run. The loop continues until nothing remains to be done; in a partial run until everything
+// that the call needs is known and only kernels that wait for something outside of the step remain.
 tfc_status tfc_run_begin(struct tfc_run *r);
 void tfc_run_loop(struct tfc_run *r);
 void tfc_run_end(struct tfc_run *r);
@@ -211,11 +213,12 @@ void tfc_run_end(struct tfc_run *r);
 uint32_t tfc_run_at_work(const struct tfc_run *r);
 // Sleeps until a kernel returns. Ends the run if that can never happen.
 void tfc_run_wait(struct tfc_run *r);
-void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text); // appends what waits for what
+// appends the names of nodes that wait, and what they wait for
+void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text);
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
 // Computes the outputs of a node that is not dead, on this thread.
 tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-// Finds the branch that a Switch takes: reads its input `slot`.
+// Reads input `slot` of a Switch, which selects the branch.
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out);
 void tfc_run_check_time(struct tfc_run *r);

@@ -1,7 +1,7 @@
-// Finds matrix products that are only read as a summand of one addition: say, a cell's weight gradients, which a loop
-// sums over its steps. If the product and the addition are on one CPU device, the addition computes the product into
-// its other operand, tile by tile, and the product itself is never written. Exact, because each element of the product
-// is the same chain of multiply-adds, which is then added.
+// Finds matrix products whose only reader is an addition: say, a cell's weight gradients, which a loop sums over its
+// steps. If the product and the addition are on one CPU device, the addition computes the product into its other
+// operand, tile by tile, and the product itself is never written. The results are bit-identical, because each element
+// of the product is the same chain of multiply-adds, which is then added.
 #include "runtime/exec/dynamic/dynamic.h"
 
 #define ADD_PRODUCT(what)                                                                                              \
@@ -38,8 +38,8 @@ static bool adds_two(const struct finder *f, uint32_t id) {
   return n->def->role == TFC_ROLE_ADD_N || n->def->role == TFC_ROLE_ADD;
 }
 
-// For shapes that are only partly known, such as those of values from a stack: if they differ at run time, AddV2
-// broadcasts and AddN fails; the fused kernels do the same.
+// Whether the shapes may fit. They may be known only partly, such as those of values from a stack: if they differ at
+// run time, AddV2 broadcasts and AddN fails; the fused kernels do the same.
 static bool may_fit(const struct tfc_shape *term, const struct tfc_shape *to) {
   if (to->rank != 2 || !tfc_shape_is_static(to) || term->rank != 2) return false;
   for (int d = 0; d < 2; d++)
@@ -52,7 +52,7 @@ static bool is_term(const struct finder *f, uint32_t sum, struct tfc_output term
   const struct tfc_node *n = &f->g->nodes[term.node];
   if (fed(f, term) || !n->def || n->def->role != TFC_ROLE_PRODUCT || f->readers[term.node] != 1) return false;
   if (!is_float(f, term) || device_of(f, term.node) != device_of(f, sum)) return false;
-  // A transposed right side is usually a weight, and then the sum is small: not worth it.
+  // A transposed right operand is usually a weight, and then the sum is so small that fusing gains nothing.
   if (tfc_node_attr_bool(f->g, n, "transpose_b", false)) return false;
   if (f->session->devices[device_of(f, sum)]->driver->host_kernels != TFC_HOST_KERNELS_IN_PLACE) return false;
   if (!may_fit(shape_of(f, term), shape_of(f, to))) return false;

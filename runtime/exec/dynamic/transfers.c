@@ -1,12 +1,12 @@
-// Finds which tensors a plan in ready order may move between devices, and makes rows for profiles: each input of a node
-// gets the number of its first row. A value stays where it was made until a node on another device reads it. Nodes that
-// only pass a value on leave it there, so one tensor of the graph may come from several places (through a Merge). Which
-// tensors really move is known only while the step runs.
+// Finds which tensors a plan in ready order may move between devices, and makes a row for each in profiles; each input
+// of a node gets the number of its first row. A value stays on the device where it was computed until a node on another
+// device reads it. Nodes that only pass a value on do not move it, so one tensor of the graph may come from several
+// devices (through a Merge). Only when the step runs is it known which tensors really move.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
 
-struct places { // where each output of each dnode may be: a bit for each device, then one for the host
+struct places { // where each output of each node may be: a bit for each device, and one for the host
   const struct tfc_plan *plan;
   const struct tfc_dynamic *d;
   uint32_t *first; // [nodes] number of its first output
@@ -40,7 +40,7 @@ static bool is_plain(const struct places *p, const struct tfc_dnode *n, uint32_t
   return tfc_dtype_is_plain(tfc_dtype_base(dtype_of(p, n, output)));
 }
 
-// Returns the place where a node computes its output; outputs that it only passes on are added by its edges.
+// Returns the place where a node computes an output. (For outputs that it only passes on, its edges add the places.)
 static uint32_t made_at(const struct places *p, const struct tfc_dnode *n, uint32_t output) {
   const tfc_dtype dtype = dtype_of(p, n, output);
   bool on_device = own_space(p, n) && is_plain(p, n, output);
@@ -96,7 +96,7 @@ static void find_places(struct places *p) {
 }
 
 enum { NOWHERE = UINT32_MAX };
-// Returns the place where a node needs its input; NOWHERE: anywhere.
+// Returns the place where a node needs its input; NOWHERE: it may be anywhere.
 static uint32_t wanted_at(const struct places *p, const struct tfc_dnode *n, uint32_t slot) {
   switch (n->kind) {
   case TFC_DNODE_OP:
@@ -152,7 +152,7 @@ static tfc_status make_rows(struct places *p, const struct tfc_build *b, struct 
       if (wanted == NOWHERE) continue;
       uint32_t k = 0;
       while (k < count && groups[k].wanted != wanted) k++;
-      if (k == count) { // no room for more places: forgets the others, whose rows may then be added twice
+      if (k == count) { // there is no room for more places: forgets the others, so their rows may be added twice
         if (count == sizeof groups / sizeof *groups) k = count = 0;
         groups[k].wanted = wanted;
         if (!add_rows(p, i, (uint32_t)output, wanted, b, out, &groups[k].first)) return TFC_PLAN_NO_MEMORY();

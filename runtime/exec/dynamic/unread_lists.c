@@ -1,6 +1,6 @@
-// Finds lists from which only shapes are used: the body of a loop pushes values, and the body of the gradient's loop
-// pops them but uses only their shapes. When the first body's plan is made, all graphs exist, so all loops that run it
-// can be examined.
+// Finds lists from which only shapes are used: the body of a loop pushes values onto them, and the body of the
+// gradient's loop pops these but uses only their shapes. When the first body's plan is made, all graphs exist, so all
+// loops that run it can be examined.
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/ops/data_list.h"
 
@@ -18,7 +18,7 @@ static const struct tfc_function *function_of(const struct tfc_graph *library, c
   return f && f->body ? f : NULL;
 }
 
-// Finds the only reader of an output; TFC_NONE32: it has none. False: it has several.
+// Finds the only reader of an output; TFC_NONE32: there is none. False: there are several.
 static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t *out_node, uint32_t *out_slot) {
   *out_node = TFC_NONE32;
   for (uint32_t i = 0; i < g->node_count; i++) {

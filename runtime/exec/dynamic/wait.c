@@ -1,4 +1,4 @@
-// A run that can only wait: sleeping, deadlocks, deadlines, and messages that say what waits for what.
+// Handles a run that can only wait: sleeping, deadlocks, deadlines, and messages that say what waits for what.
 #include "runtime/device/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/run.h"
@@ -55,7 +55,7 @@ void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
         const struct tfc_dnode *p = &r->d->nodes[j];
         if (p->node != o.node || p->kind == TFC_DNODE_FEED || p->kind == TFC_DNODE_FETCH) continue;
         if (p->frame == 0 && it->pending[p->local] == TFC_RUN_DONE && !(p->def->flags & TFC_OP_EXIT)) continue;
-        if (r->flights && !in_the_air(r, p)) continue; // it is not what the others wait for: it waits itself
+        if (r->flights && !in_the_air(r, p)) continue; // the others do not wait for this one, because it waits itself
         tfc_text_printf(text, "%s'%.*s' waits for '%.*s'", shown++ ? ", " : "", TFC_STR_ARG(node->name),
                         TFC_STR_ARG(g->nodes[o.node].name));
         break;
@@ -118,7 +118,7 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
     if (!tfc_run_unpark(r) && !fill_queues(r)) fail_deadlocked(r);
     return;
   }
-  // Work for the surrounding runs returns to them, not here, so check now and then.
+  // Work for the surrounding runs does not return here but to them, so this checks for it now and then.
   if (!blocked && r->parent && !r->failed) timeout = POLL_NS;
   tfc_futex_wait(&r->mailbox->signal, seen, timeout);
   if (blocked) tfc_gate_unblock(gate, &b.base);
@@ -139,8 +139,7 @@ void tfc_run_wait(struct tfc_run *r) {
   if (r->failed && r->in_flight) tfc_resources_wake(r->session->resources);
 }
 
-// --- Deadlines and cancellation
-// -----------------------------------------------------------------------------------------
+// --- Deadlines and cancellation ------------------------------------------------------------------------------------
 void tfc_run_check_time(struct tfc_run *r) {
   if (r->failed) return;
   if (r->cancel && atomic_load(r->cancel)) {

@@ -1,13 +1,13 @@
-// Adaptation: the first steps of a plan time each operation, and from these times another way to run the same
-// operations is made:
+// Adaptation: the first steps of a plan time each operation; from these times a second way to run the same operations
+// is made:
 //
 // - on one device of several cores, side by side in lanes. If the schedule predicts enough gain, it becomes a second
 //   plan from the same ir. The next steps run both plans in turns (a machine is disturbed for some steps at a time),
 //   and the faster one is kept. Steps with a trace run one operation at a time, because a trace has at most one
-//   operation of a device at any time.
-// - on several devices, in another order. A device runs its operations in a fixed order and waits for the next one, so
-//   an order that was made from other times leaves it idle. The best order by the measured times is used at once: its
-//   replay differs from the measured step by at most one per cent, so it need not be tried.
+//   operation of a device at any time. - on several devices, in another order. A device runs its operations in a fixed
+//   order and waits for the next one, so an order that was made from other times leaves it idle. The best order by the
+//   measured times is used at once: its replay differs from the measured step by at most one per cent, so it need not
+//   be tried.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -21,8 +21,8 @@ struct tfc_adaptation {
   struct tfc_op_time *times; // [ops of the segments], in the plan's arena
   uint32_t steps;            // steps that were timed or tried
   bool settled, always, lanes;
-  double first_us, second_us; // the best step of each way, 0: none yet
-  struct tfc_plan *plan;      // NULL: not made, or dropped
+  double first_us, second_us; // the best step of each of the two ways; 0: none yet
+  struct tfc_plan *plan;      // the second way; NULL: not made, or dropped
   bool ran;                   // the last step ran it
 };
 
@@ -123,11 +123,12 @@ struct tfc_plan *tfc_plan_adapt_begin(struct tfc_plan *plan, const struct tfc_ru
   a->ran = false;
   if (a->lanes && options && options->trace) return plan;
   if (!a->settled && !a->plan && a->steps == TFC_ADAPT_ORDER_STEPS) {
-    // If the second plan cannot be made (not enough memory, say), the step goes on with the first: no error.
+    // If the second plan cannot be made (because of too little memory, say), the step continues with the first one:
+    // this is no error.
     if (a->always || a->first_us > shortest_us)
       tfc_status_free(a->lanes ? into_lanes(plan, a) : in_another_order(plan, a));
     if (!a->plan || !a->lanes || a->always) settle(plan, a);
-    if (a->plan && !a->lanes) plan->info = a->plan->info; // that plan lives as long as this one
+    if (a->plan && !a->lanes) plan->info = a->plan->info; // that plan exists as long as this one
     if (a->plan && a->lanes && a->settled) plan->info.peak_bytes = a->plan->info.peak_bytes;
   }
   a->ran = a->plan && (a->settled || tries_other(a));
@@ -143,7 +144,7 @@ void tfc_plan_adapt_end(struct tfc_plan *plan, struct tfc_plan *used, bool faile
   if (++a->steps < TFC_ADAPT_STEPS || !a->lanes) return;
   settle(plan, a);
   if (a->second_us < worth * a->first_us) {
-    plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan lives as long as this one
+    plan->info.peak_bytes = a->plan->info.peak_bytes; // that plan exists as long as this one
   } else {
     plan->session->planner->free(a->plan);
     a->plan = NULL;

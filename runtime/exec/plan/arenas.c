@@ -28,7 +28,7 @@ void tfc_session_note_dynamic(struct tfc_session *session) {
       tfc_status_free(fit_arena(session, &session->arenas[l], l, 0, true)); // freeing cannot fail
 }
 
-// Names the operation whose output is the largest tensor that did not fit.
+// Makes an error that names the operation whose output is the largest tensor that did not fit.
 static tfc_status blame(const struct tfc_plan *plan, uint32_t location, tfc_status s) {
   const struct tfc_ir_value *most = NULL;
   char text[TFC_SHAPE_TEXT];

@@ -1,13 +1,13 @@
-// Distributes the sequence over queues. Decides which value is copied or handed over to which device, and which item
-// waits for which, with as few waits as possible.
+// Distributes the sequence over queues. Decides which values are copied or handed over to which devices, and which
+// items wait for which others, with as few waits as possible.
 //
 // Each item (an operation or a copy) has a vector clock: for every queue, how many of its items have certainly ended
 // when this one starts, because of the queues' own order and of waits. A dependency that the clock already covers needs
 // no wait. The memory plan uses the same clocks to tell which memory is certainly free.
 //
-// The operations that the host computes from feeds alone come first, then all copies of their results to the device;
-// every reader waits for all of them at once. Single waits and signals would divide the segment, and with it a captured
-// graph.
+// Operations on the host that depend only on feeds come first, then all copies of their results to the device; every
+// reader waits for all these copies at once, because single waits and signals would divide the segment, and with it a
+// captured graph.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -43,7 +43,7 @@ static bool same_memory(const struct tfc_ir *ir, uint16_t a, uint16_t b) {
   return ir->devices[a]->info.address_space == ir->devices[b]->info.address_space;
 }
 
-// What arranging works on. All copies of a value are a linked list in `transfers`.
+// State of arranging. All copies of a value are a linked list in `transfers`.
 struct arranger {
   const struct tfc_ir *ir;
   const struct tfc_lane_schedule *lanes; // NULL: none
@@ -62,9 +62,10 @@ struct arranger {
   uint32_t *queue_capacity;
   uint32_t *joint_clocks; // [ops] index of a joint's clock in joint_data, or TFC_NONE32
   TFC_ARRAY(uint32_t) joint_data;
-  bool *arrived;                     // [transfers] handed over, and recorded by its first reader
+  bool *arrived;                     // [transfers] it is handed over, and its first reader has recorded that
   bool *early;                       // [ops] computed on the host from feeds alone
-  uint32_t *early_begin, *early_end; // [queue_count] the range of items that are early operations or their copies
+  uint32_t *early_begin, *early_end; // [queue_count] the range of items that are early operations (on the host, from
+                                     // feeds alone) or their copies
 };
 
 static uint32_t find(const struct arranger *r, uint32_t value, uint16_t location) {
@@ -80,8 +81,8 @@ uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir,
   return TFC_NONE32;
 }
 
-// Adds an entry for each value and place that needs it and does not have it. Constants are copied when the plan is
-// made.
+// Adds a transfer for each value and each place that needs it and does not have it. Constants are copied when the plan
+// is made.
 static tfc_status find_transfers(struct arranger *r) {
   const struct tfc_ir *ir = r->ir;
   for (size_t i = 0; i < ir->ops.count; i++) {
@@ -128,7 +129,7 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
   item.wait_begin = (uint32_t)r->waits.count;
   for (uint32_t o = 0; o < n; o++) {
     if (o == q || r->need[o] <= known[o]) continue;
-    bool covered = false; // `need` also names an item of another queue that starts only after this one has ended
+    bool covered = false; // `need` also has an item of another queue that starts only after this one has ended
     for (uint32_t other = 0; other < n && !covered; other++) {
       if (other == o || other == q || r->need[other] <= known[other]) continue;
       const uint32_t *clock = r->clocks.data + (size_t)r->queues[other][r->need[other] - 1] * n;
@@ -162,7 +163,7 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
   return NULL;
 }
 
-// Appends the copies of a new value right behind its producer.
+// Appends the copies of a new value directly after its producer.
 static tfc_status add_copies(struct arranger *r, uint32_t value, uint32_t producer) {
   const struct tfc_ir *ir = r->ir;
   for (uint16_t target = 0; target <= ir->device_count; target++) {
@@ -215,7 +216,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
       continue;
     }
     need_op(r, value->op);
-    if (t != TFC_NONE32 && !r->arrived[t]) { // handed over and not recorded yet: the first reader records it
+    if (t != TFC_NONE32 && !r->arrived[t]) { // it is handed over and not recorded yet: the first reader records it
       r->arrived[t] = true;
       if (!tfc_array_push(&r->arrivals, t)) return TFC_PLAN_NO_MEMORY();
       item.arrival_count++;
@@ -228,7 +229,8 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
     return NULL;
   }
   TFC_RETURN_IF_ERROR(add_item(r, item, &r->a->item_of_op[id]));
-  for (uint32_t h = 0; r->lanes && h < n; h++) { // lanes that help with an operation do not go on before it has ended
+  // Lanes that help with an operation do not continue before it has ended.
+  for (uint32_t h = 0; r->lanes && h < n; h++) {
     if (!(r->lanes->helpers[id] >> h & 1)) continue;
     const uint32_t *clock = r->clocks.data + (size_t)r->a->item_of_op[id] * n;
     uint32_t *known = r->known + (size_t)h * n;
@@ -291,7 +293,7 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   struct arranger r = {.ir = ir, .lanes = lanes, .a = &a, .arena = arena};
   struct edges edges = {0};
   uint32_t q = a.queue_count;
-  TFC_ARRAY(uint32_t) versions = {0}; // values that are a variable's value after an operation, by that operation
+  TFC_ARRAY(uint32_t) versions = {0}; // for each operation, the values that are a variable's value after it
   r.first = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 1);
   r.known = TFC_ARENA_ARRAY(arena, uint32_t, (size_t)q * q);
   r.need = TFC_ARENA_ARRAY(arena, uint32_t, q);

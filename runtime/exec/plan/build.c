@@ -1,12 +1,12 @@
 // Makes the operations that run (the ir) from a graph.
 //
 // Accesses of a variable happen in the canonical order (groundwork.c): an operation reads the version that the last
-// update before it wrote, and the next update waits for the read. With these edges in place, control edges matter only
-// where something other than a variable is changed (queues, tables, prints, assertions): the others are dropped.
+// update before it wrote, and the next update waits for the read. With these edges, a control edge matters only if it
+// orders an effect on something other than a variable (queues, tables, prints, assertions): the others are dropped.
 //
-// Elided: constants, NoOp, views, variables, handles and reads have no operation. A `source` says what their output is
-// instead. A read of a resource variable must be a copy if one of its consumers comes after the variable's next update.
-// A reference is an alias: its reader sees the variable's current value.
+// Constants, NoOp, views, variables, handles and reads are elided: they have no operation, and a `source` describes
+// their output instead. A read of a resource variable must be a copy if one of its consumers comes after the variable's
+// next update. A reference is an alias: its reader sees the variable's current value.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -18,12 +18,12 @@ struct source {
   uint32_t value;    // PLAIN, HANDLE
   uint32_t variable; // REFERENCE, HANDLE: index in ir->variables
   const struct tfc_shape *view;
-  uint32_t after; // an operation, not the producer, that must have ended, too; TFC_NONE32: none
+  uint32_t after; // an operation other than the producer that must have ended, too; TFC_NONE32: none
 };
-struct access { // the accesses of one variable that the walk over the canonical order has met so far
+struct access { // the accesses of one variable that were met so far in the canonical order
   uint32_t node;
   uint32_t version;                     // value id of the variable's present version
-  uint32_t writer;                      // the operation that wrote the present version, or TFC_NONE32
+  uint32_t writer;                      // the operation that wrote the current version, or TFC_NONE32
   TFC_ARRAY(uint32_t) readers;          // operations that read the present version
   TFC_ARRAY(uint32_t) update_positions; // in the canonical order, ascending
 };
@@ -31,11 +31,11 @@ struct walk {
   struct tfc_build *b;
   struct tfc_ir *ir;
   struct source *sources;            // [output]
-  uint32_t *after;                   // [node] operation or joint, TFC_NONE32: nothing to wait for
+  uint32_t *after;                   // [node] an operation or joint to wait for; TFC_NONE32: there is none
   uint32_t *variable_of;             // [node] VARIABLE nodes: index + 1
   uint32_t *feed_values;             // [feed] value id
-  bool *effects;                     // [node] an effect that control edges order is at or before this node
-  bool *leads;                       // [node] an effect or update is at or after it
+  bool *effects;                     // [node] an effect that control edges order happens at this node or before it
+  bool *leads;                       // [node] an effect or update happens at this node or after it
   TFC_ARRAY(struct access) accesses; // by variable
   TFC_ARRAY(uint32_t) set;           // scratch
 };
@@ -127,7 +127,7 @@ static bool keeps_control(const struct walk *w, uint32_t from, uint32_t to) {
 // --- Sources -----------------------------------------------------------------------------------------------------
 static tfc_status add_to_set(struct walk *w, uint32_t op) {
   if (op == TFC_NONE32) return NULL;
-  for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates are harmless; most are found near the end
+  for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates do no harm; most are found near the end
     if (w->set.data[w->set.count - 1 - i] == op) return NULL;
   return tfc_array_push(&w->set, op) ? NULL : TFC_PLAN_NO_MEMORY();
 }
@@ -146,8 +146,8 @@ static uint32_t output_number(const struct tfc_graph *g, struct tfc_output o) {
   return g->nodes[o.node].output_begin + (uint32_t)o.index;
 }
 
-// Collects what nodes after an elided node must wait for: its control inputs that are kept, and what its data inputs
-// wait for.
+// Collects what nodes after an elided node must wait for: its remaining control inputs, and what its data inputs wait
+// for.
 static tfc_status elided_after(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
@@ -293,7 +293,7 @@ static bool elidable_view(const struct tfc_build *b, const struct tfc_node *n) {
   if (!(n->def->flags & TFC_OP_VIEW) || n->input_count == 0 || n->output_count == 0) return false;
   if (n->def->flags & TFC_OP_CHECKS) return false;
   if (keeps_shape(n)) return true;
-  // The view is not computed, so its number of elements must be known to be equal.
+  // Nothing computes the view, so the number of its elements must be known to be that of the input.
   const struct tfc_shape *in = &b->ground->shapes.shapes[output_number(b->graph, tfc_node_inputs(b->graph, n)[0])];
   const struct tfc_shape *out = &b->ground->shapes.shapes[n->output_begin];
   return tfc_shape_is_static(in) && tfc_shape_is_static(out) && tfc_shape_elements(in) == tfc_shape_elements(out);
@@ -437,7 +437,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
 }
 
 // A sum over no dimensions, or over dimensions of size 1 (as at the end of gradients of broadcasts), is a view of its
-// input. A sum of a variable is not a view, because it must not show later updates.
+// input. A sum over a variable is never a view, because it must not show later updates.
 static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   const struct tfc_graph *g = w->b->graph;
   if (tfc_node_role(n) != TFC_ROLE_REDUCTION || w->b->session->options.no_rewrites) return false;

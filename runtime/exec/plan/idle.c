@@ -1,5 +1,5 @@
-// Work that depends on nothing in the step, such as packing a weight, runs where its device would be idle anyway,
-// instead of right before its first reader, where it may be on the critical path.
+// Moves work that depends on nothing in the step, such as packing a weight, to a moment when its device would be idle.
+// Otherwise it would run directly before its first reader, where it may be on the critical path.
 //
 // The order is simulated with estimated times. An operation that was added by a rewrite and depends only on variables
 // and constants moves to the last wait before it that is long enough. Memory is planned afterwards.
@@ -14,17 +14,17 @@ struct filler {
   const struct tfc_ir *ir;
   const uint32_t *sequence;
   bool *waits;      // [op] for another operation
-  bool *at_once;    // [op] can run when the step begins, or when the operations that it continues have run
+  bool *at_once;    // [op] it can run when the step begins, or as soon as the operations that it continues have run
   double *idle;     // [position] how long its device waits before it
-  uint32_t *wait;   // [position] the last wait of its device before it
-  uint32_t *before; // [position] the position to which the operation moves: right before the one that is there
-  // [op] it must stay before this position, because the operation that continues it is there; TFC_NONE32: no such
-  // limit.
+  uint32_t *wait;   // [position] the last position before it at which its device waits
+  uint32_t *before; // [position] the position before which the operation moves
+  // [op] it must stay before this position, which is that of the operation that continues it; TFC_NONE32: it has no
+  // such limit.
   uint32_t *at_most;
 };
 
-// Returns the position to which the operation at `i` should move: the last wait of its device that is long enough, else
-// `i`.
+// Returns the position to which the operation at `i` should move: the last wait of its device that is long enough, or
+// `i` if there is none.
 static uint32_t better_place(struct filler *f, uint32_t i) {
   double us = f->ir->ops.data[f->sequence[i]].cost_us;
   uint32_t most = f->at_most[f->sequence[i]], end = most < i ? most : i, tries = 0;
@@ -47,7 +47,8 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
   struct filler f = {.ir = ir, .sequence = sequence};
   uint32_t moves = 0, at = 0;
   double length_us;
-  uint32_t *moved = malloc((count + 1) * sizeof *moved); // [position] the first operation that moves to before it
+  // [position] the first operation that moves to directly before it
+  uint32_t *moved = malloc((count + 1) * sizeof *moved);
   uint32_t *next = malloc((count + 1) * sizeof *next); // [position] the next operation that moves to the same position
   uint32_t *last = malloc((ir->device_count + 1) * sizeof *last), *old = malloc((count + 1) * sizeof *old);
   f.waits = calloc(ir->ops.count + 1, sizeof *f.waits);
@@ -70,7 +71,7 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
     f.wait[i] = last[op->device];
     if (f.idle[i] >= shortest_us) last[op->device] = i;
   }
-  for (uint32_t i = count; i-- > 0;) { // backwards, because an operation that continues another comes after it
+  for (uint32_t i = count; i-- > 0;) { // goes backwards, because an operation that continues another one comes after it
     const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
     f.before[i] = f.at_once[sequence[i]] ? better_place(&f, i) : i;
     moves += f.before[i] != i;

@@ -1,7 +1,7 @@
-// Operations side by side on the cores of one device: list scheduling by the longest remaining path (HEFT), in which an
-// operation may also be split over several idle lanes. Splitting is worth it if fewer operations are ready than lanes
-// are idle, and as far as the operation's loops can be split; it always costs a little. The scheduling is
-// simulated with several settings (struct manner), and the shortest schedule is taken.
+// Schedules operations side by side on the cores of one device: list scheduling by the longest remaining path (HEFT),
+// in which an operation may also be split over several idle lanes. Splitting pays if fewer operations are ready than
+// lanes are idle, and if the operation's loops can be split; it always costs a little. The scheduling is simulated with
+// several settings (struct manner), and the shortest schedule is taken.
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,9 +22,9 @@ struct scheduler {
   double *rank; // [ops] longest path to the end
   uint32_t *topological, *waiting;
   double *ready_at;
-  struct tfc_order_heap events, ready; // with room for all operations
+  struct tfc_order_heap events, ready; // have room for all operations
   // State of the running simulation.
-  uint32_t idle; // a bit for each lane
+  uint32_t idle; // a bit for each idle lane
   double busy_until[MOST_LANES], ready_work;
   uint32_t *sequence, count;
   uint16_t *lane;
@@ -36,7 +36,8 @@ struct manner {    // settings of one simulation
   // An operation is split over all idle lanes, even if others are ready, if its speed-up on `widest` lanes is at least
   // this share of their number; > 1: never.
   double efficiency;
-  double patience; // it waits for more lanes if it then ends earlier by this share of its time; 0: never
+  double patience; // the operation waits for more lanes if it then ends earlier by at least this share of its time; 0:
+                   // never
 };
 
 static double took(const struct scheduler *s, uint32_t op, uint32_t lanes) {
@@ -95,7 +96,7 @@ static uint32_t width_for(const struct scheduler *s, uint32_t id, uint32_t room)
   return width;
 }
 
-// Returns the time at which the operation should start, if it ends earlier when it waits for more lanes; else 0.
+// Returns the time at which the operation should start, if it ends earlier by waiting for more lanes; otherwise 0.
 static double better_later(const struct scheduler *s, uint32_t id, uint32_t width, struct manner manner, double now) {
   double until[MOST_LANES], best = now + took(s, id, width) * manner.patience, start = 0;
   if (manner.patience == 0) return 0;

@@ -1,6 +1,6 @@
-// What each lane of a device runs: the operations of its segment in the planned order, and for each which operations
-// must have ended before. Lanes need not keep the planned order, so reused memory needs waits of its own: an operation
-// that writes a place waits for all that wrote or read it earlier in the planned order.
+// Lists for each lane of a device the operations of its segment in the planned order, and for each of them the
+// operations that must end before it. Lanes may deviate from the planned order, so reused memory needs waits of its
+// own: an operation that writes to a place waits for all operations that wrote or read it earlier in the planned order.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
@@ -8,7 +8,7 @@
 struct user { // an item that uses a range of memory
   uint32_t item, next;
 };
-struct range { // [begin, end) with the item that wrote it and those that read it since
+struct range { // [begin, end) with the item that wrote it, and the items that have read it since then
   uint64_t begin, end;
   uint32_t users; // TFC_NONE32: the end
 };

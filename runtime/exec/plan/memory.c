@@ -1,6 +1,6 @@
-// Every value with a static shape gets its place in an arena when the plan is made. Items are walked in the order of
-// the sequence: what an item makes is placed in the best-fitting free range of its arena; the memory of values that
-// have no later reader is freed after it.
+// Plans memory: every value with a static shape gets its place in an arena when the plan is made. This goes through the
+// items in the order of the sequence: the results of an item are placed in the best-fitting free range of its arena;
+// after the item, the memory of values that have no later reader is freed.
 //
 // Devices run at their own pace, so "freed" has a condition: a clock (for each queue, how many items must have ended).
 // An item may use a free range only if its own clock covers the range's condition, so reuse never adds a wait. A range
@@ -17,12 +17,12 @@ struct range {
   uint32_t *condition; // [queues]
 };
 typedef TFC_ARRAY(struct range) range_list;
-struct block { // memory of one value or copy, or of several values that are computed in place one after the other
+struct block { // memory of one value or copy, or of several values that are computed in place, one after another
   uint64_t offset, size;
   uint16_t location;
   bool placed, kept;
-  bool reused;         // an output was computed in it
-  bool freed;          // its last reader has come
+  bool reused;         // an output was computed in its memory
+  bool freed;          // its last reader was met
   uint32_t readers;    // number of reads that are still to come
   uint32_t from;       // the first item that uses it
   uint32_t inside;     // the block in whose memory it is computed; TFC_NONE32: it has a place of its own
@@ -38,7 +38,8 @@ struct planner {
   range_list *freed;
   struct block *blocks;
   uint32_t *block_of_value, *block_of_copy;
-  uint32_t *first_read, *reads; // [items] where in `reads` an operation's inputs begin; blocks, or TFC_NONE32
+  uint32_t *first_read, *reads; // where in `reads` the inputs of an operation begin; the elements of `reads` are
+                                // blocks, or TFC_NONE32
   uint32_t *conditions;         // all conditions of the blocks
   uint32_t block_count;
   uint32_t now; // the current item
@@ -89,7 +90,7 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
     struct range *r = &list->data[i];
     if (!covers(clock, r->condition, n)) continue;
     while (i + 1 < list->count && list->data[i + 1].offset == r->offset + r->size &&
-           covers(clock, list->data[i + 1].condition, n)) { // join neighbours that are both free for this item
+           covers(clock, list->data[i + 1].condition, n)) { // joins neighbours that are both free for this item
       struct range *next = &list->data[i + 1];
       for (uint32_t q = 0; q < n; q++)
         if (next->condition[q] > r->condition[q]) r->condition[q] = next->condition[q];
@@ -109,7 +110,7 @@ static tfc_status allocate(struct planner *p, struct block *b, const uint32_t *c
     return NULL;
   }
   struct range *last = list->count ? &list->data[list->count - 1] : NULL;
-  // Extends the last free range if it ends where the arena does.
+  // Extends the last free range if it is at the end of the arena.
   if (last && last->offset + last->size == *top && covers(clock, last->condition, n)) {
     b->offset = last->offset;
     *top = last->offset + b->size;
@@ -140,7 +141,7 @@ static uint32_t block_of_input(const struct planner *p, const struct tfc_ir_op *
   return t != TFC_NONE32 && p->ir->values.data[v].kind != TFC_IR_CONST ? p->block_of_copy[t] : p->block_of_value[v];
 }
 
-// Finds what each operation reads, and how many read each block.
+// Finds the blocks that each operation reads, and the number of readers of each block.
 static tfc_status find_reads(struct planner *p) {
   const struct tfc_ir *ir = p->ir;
   size_t total = 0;
@@ -195,7 +196,7 @@ static struct block *in_place(const struct planner *p, const struct tfc_ir_op *o
     if (!b || !b->placed || b->kept || b->reused || b->location != out->location || b->size != out->size) continue;
     if (p->ir->values.data[op->inputs[k].value].bytes != p->ir->values.data[op->outputs[output]].bytes) continue;
     uint32_t own = 0;
-    bool refused = false; // another input is in the same block, and the output must not overwrite it
+    bool refused = false; // another input is in the same block, which the output must not overwrite
     for (uint32_t m = 0; m < op->input_count; m++) {
       if (block_read(p, m) != b) continue;
       own++;
@@ -259,10 +260,10 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
   return NULL;
 }
 
-// --- With all lifetimes known ----------------------------------------------------------------------------------------
-// Places are chosen for the largest blocks first, which leaves fewer gaps than choosing in the order of the items. Two
-// blocks may share a place if one begins after all readers of the other have ended. The result is used if it needs less
-// memory.
+// --- Choosing places with all lifetimes known
+// ---------------------------------------------------------------------------------------- Places are chosen for the
+// largest blocks first, which leaves fewer gaps than choosing in the order of the items. Two blocks may share a place
+// if one begins after all readers of the other have ended. The result is used if it needs less memory.
 enum { MOST_BLOCKS = 6000, MOST_ON_SEVERAL = 3000 };
 
 static int by_size(const void *a, const void *b) {
@@ -319,7 +320,7 @@ static tfc_status place_again(struct planner *p) {
   bool one = true;
   for (uint32_t i = 0; i < p->a->item_count; i++) one = one && p->a->items[i].queue == p->a->items[0].queue;
   if (p->block_count > (one ? MOST_BLOCKS : MOST_ON_SEVERAL)) return NULL;
-  // A place is held until everything that was computed in it has been read.
+  // A place is occupied until everything that was computed in it has been read.
   for (uint32_t i = 0; i < p->block_count; i++) {
     const struct block *b = &p->blocks[i];
     struct block *place = &p->blocks[place_of(p, i)];

@@ -1,8 +1,8 @@
-// The order of operations is a topological order, made in one of three ways. A sequence from outside (the placer's
-// simulation) is followed as far as dependencies allow, and exactly if it is legal. One device runs in the order of
-// node ids, as the graph was written, with updates as soon as possible, which frees gradients early. Several devices
-// get a list schedule: start times are simulated with estimated costs; operations with an order from outside go first,
-// then those with the longest remaining path, then those with the lowest node id.
+// Makes the order of operations, a topological order, in one of three ways. A given sequence (from the placer's
+// simulation) is followed as far as dependencies allow; a legal one is followed exactly. A single device runs in the
+// order of node ids, as the graph was written, with updates as soon as possible, which frees gradients early. Several
+// devices get a list schedule: start times are simulated with estimated costs; operations with an order from outside go
+// first, then those with the longest remaining path, then those with the lowest node id.
 #include <math.h>
 #include <stdlib.h>
 
@@ -90,8 +90,8 @@ static uint32_t sort(const struct tfc_ir *ir, struct tfc_order_graph *g, uint32_
   return count;
 }
 
-// An operation that a rewrite added goes before all that wait for it: a packed weight before its first reader, a chain
-// before the first reader of one of its values.
+// Puts an operation that a rewrite added before all operations that wait for it: a packed weight before its first
+// reader, a chain before the first reader of one of its values.
 static tfc_status before_readers(const struct tfc_ir *ir, struct tfc_order_graph *g, double *keys) {
   tfc_status s = NULL;
   size_t n = ir->ops.count;
@@ -123,7 +123,7 @@ static double transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
   return 5 + (double)bytes / 10e3;
 }
 
-// Makes a list schedule by the rules of the placer's simulation; an operation takes its cost_us.
+// Makes a list schedule by the rules of the placer's simulation; each operation takes its cost_us.
 static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g, const double *priority, uint32_t *out,
                               uint32_t *count) {
   tfc_status s = NULL;
@@ -287,7 +287,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the sequence names node %u of %u", spec->sequence[i], ir->graph->node_count);
       by_node[spec->sequence[i]] = i;
     }
-    for (size_t i = 0; i < ir->fused.count; i++) { // a fused operation has the latest position of its members
+    for (size_t i = 0; i < ir->fused.count; i++) { // a fused operation gets the latest position of its members
       struct tfc_ir_fused f = ir->fused.data[i];
       if (by_node[f.node] < spec->sequence_count) by_node[f.into] = fmax(by_node[f.into], by_node[f.node]);
     }

@@ -1,4 +1,5 @@
-// A binary heap of operations, sorted by key, tie, id: for events and ready lists of the schedulers. One thread.
+// A binary heap of operations, sorted by key, then tie, then id. Schedulers use it for events and ready lists. Only one
+// thread may use a heap.
 #ifndef TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
 #define TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
 

@@ -1,5 +1,5 @@
-// A partial run is an ordinary run in ready order. Its feeds become ready when they are given, and it stops when it can
-// only wait: for feeds, or for other steps.
+// A partial run is an ordinary run in ready order. Its feeds become ready when the caller gives them, and it stops when
+// it can only wait for feeds or for other steps.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -9,7 +9,7 @@ struct tfc_partial {
   struct tfc_plan *plan; // owned
   struct tfc_run run;
   struct tfc_step step;
-  struct tfc_resources *own;  // resources that only this step sees
+  struct tfc_resources *own;  // resources that only this step uses
   struct tfc_tensor *feeds;   // [feed_count], borrowed during the call that gives them
   struct tfc_tensor *fetches; // [fetch_count]
   bool *fed, *fetched, *wanted;
@@ -146,7 +146,7 @@ tfc_status tfc_partial_run(struct tfc_partial *p, const struct tfc_partial_call 
   for (uint32_t i = 0; i < call->fetch_count; i++) {
     uint32_t k = call->fetches[i];
     p->wanted[k] = false;
-    if (s) continue; // a fetch that failed can be asked for again in a later call
+    if (s) continue; // a later call may request this fetch again
     p->fetched[k] = true;
     fetches[i] = p->fetches[k];
     p->fetches[k] = (struct tfc_tensor){0};
@@ -159,7 +159,7 @@ void tfc_partial_end(struct tfc_partial *p) {
   if (p->begun) {
     tfc_gate_enter_dynamic(&p->plan->session->gate);
     uint32_t mode = tfc_float_mode_enter();
-    if (p->run.in_flight) { // some operations still wait for other steps: cancels them
+    if (p->run.in_flight) { // some operations still wait for other steps, so they are cancelled
       tfc_run_fail(&p->run, tfc_status_make(TFC_CANCELLED, "the partial run has ended"));
       tfc_run_loop(&p->run);
     }

@@ -1,4 +1,4 @@
-// What the files of this folder share: sessions, plans, and the stages that make a static plan.
+// Declarations for all files of this folder: sessions, plans, and the stages that make a static plan.
 //
 //   build.c     graph → ir        which operations run, values, versions of variables, ordering edges
 //   rewrite.c   ir → ir
@@ -30,7 +30,7 @@ struct tfc_session_arena { // shared by the static plans of a session, one per d
   uint64_t generation; // increases when the address changes
 };
 
-struct tfc_session_graph { // state of a graph's nodes, for the session's own graph and functions' bodies
+struct tfc_session_graph { // state of the nodes of a graph: the session's own graph, or a function's body
   const struct tfc_graph *graph;
   void **node_states; // [node_count], made when a plan needs one
 };
@@ -42,13 +42,13 @@ struct tfc_cached_plan {
   struct tfc_plan *plan;
 };
 
-struct tfc_timeline { // counts the copies to a device of steps in ready order
+struct tfc_timeline { // counts the copies to a device, in steps in ready order
   struct tfc_semaphore *semaphore;
   uint64_t last; // the semaphore's value after the last submitted copy; guarded by tfc_submit_begin's lock
 };
 
-// Code below session.c needs further plans: for functions' bodies, for another way to run the same graph, for steps of
-// its own. It calls these functions of the session to make, free and run them.
+// Functions of the session, for code at a lower level than session.c that needs further plans: for functions' bodies,
+// for another way to run the same graph, for steps of its own.
 struct tfc_planner {
   tfc_status (*create)(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                        struct tfc_plan **out); // of the session's graph or a function's body
@@ -66,8 +66,8 @@ struct tfc_session {
   struct tfc_resources *resources;
   struct tfc_timeline *timelines;   // [device_count]; semaphore NULL: the device has no memory of its own
   struct tfc_session_arena *arenas; // [device_count + 1]
-  pthread_mutex_t run_lock;         // held by the static step that runs; guards the arenas
-  uint32_t dynamic_steps;           // dynamic steps since the last static one; under run_lock
+  pthread_mutex_t run_lock;         // a static step holds it while it runs; guards the arenas
+  uint32_t dynamic_steps;           // steps in ready order since the last static one; guarded by run_lock
   pthread_mutex_t lock;             // guards the members below
   TFC_ARRAY(struct tfc_session_graph) graphs;
   // The variables that plans of this session use; the session has one reference to each.
@@ -86,7 +86,7 @@ TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const 
                                              struct tfc_variable **out);
 TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
                                                uint32_t node,
-                                               void **out); // *out NULL: operations of this kind keep no state
+                                               void **out); // *out NULL: this kind of operation has no state
 // Moves a variable's value to a device if it is elsewhere.
 TFC_MUST_USE tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device);
 
@@ -108,13 +108,12 @@ TFC_MUST_USE tfc_status tfc_build_begin(struct tfc_session *session, const struc
                                         struct tfc_build *out);
 TFC_MUST_USE tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir);
 
-// --- Order -------------------------------------------------------------------------------------------------------
-// Fills out_sequence with the ids of all operations that are not dead (joints too), so that whatever an operation waits
-// for comes before it. `sequence`/`order`: as in struct tfc_run_spec.
+// Fills out_sequence with the ids of all operations that are not dead (joints, too), so that each comes after
+// everything that it waits for. `sequence`, `order`: as in struct tfc_run_spec.
 TFC_MUST_USE tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *spec,
                                        uint32_t **out_sequence, uint32_t *out_count);
 
-// The successors of each operation, as CSR; `waiting`: how many operations must come before each.
+// The successors of each operation, as CSR; `waiting`: how many operations must come before each one.
 struct tfc_order_graph {
   uint32_t *begin, *to;
   uint32_t *waiting;
@@ -124,9 +123,9 @@ void tfc_order_graph_deinit(struct tfc_order_graph *g);
 // Moves operations without inputs to a point where their device would wait anyway.
 TFC_MUST_USE tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                             uint32_t *sequence, uint32_t count);
-// Sets *out_us to when the last operation of a sequence ends, if each takes cost_us and every device runs its
-// operations in this order. `idle` (NULL: not wanted): [count] how long the device waits before each; `waits` (given
-// with `idle`): [ops] whether it waits for another operation.
+// *out_us: when the last operation of a sequence ends, if each takes cost_us and every device runs its operations in
+// this order. idle (NULL: not needed) [count]: how long the device waits before each; waits (given with `idle`) [ops]:
+// whether it waits for another operation.
 TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_graph *g,
                                          const uint32_t *sequence, uint32_t count, double *idle, bool *waits,
                                          double *out_us);
@@ -137,31 +136,32 @@ TFC_MUST_USE tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct t
 TFC_MUST_USE tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
                                           uint32_t **out_sequence, uint32_t *out_count, bool *out_better);
 
-// Operations side by side on the cores of the only device. Each operation belongs to one lane; other lanes may help it.
+// A schedule of operations side by side on the cores of the only device. Each operation belongs to one lane; other
+// lanes may help with it.
 struct tfc_lane_schedule {
   uint32_t lanes;
   uint32_t *sequence; // [sequence_count] as tfc_order_make's
   uint32_t sequence_count;
   uint16_t *lane;       // [ops]
-  uint32_t *helpers;    // [ops] which lanes help with it, a bit for each lane
-  bool *open;           // [ops] lanes that have nothing to do may help, too
+  uint32_t *helpers;    // [ops] a bit for each lane that helps with it
+  bool *open;           // [ops] other idle lanes may help, too
   double predicted_us;  // time of a step
-  double one_by_one_us; // the same for running the operations one after another
+  double one_by_one_us; // the time for running the operations one after another
 };
-// Makes the schedule from the times of the operations [ops] in ticks, measured while they ran one by one, each on all
-// `cores`; wall 0: the operation takes no time.
+// Makes the schedule from the times of the operations [ops] in ticks, which were measured while they ran one after
+// another, each on all `cores`; wall 0: the operation takes no time.
 TFC_MUST_USE tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_time *times, uint32_t cores,
                                                struct tfc_lane_schedule *out);
 void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
 
-// --- Items -------------------------------------------------------------------------------------------------------
-// Numbers of queues: d for operations of device d, device_count + d for copies to it; in a plan with lanes each lane is
-// a queue. Locations of memory: device d, or device_count for the host's memory if devices have their own.
+// The numbers of queues: d for operations of device d, device_count + d for copies to it; in a plan with lanes each
+// lane is a queue. The locations of memory: device d, or device_count for the host's memory if devices have memory of
+// their own.
 struct tfc_item {
   uint32_t op;       // TFC_NONE32: a copy
   uint32_t transfer; // the copy's index in transfers; only if `op` is TFC_NONE32
   uint16_t queue;
-  uint32_t position; // in its queue's order
+  uint32_t position; // in the order of its queue
   bool signals;
   uint32_t wait_begin, wait_count;
   uint32_t arrival_begin, arrival_count;
@@ -170,7 +170,7 @@ struct tfc_wait {
   uint16_t queue;
   uint32_t position; // position of the item that must have ended
 };
-struct tfc_plan_copy { // a value that moves, or is handed over (item TFC_NONE32)
+struct tfc_plan_copy { // a value that is moved, or is handed over (item TFC_NONE32)
   uint32_t value;
   uint16_t source, target; // locations
   uint32_t item;
@@ -191,7 +191,7 @@ struct tfc_arrangement {
 TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32_t count,
                                     const struct tfc_lane_schedule *lanes, // NULL: the plan has no lanes
                                     struct tfc_arena *arena, struct tfc_arrangement *out);
-// Return the location of a value's memory, and the location where an operation wants its input `i`.
+// These return the location of a value's memory, and the location where an operation needs its input `i`.
 uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
 uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input);
 bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location);
@@ -200,7 +200,7 @@ uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir,
 
 // --- Memory ------------------------------------------------------------------------------------------------------
 struct tfc_memory_plan {
-  uint64_t *value_offset; // [values] offset in the arena of the value's location, UINT64_MAX: no place
+  uint64_t *value_offset; // [values] offset in the arena of the value's location; UINT64_MAX: it has no place
   uint64_t *copy_offset;  // [transfers]
   uint64_t *size;         // [device_count + 1] size of each arena
 };
@@ -232,7 +232,7 @@ struct tfc_submission {
   struct tfc_copy copy;          // a copy (copy.source set)
   uint32_t point_begin, wait_count, signal_count;
 };
-struct tfc_point { // where a timepoint's value comes from
+struct tfc_point { // where the value of a timepoint comes from
   uint16_t queue;
   uint32_t offset;
 };
@@ -247,22 +247,23 @@ struct tfc_plan {
   struct tfc_plan_info info;
   struct tfc_dynamic *dynamic;          // NULL: static
   struct tfc_run_spec spec;             // static: copies, for the twin
-  struct tfc_session_arena *own_arenas; // [device_count + 1] for steps side by side; NULL: the session's arenas
-  pthread_mutex_t own_lock;             // with own_arenas: held by the step of this plan that runs
+  struct tfc_session_arena *own_arenas; // [device_count + 1] for steps that run side by side; NULL: the session's
+                                        // arenas are used
+  pthread_mutex_t own_lock;             // with own_arenas: the running step of this plan holds it
   uint32_t stream;                      // with own_arenas: see struct tfc_step
-  // static: a plan of the same step in ready order, made when it is first needed; under session->lock
+  // static: a plan of the same step in ready order, made when it is first needed; guarded by session->lock
   struct tfc_plan *twin;
   struct tfc_adaptation *adaptation; // static: NULL: it does not adapt. Under session->run_lock
-  bool borrows;                      // the second way of an adapted plan: ir, feeds and shapes are the first's
-  const uint32_t *sequence;          // static: from tfc_order_make
+  bool borrows;             // it is the second way of an adapted plan: its ir, feeds and shapes belong to the first one
+  const uint32_t *sequence; // static: from tfc_order_make
   uint32_t sequence_count;
-  uint64_t *most_bytes; // [devices] the most memory that its second way may need; NULL: the devices' limits
-  bool refit;           // its second way was dropped: the arenas shrink to what this plan needs
+  uint64_t *most_bytes; // [devices] the most memory that the second way may need; NULL: the devices' limits
+  bool refit;           // the second way was dropped, so the arenas shrink to the size that this plan needs
   const struct tfc_plan_fetch *fetch_values;
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
   uint16_t function_device;               // plans of functions
-  // The members from here on are for static plans.
+  // The following members are for static plans only.
   struct tfc_place *places;
   uint32_t place_count;
   uint64_t *arena_generation, *arena_size; // [locations]
@@ -291,7 +292,7 @@ struct tfc_plan {
   const struct tfc_output *feeds; // copies in the arena
   struct tfc_resources *step_resources;
   bool uses_step_resources;
-  _Atomic double last_step_us;              // several threads may run the plan, one after another, and ask
+  _Atomic double last_step_us;              // several threads may run the plan one after another, and read this
   TFC_ARRAY(struct tfc_buffer *) constants; // constants that were copied to devices with their own memory
 };
 TFC_MUST_USE tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan);
@@ -303,8 +304,8 @@ void tfc_plan_static_deinit(struct tfc_plan *plan);
 // Makes the arenas large enough, and sets the addresses of slots with places. Under run_lock, or own_lock for a plan
 // with its own arenas.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
-// A lock of the process. Work of several queues that waits for each other is submitted under it, so that all queues get
-// the steps in the same order.
+// A lock of the whole process. Work of several queues that waits for each other is submitted under it, so that all
+// queues get the work of steps in the same order.
 void tfc_submit_begin(void);
 void tfc_submit_end(void);
 // Call it under run_lock when a step in ready order begins. After some such steps in a row it frees the arenas.
@@ -313,7 +314,7 @@ void tfc_session_note_dynamic(struct tfc_session *session);
 // Makes a static plan from its ir.
 TFC_MUST_USE tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint32_t sequence_count,
                                          const struct tfc_lane_schedule *lanes);
-// --- Adapting: operations are timed in the first steps, and then run in the better way. ------------------------------
+// --- Adapting: operations are timed in the first steps, and then run in the faster way -----------------------------
 TFC_MUST_USE tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec);
 // tfc_plan_adapt_begin returns the plan that the next step runs: `plan`, or its second way. Call both under
 // session->run_lock.

@@ -1,14 +1,14 @@
-// The static plan: slots, prepared segments and the list of what is submitted each step.
+// Makes the static plan: slots, prepared segments, and the list of what is submitted in each step.
 //
-// A slot is a tensor record that a producer's output and its consumers' inputs share. Slots with a planned place point
-// into their arena; slots of variables are the variables' own; slots of feeds are set at each step; the others are
-// filled by kernels and released after their last reader.
+// A slot is a tensor record that the output of a producer and the inputs of its consumers share. Slots with a planned
+// place point into their arena; slots of variables are the variables' own; slots of feeds are set in each step; kernels
+// fill the others, which are released after their last reader.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/host/chain/chain.h"
 
-struct uploaded { // a constant copied to a device with its own memory
+struct uploaded { // a constant that was copied to a device with its own memory
   uint32_t value;
   uint16_t device;
   struct tfc_tensor *slot;
@@ -26,7 +26,7 @@ struct maker {
   TFC_ARRAY(struct tfc_feed_view) feed_views;
   TFC_ARRAY(struct tfc_tensor *) unplanned;
   TFC_ARRAY(struct uploaded) uploads;
-  // [values] the item that reads an unplanned value last; NONE: readers on several queues, or none.
+  // [values] the item that reads an unplanned value last; NONE: readers are on several queues, or there are none.
   uint32_t *last_reader;
 };
 
@@ -43,7 +43,7 @@ static tfc_status place(struct maker *m, struct tfc_tensor *slot, tfc_dtype dtyp
 static tfc_status make_value_slot(struct maker *m, uint32_t v) {
   const struct tfc_ir_value *value = &m->ir->values.data[v];
   switch (value->kind) {
-  // The slot is const, because no kernel writes to it.
+  // The slot is const: no kernel writes to it.
   case TFC_IR_CONST: m->value_slots[v] = (struct tfc_tensor *)(uintptr_t)value->constant; return NULL;
   case TFC_IR_VARIABLE: m->value_slots[v] = &m->ir->variables.data[value->variable].variable->value; return NULL;
   default: break;
@@ -159,7 +159,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   const struct tfc_ir *ir = m->ir;
   const struct tfc_ir_op *op = &ir->ops.data[m->a->items[item].op];
   uint32_t n = op->input_count, k = op->output_count;
-  // One allocation for all its arrays, because there are many operations with few inputs each.
+  // All its arrays are one allocation, because there are many operations with few inputs each.
   const size_t shapes_size = (n + k) * sizeof(struct tfc_shape);
   const size_t size = (2 * n + k + n + k) * sizeof(struct tfc_tensor *) + (n + k) * sizeof(struct tfc_variable *) +
                       n * (sizeof(struct tfc_variable_read) + sizeof(tfc_dtype));
@@ -207,7 +207,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     dtypes[i] = value->dtype;
     if (value->kind == TFC_IR_CONST && tfc_dtype_is_plain(value->dtype)) {
       values[i] = value->constant;
-      if (in->view) { // the same bytes with the shape of the view
+      if (in->view) { // the view's slot has the same bytes with another shape
         struct tfc_tensor *seen = new_slot(m);
         if (!seen) return TFC_PLAN_NO_MEMORY();
         *seen = *value->constant;
@@ -230,7 +230,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
       output_shapes[i] = op->finish ? op->finish->before : ir->values.data[v].shape;
       continue;
     }
-    // A reference: consumers read the variable itself, and the kernel's output is dropped.
+    // It is a reference: consumers read the variable itself, and the kernel's output is dropped.
     if (!(outputs[i] = new_slot(m))) return TFC_PLAN_NO_MEMORY();
     output_shapes[i] = TFC_SHAPE_UNKNOWN;
     if (op->output_variables && op->output_variables[i] != TFC_NONE32) {
@@ -245,8 +245,8 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   return NULL;
 }
 
-// For each value without a planned place, finds the item that reads it last: if all readers are on the producer's
-// queue, or, in a plan with lanes (whose items have no order), if there is only one reader.
+// For each value without a planned place, finds the item that reads it last, if that is known: all readers are on the
+// producer's queue; or, in a plan with lanes (whose items have no order), there is only one reader.
 static void find_last_readers(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   enum { SEVERAL = UINT32_MAX - 1 };
@@ -298,7 +298,8 @@ static tfc_status prepare_segments(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   tfc_status s = NULL;
   uint32_t queues = a->queue_count, segments = 0, submissions = 0, points = 0, position = 0, placed = 0;
-  uint32_t *open = calloc(queues, sizeof *open); // [queue] 1 + index of the submission that its next items join
+  // [queue] 1 + index of the submission to which its next items are added
+  uint32_t *open = calloc(queues, sizeof *open);
   uint32_t *of_item = calloc(a->item_count + 1u, sizeof *of_item);
   uint32_t *op_count = calloc(a->item_count + 1u, sizeof *op_count), *first_item = NULL, *last_item = NULL;
   uint32_t *arrival_count = calloc(a->item_count + 1u, sizeof *arrival_count);
@@ -399,8 +400,7 @@ static tfc_status make_fetches(struct maker *m) {
   return NULL;
 }
 
-// --- The plan's description (struct tfc_plan_info)
-// ----------------------------------------------------------------------------------
+// --- The plan's description (struct tfc_plan_info) -----------------------------------------------------------------
 static void *keep(struct tfc_arena *arena, const void *data, size_t count, size_t size) {
   void *copy = tfc_arena_array(arena, count + 1, size);
   if (copy && count) memcpy(copy, data, count * size);
@@ -621,7 +621,7 @@ out:
 }
 
 void tfc_plan_static_deinit(struct tfc_plan *plan) {
-  for (uint32_t q = 0; q < plan->queue_count; q++) { // a thread that signalled one may still be using it
+  for (uint32_t q = 0; q < plan->queue_count; q++) { // a thread that signalled a semaphore may still be using it
     struct tfc_device *d = plan->ir.devices[q % plan->ir.device_count];
     if (plan->semaphores[q] && q < plan->ir.device_count) tfc_status_free(d->driver->synchronize(d));
   }

@@ -1,7 +1,7 @@
-// One step of a static plan: set feeds, submit everything in the order of the sequence, wait until the queues have
-// ended, return fetches. Submitting never waits, and every wait is for something that was submitted before, on queues
-// that run in order: so a step always ends. Submissions of two steps are not mixed (one lock in the process), so that
-// two steps never wait for each other in a circle.
+// Runs one step of a static plan: sets feeds, submits everything in the order of the sequence, waits until the queues
+// have ended, returns fetches. Submitting never waits, and every item waits only for items that were submitted before
+// it, on queues that run in order: so a step always ends. Submissions of two steps are not mixed (one lock in the
+// process), so that two steps never wait for each other in a circle.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -75,7 +75,7 @@ static uint32_t submit_all(struct tfc_plan *plan, struct tfc_step *step) {
 
 enum { POLL_NS = 5000000 };
 
-// Makes the error for a step that passed its deadline. It names what each device was running or would have run next.
+// Makes the error for a step that exceeded its deadline. It names what each device was running or would have run next.
 // Call it when all devices have stopped.
 static tfc_status too_late(const struct tfc_plan *plan, const struct tfc_step *step) {
   const struct tfc_graph *g = plan->ir.graph;
@@ -213,7 +213,7 @@ static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, str
   uint32_t refused = submit_all(plan, &step);
   wait_end(plan, &step, options, deadline);
   // The semaphore of a refused submission was signalled at once, while earlier submissions of the same queue may still
-  // use the step: wait for these.
+  // use the step; so this waits for them.
   for (uint32_t d = 0; refused && d < plan->ir.device_count; d++)
     s = tfc_status_join(s, plan->ir.devices[d]->driver->synchronize(plan->ir.devices[d]));
   for (uint32_t q = 0; q < plan->queue_count; q++) plan->base[q] += plan->queue_items[q];
