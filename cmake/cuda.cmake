@@ -1,6 +1,6 @@
-# The CUDA plug-ins: libtfc_cuda.so (runtime/device/cuda) and libtfc_cupti.so (profiler/cupti), where the toolkit is
-# found. Neither links libcuda, so both load on machines without a driver. What needs no toolkit (the driver's
-# bookkeeping, the collector's logic) is tfc_cuda_core, which the tests link with a fake of the CUDA calls.
+# Builds the CUDA plug-ins libtfc_cuda.so (runtime/device/cuda) and libtfc_cupti.so (profiler/cupti), if the toolkit is
+# found. Neither links libcuda, so both load on machines without NVIDIA's driver. Code that needs no toolkit (the
+# driver's bookkeeping, the collector's logic) is in tfc_cuda_core, which the tests link with a fake of the CUDA calls.
 #
 #   runtime/device/cuda/*.c           no toolkit        runtime/device/cuda/toolkit/*.c   CUDA's headers
 #   runtime/device/cuda/kernels/*     CUDA's headers and nvcc
@@ -14,8 +14,8 @@ if(NOT TFC_CUDA)
   return()
 endif()
 
-# One architecture and its PTX, which newer GPUs compile for themselves and which costs nvcc no time, unless asked for
-# more ("80-real;90-real;100-real;100-virtual" is what scripts/gpu_carry --all compiles).
+# By default one architecture and its PTX are compiled; newer GPUs compile the PTX themselves, and it takes nvcc no
+# extra time. (scripts/gpu_carry --all sets "80-real;90-real;100-real;100-virtual".)
 set(TFC_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures, as CMAKE_CUDA_ARCHITECTURES takes them")
 find_package(CUDAToolkit 13.0 QUIET)
 if(NOT CUDAToolkit_FOUND OR NOT CUDAToolkit_NVCC_EXECUTABLE)
@@ -45,7 +45,7 @@ find_library(TFC_CUPTI NAMES cupti HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolki
 set(TFC_HAVE_CUDA ON)
 message(STATUS "CUDA ${CUDAToolkit_VERSION} for ${TFC_CUDA_ARCHITECTURES}, cuDNN: ${TFC_CUDNN}, CUPTI: ${TFC_CUPTI}")
 
-# Includes and links of everything that knows CUDA's headers.
+# Include folders and libraries for all code that uses CUDA's headers.
 add_library(tfc_cuda_options INTERFACE)
 target_include_directories(tfc_cuda_options SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
 target_include_directories(tfc_cuda_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -56,8 +56,8 @@ if(TFC_CUDNN AND TFC_CUDNN_INCLUDE)
   target_link_libraries(tfc_cuda_options INTERFACE ${TFC_CUDNN})
 endif()
 
-# Kernels: rows in C, device code in CUDA C++. No fast-math; multiply-adds are contracted (the CPU's fast kernels are
-# too), denormals flushed as on the CPU.
+# Kernels: rows in C, device code in CUDA C++. Fast-math is off. Multiply-adds are contracted, as in the CPU's fast
+# kernels, and denormals are flushed, as on the CPU.
 file(GLOB_RECURSE kernels_c CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/device/cuda/kernels/*.c)
 file(GLOB_RECURSE kernels_cu CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/device/cuda/kernels/*.cu)
 file(GLOB toolkit CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/device/cuda/toolkit/*.c)

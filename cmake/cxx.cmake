@@ -1,5 +1,5 @@
-# C++ for what is behind a C interface because its library is C++ (RE2), and for the CUDA kernels' source in tests: the
-# compiler that belongs to the C compiler, so that one runtime of sanitizers serves both.
+# Enables C++, for code behind a C interface whose library is C++ (RE2), and for the CUDA kernels' source in tests. It
+# uses the compiler that belongs to the C compiler, so that both use the same runtime of the sanitizers.
 if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
   string(REGEX REPLACE "gcc([^/]*)$" "g++\\1" compiler "${CMAKE_C_COMPILER}")
   string(REGEX REPLACE "clang([^/]*)$" "clang++\\1" compiler "${compiler}")

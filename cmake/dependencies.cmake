@@ -1,4 +1,4 @@
-# The libraries tfc stands on, each as one imported target. What is optional sets TFC_HAVE_<NAME>.
+# Finds the libraries that tfc uses; each becomes an imported target. An optional library sets TFC_HAVE_<NAME>.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
@@ -27,6 +27,7 @@ if(TFC_DNNL AND TFC_DNNL_INCLUDE)
   set(TFC_HAVE_DNNL ON)
 endif()
 
-pkg_check_modules(SECCOMP IMPORTED_TARGET libseccomp) # without it --untrusted denies no system calls, and says so
-pkg_check_modules(PNG IMPORTED_TARGET libpng)   # image files: without them, ops that read and write them say so
+pkg_check_modules(SECCOMP IMPORTED_TARGET libseccomp) # without it, --untrusted denies no system calls, and prints that
+# for image files: without it, ops that read and write them fail with a message
+pkg_check_modules(PNG IMPORTED_TARGET libpng)
 pkg_check_modules(JPEG IMPORTED_TARGET libjpeg)

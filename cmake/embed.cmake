@@ -1,4 +1,5 @@
-# cmake -DOUT=file.c -P embed.cmake FILE...: the files as a table of C strings, struct tfc_embedded_file in reports/plot.h.
+# cmake -DOUT=file.c -P embed.cmake FILE...: writes the files as a table of C strings (struct tfc_embedded_file in
+# reports/plot.h).
 set(text "#include \"reports/plot.h\"\n\n")
 set(rows "")
 math(EXPR last "${CMAKE_ARGC} - 1")

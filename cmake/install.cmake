@@ -1,7 +1,8 @@
-# A tree that runs from wherever it is put: programs find the libraries, and these each other and the plug-ins, by where
-# they lie themselves. Components: tfc (programs), libtfc (libraries, with the MPI plug-in), libtfc-dev (header), tfc-cuda (plug-ins).
+# Installs a tree that works in any folder: programs find the libraries, and libraries find each other and the plug-ins,
+# relative to their own location. Components: tfc (programs), libtfc (libraries, with the MPI plug-in), libtfc-dev
+# (header), tfc-cuda (plug-ins).
 include(GNUInstallDirs)
-set(private ${CMAKE_INSTALL_LIBDIR}/tfc) # libraries that nobody else links
+set(private ${CMAKE_INSTALL_LIBDIR}/tfc) # libraries that no other program links
 file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 
@@ -12,7 +13,8 @@ foreach(folder runtime profiler placer rl reports)
     install(TARGETS tfc_${folder} LIBRARY DESTINATION ${private} COMPONENT libtfc)
   endif()
 endforeach()
-foreach(plugin tfc_cuda tfc_cupti) # found beside the libraries that load them; their rpath is set where they are made
+# the libraries that load them find them in their own folder; their rpath is set where they are built
+foreach(plugin tfc_cuda tfc_cupti)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION ${private} COMPONENT tfc-cuda)
   endif()
@@ -22,13 +24,13 @@ if(TARGET tfc_mpi)
   install(TARGETS tfc_mpi LIBRARY DESTINATION ${private} COMPONENT libtfc)
 endif()
 set(programs ${TFC_PROGRAMS})
-list(FILTER programs INCLUDE REGEX "^tfc-") # the others are examples
+list(FILTER programs INCLUDE REGEX "^tfc-") # the other targets are examples
 foreach(program ${programs})
   set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}/tfc")
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tfc)
 endforeach()
 
-# Manual pages and completions, as the programs' tables of flags have it.
+# Manual pages and completions, which are made from the programs' tables of flags.
 if(NOT TFC_FUZZ)
   set(manual ${CMAKE_BINARY_DIR}/manual)
   foreach(program ${programs})
@@ -60,21 +62,22 @@ install(FILES ${CMAKE_BINARY_DIR}/tfc-config.cmake ${CMAKE_BINARY_DIR}/tfc-confi
         COMPONENT libtfc-dev)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tfc.pc.in ${CMAKE_BINARY_DIR}/tfc.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tfc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libtfc-dev)
-# The learned policy that programs use: ../share/tfc beside their folder, built or installed.
+# The learned policy that programs use is in ../share/tfc, relative to the programs' folder, in the build tree and when
+# installed.
 configure_file(${CMAKE_SOURCE_DIR}/configs/policy.json ${CMAKE_BINARY_DIR}/share/tfc/policy.json COPYONLY)
 install(FILES ${CMAKE_SOURCE_DIR}/configs/policy.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tfc COMPONENT tfc)
 
-# The Python package finds the library in the tree that it lies in.
+# The Python package finds the library in the tree in which it is installed.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tfc_python/tfc DESTINATION lib/python3/dist-packages COMPONENT python3-tfc
         PATTERN "__pycache__" EXCLUDE PATTERN "_programs.py" EXCLUDE)
-# The same as a wheel with everything in it (tfc_python/wheel.py): build/release/wheel/*.whl
+# The same as a wheel that contains everything (tfc_python/wheel.py): build/release/wheel/*.whl
 if(NOT TFC_FUZZ)
   add_custom_target(wheel COMMAND python3 ${CMAKE_SOURCE_DIR}/tfc_python/wheel.py ${CMAKE_BINARY_DIR} ${CMAKE_BINARY_DIR}/wheel
                     DEPENDS tfc ${programs} VERBATIM)
   add_dependencies(wheel manual)
 endif()
 
-# Packages of Debian: cpack --config build/release/CPackConfig.cmake -G DEB
+# Debian packages: cpack --config build/release/CPackConfig.cmake -G DEB
 set(CPACK_PACKAGE_NAME tfc)
 set(CPACK_PACKAGE_CONTACT "maintainers of tfc <maintainers@tfc.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Finds out where each operation of a TensorFlow graph should run")
@@ -95,7 +98,7 @@ foreach(package tfc libtfc libtfc-dev python3-tfc tfc-cuda)
   set(CPACK_DEBIAN_${upper}_DESCRIPTION ${CPACK_PACKAGE_DESCRIPTION_SUMMARY})
 endforeach()
 set(same "(= ${PROJECT_VERSION})")
-# What programs link is found out by dpkg-shlibdeps; our own libraries are in the tree that it looks through.
+# dpkg-shlibdeps finds which libraries the programs link; tfc's own libraries are in the tree that it searches.
 set(CPACK_DEBIAN_TFC_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBTFC_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})

@@ -1,5 +1,5 @@
-# libtfc: the library for other people's programs. It exports what libtfc/exports.map lists, and stands on the private
-# libraries of the folders.
+# libtfc: the library for other programs. It exports what libtfc/exports.map lists, and links the private libraries of
+# the folders.
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libtfc/*.c)
 add_library(tfc SHARED ${sources})
 target_link_libraries(tfc PRIVATE tfc_options tfc_placer tfc_profiler tfc_runtime)

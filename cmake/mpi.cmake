@@ -1,4 +1,5 @@
-# The MPI plug-in libtfc_mpi.so (runtime/transport/mpi), where MPI is found. Without it there is one task.
+# Builds the MPI plug-in libtfc_mpi.so (runtime/transport/mpi), if MPI is found. Without it, programs run as one task
+# only.
 pkg_check_modules(MPI IMPORTED_TARGET ompi-c)
 if(MPI_FOUND)
   add_library(tfc_mpi SHARED ${CMAKE_SOURCE_DIR}/runtime/transport/mpi/mpi.c)

@@ -1,17 +1,18 @@
-# How a library, a program, a test and a fuzz target are made.
+# Functions that make libraries, programs, tests and fuzz targets.
 add_library(tfc_options INTERFACE)
 target_compile_definitions(tfc_options INTERFACE _GNU_SOURCE TFC_VERSION="${PROJECT_VERSION}")
 target_compile_options(tfc_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -fno-math-errno
                                              -ffp-contract=off -fno-common)
-# Records of some hundred bytes are cleared by stores: the processor's string instruction, which gcc takes for them,
-# costs more to begin than they take.
+# Records of some hundred bytes are cleared by single stores: gcc would use the processor's string instruction, which
+# takes longer to start than the stores take.
 include(CheckCCompilerFlag)
 set(clear_by_stores -mmemset-strategy=vector_loop:384:noalign,libcall:-1:noalign)
 check_c_compiler_flag(${clear_by_stores} TFC_CAN_CLEAR_BY_STORES)
 if(TFC_CAN_CLEAR_BY_STORES)
   target_compile_options(tfc_options INTERFACE $<$<CONFIG:Release>:${clear_by_stores}>)
 endif()
-# OPS_INDEPENDENT allows vectorizing; where clang finds that it does not pay, that is no news. x != x is how ops tell NaN.
+# OPS_INDEPENDENT allows vectorizing; clang warns where it finds that vectorizing does not pay, and that warning is off.
+# Ops use x != x to detect NaN.
 target_compile_options(tfc_options INTERFACE
                        "$<$<C_COMPILER_ID:Clang>:-Wno-pass-failed;-Wno-tautological-compare>")
 if(TFC_WERROR)
@@ -26,21 +27,22 @@ endif()
 if(TFC_FUZZ)
   target_compile_options(tfc_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -g1
                                                -fno-sanitize-recover=undefined)
-  # Two checks that only C++ has, whose part of the sanitizer a C program does not link.
+  # Two checks exist only for C++; their part of the sanitizer is not linked into C programs.
   target_compile_options(tfc_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=function,vptr>)
   target_link_options(tfc_options INTERFACE -fsanitize=address,undefined)
   target_compile_definitions(tfc_options INTERFACE TFC_SANITIZED=1)
 endif()
 target_include_directories(tfc_options INTERFACE ${CMAKE_SOURCE_DIR})
-# Where a library lies is also where what it needs is looked for, and what that needs: in a wheel all of it is in one folder.
+# A library's dependencies, and theirs in turn, are searched in the library's own folder, because a wheel has all of
+# them in one folder.
 set(TFC_PATH_FOR_ALL -Wl,--disable-new-dtags)
 
-# Kernels that are compiled once for each instruction set: NAME_avx2.c, NAME_avx512.c, NAME_generic.c, chosen when they
-# run. There a multiply and an add are contracted into one operation, everywhere else they are not.
+# Kernels that are compiled once for each instruction set: NAME_avx2.c, NAME_avx512.c, NAME_generic.c; the program
+# chooses one when it runs. Only in these files are a multiply and an add contracted into one operation.
 function(tfc_instruction_sets)
   foreach(source ${ARGN})
     if(source MATCHES "_(generic|avx2|avx512)\\.c$")
-      # What is contracted is one of the optimisations that -O1 leaves out.
+      # Contraction is one of the optimisations that -O1 does not make.
       set(flags -ffp-contract=fast $<$<CONFIG:Release>:-O3>
                 $<$<AND:$<NOT:$<CONFIG:Release>>,$<C_COMPILER_ID:GNU>>:-fexpensive-optimizations>)
       if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -57,7 +59,7 @@ endfunction()
 
 function(tfc_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c ${CMAKE_SOURCE_DIR}/${name}/*.cc)
-  # The CUDA driver, the CUPTI collector and MPI are plug-ins of their own (cmake/cuda.cmake, cmake/mpi.cmake).
+  # The CUDA driver, the CUPTI collector and MPI are plug-ins (cmake/cuda.cmake, cmake/mpi.cmake).
   list(FILTER sources EXCLUDE REGEX "/(runtime/device/cuda|profiler/cupti|runtime/transport/mpi)/")
   if(NOT sources)
     add_library(tfc_${name} INTERFACE)
@@ -65,21 +67,21 @@ function(tfc_library name)
     return()
   endif()
   tfc_instruction_sets(${sources})
-  if(TFC_SANITIZE MATCHES "address") # many instances of many loops: longer to optimise than to run
+  if(TFC_SANITIZE MATCHES "address") # many instances of many loops, which take longer to optimise than to run
     foreach(source ${sources})
       if(source MATCHES "/runtime/ops/" AND NOT source MATCHES "_(generic|avx2|avx512)\\.c$")
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O0)
       endif()
     endforeach()
   endif()
-  if(TFC_FUZZ) # what reads files is what runs
+  if(TFC_FUZZ) # code that reads files is the code that runs most
     foreach(source ${sources})
       if(source MATCHES "/runtime/(base|graph|io)/")
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O1)
       endif()
     endforeach()
   endif()
-  # Kernels: loops that vectorise. Nothing ever enables floating-point traps.
+  # Kernels have loops that vectorise. No code enables floating-point traps.
   foreach(source ${sources})
     if(source MATCHES "/runtime/(ops/(math|array|linalg|segment|image|nn|training)_|device/cpu/norm/|host/chain/)[a-z_]*\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-trapping-math $<$<CONFIG:Release>:-O3>)
@@ -149,14 +151,15 @@ function(tfc_programs)
     target_link_options(${name} PRIVATE ${TFC_PATH_FOR_ALL})
     list(APPEND TFC_PROGRAMS ${name})
   endforeach()
-  # Programs that tfc-place measures with, as examples (target: its name; the tests need it).
+  # Examples of programs with which tfc-place measures (target: the program's name); the tests need them.
   add_executable(hidden_machine EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/examples/measure_with/hidden_machine.c)
   target_link_libraries(hidden_machine PRIVATE tfc_options tfc_placer)
   set(TFC_PROGRAMS ${TFC_PROGRAMS} hidden_machine PARENT_SCOPE)
 endfunction()
 
-# One executable a suite: a crash ends one suite, and ctest runs them side by side. A suite named *_long_test is
-# labelled "long" and left out of quick runs; *_endless_test runs only where it is asked for (scripts/test --endless); *_tsan_test and *_thread_test are what the thread sanitizer runs.
+# Each suite is one executable: a crash ends only that suite, and ctest runs suites in parallel. A suite named
+# *_long_test is labelled "long" and left out of quick runs. *_endless_test runs only if asked for (scripts/test
+# --endless). The thread sanitizer runs *_tsan_test and *_thread_test.
 function(tfc_tests)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
@@ -166,7 +169,7 @@ function(tfc_tests)
   add_custom_target(tests)
   add_custom_target(thread_tests) # those labelled "thread"
   if(TFC_PROGRAMS)
-    add_dependencies(tests ${TFC_PROGRAMS} tfc) # some suites run them
+    add_dependencies(tests ${TFC_PROGRAMS} tfc) # some suites run the programs
   endif()
   if(TARGET fake_gpu)
     add_dependencies(tests fake_gpu)
@@ -182,10 +185,10 @@ function(tfc_tests)
   endif()
   file(GLOB_RECURSE suites CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.c)
   set(all_suites ${suites})
-  if(NOT TARGET tfc_cupti_decode) # CUPTI's headers
+  if(NOT TARGET tfc_cupti_decode) # the target needs CUPTI's headers
     list(FILTER suites EXCLUDE REGEX "/tests/cupti/")
   endif()
-  # protobuf-c reads the graphs a second time, in tests alone.
+  # Tests read the graphs a second time, with protobuf-c.
   pkg_check_modules(PROTOBUF_C IMPORTED_TARGET libprotobuf-c)
   find_program(TFC_PROTOC_C protoc-c)
   if(TARGET PkgConfig::PROTOBUF_C AND TFC_PROTOC_C)
@@ -206,7 +209,7 @@ function(tfc_tests)
   if(NOT TARGET tfc_cuda_kernels_library)
     list(FILTER suites EXCLUDE REGEX "/tests/cuda_kernels/library_test.c$")
   endif()
-  # scripts/test counts what this build leaves out as skipped.
+  # scripts/test counts the suites that this build leaves out as skipped.
   set(left_out "")
   foreach(source ${all_suites})
     if(NOT source IN_LIST suites)
@@ -225,12 +228,12 @@ function(tfc_tests)
     target_link_libraries(${target} PRIVATE tfc_test_common PkgConfig::SQLITE PkgConfig::ZLIB)
     target_compile_definitions(${target} PRIVATE TFC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TFC_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    # Its own code runs for a moment, what it tests is in the libraries.
+    # The suite's own code runs only briefly; the code that it tests is in the libraries.
     target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
-    if(folder STREQUAL "cuda" AND TARGET tfc_cuda_core) # on a fake of the CUDA calls
+    if(folder STREQUAL "cuda" AND TARGET tfc_cuda_core) # with a fake of the CUDA calls
       target_link_libraries(${target} PRIVATE tfc_cuda_core)
     endif()
-    if(folder STREQUAL "cuda_kernels") # the kernels' source, compiled for the CPU
+    if(folder STREQUAL "cuda_kernels") # with the kernels' source, compiled for the CPU
       target_link_libraries(${target} PRIVATE tfc_cuda_kernels_host tfc_cuda_kernels_source tfc_cuda_kernels_blocks)
       if(name STREQUAL "library_test")
         target_link_libraries(${target} PRIVATE tfc_cuda_kernels_library)
@@ -238,7 +241,7 @@ function(tfc_tests)
         target_link_libraries(${target} PRIVATE tfc_cuda_kernels_plain)
       endif()
     endif()
-    if(folder STREQUAL "cuda_steps") # the driver with its kernels, on a fake of the CUDA calls
+    if(folder STREQUAL "cuda_steps") # the driver with its kernels, with a fake of the CUDA calls
       target_link_libraries(${target} PRIVATE tfc_cuda_core tfc_cuda_kernels_source tfc_cuda_kernels_blocks
                                               tfc_cuda_kernels_plain tfc_cuda_kernels_streams)
     endif()
@@ -265,7 +268,8 @@ function(tfc_tests)
       add_dependencies(thread_tests ${target})
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
-    if(folder STREQUAL "cli" OR name STREQUAL "plugins_test") # tfc-place measures alone on a machine: two such suites would refuse each other
+    # only one tfc-place measures on a machine at a time, so two such suites would refuse each other
+    if(folder STREQUAL "cli" OR name STREQUAL "plugins_test")
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
   endforeach()
@@ -296,13 +300,13 @@ function(tfc_tests)
       list(APPEND labels endless)
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels};script" TIMEOUT 600)
-    if(folder STREQUAL "gpu" OR name MATCHES "^placing_") # run tfc-place
+    if(folder STREQUAL "gpu" OR name MATCHES "^placing_") # these run tfc-place
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
   endforeach()
 endfunction()
 
-# tests/fuzz/<name>_fuzz.c with its corpus in tests/fuzz/corpus/<name>/
+# The sources are tests/fuzz/<name>_fuzz.c, with a corpus in tests/fuzz/corpus/<name>/
 function(tfc_fuzzers)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.c)
   foreach(source ${sources})

@@ -87,7 +87,8 @@ def plain_session(graph, threads=0, at_once=0):
     return tf1.Session(graph=graph, config=config)
 
 
-# -- what a graph costs ------------------------------------------------------------------------------------------------
+# -- The cost of a graph
+# ------------------------------------------------------------------------------------------------
 
 def _needed(graph, names):
     """Operations that `names` need, through data and control inputs."""
@@ -165,7 +166,8 @@ def describe(example, graph_def):
     return text
 
 
-# -- golden values -----------------------------------------------------------------------------------------------------
+# -- Golden values
+# -------------------------------------------------------------------------------------------------------
 
 def checksum(name, value):
     """What is stored of a tensor: enough to see that two agree, and where they begin to differ."""
@@ -232,9 +234,10 @@ def write_golden(example):
             value = session.run(read_tensor(graph, variable))
             initial.append(dict(checksum(variable.name, value), initializer=initializer_of(graph, variable),
                                 read=read_tensor(graph, variable).name))
-        wanted = list(dict.fromkeys(example.gradients + gradients_of(graph)))  # in one step: dropout is the same for all
+        # all in one step, so that all have the same dropout
+        wanted = list(dict.fromkeys(example.gradients + gradients_of(graph)))
         gradients = [checksum(t, value) for t, value in zip(wanted, session.run(wanted, example.feeds[0]))]
-        # Fetching gradients ran random operations (dropout): the losses start from a fresh session.
+        # Fetching the gradients ran random operations (dropout), so the losses need a fresh session.
     with plain_session(graph) as session:
         session.run(example.init)
         losses = [float(session.run([example.loss] + example.train, example.feeds[k % len(example.feeds)])[0])

@@ -17,10 +17,10 @@ import sys
 
 NAMES = ["nmt", "rnnlm", "mlp", "ridge", "rnnlm_large", "lstm_grid", "transformer", "resnet50", "inception_v3", "alexnet",
          "nmt_while", "nmt_while_v2"]
-DIRECTORIES = ["saved_model", "checkpoint"]  # made by functions of their own; not the same bytes each time
+DIRECTORIES = ["saved_model", "checkpoint"]  # functions of their own make these; their bytes differ each time
 
 
-# The SavedModel needs TensorFlow 2's behaviour, the graphs TensorFlow 1's: a process of its own.
+# The SavedModel needs TensorFlow 2's behaviour, the graphs need TensorFlow 1's, so it is made in a process of its own.
 ONE_DIRECTORY = """
 import importlib, os, sys
 sys.path.insert(0, os.getcwd())
@@ -49,7 +49,8 @@ def main():
     sys.path.insert(0, HERE)
     names, differ = options.only or NAMES + DIRECTORIES, 0
     if len(names) > 1 and not options.list:
-        # A process each: TensorFlow numbers functions within a process, and the same bytes are wanted every time.
+        # Each graph is made in a process of its own: TensorFlow numbers functions within a process, and the bytes
+        # should be the same every time.
         flags = ["--golden"] * options.golden + ["--check"] * options.check
         return max([subprocess.run([sys.executable, __file__, "--only", n] + flags).returncode for n in names])
     for name in names:

@@ -1,9 +1,9 @@
-# What scripts/run and scripts/test share: the Debian packages that tfc stands on, and building with CMake presets.
-# Everything said here goes to stderr: stdout belongs to the program that is run.
+# For scripts/run and scripts/test: the list of Debian packages that tfc needs, and building with CMake presets. All
+# messages here go to stderr, because stdout belongs to the program that is run.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-# package | what it is for
+# package | purpose
 packages_run='
 build-essential|the C compiler
 cmake|configures the build
@@ -51,7 +51,7 @@ chromium-headless-shell|reads the pages of reports (64 MB to fetch)
 
 say() { printf '%s\n' "$*" >&2; }
 
-# packages LIST...: installs what is missing, once for each list of packages.
+# packages LIST...: installs the packages that are missing; does so once for each list.
 packages() {
   local wanted="$*" stamp missing=() name reason sudo=
   stamp=build/.packages.$(printf '%s' "$wanted" | cksum | cut -d' ' -f1)
@@ -93,8 +93,8 @@ packages() {
 }
 
 
-# build PRESET TARGET...: configures build/PRESET (with $configure_options) if it is new or older than the packages that
-# it looks for, and builds.
+# build PRESET TARGET...: builds targets. It first configures build/PRESET (with $configure_options) if that folder is
+# new or older than the packages that it looks for.
 build() {
   local preset=$1 dir=build/$1 log stamp configure=
   shift
@@ -111,19 +111,19 @@ build() {
   if [ -n "$configure" ]; then
     say "Configuring $dir ..."
     log=$dir/configure.log
-    # shellcheck disable=SC2086 # an option, or nothing
+    # it is one option or nothing
     cmake --preset "$preset" ${configure_options:-} >"$log" 2>&1 || {
       tail -n 20 "$log" >&2
       say "Configuring failed (whole log: $log)."
       return 1
     }
-    touch "$dir/build.ninja" # also where nothing in it changed
+    touch "$dir/build.ninja" # updates its time even if nothing in it changed
   fi
   local code
-  if [ -t 2 ]; then # ninja's own line of progress
+  if [ -t 2 ]; then # ninja shows its own line of progress
     NINJA_STATUS='Building %f of %t (%es)  ' ninja -C "$dir" "$@" >&2
     code=$?
-  else # a line for every tenth, and whatever is not progress
+  else # prints every tenth line of progress, and all lines that are no progress
     ninja -C "$dir" "$@" 2>&1 | awk '
       /^\[[0-9]+\/[0-9]+\] / {
         split(substr($1, 2), n, /[\/\]]/)

@@ -31,13 +31,14 @@ srun --mpi=pmix --kill-on-bad-exit=1 bash -c '
   --supervise "$folder" --save-every "${SAVE_EVERY:-10m}" --steps "${STEPS:-1000}" "$@"
 code=$?
 [ "$code" -ne 0 ] || exit 0
-[ ! -s "$failed" ] || code=$(cat "$failed") # srun gives the highest code, which may be that of a task that it ended
+# srun gives the highest exit code, which may be that of a task that srun itself ended
+[ ! -s "$failed" ] || code=$(cat "$failed")
 rm -f "$failed"
-# 4: a task or a device stopped working. Above 128: a signal ended a process. An error in the graph or in a flag would
-# only come again.
+# 4: a task or a device stopped working. Above 128: a signal ended a process. Any other error, in the graph or in a
+# flag, would happen again.
 if { [ "$code" -eq 4 ] || [ "$code" -gt 128 ]; } && [ "$restarted" -lt "${RESTARTS:-100}" ]; then
   echo "a task has failed (exit code $code): the job goes back into the queue"
   scontrol requeue "$SLURM_JOB_ID"
-  sleep 60 # Slurm ends this script now
+  sleep 60 # Slurm ends this script during this time
 fi
 exit "$code"

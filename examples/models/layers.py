@@ -22,7 +22,7 @@ def zeros(name, shape):
 
 
 def lstm_variables(inputs, hidden, scale=0.08):
-    # kernel [inputs + hidden, 4 * hidden], gates in the order input, candidate, forget, output
+    # kernel [inputs + hidden, 4 * hidden], with gates in the order input, candidate, forget, output
     return uniform("kernel", [inputs + hidden, 4 * hidden], scale), zeros("bias", [4 * hidden])
 
 

@@ -33,7 +33,7 @@ def build():
                     losses.append(tf1.nn.sparse_softmax_cross_entropy_with_logits(
                         labels=label, logits=tf1.nn.xw_plus_b(h, kernel, bias)))
     loss = tf1.identity(tf1.reduce_sum(tf1.add_n(losses)) / float(BATCH * LENGTH), name="loss")
-    # The embedding's gradient stays sparse here (scattered subtraction).
+    # The embedding's gradient stays sparse here (ScatterSub).
     layers.train(loss, tf1.train.GradientDescentOptimizer(1.0), clip=5.0, colocate=False)
     layers.finish()
 

@@ -10,8 +10,8 @@ import re
 import subprocess
 import sys
 
-# Each folder, lowest first, with those it may use beside itself. A name stands for its folders below too, unless these
-# have a row of their own. The same table, with what each owns: the README.md of each folder.
+# Each folder, the lowest first, with the folders that it may use in addition to itself. A name also stands for the
+# folders below it, unless they have a row of their own. The README.md of each folder says what the folder owns.
 RUNTIME = ["runtime/base", "runtime/graph", "runtime/io", "runtime/ops", "runtime/pass", "runtime/host", "runtime/device",
            "runtime/exec"]
 TASKS = ["runtime/transport", "runtime/cluster"]
@@ -47,13 +47,15 @@ MAY_USE = {
     "libtfc": PLACED,
     "cli": PLACED + ["rl", "reports", "placer/tasks"] + TASKS,
 }
-# Within what a folder may use, what it may not: who runs a graph knows devices by their driver's vtable.
+# Exceptions: what a folder may not use although its row allows it. The executor uses devices only through their
+# driver's vtable.
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),
                ("runtime/exec", "runtime/device/emulated")]
 LARGEST_CIRCLE = 4
-PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")  # loaded when asked for
-# Headers that declare functions of several files all the same, most of them because a folder has two: what a user of
-# the folder sees, and what its files share. No new ones.
+# plug-ins, which are loaded only when needed
+PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")
+# Headers that declare functions of several files. Most of them exist because a folder has two headers: one for its
+# users, and one for its own files. Do not add to this list.
 SHARED_HEADERS = [
     "placer/algo/algo.h",
     "placer/algo/order.h",
@@ -141,7 +143,7 @@ def symbols(found):
 def calls(defined, wanted):
     """Arrows by symbols: (user, used, how)."""
     for user, symbol in wanted:
-        # A symbol that several files define (a kernel's copies on the host) says nothing of who is meant.
+        # A symbol that several files define (the copies of a kernel on the host) does not show which of them is called.
         if len(defined.get(symbol, ())) == 1:
             yield user, next(iter(defined[symbol])), symbol
 
@@ -273,7 +275,7 @@ def main():
 
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
     faults += [f"{file} has no object file in {build}: build first" for file in missing if not PLUGIN.match(file)]
-    if not faults:  # of what is not built it is not known what it calls
+    if not faults:  # the calls of a folder that is not built are not known
         faults += [f"{file}: nobody takes {symbol}: delete it, or make it static"
                    for file, symbol in uncalled(defined, wanted, files)]
     shared = shared_headers(files)

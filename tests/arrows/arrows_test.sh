@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Who uses whom goes one way: no arrow upwards, no circle of more than four files; what is offered is used; a header is
-# one noun's.
+# Checks the dependencies of folders and files: none goes upwards, no circle has more than four files, every declared
+# function is used, and a header declares the functions of one file.
 #
 #   tests/arrows/arrows_test.sh BUILD
 command -v python3 >/dev/null && command -v nm >/dev/null || { echo "needs python3 and nm"; exit 1; }

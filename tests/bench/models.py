@@ -69,7 +69,7 @@ def peak_resident():
 
 def serve():
     model, answer = None, os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # text that libraries print must not become part of the answers
     tensorflow()
     for line in sys.stdin:
         word = line.rstrip("\n").split(" ", 2)
@@ -85,7 +85,7 @@ def serve():
                 said = " ".join("%.3f" % t for t in model.run(int(word[1])))
             else:
                 said = json.dumps({"peak_resident": peak_resident()})
-        except Exception as e:  # said to who asked, who goes on with the next model
+        except Exception as e:  # the caller gets the message, and goes on with the next model
             said = "error " + " ".join(str(e).split())[:500]
         print(said, file=answer, flush=True)
 
@@ -110,7 +110,7 @@ def main():
     for name in words[2:]:
         try:
             print(json.dumps(make(name, os.path.join(words[1], name))), flush=True)
-        except Exception as e:  # one that cannot be made does not keep the others from being made
+        except Exception as e:  # a model that cannot be made must not prevent others
             print(json.dumps({"error": "%s: %s" % (type(e).__name__, e)}), flush=True)
     return None
 

@@ -70,7 +70,7 @@ def tensorflow(name):
                     step(*feeds[done % len(feeds)])
                     done += 1
                 held = memory.get_memory_info("CPU:0")["peak"] - before
-            except ValueError:  # where oneDNN is not used, its allocator counts nothing
+            except ValueError:  # if oneDNN is not used, its allocator counts nothing
                 held = 0
             print(json.dumps({"loss": first, "peak_bytes": held}), flush=True)
 

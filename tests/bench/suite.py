@@ -28,7 +28,8 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BLOCK_S, MOST_REQUESTS, SMALL_US = 0.3, 1000, 20e3
-TOLERANCE = {"zoo.narrow": 0.05}  # 8 bits of mantissa, or steps of an eighth of a range; the others: 1e-3
+# zoo.narrow: numbers with 8 bits of mantissa, or an eighth of a range; all others: 1e-3
+TOLERANCE = {"zoo.narrow": 0.05}
 
 
 class Refused(Exception):
@@ -125,7 +126,7 @@ def measure(name, folder, about, cores, options, servers):
             result["difference"] = difference(kept, steps, about["fetches"])
         alone = about["kind"] == "inference" and about["batch"] == 1
         seconds = 1 if options.short else 15 if alone else 5
-        for _ in range(1 if options.short else 3):  # adapting and caches
+        for _ in range(1 if options.short else 3):  # warms up: adapting, and filling caches
             for side in sides.values():
                 side.run(2)
         for k, t in in_turns(sides, seconds, MOST_REQUESTS if alone else 10**9).items():

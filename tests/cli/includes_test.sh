@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Libraries neither print nor read the environment: programs do. The runtime knows neither SQLite nor CUPTI. (Who may use
-# whom: tests/arrows.)
+# Checks that libraries neither print nor read the environment (only programs do), and that the runtime uses neither
+# SQLite nor CUPTI. (tests/arrows checks which folder may use which.)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 failed=0
 
-# placer/job is a line: a file includes only what stands before it here, so its calls go one way too.
+# placer/job is one line: a file includes only headers of files that come before it in this list, so its calls go one
+# way, too.
 line=(clock outcome options schedule together model given candidates entries finalists proposers journal resume lesson turns room profile
   rivals learn search in_flight final repeat saved_problem table explain document evaluate answer account job)
 for file in placer/job/*.[ch]; do
@@ -19,7 +20,7 @@ for file in placer/job/*.[ch]; do
   [ -z "$bad" ] || { printf '%s includes what stands behind it in the line:\n%s\n' "$file" "$bad" && failed=1; }
 done
 
-# The runtime knows neither SQLite nor CUPTI.
+# The runtime uses neither SQLite nor CUPTI.
 if bad=$(grep -rnE --include='*.[ch]' 'include +<(sqlite3|cupti)' runtime); then
   printf 'the runtime may not know these:\n%s\n' "$bad"
   failed=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# examples/measure_with/tensorflow_steps.py measures a placed graph in TensorFlow. Skipped, and said so, where the Python
-# of TFC_CONFORMANCE_VENV (else .venv, else python3) has no TensorFlow.
+# examples/measure_with/tensorflow_steps.py measures a placed graph in TensorFlow. The test is skipped, with a message,
+# if the Python of TFC_CONFORMANCE_VENV (or of .venv, or python3) has no TensorFlow.
 set -u
 bin=$1/bin
 python=${TFC_CONFORMANCE_VENV:-.venv}/bin/python
@@ -23,7 +23,7 @@ END
   --report none --out "$dir/o.json" --measure-with "$python examples/measure_with/tensorflow_steps.py --operations" \
   > "$dir/out" 2> "$dir/err"
 code=$?
-if [ $code != 0 ] && [ $code != 7 ]; then # 7: nothing beats one device, which is likely here
+if [ $code != 0 ] && [ $code != 7 ]; then # 7: no placement is faster than one device, which is likely here
   echo "exit $code"
   cat "$dir/err"
   exit 1
@@ -36,7 +36,7 @@ assert answer["step"]["label"] == "measured" and answer["value_us"] > 0, answer[
 assert "tensorflow_steps.py" in answer["measured_with"]
 db = sqlite3.connect(sys.argv[1] + "/t.db")
 ops = {name for (name,) in db.execute("SELECT DISTINCT node FROM v_op")}
-assert len(ops) > 20, ops  # operations come back under the names of the graph
+assert len(ops) > 20, ops  # operations have the names of the graph
 devices = {name for (name,) in db.execute("SELECT DISTINCT device FROM v_op")}
 assert devices == {"cpu:0", "cpu:1"}, devices
 END

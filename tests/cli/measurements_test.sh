@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every document of docs/measurements with figures in tables says which command of this repository made them, and at
-# which commit: a line "Made by `COMMAND` at `COMMIT`" before each first table of a document or section that has one.
+# Checks that every document of docs/measurements with figures in tables says which command of this repository made
+# them, and at which commit: a line "Made by `COMMAND` at `COMMIT`" before the first table of the document, or of each
+# section that has a table.
 fail=0
 for document in docs/measurements/*.md; do
   grep -q '^|' "$document" || continue
@@ -11,7 +12,7 @@ for document in docs/measurements/*.md; do
     echo "$document: no line 'Made by \`COMMAND\` at \`COMMIT\`' before its first table"
     fail=1
   fi
-  # The program is in the tree, or was at that commit (of which a clone without history says nothing).
+  # The program is in the tree, or was in it at that commit. (A clone without history cannot tell.)
   while read -r program commit; do
     [ -x "$program" ] && continue
     git cat-file -e "$commit" 2>/dev/null || continue

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A limit of memory ends tfc-run with exit 5 and the name of the node that asked for too much, never with a kill: in a
-# control group of version 1 or 2, under `ulimit -v`, and where the files of a group of version 2 say so. What is
-# reported as the peak is within a tenth of what the process grew by.
+# Checks that a memory limit ends tfc-run with exit code 5 and the name of the node that requested too much, never with
+# a kill: in a control group of version 1 or 2, under `ulimit -v`, and if the files of a group of version 2 contain a
+# limit. The reported peak must be within a tenth of the growth of the process.
 #
 #   tests/cli/memory_limit_test.sh BUILD
 set -u
@@ -17,7 +17,8 @@ if grep -qE '^TFC_SANITIZE[A-Z]*:[A-Z]+=.*(address|thread|memory)' "$1/CMakeCach
   exit 0
 fi
 
-# refused WHAT RC LIMIT: was it exit 5, and does the message say who wanted how much, and what the limit is?
+# refused WHAT RC LIMIT: checks that the exit code was 5, and that the message says which node requested how much, and
+# the limit.
 refused() {
   local said
   said=$(cat "$out/err")
@@ -31,7 +32,7 @@ refused() {
 }
 large=(--graph examples/nmt_while_v2.pb --batch 1024 --steps 1 --warmup 0 --quiet)
 
-# Control groups. One is made below the group that this shell is in, or at the top, whichever may be.
+# Control groups. The test makes one below the group of this shell, or at the top, wherever it is allowed.
 make_group() { # version controller-file folders...
   local limit=$1 folder
   shift
@@ -63,7 +64,7 @@ for top in /sys/fs/cgroup /sys/fs/cgroup/unified; do
   fi
 done
 if [ $made = 0 ]; then
-  # Where the controller is there and groups can be made, not having tried it is a failure.
+  # If the controller exists and groups can be made, it is a failure if none was tested.
   if [ -w /sys/fs/cgroup/memory/cgroup.procs ] || { mkdir "/sys/fs/cgroup/tfc-try-$$" 2>/dev/null &&
     rmdir "/sys/fs/cgroup/tfc-try-$$" && grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; }; then
     echo "FAILED: control groups can be made here, but none had a limit of memory"
@@ -72,7 +73,7 @@ if [ $made = 0 ]; then
   skipped="no control group with a limit of memory can be made here"
 fi
 
-# Files as a group of version 2 has them, where a process may have its own view of the file system.
+# Files like those of a version 2 group, if a process may have its own view of the file system.
 mkdir "$out/group"
 echo 170000000 >"$out/group/memory.max"
 echo 160000000 >"$out/group/memory.current"
@@ -84,12 +85,12 @@ else
   skipped="${skipped:+$skipped; }no mount namespace can be made here"
 fi
 
-# Addresses.
+# A limit of the address space.
 ( ulimit -v 600000 && exec "$run" "${large[@]}" --threads 1 ) >/dev/null 2>"$out/err"
 refused "ulimit -v" $? "ulimit -v"
 
-# The peak that is reported, against what the process grew by since there was a session: what it had before is about
-# what it takes to read the graph.
+# Compares the reported peak with the growth of the process since the session was created. (Before that, the process
+# needs about as much as for reading the graph.)
 if command -v python3 >/dev/null; then
   python3 - "$run" <<'P' || failed=1
 import json, os, subprocess, sys

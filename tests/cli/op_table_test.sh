@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/ops.md is what tfc-run --list-ops says.
+# Checks that docs/ops.md is what tfc-run --list-ops prints.
 #
 #   tests/cli/op_table_test.sh BUILD
 command -v python3 >/dev/null || { echo "SKIPPED: no python3"; exit 0; }

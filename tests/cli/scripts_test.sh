@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every script is one that bash can read: an apostrophe in a quoted list had ended all of them.
+# Checks that bash can parse every script: once, an apostrophe in a quoted list had broken all of them.
 fail=0
 while read -r script; do
   head -n 1 "$script" | grep -q '^#!.*bash' || [[ $script == *.sh ]] || continue

@@ -26,7 +26,7 @@ def barrier(name):
 
 
 def name_of(thing):
-    if hasattr(thing, "handle"):  # of a resource variable, its value
+    if hasattr(thing, "handle"):  # for a resource variable, its value
         return thing._graph_element.name
     return thing if isinstance(thing, str) else thing.name
 
@@ -129,7 +129,7 @@ turn_case("three_ps_one_worker", lambda: v1.train.GradientDescentOptimizer(0.1),
 def greedy_load(job, task, cluster):
     loads = [0, 0]
 
-    def greedy(op):  # what TensorFlow's GreedyLoadBalancingStrategy with byte_size_load_fn does
+    def greedy(op):  # the same as TensorFlow's GreedyLoadBalancingStrategy with byte_size_load_fn
         at = int(np.argmin(loads))
         shape = op.get_attr("shape")
         loads[at] += int(np.prod([d.size for d in shape.dim])) * 4
@@ -168,7 +168,7 @@ def sync(job, task, cluster, workers, aggregate, steps, optimizer, resource=Fals
     entries += ([run(targets=[tokens])] if chief else []) + [barrier("tokens")]
     for i in range(steps):
         xs, ys = data(task + 1, i)
-        # Tokens do not say whose they are: without the barrier a fast worker takes those of a slow one.
+        # Tokens are the same for all workers: without the barrier a fast worker would take those of a slow one.
         entries += [run([loss], {x: xs, y: ys}, [train], check=check), barrier("step")]
     entries.append(run([step]))
     if check:
@@ -524,7 +524,7 @@ def mirrored(task, workers, optimizer, steps=5, fused=False, resource=True):
         variables = v1.trainable_variables()
         begin = []
         for k, v in enumerate(variables):
-            value = v.initial_value + float(task)  # other workers' own values are given up
+            value = v.initial_value + float(task)  # the other workers lose their own values
             if task == 0:
                 value = raw.CollectiveBcastSendV2(input=value, group_size=workers, group_key=1, instance_key=50 + k)
             else:
@@ -554,7 +554,8 @@ def mirrored_case(name, workers, optimizer, **more):
     case({"worker": workers})(build)
 
 
-mirrored_case("collective_sgd", 2, lambda: v1.train.GradientDescentOptimizer(0.1), steps=4)  # a fifth brings a weight to nearly 0
+# a fifth step would bring a weight close to 0
+mirrored_case("collective_sgd", 2, lambda: v1.train.GradientDescentOptimizer(0.1), steps=4)
 mirrored_case("collective_adam_three_workers", 3, lambda: v1.train.AdamOptimizer(0.01), fused=True)
 mirrored_case("collective_momentum_references", 2, lambda: v1.train.MomentumOptimizer(0.05, 0.9), resource=False)
 

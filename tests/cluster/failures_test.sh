@@ -1,5 +1,6 @@
-# A task that is killed, or that stops answering, ends the job within 10 s, with exit code 4, and it is said which, where
-# and what it did last. What was saved until then is where the next start goes on, to the bit.
+# Checks that a task that is killed, or that stops answering, ends the job within 10 s with exit code 4, and that the
+# message names the task, its host and what it did last. The next start continues from the last checkpoint,
+# bit-identical.
 #
 #   failures_test.sh BUILD_FOLDER
 build=$1
@@ -13,12 +14,12 @@ fail() {
   exit 1
 }
 
-# Workers that never come to an end.
+# Workers whose script does not end.
 steps=$(yes '{"targets": ["global_step"]}' | head -n 60000 | paste -sd,)
 echo "{\"runs\": [$(sed -n 2p $case/script.worker.0.json | sed 's/,$//'), {\"barrier\": \"a\"}, $steps]}" >"$out/s.worker.0.json"
 echo "{\"runs\": [{\"barrier\": \"a\"}, $steps]}" >"$out/s.worker.1.json"
 
-# children NAME: processes of the job that are tasks, not their guards.
+# children NAME: lists the processes of the job that are tasks, and not their guards.
 children() {
   local p
   for p in $(pgrep -f -- "--out $out/$1\$"); do
@@ -26,7 +27,7 @@ children() {
   done
 }
 
-# with SIGNAL TEXT: the second task gets the signal.
+# with SIGNAL TEXT: sends the signal to the second task, and expects the text.
 with() {
   local signal=$1 text=$2 begin code
   mpirun_here 3 "$build/bin/tfc-run" -q --graph "$case/graph.{job}.{task}.meta" --cluster ps=1,worker=2 \
@@ -54,7 +55,7 @@ with() {
 with KILL 'was ended by signal 9'
 with STOP 'has said nothing for'
 
-# train NAME STEPS: one client, whose variables are in another task.
+# train NAME STEPS: trains with one client, whose variables are in another task.
 train() {
   mpirun_here 2 "$build/bin/tfc-run" --json --graph "$out/train.{job}.{task}.meta" --cluster ps=1,worker=1 \
     --supervise "$out/$1" --save-every 0.02s --steps "$2" --target Adam --fetch Mean:0 >"$out/$1.json" 2>"$out/log"

@@ -21,7 +21,7 @@ import tensorflow as tf
 import cases
 
 v1 = tf.compat.v1
-LEADER = "/job:worker/replica:0/task:0"  # knows who is in a group of collective operations
+LEADER = "/job:worker/replica:0/task:0"  # manages the groups of collective operations
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -91,7 +91,8 @@ class Task(threading.Thread):
                 session = v1.Session(self.target, config=config)
                 coordinator = tf.train.Coordinator(clean_stop_exception_types=(Exception,))
                 threads = []
-                if graph.get_collection(v1.GraphKeys.QUEUE_RUNNERS):  # after what initialises: they fail before
+                # they start after the initialisers, because before that they would fail
+                if graph.get_collection(v1.GraphKeys.QUEUE_RUNNERS):
                     first = next(i for i, e in enumerate(self.entries) if e.get("fetches"))
                     whole = self.entries
                     self.entries = whole[:first]
@@ -100,7 +101,7 @@ class Task(threading.Thread):
                     threads = v1.train.start_queue_runners(session, coordinator)
                 self.run_all(session)
                 self.done = session, coordinator, threads
-        except Exception as error:  # said by the main thread
+        except Exception as error:  # the main thread prints it
             self.error = error
 
 
@@ -177,13 +178,13 @@ def generate(name):
 
 def main():
     failed = []
-    if len(sys.argv) > 2 or len(sys.argv) == 1:  # a process for each: servers do not end
+    if len(sys.argv) > 2 or len(sys.argv) == 1:  # each case gets a process of its own, because servers do not end
         for name in sys.argv[1:] or cases.CASES:
             if os.spawnv(os.P_WAIT, sys.executable, [sys.executable, __file__, name]) != 0:
                 failed.append(name)
         sys.exit("failed: " + " ".join(failed) if failed else 0)
     generate(sys.argv[1])
-    os._exit(0)  # servers and queue runners do not end
+    os._exit(0)  # ends the process, because servers and queue runners do not end
 
 
 if __name__ == "__main__":

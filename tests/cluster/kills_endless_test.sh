@@ -1,5 +1,6 @@
-# kill -9 of any process of a task, guards too, at random moments after the tasks have joined, KILLS times (100): the job ends within 10 s each time,
-# goes on from its last checkpoint, and in the end has the bits of a run that nobody disturbed.
+# Kills any process of a task, guards too, with kill -9 at random moments after the tasks have joined, KILLS times
+# (100). Each time the job must end within 10 s and continue from its last checkpoint; the final values must be
+# bit-identical to those of an undisturbed run.
 #
 #   kills_endless_test.sh BUILD_FOLDER [KILLS [SEED]]
 build=$1 kills=${2:-100}
@@ -25,7 +26,7 @@ longest=0 before=0 resumed=0
 for ((i = 1; i <= kills; i++)); do
   train killed 10000000 >"$out/log" 2>&1 &
   job=$!
-  for _ in $(seq 400); do # until all tasks have joined: before that, Open MPI may wait for a task that is gone
+  for _ in $(seq 400); do # waits until all tasks have joined: before that, Open MPI may wait for a task that was killed
     ! grep -q '^/job:worker/task:1 on ' "$out/log" 2>/dev/null || break
     sleep 0.05
   done
@@ -48,7 +49,8 @@ for ((i = 1; i <= kills; i++)); do
   ! grep -q 'restoring\|is not a line of' "$out/log" || fail 'what was saved cannot be read'
   ! grep -q 'variables restored' "$out/log" || resumed=$((resumed + 1))
   before=${now:-0}
-  for p in $(pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"); do kill -KILL "$p" 2>/dev/null; done # their guard was killed
+  # their guard was killed, so they are left
+  for p in $(pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"); do kill -KILL "$p" 2>/dev/null; done
 done
 steps=$((before + 20))
 (train killed $steps) >"$out/log" 2>&1 || fail 'the last start'

@@ -1,5 +1,5 @@
-# What every transport promises (tests/common/transport.c), for MPI: three processes on this machine, without and with
-# delays.
+# Runs the tests that every transport must pass (tests/common/transport.c) on MPI: three processes on this machine,
+# without and with delays.
 #
 #   mpi_test.sh BUILD_FOLDER
 build=$1

@@ -1,4 +1,5 @@
-# mpirun_here COUNT COMMAND...: processes on this machine's loopback. Where this build has no MPI, the suite is skipped.
+# mpirun_here COUNT COMMAND...: runs processes over this machine's loopback interface. If this build has no MPI, the
+# suite is skipped.
 if [ ! -e "$build/lib/libtfc_mpi.so" ] || ! command -v mpirun >/dev/null; then
   echo 'skipped: no MPI (libopenmpi-dev, openmpi-bin)'
   exit 0

@@ -1,4 +1,4 @@
-# tfc-place over two tasks is interrupted and goes on; a task that is killed ends it with exit code 4.
+# Checks that tfc-place over two tasks can be interrupted and resumed, and that killing a task ends it with exit code 4.
 #
 #   placing_faults_endless_test.sh BUILD_FOLDER
 build=$1
@@ -19,7 +19,7 @@ place() {
     >"$out/log" 2>&1
 }
 
-# start NAME: places, and returns when the first round has been measured.
+# start NAME: starts placing, and returns when the first round has been measured.
 start() { # NAME
   mpirun_here 2 "$build/bin/tfc-place" --graph $graph --wait --report none --db "$out/$1.db" --out "$out/$1.json" --time 60s \
     >"$out/log" 2>&1 &
@@ -30,7 +30,8 @@ start() { # NAME
   done
   fail "$1: it measures nothing"
 }
-export OMPI_MCA_odls_base_sigkill_timeout=20 # mpirun gives tasks a second to end, which is short on a busy machine
+# mpirun gives tasks one second to end, which is too short on a busy machine
+export OMPI_MCA_odls_base_sigkill_timeout=20
 start stopped
 kill -INT "$(pgrep -f "^mpirun .*$out/stopped.json")"
 wait "$job"
@@ -41,9 +42,9 @@ code=$?
 [ $code -eq 0 ] || [ $code -eq 7 ] || fail "going on: exit code $code"
 grep -q "Measured on 2 tasks (measured): $((before + 8)) placements" "$out/log" || fail 'it did not go on'
 
-unset OMPI_MCA_odls_base_sigkill_timeout # of a job that has lost a task, all are to end at once
+unset OMPI_MCA_odls_base_sigkill_timeout # all tasks of a job that has lost one must end at once
 start killed
-for p in $(pgrep -f -- "tfc-place .*--out $out/killed.json"); do # the child of the second task's guard
+for p in $(pgrep -f -- "tfc-place .*--out $out/killed.json"); do # the child process of the second task's guard
   tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q '^[^ ]*tfc-place ' && victim=$p
 done
 begin=$(date +%s%N)

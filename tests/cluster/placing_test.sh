@@ -1,5 +1,5 @@
-# tfc-place over two tasks: it profiles, measures, learns and writes one placement with TensorFlow's names, which
-# tfc-export and tfc-run take.
+# Tests tfc-place over two tasks: it profiles, measures, learns and writes one placement with TensorFlow's device names,
+# which tfc-export and tfc-run accept.
 #
 #   placing_test.sh BUILD_FOLDER
 build=$1
@@ -22,7 +22,8 @@ place() {
 
 place found --devices '/job:worker/task:*/device:CPU:*' --measurements 12 --time 60s
 code=$?
-[ $code -eq 0 ] || [ $code -eq 7 ] || fail "placing: exit code $code" # 7: nothing beats one device, which is likely here
+# 7: no placement is faster than one device, which is likely here
+[ $code -eq 0 ] || [ $code -eq 7 ] || fail "placing: exit code $code"
 grep -q '/job:worker/task:1 on .*cpu:0' "$out/log" || fail 'the tasks were not named'
 grep -q 'task:0 to /job:worker/task:1: 4.2 MB in' "$out/log" || fail 'no link was timed'
 python3 - "$out" <<'END' || fail 'the document is wrong'
@@ -43,7 +44,7 @@ assert both.fetchone()[0] > 0, "no placement with both tasks was measured"
 assert db.execute("SELECT COUNT(*) FROM v_link WHERE time_us > 0").fetchone()[0] >= 2
 END
 
-# It is timed again, exported, and trains under tfc-run.
+# The placement is timed again, exported, and trained with tfc-run.
 place timed --evaluate "$out/found.json" || fail 'it cannot be timed again'
 place other --evaluate single:/job:worker/task:1/device:CPU:0 || fail 'one task cannot be timed'
 "$build/bin/tfc-export" -q --placement "$out/found.json" --graph $graph --out "$out/placed.pb" --format graphdef >"$out/log" 2>&1 &&
@@ -52,7 +53,7 @@ place other --evaluate single:/job:worker/task:1/device:CPU:0 || fail 'one task 
 mpirun_here 2 "$build/bin/tfc-run" --graph "$out/placed.pb" --cluster "$out/cluster.json" --steps 3 >"$out/log" 2>&1 ||
   fail 'what was exported does not run'
 
-# What cannot be.
+# Requests that must fail.
 place none --devices '/job:ps/task:0/device:CPU:0' && fail 'a device that is not there'
 grep -q "no device of the tasks is called '/job:ps/task:0/device:CPU:0'" "$out/log" || fail 'it is not said which device'
 place none --cluster ps=1,worker=2 && fail 'three tasks with two processes'

@@ -1,5 +1,5 @@
-# tfc-run --replicas: N replicas with a batch each do what one device does with N times the batch (losses to 1e-5), to the
-# bit from run to run; what they cannot do is refused.
+# Tests tfc-run --replicas: N replicas with a batch each give the same losses as one device with N times the batch
+# (within 1e-5), and the same bits in every run; options that they do not support are refused.
 #
 #   replicas_test.sh BUILD_FOLDER
 build=$1
@@ -12,7 +12,7 @@ fail() {
   exit 1
 }
 
-# tasks COUNT CLUSTER ARGUMENT...: prints the loss.
+# tasks COUNT CLUSTER ARGUMENT...: runs the job and prints the loss.
 tasks() {
   local count=$1 cluster=$2
   shift 2
@@ -34,12 +34,13 @@ for how in '3 worker=3 3' '3 ps=1,worker=2 2' '4 ps=2,worker=2 2' '3 ps=1,worker
   close "mlp, $how" "$loss" "$one"
 done
 
-# Loops, whose stacks and arrays each tower has; clipping by the norm of all gradients comes after the averages.
+# Each tower has its own stacks and arrays of loops; gradients are averaged before they are clipped by their common
+# norm.
 one=$(tasks 1 worker=1 --graph examples/nmt_while.pb --batch 4 --steps 2) || fail 'nmt_while'
 loss=$(tasks 3 ps=1,worker=2 --graph examples/nmt_while.pb --replicas 2 --batch 2 --steps 2) || fail 'nmt_while, replicas'
 close nmt_while "$loss" "$one"
 
-# A feed from a file is for all replicas. With sparse gradients the rows of all towers are applied.
+# A feed from a file is divided among the replicas. With sparse gradients the rows of all towers are applied.
 python3 - "$out" <<'END'
 import random, struct, sys
 random.seed(7)
@@ -56,10 +57,10 @@ for how in '2 worker=2' '3 ps=1,worker=2'; do
   # shellcheck disable=SC2086
   loss=$(tasks $how --graph examples/rnnlm.pb --replicas 2 --steps 3 --feed words="$out/words2.npy" --feed targets="$out/targets2.npy") ||
     fail "rnnlm, $how"
-  close "rnnlm, $how" "$loss" "$one" # both halves are the batch that one device gets
+  close "rnnlm, $how" "$loss" "$one" # both halves together are the batch that one device gets
 done
 
-# The same bits in every run, also where training was broken off.
+# Every run gives the same bits, even if training was interrupted.
 saved() { # NAME STEPS
   tasks 3 worker=3 --graph examples/mlp.pb --replicas 3 --batch 4 --supervise "$out/$1" --steps "$2" >"$out/printed" || fail "saving: $1"
 }
@@ -68,7 +69,7 @@ saved parts 3
 saved parts 6
 cmp "$out/whole/model.ckpt-6.data-00000-of-00001" "$out/parts/model.ckpt-6.data-00000-of-00001" || fail 'other bits'
 
-# Asynchronous: the variables are shared, so that both replicas' steps count.
+# With --async the variables are shared, so the steps of both replicas count.
 first=$(tasks 3 ps=1,worker=2 --graph examples/mlp.pb --replicas 2 --async --batch 8 --steps 1 | head -n 1)
 last=$(tasks 3 ps=1,worker=2 --graph examples/mlp.pb --replicas 2 --async --batch 8 --steps 40 | head -n 1) || fail 'async'
 [ "$(wc -l <<<"$(sed -n 's/.*"loss:0": //p' "$out/loss")")" -eq 2 ] || fail 'async: not two replicas'

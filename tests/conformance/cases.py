@@ -194,7 +194,7 @@ class Family:
                     if dynamic and not expect_error:
                         made.append(self.node(op, variants[0][0], dynamic=True, name="dynamic", **variants[0][1]))
                 self.run(made)
-            except Exception as error:  # the table asked for what TensorFlow does not take
+            except Exception as error:  # the table asked for something that TensorFlow does not accept
                 self.problems.append("%s: %s" % (self.current["name"], str(error).splitlines()[0][:160]))
                 del self.cases[count:]
 
@@ -241,7 +241,8 @@ class Family:
                         results[case["name"]] = outcome
             if not culprit:
                 return results
-            # One node that TensorFlow cannot place spoils the session for all: begin again without its case.
+            # One node that TensorFlow cannot place makes the session fail for all cases: this begins again without its
+            # case.
             self.cases = [c for c in self.cases if c["name"] != culprit]
 
     def compute_case(self, case, session):
@@ -265,7 +266,7 @@ class Family:
         if "error" in case:
             self.problems.append(case["name"] + ": an error was expected, TensorFlow gave none")
             return None, None
-        # Bytes as objects: numpy's own strings lose zeros at their ends.
+        # Bytes are passed as objects: numpy's own strings lose zero bytes at their ends.
         return [[np.asarray(v, object if isinstance(v, bytes) else None) for v in run] for run in values], None
 
     def graph_def(self):
@@ -282,7 +283,7 @@ class Family:
                 todo += [t.op.name for t in op.inputs] + [c.name for c in op.control_inputs]
         graph_def = self.graph.as_graph_def()
         nodes = [n for n in graph_def.node if n.name in keep]
-        for n in nodes:  # colocation with what is left out means nothing
+        for n in nodes:  # colocation with nodes that are left out has no meaning
             classes = n.attr["_class"].list.s if "_class" in n.attr else []
             known = [c for c in classes if not c.startswith(b"loc:@") or c[5:].decode() in keep]
             if len(known) < len(classes):
@@ -355,13 +356,14 @@ def mismatch(expected, actual, rule):
         part = np.float32 if expected.dtype == np.complex64 else np.float64
         if rule.startswith("ulp:"):
             rule = "relative:%g" % (float(rule[4:]) * np.finfo(part).eps)
-        if rule.startswith("relative:") and rule.count(":") == 1:  # rounding errors of one part are as large as the other
+        # the rounding errors of one part of a complex number are as large as those of the other
+        if rule.startswith("relative:") and rule.count(":") == 1:
             sizes = np.abs(expected[np.isfinite(expected)])
             rule += ":%g" % (sizes.max() if sizes.size else 0.0)
         return (mismatch(np.real(expected).copy(), np.real(actual).copy(), rule)
                 or mismatch(np.imag(expected).copy(), np.imag(actual).copy(), rule))
     if expected.dtype.kind in "biu" and expected.dtype != BFLOAT16:
-        if rule.startswith("off:"):  # whole numbers got by rounding
+        if rule.startswith("off:"):  # integers that were made by rounding
             wrong = np.abs(expected.astype(object) - actual.astype(object)) > int(rule[4:])
         else:
             wrong = expected != actual

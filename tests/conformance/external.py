@@ -8,7 +8,7 @@ import common
 from tool import last_line
 
 tf, tf1 = common.tf, common.tf1
-STEPS, BATCH, TIME = 20, 7, 7  # square, for graphs that put time first and for those that put the batch first
+STEPS, BATCH, TIME = 20, 7, 7  # TIME = BATCH, for graphs that put time first and for those that put the batch first
 SOURCES = ("IteratorGetNext", "Placeholder", "LookupTableFindV2", "LookupTableFind", "QueueDequeueManyV2", "QueueDequeueV2")
 RANDOM = ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
 
@@ -115,8 +115,8 @@ def compare(path, options, program, report, compare_losses):
     name = "graph." + os.path.basename(path)
     directory = os.path.join(options.directory, name)
     path, graph, init, train, loss, steps = prepare(path, directory, options)
-    # One operation at a time: a random operation in a loop takes its numbers in the order of the iterations.
-    # Where training amplifies rounding so far that TensorFlow differs from itself, no more is asked of tfc.
+    # Operations run one at a time, because a random operation in a loop takes its numbers in the order of the
+    # iterations. If training amplifies rounding so much that TensorFlow differs from itself, tfc may differ as much.
     losses = []
     for threads in (1, 2, 4):
         with common.plain_session(graph, threads, 1) as session:

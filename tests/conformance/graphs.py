@@ -12,13 +12,13 @@ from tool import last_line
 
 tf, tf1 = cases.tf, cases.tf1
 DEVICES = ["cpu:0", "cpu:1", "emu:0", "emu:1"]
-# Everything in these graphs lies on a grid of 1/16, or is a whole number.
+# All values in these graphs are on a grid of 1/16, or are integers.
 RULE = "relative:1e-5:4"
 
 
-# TensorFlow's in-place operations write into what others read too, constants included: what they make is not compared, and
-# each other tensor is fetched in a session of its own. The order of equal scores in a suppression is that of its heap:
-# what follows from it is not compared either.
+# TensorFlow's in-place operations write to tensors that other operations read, too, even constants: so their results
+# are not compared, and each other tensor is fetched in a session of its own. In a non-maximum suppression, the order of
+# equal scores is that of TensorFlow's heap, so nothing that depends on it is compared.
 IN_PLACE = {"InplaceAdd", "InplaceSub", "InplaceUpdate"}
 UNORDERED = {"CombinedNonMaxSuppression"}
 
@@ -84,7 +84,8 @@ def compare(options, program, report):
         expected, error, graph_def = tensorflow(path, fetches)
         name = "graphs.%d" % seed
         if expected is None:
-            # An op or dtype that TensorFlow's CPU lacks; what it rewrites ParallelConcat to belongs to no loop.
+            # TensorFlow's CPU lacks the op or type; or ParallelConcat is in a loop, where its rewritten form does not
+            # work.
             concat = "inputs from different frames" in error and any(n.op == "ParallelConcat" for n in graph_def.node)
             if concat or cases.re.search("No OpKernel|Could not find device|no supported kernel|No registered", error):
                 lacking[seed] = error

@@ -46,7 +46,8 @@ def seeds(family):
             if node.name in seen or node.op in ("Const", "PlaceholderWithDefault"):
                 continue
             definition = cases.op_def_registry.get(node.op)
-            if definition is None or any(a.type in ("func", "list(func)") for a in definition.attr):  # calls the library
+            # it calls functions of the library
+            if definition is None or any(a.type in ("func", "list(func)") for a in definition.attr):
                 continue
             seen.add(node.name)
             arrays = []
@@ -248,7 +249,8 @@ class Mutator:
         elif a.dtype.kind in "iu":
             info = np.iinfo(a.dtype)
             value = rng.choice([v for v in (-1, 0, 1, 2, 3, 5, -2, -3, 100, info.min, info.max) if info.min <= v <= info.max])
-            if a.dtype.kind == "i" and a.ndim <= 1 and a.size <= 8 and abs(value) > 1000:  # sizes: no huge tensors
+            # these are sizes: avoids huge tensors
+            if a.dtype.kind == "i" and a.ndim <= 1 and a.size <= 8 and abs(value) > 1000:
                 value = rng.choice([-1, 0, 1, 2])
         elif a.dtype.kind == "c":
             value = rng.choice([0, 1j, complex(np.inf, 0), complex(np.nan, 1)])
@@ -298,7 +300,8 @@ class Reference:
         self.process = None
 
     def start(self):
-        # From a server that only ever imported TensorFlow: a copy of a process that ran a session has none of its threads.
+        # Uses a server that only ever imported TensorFlow: a forked copy of a process that ran a session would lack the
+        # session's threads.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["cases"])
         self.pipe, theirs = context.Pipe()
@@ -367,14 +370,14 @@ def compare(options, program, report):
                     judge(group, directory, program, report, tf1, cases, last_line)
                     group = []
             elif values in ("NotFoundError", "UnimplementedError") or LACKS.search(message):
-                continue  # TensorFlow has no kernel for this: tfc may have one
+                continue  # TensorFlow has no kernel for this; tfc may have one
             else:
                 refused += 1
                 path = os.path.join(directory, "refused%d.pb" % number)
                 with open(path, "wb") as f:
                     f.write(graph_def.SerializeToString())
                 code, _, errors = program.script(path, [{"fetches": fetches}], path + ".run")
-                if code == 0 and answer == "construct":  # what its import refuses, --shapes does
+                if code == 0 and answer == "construct":  # TensorFlow's import refuses it, and so does --shapes
                     code, _, errors = program.call("--graph", path, "--shapes")
                 if code is None or code < 0 or code > 3:
                     report.fail(label, "crashed or hung (%s): %s" % (code, path))
@@ -395,9 +398,10 @@ def compare(options, program, report):
 KNOWS_LESS = {("EnsureShape", "construct"), ("ParallelConcat", "construct"), ("SoftmaxCrossEntropyWithLogits", "construct"), ("Substr", "construct"),
               ("MaxPoolGradGradV2", "construct"), ("FusedPadConv2D", "construct"), ("FusedResizeAndPadConv2D", "construct"),
               ("ParseSequenceExample", "construct"), ("ParseSingleSequenceExample", "construct")}
-# What TensorFlow does not look at before it reads or writes beyond a tensor's end, or leaves a part of it out (sizes of
-# gradients that do not fit, of peephole weights, rows and classes that are not there, counters cut short, indices beyond
-# a sparse tensor's shape), and attributes that its kernel never reads. tfc refuses, or leaves what is not there out.
+# TensorFlow does not check these: it reads or writes beyond a tensor's end, or leaves out a part of it (sizes of
+# gradients that do not fit, sizes of peephole weights, rows and classes that do not exist, counters that are too short,
+# indices beyond a sparse tensor's shape), or its kernel never reads the attribute. tfc refuses such input, or leaves
+# out what does not exist.
 UNCHECKED = {"AvgPoolGrad": "Expected grad shape", "AvgPool3DGrad": "Expected grad shape", "AvgPool": "must be positive", "MaxPool3DGrad": "must be positive", "ResizeBicubicGrad": "same batch", "ResizeBilinearGrad": "same batch", "ScaleAndTranslateGrad": "same batch",
              "MaxPool3DGradGrad": "must be positive", "LSTMBlockCell": "peephole", "LSTMBlockCellGrad": "peephole", "BlockLSTM": "peephole", "BlockLSTMV2": "peephole", "BlockLSTMGrad": "peephole", "BlockLSTMGradV2": "peephole",
              "SparseSegmentSqrtNGrad": "out of range", "SparseSegmentMeanGrad": "out of range", "SparseSegmentSumGrad": "out of range",
@@ -440,7 +444,7 @@ def undecided(family, graph_def):
     Betainc of parameters beyond what float's series bear; a rate of samples that is no number; types that a kernel reads as another's bits;
     and a basis of columns that do not span it."""
     node, values = node_of(graph_def), inputs_of(graph_def)
-    if node.op == "CTCBeamSearchDecoder" and values[0].ndim == 3:  # where a step does not tell one class from another
+    if node.op == "CTCBeamSearchDecoder" and values[0].ndim == 3:  # all classes have the same score in some step
         in_order = np.sort(values[0], -1)
         return bool(np.isnan(values[0]).any() or (in_order[..., 1:] == in_order[..., :-1]).any())
     if node.op in ("MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad"):
@@ -475,26 +479,28 @@ def undecided(family, graph_def):
             summary_pb2.SummaryMetadata.FromString(bytes(values[2].ravel()[0]))
         except Exception:
             return True
-    if node.op in ("FractionalMaxPool", "FractionalAvgPool"):  # seeds of its own
+    if node.op in ("FractionalMaxPool", "FractionalAvgPool"):  # they have seeds of their own
         return not any(node.attr[a].i for a in ("seed", "seed2") if a in node.attr)
-    if node.op == "StatelessRandomBinomial":  # whole numbers of NaN
+    if node.op == "StatelessRandomBinomial":  # TensorFlow converts NaN to integers
         return any(np.isnan(wide(v)).any() for v in values[2:])
-    if node.op.startswith("Stateless") and len(values) > 2 and values[2].dtype == np.uint64:  # a counter read beyond its end
+    # TensorFlow reads beyond the end of the counter
+    if node.op.startswith("Stateless") and len(values) > 2 and values[2].dtype == np.uint64:
         return values[2].size < 2
     if node.op in ("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D"):
         return values[0].size == 0
     if node.op == "DenseBincount":
         return any(v.dtype.kind == "i" and v.ndim == 2 and (v < 0).any() for v in values[:1])
-    if node.op in ("Div", "RealDiv", "Xdivy", "DivNoNan") and values[1].dtype.kind == "c":  # in vectors NaN, one by one 0
+    # TensorFlow gives NaN in vectors, and 0 for single elements
+    if node.op in ("Div", "RealDiv", "Xdivy", "DivNoNan") and values[1].dtype.kind == "c":
         return not np.isfinite(values[1]).all()
     if node.op == "Sign" and values[0].dtype.kind == "c":
         return bool(np.isnan(values[0]).any())
-    if node.op == "CombinedNonMaxSuppression":  # the order of equal scores is that of its heap and its sort
+    if node.op == "CombinedNonMaxSuppression":  # the order of equal scores is that of TensorFlow's heap and sort
         return np.unique(values[1]).size < values[1].size
     old = family == "legacy" and re.match("Batch(Matrix|Cholesky|Svd|Self)", node.op)
     if family not in ("linalg", "spectral") and node.op not in ("Cholesky", "CholeskyGrad", "MatrixSquareRoot") and not old:
         return False
-    if node.op == "Eig" and values[0].shape[-1:] == (1,):  # whatever it is
+    if node.op == "Eig" and values[0].shape[-1:] == (1,):  # TensorFlow gives arbitrary values
         return False
     for v in values:
         if v.dtype.kind in "fc":
@@ -502,22 +508,22 @@ def undecided(family, graph_def):
                 if not np.isfinite(v * v.conj()).all():
                     return True
     if node.op in ("MatrixSquareRoot", "MatrixLogarithm") and values[0].ndim >= 2 and values[0].shape[-1] == values[0].shape[-2] and values[0].size:
-        s = np.linalg.svd(wide(values[0]), compute_uv=False)  # of singular ones there is no principal root
+        s = np.linalg.svd(wide(values[0]), compute_uv=False)  # a singular matrix has no principal root
         return bool((s.min(-1) <= s.max(-1) * 8 * s.shape[-1] * np.finfo(wide(values[0]).dtype).eps).any())
     if node.op == "Cholesky" and values[0].ndim >= 2 and values[0].shape[-1] == values[0].shape[-2] and values[0].size:
         s = np.linalg.eigvalsh(wide(values[0]))
         return bool((s.min(-1) <= s.max(-1) * 8 * np.finfo(values[0].dtype).eps).any())
     if node.op == "MatrixSolveLs" and ("fast" not in node.attr or node.attr["fast"].b) and values[0].ndim >= 2 and values[0].size:
-        s = np.linalg.svd(wide(values[0]), compute_uv=False)  # fast squares the condition number
+        s = np.linalg.svd(wide(values[0]), compute_uv=False)  # the fast method squares the condition number
         return bool((s.min(-1) ** 2 < s.max(-1) ** 2 * 8 * np.finfo(values[0].dtype).eps).any())
     return False
 
 
-# Outputs that TensorFlow does not write (they are what lay in memory).
+# Outputs that TensorFlow does not write, so that they contain old memory.
 UNDEFINED = {(op, i) for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3") for i in (3, 4)} | {("FusedBatchNormV3", 5)}
-# Reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
+# The reference processes of TensorFlow's CPU kernels lack these; tfc may have them.
 UNDEFINED |= {("FakeParam", 0)}
-UNDEFINED |= {("TensorArrayV2", 0)}  # a name that counts what its process made before
+UNDEFINED |= {("TensorArrayV2", 0)}  # a name with the number of earlier arrays in its process
 UNDEFINED |= {("DynamicStitch", 0), ("ParallelDynamicStitch", 0)}  # rows that no index names
 
 
@@ -537,7 +543,8 @@ def rule_for(case, value):
     if value.dtype.name in ("float32", "complex64") and case["dtype"] in ("float64", "complex128"):
         return "relative:1e-5"
     if value.dtype.name == "float64" and case["tolerance"].startswith("ulp") and case["dtype"] in ("float32", "float16", "bfloat16"):
-        return "relative:1e-15:1"  # exp(x) - 1 near 0, as TensorFlow has it, is off by the rounding of 1: half of 2.2e-16
+        # TensorFlow computes exp(x) - 1 near 0 with the rounding error of 1, which is half of 2.2e-16
+        return "relative:1e-15:1"
     if value.dtype.kind in "fc" and case["tolerance"] == "exact" and value.dtype.name != case["dtype"]:
         return "relative:1e-6"
     return case["tolerance"]
@@ -591,7 +598,7 @@ def decomposition(graph_def, values, found):
     if not svd and node.op not in ("SelfAdjointEigV2", "BatchSelfAdjointEigV2"):
         return None
     vectors = "compute_uv" if svd else "compute_v"
-    if vectors in node.attr and not node.attr[vectors].b:  # TensorFlow leaves these outputs as they are
+    if vectors in node.attr and not node.attr[vectors].b:  # TensorFlow does not write these outputs
         return [(values[0], found[0])]
     if not all(np.isfinite(v).all() for v in values) or any(v.shape != f.shape for v, f in zip(values, found)):
         return None
@@ -623,7 +630,7 @@ def judge(group, directory, program, report, tf1, cases, last_line):
             if any(f not in found for f in fetches):
                 culprit = i
                 break
-            if values is None:  # it came to an end
+            if values is None:  # the iterator has ended
                 report.ok(label)
                 continue
             pairs = [(v, found[f]) for i, (f, v) in enumerate(zip(fetches, values)) if (part.node[-1].op, i) not in undefined(part.node[-1])]

@@ -376,7 +376,7 @@ def commit(directory, names):
     for name in names:
         folder, here = os.path.join(directory, name), os.getcwd()
         os.makedirs(folder)
-        os.chdir(folder)  # no paths of this machine in what is written
+        os.chdir(folder)  # so that the written files contain no paths of this machine
         _, runs, expected = MODELS[name]("model", np.random.RandomState(3))
         os.chdir(here)
         for i, run in enumerate(runs):

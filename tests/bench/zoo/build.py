@@ -26,12 +26,12 @@ tf1 = tf.compat.v1
 keras = tf.keras
 SEED = 1
 MODELS = {}  # name: Model
-_feeds = {}  # of the training graph that is being built: {tensor name: value}
+_feeds = {}  # feeds of the training graph that is being built: {tensor name: value}
 
 
 class Model:
     def __init__(self, maker, feeds):
-        self.name, self.maker, self.feeds = maker.__name__, maker, feeds  # feeds: None for training
+        self.name, self.maker, self.feeds = maker.__name__, maker, feeds  # feeds: None for a training graph
         self.kind = "training" if feeds is None else "inference"
 
     def digest(self):
@@ -89,7 +89,7 @@ def _vary(model):
 
 def _freeze(model):
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
-    keras.backend.clear_session()  # one process makes them all
+    keras.backend.clear_session()  # one process makes all models
     keras.utils.set_random_seed(SEED)
     keras.mixed_precision.set_global_policy("float32")
     made = model.maker()

@@ -7,7 +7,8 @@ from .build import cross_entropy, feed, inference, integers, reals, training
 tf1, keras = tf.compat.v1, tf.keras
 layers, applications = keras.layers, keras.applications
 PICTURE = dict(x=reals(1, 224, 224, 3))
-HEADLESS = dict(weights=None, classifier_activation=None)  # logits: softmax of random weights says little
+# the models return logits, because a softmax of random weights tells little
+HEADLESS = dict(weights=None, classifier_activation=None)
 
 
 @inference(**PICTURE)

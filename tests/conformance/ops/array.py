@@ -191,7 +191,8 @@ def sets(f):
     f.sweep("UniqueWithCounts", lambda d: [([x(d)], {"out_idx": t}) for t in ("int32", "int64")], dtypes=LIGHT + ["string"])
     f.sweep("UniqueV2", lambda d: [([x(d), np.array([0], I32)], {}), ([v(d, [4, 3], 0, 1), np.array([0], I64)], {}), ([x(d), np.array([], I32)], {})], dtypes=LIGHT + ["string"])
     f.sweep("ListDiff", lambda d: [([x(d), v(d, [3], 0, 3, 1)], {"out_idx": t}) for t in ("int32", "int64")], dtypes=LIGHT + ["string"])
-    for k, op in enumerate(("InplaceUpdate", "InplaceAdd", "InplaceSub")):  # each on a tensor of its own: TensorFlow writes into it
+    # each has a tensor of its own, because TensorFlow writes to it
+    for k, op in enumerate(("InplaceUpdate", "InplaceAdd", "InplaceSub")):
         for d in ("float32", "float64", "int32", "int64", "float16") + (("bool", "string") if k == 0 else ()):
             f.simple(op, d, [([f.values(d, [4, 3], salt=5 + k), np.array([3, 0], np.int32), f.values(d, [2, 3], salt=1)], {})], dynamic=False)
     f.simple("Empty", "float32", [([np.array(s, np.int32)], {"dtype": tf.float32, "init": True}) for s in ([2, 3], [0], [])])

@@ -41,7 +41,7 @@ def primitives(f):
         f.run(f.node("Neg", [off]))
     f.case("Switch", "float32", tag="several_outputs")
     with f.scope():
-        for index in (0, 1, 2, 3, -1):  # the last two: the last output
+        for index in (0, 1, 2, 3, -1):  # the last two indices select the last output
             outs = f.node("_SwitchN", [v("float32", [2]), np.array(index, np.int32)], dynamic=True, num_outs=3)
             f.run(f.node("Merge", [[f.node("Neg", [outs[0]]), f.node("Identity", [outs[1]]), f.node("Sin", [outs[2]])]]))
     f.case("ControlTrigger", "bool")
@@ -81,7 +81,7 @@ def loops(f, style):
     case("count")
     with f.scope():
         f.run(tf1.while_loop(lambda i, x: i < 7, lambda i, x: (i + 1, x * 1.5 + 1), [tf1.constant(0), const([1, 2])]))
-    case("none")  # no iteration at all
+    case("none")  # there is no iteration at all
     with f.scope():
         f.run(tf1.while_loop(lambda i, x: i < 0, lambda i, x: (i + 1, x * 1.5), [tf1.constant(0), const([1, 2])]))
     case("nested")
@@ -275,7 +275,7 @@ def tensor_arrays(f):
         handle, flow = f.node("TensorArrayV3", [np.array(2, I32)], dtype="float32", element_shape=None, clear_after_read=False, tensor_array_name="")
         flow = f.node("TensorArrayScatterV3", [handle, np.array([0, 1], I32), v("float32", [2, 3]), flow])
         grad, grad_flow = f.node("TensorArrayGradV3", [handle, flow], source="gradients")
-        for i, salt in ((0, 1), (1, 2), (0, 3)):  # writing twice adds up
+        for i, salt in ((0, 1), (1, 2), (0, 3)):  # writing twice adds the values
             grad_flow = f.node("TensorArrayWriteV3", [grad, np.array(i, I32), v("float32", [3], salt=salt), grad_flow])
         f.run(f.node("TensorArrayGatherV3", [grad, np.array([0, 1], I32), grad_flow], dtype="float32", element_shape=None))
     f.case("TensorArrayReadV3", "float32", tag="twice", expect_error=True)

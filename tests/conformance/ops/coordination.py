@@ -80,7 +80,7 @@ def barriers(f):
     for p in puts:
         f.run(targets=[p])
     f.run(targets=[close])
-    f.run(targets=[last])  # keys that are there may still be completed
+    f.run(targets=[last])  # keys that are already in it may still be completed
     f.run(takes[0])
     f.run(takes[1])
     for tag in ("new_key", "twice", "too_many", "cancel"):
@@ -112,11 +112,11 @@ def accumulators(f):
                     takes = [f.node(prefix + "AccumulatorTakeGradient", [a, np.array(n, I32)], dtype=d) for n in (1, 2, 3)]
                     step = f.node(prefix + "AccumulatorSetGlobalStep", [a, np.array(2, I64)])
                 f.run(size)
-                for p in puts[:4]:  # the last of these is stale
+                for p in puts[:4]:  # the last one of these is stale
                     f.run(targets=[p])
                 f.run(size)
                 f.run(takes[2])
-                f.run(targets=[puts[0]])  # stale: step 1 now
+                f.run(targets=[puts[0]])  # it is stale: the accumulator is at step 1
                 f.run(size)
                 f.run(targets=[puts[4]])
                 f.run(targets=[puts[5]])

@@ -31,7 +31,7 @@ def strings(f):
     f.simple("StringJoin", "string", [([[w, words(*"abcdef"), np.array(b"!", object)]], {"separator": s}) for s in ("", ", ")], dynamic=False)
     f.simple("ReduceJoin", "string", [([w.reshape(2, 3), np.array(a, I32)], {"separator": "-", "keep_dims": k}) for a, k in (([1], False), ([0], True), ([0, 1], False), ([1, 0], False))])
     f.case("ReduceJoin", "string", tag="matrix")
-    with f.graph.as_default(), f.scope():  # its kernel takes them in any shape
+    with f.graph.as_default(), f.scope():  # the kernel accepts them in any shape
         f.run(f.node("ReduceJoin", [w.reshape(2, 3), np.array([[1], [0]], I32)], dynamic=True))
     f.simple("Substr", "string", [([w[:1], np.array([2], t), np.array([4], t)], {"unit": "BYTE"}) for t in (I32, I64)] + [([words("abcdef", "xyz123"), np.array([1, -3], I32), np.array([2, 9], I32)], {})])
     f.simple("Substr", "string", [([words("abcdef", "xyz123"), np.array(p, I32), np.array(n, I32)], {"unit": u}) for u, p, n in (("BYTE", [1, -3], [-1, -9]), ("UTF8_CHAR", [1, 6], [-1, -9]))], tag="negative")
@@ -165,7 +165,7 @@ def queues(f):
         f.run([size, closed])
         f.run(targets=[close])
         f.run(closed)
-        if op != "PriorityQueueV2":  # TensorFlow's priority queue gives up rather than fewer
+        if op != "PriorityQueueV2":  # TensorFlow's priority queue fails instead of returning fewer
             f.run(take_up_to)
         f.run(size)
     f.case("QueueDequeueV2", "float32", tag="closed_and_empty", expect_error=True)

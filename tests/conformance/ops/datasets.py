@@ -136,7 +136,7 @@ def iterators(f):
         limit = f.const(np.array(4, np.int64), dynamic=True)
         iterator = tf1.data.make_initializable_iterator(D.range(limit).map(lambda i: i + limit))
         got = iterator.get_next()
-    for _ in range(2):  # from the beginning
+    for _ in range(2):  # the second time it starts again from the beginning
         f.run(targets=[iterator.initializer])
         f.run(got)
         f.run(got)

@@ -46,7 +46,7 @@ def tensors(f):
         f.simple("SerializeTensor", d, [([v], {}) for v in (x, x[:0], x[:1, 0])], dynamic=d == "float32")
         made = [serialized(v, d) for v in (x, x[:0])]
         f.simple("ParseTensor", d, [([np.array(m, object)], {"out_type": d}) for m in made], dynamic=False)
-    repeated = b"\x08\x01\x12\x04\x12\x02\x08\x03\x2a\x04\x00\x00\x80\x3f"  # one value for three
+    repeated = b"\x08\x01\x12\x04\x12\x02\x08\x03\x2a\x04\x00\x00\x80\x3f"  # one value in place of three
     f.simple("ParseTensor", "float32", [([np.array(repeated, object)], {"out_type": "float32"})], tag="repeated")
     for tag, message in (("type", repeated), ("broken", b"zzz")):
         f.simple("ParseTensor", "int32", [([np.array(message, object)], {"out_type": "int32"})], tag=tag, expect_error="InvalidArgumentError")
@@ -75,7 +75,7 @@ def parsing(f):
     none = np.array([], object)
     keys = lambda *k: np.array(k, object)  # noqa: E731
     dense = {"dense_shapes": [[2], [2]], "Tdense": [tf.float32, tf.int64]}
-    sparse = {"num_sparse": 2, "sparse_types": [tf.int64, tf.float32]}  # a key counts once
+    sparse = {"num_sparse": 2, "sparse_types": [tf.int64, tf.float32]}  # a key counts only once
     ragged = {"ragged_value_types": [tf.int64, tf.string], "ragged_split_types": [tf.int32, tf.int64]}
     default = [np.array([0.5, 1.5], np.float32), np.array([-1, -2], np.int64)]
     full = [keys(b"d2", b"f2"), keys(b"f", b"d"), keys(b"i", b"s"), default]
@@ -127,7 +127,7 @@ def sequences(f):
                strings(message(0)), strings()]
     for i, b in enumerate(batches):
         f.simple("ParseSequenceExampleV2", "string", [(inputs(b), attrs)], dynamic=False, tag="batch%d" % i)
-    # The splits of one message that is no batch are what lay in memory: it has none here.
+    # For a single message (no batch), TensorFlow returns old memory as splits, so there are none here.
     alone = {**attrs, "feature_list_ragged_value_types": [], "feature_list_ragged_split_types": []}
     f.simple("ParseSequenceExampleV2", "string", [(inputs(np.array(m, object))[:7] + [strings()] + inputs(m)[8:], alone) for m in (message(3), message(0), message(2, ("size", "words")))], dynamic=False, tag="one")
     context = {**attrs, "Ncontext_sparse": 0, "context_sparse_types": [], "context_ragged_value_types": [tf.string], "context_ragged_split_types": [tf.int32]}
@@ -150,7 +150,7 @@ def crosses(f):
             inputs = columns + [[dense] + [numbers] * hashed]
             f.simple("SparseCross", "int64" if hashed else "string", [(inputs, attrs)], tag="%d" % buckets, dynamic=False)
     columns[1][1] = b[1]
-    # The type alone says whether values are hashed.
+    # Only the type decides whether values are hashed.
     f.simple("SparseCross", "int64", [(columns + [[dense, numbers]], {"hashed_output": False, "num_buckets": 10, "hash_key": 3, "out_type": tf.int64, "internal_type": tf.int64})], tag="by_type", dynamic=False)
     f.simple("SparseCrossHashed", "int64", [(columns + [[dense], np.int64(-5), np.array(False), np.array([137, 173], np.int64)], {})], tag="negative", dynamic=False)
     f.simple("SparseCrossV2", "string", [(columns + [[dense, numbers], np.array(b"--", object)], {})], dynamic=False)

@@ -12,7 +12,7 @@ I32, I64 = np.int32, np.int64
 
 
 def cases(f):
-    # TensorFlow takes these ops from graphs only that say they are as old.
+    # TensorFlow accepts these ops only in graphs of an equally old version.
     old = tf1.GraphDef()
     old.versions.producer = 8
     with f.graph.as_default():
@@ -65,9 +65,9 @@ def tensor_arrays(f, version):
     with f.scope():
         handle = array("float32", 2, clear_after_read=False)
         flow = op("Scatter", [handle, np.array([0, 1], I32), v("float32", [2, 3]), zero])
-        # asked for twice, it is one array
+        # both requests return the same array
         first, again = (f.node("TensorArrayGrad" + version, [handle, flow], source="gradients") for _ in (0, 1))
-        for i, salt, grad in ((0, 1, first), (1, 2, again), (0, 3, again)):  # writing twice adds up
+        for i, salt, grad in ((0, 1, first), (1, 2, again), (0, 3, again)):  # writing twice adds the values
             flow = op("Write", [grad, np.array(i, I32), v("float32", [3], salt=salt), flow])
         f.run(op("Gather", [first, np.array([0, 1], I32), flow], dtype="float32", element_shape=None))
     f.case("TensorArrayRead" + version, "float32", tag="twice", expect_error=True)

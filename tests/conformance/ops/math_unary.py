@@ -44,7 +44,8 @@ def cases(f):
     f.sweep("CheckNumerics", lambda d: [([f.values(d, [3, 5])], {"message": "checked"})], "exact", dtypes=FLOATS)
     f.simple("CheckNumerics", "float32", [([np.array([1, np.nan], np.float32)], {"message": "checked"})], tag="nan",
              expect_error=True)
-    # Casting between any two dtypes; floats to whole numbers within their range (beyond it C leaves it open).
+    # Casts between any two types; floats that become integers are within the integers' range (beyond it, C leaves the
+    # result undefined).
     for source in ALL:
         low = 0 if source.startswith("uint") or source == "bool" else -100
         value = f.values(source, [3, 4], low, 100) if source != "bool" else f.values(source, [3, 4])

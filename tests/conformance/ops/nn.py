@@ -141,7 +141,7 @@ def pooling(f):
         with f.scope():
             x = v("float32", [1, 4, 4, 5, 2], -90, 90)
             f.run(f.node("MaxPool3DGrad", [x, f.node("MaxPool3D", [x], **three), v("float32", [1, 2, 4, 3, 2], salt=1)], **three))
-    # Many equal maxima, and an orig_output that is none.
+    # There are many equal maxima, and orig_output is not the output.
     for d in ("float32", "bfloat16"):
         f.case("MaxPool3DGrad", d, "relative:1e-6:4" if d == "float32" else "relative:1.6e-2:4", tag="equal")
         with f.graph.as_default(), f.scope():
@@ -172,7 +172,7 @@ def normalisation(f):
                     f.case(op, d, relative(1e-5, 2)(d), tag="training" if training else "inference")
                     with f.scope():
                         y = f.node(op, inputs, **attrs)
-                    f.run(list(y[:3]))  # the reserved outputs are TensorFlow's own affair
+                    f.run(list(y[:3]))  # the reserved outputs are internal to TensorFlow
     for op in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"):
         for training in (True, False):
             with f.graph.as_default():
@@ -183,7 +183,7 @@ def normalisation(f):
                         forward = {"FusedBatchNormGrad": "FusedBatchNorm", "FusedBatchNormGradV2": "FusedBatchNormV2", "FusedBatchNormGradV3": "FusedBatchNormV3"}[op]
                         moving = [v("float32", [3], salt=4), v("float32", [3], 0.5, 2)] if not training else [v("float32", [0]), v("float32", [0])]
                         made = f.node(forward, [x, scale, offset] + moving, epsilon=1e-3, is_training=training, data_format="NHWC", exponential_avg_factor=1.0)
-                        # In inference the gradient takes the moving averages where training has the batch's own.
+                        # In inference the gradient uses the moving averages, in training those of the batch.
                         reserve = [made[3], made[4]] if training else moving
                         inputs = [v(d, [2, 4, 3, 3], salt=9), x, scale] + reserve + ([made[5]] if op.endswith("V3") else [])
                         y = f.node(op, inputs, epsilon=1e-3, is_training=training, data_format="NHWC")
@@ -207,7 +207,7 @@ def recurrent(f):
                                    {"forget_bias": 1.0, "cell_clip": 3.0, "use_peephole": False}) for t in (4,)], rule, dynamic=False)
     d = "float32"
     for k in ("float32", "float16"):
-        # Each half is rounded at every step; relative:2e-3 of the largest is what a chain of such roundings comes to.
+        # Each float16 is rounded at every step; a chain of such roundings adds up to 2e-3 of the largest value.
         saved = [v(k, [n, h], 0.05, 0.95, 20 + s) for s in range(6)]
         gate = "relative:1e-5" if k == "float32" else "relative:4e-3"
         f.simple("LSTMBlockCellGrad", k, [([v(k, [n, i]), v(k, [n, h], salt=1), v(k, [n, h], -1, 1), v(k, [i + h, 4 * h], -1, 1), v(k, [h], salt=5), v(k, [h], salt=6), v(k, [h], salt=7), v(k, [4 * h], -1, 1),

@@ -8,7 +8,7 @@ from ops.state import stateful
 I32 = np.int32
 COMPLEX = ["GradientDescent", "Momentum", "Adam", "Adagrad", "AdagradV2", "Adadelta", "RMSProp", "CenteredRMSProp", "KerasMomentum"]
 S = [4, 3]
-# op without prefix: number of variables (the first is the weight), scalars after them and the gradient in order
+# op without prefix: number of variables (the first one is the weight), then the scalars and the gradient in order
 DENSE = {  # "g" stands for the gradient
     "ApplyGradientDescent": (1, [0.1, "g"]), "ApplyMomentum": (2, [0.1, "g", 0.9]), "ApplyAdam": (3, [0.9, 0.999, 0.01, 0.9, 0.999, 1e-3, "g"]),
     "ApplyAdagrad": (2, [0.1, "g"]), "ApplyAdagradV2": (2, [0.1, 1e-3, "g"]), "ApplyAdadelta": (3, [0.5, 0.95, 1e-3, "g"]),

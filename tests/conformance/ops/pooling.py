@@ -41,7 +41,7 @@ def given(f):
                     g = f.values(d, list(x.shape) if second else shape, salt=i + 1)
                     made += [f.node(op, [x, y, g, k, s], padding=p), f.node(op, [x, y, g, k, s], padding=p, dynamic=True)]
             f.run(made)
-    f.case("MaxPoolGradGradV2", "float32", tag="other")  # an orig_output that is none; NaN equals nothing
+    f.case("MaxPoolGradGradV2", "float32", tag="other")  # orig_output is not the output; NaN equals nothing
     with f.scope():
         k, s = (np.array(n, I32) for n in WINDOWS[0][:2])
         x = f.values("float32", [2, 5, 6, 3], -1, 1).round()
@@ -50,7 +50,7 @@ def given(f):
         made.append(f.node("MaxPoolGradGradV2", [odd, f.node("MaxPoolV2", [odd, k, s], padding="SAME"), f.values("float32", [1, 2, 4, 1]), k, s], padding="SAME"))
     f.run(made)
     deep = f.values("float32", [2, 5, 6, 3])
-    for s in ([1, 2, 1, 3], [1, 100, 3, 3]):  # strides of rows and columns say nothing there
+    for s in ([1, 2, 1, 3], [1, 100, 3, 3]):  # the strides of rows and columns have no effect there
         f.simple("MaxPoolV2", "float32", [([deep, np.array([1, 1, 1, 3], I32), np.array(s, I32)], {"padding": p}) for p in ("SAME", "VALID")], tag="deep%d" % s[1])
     special = f.special("float32")
     f.simple("MaxPoolV2", "float32", [([special.reshape(1, 3, 4, 1), np.array(k, I32), np.array(k, I32)], {"padding": "SAME"}) for k in ([1, 2, 2, 1], [1, 1, 1, 1], [1, 3, 1, 1])], tag="special")

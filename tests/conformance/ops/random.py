@@ -74,7 +74,8 @@ def cases(f):
         with f.graph.as_default(), f.scope():
             state = Variable(f, "int64", [3], True)
             start = state.assign(np.array([5, 7, 99]))
-            own = f.node("RngSkip", [state.handle, np.array(1, I64), np.array(0, I64)])  # else the first draw changes the constant's memory, not the variable's
+            # otherwise the first draw would change the constant's memory, not the variable's
+            own = f.node("RngSkip", [state.handle, np.array(1, I64), np.array(0, I64)])
             draws = [f.node("StatefulRandomBinomial", [state.handle, np.array(1, I64), np.array(s, I32), np.array(c, "float64"), np.array(p, "float64")], dtype=d)
                      for s, c, p in (([4], 9, 0.4), ([5, 2], [3, 50], 0.4), ([2, 2, 3], [[100], [1]], [0.1, 0.5, 0.9]), ([0], 1, 0.5), ([], 70, 0.7))]
             read = state.read()
@@ -188,7 +189,8 @@ def parts_of_images(f):
         stream(f, "SampleDistortedBoundingBoxV2", d, [np.array([299, 180, 3], d), boxes, least], "exact", seed=5, seed2=6, **more)
     for d in ("int32", "int64"):
         f.simple("StatelessSampleDistortedBoundingBox", d, [([np.array([33, 64, 3], d), b, least, np.array(s, t)], m) for b, m in ((box, {}), (two, tall)) for s, t in (([1, 2], I32), ([-5, 2 ** 40], I64))])
-    turned = np.array([[[0.9, 0.8, 0.1, 0.2]], [[0.5, 0.25, 0.5, 0.75]], [[0.1, 0.9, 0.8, 0.2]], [[0.3, 0.3, 0.5, 0.6]]], np.float32)  # no objects but the last
+    # only the last one contains objects
+    turned = np.array([[[0.9, 0.8, 0.1, 0.2]], [[0.5, 0.25, 0.5, 0.75]], [[0.1, 0.9, 0.8, 0.2]], [[0.3, 0.3, 0.5, 0.6]]], np.float32)
     f.simple("StatelessSampleDistortedBoundingBox", "int32", [([np.array([33, 64, 3], I32), turned[i:j], np.array(c, np.float32), np.array([3, 1], I64)], {}) for i, j in ((0, 4), (0, 1), (1, 2), (2, 3)) for c in (0, 0.5)], tag="turned")
     for tag, inputs in (("none", [np.array([40, 57, 3], I32), none, least]), ("outside", [np.array([40, 57, 3], I32), box * 2, least]), ("sizes", [np.array([40, 57], I32), box, least])):
         f.case("SampleDistortedBoundingBoxV2", "int32", tag=tag, expect_error="InvalidArgumentError")
