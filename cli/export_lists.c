@@ -49,9 +49,8 @@ tfc_status cli_export_csv(const struct tfc_placement *p, const char *path) {
   return write_text(&text, path);
 }
 
-// --- The format device-function
-// ----------------------------------------------------------------------------------------------- Writes a Python bytes
-// literal: names are bytes, and all but printable ASCII is escaped.
+// --- The format device-function ------------------------------------------------------------------------------------
+// Writes a Python bytes literal: names are bytes, and all but printable ASCII is escaped.
 static void add_literal(struct tfc_text *out, tfc_str text) {
   tfc_text_printf(out, "\"");
   for (size_t i = 0; i < text.size; i++) {

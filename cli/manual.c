@@ -26,9 +26,8 @@ static void put_words(const char *choices) { // prints "a|b" as "a b"
   for (; *choices; choices++) putchar(*choices == '|' ? ' ' : *choices);
 }
 
-// --- The manual page
-// ------------------------------------------------------------------------------------------------------------- A line
-// must not begin with a full stop or an apostrophe: these are roff's commands.
+// --- The manual page -----------------------------------------------------------------------------------------------
+// A line must not begin with a full stop or an apostrophe: these are roff's commands.
 static void put_roff(const char *text) {
   bool begins = true;
   for (; *text; text++) {

@@ -87,8 +87,7 @@ def plain_session(graph, threads=0, at_once=0):
     return tf1.Session(graph=graph, config=config)
 
 
-# -- The cost of a graph
-# ------------------------------------------------------------------------------------------------
+# -- The cost of a graph ---------------------------------------------------------------------------------------------
 
 def _needed(graph, names):
     """Operations that `names` need, through data and control inputs."""
@@ -166,8 +165,7 @@ def describe(example, graph_def):
     return text
 
 
-# -- Golden values
-# -------------------------------------------------------------------------------------------------------
+# -- Golden values ---------------------------------------------------------------------------------------------------
 
 def checksum(name, value):
     """What is stored of a tensor: enough to see that two agree, and where they begin to differ."""

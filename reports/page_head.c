@@ -14,8 +14,7 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
   tfc_page_add(p, "<div class=\"card%s\"><b>%s</b><span>%s</span></div>\n", class, value, text);
 }
 
-// --- The head
-// ------------------------------------------------------------------------------------------------------------
+// --- The head ------------------------------------------------------------------------------------------------------
 
 // Whether nothing was run, so that the page shows the results of a simulation.
 static bool is_modelled(const struct tfc_page *p) {

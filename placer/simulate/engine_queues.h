@@ -57,8 +57,7 @@ INLINE uint32_t ready_pop(struct tfc_engine *e, uint32_t device, uint32_t levels
   return rank;
 }
 
-// --- The tree of ends
-// ----------------------------------------------------------------------------------------------------
+// --- The tree of ends ----------------------------------------------------------------------------------------------
 
 // `leaves`: e->leaves, or a constant that is the same.
 INLINE void tree_set(struct tfc_engine *e, uint32_t leaf, uint64_t key, uint32_t leaves) {

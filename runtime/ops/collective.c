@@ -598,8 +598,7 @@ static void advance(struct tfc_collectives *c, struct round *r) {
   tfc_status_free(s);
 }
 
-// --- Calls and messages
-// ----------------------------------------------------------------------------------------------------
+// --- Calls and messages --------------------------------------------------------------------------------------------
 static tfc_status check_call(const struct tfc_collective_call *how, const struct tfc_tensor *value) {
   if (how->size < 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "group_size must be at least 1, not %d", how->size);
   if (how->kind == TFC_COLLECTIVE_REDUCE && !tfc_collective_takes(how->dtype))

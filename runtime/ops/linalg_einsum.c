@@ -272,9 +272,8 @@ out:
   return s;
 }
 
-// --- As matrix products without copies of the operands
-// ------------------------------------------------------------------------------ One dimension of the product: labels
-// joined to one, as one stride in each tensor describes them.
+// --- As matrix products without copies of the operands -------------------------------------------------------------
+// One dimension of the product: labels joined to one, as one stride in each tensor describes them.
 struct axis {
   int64_t size, stride[3]; // strides in the first operand, in the second, and in the result
 };

@@ -205,8 +205,7 @@ static tfc_status find_sets(struct maker *m) {
   return NULL;
 }
 
-// --- Devices
-// -----------------------------------------------------------------------------------------------------------
+// --- Devices -------------------------------------------------------------------------------------------------------
 static uint64_t variable_bytes(const struct tfc_graph *g, const struct tfc_node *n) {
   const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
   size_t bytes = 0;
@@ -256,8 +255,7 @@ static const char *device_of(const struct maker *m, uint32_t node, uint32_t towe
   return r->stores[m->store[node] == UINT32_MAX ? 0 : m->store[node]];
 }
 
-// --- Writing
-// -----------------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------------------------
 static void put_name(struct tfc_text *out, const struct maker *m, uint32_t node, uint32_t tower) {
   if (tower && m->copied[node]) tfc_text_printf(out, "replica_%u/", tower);
   tfc_text_add(out, m->g->nodes[node].name);

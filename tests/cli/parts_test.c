@@ -42,8 +42,7 @@ static void near(double x, double expected) {
   if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%.12g, not %.12g", x, expected);
 }
 
-// --- times from rates
-// -------------------------------------------------------------------------------------------------
+// --- times from rates ----------------------------------------------------------------------------------------------
 
 // A product of a 20 x 30 and a 30 x 40 matrix is 48,000 FLOP; both and the result are 2600 numbers of 4 bytes. On a
 // device of 1 GFLOP/s and 1 GB/s the FLOP take longest, on
@@ -100,8 +99,7 @@ static void test_cost_model(void **state) {
   tfc_graph_release(g);
 }
 
-// --- feeds
-// ------------------------------------------------------------------------------------------------------------
+// --- feeds ---------------------------------------------------------------------------------------------------------
 
 static struct tfc_tensor one_of(tfc_dtype type, int64_t whole, double real) {
   struct tfc_tensor t = {0};
@@ -184,14 +182,12 @@ static void test_real_feeds(void **state) {
   tfc_tensor_release(&t);
 }
 
-// --- texts
-// ------------------------------------------------------------------------------------------------------------
+// --- texts ---------------------------------------------------------------------------------------------------------
 
 static void test_typed_shapes(void **state) {
   (void)state;
-  static const char *const none[] = {"float32",      "float32[",    "float32]",
-                                     "float32[2,x]", "float32[-1]", "real[2]",
-                                     "float32[2,]x", "[2]",         "float32[2,,3]"};
+  static const char *const none[] = {"float32", "float32[",     "float32]", "float32[2,x]", "float32[-1]",
+                                     "real[2]", "float32[2,]x", "[2]",      "float32[2,,3]"};
   tfc_dtype type;
   struct tfc_shape shape;
   assert_true(parse_typed_shape(TFC_STR("float32[2,30,0]"), &type, &shape));
@@ -269,8 +265,7 @@ static void test_json(void **state) {
   tfc_table_deinit(&t);
 }
 
-// --- exporting
-// --------------------------------------------------------------------------------------------------------
+// --- exporting -----------------------------------------------------------------------------------------------------
 
 static const char placed[] =
     "{\"format\": \"tfc-placement\", \"version\": 1, \"devices\": [{\"name\": \"gpu:0\", \"kind\": \"gpu\"}, "

@@ -292,8 +292,7 @@ static void test_list_schedulers(void **state) {
   assert_true(compared > 180 && wide > 150);
 }
 
-// --- simple rivals
-// ----------------------------------------------------------------------------------------------------
+// --- simple rivals -------------------------------------------------------------------------------------------------
 
 static int64_t value_of(const struct tfc_problem *p, const tfc_device_id *device) {
   struct tfc_simulator *sim = NULL;

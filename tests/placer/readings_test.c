@@ -18,8 +18,7 @@ static void near(double x, double expected) {
   if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%.12g, not %.12g", x, expected);
 }
 
-// --- readings
-// ---------------------------------------------------------------------------------------------------------
+// --- readings ------------------------------------------------------------------------------------------------------
 
 struct played { // answers by the device that the placement's first node is on: times, or why not
   uint32_t asked, warmup, steps;
@@ -149,8 +148,7 @@ static void test_ratios(void **state) {
   instance_free(&i);
 }
 
-// --- choice
-// -----------------------------------------------------------------------------------------------------------
+// --- choice --------------------------------------------------------------------------------------------------------
 
 static void test_choice(void **state) {
   (void)state;
@@ -173,8 +171,7 @@ static void test_choice(void **state) {
   assert_false(tfc_choice_surely_slower(leader, faster, 2));
 }
 
-// --- lines
-// ------------------------------------------------------------------------------------------------------------
+// --- lines ---------------------------------------------------------------------------------------------------------
 
 // The last 400 bytes of what a command wrote to its stderr are kept, whatever the sizes of its writes.
 static void test_tail(void **state) {

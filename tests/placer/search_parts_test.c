@@ -25,8 +25,7 @@ static struct instance parsed(const char *graph, const char *machine) {
 #define EDGE(from, output, to, bytes)                                                                                  \
   "{\"from\": \"" from "\", \"output\": " output ", \"to\": \"" to "\", \"bytes\": " bytes "}"
 
-// --- slack
-// ------------------------------------------------------------------------------------------------------------
+// --- slack ---------------------------------------------------------------------------------------------------------
 
 // Without wires, an operation may start so late that the longest path from it, over its consumers and over the next
 // operation of its device, ends with the step.
@@ -140,8 +139,7 @@ static void test_slack_of_a_wire(void **state) {
   instance_free(&i);
 }
 
-// --- kinds
-// ------------------------------------------------------------------------------------------------------------
+// --- kinds ---------------------------------------------------------------------------------------------------------
 
 // Four chains of ten: two alike, one with another time in its last operation, one with other bytes in its first edge.
 // What is up to three edges away makes a difference, what is farther does not; pins always do.
@@ -201,8 +199,7 @@ static void test_kinds(void **state) {
   instance_free(&i);
 }
 
-// --- names
-// ------------------------------------------------------------------------------------------------------------
+// --- names ---------------------------------------------------------------------------------------------------------
 
 static void test_names_are_read(void **state) {
   (void)state;
@@ -307,8 +304,7 @@ static void test_few_names(void **state) {
   instance_free(&i);
 }
 
-// --- temperatures
-// -----------------------------------------------------------------------------------------------------
+// --- temperatures --------------------------------------------------------------------------------------------------
 
 static int ascending(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -362,8 +358,7 @@ static void test_temperatures(void **state) {
   assert_true(with >= 5);
 }
 
-// --- rivals
-// -----------------------------------------------------------------------------------------------------------
+// --- rivals --------------------------------------------------------------------------------------------------------
 
 // Of the rivals, the one that fits is taken, not the faster one that does not, nor one that breaks a pin; then the
 // fastest. A search that can do no better answers with it, under its name.
@@ -403,8 +398,7 @@ static void test_rivals(void **state) {
   instance_free(&i);
 }
 
-// --- the learned policy's account
-// -------------------------------------------------------------------------------------
+// --- the learned policy's account ----------------------------------------------------------------------------------
 
 static void close_to(double x, double expected) {
   if (!(fabs(x - expected) <= 1e-12 + 1e-9 * fabs(expected))) fail_msg("%.12g, not %.12g", x, expected);
@@ -466,8 +460,7 @@ static void test_accounts_are_told(void **state) {
   tells(&a, "");
 }
 
-// --- cost graphs
-// ------------------------------------------------------------------------------------------------------
+// --- cost graphs ---------------------------------------------------------------------------------------------------
 
 // Times stay with their nodes when kinds are added later; edges are sorted by tensor; a tensor's live bytes may come
 // with any of its edges.

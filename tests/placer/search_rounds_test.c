@@ -189,8 +189,7 @@ static void test_other_searches(void **state) {
   instance_free(&i);
 }
 
-// --- named algorithms
-// -------------------------------------------------------------------------------------------------
+// --- named algorithms ----------------------------------------------------------------------------------------------
 
 struct played {
   uint64_t uses;   // evaluations
@@ -335,8 +334,7 @@ static void test_cancelled(void **state) {
   instance_free(&i);
 }
 
-// --- parts
-// ------------------------------------------------------------------------------------------------------------
+// --- parts ---------------------------------------------------------------------------------------------------------
 
 static void near(double x, double expected) {
   if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%g, not %g", x, expected);
@@ -413,8 +411,7 @@ static void test_valleys(void **state) {
   instance_free(&i);
 }
 
-// --- the policy
-// -------------------------------------------------------------------------------------------------------
+// --- the policy ----------------------------------------------------------------------------------------------------
 
 struct tfc_guidance {
   uint32_t asked;

@@ -303,8 +303,7 @@ static void test_table(void **state) {
   tells(page, "<p class=\"note\" id=\"more\">5 operations; all with tfc-report nodes 1 --csv.</p>");
 }
 
-// --- the trace
-// --------------------------------------------------------------------------------------------------------
+// --- the trace -----------------------------------------------------------------------------------------------------
 
 static json_t *trace_of(struct tfc_report_trace_options options, uint64_t *out_events) {
   char file[128];
@@ -424,8 +423,7 @@ static void test_trace(void **state) {
       TFC_NOT_FOUND, "no traced step");
 }
 
-// --- sentences
-// --------------------------------------------------------------------------------------------------------
+// --- sentences -----------------------------------------------------------------------------------------------------
 
 static void ends(const char *sql, const char *expected) {
   struct tfc_query_args args;
@@ -474,8 +472,7 @@ static void test_endings(void **state) {
        "measured, 620.0 us in the final turns: the answer. First line. Second.");
 }
 
-// --- parts
-// ------------------------------------------------------------------------------------------------------------
+// --- parts ---------------------------------------------------------------------------------------------------------
 
 static void test_palette(void **state) {
   (void)state;

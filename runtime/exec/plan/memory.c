@@ -260,10 +260,10 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
   return NULL;
 }
 
-// --- Choosing places with all lifetimes known
-// ---------------------------------------------------------------------------------------- Places are chosen for the
-// largest blocks first, which leaves fewer gaps than choosing in the order of the items. Two blocks may share a place
-// if one begins after all readers of the other have ended. The result is used if it needs less memory.
+// --- Choosing places with all lifetimes known ----------------------------------------------------------------------
+// Places are chosen for the largest blocks first, which leaves fewer gaps than choosing in the order of the items. Two
+// blocks may share a place if one begins after all readers of the other have ended. The result is used if it needs less
+// memory.
 enum { MOST_BLOCKS = 6000, MOST_ON_SEVERAL = 3000 };
 
 static int by_size(const void *a, const void *b) {

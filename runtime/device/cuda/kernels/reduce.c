@@ -5,9 +5,8 @@
 #include "runtime/device/cuda/kernels/dnn.h"
 #include "runtime/device/cuda/kernels/elementwise.h"
 
-// --- Describing a reduction
-// ---------------------------------------------------------------------------------------------------- Joins
-// neighbouring dimensions that are all kept or all reduced, and fills in the reduction.
+// --- Describing a reduction ----------------------------------------------------------------------------------------
+// Joins neighbouring dimensions that are all kept or all reduced, and fills in the reduction.
 static tfc_status plan(const struct tfc_shape *x, const bool *reduced, struct tfc_cuda_reduction *out) {
   struct tfc_cuda_reduction r = {.outputs = 1, .count = 1};
   int64_t strides[TFC_MAX_RANK];
