@@ -24,6 +24,21 @@ static void on_said(bool warning, const char *text) {
     tfc_say("%s", text);
 }
 
+// Where the placement is written. NULL: out of memory.
+static char *out_path(const struct place_options *o) {
+  return o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
+}
+
+// mpirun leaves tasks little time between Ctrl-C and killing them, so over tasks the best placement so far is always
+// written already.
+static tfc_status write_best(void *user, const struct tfc_placement *best) {
+  const struct place_options *o = user;
+  char *path = out_path(o);
+  tfc_status s = path ? tfc_placement_write(best, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  free(path);
+  return s;
+}
+
 struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
   static struct tfc_elsewhere_settings settings;
   static char command[4096];
@@ -43,7 +58,9 @@ struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
                                              .database = o->db,
                                              .resume = resume,
                                              .program_command = command,
-                                             .say = on_said};
+                                             .say = on_said,
+                                             .improved = o->tasks ? write_best : NULL,
+                                             .improved_user = (void *)(uintptr_t)o};
   return &settings;
 }
 
@@ -181,7 +198,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   if (s) code = tfc_program_fail(s), s = NULL;
   if (outcome.over_limits) tfc_warn("does not fit in memory: %s", outcome.over_limits);
   if (o->out || !o->evaluate) {
-    path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
+    path = out_path(o);
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (s)
       code = tfc_program_fail(s);

@@ -80,11 +80,48 @@ static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdic
   r->out->summary = t.data;
 }
 
-tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdict *v) {
+// Makes the document of a placement that was measured, or that does not fit.
+static tfc_status make_document(struct tfc_elsewhere *r, const struct tfc_elsewhere_known *k,
+                                struct tfc_placement **out) {
   tfc_status s = NULL;
   struct tfc_placement *p = NULL;
   struct tfc_quartiles q;
   uint32_t steps;
+  TFC_TRY(s, r->o->describe(r->o->user, &k->solution, &p));
+  TFC_TRY(s, quartiles(k, &q, &steps));
+  if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL)
+    TFC_FAIL(s, r->o->settings->ask ? TFC_ABORTED : TFC_UNAVAILABLE, "%s'%s': %s",
+             r->o->settings->ask ? "" : "--measure-with ", r->o->settings->measure_with,
+             k->note ? k->note : "it was not measured");
+  if (k->state != TFC_RESULT_OK) p->feasible = false;
+  p->run = r->run;
+  p->measured_with = tfc_arena_str(&p->arena, tfc_str_from(r->o->settings->measure_with));
+  p->algorithm = tfc_arena_str(&p->arena, tfc_str_from(k->algorithm ? k->algorithm : k->name));
+  p->seed = r->o->search.seed, p->evaluations = r->evaluations;
+  p->value_us = p->step_median_us = q.median, p->step_q1_us = q.q1, p->step_q3_us = q.q3;
+  p->value_ps = p->step_ps = 0, p->step_count = steps;
+  p->value_label = p->step_label = tfc_command_label(r->program);
+  p->bound_us = (double)NAN, p->bound_ps = 0;
+  for (uint32_t d = 0; d < p->device_count; d++) p->devices[d].label = tfc_command_label(r->program);
+  TFC_TRY(s, add_baselines(r, p));
+  *out = p, p = NULL;
+out:
+  tfc_placement_free(p);
+  return s;
+}
+
+tfc_status tfc_elsewhere_tell_best(struct tfc_elsewhere *r) {
+  const struct tfc_elsewhere_settings *settings = r->o->settings;
+  struct tfc_placement *p = NULL;
+  if (!settings->improved || r->o->evaluate || r->best == UINT32_MAX) return NULL;
+  TFC_RETURN_IF_ERROR(make_document(r, &r->known.data[r->best], &p));
+  tfc_status s = settings->improved(settings->improved_user, p);
+  tfc_placement_free(p);
+  return s;
+}
+
+tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdict *v) {
+  tfc_status s = NULL;
   bool any_fits = false;
   for (size_t i = 0; i < r->known.count; i++) any_fits |= r->known.data[i].state != TFC_RESULT_NO_FIT;
   if (v->answer == UINT32_MAX) {
@@ -97,28 +134,10 @@ tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *r, const struct tfc_elsewh
   }
   const struct tfc_elsewhere_known *k = &r->known.data[v->answer];
   const bool timed = k->state == TFC_RESULT_OK;
-  TFC_TRY(s, r->o->describe(r->o->user, &k->solution, &p));
-  TFC_TRY(s, quartiles(k, &q, &steps));
-  if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL)
-    TFC_FAIL(s, r->o->settings->ask ? TFC_ABORTED : TFC_UNAVAILABLE, "%s'%s': %s",
-             r->o->settings->ask ? "" : "--measure-with ", r->o->settings->measure_with,
-             k->note ? k->note : "it was not measured");
-  if (!timed) p->feasible = false;
-  p->run = r->run;
-  p->measured_with = tfc_arena_str(&p->arena, tfc_str_from(r->o->settings->measure_with));
-  p->algorithm = tfc_arena_str(&p->arena, tfc_str_from(k->algorithm ? k->algorithm : k->name));
-  p->seed = r->o->search.seed, p->evaluations = r->evaluations;
-  p->value_us = p->step_median_us = q.median, p->step_q1_us = q.q1, p->step_q3_us = q.q3;
-  p->value_ps = p->step_ps = 0, p->step_count = steps;
-  p->value_label = p->step_label = tfc_command_label(r->program);
-  p->bound_us = (double)NAN, p->bound_ps = 0;
-  for (uint32_t d = 0; d < p->device_count; d++) p->devices[d].label = tfc_command_label(r->program);
-  TFC_TRY(s, add_baselines(r, p));
+  TFC_TRY(s, make_document(r, k, &r->out->placement));
   summarise(r, v);
-  r->out->placement = p, p = NULL;
   r->out->exit_code = !timed ? 5 : 0;
   if (timed && !r->o->evaluate && v->single != UINT32_MAX && !(v->low > 1)) r->out->exit_code = 7;
 out:
-  tfc_placement_free(p);
   return s;
 }

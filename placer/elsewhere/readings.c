@@ -108,6 +108,7 @@ tfc_status tfc_elsewhere_read(struct tfc_elsewhere *r, const uint32_t *list, uin
   if (r->best != former && !r->known.data[r->best].baseline) r->known.data[r->best].won = true;
   if (r->reference == UINT32_MAX) r->reference = r->best;
   TFC_TRY(s, tfc_elsewhere_keep(r));
+  if (r->best != former) TFC_TRY(s, tfc_elsewhere_tell_best(r));
 out:
   for (uint32_t i = 0; i < count && results; i++) tfc_result_deinit(&results[i]);
   free(results);

@@ -1,5 +1,6 @@
-# mpirun_here COUNT COMMAND...: runs processes over this machine's loopback interface. If this build has no MPI, the
-# suite is skipped.
+# mpirun_here COUNT COMMAND...: runs processes over this machine's loopback interface, for at most $mpirun_limit seconds. If
+# this build has no MPI, the suite is skipped. mpirun may mix what two tasks print at once; a suite that looks for messages
+# of several tasks sets $mpirun_ranks to a folder, where each task's output is a file of its own, and asks `said TEXT`.
 if [ ! -e "$build/lib/libtfc_mpi.so" ] || ! command -v mpirun >/dev/null; then
   echo 'skipped: no MPI (libopenmpi-dev, openmpi-bin)'
   exit 0
@@ -12,6 +13,10 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpirun_here() {
   local count=$1
   shift
-  timeout -k 5 120 mpirun --oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
-    -n "$count" "$@"
+  [ -z "${mpirun_ranks:-}" ] || rm -rf "$mpirun_ranks"
+  timeout -k 5 "${mpirun_limit:-300}" mpirun --oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
+    ${mpirun_ranks:+--output-filename "$mpirun_ranks"} -n "$count" "$@"
+}
+said() {
+  grep -rq -- "$1" "$mpirun_ranks"
 }

@@ -408,7 +408,8 @@ static tfc_status receive(struct tfc_transport *base, struct tfc_message **out) 
   return NULL;
 }
 
-// MPI_Abort may hang if MPI itself is stuck. So after 2 s the process exits, and mpirun then ends the other processes.
+// MPI_Abort may hang if MPI itself is stuck, or if mpirun sleeps because it is ending the job already. So after 2 s the
+// process exits, and mpirun then ends the other processes.
 static void *leave_anyway(void *code) {
   tfc_sleep_ns(2000000000);
   _Exit(*(int *)code);
@@ -420,6 +421,7 @@ static void fail(struct tfc_transport *base, int code, const char *why) {
   static int last;
   last = code;
   if (pthread_create(&thread, NULL, leave_anyway, &last) == 0) pthread_detach(thread);
+  pthread_mutex_lock(&t->mpi); // for ever: another thread may be in MPI now, and none may call it any more
   MPI_Abort(t->comm, code);
   _Exit(code);
 }

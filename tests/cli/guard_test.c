@@ -1,0 +1,109 @@
+// The guard of a task (cli/guard.h): a signal that comes to the child directly and through its guard counts once,
+// however long its guard takes; and the guard says how its child died.
+#include "tests/common/test.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/guard.h"
+#include "runtime/base/clock.h"
+
+static struct shared {
+  _Atomic int child, heard;
+  _Atomic bool end;
+} * shared;
+
+static void on_signal(int number) {
+  (void)number;
+  atomic_fetch_add(&shared->heard, 1);
+}
+
+// Starts a guard whose child waits for signals. Returns the guard's process.
+static pid_t start(void) {
+  *shared = (struct shared){0};
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (pid) return pid;
+  struct tfc_guard *guard = NULL;
+  int code = 1;
+  const struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+  if (!tfc_guard_enter("guard_test", &guard, &code)) _exit(code);
+  snprintf(guard->name, sizeof guard->name, "a task");
+  snprintf(guard->last, sizeof guard->last, "waited");
+  atomic_store(&shared->child, (int)getpid());
+  while (!atomic_load(&shared->end)) tfc_sleep_ns(1000000);
+  _exit(0);
+}
+
+static bool reads(const char *text, const char *key, unsigned long long *out) {
+  const char *at = strstr(text, key);
+  return at && sscanf(at + strlen(key), "%llx", out) == 1;
+}
+// Waits until a process sleeps and has no signal to handle.
+static void settle(pid_t pid) {
+  char path[64], text[4096];
+  snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+  for (bool done = false; !done;) {
+    unsigned long long own = 1, all = 1;
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    done = strstr(text, "State:\tS") && reads(text, "SigPnd:", &own) && reads(text, "ShdPnd:", &all) && !own && !all;
+    if (!done) tfc_sleep_ns(1000000);
+  }
+}
+static void ready(pid_t guard) {
+  while (!atomic_load(&shared->child)) tfc_sleep_ns(1000000);
+  settle(guard); // it waits for its child, so that its handlers are there
+}
+
+static void a_signal_counts_once(void **state) {
+  (void)state;
+  const pid_t guard = start();
+  ready(guard);
+  const pid_t child = (pid_t)atomic_load(&shared->child);
+  for (int i = 1; i <= 3; i++) { // to the child, later to its guard
+    kill(child, SIGTERM);
+    settle(child);
+    assert_int_equal(atomic_load(&shared->heard), i);
+    kill(guard, SIGTERM);
+    settle(guard);
+    settle(child);
+    assert_int_equal(atomic_load(&shared->heard), i);
+  }
+  kill(guard, SIGTERM); // the other way round
+  settle(guard);
+  settle(child);
+  kill(child, SIGTERM);
+  settle(child);
+  assert_int_equal(atomic_load(&shared->heard), 4);
+  atomic_store(&shared->end, true);
+  int status = 0;
+  assert_int_equal(waitpid(guard, &status, 0), guard);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void a_killed_child_is_exit_code_4(void **state) {
+  (void)state;
+  const pid_t guard = start();
+  ready(guard);
+  int status = 0;
+  kill((pid_t)atomic_load(&shared->child), SIGKILL);
+  assert_int_equal(waitpid(guard, &status, 0), guard);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_signal_counts_once),
+                                     cmocka_unit_test(a_killed_child_is_exit_code_4)};
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return 1;
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
