@@ -25,8 +25,11 @@ struct tfc_served {
   char *execution;
   struct tfc_buffer *bytes;
   uint64_t size;
-  pthread_mutex_t lock; // guards the fields below
+  // Guards the list of plans. Received messages add to it, and these must never wait for a graph that is being opened:
+  // the task would fall silent.
+  pthread_mutex_t list_lock;
   TFC_ARRAY(struct served_plan *) plans;
+  pthread_mutex_t lock; // held while the graph is opened and plans are read; guards the fields below and the plans
   struct tfc_graph *graph;
   struct tfc_session *session;
   uint16_t *placement; // NULL: the task has only one device
@@ -48,6 +51,7 @@ static void served_free(struct tfc_served *s) {
   }
   tfc_array_free(&s->plans);
   tfc_buffer_release(s->bytes);
+  pthread_mutex_destroy(&s->list_lock);
   pthread_mutex_destroy(&s->lock);
   free(s->placement);
   free(s->execution);
@@ -85,6 +89,7 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
   if (!s) return no_memory();
   *s = (struct tfc_served){.client = client, .number = session, .references = 1, .bytes = graph, .size = size};
   s->execution = tfc_format("%.*s", TFC_STR_ARG(execution));
+  pthread_mutex_init(&s->list_lock, NULL);
   pthread_mutex_init(&s->lock, NULL);
   tfc_buffer_retain(graph);
   pthread_mutex_lock(&t->lock);
@@ -92,6 +97,7 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
   pthread_mutex_unlock(&t->lock);
   if (kept) return NULL;
   tfc_buffer_release(graph);
+  pthread_mutex_destroy(&s->list_lock);
   pthread_mutex_destroy(&s->lock);
   free(s->execution);
   free(s);
@@ -116,9 +122,9 @@ static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *hea
                             .names = names,
                             .names_size = size};
   tfc_buffer_retain(names);
-  pthread_mutex_lock(&s->lock);
+  pthread_mutex_lock(&s->list_lock);
   const bool kept = tfc_array_push(&s->plans, p);
-  pthread_mutex_unlock(&s->lock);
+  pthread_mutex_unlock(&s->list_lock);
   if (kept) return NULL;
   tfc_buffer_release(names);
   free(p);
@@ -186,9 +192,11 @@ static tfc_status prepare(struct tfc_member *t, uint32_t client, uint32_t sessio
   struct served_plan *p = NULL;
   *out = s;
   if (!s) return tfc_status_make(TFC_INVALID_ARGUMENT, "a step of graph %u, which is not there", session);
-  pthread_mutex_lock(&s->lock);
+  pthread_mutex_lock(&s->list_lock);
   for (size_t i = 0; i < s->plans.count && !p; i++)
     if (s->plans.data[i]->id == plan) p = s->plans.data[i];
+  pthread_mutex_unlock(&s->list_lock);
+  pthread_mutex_lock(&s->lock);
   tfc_status status = p ? open_session(t, s) : tfc_status_make(TFC_INVALID_ARGUMENT, "there is no plan %u", plan);
   if (!status) status = read_plan(s, p);
   pthread_mutex_unlock(&s->lock);

@@ -198,7 +198,7 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   const int64_t begin = tfc_now_ns();
   e = run(&c, NULL, 0, "taken", &v, &(struct tfc_run_options){.deadline_ns = 100000000}); // the queue is empty
   WANT(tfc_status_code(e) == TFC_DEADLINE_EXCEEDED);
-  WANT(tfc_now_ns() - begin < 5000000000);
+  WANT(tfc_now_ns() - begin < 60000000000);
   tfc_status_free(e);
   _Atomic bool cancel = true;
   e = run(&c, NULL, 0, "taken", &v, &(struct tfc_run_options){.cancel = &cancel});
@@ -283,9 +283,9 @@ static void silence_ends_the_job(void **state) {
                              .serves = "ps",
                              .faults = &faults,
                              .faulty_rank = 2,
-                             .silence_ns = 500000000};
+                             .silence_ns = 3000000000}; // on a busy machine any thread may rest for a second
   tfc_test_job_run(&job);
-  assert_true(tfc_now_ns() - begin < 10000000000);
+  assert_true(tfc_now_ns() - begin < 60000000000);
   somebody_says(&job, "/job:worker/task:1 on ");
   somebody_says(&job, "has said nothing for");
   free_all(&job);
@@ -299,7 +299,7 @@ static void nonsense_ends_the_job(void **state) {
                                .serves = "ps",
                                .faults = &faults,
                                .faulty_rank = 1,
-                               .silence_ns = 2000000000};
+                               .silence_ns = 5000000000};
     tfc_test_job_run(&job);
     somebody_says(&job, "/job:worker/task:0 on ");
     free_all(&job);
@@ -345,7 +345,12 @@ static tfc_status forgets(struct tfc_member *member, void *arg) {
           tfc_serve_graph(member, rank, FORGOTTEN, (tfc_str){execution.data, execution.size}, graph, sizeof text - 1));
   TFC_TRY(s, tfc_serve_plan(member, rank, &head, names, sizeof "take"));
   WANT(pthread_create(&thread, NULL, take_forever, &w) == 0);
-  nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); // by then it waits
+  struct tfc_object *queue = NULL;
+  while (!queue) { // when the queue is there the step has begun; it waits, or will
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    queue = tfc_resources_look(member->resources, TFC_STR(""), TFC_STR("queue"));
+  }
+  tfc_object_release(queue);
   tfc_serve_forget(member, rank, FORGOTTEN);
   atomic_store(&w.cancel, true);
   tfc_resources_wake(member->resources);
@@ -366,6 +371,76 @@ static void forgotten_while_a_step_waits(void **state) {
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = forgets, .serves = "ps"};
   tfc_test_job_run(&job);
   for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+}
+
+// A plan that comes while its graph is being opened is taken at once: the thread that handles messages must not wait
+// for that, or the task falls silent.
+static _Atomic bool opening, may_open;
+static void configure_late(struct tfc_device *device, const struct tfc_device_settings *settings) {
+  (void)device, (void)settings;
+  atomic_store(&opening, true);
+  while (!atomic_load(&may_open)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+static void *open_it(void *arg) {
+  struct waiting *w = arg;
+  struct tfc_tensor value = {0};
+  w->status = tfc_serve_here(w->member, FORGOTTEN, 0, NULL, &value, NULL);
+  tfc_tensor_release(&value);
+  return NULL;
+}
+struct adding {
+  struct tfc_member *member;
+  struct tfc_buffer *names;
+  _Atomic bool done;
+  tfc_status status;
+};
+static void *add_plan(void *arg) {
+  struct adding *a = arg;
+  const struct tfc_head_plan head = {.session = FORGOTTEN, .plan = 1, .fetches = 1};
+  a->status = tfc_serve_plan(a->member, tfc_member_rank(a->member), &head, a->names, sizeof "one");
+  atomic_store(&a->done, true);
+  return NULL;
+}
+static tfc_status opens_slowly(struct tfc_member *member, void *arg) {
+  (void)arg;
+  static const char text[] = SCALAR("one", "1");
+  if (tfc_member_rank(member) != 1) return NULL;
+  const struct tfc_head_plan head = {.session = FORGOTTEN, .fetches = 1};
+  struct tfc_device *device = member->devices->devices[0];
+  const struct tfc_device_driver *usual = device->driver;
+  struct tfc_device_driver slow = *usual;
+  struct waiting w = {.member = member};
+  struct adding a = {.member = member};
+  struct tfc_buffer *graph = NULL;
+  pthread_t opener, adder;
+  tfc_status s = NULL;
+  TFC_TRY(s, buffer_with(text, sizeof text - 1, &graph));
+  TFC_TRY(s, buffer_with("one", sizeof "one", &a.names));
+  TFC_TRY(s, tfc_serve_graph(member, 1, FORGOTTEN, (tfc_str){0}, graph, sizeof text - 1));
+  TFC_TRY(s, tfc_serve_plan(member, 1, &head, a.names, sizeof "one"));
+  slow.configure = configure_late;
+  device->driver = &slow;
+  WANT(pthread_create(&opener, NULL, open_it, &w) == 0);
+  while (!atomic_load(&opening)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  WANT(pthread_create(&adder, NULL, add_plan, &a) == 0);
+  for (int i = 0; i < 30000 && !atomic_load(&a.done); i++) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  const bool added = atomic_load(&a.done);
+  atomic_store(&may_open, true);
+  pthread_join(opener, NULL);
+  pthread_join(adder, NULL);
+  device->driver = usual;
+  s = tfc_status_join(w.status, a.status);
+  if (!s) WANT(added);
+out:
+  tfc_buffer_release(graph);
+  tfc_buffer_release(a.names);
+  return s;
+}
+static void plans_come_while_a_graph_opens(void **state) {
+  (void)state;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = opens_slowly, .serves = "ps"};
+  tfc_test_job_run(&job);
+  all_ok(&job);
 }
 
 static tfc_status one_leaves(struct tfc_member *member, void *arg) {
@@ -389,6 +464,7 @@ int main(void) {
       cmocka_unit_test(silence_ends_the_job),
       cmocka_unit_test(nonsense_ends_the_job),
       cmocka_unit_test(forgotten_while_a_step_waits),
+      cmocka_unit_test(plans_come_while_a_graph_opens),
       cmocka_unit_test(barrier_that_never_opens),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

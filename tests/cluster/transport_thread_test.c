@@ -86,7 +86,7 @@ static void pairs_overtake(void **state) {
     struct tfc_transport *t[3];
     struct tfc_message *m = NULL;
     assert_ok(tfc_transport_local(3, t));
-    assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.seed = seed, .most_delay_ns = 2000000}, &t[0]));
+    assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.seed = seed, .most_delay_ns = 20000000}, &t[0]));
     send_number(t[0], 1, 1);
     send_number(t[0], 2, 2);
     while (!m) {
