@@ -7,6 +7,6 @@ source tests/cluster/mpirun.sh
 suite=$build/tests/cluster_transport_thread_test
 for delay in 0 500000; do
   out=$(mpirun_here 3 "$suite" mpi $delay 2>&1) || { echo "$out"; exit 1; }
-  [ "$(grep -c 'all messages came' <<<"$out")" -eq 3 ] || { echo "$out"; exit 1; }
+  [ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 3 ] || { echo "$out"; exit 1; }
 done
 echo 'three processes, without and with delays: all messages came'

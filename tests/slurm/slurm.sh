@@ -72,7 +72,7 @@ END
   munged --foreground --force --num-threads=2 --socket="$dir/munge/socket" --key-file="$dir/munge/key" \
     --pid-file="$dir/munge/pid" --log-file="$dir/log/munged" --seed-file="$dir/munge/seed" >"$dir/log/munged.out" 2>&1 &
   slurm_pids+=($!)
-  wait_for 10 test -S "$dir/munge/socket" || { cat "$dir/log/munged.out"; return 1; }
+  wait_for 60 test -S "$dir/munge/socket" || { cat "$dir/log/munged.out"; return 1; }
   slurmctld -D -c >"$dir/log/slurmctld.out" 2>&1 &
   slurm_pids+=($!)
   for n in 1 2 3; do
@@ -80,7 +80,7 @@ END
     slurm_pids+=($!)
   done
   nodes_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N 2>/dev/null | sort -u | wc -l)" -eq 3 ]; }
-  wait_for 20 nodes_idle || { sinfo -N; tail -n 20 "$dir"/log/*; return 1; }
+  wait_for 120 nodes_idle || { sinfo -N; tail -n 20 "$dir"/log/*; return 1; }
 }
 
 slurm_end() {

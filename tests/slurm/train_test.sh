@@ -20,8 +20,10 @@ slurm_start "$out/slurm" || fail 'Slurm does not start'
 for w in 0 1; do cp tests/cluster/golden/adam/graph.worker.$w.meta "$out/train.worker.$w.meta"; done
 cp "$out/train.worker.0.meta" "$out/wrong.worker.0.meta"
 head -c 1000 "$out/train.worker.1.meta" >"$out/wrong.worker.1.meta"
-# How many steps a job takes is read by each start, so that the job cannot end before a task is killed.
-printf '#!/bin/bash\nexec "%s" "$@" --steps "$(cat "%s")"\n' "$build/bin/tfc-run" "$out/steps" >"$out/task"
+# How many steps a job takes is read by each start, so that the job cannot end before a task is killed. A start waits
+# until it is known.
+printf '#!/bin/bash\nuntil [ -s "%s" ]; do sleep 0.1; done\nexec "%s" "$@" --steps "$(cat "%s")"\n' "$out/steps" "$build/bin/tfc-run" \
+  "$out/steps" >"$out/task"
 chmod +x "$out/task"
 echo 1000000 >"$out/steps"
 
@@ -41,19 +43,20 @@ has_saved() {
 }
 
 job=$(submit train) || fail 'the job is not taken'
-wait_for 30 has_saved || fail 'nothing is saved'
+wait_for 120 has_saved || fail 'nothing is saved'
 begin=$SECONDS
+rm "$out/steps"
 # The second task's process; its guard is its parent.
 victim=$(pgrep -f -- "tfc-run .*--supervise $out/train.run" | while read -r p; do
   tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" 2>/dev/null | grep -q '^[^ ]*tfc-run ' && echo "$p"
 done | sed -n 2p)
 kill -KILL "$victim" || fail 'no task to kill'
-wait_for 30 grep -q 'goes back into the queue' "$out/train.log" || fail 'it is not said that the job goes on'
+wait_for 120 grep -q 'goes back into the queue' "$out/train.log" || fail 'it is not said that the job goes on'
 steps=$(($(last_saved) + 500))
-echo $steps >"$out/steps" # Slurm waits for cred_expire before it starts the job again
-wait_for 30 grep -q 'start 2 of job' "$out/train.log" || fail 'it is not started again'
+echo $steps >"$out/steps"
+wait_for 120 grep -q 'start 2 of job' "$out/train.log" || fail 'it is not started again'
 grep -q 'was ended by signal 9 (Killed); the last it did: ' "$out/train.log" || fail 'it is not said which task'
-wait_for 40 is "$job" COMPLETED || fail 'it does not end'
+wait_for 120 is "$job" COMPLETED || fail 'it does not end'
 restored=$(sed -n 's/.*model.ckpt-\([0-9]*\): [0-9]* variables restored/\1/p' "$out/train.log")
 [ "${restored:-0}" -gt 0 ] || fail 'it began anew'
 grep -q 'model_checkpoint_path: "model.ckpt-'$steps'"' "$out/train.run/checkpoint" || fail 'the last step is not saved'
@@ -61,6 +64,6 @@ echo "killed, back in the queue, resumed from step $restored, ended after $((SEC
 
 # What would only fail again is not repeated, though Slurm ends the other tasks by a signal.
 job=$(submit wrong) || fail 'the job is not taken'
-wait_for 20 is "$job" FAILED || fail 'a graph that cannot be read: it does not fail'
+wait_for 120 is "$job" FAILED || fail 'a graph that cannot be read: it does not fail'
 grep -q 'wrong.worker.1.meta' "$out/wrong.log" || fail 'a graph that cannot be read: it is not said which'
 ! grep -q 'goes back' "$out/wrong.log" || fail 'a graph that cannot be read: started again'
