@@ -1,5 +1,6 @@
 // Variables are saved by fetching them in one step. They are restored in one step, too, which runs their initial
-// assignments with fed values.
+// assignments with fed values. What operations keep from step to step beside variables is in a text file beside the
+// checkpoint, model.ckpt-STEPS.state, which TensorFlow does not read.
 #include "cli/run_saves.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "cli/run_replicas.h"
 #include "runtime/base/file.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/saved_state.h"
 
 struct variable { // of the graph
   tfc_str name;
@@ -126,11 +128,70 @@ out:
   return status;
 }
 
+// --- The state of operations -----------------------------------------------------------------------------------------
+static const char state_begin[] = "tfc state 1\n", state_end[] = "end\n";
+
+// Warns once of each thing that cannot be saved, and drops these lines.
+static void drop_unsaved(struct run_saves *s, const struct tfc_text *state, struct tfc_text *out) {
+  tfc_str text = {state->data, state->size}, line;
+  while (tfc_state_line(&text, &line)) {
+    if (tfc_str_starts(line, "unsaved\t")) {
+      if (!s->warned)
+        tfc_warn("--supervise: %.*s is not saved: training that is broken off and goes on may give other numbers",
+                 TFC_STR_ARG(tfc_str_sub(line, 8, SIZE_MAX)));
+      continue;
+    }
+    tfc_text_add(out, line);
+    tfc_text_add(out, TFC_STR("\n"));
+  }
+}
+
+static tfc_status write_state_of_operations(struct run_saves *s, const char *prefix) {
+  tfc_status status = NULL;
+  struct tfc_text state = {0}, file = {0};
+  char *path = tfc_format("%s.state", prefix);
+  if (!path) return no_memory();
+  TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, &state));
+  tfc_text_printf(&file, "%s", state_begin);
+  drop_unsaved(s, &state, &file);
+  tfc_text_printf(&file, "%s", state_end);
+  if (file.failed) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
+  s->warned = true;
+  status = tfc_file_write(path, (tfc_str){file.data, file.size});
+out:
+  tfc_text_deinit(&state);
+  tfc_text_deinit(&file);
+  free(path);
+  return status;
+}
+
+static tfc_status restore_state_of_operations(const struct run_saves *s, const char *prefix) {
+  tfc_status status = NULL;
+  struct tfc_file file = {0};
+  char *path = tfc_format("%s.state", prefix);
+  if (!path) return no_memory();
+  if (access(path, F_OK) != 0) {
+    tfc_warn("%s is not there: random numbers and datasets begin anew", path);
+    goto out;
+  }
+  TFC_TRY(status, tfc_file_map(path, &file));
+  const tfc_str text = {(const char *)file.data, file.size};
+  if (!tfc_str_starts(text, state_begin) || !tfc_str_ends(text, state_end))
+    TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no beginning or no end", path);
+  const size_t begin = sizeof state_begin - 1, end = text.size - (sizeof state_end - 1);
+  status = tfc_cluster_session_restore_state(s->setup->cluster, tfc_str_sub(text, begin, end));
+  if (status) status = tfc_status_annotate(status, "%s", path);
+out:
+  tfc_file_unmap(&file);
+  free(path);
+  return status;
+}
+
 void run_saves_close(struct run_saves *s) {
   *s = (struct run_saves){0};
 }
 
-tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
+tfc_status run_saves_restore(struct run_saves *s) {
   tfc_status status = NULL;
   const struct tfc_graph *g = s->setup->graph;
   variables all = {0};
@@ -141,7 +202,6 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   tfc_str *fed = NULL; // the variable whose value each feed has
   size_t count = 0;
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)s->steps);
-  *out_restored = false;
   if (!s->steps) goto out;
   if (!prefix) {
     status = no_memory();
@@ -178,8 +238,8 @@ tfc_status run_saves_restore(struct run_saves *s, bool *out_restored) {
   const struct tfc_run_spec spec = {
       .feeds = feeds, .feed_count = (uint32_t)count, .targets = targets, .target_count = (uint32_t)all.count};
   TFC_TRY(status, run_step(s->setup, &spec, values, NULL, NULL));
+  TFC_TRY(status, restore_state_of_operations(s, prefix));
   tfc_say("%s: %zu variables restored", prefix, count);
-  *out_restored = true;
 out:
   if (status && prefix && s->steps) status = tfc_status_annotate(status, "restoring %s", prefix);
   for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
@@ -190,8 +250,8 @@ out:
 }
 
 static void remove_save(const char *folder, int64_t steps) {
-  static const char *const ends[] = {"index", "data-00000-of-00001"};
-  for (int i = 0; i < 2; i++) {
+  static const char *const ends[] = {"index", "data-00000-of-00001", "state"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
     char *path = tfc_format("%s/model.ckpt-%lld.%s", folder, (long long)steps, ends[i]);
     if (path) unlink(path);
     free(path);
@@ -225,6 +285,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
   TFC_TRY(status, run_step(s->setup, &spec, NULL, values, NULL));
   TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
+  TFC_TRY(status, write_state_of_operations(s, prefix));
   TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
   if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
     if (s->kept_count == RUN_SAVES_KEPT) { // rewrites `checkpoint` first, so that it never names a deleted checkpoint

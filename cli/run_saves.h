@@ -1,5 +1,6 @@
 // The checkpoints of --supervise DIR: DIR/model.ckpt-STEPS (TensorFlow's V2 format), the last five, and the file
-// DIR/checkpoint that names them, as TensorFlow's Saver keeps it.
+// DIR/checkpoint that names them, as TensorFlow's Saver keeps it. Beside each is model.ckpt-STEPS.state, with the state
+// of random operations and iterators.
 #ifndef TFC_CLI_RUN_SAVES_H
 #define TFC_CLI_RUN_SAVES_H
 
@@ -12,11 +13,13 @@ struct run_saves {
   int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
   int64_t steps; // step number of the last checkpoint; 0: there is none
+  bool warned;   // it was said what is not saved
 };
 TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
 void run_saves_close(struct run_saves *saves);
-// Gives the variables the values of the last checkpoint. *out_restored false: there is none.
-TFC_MUST_USE tfc_status run_saves_restore(struct run_saves *saves, bool *out_restored);
+// Gives the variables the values of the last checkpoint, if there is one, and operations the state that they had.
+// Initialise before, for what is in no checkpoint: tables, datasets.
+TFC_MUST_USE tfc_status run_saves_restore(struct run_saves *saves);
 TFC_MUST_USE tfc_status run_saves_write(struct run_saves *saves, int64_t steps);
 
 #endif

@@ -210,16 +210,15 @@ static tfc_status print(const struct training *t) {
 tfc_status run_train(struct run_setup *setup, bool chief) {
   tfc_status s = NULL;
   struct training t = {.setup = setup};
-  bool restored = false;
   TFC_TRY(s, infer(&t));
   if (!setup->cluster)
     TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
+  if (chief) TFC_TRY(s, initialise(&t)); // also before restoring: tables and iterators are in no checkpoint
   if (setup->options->supervise) {
     TFC_TRY(s, run_saves_open(setup, setup->options->supervise, &t.saves));
     t.done = t.saves.steps;
-    if (chief) TFC_TRY(s, run_saves_restore(&t.saves, &restored));
+    if (chief) TFC_TRY(s, run_saves_restore(&t.saves));
   }
-  if (chief && !restored) TFC_TRY(s, initialise(&t));
   TFC_TRY(s, tfc_member_barrier(setup->member, "initialised", tfc_program_cancel()));
   TFC_TRY(s, take_steps(&t, chief));
   s = print(&t);

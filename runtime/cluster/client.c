@@ -12,6 +12,7 @@
 #include "runtime/cluster/cut.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/queues.h"
+#include "runtime/exec/saved_state.h"
 #include "runtime/pass/pass.h"
 
 struct part { // the part of a plan that one task runs
@@ -587,6 +588,81 @@ static tfc_status fill(void *arg, uint32_t node, const _Atomic bool *cancel) {
   const struct tfc_run_spec spec = {.targets = &node, .target_count = 1};
   TFC_RETURN_IF_ERROR(plan_of(session, &spec, &p));
   return run_plan(session, p, NULL, NULL, &(struct tfc_run_options){.cancel = cancel});
+}
+
+// --- State of operations ---------------------------------------------------------------------------------------------
+// Runs one of the plans that every task has: `feeds` or `fetches` has one text for each task.
+static tfc_status run_in_all(struct tfc_cluster_session *session, uint32_t id, const struct tfc_tensor *feeds,
+                             struct tfc_tensor *fetches) {
+  tfc_status s = NULL;
+  const struct tfc_member *t = session->task;
+  bool ok = true;
+  struct plan *p = calloc(1, sizeof *p);
+  if (!p) return no_memory();
+  *p = (struct plan){
+      .id = id, .own = t->rank, .feed_count = feeds ? t->count : 0, .fetch_count = fetches ? t->count : 0};
+  p->parts = calloc(t->count, sizeof *p->parts);
+  p->ranks = calloc(t->count, sizeof *p->ranks);
+  if (!p->parts || !p->ranks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  p->part_count = t->count;
+  for (uint32_t r = 0; r < t->count; r++) {
+    p->parts[r].rank = r;
+    ok &= feeds ? tfc_array_push(&p->parts[r].feeds, r) : tfc_array_push(&p->parts[r].fetches, r);
+    if (r != t->rank) p->ranks[p->foreign_count++] = r;
+  }
+  if (!ok) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  s = run_plan(session, p, feeds, fetches, NULL);
+out:
+  plan_free(p);
+  return s;
+}
+
+tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, struct tfc_text *out) {
+  const struct tfc_member *t = session->task;
+  char name[TFC_TASK_TEXT];
+  struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
+  if (!texts) return no_memory();
+  tfc_status s = run_in_all(session, TFC_PLAN_SAVE, NULL, texts);
+  for (uint32_t r = 0; !s && r < t->count; r++) {
+    if (!texts[r].size) continue;
+    tfc_text_printf(out, "task\t%s\n", tfc_member_name_of(t, r, name));
+    tfc_text_add(out, (tfc_str){texts[r].data, texts[r].size});
+  }
+  if (!s && out->failed) s = no_memory();
+  for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);
+  free(texts);
+  return s;
+}
+
+// Returns the lines of a task.
+static tfc_str lines_of(const struct tfc_member *t, uint32_t rank, tfc_str text) {
+  char name[TFC_TASK_TEXT];
+  tfc_member_name_of(t, rank, name);
+  for (tfc_str line; tfc_state_line(&text, &line);) {
+    if (!tfc_str_equal(tfc_state_word(&line), TFC_STR("task")) || !tfc_str_is(line, name)) continue;
+    tfc_str rest = text;
+    size_t size = 0;
+    while (tfc_state_line(&rest, &line) && !tfc_str_starts(line, "task\t")) size = text.size - rest.size;
+    return tfc_str_sub(text, 0, size);
+  }
+  return (tfc_str){0};
+}
+
+tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text) {
+  tfc_status s = NULL;
+  const struct tfc_member *t = session->task;
+  struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
+  if (!texts) return no_memory();
+  for (uint32_t r = 0; r < t->count; r++) {
+    const tfc_str own = lines_of(t, r, text);
+    TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[r]));
+    if (own.size) memcpy(texts[r].data, own.data, own.size);
+  }
+  s = run_in_all(session, TFC_PLAN_RESTORE, texts, NULL);
+out:
+  for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);
+  free(texts);
+  return s;
 }
 
 // --- The session -----------------------------------------------------------------------------------------------------

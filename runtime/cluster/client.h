@@ -20,4 +20,11 @@ TFC_MUST_USE tfc_status tfc_cluster_session_run(struct tfc_cluster_session *sess
                                                 const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                                 const struct tfc_run_options *options);
 
+// The state that operations of all tasks keep from step to step beside variables: positions of random generators and
+// iterators, also of other clients' sessions. Save it while no step of this client runs; restore it after initialising
+// and before training. The text has "task<TAB>NAME" before each task's lines (runtime/exec/saved_state.h).
+TFC_MUST_USE tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, struct tfc_text *out);
+// Tasks that the text does not name are left as they are.
+TFC_MUST_USE tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text);
+
 #endif

@@ -515,6 +515,7 @@ void tfc_member_free(struct tfc_member *t) {
   tfc_array_free(&t->gatherings);
   tfc_array_free(&t->released);
   tfc_status_free(t->failure);
+  free(t->restored);
   free(t->peers);
   pthread_cond_destroy(&t->changed);
   pthread_cond_destroy(&t->work);

@@ -88,6 +88,7 @@ struct tfc_member {
   uint32_t idle_threads, attending; // attending: how many of the idle threads poll for messages
   TFC_ARRAY(pthread_t) threads;
   char last[TFC_LAST_TEXT];
+  char *restored; // the state of operations that was restored, for sessions that are opened later; NULL: none was
 };
 
 // --- member.c ---

@@ -29,7 +29,7 @@ enum tfc_message_kind {
 };
 const char *tfc_message_kind_name(uint32_t kind);
 
-enum { TFC_HELLO_VERSION = 1, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
+enum { TFC_HELLO_VERSION = 2, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
 struct tfc_head_hello { // WELCOME has it, too, and then it describes task `rank`
   uint32_t version, rank, has_script, pid;
   char host[TFC_HOST_TEXT], devices[TFC_DEVICES_TEXT];
@@ -43,6 +43,10 @@ struct tfc_head_graph { // the text of the execution options follows
 struct tfc_head_plan { // the body holds the names, each ended by a zero byte
   uint32_t session, plan, feeds, fetches, targets, zero;
 };
+// Plans that every task has: a step that fetches the state of the task's operations (runtime/exec/saved_state.h), and
+// one that is fed with it.
+#define TFC_PLAN_SAVE UINT32_MAX
+#define TFC_PLAN_RESTORE (UINT32_MAX - 1)
 struct tfc_head_run {
   uint32_t session, plan;
   int64_t step, oldest, deadline_ns;

@@ -1,12 +1,14 @@
 // Runs the parts of graphs that clients sent to this task (this task may be a client, too). Each part is a session of
 // its own; all of them share the task's variables, queues and tables. A part's GraphDef is read when the first step of
 // it begins.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/tasks.h"
+#include "runtime/exec/saved_state.h"
 #include "runtime/graph/import.h"
 
 struct served_plan {
@@ -140,12 +142,82 @@ tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tf
   return status;
 }
 
+// --- State of operations -------------------------------------------------------------------------------------------
+// The text of a task has the lines of its iterators, and for each session "session<TAB>CLIENT<TAB>NUMBER" with the
+// lines of its operations (runtime/exec/saved_state.h).
+static tfc_status write_session(struct tfc_member *t, struct tfc_served *s, struct tfc_text *out) {
+  char name[TFC_TASK_TEXT];
+  tfc_status status = NULL;
+  pthread_mutex_lock(&s->lock);
+  if (s->session) {
+    tfc_text_printf(out, "session\t%s\t%u\n", tfc_member_name_of(t, s->client, name), s->number);
+    status = tfc_session_write_state(s->session, out);
+  }
+  pthread_mutex_unlock(&s->lock);
+  return status;
+}
+
+// Gives a session that has just been opened, or is open, its lines of `text`.
+static tfc_status read_session(struct tfc_member *t, struct tfc_served *s, tfc_str text) {
+  char name[TFC_TASK_TEXT], wanted[TFC_TASK_TEXT + 32];
+  const int size =
+      snprintf(wanted, sizeof wanted, "session\t%s\t%u", tfc_member_name_of(t, s->client, name), s->number);
+  tfc_str line;
+  while (tfc_state_line(&text, &line)) {
+    if (!tfc_str_equal(line, (tfc_str){wanted, (size_t)size})) continue;
+    tfc_str rest = text;
+    size_t size_of_own = 0;
+    while (tfc_state_line(&rest, &line) && !tfc_str_starts(line, "session\t")) size_of_own = text.size - rest.size;
+    return tfc_session_read_state(s->session, tfc_str_sub(text, 0, size_of_own));
+  }
+  return NULL;
+}
+
+// Runs a step that saves or restores the state of this task's operations: it has one fetch, or one feed, a text.
+static tfc_status run_state(struct tfc_member *t, const struct tfc_tensor *feed, struct tfc_tensor *fetch) {
+  tfc_status status = NULL;
+  struct tfc_text text = {0};
+  TFC_ARRAY(struct tfc_served *) all = {0};
+  bool ok = true;
+  pthread_mutex_lock(&t->lock);
+  for (size_t i = 0; ok && i < t->served.count; i++) {
+    ok = tfc_array_push(&all, t->served.data[i]);
+    t->served.data[i]->references += ok;
+  }
+  if (feed && ok) {
+    free(t->restored);
+    t->restored = tfc_str_dup((tfc_str){feed->data, feed->size});
+    ok = t->restored != NULL;
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (!ok) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory: the state of operations");
+  if (feed) {
+    const tfc_str given = {feed->data, feed->size};
+    TFC_TRY(status, tfc_resources_read_state(t->resources, given));
+    for (size_t i = 0; i < all.count && !status; i++) {
+      pthread_mutex_lock(&all.data[i]->lock);
+      if (all.data[i]->session) status = read_session(t, all.data[i], given);
+      pthread_mutex_unlock(&all.data[i]->lock);
+    }
+    goto out;
+  }
+  TFC_TRY(status, tfc_resources_write_state(t->resources, &text));
+  for (size_t i = 0; i < all.count; i++) TFC_TRY(status, write_session(t, all.data[i], &text));
+  TFC_TRY(status, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)text.size), fetch));
+  if (text.size) memcpy(fetch->data, text.data, text.size);
+out:
+  for (size_t i = 0; i < all.count; i++) let_go(t, all.data[i]);
+  tfc_array_free(&all);
+  tfc_text_deinit(&text);
+  return status;
+}
+
 // --- Running -------------------------------------------------------------------------------------------------------
 // Reads the part's graph and opens its session. Under the lock of `s`.
 static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
   tfc_status status = NULL;
   struct tfc_execution execution = {0};
-  char name[TFC_TASK_TEXT];
+  char name[TFC_TASK_TEXT], *restored = NULL;
   char *path = tfc_format("graph %u of %s", s->number, tfc_member_name_of(t, s->client, name));
   if (s->session) goto out;
   if (!path) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -159,8 +231,15 @@ static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
   }
   const struct tfc_session_options options = {
       .devices = t->devices, .execution = execution, .resources = t->resources, .rendezvous = &t->meeting->base};
-  status = tfc_session_create(s->graph, &options, &s->session);
+  TFC_TRY(status, tfc_session_create(s->graph, &options, &s->session));
+  pthread_mutex_lock(&t->lock);
+  if (t->restored) restored = tfc_str_dup(tfc_str_from(t->restored));
+  const bool copied = restored || !t->restored;
+  pthread_mutex_unlock(&t->lock);
+  if (!copied) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (restored) status = read_session(t, s, tfc_str_from(restored));
 out:
+  free(restored);
   free(path);
   tfc_execution_deinit(&execution);
   return status;
@@ -221,6 +300,8 @@ tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
+  if (plan == TFC_PLAN_SAVE || plan == TFC_PLAN_RESTORE)
+    return run_state(t, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
   tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
   if (!status) status = run_plan(s, p, feeds, fetches, options);
   let_go(t, s);
@@ -242,12 +323,35 @@ tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_
   return s ? tfc_status_annotate(s, "'%.*s'", TFC_STR_ARG(name)) : NULL;
 }
 
+static tfc_status send_fetch(struct tfc_member *t, const struct tfc_running *r, uint32_t i,
+                             const struct tfc_tensor *value) {
+  const struct tfc_head_tensor key = {
+      .step = r->number, .iteration = TFC_FETCHED_FROM(t->rank), .edge = i | TFC_EDGE_FETCH};
+  return send_value(t, r->client, &key, value);
+}
+
+static tfc_status run_foreign_state(struct tfc_member *t, const struct tfc_running *r) {
+  const struct tfc_rendezvous_key key = {.step = r->number, .edge = TFC_EDGE_FEED};
+  const bool restores = r->head.plan == TFC_PLAN_RESTORE;
+  struct tfc_tensor feed = {0}, fetch = {0};
+  tfc_status status = NULL;
+  if (restores && (!tfc_meeting_take(t->meeting, &key, &feed) || feed.dtype != TFC_UINT8))
+    TFC_FAIL(status, TFC_INVALID_ARGUMENT, "a step came without its feed");
+  TFC_TRY(status, run_state(t, restores ? &feed : NULL, &fetch));
+  if (!restores) status = send_fetch(t, r, 0, &fetch);
+out:
+  tfc_tensor_release(&feed);
+  tfc_tensor_release(&fetch);
+  return status;
+}
+
 // Runs a step that another task has started.
 static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
   tfc_status status = NULL;
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
   struct tfc_tensor *feeds = NULL, *fetches = NULL;
+  if (r->head.plan == TFC_PLAN_SAVE || r->head.plan == TFC_PLAN_RESTORE) return run_foreign_state(t, r);
   TFC_TRY(status, prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
   feeds = calloc(p->feed_count + 1u, sizeof *feeds);
   fetches = calloc(p->fetch_count + 1u, sizeof *fetches);
@@ -259,11 +363,7 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
   }
   const struct tfc_run_options options = {.deadline_ns = r->head.deadline_ns, .cancel = &r->cancel, .step = r->number};
   TFC_TRY(status, run_plan(s, p, feeds, fetches, &options));
-  for (uint32_t i = 0; i < p->fetch_count && !status; i++) {
-    const struct tfc_head_tensor key = {
-        .step = r->number, .iteration = TFC_FETCHED_FROM(t->rank), .edge = i | TFC_EDGE_FETCH};
-    status = send_value(t, r->client, &key, &fetches[i]);
-  }
+  for (uint32_t i = 0; i < p->fetch_count && !status; i++) status = send_fetch(t, r, i, &fetches[i]);
 out:
   for (uint32_t i = 0; feeds && i < p->feed_count; i++) tfc_tensor_release(&feeds[i]);
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);

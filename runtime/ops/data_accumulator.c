@@ -7,6 +7,7 @@
 
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/held.h"
 
 struct waiter { // a kernel that waits to take the result
   struct waiter *next;
@@ -52,6 +53,15 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
   pthread_mutex_unlock(&a->lock);
 }
 static const struct tfc_object_type accumulator_type = {"accumulator", destroy, wake, describe};
+
+bool tfc_accumulator_holds(struct tfc_object *object, bool *out_held) {
+  struct accumulator *a = (struct accumulator *)object;
+  if (object->type != &accumulator_type) return false;
+  pthread_mutex_lock(&a->lock);
+  *out_held = a->count > 0;
+  pthread_mutex_unlock(&a->lock);
+  return true;
+}
 
 // --- Creating accumulators ---------------------------------------------------------------------------------------
 static tfc_status make(void *arg, struct tfc_object **out) {

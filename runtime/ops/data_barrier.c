@@ -8,6 +8,7 @@
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/held.h"
 
 struct partial { // a tuple that lacks components
   char *key;     // a zero-terminated copy
@@ -63,6 +64,15 @@ static void barrier_describe(struct tfc_object *self, struct tfc_text *out) {
   pthread_mutex_unlock(&b->lock);
 }
 static const struct tfc_object_type barrier_type = {"barrier", barrier_destroy, barrier_wake, barrier_describe};
+
+bool tfc_barrier_holds(struct tfc_object *object, bool *out_held) {
+  struct barrier *b = (struct barrier *)object;
+  if (object->type != &barrier_type) return false;
+  pthread_mutex_lock(&b->lock);
+  *out_held = b->live > 0 || tfc_queue_size(b->ready) > 0;
+  pthread_mutex_unlock(&b->lock);
+  return true;
+}
 
 static tfc_status barrier_make(void *arg, struct tfc_object **out) {
   tfc_status s = NULL;

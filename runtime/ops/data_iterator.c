@@ -9,14 +9,18 @@
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/held.h"
 
 struct iterator {
   struct tfc_object object;
   pthread_mutex_t lock;            // error-checking: a pipeline that reads its own iterator would wait for itself
   struct tfc_dataset_iterator *at; // NULL: not open
   struct tfc_dataset *dataset;     // the dataset that it walks over; NULL: not initialised
-  bool gave;                       // it has given an element since it was opened
-  uint64_t number;                 // the number in its string handle
+  uint64_t given;                  // how many elements it has given since it was opened
+  uint64_t skip;                   // how many elements are dropped before the next one is given
+  uint32_t begun;                  // how often it was put at the beginning of a dataset
+  bool anonymous;
+  uint64_t number; // the number in its string handle
 };
 
 static atomic_bool repeat;
@@ -32,6 +36,14 @@ static void destroy(struct tfc_object *self) {
   free(it);
 }
 static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy};
+
+// The position of an iterator without a name cannot be saved: nothing says which iterator it would be in another run.
+bool tfc_iterator_holds(struct tfc_object *object, bool *out_held) {
+  const struct iterator *it = (struct iterator *)object;
+  if (object->type != &iterator_type) return false;
+  *out_held = it->anonymous && it->given > 0;
+  return true;
+}
 
 // Closes the iterator's dataset; the next request opens it again.
 static void restart(void *unused, tfc_str container, tfc_str name, struct tfc_object *object) {
@@ -74,7 +86,7 @@ static void set(struct iterator *it, struct tfc_dataset *d, struct tfc_dataset_i
   tfc_object_retain(&d->object);
   if (it->dataset) tfc_object_release(&it->dataset->object);
   *before = it->at;
-  it->dataset = d, it->at = at, it->gave = false;
+  it->dataset = d, it->at = at, it->given = 0, it->begun++;
 }
 
 static tfc_status named(struct tfc_kernel_ctx *ctx) {
@@ -84,6 +96,7 @@ static tfc_status named(struct tfc_kernel_ctx *ctx) {
 static tfc_status anonymous(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
   TFC_RETURN_IF_ERROR(create(NULL, &o));
+  ((struct iterator *)o)->anonymous = true;
   if (ctx->output_count > 1) {
     // The second output is a deleter, which has nothing to delete: the handle's last holder frees the iterator.
     struct tfc_tensor nothing = {0};
@@ -116,6 +129,7 @@ static tfc_status make_iterator(struct tfc_kernel_ctx *ctx) {
   }
   struct tfc_dataset_iterator *before = NULL;
   set(it, d, at, &before);
+  it->skip = 0;
   pthread_mutex_unlock(&it->lock);
   tfc_dataset_close(before);
   return NULL;
@@ -149,8 +163,27 @@ out:
 static tfc_status reopen(struct tfc_kernel_ctx *ctx, struct iterator *it) {
   tfc_dataset_close(it->at);
   it->at = NULL;
-  it->gave = false;
+  it->given = 0;
   return tfc_dataset_open(ctx, it->dataset, &it->at);
+}
+
+// Called under the lock. Takes and drops the elements that were given before the run was broken off.
+static tfc_status catch_up(struct tfc_kernel_ctx *ctx, struct iterator *it) {
+  const uint32_t count = it->dataset->parts;
+  struct tfc_tensor *parts = tfc_dataset_parts(count);
+  tfc_status s = parts ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  while (!s && it->skip) {
+    bool ended = false;
+    s = tfc_dataset_next(ctx, it->at, parts, &ended);
+    tfc_dataset_parts_clear(parts, count);
+    if (!s && ended)
+      s = tfc_status_make(TFC_FAILED_PRECONDITION,
+                          "the dataset has %llu elements, and %llu had been taken from it when the state was saved",
+                          (unsigned long long)it->given, (unsigned long long)(it->given + it->skip));
+    if (!s) it->given++, it->skip--;
+  }
+  tfc_dataset_parts_free(parts, parts ? count : 0);
+  return s;
 }
 
 // *ended: no element is left, and `parts` is NULL.
@@ -165,16 +198,18 @@ static tfc_status next_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **parts,
              "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer "
              "operation for this iterator before getting the next element.");
   if (!it->at) TFC_TRY(s, reopen(ctx, it));
+  if (it->skip) TFC_TRY(s, catch_up(ctx, it));
   *count = it->dataset->parts;
   *parts = tfc_dataset_parts(*count);
   if (!*parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   s = tfc_dataset_next(ctx, it->at, *parts, ended);
-  if (!s && *ended && it->gave && atomic_load(&repeat)) {
+  if (!s && *ended && it->given && atomic_load(&repeat)) {
     TFC_TRY(s, reopen(ctx, it));
+    it->begun++;
     *ended = false;
     s = tfc_dataset_next(ctx, it->at, *parts, ended);
   }
-  it->gave |= !s && !*ended;
+  it->given += !s && !*ended;
 out:
   pthread_mutex_unlock(&it->lock);
   if (s || *ended) {
@@ -235,6 +270,45 @@ static tfc_status from_string(struct tfc_kernel_ctx *ctx) {
   tfc_str name = tfc_tensor_get_string(ctx->inputs[0], 0);
   TFC_RETURN_IF_ERROR(tfc_resources_find(ctx->env->resources, handles, name, &iterator_type, &o));
   return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
+}
+
+// --- Where iterators are, for checkpoints ------------------------------------------------------------------------
+struct listing {
+  tfc_iterator_fn fn;
+  void *arg;
+};
+static void list(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
+  const struct listing *l = arg;
+  struct iterator *it = (struct iterator *)object;
+  if (object->type != &iterator_type || it->anonymous || tfc_str_equal(container, handles) ||
+      pthread_mutex_lock(&it->lock))
+    return;
+  const struct tfc_iterator_place place = {
+      .container = container, .name = name, .given = it->given + it->skip, .begun = it->begun, .dataset = it->dataset};
+  l->fn(l->arg, &place);
+  pthread_mutex_unlock(&it->lock);
+}
+void tfc_iterators_each(struct tfc_resources *r, tfc_iterator_fn fn, void *arg) {
+  struct listing l = {fn, arg};
+  tfc_resources_each(r, list, &l);
+}
+
+tfc_status tfc_iterators_go_to(struct tfc_resources *r, tfc_str container, tfc_str name, uint64_t given) {
+  struct tfc_object *o = NULL;
+  TFC_RETURN_IF_ERROR(tfc_resources_find_or_create(r, container, name, &iterator_type, create, NULL, &o));
+  struct iterator *it = (struct iterator *)o;
+  tfc_status s = hold(it);
+  if (!s) {
+    if (it->given) { // the next request opens it again; a dataset that shuffles anew each time gives another order then
+      tfc_dataset_close(it->at);
+      it->at = NULL;
+      it->given = 0;
+    }
+    it->skip = given;
+    pthread_mutex_unlock(&it->lock);
+  }
+  tfc_object_release(o);
+  return s;
 }
 
 #define KINDS TFC_DATASET_KINDS

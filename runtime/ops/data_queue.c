@@ -6,6 +6,7 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/held.h"
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/state_common.h"
 
@@ -66,6 +67,12 @@ static void queue_destroy(struct tfc_object *self) {
 static void queue_wake(struct tfc_object *self);
 static void queue_describe(struct tfc_object *self, struct tfc_text *out);
 static const struct tfc_object_type queue_type = {"queue", queue_destroy, queue_wake, queue_describe};
+
+bool tfc_queue_holds(struct tfc_object *object, bool *out_held) {
+  if (object->type != &queue_type) return false;
+  *out_held = tfc_queue_size((struct tfc_queue *)object) > 0;
+  return true;
+}
 
 // --- Creating queues ---------------------------------------------------------------------------------------------
 static enum kind kind_of(tfc_str op) {

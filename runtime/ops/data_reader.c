@@ -8,6 +8,7 @@
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_records.h"
 #include "runtime/ops/element_types.h"
+#include "runtime/ops/held.h"
 #include "runtime/ops/row.h"
 
 struct record {
@@ -53,6 +54,15 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
 }
 static void wake(struct tfc_object *self);
 static const struct tfc_object_type reader_type = {"reader", destroy, wake, describe};
+
+bool tfc_reader_holds(struct tfc_object *object, bool *out_held) {
+  struct reader *r = (struct reader *)object;
+  if (object->type != &reader_type) return false;
+  pthread_mutex_lock(&r->lock);
+  *out_held = r->open;
+  pthread_mutex_unlock(&r->lock);
+  return true;
+}
 
 // --- Creating readers --------------------------------------------------------------------------------------------
 static tfc_status compression(const struct tfc_kernel_ctx *ctx, const char *attr, int *out) {

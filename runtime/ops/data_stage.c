@@ -5,6 +5,7 @@
 
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/element_types.h"
+#include "runtime/ops/held.h"
 #include "runtime/ops/row.h"
 
 struct area {
@@ -19,6 +20,12 @@ static void area_wake(struct tfc_object *self) {
   tfc_queue_wake(((struct area *)self)->queue);
 }
 static const struct tfc_object_type area_type = {.name = "staging area", .destroy = area_destroy, .wake = area_wake};
+
+bool tfc_staging_area_holds(struct tfc_object *object, bool *out_held) {
+  if (object->type != &area_type) return false;
+  *out_held = tfc_queue_size(((struct area *)object)->queue) > 0;
+  return true;
+}
 
 static tfc_str name_of(const struct tfc_kernel_ctx *ctx) {
   tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");

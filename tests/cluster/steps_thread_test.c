@@ -443,6 +443,103 @@ static void plans_come_while_a_graph_opens(void **state) {
   all_ok(&job);
 }
 
+// --- The state of operations -------------------------------------------------------------------------------------
+// Random numbers of two tasks, and elements of a dataset on the ps.
+#define LONG(name, value)                                                                                              \
+  NODE(name, "Const",                                                                                                  \
+       ON("ps", "0") ATTR("dtype", "type: DT_INT64")                                                                   \
+           ATTR("value", "tensor { dtype: DT_INT64 tensor_shape {} int64_val: " value " }"))
+#define KINDS ATTR("output_types", "list { type: DT_INT64 }") ATTR("output_shapes", "list { shape {} }")
+#define RANDOM(name, where)                                                                                            \
+  NODE(name "/shape", "Const",                                                                                         \
+       where ATTR("dtype", "type: DT_INT32")                                                                           \
+           ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 0 } } }"))                               \
+  NODE(name, "RandomUniform", IN(name "/shape") where ATTR("dtype", "type: DT_FLOAT") ATTR("T", "type: DT_INT32"))
+static const char state_text[] = RANDOM("here", ON("worker", "0")) RANDOM("there", ON("ps", "0")) LONG("zero", "0")
+    LONG("many", "100") LONG("one", "1") LONG("buffer", "9")
+        NODE("range", "RangeDataset", IN("zero") IN("many") IN("one") ON("ps", "0") KINDS)
+            NODE("shuffled", "ShuffleDataset",
+                 IN("range") IN("buffer") IN("one") IN("one") ON("ps", "0") ATTR("reshuffle_each_iteration", "b: true")
+                     KINDS) NODE("iterator", "IteratorV2",
+                                 ON("ps", "0") ATTR("shared_name", "s: ''") ATTR("container", "s: ''") KINDS)
+                NODE("begin", "MakeIterator", IN("shuffled") IN("iterator") ON("ps", "0"))
+                    NODE("next", "IteratorGetNext", IN("iterator") ON("ps", "0") KINDS)
+                        NODE("element", "Cast",
+                             IN("next") ON("ps", "0") ATTR("SrcT", "type: DT_INT64") ATTR("DstT", "type: DT_FLOAT"));
+enum { DRAWN = 3 };
+struct drawing {
+  struct tfc_text state; // written by the first job, read by the second one
+  bool restores;
+  float drawn[DRAWN * 3]; // after the state was saved or restored
+};
+static tfc_status draws(struct tfc_member *member, void *arg) {
+  static const char *const names[] = {"here", "there", "element"};
+  struct drawing *d = arg;
+  struct client c = {0};
+  tfc_status s = NULL;
+  if (tfc_member_rank(member) != 1) return NULL;
+  TFC_TRY(s, open_text(member, state_text, &c));
+  TFC_TRY(s, run(&c, NULL, 0, "begin", NULL, NULL));
+  for (int i = 0; i < 5 && !d->restores; i++)
+    for (int k = 0; k < 3; k++) TFC_TRY(s, run(&c, NULL, 0, names[k], &d->drawn[0], NULL));
+  if (d->restores)
+    TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){d->state.data, d->state.size}));
+  else
+    TFC_TRY(s, tfc_cluster_session_save_state(c.session, &d->state));
+  for (int i = 0; i < DRAWN; i++)
+    for (int k = 0; k < 3; k++) TFC_TRY(s, run(&c, NULL, 0, names[k], &d->drawn[3 * i + k], NULL));
+out:
+  close_client(&c);
+  return s;
+}
+static void state_goes_on(void **state) {
+  (void)state;
+  struct drawing first = {0}, second = {.restores = true};
+  for (int i = 0; i < 2; i++) {
+    struct tfc_test_job job = {
+        .cluster = "ps=1,worker=2", .script = draws, .arg = i ? &second : &first, .serves = "ps"};
+    if (i) second.state = first.state;
+    tfc_test_job_run(&job);
+    all_ok(&job);
+  }
+  assert_memory_equal(first.drawn, second.drawn, sizeof first.drawn);
+  for (int k = 0; k < 3; k++) assert_true(first.drawn[k] != first.drawn[3 + k]);
+  tfc_text_deinit(&first.state);
+}
+static tfc_status bad_states(struct tfc_member *member, void *arg) {
+  static const char *const bad[] = {"task\t/job:ps/task:0\niterator\tmany\t\tx\n",
+                                    "task\t/job:ps/task:0\niterator\t-1\t\tx\n",
+                                    "task\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\nnode\tzz\t\tthere\n",
+                                    "task\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\nnode\t00\t\tthere\n"};
+  struct client c = {0};
+  float v = 0;
+  (void)arg;
+  if (tfc_member_rank(member) != 1) return NULL;
+  tfc_status s = open_text(member, state_text, &c);
+  if (!s) s = run(&c, NULL, 0, "there", &v, NULL);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad && !s; i++) {
+    tfc_status e = tfc_cluster_session_restore_state(c.session, tfc_str_from(bad[i]));
+    const bool right = says(e, TFC_INVALID_ARGUMENT, "is not the state of an operation");
+    tfc_status_free(e);
+    WANT(right);
+  }
+  // What is not there is skipped: another graph may have been given.
+  if (!s)
+    s = tfc_cluster_session_restore_state(
+        c.session,
+        TFC_STR("task\t/job:gone/task:0\nnode\t00\t\tx\ntask\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\n"
+                "node\t0100000000000000\t\tgone\n"));
+out:
+  close_client(&c);
+  return s;
+}
+static void broken_state(void **state) {
+  (void)state;
+  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = bad_states, .serves = "ps"};
+  tfc_test_job_run(&job);
+  all_ok(&job);
+}
+
 static tfc_status one_leaves(struct tfc_member *member, void *arg) {
   (void)arg;
   return tfc_member_rank(member) == 1 ? NULL : tfc_member_barrier(member, "never", NULL);
@@ -465,6 +562,8 @@ int main(void) {
       cmocka_unit_test(nonsense_ends_the_job),
       cmocka_unit_test(forgotten_while_a_step_waits),
       cmocka_unit_test(plans_come_while_a_graph_opens),
+      cmocka_unit_test(state_goes_on),
+      cmocka_unit_test(broken_state),
       cmocka_unit_test(barrier_that_never_opens),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
