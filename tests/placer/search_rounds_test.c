@@ -56,8 +56,17 @@ static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j
   return NULL;
 }
 
+static uint32_t settled; // placements that got a new order before the rounds
+static tfc_status watched_settle(const struct tfc_problem *p, struct tfc_simulator *sim, struct tfc_solution *s,
+                                 struct tfc_score *out, uint64_t *evaluations) {
+  settled++;
+  return tfc_local_settle(p, sim, s, out, evaluations);
+}
+
 #define tfc_search_job_run play_job
+#define tfc_local_settle watched_settle
 #include "placer/search/search.c"
+#undef tfc_local_settle
 #undef tfc_search_job_run
 
 static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective objective) {
@@ -73,7 +82,7 @@ static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective obj
 static void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,
                    struct tfc_search_outcome *out) {
   const struct tfc_search_options options = {.evaluations = evaluations, .seed = seed, .threads = 1};
-  played_count = 0, improves = improving, best_found = TFC_SCORE_NONE;
+  played_count = 0, settled = 0, improves = improving, best_found = TFC_SCORE_NONE;
   assert_ok(tfc_search(p, &options, out));
 }
 
@@ -86,7 +95,11 @@ static void test_rounds(void **state) {
     struct tfc_search_outcome out = {0};
     uint64_t jobs = 0;
     uint32_t other_starts = 0;
+    search(i.problem, 59, seed, 0, &out);
+    assert_int_equal(settled, 0); // there is no room for it
+    tfc_search_outcome_deinit(&out);
     search(i.problem, 40000, seed, 0, &out);
+    assert_int_equal(settled, 3);
     assert_true(played_count > 60 && played_count % 8 == 1);
     const struct planned *last = &plans[played_count - 1];
     for (uint32_t k = 0; k + 1 < played_count; k++) {
@@ -159,6 +172,7 @@ static void test_other_searches(void **state) {
   struct instance i = medium(5, 3, TFC_OBJECTIVE_THROUGHPUT);
   struct tfc_search_outcome out = {0};
   search(i.problem, 40000, 1, 0, &out);
+  assert_int_equal(settled, 0); // orders do not matter
   assert_true(played_count > 60);
   for (uint32_t k = 0; k < played_count; k++) {
     assert_int_equal(plans[k].method, throughput_methods[k % 10]);
