@@ -1,6 +1,8 @@
 // tfc-run --cluster SPEC --restarts N: starts the job's processes with mpirun, and starts them again after a failure.
 // When a process of the job is killed, the whole job ends, so the process that restarts it must not be part of it.
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 
 #include "cli/program.h"
 #include "cli/run.h"
+#include "runtime/base/clock.h"
 
 struct command { // the command line of mpirun, with this program and its arguments except --restarts
   const char **words;
@@ -34,6 +37,60 @@ static bool make_command(uint32_t tasks, char **argv, struct command *out) {
   return true;
 }
 
+// If a process is killed while the job starts, Open MPI 4.1 sometimes waits forever: it has no process any more, and
+// has not noticed. So mpirun is ended if it has none for MOST_ALONE looks in a row.
+static const int64_t look_ns = INT64_C(1000000000);
+enum { MOST_ALONE = 10 };
+
+// Reads a process's state and its parent from /proc/PID/stat, "PID (NAME) STATE PARENT ...". The name may have any
+// characters.
+static bool read_stat(const char *pid, char *out_state, int *out_parent) {
+  char path[300], text[256];
+  snprintf(path, sizeof path, "/proc/%s/stat", pid);
+  FILE *f = fopen(path, "r");
+  if (!f) return false;
+  text[fread(text, 1, sizeof text - 1, f)] = 0;
+  fclose(f);
+  const char *end = strrchr(text, ')');
+  return end && sscanf(end + 1, " %c %d", out_state, out_parent) == 2;
+}
+
+// Whether mpirun has a process that runs; true if that cannot be found out.
+static bool has_processes(pid_t mpirun) {
+  bool any = false;
+  DIR *all = opendir("/proc");
+  if (!all) return true;
+  for (const struct dirent *e; !any && (e = readdir(all));) {
+    char state;
+    int parent;
+    any = e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_stat(e->d_name, &state, &parent) &&
+          parent == (int)mpirun && state != 'Z';
+  }
+  closedir(all);
+  return any;
+}
+
+// Waits for mpirun; false: there is nothing to wait for.
+static bool wait_for(pid_t mpirun, int *out_status) {
+  bool began = false; // it has started a process
+  uint32_t alone = 0;
+  int64_t next = tfc_now_ns() + look_ns;
+  for (;;) {
+    const pid_t gone = waitpid(mpirun, out_status, WNOHANG);
+    if (gone == mpirun) return true;
+    if (gone < 0 && errno != EINTR) return false;
+    tfc_sleep_ns(20000000);
+    if (tfc_now_ns() < next) continue;
+    next = tfc_now_ns() + look_ns;
+    const bool has = has_processes(mpirun);
+    began |= has;
+    alone = has || !began ? 0 : alone + 1;
+    if (alone != MOST_ALONE) continue;
+    tfc_warn("all processes of mpirun have ended, and it has not: it is killed");
+    kill(mpirun, SIGKILL);
+  }
+}
+
 // Runs the job once and returns its exit code. If a signal ended mpirun or a process, the code is 4, as for any task
 // that stops working.
 static int start(const struct command *c) {
@@ -46,8 +103,7 @@ static int start(const struct command *c) {
     _exit(1);
   }
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return -1;
+  if (!wait_for(pid, &status)) return -1;
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 128 + 2) return 4;
   return WEXITSTATUS(status);
 }

@@ -52,6 +52,17 @@ with() {
 with KILL 'was ended by signal 9'
 with STOP 'has said nothing for'
 
+# --restarts ends an mpirun whose processes have ended and which waits for them nevertheless.
+mkdir "$out/bin"
+printf '#!/bin/bash\nsleep 5 &\nexec sleep 1000\n' >"$out/bin/mpirun" # its child ends and is never waited for
+chmod +x "$out/bin/mpirun"
+PATH=$out/bin:$PATH timeout 300 "$build/bin/tfc-run" --restarts 0 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 \
+  --target Adam >"$out/log" 2>&1
+code=$?
+[ $code -eq 4 ] || fail "mpirun without processes: exit code $code, not 4"
+grep -q 'all processes of mpirun have ended, and it has not' "$out/log" || fail 'mpirun without processes: it is not said'
+echo 'mpirun without processes: exit code 4'
+
 # train NAME STEPS: trains with one client, whose variables are in another task.
 train() {
   mpirun_here 2 "$build/bin/tfc-run" --json --graph "$out/train.{job}.{task}.meta" --cluster ps=1,worker=1 \
