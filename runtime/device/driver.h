@@ -151,6 +151,7 @@ struct tfc_segment_op {
   bool prepared; // a rewrite prepared it: `state` is passed to the kernel, def->prepare is not called
   void *state;   // owned by the plan
   const struct tfc_chain_finish *finish; // follows on output 0 (runtime/host/chain/chain.h); NULL: nothing
+  const struct tfc_window *window;       // a convolution's (runtime/ops/nn_window.h); NULL: as the attributes say
 };
 // The shortest time that was measured of an operation while nothing else ran on its device. Ticks.
 struct tfc_op_time {

@@ -138,6 +138,7 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
                                  .output_shapes = op->output_shapes,
                                  .input_dtypes = op->input_dtypes,
                                  .input_values = op->input_values,
+                                 .window = op->window,
                                  .arena = &p->arena};
   tfc_str name = tfc_str_from(op->def->name);
   const struct tfc_cpu_kernel *k = NULL;

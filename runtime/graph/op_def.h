@@ -135,6 +135,10 @@ typedef enum tfc_op_role {
   TFC_ROLE_ADD,               // the sum of two tensors
   TFC_ROLE_ADD_N,             // the sum of several tensors
   TFC_ROLE_BATCH_NORM,        // input 0 normalised by channel: scale, offset, mean, variance; or by its own statistics
+  TFC_ROLE_CONVOLUTION,       // of the image in input 0 with the filter in input 1 (tfc_window_read)
+  TFC_ROLE_PAD,               // input 0 in a border of zeros; input 1: how many before and after it, by dimension
+  TFC_ROLE_SPACE_TO_BATCH,    // input 0 divided into pictures of every b-th element: block sizes b, paddings
+  TFC_ROLE_BATCH_TO_SPACE,    // the reverse: block sizes, crops
   TFC_ROLE_CROSS_ENTROPY,     // loss and gradient of logits, from logits and classes
 } tfc_op_role;
 

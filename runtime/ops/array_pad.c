@@ -236,6 +236,7 @@ OPS_GRADIENT(MirrorPadGrad) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 static const struct tfc_op_def array_pad_rows[] = {
     {.name = "Pad",
+     .role = TFC_ROLE_PAD,
      .inputs = "input: T, paddings: Tpaddings",
      .outputs = "output: T",
      .attrs = "T: type, Tpaddings: {int32, int64} = int32",

@@ -303,6 +303,7 @@ OPS_GRADIENT(DepthToSpace) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 static const struct tfc_op_def array_space_rows[] = {
     {.name = "SpaceToBatchND",
+     .role = TFC_ROLE_SPACE_TO_BATCH,
      .inputs = "input: T, block_shape: Tblock_shape, paddings: Tpaddings",
      .outputs = "output: T",
      .attrs = "T: type, Tblock_shape: {int32, int64} = int32, Tpaddings: {int32, int64} = int32",
@@ -312,6 +313,7 @@ static const struct tfc_op_def array_space_rows[] = {
      .gradient = gradient_SpaceToBatchND,
      .samples = "float[2,4,6,3], int32[2]=[2,3], int32[2,2]=[0,0,1,2]"},
     {.name = "BatchToSpaceND",
+     .role = TFC_ROLE_BATCH_TO_SPACE,
      .inputs = "input: T, block_shape: Tblock_shape, crops: Tcrops",
      .outputs = "output: T",
      .attrs = "T: type, Tblock_shape: {int32, int64} = int32, Tcrops: {int32, int64} = int32",

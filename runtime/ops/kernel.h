@@ -30,6 +30,7 @@ struct tfc_prepare_ctx {
   const struct tfc_shape *input_shapes, *output_shapes; // as inferred; may be unknown
   const tfc_dtype *input_dtypes;
   const struct tfc_tensor *const *input_values; // constant inputs, else NULL
+  const struct tfc_window *window;              // a convolution's (nn_window.h); NULL: as the node's attributes say
   struct tfc_arena *arena;                      // lives as long as the plan
   void *state;                                  // out: passed to the kernel as ctx->state
   void (*release)(void *state);                 // out, optional: called when the plan is freed

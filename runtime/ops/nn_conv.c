@@ -54,7 +54,9 @@ static tfc_status conv_prepare(struct tfc_prepare_ctx *ctx) {
   if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   s->role = role_of(ctx->node);
   ctx->state = s;
-  return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), &s->window);
+  if (!ctx->window) return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), &s->window);
+  s->window = *ctx->window;
+  return NULL;
 }
 
 // Checks the three shapes against each other and fills in the geometry.
@@ -348,6 +350,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
 static const struct tfc_op_def nn_conv_rows[] = {
     {.name = "Conv2D",
      .flags = TFC_OP_FINISHES,
+     .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double, int32}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
@@ -390,6 +393,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .kernel = conv},
     {.name = "Conv3D",
      .flags = TFC_OP_FINISHES,
+     .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "

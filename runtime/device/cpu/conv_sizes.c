@@ -13,7 +13,8 @@ bool tfc_conv_sizes_read(const struct tfc_cpu_prepare *p, struct tfc_conv_sizes 
       (role == TFC_CONV_FORWARD ? base->output_shapes : base->input_shapes + (role == TFC_CONV_INPUT))->rank;
   struct tfc_window w;
   if (rank != 4 && rank != 5) return false;
-  tfc_status s = tfc_window_read(base->graph, base->node, rank, &w);
+  tfc_status s = base->window ? NULL : tfc_window_read(base->graph, base->node, rank, &w);
+  if (base->window) w = *base->window;
   if (s || w.channels_first) {
     tfc_status_free(s);
     return false;

@@ -193,7 +193,8 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
                                  .releases = releases,
                                  .prepared = op->prepared,
                                  .state = op->state,
-                                 .finish = op->finish};
+                                 .finish = op->finish,
+                                 .window = op->window};
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_ir_input *in = &op->inputs[i];
     const struct tfc_ir_value *value = &ir->values.data[in->value];

@@ -1,6 +1,6 @@
 // A row of a window is contiguous in memory (size[1] * channels floats) if the window has no dilation along the row and
-// does not reach over the image's edge. Then it is packed directly. Other rows are first copied into a buffer, with
-// zeros for cells outside of the image.
+// does not reach over the image's edge. Then it is packed directly. Rows that reach over the edge are first copied into
+// a buffer, with zeros for cells outside of the image. Of a window with a dilation, each cell is contiguous.
 #include "runtime/device/cpu/conv/patches.h"
 
 #include <string.h>
@@ -99,17 +99,33 @@ static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE]
   }
 }
 
+// Sets `from` to cell (i, j) of each window.
+static void find_cells(const struct tfc_patches *p, const struct place at[STRIPE], int64_t i, int64_t j,
+                       const float *from[STRIPE]) {
+  const int64_t line = p->in[1] * p->channels;
+  for (int64_t r = 0; r < STRIPE; r++) {
+    int64_t y, x = at[r].x + j * p->dilation[1];
+    const bool there = find_line(p, &at[r], i, &y) && x >= 0 && x < p->in[1];
+    from[r] = there ? at[r].image + y * line + x * p->channels : p->zeros;
+  }
+}
+
 static void find(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   struct place at[STRIPE];
   find_places(p, row, STRIPE, at);
+  if (p->dilation[1] != 1) {
+    for (int64_t i = 0; i < rows_of(p); i++)
+      for (int64_t j = 0; j < p->size[1]; j++, out += STRIPE) find_cells(p, at, i, j, out);
+    return;
+  }
   for (int64_t i = 0; i < rows_of(p); i++)
     find_rows(p, at, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
 }
 
 static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
-  const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
+  const int64_t c = p->channels, length = p->size[1] * c;
   struct place at[STRIPE];
   find_places(p, row, rows, at);
   const float *from[STRIPE];
@@ -122,11 +138,7 @@ static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows
       continue;
     }
     for (int64_t j = 0; j < p->size[1]; j++, out += c * STRIPE) {
-      for (int64_t r = 0; r < STRIPE; r++) {
-        int64_t y, x = at[r].x + j * p->dilation[1];
-        bool there = find_line(p, &at[r], i, &y) && x >= 0 && x < p->in[1];
-        from[r] = there ? at[r].image + y * line + x * c : p->zeros;
-      }
+      find_cells(p, at, i, j, from);
       tfc_gemm_pack_rows(from, c, out);
     }
   }
@@ -137,9 +149,10 @@ bool tfc_patches_are_flat(const struct tfc_patches *p) {
 }
 
 void tfc_patches_init(struct tfc_patches *p) {
-  p->base = (struct tfc_gemm_source){.pack = pack};
-  if (p->dilation[1] != 1) return;
-  p->base.find = find, p->base.pieces = rows_of(p), p->base.length = p->size[1] * p->channels;
+  const bool apart = p->dilation[1] != 1; // the cells of a row
+  p->base = (struct tfc_gemm_source){.pack = pack, .find = find};
+  p->base.pieces = apart ? rows_of(p) * p->size[1] : rows_of(p);
+  p->base.length = apart ? p->channels : p->size[1] * p->channels;
 }
 
 // Window positions on one line: a window begins at every `step`-th element of the image's line, the first one at
