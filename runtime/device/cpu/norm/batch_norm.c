@@ -1,4 +1,5 @@
-// Fast kernels of FusedBatchNorm and its gradient for float32 with channels last.
+// Fast kernels of FusedBatchNorm and its gradient for float32. What is said here is about channels last; the passes for
+// channels first are in channels_first.c.
 //
 // x is a matrix [rows, channels], divided into blocks of rows that fit into the cache. The mean and the sum of squared
 // deviations are computed for each block in float32, and joined in float64 in the order of the blocks (Chan, Golub,
@@ -8,13 +9,14 @@
 #include <tgmath.h>
 
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/device/cpu/norm/pass.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 
-enum { BLOCK_FLOATS = 16384, FEWEST_ROWS = 16, PIECE_FLOATS = 32768 };
+enum { BLOCK_FLOATS = 16384, FEWEST_ROWS = 16, PIECE_FLOATS = 32768, BLOCK_OF_CHANNEL = 4096 };
 
 struct norm {
-  bool training;
+  bool training, channels_first;
   double epsilon, factor; // exponential_avg_factor
 };
 
@@ -27,10 +29,10 @@ enum { GRADIENT = 1 }; // the variant of the gradients' rows
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
   const bool gradient = p->variant == GRADIENT;
-  if (tfc_str_starts(tfc_node_attr_string(base->graph, base->node, "data_format", "NHWC"), "NC")) return declined();
   if (base->input_dtypes[0] != TFC_FLOAT || base->input_dtypes[gradient ? 3 : 1] != TFC_FLOAT) return declined();
   struct norm *n = TFC_ARENA_NEW(base->arena, struct norm);
   if (!n) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  n->channels_first = tfc_str_starts(tfc_node_attr_string(base->graph, base->node, "data_format", "NHWC"), "NC");
   n->training = tfc_node_attr_bool(base->graph, base->node, "is_training", true);
   n->epsilon = (double)(float)tfc_node_attr_float(base->graph, base->node, "epsilon", 0.0001);
   n->factor = (double)(float)tfc_node_attr_float(base->graph, base->node, "exponential_avg_factor", 1);
@@ -46,19 +48,15 @@ static tfc_status check_vector(const struct tfc_tensor *t, int64_t channels, con
 }
 
 // --- Passes ------------------------------------------------------------------------------------------------------
-struct pass {
-  const float *x, *dy;
-  float *y; // y or dx
-  int64_t rows, channels, block, blocks;
-  float *sums;                       // [blocks, 2, channels]
-  const float *mean, *scale, *shift; // [channels]
-  const float *less, *slope;         // [channels]
-};
+static int64_t channels_of(const struct norm *n, const struct tfc_shape *x) {
+  return x->dims[n->channels_first ? 1 : x->rank - 1];
+}
 
-static struct pass pass_of(const struct tfc_tensor *x) {
-  struct pass p = {.x = x->data, .channels = x->shape.dims[x->shape.rank - 1]};
+static struct tfc_norm_pass pass_of(const struct norm *n, const struct tfc_tensor *x) {
+  struct tfc_norm_pass p = {.x = x->data, .channels = channels_of(n, &x->shape), .inner = 1};
   p.rows = tfc_tensor_elements(x) / p.channels;
-  p.block = BLOCK_FLOATS / p.channels;
+  p.block = n->channels_first ? BLOCK_OF_CHANNEL : BLOCK_FLOATS / p.channels;
+  for (int d = 2; n->channels_first && d < x->shape.rank; d++) p.inner *= x->shape.dims[d];
   if (p.block < FEWEST_ROWS) p.block = FEWEST_ROWS;
   p.blocks = (p.rows + p.block - 1) / p.block;
   return p;
@@ -95,7 +93,7 @@ static inline __attribute__((always_inline)) void moments_of(int V, int R, const
 
 // Computes the mean and the sum of squared deviations of each block.
 OPS_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
-  const struct pass *p = arg;
+  const struct tfc_norm_pass *p = arg;
   const int64_t c = p->channels;
   for (int64_t b = begin; b < end; b++) {
     const int64_t first = b * p->block, rows = first + p->block < p->rows ? p->block : p->rows - first;
@@ -120,7 +118,7 @@ OPS_CLONES static void moments(void *arg, int64_t begin, int64_t end) {
 
 // y = (x - mean) * scale + shift
 OPS_CLONES static void normalise(void *arg, int64_t begin, int64_t end) {
-  const struct pass *p = arg;
+  const struct tfc_norm_pass *p = arg;
   const int64_t c = p->channels;
   const float *restrict mean = p->mean, *restrict scale = p->scale, *restrict shift = p->shift;
   for (int64_t r = begin; r < end; r++) {
@@ -154,7 +152,7 @@ static inline __attribute__((always_inline)) void products_of(int V, int R, cons
 
 // Computes the sums of dy and of dy * (x - mean) of each block.
 OPS_CLONES static void products(void *arg, int64_t begin, int64_t end) {
-  const struct pass *p = arg;
+  const struct tfc_norm_pass *p = arg;
   const int64_t c = p->channels;
   const float *mean = p->mean;
   for (int64_t b = begin; b < end; b++) {
@@ -180,7 +178,7 @@ OPS_CLONES static void products(void *arg, int64_t begin, int64_t end) {
 
 // dx = scale (dy - less - (x - mean) slope)
 OPS_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
-  const struct pass *p = arg;
+  const struct tfc_norm_pass *p = arg;
   const int64_t c = p->channels;
   const float *restrict mean = p->mean, *restrict scale = p->scale;
   const float *restrict less = p->less, *restrict slope = p->slope;
@@ -193,7 +191,7 @@ OPS_CLONES static void differentiate(void *arg, int64_t begin, int64_t end) {
 
 // dx = scale dy
 OPS_CLONES static void scale_only(void *arg, int64_t begin, int64_t end) {
-  const struct pass *p = arg;
+  const struct tfc_norm_pass *p = arg;
   const int64_t c = p->channels;
   const float *restrict scale = p->scale;
   for (int64_t r = begin; r < end; r++) {
@@ -203,18 +201,25 @@ OPS_CLONES static void scale_only(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static void each_row(struct tfc_kernel_ctx *ctx, struct pass *p, void (*rows)(void *arg, int64_t begin, int64_t end)) {
+// Channels first: how many channels a call takes, and how many of these go through all passes before the next ones.
+enum { CHANNELS_TOGETHER = 16 };
+static int64_t channels_per_call(const struct tfc_norm_pass *p) {
+  return (PIECE_FLOATS / p->rows / CHANNELS_TOGETHER + 1) * CHANNELS_TOGETHER;
+}
+
+static void each_row(struct tfc_kernel_ctx *ctx, struct tfc_norm_pass *p,
+                     void (*rows)(void *arg, int64_t begin, int64_t end)) {
   tfc_kernel_parallel_for(ctx, p->rows, PIECE_FLOATS / p->channels + 1, rows, p);
 }
 
 // --- Statistics of channels --------------------------------------------------------------------------------------
 enum { CHANNELS = 64 }; // so many channels are combined together, block after block
-static int64_t channels_at_once(const struct pass *p) {
+static int64_t channels_at_once(const struct tfc_norm_pass *p) {
   return (8192 / p->blocks / CHANNELS + 1) * CHANNELS;
 }
 
 // Combines the blocks' means and sums of squared deviations, for `count` channels from `k` on.
-OPS_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t count, double *restrict mean,
+OPS_CLONES static void join_moments(const struct tfc_norm_pass *p, int64_t k, int64_t count, double *restrict mean,
                                     double *restrict squares) {
   double rows = 0;
   for (int64_t i = 0; i < count; i++) mean[i] = squares[i] = 0;
@@ -230,7 +235,7 @@ OPS_CLONES static void join_moments(const struct pass *p, int64_t k, int64_t cou
   }
 }
 
-OPS_CLONES static void join_sums(const struct pass *p, int64_t k, int64_t count, double *restrict sum,
+OPS_CLONES static void join_sums(const struct tfc_norm_pass *p, int64_t k, int64_t count, double *restrict sum,
                                  double *restrict product) {
   for (int64_t i = 0; i < count; i++) sum[i] = product[i] = 0;
   for (int64_t b = 0; b < p->blocks; b++) {
@@ -242,7 +247,7 @@ OPS_CLONES static void join_sums(const struct pass *p, int64_t k, int64_t count,
 // --- Forward -----------------------------------------------------------------------------------------------------
 struct forward {
   const struct norm *norm;
-  const struct pass *pass;
+  const struct tfc_norm_pass *pass;
   const float *scale, *old_mean, *old_variance;
   float *mean, *variance, *saved_mean, *saved_variance; // outputs
   float *center, *factor;
@@ -274,6 +279,16 @@ static void finish_forward(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+static void forward_channels(void *arg, int64_t begin, int64_t end) {
+  struct forward *f = arg;
+  for (int64_t first = begin; first < end; first += CHANNELS_TOGETHER) {
+    const int64_t last = first + CHANNELS_TOGETHER < end ? first + CHANNELS_TOGETHER : end;
+    if (f->norm->training) tfc_norm_moments(f->pass, first, last);
+    finish_forward(f, first, last);
+    tfc_norm_apply(f->pass, first, last);
+  }
+}
+
 // Inputs: x, scale, offset, mean, variance. Outputs: y, batch_mean, batch_variance, reserve_space_1, reserve_space_2,
 // in V3 also reserve_space_3.
 static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
@@ -281,7 +296,7 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   TFC_KERNEL_CHECK(x->shape.rank == 4 || x->shape.rank == 5, "input must be 4 or 5-dimensional: %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
-  int64_t c = x->shape.dims[x->shape.rank - 1];
+  int64_t c = channels_of(n, &x->shape);
   struct tfc_tensor *y = NULL, *stats[4], *third = NULL;
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
@@ -305,17 +320,21 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
       for (int64_t k = 0; k < c; k++) ((float *)stats[i]->data)[k] = NAN;
     return NULL;
   }
-  struct pass p = pass_of(x);
+  struct tfc_norm_pass p = pass_of(n, x);
   const float *scale = ctx->inputs[1]->data, *old_mean = ctx->inputs[3]->data, *old_variance = ctx->inputs[4]->data;
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(2 * p.blocks * c + 2 * c) * sizeof(float), &scratch));
   float *center = scratch->data, *factor = center + c;
   p.y = y->data, p.sums = factor + c;
-  if (n->training) tfc_kernel_parallel_for(ctx, p.blocks, 1, moments, &p);
+  p.mean = center, p.scale = factor, p.shift = ctx->inputs[2]->data;
   struct forward f = {
       n,      &p,    scale, old_mean, old_variance, stats[0]->data, stats[1]->data, stats[2]->data, stats[3]->data,
       center, factor};
+  if (n->channels_first) {
+    tfc_kernel_parallel_for(ctx, c, channels_per_call(&p), forward_channels, &f);
+    goto out;
+  }
+  if (n->training) tfc_kernel_parallel_for(ctx, p.blocks, 1, moments, &p);
   tfc_kernel_parallel_for(ctx, c, channels_at_once(&p), finish_forward, &f);
-  p.mean = center, p.scale = factor, p.shift = ctx->inputs[2]->data;
   each_row(ctx, &p, normalise);
 out:
   tfc_buffer_release(scratch);
@@ -328,7 +347,7 @@ out:
 // doffset = sum(dy), training: dx = scale r (dy - mean(dy) - centered r^2 mean(dy centered)); else dx = dy scale r.
 struct backward {
   const struct norm *norm;
-  const struct pass *pass;
+  const struct tfc_norm_pass *pass;
   const float *scale, *variance;
   float *dscale, *doffset; // outputs
   float *factor, *less, *slope;
@@ -352,13 +371,23 @@ static void finish_backward(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+static void backward_channels(void *arg, int64_t begin, int64_t end) {
+  struct backward *b = arg;
+  for (int64_t first = begin; first < end; first += CHANNELS_TOGETHER) {
+    const int64_t last = first + CHANNELS_TOGETHER < end ? first + CHANNELS_TOGETHER : end;
+    tfc_norm_products(b->pass, first, last);
+    finish_backward(b, first, last);
+    tfc_norm_differentiate(b->pass, b->norm->training, first, last);
+  }
+}
+
 static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
   const struct norm *n = ctx->state;
   const struct tfc_tensor *dy = ctx->inputs[0], *x = ctx->inputs[1];
   TFC_KERNEL_CHECK(x->shape.rank == 4 || x->shape.rank == 5, "input must be 4 or 5-dimensional: %s",
                    tfc_shape_show(&x->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_KERNEL_CHECK(tfc_shape_equal(&dy->shape, &x->shape), "x and y_backprop must have same shape");
-  int64_t c = x->shape.dims[x->shape.rank - 1];
+  int64_t c = channels_of(n, &x->shape);
   struct tfc_tensor *dx = NULL, *dscale = NULL, *doffset = NULL, *rest = NULL;
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
@@ -374,16 +403,20 @@ static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
     memset(doffset->data, 0, doffset->size);
     return NULL;
   }
-  struct pass p = pass_of(x);
+  struct tfc_norm_pass p = pass_of(n, x);
   TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(2 * p.blocks * c + 3 * c) * sizeof(float), &scratch));
   float *factor = scratch->data, *less = factor + c, *slope = less + c;
   const float *scale = ctx->inputs[2]->data, *variance = ctx->inputs[4]->data;
   p.dy = dy->data, p.y = dx->data, p.mean = ctx->inputs[3]->data;
   p.sums = slope + c;
-  tfc_kernel_parallel_for(ctx, p.blocks, 1, products, &p);
-  struct backward b = {n, &p, scale, variance, dscale->data, doffset->data, factor, less, slope};
-  tfc_kernel_parallel_for(ctx, c, channels_at_once(&p), finish_backward, &b);
   p.scale = factor, p.less = less, p.slope = slope;
+  struct backward b = {n, &p, scale, variance, dscale->data, doffset->data, factor, less, slope};
+  if (n->channels_first) {
+    tfc_kernel_parallel_for(ctx, c, channels_per_call(&p), backward_channels, &b);
+    goto out;
+  }
+  tfc_kernel_parallel_for(ctx, p.blocks, 1, products, &p);
+  tfc_kernel_parallel_for(ctx, c, channels_at_once(&p), finish_backward, &b);
   each_row(ctx, &p, n->training ? differentiate : scale_only);
 out:
   tfc_buffer_release(scratch);
