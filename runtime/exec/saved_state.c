@@ -2,6 +2,7 @@
 // cannot be written, and is told as unsaved.
 #include "runtime/exec/saved_state.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "runtime/base/units.h"
@@ -71,18 +72,17 @@ static void mark_iterator(void *arg, const struct tfc_iterator_place *place) {
 // --- Operations ------------------------------------------------------------------------------------------------------
 static void write_node(const struct tfc_session_graph *g, tfc_str function, uint32_t node, struct tfc_text *out) {
   const struct tfc_node *n = &g->graph->nodes[node];
-  const unsigned char *bytes = g->node_states[node];
-  bool any = false;
-  for (size_t i = 0; bytes && i < n->def->node_state; i++) any |= bytes[i] != 0;
-  if (!any) return; // as at the beginning
+  if (!g->node_states[node] || n->def->node_state != sizeof(uint64_t)) return; // all states but counters are markers
+  // A step of another client may draw now.
+  const uint64_t count = atomic_load((_Atomic uint64_t *)g->node_states[node]);
+  if (!count) return; // as at the beginning
   if (!can_be_written(n->name) || !can_be_written(function)) {
     tfc_text_printf(out, "unsaved\tthe state of an operation (%.*s) whose name has a tab or an end of line\n",
                     TFC_STR_ARG(n->op));
     return;
   }
-  tfc_text_printf(out, "node\t");
-  for (size_t i = 0; i < n->def->node_state; i++) tfc_text_printf(out, "%02x", bytes[i]);
-  tfc_text_printf(out, "\t%.*s\t%.*s\n", TFC_STR_ARG(function), TFC_STR_ARG(n->name));
+  tfc_text_printf(out, "node\t%llu\t%.*s\t%.*s\n", (unsigned long long)count, TFC_STR_ARG(function),
+                  TFC_STR_ARG(n->name));
 }
 
 tfc_status tfc_session_write_state(struct tfc_session *session, struct tfc_text *out) {
@@ -104,25 +104,23 @@ tfc_status tfc_session_write_state(struct tfc_session *session, struct tfc_text 
   return text_status(out);
 }
 
-static int digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static tfc_status read_node(struct tfc_session *session, tfc_str line) {
   tfc_str rest = line;
   tfc_state_word(&rest);
-  const tfc_str bytes = tfc_state_word(&rest), function = tfc_state_word(&rest), name = rest;
+  const tfc_str number = tfc_state_word(&rest), function = tfc_state_word(&rest), name = rest;
   const struct tfc_function *f = function.size ? tfc_graph_function(session->graph, function) : NULL;
   const struct tfc_graph *g = function.size ? (f ? f->body : NULL) : session->graph;
   const uint32_t node = g ? tfc_graph_find(g, name) : TFC_NO_NODE;
   void *state = NULL;
+  int64_t count = 0;
   if (node == TFC_NO_NODE) return NULL;
   TFC_RETURN_IF_ERROR(tfc_session_node_state(session, g, node, &state));
-  if (!state || bytes.size != 2 * g->nodes[node].def->node_state) return wrong(line);
-  for (size_t i = 0; i < bytes.size; i++)
-    if (digit(bytes.data[i]) < 0) return wrong(line);
-  for (size_t i = 0; i < bytes.size / 2; i++)
-    ((unsigned char *)state)[i] = (unsigned char)(digit(bytes.data[2 * i]) << 4 | digit(bytes.data[2 * i + 1]));
+  tfc_status s = tfc_parse_i64(number, &count);
+  if (s || count < 0 || !state || g->nodes[node].def->node_state != sizeof(uint64_t)) {
+    tfc_status_free(s);
+    return wrong(line);
+  }
+  atomic_store((_Atomic uint64_t *)state, (uint64_t)count);
   return NULL;
 }
 

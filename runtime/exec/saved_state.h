@@ -1,11 +1,11 @@
 // The state that operations keep from step to step beside variables, as text that a checkpoint keeps: how far random
 // generators have drawn, and how many elements iterators have given. A line is one of
 //
-//   node<TAB>BYTES IN HEX<TAB>FUNCTION OR NOTHING<TAB>NODE
+//   node<TAB>NUMBERS DRAWN<TAB>FUNCTION OR NOTHING<TAB>NODE
 //   iterator<TAB>ELEMENTS<TAB>CONTAINER<TAB>NAME
 //   unsaved<TAB>WHAT CANNOT BE SAVED, for people
 //
-// Call these functions while no step runs.
+// Write them while no step of the client runs whose training is to go on in the same way; read them while none runs.
 #ifndef TFC_RUNTIME_EXEC_SAVED_STATE_H
 #define TFC_RUNTIME_EXEC_SAVED_STATE_H
 

@@ -93,6 +93,6 @@ slurm_end() {
     wait "${slurm_pids[i]}" 2>/dev/null
   done
   for i in $(pgrep slurmstepd); do # of steps that were about to end
-    ! tr '\0' '\n' <"/proc/$i/environ" 2>/dev/null | grep -qxF "SLURM_CONF=$SLURM_CONF" || kill -KILL "$i"
+    ! cat "/proc/$i/environ" 2>/dev/null | tr '\0' '\n' | grep -qxF "SLURM_CONF=$SLURM_CONF" || kill -KILL "$i"
   done
 }
