@@ -233,7 +233,9 @@ function(tfc_tests)
     if(folder STREQUAL "cuda" AND TARGET tfc_cuda_core) # with a fake of the CUDA calls
       target_link_libraries(${target} PRIVATE tfc_cuda_core)
     endif()
-    if(folder STREQUAL "cuda_kernels") # with the kernels' source, compiled for the CPU
+    if(target STREQUAL "cuda_kernels_blocks_thread_test") # how blocks run, without kernels
+      target_link_libraries(${target} PRIVATE tfc_cuda_kernels_blocks)
+    elseif(folder STREQUAL "cuda_kernels") # with the kernels' source, compiled for the CPU
       target_link_libraries(${target} PRIVATE tfc_cuda_kernels_host tfc_cuda_kernels_source tfc_cuda_kernels_blocks)
       if(name STREQUAL "library_test")
         target_link_libraries(${target} PRIVATE tfc_cuda_kernels_library)

@@ -55,7 +55,7 @@ uint64_t tfc_cuda_fake_green(void); // the green context that is current on this
 void tfc_cuda_fake_reset(void);     // clears a sticky error, as a new process would
 
 // What a profiler gets: a correlation id for each launch, requested on the launching thread (the launch of a captured
-// graph has one id for all its nodes), and each piece of work after its stream has executed it.
+// graph has one id for all its nodes, `works` of them), and each piece of work after its stream has executed it.
 struct tfc_cuda_fake_seen {
   enum { TFC_CUDA_FAKE_KERNEL, TFC_CUDA_FAKE_COPIED, TFC_CUDA_FAKE_FILLED } kind;
   int64_t start_ns, end_ns;
@@ -63,7 +63,7 @@ struct tfc_cuda_fake_seen {
   uint64_t graph_node, bytes;
 };
 struct tfc_cuda_fake_watcher {
-  uint32_t (*launched)(void);
+  uint32_t (*launched)(uint64_t works);
   void (*ran)(const struct tfc_cuda_fake_seen *seen);
 };
 void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: none; it stays installed

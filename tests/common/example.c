@@ -84,6 +84,55 @@ out:
   return s;
 }
 
+static const int32_t widths[][2] = {{784, 16}, {256, 24}, {128, 20}};
+static int64_t narrower(int64_t width) {
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+    if (width == widths[i][0]) return widths[i][1];
+  return width;
+}
+static void make_narrow(struct tfc_shape *s) {
+  for (int32_t i = 0; i < s->rank; i++) s->dims[i] = narrower(s->dims[i]);
+}
+
+tfc_status example_load_narrow_mlp(struct example *e) {
+  TFC_RETURN_IF_ERROR(example_load("mlp", e));
+  struct tfc_graph *g = e->graph; // nobody else has it yet
+  e->loss_count = 0;
+  for (uint32_t i = 0; i < g->node_count; i++)
+    for (uint32_t k = 0; k < g->nodes[i].attr_count; k++) {
+      struct tfc_attr *a = &g->attrs[g->nodes[i].attr_begin + k];
+      if (a->kind == TFC_ATTR_SHAPE) { // of a placeholder or a variable
+        struct tfc_shape *shape = TFC_ARENA_NEW(&g->arena, struct tfc_shape);
+        if (!shape) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        *shape = *a->shape;
+        make_narrow(shape);
+        a->shape = shape;
+      } else if (a->kind == TFC_ATTR_TENSOR) { // a shape as a constant, or a bias's first value
+        struct tfc_tensor *t = TFC_ARENA_NEW(&g->arena, struct tfc_tensor);
+        int32_t *values = tfc_arena_alloc(&g->arena, a->tensor->size + 1);
+        if (!t || !values) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        *t = *a->tensor;
+        make_narrow(&t->shape);
+        t->size = (size_t)tfc_tensor_elements(t) * tfc_dtype_size(t->dtype);
+        if (t->dtype == TFC_INT32) {
+          for (int64_t j = 0; j < tfc_tensor_elements(t); j++)
+            values[j] = (int32_t)narrower(((const int32_t *)t->data)[j]);
+          t->data = values;
+        }
+        a->tensor = t;
+      }
+    }
+  for (uint32_t i = 0; i < e->feed_count; i++) {
+    make_narrow(&e->shapes[i]);
+    for (uint32_t k = 0; k < e->set_count; k++) { // the first values of each feed
+      struct tfc_tensor *t = &e->values[k][i];
+      make_narrow(&t->shape);
+      t->size = (size_t)tfc_tensor_elements(t) * tfc_dtype_size(t->dtype);
+    }
+  }
+  return NULL;
+}
+
 void example_deinit(struct example *e) {
   for (uint32_t k = 0; k < e->set_count; k++)
     for (uint32_t i = 0; i < e->feed_count; i++) tfc_tensor_release(&e->values[k][i]);

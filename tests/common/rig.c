@@ -6,7 +6,7 @@
 
 void rig_open(struct rig *r, const char *devices, bool dynamic) {
   *r = (struct rig){0};
-  assert_ok(example_load("mlp", &r->e));
+  assert_ok(example_load_narrow_mlp(&r->e));
   assert_true(r->e.graph->node_count < 512);
   assert_ok(tfc_devices_open(devices, NULL, 0, &r->set));
   assert_ok(tfc_session_create(r->e.graph, &(struct tfc_session_options){.devices = &r->set}, &r->session));

@@ -1,5 +1,5 @@
-// The example mlp over several devices: variables and their updates are on device 0, other nodes on all devices in
-// turn. For tests that make a step fail and check that the next one succeeds.
+// The example mlp, with narrow layers, over several devices: variables and their updates are on device 0, other nodes
+// on all devices in turn. For tests that make a step fail and check that the next one succeeds.
 #ifndef TFC_TESTS_COMMON_RIG_H
 #define TFC_TESTS_COMMON_RIG_H
 

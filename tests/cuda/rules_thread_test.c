@@ -3,8 +3,11 @@
 // every kind of wrong call. And a call that may not be captured makes the whole capture fail, as on a GPU.
 #include "tests/common/test.h"
 
+#include <pthread.h>
+
 #include "runtime/device/cuda/device.h"
 #include "tests/common/cuda_fake.h"
+#include "tests/common/fake_watcher.h"
 
 static const struct tfc_cuda_api *const api = &tfc_cuda_fake_api;
 static uint64_t seen;
@@ -195,6 +198,47 @@ static void peers_twice(void **state) {
   assert_int_equal(api->enter(0), 0);
 }
 
+// A profiler keeps what a thread has launched in a buffer of that thread, and a flush delivers only buffers of which
+// everything has run.
+static void *launch_marked(void *stream) {
+  fake_push(1);
+  assert_int_equal(launch(stream), 0);
+  fake_pop();
+  return NULL;
+}
+static void delivers(struct tfc_activity *activity, size_t links, size_t expected_works) {
+  size_t works = 0;
+  assert_ok(fake_deliver());
+  assert_int_equal(tfc_activity_held(activity, &works), links + expected_works);
+  assert_int_equal(works, expected_works);
+}
+static void records_of_a_thread(void **state) {
+  (void)state;
+  static const struct tfc_cuda_fake_watcher watcher = {fake_launched, fake_ran};
+  struct tfc_activity *activity = NULL;
+  tfc_cuda_stream stream;
+  pthread_t thread;
+  begin(false);
+  assert_ok(tfc_activity_create(&activity));
+  assert_ok(fake_start(activity));
+  assert_ok(fake_record(true));
+  tfc_cuda_fake_watch(&watcher);
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(pthread_create(&thread, NULL, launch_marked, stream), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  launch_marked(stream);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  tfc_cuda_fake_hang(1);
+  launch_marked(stream);
+  delivers(activity, 1, 1); // of the other thread
+  tfc_cuda_fake_hang(0);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  delivers(activity, 3, 3);
+  tfc_cuda_fake_watch(NULL);
+  assert_int_equal(api->stream_destroy(stream), 0);
+  tfc_activity_free(activity);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(streams_and_events_of_another_device),
@@ -205,6 +249,7 @@ int main(void) {
       cmocka_unit_test(events_of_a_capture),
       cmocka_unit_test(graphs_of_another_device),
       cmocka_unit_test(peers_twice),
+      cmocka_unit_test(records_of_a_thread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

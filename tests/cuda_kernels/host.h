@@ -8,16 +8,24 @@
 struct tfc_host_index {
   unsigned x, y, z;
 };
-extern struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
+#ifdef TFC_HOST_RACES
+#define TFC_HOST_OWN __thread
+#else
+#define TFC_HOST_OWN
+#endif
+extern TFC_HOST_OWN struct tfc_host_index threadIdx, blockIdx, blockDim, gridDim;
 void tfc_host_barrier(void);
 void tfc_host_begin(void);
 void tfc_host_end(void);
-void tfc_host_fibers(unsigned threads, void (*run)(void *arg), void *arg);
+int tfc_host_refusal(int64_t blocks, int64_t threads, int64_t bound);
+void tfc_host_grid(unsigned blocks, unsigned threads, bool takes_turns, void (*body)(void *arg), void *arg);
 int tfc_host_enqueue(void *stream, void (*run)(void *argument), const void *argument, size_t size);
 
 // Allocates memory that host code can touch only between tfc_host_begin and tfc_host_end. A reset frees all of it.
 void *cuda_host_allocate(size_t bytes);
 void cuda_host_reset(void);
+// If set, blocks, and the threads of each, run in the reverse order: the results have to be the same.
+extern bool cuda_host_backwards;
 extern void (*cuda_host_enter)(void), (*cuda_host_leave)(void); // called before and after every kernel, unless NULL
 // If not NULL, called for every launch, to run the kernel later; NULL: the kernel runs at once.
 extern int (*cuda_host_enqueue)(void *stream, void (*run)(void *argument), const void *argument, size_t size);

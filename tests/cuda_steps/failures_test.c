@@ -39,9 +39,9 @@ static tfc_status step(struct subject *s, float *out_loss) {
   return NULL;
 }
 
-static void open_subject(struct subject *s, const char *example, const char *devices, bool dynamic) {
+static void open_subject(struct subject *s, const char *devices, bool dynamic) {
   *s = (struct subject){.dynamic = dynamic};
-  assert_ok(example_load(example, &s->e));
+  assert_ok(example_load_narrow_mlp(&s->e));
   assert_ok(tfc_devices_open(devices, NULL, 0, &s->set));
   assert_ok(tfc_session_create(s->e.graph, &(struct tfc_session_options){.devices = &s->set}, &s->session));
   assert_ok(
@@ -122,7 +122,7 @@ static void captured(void **state) {
   (void)state;
   static struct subject s;
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
-  open_subject(&s, "mlp", "vgpu:0-1", false);
+  open_subject(&s, "vgpu:0-1", false);
   every_call(&s);
   close_subject(&s);
 }
@@ -131,7 +131,7 @@ static void in_ready_order(void **state) {
   (void)state;
   static struct subject s;
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
-  open_subject(&s, "mlp", "gpu:0", true);
+  open_subject(&s, "gpu:0", true);
   every_call(&s);
   close_subject(&s);
 }
@@ -219,7 +219,7 @@ static void capturing(void **state) {
       static struct subject s;
       uint64_t failed = 0;
       cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
-      open_subject(&s, "mlp", "vgpu:0-1", false);
+      open_subject(&s, "vgpu:0-1", false);
       tfc_plan_free(s.plan);
       s.plan = NULL;
       assert_ok(tfc_plan_create(s.session, &s.spec, &s.plan)); // not captured yet
@@ -241,7 +241,7 @@ static void sticky(void **state) {
   for (int dynamic = 0; dynamic < 2; dynamic++)
     for (uint64_t n = 1; n <= 60; n += dynamic ? 29 : 13) {
       cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
-      open_subject(&s, "mlp", dynamic ? "gpu:0" : "vgpu:0-1", dynamic);
+      open_subject(&s, dynamic ? "gpu:0" : "vgpu:0-1", dynamic);
       float got = 0;
       tfc_cuda_fake_fail_work(n, 700);
       tfc_status failure = step(&s, &got);

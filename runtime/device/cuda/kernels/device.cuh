@@ -166,10 +166,11 @@ inline unsigned blocks_for(int64_t count, int64_t threads = THREADS) {
   return (unsigned)(blocks < 1 ? 1 : smaller(blocks, BLOCKS));
 }
 
+// launch() is for kernels without shared memory, launch_shared() for the others: on a GPU both do the same, but when
+// compiled for the CPU the threads of the second kind must take turns. Returns the launch's own cudaError_t, not the
+// thread's last error, which a library may have left. A thread may have up to 255 registers and a block 65536, so more
+// than THREADS threads need a kernel with __launch_bounds__(BOUND).
 #ifdef __CUDACC__
-// Launches a kernel without shared memory. (A kernel with shared memory is launched in the same way on a GPU; but in a
-// build for the CPU its threads must take turns.) Returns the launch's own cudaError_t, not the thread's last error,
-// which may come from a library.
 template <class... P, class... A>
 int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
   cudaLaunchConfig_t config = {};
@@ -180,9 +181,18 @@ int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream,
   if (!error) tfc_cuda_count_launch();
   return error;
 }
-template <class... P, class... A>
+template <int64_t BOUND = THREADS, class... P, class... A>
 int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
   return launch(kernel, blocks, threads, stream, args...);
+}
+#else
+template <class... P, class... A>
+int launch(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
+  return host_launch(THREADS, false, kernel, blocks, threads, stream, args...);
+}
+template <int64_t BOUND = THREADS, class... P, class... A>
+int launch_shared(void (*kernel)(P...), unsigned blocks, int64_t threads, void *stream, A... args) {
+  return host_launch(BOUND, true, kernel, blocks, threads, stream, args...);
 }
 #endif
 

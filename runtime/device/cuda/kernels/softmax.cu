@@ -60,7 +60,8 @@ template <class T> int softmax(bool log_too, int64_t rows, int64_t n, const void
   const T *x = (const T *)xv;
   T *y = (T *)yv;
   if (lanes > THREADS)
-    return launch_shared(softmax_kernel<T, MOST>, blocks_for(rows, 1), MOST, stream, log_too, rows, n, lanes, x, y);
+    return launch_shared<MOST>(softmax_kernel<T, MOST>, blocks_for(rows, 1), MOST, stream, log_too, rows, n, lanes, x,
+                               y);
   return launch_shared(softmax_kernel<T, THREADS>, blocks_for(rows, THREADS / lanes), THREADS, stream, log_too, rows, n,
                        lanes, x, y);
 }
@@ -92,8 +93,8 @@ template <class T, class I>
 int sparse(int64_t rows, int64_t n, const void *logits, const void *labels, void *loss, void *back, void *stream) {
   const int lanes = lanes_for(rows, n);
   if (lanes > THREADS)
-    return launch_shared(sparse_kernel<T, I, MOST>, blocks_for(rows, 1), MOST, stream, rows, n, lanes,
-                         (const T *)logits, (const I *)labels, (T *)loss, (T *)back);
+    return launch_shared<MOST>(sparse_kernel<T, I, MOST>, blocks_for(rows, 1), MOST, stream, rows, n, lanes,
+                               (const T *)logits, (const I *)labels, (T *)loss, (T *)back);
   return launch_shared(sparse_kernel<T, I, THREADS>, blocks_for(rows, THREADS / lanes), THREADS, stream, rows, n, lanes,
                        (const T *)logits, (const I *)labels, (T *)loss, (T *)back);
 }
@@ -125,8 +126,8 @@ template <class T>
 int dense(const tfc_cuda_dense_rows *d, const void *logits, const void *labels, void *loss, void *back, void *stream) {
   const int lanes = lanes_for(d->rows, d->n);
   if (lanes > THREADS)
-    return launch_shared(dense_kernel<T, MOST>, blocks_for(d->rows, 1), MOST, stream, *d, lanes, (const T *)logits,
-                         (const T *)labels, (T *)loss, (T *)back);
+    return launch_shared<MOST>(dense_kernel<T, MOST>, blocks_for(d->rows, 1), MOST, stream, *d, lanes,
+                               (const T *)logits, (const T *)labels, (T *)loss, (T *)back);
   return launch_shared(dense_kernel<T, THREADS>, blocks_for(d->rows, THREADS / lanes), THREADS, stream, *d, lanes,
                        (const T *)logits, (const T *)labels, (T *)loss, (T *)back);
 }
