@@ -288,9 +288,9 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
     return NULL;
   }
   double foretold_us;
+  struct tfc_learned_reading reading = {.log_us = log_us, .log_given = tfc_learned_log_given(l, solution), .count = 1};
   if (l->fitted && tfc_learned_predict_fully(l, solution, &foretold_us, NULL))
-    TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, solution, foretold_us, log_us));
-  struct tfc_learned_reading reading = {.log_us = log_us, .count = 1};
+    TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, reading.log_given, foretold_us, log_us));
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&reading.solution, solution, p));
   if (tfc_array_push(&l->steps, reading)) return NULL;
   tfc_solution_deinit(&reading.solution);
@@ -448,7 +448,7 @@ tfc_status tfc_learned_fit(struct tfc_learned *l) {
   TFC_TRY(s, tfc_learned_build(l, l->problem, l->mean, l->node_effect, &l->now));
   TFC_TRY(s, tfc_simulator_create(l->now.problem, &l->now_simulator));
   TFC_TRY(s, tfc_learned_fit_whole(l));
-  tfc_learned_fit_trust(l);
+  TFC_TRY(s, tfc_learned_fit_trust(l));
   l->fitted = l->readings;
 out:
   free(b);

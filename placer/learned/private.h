@@ -13,7 +13,8 @@ struct tfc_learned_row { // an operation with inputs that came from another devi
 };
 struct tfc_learned_reading { // a placement with all its measurements
   struct tfc_solution solution;
-  double log_us; // the mean of the logarithms of their times
+  double log_us;    // the mean of the logarithms of their times
+  double log_given; // the logarithm of what the given model simulates; NaN: illegal there
   uint32_t count;
 };
 struct tfc_learned_sums { // weighted sums of log(measured / simulated)
@@ -30,15 +31,15 @@ struct tfc_learned_whole { // the model of whole steps, which whole.c fits
   double least, most; // of log(measured / simulated), 5 % cut off at each end
 };
 
-// logarithms of a step's time: predicted by the given model, predicted by the learned one before the measurement,
-// measured
+// Logarithms of a step's time: by the given model on the scale of what was measured before, predicted by the learned
+// one before the measurement, and measured.
 struct tfc_learned_trial {
   double given, learned, measured;
 };
 struct tfc_learned_trust {                    // how much weight the learned model gets; trust.c computes it
   TFC_ARRAY(struct tfc_learned_trial) trials; // one for each placement, the newest last
-  double share;          // the share of the learned corrections that is used, from 0 (the given model alone) to 1
-  double given, learned; // means of the fields of the same name over the trials
+  double share; // the share of the learned corrections that is used, from 0 (the given model alone) to 1
+  double level; // log(measured / simulated by the given model) that all placements have in common
 };
 
 struct tfc_learned {
@@ -120,11 +121,14 @@ static inline double tfc_learned_prior_us(const struct tfc_learned *l, uint32_t 
 // logarithms of the operations' times (NULL: none).
 TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, const struct tfc_problem *like,
                                           const double *theta, const double *effects, struct tfc_learned_world *out);
+// Returns the logarithm of what the given model simulates for a placement; NaN: it is illegal there.
+double tfc_learned_log_given(const struct tfc_learned *learned, const struct tfc_solution *solution);
 // Stores a trial, for a placement that was just measured for the first time: what the learned model predicted with full
 // trust (`foretold_us`), and what was measured.
-TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, const struct tfc_solution *solution,
-                                               double foretold_us, double log_us);
-void tfc_learned_fit_trust(struct tfc_learned *learned);
+TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, double log_given, double foretold_us,
+                                               double log_us);
+// Fits the common factor of the given model, and the trusted share.
+TFC_MUST_USE tfc_status tfc_learned_fit_trust(struct tfc_learned *learned);
 // Multiplies parameters and effects by the trusted share, except the factors of all operations and of all links.
 void tfc_learned_apply_trust(const struct tfc_learned *learned, double *theta, double *effects);
 // Returns the logarithm of the predicted step time: a mean of the given model's prediction and the learned one
