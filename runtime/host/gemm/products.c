@@ -132,10 +132,12 @@ static bool share_out(struct job *job, int64_t threads) {
 // second-level cache if it stays there: its rows of 3 lines each share only as many cache sets as their distance allows
 // (for the smallest cache: 1024 sets of 16 lines, half of it for A and C).
 static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
-  enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, short_k = 256 };
+  enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, many_rows_of_narrow = 40, short_k = 256 };
+  const bool is_narrow = tfc_gemm_panel() < lines * line;
   if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
-  // Packing takes little of the time; or the panel fits the first-level cache.
-  if (m > many_rows || p->k < short_k) return false;
+  // Packing takes little of the time; or the panel fits the first-level cache. (The rows of a narrow panel in place are
+  // parts of lines, each in another page, which is worse than packing from fewer rows on.)
+  if (m > (is_narrow ? many_rows_of_narrow : many_rows) || p->k < short_k) return false;
   if (p->b.row % line || n < 2 * tfc_gemm_panel() || (uintptr_t)p->b.data % (line * sizeof(float))) return false;
   int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in the distance
   if (!apart) return false;
