@@ -116,7 +116,7 @@ int place_list_algorithms(void);
 int place_check_algorithms(const struct tfc_program *program, const struct place_options *options);
 int place_check_texts(const struct tfc_program *program, const struct place_options *options);
 int place_check_cost_graph(const struct tfc_program *program, const struct place_options *options);
-// The same for flags that need --measure-with or cannot be combined with it.
+// As place_check, for flags that need --measure-with or cannot be combined with it.
 int place_check_elsewhere(const struct tfc_program *program, const struct place_options *options);
 // The run that --resume names. 0: there is none; below 0: the run that was interrupted last. false: the text is no
 // number.

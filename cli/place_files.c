@@ -52,7 +52,7 @@ static char *folder_of(const char *path) {
   return size ? tfc_format("%.*s", (int)size, path) : tfc_format(".");
 }
 
-// Whether a file can be written, or a folder created. It is tried out: permission bits tell nothing for root.
+// Whether a file can be written, or a folder created. This is tried, because permission bits mean nothing for root.
 static tfc_status writable(const char *path, bool folder) {
   struct stat info;
   tfc_status s = NULL;

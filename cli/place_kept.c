@@ -15,14 +15,14 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/sha256.h"
 
-#define WAIT_S 1.0 // between two states that are written
+#define WAIT_S 1.0 // seconds between two states that are written
 
 struct place_kept {
   const struct place_options *o;
   struct tfc_store *store; // NULL: not opened yet
   int64_t run;
   struct tfc_text flags, state; // flags: those of this run; state: the last state of the search
-  struct tfc_text before;       // the state that the search goes on from
+  struct tfc_text before;       // the state from which the search continues
   char digest[65];              // of the graph's file
   double written_s;
   tfc_status failed; // the first state that could not be written

@@ -235,7 +235,7 @@ out:
   return s;
 }
 
-// Returns the number of devices of a task, from what the task told the others about itself.
+// Returns the number of devices of a task, from what the task reported to the other tasks.
 static uint32_t devices_of(const struct place_tasks *t, uint32_t rank) {
   uint32_t count = 0;
   for (const char *at = tfc_member_devices(t->member, rank); (at = strstr(at, " cores)")); at++) count++;
@@ -339,7 +339,7 @@ static tfc_status work(struct place_tasks *t, int *code) {
   t->begin_ns = tfc_now_ns();
   TFC_RETURN_IF_ERROR(read_step(t));
   TFC_RETURN_IF_ERROR(profile_all(t));
-  if (t->rank) return tfc_member_end(t->member, NULL); // serves
+  if (t->rank) return tfc_member_end(t->member, NULL); // this task only serves
   TFC_RETURN_IF_ERROR(time_links(t));
   t->o.time = fmax(1, t->seconds - 1e-9 * (double)(tfc_now_ns() - t->begin_ns));
   *code = place_modelled(&t->o, false);

@@ -9,8 +9,8 @@
 
 // Begins a phase ("profile"), after ending the one before if necessary.
 void tfc_progress_begin(const char *phase);
-// `fraction` in [0, 1], negative: unknown. `seconds_left` negative: estimated from the fraction and the time so far.
-// Cheap to call often: draws at most ten times a second.
+// Shows the progress. `fraction`: in [0, 1]; negative: not known. `seconds_left`: if it is negative, it is estimated
+// from the fraction and the time so far. May be called often: it draws at most ten times a second.
 void tfc_progress_update(double fraction, double seconds_left, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 // Ends the phase and prints its result.

@@ -70,7 +70,7 @@ TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);  
 // For --restarts: starts the processes of the job, and starts them again after a failure. Returns the exit code of the
 // last start.
 int run_cluster(const struct run_options *options, char **argv);
-// --restarts: starts the job, and again after failures. Returns the exit code of the last job.
+// Runs the job of --restarts: starts it, and starts it again after failures. Returns the exit code of the last job.
 int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
 // Takes the steps of a task that has no script (--run). The chief initialises the variables or restores those that
 // --supervise saved, and saves them.

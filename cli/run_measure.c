@@ -309,7 +309,7 @@ static double cost_of(const struct measurement *m, const struct tfc_plan_fallbac
   return n ? tfc_quartiles_of(us, n).median : NAN;
 }
 
-static tfc_status list_fallbacks(const struct measurement *m, json_t *document) { // NULL: as text
+static tfc_status list_fallbacks(const struct measurement *m, json_t *document) { // document NULL: prints text
   uint32_t count = tfc_plan_fallbacks(m->plan, NULL, 0);
   struct tfc_plan_fallback *list = calloc(count + 1u, sizeof *list);
   if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");

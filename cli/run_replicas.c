@@ -101,7 +101,7 @@ static tfc_status part_of(const struct tfc_tensor *whole, uint32_t part, uint32_
 }
 
 // Returns the node of `tower`, in the graph of all replicas, that corresponds to node NAME of the given graph.
-// UINT32_MAX: the tower has none of its own.
+// UINT32_MAX: the tower does not have it.
 static uint32_t node_of(const struct tfc_graph *all, tfc_str name, uint32_t tower) {
   char *own = tower ? tfc_format("replica_%u/%.*s", tower, TFC_STR_ARG(name)) : tfc_format("%.*s", TFC_STR_ARG(name));
   const uint32_t node = own ? tfc_graph_find(all, tfc_str_from(own)) : TFC_NO_NODE;

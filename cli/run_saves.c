@@ -16,7 +16,7 @@
 
 struct variable { // of the graph
   tfc_str name;
-  struct tfc_output value; // to fetch
+  struct tfc_output value; // the output that is fetched to save the variable
   uint32_t assign;         // the variable's first assignment, and the tensor that it assigns
   struct tfc_output given;
   bool copy; // it is a replica's copy of the variable `name`

@@ -13,7 +13,7 @@ struct run_saves {
   int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
   int64_t steps; // step number of the last checkpoint; 0: there is none
-  bool warned;   // it was said what is not saved
+  bool warned;   // the user was warned about variables that are not saved
 };
 TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
 void run_saves_close(struct run_saves *saves);

@@ -157,7 +157,7 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
   if (p->graph_sha256.size != 64) return;
   tfc_status s = tfc_file_map(o->graph, &file);
   if (s) {
-    tfc_status_free(s); // a directory
+    tfc_status_free(s); // the path is a directory
     return;
   }
   tfc_sha256((tfc_str){(const char *)file.data, file.size}, digest);
@@ -181,7 +181,7 @@ static tfc_status keep_input(const char *input, const char *what, const char *ou
               : NULL;
 }
 
-// *out_code: 2 if the command line is wrong; the error has then been printed.
+// Writes the graph with its placement. *out_code: 2 if the command line is wrong; the error has then been printed.
 static tfc_status export(const struct options *o, struct tfc_placement **placement, int *out_code) {
   static const tfc_graph_format graph_formats[] = {TFC_FORMAT_GRAPHDEF, TFC_FORMAT_PBTXT, TFC_FORMAT_META,
                                                    TFC_FORMAT_SAVEDMODEL};

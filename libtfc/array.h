@@ -5,8 +5,8 @@
 #include "libtfc/tfc.h"
 #include "runtime/graph/tensor.h"
 
-// Makes a tensor over the caller's memory, which it borrows; strings are copied. Release it with tfc_tensor_release in
-// both cases. INVALID_ARGUMENT names the feed and what is wrong with it.
+// Makes a tensor over the caller's memory, which it borrows; strings are copied. In both cases, release the tensor with
+// tfc_tensor_release. INVALID_ARGUMENT names the feed and what is wrong with it.
 TFC_MUST_USE tfc_status tfc_array_to_tensor(const tfc_array *array, const char *name, struct tfc_tensor *out);
 // Whether the result fits into the memory that the caller gave: if not, TFC_ERROR_OUT_OF_RANGE, with `bytes` set.
 // Writes nothing else.

@@ -1,5 +1,5 @@
-// Calls: names are looked up once, and each of the last few sets of feed shapes has its plan. The session keeps steps
-// apart; a call's plans are guarded by the call's lock.
+// Calls. The names of a call are looked up once. The call keeps a plan for each of the last few sets of feed shapes;
+// the call's lock guards these plans. The session makes sure that steps do not disturb each other.
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ enum { MOST_PLANS = 8 };
 struct planned { // a plan for feeds of these shapes
   struct tfc_plan *plan;
   struct tfc_shape *shapes; // [feed_count]
-  uint32_t users;           // threads that run it
+  uint32_t users;           // number of threads that are running it
   uint64_t last_use;
 };
 
@@ -135,7 +135,8 @@ static tfc_status make_plan(const struct tfc_call *call, const struct tfc_tensor
   return s;
 }
 
-// The caller holds the lock. Makes room for one more plan: drops the plan that was used longest ago and is not running.
+// Makes room for one more plan: of the plans that are not running, drops the one that was used longest ago. The caller
+// must hold the lock.
 static bool make_room(struct tfc_call *call) {
   if (call->plan_count < MOST_PLANS) return true;
   uint32_t oldest = MOST_PLANS;
@@ -148,8 +149,8 @@ static bool make_room(struct tfc_call *call) {
   return true;
 }
 
-// Finds or makes a plan for these feeds, and holds it until it is given back. If every plan that is kept is in use, the
-// new plan is not kept: it belongs to this call alone (*out_own) and is freed after it.
+// Finds or makes a plan for these feeds, which is in use until it is given back. If every plan that is kept is in use,
+// the new plan is not kept: it belongs to this call alone (*out_own) and is freed after it.
 static tfc_status take_plan(struct tfc_call *call, const struct tfc_tensor *feeds, struct tfc_plan **out,
                             bool *out_own) {
   tfc_status s = NULL;

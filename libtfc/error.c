@@ -1,4 +1,5 @@
-// Errors: a status under its public name. The public numbers must not change, so they are written here and not derived.
+// Errors. A public error is a status under another name. The public numbers must not change, so they are written here
+// as numbers.
 #include "libtfc/model.h"
 
 static tfc_status status_of(const tfc_error *error) {

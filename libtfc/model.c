@@ -11,7 +11,7 @@
 #include "runtime/pass/queue_runners.h"
 #include "runtime/pass/step.h"
 
-// `file` is the graph as it was read: the initialiser is found in it.
+// Finds the initialiser in `file`, the graph as it was read, and runs it.
 static tfc_status initialise(struct tfc_model *m, const struct tfc_graph *file) {
   tfc_status s = NULL;
   struct tfc_step_spec step = {0};
@@ -25,8 +25,9 @@ out:
   return s;
 }
 
-// If queue runners fill queues, steps run one at a time, and a step that would wait for ever is detected. Otherwise
-// another thread of the caller's may bring what a step waits for.
+// Decides how many steps may run at a time. If queue runners fill queues, one: a step that would wait for ever is then
+// detected. Otherwise there is no such limit, because another thread of the caller may run the step that a waiting step
+// needs.
 static tfc_status count_callers(const struct tfc_graph *g, uint32_t *out) {
   struct tfc_queue_runners runners = {0};
   TFC_RETURN_IF_ERROR(tfc_queue_runners_read(g, &runners));

@@ -44,7 +44,8 @@ static tfc_status describe(struct tfc_model *m, const struct tfc_plan_info *info
   }
   for (size_t i = 0; i < from->transfers.count; i++) {
     const struct tfc_profile_transfer *t = &from->transfers.data[i];
-    if (t->id >= info->transfer_count) continue; // a step in ready order makes transfers that the plan lacks
+    // steps that run in the order of readiness make transfers that are not in the plan
+    if (t->id >= info->transfer_count) continue;
     const struct tfc_plan_transfer *p = &info->transfers[t->id];
     out->events[out->count++] = (tfc_profile_event){.node = keep(&out->arena, g->nodes[p->tensor.node].name),
                                                     .op = "transfer",
@@ -71,8 +72,8 @@ tfc_status tfc_profile_run(struct tfc_model *m, struct tfc_plan *plan, const str
   const struct tfc_collector_names names = {m->graph, info};
   bool ran = false;
   if (!profile) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  // Loops run their nodes any number of times: there is room for sixteen times each. More is an error, because the step
-  // was taken and cannot be repeated.
+  // A loop may run its nodes any number of times. There is room for 16 records of each node. More records are an error,
+  // because the step has run and cannot be repeated.
   TFC_TRY(s, tfc_collector_create(m->devices.count, 4096 + 16 * (size_t)m->graph->node_count, &collector));
   TFC_TRY(s, tfc_collector_watch(collector, &m->devices));
   tfc_collector_reset(collector);

@@ -1,4 +1,4 @@
-// One step, with every operation of it timed.
+// Runs one step and measures the time of every operation.
 #ifndef TFC_LIBTFC_PROFILE_H
 #define TFC_LIBTFC_PROFILE_H
 

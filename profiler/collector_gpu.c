@@ -103,7 +103,7 @@ void tfc_collector_reset_gpu(struct tfc_collector *c) {
   c->step++;
   tfc_activity_begin(c->activity, tfc_now_ns());
   tfc_status s = tfc_gpu_profiler_record(true);
-  if (s) tfc_activity_drop(c->activity, 1); // makes draining the step report it
+  if (s) tfc_activity_drop(c->activity, 1); // so that draining the step reports a dropped record
   tfc_status_free(s);
 }
 

@@ -40,7 +40,8 @@ static tfc_status begin(const struct tfc_gpu_profiler *p) {
   if (!p) TFC_RETURN_IF_ERROR(load(&p));
   TFC_RETURN_IF_ERROR(p->start(activity));
   profiler = p;
-  if (!recording && p->record) TFC_RETURN_IF_ERROR(p->record(true)); // another collector may have switched it off
+  // Another collector may have switched recording off.
+  if (!recording && p->record) TFC_RETURN_IF_ERROR(p->record(true));
   recording = true;
   return NULL;
 }

@@ -14,7 +14,7 @@ struct tfc_gpu_profiler {
   // UNAVAILABLE, with the reason: another profiler is attached, permission is missing, a device cannot be traced.
   // Records go to `activity`, which must exist until the process's last flush.
   tfc_status (*start)(struct tfc_activity *activity);
-  void (*push)(uint64_t external); // on the launching thread, around its launches
+  void (*push)(uint64_t external); // called by the launching thread, before and after its launches
   void (*pop)(void);
   tfc_status (*flush)(void); // hands over everything that the devices have finished
   // optional; switches recording off, so that untraced steps take no extra time. After `start` it is on.

@@ -13,6 +13,6 @@ extern const char tfc_schema_upgrade_5[]; // from version 5 to 6
 extern const char tfc_schema_added[];     // since version 1; also added to databases of older versions
 extern const char tfc_schema_upgrade_6[]; // from version 6 to 7, if table `work` lacks the column
 extern const char tfc_schema_views[];     // dropped and made again with every version
-extern const char tfc_schema_indexes[];   // made after a run, if they are not there
+extern const char tfc_schema_indexes[];   // created after a run if they do not exist
 
 #endif

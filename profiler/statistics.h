@@ -29,9 +29,10 @@ struct tfc_interval {
 TFC_MUST_USE tfc_status tfc_bootstrap_ratio(const struct tfc_block_pair *pairs, uint32_t count, uint32_t rounds,
                                             uint64_t seed, struct tfc_interval *out);
 
-// Kendall's tau between x and y over the pairs of observations whose y differ by more than spread[i] + spread[j]
-// (spread NULL: by any amount): (concordant - discordant) / (concordant + discordant); a pair with equal x counts as
-// half concordant and half discordant. NaN: there are no such pairs. *out_pairs (optional): how many there are.
+// Computes Kendall's tau between x and y over the pairs of observations whose y differ by more than spread[i] +
+// spread[j] (spread NULL: by any amount): (concordant - discordant) / (concordant + discordant); a pair with equal x
+// counts as half concordant and half discordant. NaN: there are no such pairs. *out_pairs (optional): how many there
+// are.
 double tfc_kendall_tau(const double *x, const double *y, const double *spread, size_t count, size_t *out_pairs);
 
 #endif

@@ -179,7 +179,7 @@ struct tfc_store_busy {
 struct tfc_store_op { // position ascends within a step
   uint32_t step, position, node_id, device_id;
   int64_t start_ns, duration_ns; // since the step's start
-  int64_t dispatch_ns;           // of a device with a queue; < 0: it has none
+  int64_t dispatch_ns;           // of a device with a queue; < 0: the device has no queue
   int64_t launched_ns;           // when it had been launched, since the step's start; not set if dispatch_ns < 0
 };
 struct tfc_store_op_total {

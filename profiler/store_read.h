@@ -26,7 +26,7 @@ struct tfc_store_placement_read {
   bool raw;           // rows of its single operations are stored
 };
 typedef tfc_status (*tfc_store_placement_fn)(void *user, const struct tfc_store_placement_read *placement);
-// In the order of placement_id.
+// The rows are in the order of placement_id.
 TFC_MUST_USE tfc_status tfc_store_read_placements(struct tfc_store *store, int64_t run_id, tfc_store_placement_fn fn,
                                                   void *user);
 typedef tfc_status (*tfc_store_assignment_fn)(void *user, uint32_t unit_id, uint32_t device_id);

@@ -213,7 +213,7 @@ static double worst(double sum, double most, double least, double side) {
   return a > b ? a : b;
 }
 
-// Children fill their parent's rectangle in rows along its shorter side.
+// Fills the parent's rectangle with its children, in rows along the shorter side.
 static void lay_out(struct map *m, uint32_t parent) {
   uint32_t order[BOXES], n = 0;
   const struct box *b = &m->boxes[parent];

@@ -39,8 +39,9 @@ static void add_step(struct tfc_page *p) {
     tfc_page_add(p, "%s[%u,%d,%u,%u,%lld,%lld,%lld]", i ? "," : "", x->node, x->output, lane_of(p, x->source),
                  lane_of(p, x->target), (long long)x->start, (long long)(x->end - x->start), (long long)x->bytes);
   }
-  // The fields of a gap: its lane, start and duration; how long the device waited for the producer, for the transfer,
-  // and for unknown reasons; the node that ended the gap; and the producer for which that node waited (-1: none).
+  // Each gap has these fields: its lane, start and duration; how long the device waited for the producer, for the
+  // transfer, and for unknown reasons; the node that ended the gap; and the producer for which that node waited (-1:
+  // none).
   tfc_page_add(p, "],\n\"gaps\":[");
   for (uint32_t i = 0; i < t->gap_count; i++) {
     const struct tfc_traced_gap *g = &t->gaps[i];
@@ -66,8 +67,8 @@ static void add_data(struct tfc_page *p) {
     add_string(p, name);
     tfc_page_add(p, ",%u]", tfc_palette_device(name));
   }
-  // The fields of a node: id, name, type, device, median, half the interquartile range, bytes of its outputs, FLOP,
-  // slack, box on the map, family of the type.
+  // Each node has these fields: id, name, type, device, median, half the interquartile range, bytes of its outputs,
+  // FLOP, slack, box on the map, family of the type.
   tfc_page_add(p, "],\n\"nodes\":[");
   for (uint32_t r = 0; r < t->row_count; r++) {
     int64_t id = tfc_table_find(t, r, "node_id")->integer;

@@ -34,8 +34,8 @@ TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);
 
-// Make a table that is computed and not queried: first its columns, then row by row; cells of a new row are NULL.
-// `columns` ends with NULL and must live as long as the table. RESOURCE_EXHAUSTED: out of memory.
+// These functions make a table that is computed and not queried: first its columns, then row by row; cells of a new row
+// are NULL. `columns` ends with NULL and must exist as long as the table. RESOURCE_EXHAUSTED: out of memory.
 TFC_MUST_USE tfc_status tfc_table_init(struct tfc_table *table, const char *const *columns);
 TFC_MUST_USE tfc_status tfc_table_add(struct tfc_table *table, struct tfc_cell **out_row);
 struct tfc_cell tfc_cell_integer(int64_t value);

@@ -39,7 +39,7 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
                                          const struct tfc_report_trace_options *options, const char *path,
                                          uint64_t *out_events);
 
-// Write plain text for people: the list of all runs, and a report of one run.
+// These functions write plain text for people: the list of all runs, and a report of one run.
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 

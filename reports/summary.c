@@ -27,8 +27,8 @@ static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELEC
 
 // --- Lists -----------------------------------------------------------------------------------------------------------
 
-// Pairs of devices with the exposed time of their transfers: the time in which the target was idle because of them. It
-// counts from the producer's end on, so it includes waiting for the link.
+// Lists pairs of devices with the exposed time of their transfers: the time in which the target was idle because it
+// waited for them. It counts from the producer's end on, so it includes waiting for the link.
 static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_table *gaps, struct tfc_table *out,
                              struct tfc_arena *arena) {
   static const char *const columns[] = {"source", "target", "number", "bytes", "time_us", "exposed_us", NULL};
@@ -71,7 +71,7 @@ static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_t
     if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
     uint32_t n = 0;
     while (n < nodes->row_count && !tfc_str_equal(tfc_table_cell(nodes, n, 0)->text, node)) n++;
-    if (n == nodes->row_count) continue; // its FLOP and bytes are not known
+    if (n == nodes->row_count) continue; // the FLOP and bytes of this node are not known
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
     if (work == work && flops > 0) least = fmax(least, work / flops);
     if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);

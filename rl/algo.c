@@ -50,7 +50,7 @@ static tfc_status roll(const struct tfc_problem *p, const struct tfc_policy *pol
     }
     if (own.evaluations && used >= own.evaluations) break;
     part = own, part.evaluations = own.evaluations ? own.evaluations - used : 0;
-    TFC_TRY(s, tfc_improve(t, &part, out, &score, &used)); // it ends early if it finds nothing more
+    TFC_TRY(s, tfc_improve(t, &part, out, &score, &used)); // ends early if it finds no better placement
   } while (!tfc_budget_over(&own) && (!own.evaluations || used < own.evaluations));
   *out_evaluations += used;
   TFC_TRY(s, tfc_policy_learn(policy, t));

@@ -60,7 +60,7 @@ out:
   return s;
 }
 
-// Simulated annealing whose neighbours differ in one choice. Temperatures fall from a twentieth of the value to a
+// Simulated annealing in which each move changes one choice. The temperature falls from a twentieth of the value to a
 // five-thousandth of it.
 static tfc_status anneal(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_budget *budget,
                          struct tfc_solution *out, uint64_t *out_evaluations) {

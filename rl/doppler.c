@@ -40,7 +40,7 @@ struct doppler {
   uint32_t *ready, ready_count, *position; // [unit] a set without order; position: the index of a unit in it
   bool *placed;
   double *entered, *left;      // [unit] the sum of shares when it became ready, and when it was selected
-  bool *credited;              // [unit] its selection was drawn, not greedy
+  bool *credited;              // [unit] true: the unit was chosen by a random draw, false: it was the best one
   double *free_at, *committed; // [device]
   double *end;                 // [unit]
   double *arrival;             // [net, device] when its tensor arrives there; NaN: it was not sent

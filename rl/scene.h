@@ -35,7 +35,7 @@ struct tfc_scene {
   double *fastest;     // [unit] the shortest of these times
   float *net_weight;   // [net] mean time on the wire, ps
   double *need_weight; // [unit] sum of net_weight over the nets that it reads
-  uint32_t *source;    // [net] the unit that produces it
+  uint32_t *source;    // [net] the unit that produces the net
   uint32_t *kind;      // [unit] units of one kind hold and send the same bytes, and so do their neighbours
   uint32_t kind_count;
   tfc_device_id *device; // [device] devices sorted by their properties, not by their position in the machine

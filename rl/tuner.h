@@ -23,7 +23,7 @@ struct tfc_trial {
   double temperature;
   tfc_device_id *device; // [unit]
   struct tfc_score score;
-  bool ignored; // set by the caller: do not learn from it
+  bool ignored; // set by the caller: the tuner does not learn from this trial
 };
 struct tfc_tuner {
   const struct tfc_problem *problem;
@@ -46,10 +46,10 @@ TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, cons
 void tfc_tuner_free(struct tfc_tuner *tuner); // NULL is fine
 TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
-// Returns how much the placements differ that the tuner was told of (`entropy` in placer/algo/guide.h).
+// Returns how much the placements differ whose results the tuner was given (`entropy` in placer/algo/guide.h).
 double tfc_tuner_entropy(const struct tfc_tuner *tuner);
 // Writes what the tuner learned and where its random numbers are, or reads it into a tuner that was just made, which
-// then goes on as the other would have. Not between asking and telling.
+// then continues as the other one would have. Not between asking and telling.
 struct tfc_archive;
 void tfc_tuner_archive(struct tfc_tuner *tuner, struct tfc_archive *archive);
 // Asks and tells until the budget is spent; tuner->told counts the evaluations.

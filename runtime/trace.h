@@ -1,4 +1,4 @@
-// Trace: what the runtime reports while a step runs. The runtime writes plain records into buffers that the profiler
+// The trace is the runtime's report of a running step. The runtime writes plain records into buffers that the profiler
 // owns, one per writing thread, without locks or calls; the profiler reads them between steps.
 //
 // Times are ticks (runtime/base/clock.h) for host intervals; tfc_ticks_to_ns puts them on CLOCK_MONOTONIC_RAW.
@@ -51,8 +51,8 @@ struct tfc_trace_sink {
   void *owner;
   struct tfc_trace_buffer *copies;
   struct tfc_trace_buffer *executions;
-  // Optional: tells that node `graph_node` of a captured segment (CUPTI's number) is operation `uid`, before its first
-  // launch.
+  // Optional. Called before the first launch of a captured segment, to say that its node `graph_node` (CUPTI's number)
+  // is operation `uid`.
   void (*graph_node)(struct tfc_trace_sink *sink, uint16_t device, uint64_t graph_node, uint32_t uid);
 };
 #define TFC_TRACE_UID_TRANSFER UINT32_C(0x80000000)

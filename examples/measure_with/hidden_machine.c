@@ -25,11 +25,11 @@
 
 struct truth {
   const struct tfc_problem *problem;
-  double *device;            // [device] factor
-  double *family;            // [node] factor
-  uint32_t *pair;            // [device] of which pair
+  double *device;            // [device] factor of the device's times
+  double *family;            // [node] factor of the times of the node's family
+  uint32_t *pair;            // [device] number of the pair that the device is in
   double slow_switch;        // factor of transfers from pair to pair
-  double arrival_us;         // of each tensor that arrives
+  double arrival_us;         // time for each tensor that arrives
   double cache, memory_rate; // bytes; bytes per us
   uint64_t seed, readings;
 };
@@ -143,15 +143,15 @@ struct run {
   const struct truth *t;
   struct step *step;
   struct tfc_random *noise; // NULL: none
-  uint32_t *waits;          // [node] inputs that are not there
-  uint32_t *arrivals;       // [node] tensors that came for it and were not paid for
+  uint32_t *waits;          // [node] number of inputs that have not arrived
+  uint32_t *arrivals;       // [node] number of tensors that arrived for the node and whose time was not counted yet
   double *read_at;          // [device * tensor_count + tensor] when a weight was read last, 0: not in the cache
   double *held;             // [device] bytes in the cache
   bool *busy;               // [device]
   double *wire_free;        // [wire]
   struct heap *ready;       // [device]
   struct heap events;       // item < node_count: a node ends; else a transfer
-  double clock;             // of reads
+  double clock;             // number of reads so far
 };
 
 static bool is_weight(const struct tfc_problem *p, uint32_t tensor) {
@@ -159,7 +159,7 @@ static bool is_weight(const struct tfc_problem *p, uint32_t tensor) {
   return p->graph->memory[n] > 0 && p->graph->output[tensor] >= 0 && p->graph->bytes[tensor] > 0;
 }
 
-// What reading a weight costs: nothing while it is in the cache.
+// Returns the time that it takes to read a weight: 0 if the weight is in the cache.
 static double read_weight(struct run *r, uint32_t device, uint32_t tensor) {
   const struct tfc_problem *p = r->t->problem;
   double *at = r->read_at + (size_t)device * p->tensor_count;
@@ -267,7 +267,7 @@ static void run_step(const struct truth *t, struct step *s, struct tfc_random *n
   for (uint32_t d = 0; d < p->device_count; d++) start_next(&r, d, 0);
   while (r.events.count) {
     const double now = r.events.data[0].key;
-    while (r.events.count && r.events.data[0].key == now) { // what ends together is taken together
+    while (r.events.count && r.events.data[0].key == now) { // handles everything that ends at this time
       const uint64_t item = pop(&r.events).item;
       if (item < p->node_count)
         ended(&r, (uint32_t)item, now);

@@ -1,6 +1,6 @@
 // Placement algorithms: one const struct each, one file each under placer/algo/. A new algorithm is a file with its
 // struct and a line in TFC_ALGOS (list.h); the legality suite runs every algorithm of that list. Those with which
-// `auto` begins are also in the list of names in placer/search/search.c. Learned policies live outside this folder;
+// `auto` begins are also in the list of names in placer/search/search.c. Learned policies are in another folder;
 // tfc_search_options.extra adds them to a search.
 #ifndef TFC_PLACER_ALGO_ALGO_H
 #define TFC_PLACER_ALGO_ALGO_H
@@ -45,7 +45,7 @@ struct tfc_algo {
                         const struct tfc_budget *budget, struct tfc_solution *out, uint64_t *out_evaluations);
 };
 
-// All algorithms of this folder, ended by NULL.
+// Lists all algorithms of this folder; the list ends with NULL.
 const struct tfc_algo *const *tfc_algos(void);
 const struct tfc_algo *tfc_algo_find(tfc_str name); // NULL: no such name ("auto" is a search, not an algorithm)
 

@@ -39,9 +39,9 @@ static void hops(const struct tfc_partition_graph *g, uint32_t from, int32_t *qu
     if (distance[v] < 0) distance[v] = most + 1;
 }
 
-// Ends of the graph as seen from the unit that `distance` starts at: units without a neighbour that is farther away.
-// (In a grid these are the corners. The largest distances alone would miss some of them if the grid is much longer than
-// wide.)
+// Finds the ends of the graph as seen from the unit at which `distance` starts: units without a neighbour that is
+// farther away. (In a grid these are the corners. The largest distances alone would miss some of them if the grid is
+// much longer than wide.)
 static void find_ends(const struct tfc_partition_graph *g, const int32_t *distance, bool *is_end) {
   for (int32_t v = 0; v < g->vertex_count; v++) {
     is_end[v] = true;

@@ -1,7 +1,7 @@
 // Packs parts of the graph into devices by memory and work. The parts are first the connected components of the graph,
 // between which nothing is sent; then communities, if memory is nearly full; then clusters of strongly connected units,
 // finer and finer, as long as the coarser ones do not fit. Each part goes, longest first, to the device with the least
-// work among those with room. If none has room, the units of two devices at a time are divided anew
+// work among those with room. If none has room, the units of two devices at a time are divided again
 // (placer/search/pack.h). The answer is the best of all placements that fit.
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
-static const double usual_seconds = 600; // without --time
+static const double usual_seconds = 600; // used if --time is not given
 
 static void on_program(void *user, const char *text) {
   tfc_elsewhere_say(user, true, "%s", text);

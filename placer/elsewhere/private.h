@@ -106,7 +106,7 @@ TFC_MUST_USE tfc_status tfc_elsewhere_close(struct tfc_elsewhere *run, const str
                                             tfc_status failed, bool cancelled);
 // answer.c
 TFC_MUST_USE tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict);
-// Gives the best placement so far to the calling program, if it wants it.
+// Gives the best placement so far to the calling program, if it asked for that.
 TFC_MUST_USE tfc_status tfc_elsewhere_tell_best(struct tfc_elsewhere *run);
 
 #endif

@@ -24,7 +24,7 @@ const char *tfc_bound_name(tfc_bound_kind kind) {
 struct bounder {
   const struct tfc_problem *p;
   int64_t *least;       // [node] ps, its shortest time over the devices that its unit may be on
-  int64_t *head, *tail; // [node] ps, longest path before it and after it
+  int64_t *head, *tail; // [node] ps: the longest path that ends before the node, and that begins after it
   double *weight;       // [device] multipliers, summing to 1
 };
 

@@ -8,9 +8,9 @@
 #define TFC_EXHAUST_NODES 32u           // larger problems are refused
 #define TFC_EXHAUST_EVALUATIONS 200000u // the limit that callers use, because more evaluations take too long
 
-// The number of evaluations that an exhaustive search takes, if it is at most `most`; else UINT64_MAX. `orders`: with
-// all orders of each placement. If that is too many, the caller asks again without `orders`, because one evaluation of
-// each placement, with the problem's own precedence, may still be few enough.
+// Returns the number of evaluations that an exhaustive search takes, if it is at most `most`, otherwise UINT64_MAX.
+// `orders`: with all orders of each placement. If that is too many, the caller asks again without `orders`, because one
+// evaluation of each placement, with the problem's own precedence, may still be few enough.
 uint64_t tfc_exhaust_count(const struct tfc_problem *problem, uint64_t most, bool orders);
 
 // Tries every allowed placement with the problem's own precedence; then, with `orders`, each of them with every order.

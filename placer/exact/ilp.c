@@ -208,7 +208,7 @@ out:
   return s;
 }
 
-// Starts of nodes: each is at least the end of its producers, plus the transfer.
+// Adds the times at which nodes start: a node starts when its producers have ended and the transfers have arrived.
 static tfc_status add_paths(struct model *m) {
   const struct tfc_problem *p = m->p;
   const struct tfc_cost_graph *g = p->graph;

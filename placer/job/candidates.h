@@ -49,11 +49,11 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // median of the steps without a trace in the final turns, if only traced steps count as the result
   double untraced_us;
   uint32_t untraced_steps;
-  double final_us, final_q1, final_q3; // NaN: it was not measured in these turns
+  double final_us, final_q1, final_q3; // NaN: the candidate was not measured in these turns
   uint32_t final_steps;
   TFC_ARRAY(double) final_step_us; // in order; `final_block_of`: the number of each step's block
   TFC_ARRAY(uint32_t) final_block_of;
-  struct tfc_job_samples in_flight; // us.count 0: it was not measured so
+  struct tfc_job_samples in_flight; // us.count 0: the candidate was not measured with several steps at once
   uint64_t *peak;                   // [device]
   // If memory is limited: the order of operations with which the placement was found to fit. A simulation with newer
   // costs could give another order, which might not fit. NULL: memory is not limited.
@@ -150,7 +150,8 @@ double tfc_job_final_us(const struct tfc_job_candidate *candidate); // its media
                                                                     // its first measurement
 double tfc_job_choose_us(
     const struct tfc_job_candidate *candidate); // its mean in the final turns that choose; NaN: it was not in them
-// The load of a step on the busiest device: measured with several steps in flight, or, if that was not done, modelled.
+// Returns the load of a step on the busiest device: measured with several steps in flight, or, if that was not done,
+// modelled.
 double tfc_job_load_us(const struct tfc_job_candidate *candidate);
 
 #endif

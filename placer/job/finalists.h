@@ -20,8 +20,8 @@ uint32_t tfc_job_finalists(const struct tfc_job_candidates *candidates, double l
 bool tfc_job_stays(const struct tfc_job_candidate *candidate);
 // Chooses the candidates with the smallest loads, and those that they are compared with.
 uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *candidates, uint32_t *list);
-// The seconds that the shortest final run would take now: a few steps of each candidate that must be compared, and the
-// report.
+// Returns how many seconds the shortest final run would take now: a few steps of each candidate that must be compared,
+// and the report.
 double tfc_job_final_s(const struct tfc_job_candidates *candidates, const struct tfc_job_schedule *schedule);
 
 #endif

@@ -3,6 +3,11 @@
 // for them). Some of the final turns choose the answer; its figures come from the turns after them. Everything is
 // written to the database at once, and an interrupted job can be resumed from there. The calling program only parses
 // flags, shows events and prints the outcome.
+//
+//   struct tfc_job_outcome outcome = {0};
+//   tfc_status s = tfc_job_run(&options, &outcome);
+//   ... print outcome.rows, outcome.placement or the status's message; exit(outcome.exit_code);
+//   tfc_job_outcome_deinit(&outcome);
 #ifndef TFC_PLACER_JOB_JOB_H
 #define TFC_PLACER_JOB_JOB_H
 

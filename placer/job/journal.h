@@ -9,7 +9,7 @@
 
 struct tfc_job_journal_row { // the rows of a candidate
   int64_t key, placement_id; // ids in the store; key 0: it is not stored
-  uint32_t next_step;        // number of its next step
+  uint32_t next_step;        // number of the next step
   bool raw;                  // rows of its single operations are stored
 };
 struct tfc_job_journal {
@@ -48,7 +48,7 @@ TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal
 // Stores what is needed to resume the run if it is interrupted.
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
                                                  const struct tfc_job_proposers *proposers);
-// Stores the text that tells what learning contributed.
+// Stores the text about what learning contributed.
 TFC_MUST_USE tfc_status tfc_job_journal_account(struct tfc_job_journal *journal, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
 // Ends the run in the database, with any outcome.

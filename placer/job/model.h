@@ -95,7 +95,7 @@ double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_s
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd);
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device); // by unit
 bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // throughput objective, and steps may overlap
-// The problem in which searches and learners move units: the graph's own units, or those with fused nodes kept
+// Returns the problem in which searches and learners move units: the graph's own units, or those with fused nodes kept
 // together.
 const struct tfc_problem *tfc_job_model_search_problem(const struct tfc_job_model *model);
 const struct tfc_subject *tfc_job_model_search_subject(const struct tfc_job_model *model);

@@ -43,7 +43,7 @@ struct tfc_job_outcome {
   double untraced_us; // median of the answer's steps without a trace, by the host's clock; GPUs' own records time the
                       // other steps
   uint32_t untraced_steps; // how many steps without a trace; 0: none
-  bool trace_told;         // the overhead is larger than the variation of the steps, so the user is told
+  bool trace_told;         // the overhead is larger than the variation of the steps, so the user is informed
   uint32_t measured, lost_workers;
   bool interrupted;
   double *busy_share;     // [device] of the answer's step

@@ -18,7 +18,7 @@ struct tfc_job_proposer {
   bool learned;          // a learned policy
   uint32_t measured;     // number of its placements that were measured
   uint32_t won;          // number of these that were faster, in turns, than the previous best
-  double best_simulated, // us, its best placement, simulated before it was measured
+  double best_simulated, // us: the best placement's time, simulated before it was measured
       best_measured;     // us; infinite: none of its placements was measured
 };
 struct tfc_job_proposers {

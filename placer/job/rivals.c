@@ -15,7 +15,7 @@ enum { RIVALS_MEASURED = 3 };
 static tfc_status add_rival(struct tfc_job_turns *t, const char *name, const struct tfc_solution *solution,
                             const char *role, uint32_t *list, uint32_t *count) {
   bool is_new = false;
-  for (uint32_t i = 0; i < t->candidates->list.count; i++) // a resumed run already has it
+  for (uint32_t i = 0; i < t->candidates->list.count; i++) // does nothing if a resumed run has this candidate already
     if (strcmp(t->candidates->list.data[i].name, name) == 0) return NULL;
   TFC_RETURN_IF_ERROR(tfc_job_candidates_add(t->candidates, name, NULL, role, solution, &list[*count], &is_new));
   if (is_new) ++*count;

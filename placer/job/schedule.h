@@ -15,7 +15,7 @@ struct tfc_job_shares {
   double profile;  // each single device and the undivided machine
   double links;    // transfers
   // Rivals.
-  double heuristic;        // of each heuristic, simulated
+  double heuristic;        // for each heuristic, which is simulated
   double rivals;           // after this moment each rival gets only two steps
   double heuristics_until; // until this moment heuristics are measured; the time after it belongs to the search
   // The search gets at least this share even after a slow profile, but it ends at `search_latest` at the latest.
@@ -41,7 +41,7 @@ extern const struct tfc_job_shares tfc_job_shares;
 struct tfc_job_schedule {
   double total_s;
   uint32_t measurements; // most measurements in all
-  double search_until_s; // the search goes on at least until this moment; 0: it has not begun
+  double search_until_s; // the search does not end before this moment; 0: it has not begun
   double batch_until_s;  // batches of this phase must end before this moment; 0: before the search ends
 };
 // an argument of 0 stands for the default

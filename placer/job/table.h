@@ -5,7 +5,8 @@
 #include "placer/job/finalists.h"
 #include "placer/job/outcome.h"
 
-// Adds a line for the candidate. Its speed-up is the step time of `single` divided by its own; NULL: it has none.
+// Adds a line for the candidate. Its speed-up is the step time of `single` divided by its own; NULL: no speed-up is
+// shown.
 TFC_MUST_USE tfc_status tfc_job_table_add(const struct tfc_job_candidates *candidates,
                                           const struct tfc_job_candidate *candidate, const char *name, const char *kind,
                                           const struct tfc_job_candidate *single, struct tfc_job_outcome *out);

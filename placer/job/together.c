@@ -26,7 +26,8 @@ static bool costs_to_tear(const struct tfc_job_together *t, uint32_t node) {
   const struct tfc_node *n = &t->graph->nodes[node];
   double bytes = 0;
   for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)t->info->output_bytes[n->output_begin + k];
-  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(t, node)); // if its time is not known, it stays
+  // if the node's time is not known, the reading stays alone
+  return !(2e6 * bytes / bandwidth <= 0.05 * own_us(t, node));
 }
 
 // Sets of nodes (union-find), which begin with what the graph itself keeps together.

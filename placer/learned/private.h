@@ -139,7 +139,8 @@ bool tfc_learned_predict_fully(const struct tfc_learned *learned, const struct t
                                double *out_sd);
 // Fits the model of whole steps, which predicts how much longer steps are than the simulation with the costs of `now`.
 TFC_MUST_USE tfc_status tfc_learned_fit_whole(struct tfc_learned *learned);
-// Linear equations: a = factor factor^T (false: a is not positive definite); factor x = b; factor^T x = b.
+// Solve linear equations. The first computes the factor with a = factor factor^T (false: a is not positive definite),
+// the others x in factor x = b and in factor^T x = b.
 bool tfc_learned_cholesky(const double *a, double *factor, uint32_t n);
 void tfc_learned_solve_lower(const double *factor, double *x, uint32_t n);
 void tfc_learned_solve_upper(const double *factor, double *x, uint32_t n);

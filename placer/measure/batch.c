@@ -81,8 +81,8 @@ static void entry_fails(struct run *r, tfc_status s) {
   tfc_status_free(s);
 }
 
-// The bytes that the plan needs while several steps are in flight: each step has its own memory for tensors, and
-// variables exist once.
+// Returns the bytes that the plan needs while several steps are in flight: each step has its own memory for tensors,
+// and variables exist once.
 static uint64_t needed_bytes(const struct run *r, const struct tfc_plan_info *info, uint32_t device) {
   uint64_t variables = 0, all = info->peak_bytes[device];
   if (r->entry.in_flight < 2 || !info->is_static) return all;
@@ -264,7 +264,7 @@ static double block_median(const struct run *r, size_t from) {
   return tfc_quartiles_of(us, n).median;
 }
 
-// A block with several steps in flight: the time of a "step" is the time between two ends.
+// Measures a block with several steps in flight: the time of a "step" is the time between two ends.
 static tfc_status pipelined(struct batch *b, struct run *r, uint32_t number) {
   int64_t ns[MOST_WINDOWS], begin = tfc_now_ns();
   uint32_t windows = late(b) ? 1 : b->rules.block < MOST_WINDOWS ? b->rules.block : MOST_WINDOWS;

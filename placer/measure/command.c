@@ -1,7 +1,7 @@
 // Runs a user's program that measures. How errors are handled: a line that makes no sense, or that answers another
-// request, costs only the requested reading, and the program goes on, because each request and each answer is one line.
-// If the program has ended, or does not answer in time, tfc ends it; that costs the reading, too, and the next reading
-// starts the program again.
+// request, costs only the requested reading, and the program continues, because each request and each answer is one
+// line. If the program has ended, or does not answer in time, tfc ends it; that costs the reading, too, and the next
+// reading starts the program again.
 #include "placer/measure/command.h"
 
 #include <errno.h>
@@ -129,7 +129,7 @@ static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, 
     if (s) {
       *out_ended = true, *out_hung = code != TFC_UNAVAILABLE;
       answer->state = TFC_RESULT_FAILED;
-      if (lines && code == TFC_DEADLINE_EXCEEDED) *out_ended = false; // it gave an answer, but not to this request
+      if (lines && code == TFC_DEADLINE_EXCEEDED) *out_ended = false; // the program answered, but not this request
       return s;
     }
     s = tfc_command_read_answer(line, id, answer, &got);
@@ -201,7 +201,7 @@ tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *pl
                                                : tfc_str_dup(tfc_str_from(tfc_status_message(lost)));
     tfc_status_free(lost);
     if (!answer->message) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    if (ended) { // the next reading starts it again, and reports that
+    if (ended) { // the next reading starts the program again, and reports that
       free(p->last_words);
       p->last_words = tfc_str_dup(tfc_str_from(answer->message));
     }

@@ -62,7 +62,7 @@ void tfc_command_answer_deinit(struct tfc_command_answer *answer);
 struct tfc_command;
 // Starts the command, sends hello and waits until it is ready. UNAVAILABLE: it does not become ready, with its message.
 TFC_MUST_USE tfc_status tfc_command_start(const struct tfc_command_options *options, struct tfc_command **out);
-tfc_label tfc_command_label(const struct tfc_command *program);     // the label of its numbers, as the program says
+tfc_label tfc_command_label(const struct tfc_command *program);     // how the numbers were made, as the program says it
 bool tfc_command_has_operations(const struct tfc_command *program); // whether its answers have times of operations
 uint32_t tfc_command_restarts(const struct tfc_command *program);
 

@@ -8,7 +8,7 @@
 
 struct tfc_measure_settings {
   uint32_t warmup, block, blocks; // 0 stands for 1, 5 and 1
-  double stop_ratio;              // 0: the rules have it
+  double stop_ratio;              // 0: the limit that the rules give is used
   tfc_trace_mode trace;
   double deadline_s; // 0: none
 };

@@ -20,9 +20,9 @@
 
 extern char **environ;
 
-enum { TAIL = 400 };                      // so many last bytes of its stderr are kept
+enum { TAIL = 400 };                      // bytes: how much of the end of the program's stderr is kept
 static const size_t longest = 1u << 30;   // most bytes of a line
-static const int64_t slice_ns = 50000000; // a wait checks so often whether it must end
+static const int64_t slice_ns = 50000000; // while it waits, it checks after each slice whether to stop
 
 struct tfc_lines {
   pid_t pid;

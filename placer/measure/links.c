@@ -13,7 +13,7 @@
 #include "runtime/graph/builder.h"
 
 enum { HOPS = 8, STEPS = 9, WARM = 3, SIZES = 7, FEWEST_STEPS = 3, FEWEST_SIZES = 4, MOST_BROKEN = 4 };
-static const int64_t sizes[SIZES] = {1, 1024, 16384, 65536, 262144, 1048576, 4194304}; // floats
+static const int64_t sizes[SIZES] = {1, 1024, 16384, 65536, 262144, 1048576, 4194304}; // numbers of floats
 
 static tfc_status chain(int64_t floats, struct tfc_graph **out) {
   tfc_status s = NULL;

@@ -135,7 +135,7 @@ static char *ask_where(struct tfc_measurer *m) {
     const bool ended = s != NULL;
     tfc_status_free(s);
     if (ended) break;
-    if (type != TFC_WIRE_WHERE) continue; // another message: the worker goes on after all
+    if (type != TFC_WIRE_WHERE) continue; // another message: the worker continues to work
     tfc_str where = tfc_unpack_str(&u);
     if (!where.size || u.failed) break;
     text = tfc_str_dup(where);
@@ -174,7 +174,7 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   return s;
 }
 
-// Starts a second worker if the first one died, because the cause may be gone (a signal from outside, memory that
+// Starts a second worker if the first one died, because the cause may have ended (a signal from outside, memory that
 // another program needed).
 static tfc_status set_up_worker(struct tfc_measurer *m, struct tfc_unpack *out) {
   bool died = false;

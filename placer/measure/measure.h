@@ -93,7 +93,7 @@ TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *op
 void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
 const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *measurer);
 uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // how many workers were lost so far
-double tfc_measurer_waited_s(const struct tfc_measurer *measurer);   // how long it waited for the lock
+double tfc_measurer_waited_s(const struct tfc_measurer *measurer);   // how long the measurer waited for the lock
 
 typedef enum tfc_trace_mode {
   TFC_TRACE_MODE_ALL,       // every timed step

@@ -8,7 +8,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/graph/graph.h"
 
-struct tfc_worker_side { // the devices that were asked for, or the undivided machine
+struct tfc_worker_side { // the devices that the user chose, or the undivided machine
   struct tfc_device_set set;
   struct tfc_session *session;
   struct tfc_snapshot *snapshot;
@@ -19,7 +19,7 @@ struct tfc_worker {
   int fd;
   bool lost; // a device stopped working, so a new process must replace this one
   struct tfc_graph *graph;
-  // [0]: the devices that were asked for; [1]: the undivided machine; [2]: the devices of [0], without rewrites.
+  // [0]: the devices that the user chose; [1]: the undivided machine; [2]: the devices of [0], without rewrites.
   struct tfc_worker_side sides[3];
   struct tfc_run_spec step; // without a placement
   struct tfc_run_spec init;

@@ -40,7 +40,7 @@ struct tfc_cost_graph {
   const uint32_t *producer;       // [tensor]
   const int32_t *output;          // [tensor], TFC_OUTPUT_CONTROL for control dependencies
   const uint64_t *bytes;          // [tensor]
-  const uint64_t *live;           // [tensor] bytes held while the tensor lives, 0 where not given
+  const uint64_t *live;           // [tensor] bytes that the tensor occupies while it is live; 0: not given
   const uint32_t *first_consumer; // [tensor_count + 1]
   const uint32_t *consumer;       // [consumer_count] nodes, ascending within a tensor, no node twice
   const uint32_t *first_input;    // [node_count + 1]

@@ -84,10 +84,13 @@ TFC_MUST_USE tfc_status tfc_placement_write(const struct tfc_placement *placemen
 TFC_MUST_USE tfc_status tfc_placement_check_devices(const char *what, const struct tfc_placement *placement,
                                                     const struct tfc_machine *machine, bool host);
 
-// Makes the solution that the placement describes.
+// Makes the solution that the placement describes. UNAVAILABLE: the machine does not have a device (checked first).
+// INVALID_ARGUMENT: a node is missing or unknown; the nodes of a group are on different devices; a node is not on the
+// device of its pin, or is on a kind of device that cannot run it; or two devices that exchange data have no link.
 TFC_MUST_USE tfc_status tfc_placement_resolve(const struct tfc_placement *placement, const struct tfc_problem *problem,
                                               struct tfc_solution *out);
-// Puts every unit on the device of "single:DEVICE". The errors are the same.
+// Puts every unit on the device DEVICE of "single:DEVICE". UNAVAILABLE: the machine has no such device. Also fails if
+// the placement is not legal.
 TFC_MUST_USE tfc_status tfc_placement_single(const struct tfc_problem *problem, tfc_str device,
                                              struct tfc_solution *out);
 

@@ -307,7 +307,7 @@ static bool interchangeable(const struct tfc_problem *p, uint32_t a, uint32_t b)
     if (x->slowdown[i] != y->slowdown[i]) return false;
   for (uint32_t c = 0; c < p->device_count; c++)
     for (int way = 0; way < 2; way++) {
-      uint32_t other = c == b ? a : c; // the device that takes the place of c when a and b are exchanged
+      uint32_t other = c == b ? a : c; // the device that is used instead of c when a and b are exchanged
       if (c == a) continue;
       const struct tfc_pair *q = way ? tfc_problem_pair(p, a, c) : tfc_problem_pair(p, c, a);
       const struct tfc_pair *r = way ? tfc_problem_pair(p, b, other) : tfc_problem_pair(p, other, b);

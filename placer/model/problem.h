@@ -66,7 +66,7 @@ struct tfc_problem {
   const uint32_t *first_net;  // [unit_count + 1]
   const uint32_t *net_tensor; // [net]
   const uint32_t *net_first;  // [net_count + 1] into net_unit
-  const uint32_t *net_unit;   // the other units that consume it, ascending
+  const uint32_t *net_unit;   // the other units that consume the net, ascending
   const uint32_t *first_need; // [unit_count + 1] into need
   const uint32_t *need;       // the nets that a unit consumes, ascending
   // Devices and pairs.
@@ -114,7 +114,7 @@ static inline int64_t tfc_problem_time(const struct tfc_problem *problem, uint32
 static inline const struct tfc_pair *tfc_problem_pair(const struct tfc_problem *problem, uint32_t from, uint32_t to) {
   return &problem->pair[(size_t)from * problem->device_count + to];
 }
-// The name of a unit for messages: its group's name, or the name of its only node.
+// Returns the name of a unit for messages: its group's name, or the name of its only node.
 tfc_str tfc_problem_unit_name(const struct tfc_problem *problem, uint32_t unit);
 
 // A solution: what algorithms propose. It owns its arrays.

@@ -19,7 +19,7 @@ struct tfc_hardware {
   double serve_us;   // the server's time for the requests of one replica in a step: the device's dispatch time
   struct tfc_hardware_link to_server; // between a replica's device and its own host's server
   struct tfc_hardware_link beside;    // between the devices of two replicas on one host
-  struct tfc_hardware_link network;   // between hosts; a host's devices share it
+  struct tfc_hardware_link network;   // the link between hosts; all devices of a host share it
 };
 // `device`: the device of the first replica; all replicas have devices of its kind. INVALID_ARGUMENT: a link is
 // missing.

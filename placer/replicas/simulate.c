@@ -17,7 +17,7 @@ static tfc_status no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
 }
 
-struct times { // of steps, us
+struct times { // step times, in us
   double *us;
   uint32_t count, most;
 };
@@ -39,7 +39,7 @@ static void consider_link(struct tfc_replicas_result *out, const char *link, dou
   out->link = link, out->link_bytes = bytes, out->link_share = us;
 }
 
-static double per_us(double bandwidth) { // bytes
+static double per_us(double bandwidth) { // returns bytes per us
   return 1e-6 * bandwidth;
 }
 
@@ -97,7 +97,7 @@ typedef enum { WAITS, ASKS, WORKS, ENDS, DONE } phase;
 struct replica {
   phase phase;
   uint32_t host, piece;
-  double wait_us;              // WAITS and ENDS
+  double wait_us;              // for the phases WAITS and ENDS
   double ask_us;               // phase ASKS: server time that is left
   double factor;               // of this step's computing time
   double left_us;              // time that is left of the current piece
@@ -113,7 +113,7 @@ struct fleet {
   bool apart;                       // the servers have hosts of their own
   double imbalance;                 // largest share of a server, divided by the mean share
   double need[TFC_WORKLOAD_PIECES]; // bytes that must have arrived before the piece begins
-  double latency_us;                // there and back
+  double latency_us;                // of a message and its answer together
   // This tick.
   double now_us;
   uint32_t pulling, pushing, asking, *pulls, *pushes; // [host]
@@ -257,7 +257,7 @@ static int by_time(const void *a, const void *b) {
 }
 
 // Runs one tick of synchronous replicas. `arrived`: number of gradients of this step that have arrived. *step_end_us:
-// when the step ended; below 0: it goes on.
+// when the step ended; below 0: it has not ended.
 static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arrived, struct arrival *list,
                       double *step_end_us, uint64_t *dropped) {
   uint32_t n = 0;

@@ -1,12 +1,12 @@
 // The simulation of N replicas that train together.
 //
-// - TFC_REPLICAS_ALL: synchronous, no servers. Gradients are reduced in buckets while back-propagation goes on: within
-//   each host, then between hosts (rings for bandwidth, trees where latency counts). A step ends when the slowest
-//   replica's last bucket is reduced.
+// - TFC_REPLICAS_ALL: synchronous, no servers. Gradients are reduced in buckets while back-propagation still runs,
+//   within each host, then between hosts (rings for bandwidth, trees where latency counts). A step ends when the
+//   slowest replica's last bucket is reduced.
 // - TFC_REPLICAS_SYNC: synchronous with parameter servers. Replicas read parameters when they need them and
 //   send gradients when they are computed. A step ends when N gradients of it have arrived; with B backups there are N
 //   + B workers, and what arrives later is dropped (Chen et al., "Revisiting Distributed Synchronous SGD", 2016).
-// - TFC_REPLICAS_ASYNC: each replica goes on by itself.
+// - TFC_REPLICAS_ASYNC: no replica waits for another one.
 //
 // Servers are on the replicas' own hosts, one on each, or on hosts of their own. The users of a link share it equally
 // at each moment. Replicas are simulated in small steps of time, and exactly within each step.
@@ -41,7 +41,7 @@ struct tfc_replicas_result {
   const char *link;
   double link_bytes, link_share;
 };
-// RESOURCE_EXHAUSTED, or the errors of tfc_hardware_hosts.
+// RESOURCE_EXHAUSTED: out of memory. Otherwise, the errors are those of tfc_hardware_hosts.
 TFC_MUST_USE tfc_status tfc_replicas_simulate(const struct tfc_replicas *replicas, struct tfc_replicas_result *out);
 
 #endif

@@ -1,5 +1,10 @@
 // Sweep: simulates replicas for a list of numbers N, in each mode, and finds the number of backup workers that gains
 // most.
+//
+//   struct tfc_sweep sweep = {0};
+//   TFC_TRY(s, tfc_sweep_run(&options, &sweep));
+//   ... sweep.row[i].result[mode] ...
+//   tfc_sweep_deinit(&sweep);
 #ifndef TFC_PLACER_REPLICAS_SWEEP_H
 #define TFC_PLACER_REPLICAS_SWEEP_H
 
@@ -36,7 +41,7 @@ struct tfc_sweep {
   struct tfc_sweep_row *row; // [row_count]
   uint32_t row_count;
 };
-// CANCELLED, or the errors of tfc_replicas_simulate.
+// CANCELLED: the sweep was interrupted. Otherwise, the errors are those of tfc_replicas_simulate.
 TFC_MUST_USE tfc_status tfc_sweep_run(const struct tfc_sweep_options *options, struct tfc_sweep *out);
 void tfc_sweep_deinit(struct tfc_sweep *sweep);
 

@@ -13,20 +13,20 @@
 
 struct tfc_archive {
   struct tfc_text *out; // where to write; NULL: reading
-  tfc_str rest;         // the text ended too early, or a value in it cannot be right, or memory ran out
-  bool broken;          // the text ended too early or a value cannot be right, or memory was out
+  tfc_str rest;         // the part of the text that has not been read yet
+  bool broken;          // the text ended too early, or a value in it cannot be right, or memory ran out
 };
 // If the archive is broken, reading gives zeros.
 void tfc_archive_bytes(struct tfc_archive *archive, void *data, size_t size);
-// A number that is at most `most`. False: the archive is broken, and the number is 0.
+// Writes or reads a number that is at most `most`. False: the archive is broken, and the number is 0.
 bool tfc_archive_count(struct tfc_archive *archive, uint32_t *count, uint32_t most);
-// The device of every unit.
+// Writes or reads the device of every unit.
 void tfc_archive_devices(struct tfc_archive *archive, const struct tfc_problem *problem, tfc_device_id *device);
-// A placement, or no placement (device NULL). Reading replaces *solution.
+// Writes or reads a placement, or that there is none (device NULL). Reading replaces *solution.
 void tfc_archive_solution(struct tfc_archive *archive, const struct tfc_problem *problem,
                           struct tfc_solution *solution);
 void tfc_archive_elite(struct tfc_archive *archive, const struct tfc_problem *problem, struct tfc_elite *elite);
-// A text, or NULL. Reading allocates *text with malloc.
+// Writes or reads a text, or NULL. Reading allocates *text with malloc.
 void tfc_archive_text(struct tfc_archive *archive, char **text);
 
 #endif

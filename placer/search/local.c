@@ -68,7 +68,7 @@ static bool may_pack(const void *user, uint32_t unit, uint32_t device) {
 }
 
 // For placements that still exceed memory limits after moves and exchanges of units: takes two devices at a time and
-// divides their units between them anew.
+// divides their units between them again.
 static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, const bool *kept, struct trouble now) {
   const struct tfc_problem *p = l->problem;
   const struct packing packing = {p, kept};

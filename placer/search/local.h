@@ -74,8 +74,8 @@ struct tfc_anneal_options {
   double price;
   bool by_loads; // the loads are the objective and the score, whatever the problem's objective is
 };
-// Simulated annealing from `solution`, which becomes the best placement found; *score is its score, on entry and on
-// return. The temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.
+// Anneals from `solution`, which becomes the best placement found; *score is its score, on entry and on return. The
+// temperature falls with the share of the budget that is spent. Kirkpatrick, Gelatt, Vecchi 1983.
 TFC_MUST_USE tfc_status tfc_local_anneal(const struct tfc_problem *problem, const struct tfc_budget *budget,
                                          const struct tfc_anneal_options *options, struct tfc_solution *solution,
                                          struct tfc_score *score, uint64_t *out_evaluations);

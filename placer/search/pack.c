@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FREE 28               // so many items of two bins at most are divided anew at a time
+#define FREE 28               // most items of two bins that are divided again at a time
 #define HALF (1u << FREE / 2) // number of subsets of one half of them, for each of which a sum is listed
 
 #define MOST_ITEMS 64     // branch and bound is tried with so many items at most
@@ -15,7 +15,7 @@
 
 struct sum {
   uint64_t bytes;
-  uint32_t set; // bit set of the items of its half
+  uint32_t set; // set of items of one half, as bits
 };
 struct packer {
   const struct tfc_pack *pack;
@@ -66,7 +66,7 @@ static uint32_t rank_of(const struct sum *list, uint32_t size, uint64_t bytes) {
   return low;
 }
 
-// Divides the changeable items of two bins anew, so that the bytes above their limits do not increase.
+// Divides the changeable items of two bins again, so that the bytes above their limits do not increase.
 static void divide(struct packer *q, tfc_device_id a, tfc_device_id b) {
   const struct tfc_pack *k = q->pack;
   uint32_t count = 0;

@@ -1,10 +1,10 @@
 // Packing: puts items into bins of limited memory, for problems in which moves and exchanges of single units no longer
 // make everything fit. Internal to the placer.
 //
-// Takes two bins at a time and divides their items anew, exactly: it divides the items into two halves, lists the sums
-// of all subsets of each half in order, and looks for a pair of sums that fits (Horowitz and Sahni 1974, Computing
-// Partitions with Applications to the Knapsack Problem, section 2). Usually one bin is too full and the other has free
-// memory; other pairs are divided, too, because that makes new divisions possible.
+// Takes two bins at a time and divides their items again, in the best way: it divides the items into two halves, lists
+// the sums of all subsets of each half in order, and looks for a pair of sums that fits (Horowitz and Sahni 1974,
+// Computing Partitions with Applications to the Knapsack Problem, section 2). Usually one bin is too full and the other
+// has free memory; other pairs are divided, too, because that makes new divisions possible.
 #ifndef TFC_PLACER_SEARCH_PACK_H
 #define TFC_PLACER_SEARCH_PACK_H
 

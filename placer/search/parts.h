@@ -33,7 +33,7 @@ void tfc_parts_deinit(struct tfc_parts *parts);
 // the one with the most free memory. Needs `any`. home [part]: its device.
 void tfc_parts_spread(struct tfc_parts *parts, struct tfc_random *random, enum tfc_parts_order order,
                       tfc_device_id *home);
-// Takes two devices at a time and divides their parts anew until all fit (placer/search/pack.h). True: they fit.
+// Takes two devices at a time and divides their parts again until all fit (placer/search/pack.h). True: they fit.
 bool tfc_parts_pack(const struct tfc_parts *parts, struct tfc_random *random, bool thorough, tfc_device_id *home);
 
 #endif

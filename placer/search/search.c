@@ -244,7 +244,7 @@ static tfc_status finish_program(struct tfc_finder *f, struct program_thread *t)
   if (!t->started) return NULL;
   pthread_join(t->thread, NULL);
   t->started = false;
-  if (t->status) { // the search goes on if a heuristic fails
+  if (t->status) { // the search continues if a heuristic fails
     tfc_status_free(t->status);
     t->status = NULL;
     return NULL;

@@ -32,9 +32,9 @@ struct tfc_search_options {
   void *user;
   // For resuming. Whenever the search reaches a point from which it can be resumed, it calls `kept` with its state, on
   // the calling thread; NULL: the state is not kept. `state`: the last state of an interrupted search on the same
-  // problem with the same settings; size 0: the search begins anew. If only evaluations limit a search, the resumed
-  // search ends bit-identical to one that was not interrupted. An algorithm that was named and was interrupted begins
-  // again.
+  // problem with the same settings; size 0: the search starts from the beginning. If only evaluations limit a search,
+  // the resumed search ends bit-identical to one that was not interrupted. An algorithm that was named and was
+  // interrupted begins again.
   tfc_status (*kept)(void *user, tfc_str state);
   void *kept_user;
   tfc_str state;

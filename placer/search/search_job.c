@@ -45,7 +45,7 @@ static bool job_over(const struct tfc_search_job *j) {
   return tfc_budget_over(&j->budget) || (j->budget.evaluations && j->evaluations >= j->budget.evaluations);
 }
 
-// From coarse to fine: first clusters of units whose `label` is equal (the caller's; say, the device in a given
+// Anneals from coarse to fine: first clusters of units whose `label` is equal (the caller's; say, the device in a given
 // placement), then clusters of units on one device of the current solution, finally single units.
 static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
@@ -94,8 +94,8 @@ static void keep_start(const struct tfc_problem *p, struct tfc_random *random, s
   if (at == starts->count) starts->count++;
 }
 
-// Clusters of units that several earlier starts put on one device. A cut that is cheap is found by most starts, so
-// units that all starts kept together are rarely worth separating. Returns their number; 0: out of memory.
+// Makes clusters of units that several earlier starts put on one device. A cut that is cheap is found by most starts,
+// so units that all starts kept together are rarely worth separating. Returns their number; 0: out of memory.
 static uint32_t agree(const struct tfc_problem *p, struct tfc_random *random, const struct starts *starts,
                       uint32_t *cluster) {
   tfc_device_id *label = calloc((size_t)p->unit_count + 1, sizeof *label);
@@ -183,7 +183,7 @@ static tfc_status anneal_fresh(const struct tfc_problem *p, struct tfc_search_jo
 }
 
 // Makes short runs, each with clusters of units that have similar names and are on one device, so that a layer moves as
-// one unit. For each run it draws anew which parts of the names count. Where such clusters are hardly larger than
+// one unit. Each run chooses at random which parts of the names count. Where such clusters are hardly larger than
 // single units, it moves units instead.
 static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random,
                                 struct tfc_solution *solution, struct tfc_score *score) {
@@ -386,8 +386,8 @@ static uint32_t regions_of(struct tfc_random *random) {
   return 3 + (uint32_t)tfc_random_below(random, 9);
 }
 
-// The policy frees units and places them anew. When it finds no more improvement, or half of the budget is spent, the
-// rest of the budget goes to annealing on units.
+// The policy takes some units off their devices and places them again. When it finds no more improvement, or half of
+// the budget is spent, the rest of the budget goes to annealing on units.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5, tfc_random_u64(random));
   TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &part, &j->solution, &j->score, &j->evaluations));
@@ -402,7 +402,7 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
   return tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations);
 }
 
-// Rounds of annealing as in the algorithm `anneal` (placer/algo/anneal.c): each begins at the best placement so far,
+// Anneals in rounds, as in the algorithm `anneal` (placer/algo/anneal.c): each begins at the best placement so far,
 // half as hot as the round before, and cools down to a hundredth.
 static tfc_status anneal_rounds(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   double hot = j->hot;

@@ -14,9 +14,9 @@ enum tfc_search_method {
   TFC_METHOD_COMBINE,  // annealing on clusters of units that share a device in two placements
   TFC_METHOD_FRESH,    // annealing from new starts
   TFC_METHOD_NAMES,    // annealing from new starts, on clusters by name
-  TFC_METHOD_REGROUP,  // annealing from the given placement, on clusters by name that are drawn anew each time
-  TFC_METHOD_PACK,     // packs communities, or pieces of a placement, anew (if memory is nearly full)
-  TFC_METHOD_POLICY,   // a learned policy places some units anew; needs a guide
+  TFC_METHOD_REGROUP,  // annealing from the given placement, on clusters by name, which are chosen at random each time
+  TFC_METHOD_PACK,     // packs communities, or pieces of a placement, again (if memory is nearly full)
+  TFC_METHOD_POLICY,   // a learned policy places some units again; needs a guide
   TFC_METHOD_COUNT
 };
 extern const char *const tfc_search_method_names[];

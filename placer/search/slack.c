@@ -47,7 +47,7 @@ static bool comes_first(const struct by_end *b, uint32_t x, uint32_t y) {
   if (b->end[x] != b->end[y]) return b->end[x] > b->end[y];
   return b->position[x] > b->position[y];
 }
-// A merge sort, which is quick if the list is nearly sorted. It usually is: it was sorted for the step before the last
+// Merge sort, which is fast if the list is nearly sorted. The list usually is, because it was sorted before the last
 // few moves. room [count]: scratch.
 static void sort(const struct by_end *b, uint32_t *list, uint32_t *room, uint32_t count) {
   if (count <= 12) {

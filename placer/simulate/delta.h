@@ -2,6 +2,12 @@
 // it. For throughput, loads are stored per device, and moving a unit changes only those that its own tensors concern.
 // For the step, the simulation restarts from the last saved state of the incumbent before the first possible
 // difference, and stops as soon as the value cannot be below the cutoff.
+//
+//   tfc_delta_reset(d, device, rank, &verdict);
+//   tfc_delta_try(d, &(struct tfc_move){.unit = u, .device = 2}, 1, NULL, verdict.value, &tried);
+//   if (better(tried)) tfc_delta_commit(d); else nothing;
+//
+// Each thread needs its own tfc_delta.
 #ifndef TFC_PLACER_SIMULATE_DELTA_H
 #define TFC_PLACER_SIMULATE_DELTA_H
 
@@ -26,11 +32,12 @@ void tfc_delta_try(struct tfc_delta *delta, const struct tfc_move *moves, uint32
 // The last trial becomes the incumbent (it must have been legal and not cut off).
 void tfc_delta_commit(struct tfc_delta *delta);
 const tfc_device_id *tfc_delta_device(const struct tfc_delta *delta); // [unit] of the incumbent
-// The incumbent's ranks, [node]; valid until the next trial.
+// Returns the incumbent's ranks, [node]; they are valid until the next trial.
 const uint32_t *tfc_delta_rank(const struct tfc_delta *delta);
 // the verdict of the incumbent, with its arrays
 const struct tfc_verdict *tfc_delta_verdict(const struct tfc_delta *delta);
-// [node] when the incumbent's operations start, end and become ready, ps; step objective only, else NULL.
+// Return [node] the times in ps at which the incumbent's operations start, end and become ready; NULL if the objective
+// is not the step.
 const int64_t *tfc_delta_start(const struct tfc_delta *delta);
 const int64_t *tfc_delta_end(const struct tfc_delta *delta);
 const int64_t *tfc_delta_arrival(const struct tfc_delta *delta);

@@ -76,8 +76,8 @@ struct tfc_delta {
 
 // Returns the first instant of the incumbent at which the trial, whose moves were made, may differ. Fills `silent`.
 int64_t tfc_delta_leaves(struct tfc_delta *delta);
-// The same for the time after the instant `past` of the incumbent, at which the trial had the same state. Returns
-// `past` if the two may differ at once. No transfer counts as silent.
+// As the function above, for the time after the instant `past` of the incumbent, at which the trial had the same state.
+// Returns `past` if the two may differ at once. No transfer counts as silent.
 int64_t tfc_delta_leaves_after(const struct tfc_delta *delta, int64_t past);
 // Whether a silent transfer is under way at that instant, so that the states of trial and incumbent differ by it.
 bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);

@@ -45,7 +45,7 @@ INLINE void input_there(struct tfc_engine *e, uint32_t node, uint32_t device, bo
 
 // --- Transfers -----------------------------------------------------------------------------------------------------
 
-// Pairing heap over transfers, by index (Fredman, Sedgewick, Sleator, Tarjan 1986).
+// Joins two pairing heaps of transfers, given by the indices of their roots (Fredman, Sedgewick, Sleator, Tarjan 1986).
 static uint32_t heap_meld(struct tfc_engine_transfer *t, uint32_t a, uint32_t b) {
   if (a == TFC_NONE) return b;
   if (b == TFC_NONE) return a;

@@ -92,7 +92,7 @@ struct tfc_engine {
   uint64_t *idle, *has_ready; // sets of devices
   uint32_t *wire_head, *wire_tail;   // [wire] waiting transfers
   uint8_t *wire_busy;                // [wire]
-  uint32_t *heap_root;               // [device] transfers that wait for it, by index
+  uint32_t *heap_root;               // [device] transfers that wait for the device, by index
   uint32_t *class_busy;              // [class] (by kind) devices that are not idle
   uint32_t *inbox_head, *inbox_tail; // [device] inbox: transfers that wait for it, in the order of the list
   uint32_t *holds;                   // [tensor] on the producer's device: consumers and transfers that have not ended
@@ -169,7 +169,7 @@ struct tfc_engine_save {
 bool tfc_engine_save(struct tfc_engine *engine, struct tfc_engine_save *save); // false: out of memory
 // Bytes of all transfers of the finished run.
 uint64_t tfc_engine_transfer_bytes(const struct tfc_engine *engine);
-// `shift`: so many ps are added to all times of the saved state.
+// `shift` (ps) is added to all times of the saved state.
 void tfc_engine_restore(struct tfc_engine *engine, const struct tfc_engine_save *save, int64_t shift);
 void tfc_engine_save_shift(const struct tfc_engine *engine, struct tfc_engine_save *save,
                            int64_t shift); // makes the saved state later by `shift` ps

@@ -24,7 +24,7 @@ tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, 
 
 // --- Sets of ready operations -------------------------------------------------------------------------------------
 
-// Always writes all levels: a branch on what was there would be mispredicted half of the time. `levels`: e->levels, or
+// Always writes all levels: a branch on the old value would be mispredicted half of the time. `levels`: e->levels, or
 // a constant equal to it, so that the loop can be unrolled.
 INLINE void ready_add_if(struct tfc_engine *e, uint32_t device, uint32_t rank, uint32_t levels, bool is) {
   uint64_t *words = e->ready + (size_t)device * e->words;

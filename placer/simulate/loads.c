@@ -59,7 +59,7 @@ INLINE uint64_t word_of(const uint64_t *set, uint32_t w, uint32_t minus, uint32_
   return word;
 }
 
-// The time, in ps, of the longest transfer of a tensor from `from`, among those that occupy the sender.
+// Returns the time, in ps, of the longest transfer of a tensor from `from`, among those that occupy the sender.
 static int64_t sending_of(const struct tfc_loads *l, const uint64_t *ends, uint32_t tensor, uint32_t from,
                           uint32_t minus, uint32_t plus) {
   const struct tfc_problem *p = l->problem;

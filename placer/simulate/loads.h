@@ -27,7 +27,7 @@ struct tfc_loads {
 };
 TFC_MUST_USE tfc_status tfc_loads_init(struct tfc_loads *loads, const struct tfc_problem *problem);
 void tfc_loads_deinit(struct tfc_loads *loads);
-void tfc_loads_reset(struct tfc_loads *loads, const tfc_device_id *device); // units must be allowed where they are
+void tfc_loads_reset(struct tfc_loads *loads, const tfc_device_id *device); // every unit must be allowed on its device
 void tfc_loads_move(struct tfc_loads *loads, uint32_t unit, tfc_device_id to);
 int64_t tfc_loads_value(const struct tfc_loads *loads); // the largest load; TFC_TIME_MAX: a link is missing
 uint64_t tfc_loads_excess(const struct tfc_loads *loads);

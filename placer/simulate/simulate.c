@@ -11,9 +11,9 @@ struct tfc_simulator {
   struct tfc_engine engine;
   struct tfc_engine quick; // without live bytes: for calls that do not need them and where no limit can be exceeded;
                            // block NULL: there is none
-  uint64_t *memory; // [device]
-  uint32_t *mark;   // [device] the last net that was counted for it
-  int64_t *load;    // [device]
+  uint64_t *memory;        // [device]
+  uint32_t *mark;          // [device] the last net that was counted for the device
+  int64_t *load;           // [device]
 };
 
 tfc_status tfc_simulator_create(const struct tfc_problem *p, struct tfc_simulator **out) {

@@ -9,7 +9,8 @@
 //   TFC_TRY(s, tfc_subject_cost_graph(subject, costs, false, NULL, &cost_graph));
 //   TFC_TRY(s, tfc_problem_create(cost_graph, machine, objective, &problem));
 //   // The arrays for tfc_run_spec, from a solution of the problem:
-//   TFC_TRY(s, tfc_subject_assign(subject, problem, &solution, placement, sequence, &count)); clang-format on
+//   TFC_TRY(s, tfc_subject_assign(subject, problem, &solution, placement, sequence, &count));
+// clang-format on
 //
 // A node of the cost graph is an operation that runs, or a variable (no time, its memory, the tensor that readers on
 // other devices need). Elided nodes (identities, views, reads, constants) are not in it: tensors go from the real
@@ -70,13 +71,13 @@ struct tfc_subject {
   const struct tfc_graph *graph;     // retained
   const struct tfc_machine *machine; // borrowed
   const bool *needed;                // [node] part of the step
-  const uint32_t *anchor; // [node] the cost node that decides its device; TFC_NONE: the node is not part of the step
-  const uint32_t *cost_of;           // [node] its own cost node, or TFC_NONE
+  const uint32_t *anchor;  // [node] the cost node that decides its device; TFC_NONE: the node is not part of the step
+  const uint32_t *cost_of; // [node] its own cost node, or TFC_NONE
   uint32_t cost_count;
   const uint32_t *node_of; // [cost] graph node
   const bool *runs;        // [cost] it is an operation; otherwise it is a variable
   const uint64_t *memory;  // [cost] bytes of a variable
-  const tfc_str *group;    // [cost] name of its unit; data NULL: alone
+  const tfc_str *group;    // [cost] name of its unit; data NULL: the node is not in a group
   const tfc_str *pin;      // [cost] device; data NULL: free
   const tfc_str *reason;   // [node] why it must be on its device; data NULL: no reason
   uint32_t edge_count;

@@ -6,7 +6,7 @@
 
 #include "runtime/cluster/client.h"
 
-enum { TFC_TASK_LINK_SIZES = 4, TFC_TASK_LINKS_ALL = 16 }; // tasks up to which every pair is timed
+enum { TFC_TASK_LINK_SIZES = 4, TFC_TASK_LINKS_ALL = 16 }; // with at most TFC_TASK_LINKS_ALL tasks, every pair is timed
 struct tfc_task_link {
   uint32_t a, b; // ranks, a < b
   struct {

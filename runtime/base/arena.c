@@ -11,7 +11,7 @@ enum { alignment = 16, default_block = 64 * 1024, largest_block = 16 << 20 };
 
 struct tfc_arena_block {
   struct tfc_arena_block *next;
-  size_t size; // of the whole block; counted on the host's account
+  size_t size; // size of the whole block; counted on the host's account
   _Alignas(alignment) char data[];
 };
 
@@ -45,7 +45,8 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
     }
     tfc_pages_advise(b, sizeof *b + capacity);
     b->size = sizeof *b + capacity;
-    if (size > block_size && arena->blocks) { // a large block is put behind the current one, which stays in use
+    // a large block is put behind the current one, so that the current one is used further
+    if (size > block_size && arena->blocks) {
       b->next = arena->blocks->next;
       arena->blocks->next = b;
       arena->used += size;

@@ -1,5 +1,5 @@
-// Arena: memory that is freed all at once. Allocating moves a pointer; single pieces are never freed. One thread at a
-// time. Zero-initialise it (or use tfc_arena_init with a block size); deinit frees everything.
+// Arena: memory that is freed all at once. Allocating moves a pointer; single pieces are never freed. Only one thread
+// at a time may use it. A zeroed arena is empty (tfc_arena_init sets a block size); deinit frees everything.
 #ifndef TFC_RUNTIME_BASE_ARENA_H
 #define TFC_RUNTIME_BASE_ARENA_H
 

@@ -1,4 +1,4 @@
-// Growing arrays. TFC_ARRAY(T) declares one as a struct member or local; zeroed is empty.
+// Growing arrays. TFC_ARRAY(T) declares one as a member of a struct or as a local variable. A zeroed array is empty.
 //
 //   TFC_ARRAY(uint32_t) ids = {0};
 //   if (!tfc_array_push(&ids, 7u)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -36,7 +36,7 @@ void tfc_cgroup_visit(const char *controller, void (*visit)(void *user, const ch
     group[strcspn(group, "\n")] = 0;
     bool second = controllers[0] == 0;
     if (!second && !is_listed(controllers, controller)) continue;
-    for (;;) { // this group and its parents
+    for (;;) { // visits this group and then its parents
       char *folder =
           second ? tfc_format("/sys/fs/cgroup%s", group) : tfc_format("/sys/fs/cgroup/%s%s", controller, group);
       if (folder) visit(user, folder, second);

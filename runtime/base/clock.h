@@ -1,5 +1,5 @@
-// Clocks. All intervals of a trace are on CLOCK_MONOTONIC_RAW in nanoseconds; the time stamp counter is read on the
-// step path (a few ns) and converted afterwards.
+// Clocks. The times of a trace are nanoseconds of CLOCK_MONOTONIC_RAW. While a step runs, only the processor's time
+// stamp counter is read (which takes a few ns); its values are converted afterwards.
 #ifndef TFC_RUNTIME_BASE_CLOCK_H
 #define TFC_RUNTIME_BASE_CLOCK_H
 

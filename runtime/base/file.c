@@ -38,7 +38,8 @@ tfc_status tfc_file_map(const char *path, struct tfc_file *out) {
   tfc_status s = NULL;
   void *mapping = NULL;
   struct stat st;
-  int fd = tfc_os.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0); // a pipe would block until somebody writes to it
+  // without O_NONBLOCK, opening a pipe would wait until another process writes to it
+  int fd = tfc_os.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
   if (fd < 0)
     return tfc_status_make(errno == ENOENT || errno == ENOTDIR ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT, "%s: %s", path,
                            strerror(errno));
@@ -63,15 +64,15 @@ tfc_status tfc_file_write(const char *path, tfc_str content) {
   TFC_RETURN_IF_ERROR(may_write(path));
   tfc_status s = NULL;
   struct stat info;
-  // /dev/stdout or a pipe is written directly
+  // /dev/stdout and pipes are written to directly
   bool there = stat(path, &info) == 0, direct = there && !S_ISREG(info.st_mode);
   char *target = there && !direct ? realpath(path, NULL) : NULL; // a link stays a link
   char *temporary =
       direct ? tfc_str_dup(tfc_str_from(path)) : tfc_format("%s.%d.tmp", target ? target : path, (int)getpid());
   int fd = -1;
   if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  // A killed process may have left a file of that name. The temporary file is always a new one, so that nothing is
-  // written through a link of that name.
+  // A killed process may have left a file with the temporary name. It is removed first, so that the temporary file is
+  // always new and nothing is written through a link with that name.
   if (!direct) unlink(temporary);
   fd = tfc_os.open(temporary, O_WRONLY | O_CLOEXEC | (direct ? O_NONBLOCK : O_CREAT | O_EXCL), 0666);
   if (fd < 0 && direct && errno == ENXIO)

@@ -1,5 +1,5 @@
-// Maps files for reading, and writes files so that no reader ever sees half of one. System calls that can fail go
-// through tfc_os, which tests replace.
+// Maps files for reading, and writes files so that a reader never sees an incomplete file. System calls that can fail
+// go through tfc_os, which tests replace.
 #ifndef TFC_RUNTIME_BASE_FILE_H
 #define TFC_RUNTIME_BASE_FILE_H
 
@@ -10,7 +10,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-struct tfc_file { // read-only view of a whole file
+struct tfc_file { // a read-only view of a whole file
   const uint8_t *data;
   size_t size;
   void *mapping; // NULL for an empty file

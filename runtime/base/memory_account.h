@@ -1,6 +1,6 @@
 // Memory accounts: how much memory each device took. There is one account for each device that uses the host's memory,
-// and one for everything else, the host's own. A thread that works for a device enters its account; what the thread
-// allocates is then counted there, in whichever folder the code is. Any thread.
+// and one for everything else, the host's own. A thread that works for a device enters its account; all that the thread
+// allocates is then counted there, also by code of other folders. Any thread may call these functions.
 //
 //   struct tfc_memory_account *before = tfc_account_enter(device_account);
 //   if (!tfc_account_take(tfc_account_current(), bytes)) return tfc_account_exhausted(tfc_account_current(), bytes);
@@ -9,7 +9,7 @@
 //   tfc_account_enter(before);
 //
 // Accounts are never freed, because what was taken may outlive the device (a string that was fetched). A closed account
-// is used again for a new device once nothing is left on it.
+// is used again for a new device when nothing is counted on it any more.
 #ifndef TFC_RUNTIME_BASE_MEMORY_ACCOUNT_H
 #define TFC_RUNTIME_BASE_MEMORY_ACCOUNT_H
 
@@ -26,12 +26,12 @@ typedef bool tfc_account_room(void *keeper, uint64_t bytes);
 struct tfc_memory_account {
   char name[64];          // the device's name; "" for the host
   uint64_t limit;         // bytes, UINT64_MAX: none
-  _Atomic uint64_t taken; // what counts against the limit: tensors, strings, elements of lists, packed weights
-  // Workspaces of threads: they grow to what kernels need and stay; only the system limits them.
+  _Atomic uint64_t taken; // counts against the limit: tensors, strings, elements of lists, packed weights
+  // Workspaces of threads. They grow to the size that kernels need and are then kept; only the system limits them.
   _Atomic uint64_t scratch;
-  _Atomic uint64_t peak;  // the most that both were together, since the account was opened or restarted
-  bool open;              // this and the next two are guarded by the lock of all accounts
-  tfc_account_room *room; // what to call to empty caches on this account; NULL: nobody keeps memory on it for later
+  _Atomic uint64_t peak;  // the largest sum of both since the account was opened or restarted
+  bool open;              // this field and the next two are guarded by the lock of all accounts
+  tfc_account_room *room; // what to call to empty caches on this account; NULL: there are no caches
   void *keeper;
   struct tfc_memory_account *next;
 };
@@ -59,7 +59,7 @@ void tfc_account_give_scratch(struct tfc_memory_account *a, size_t bytes);
 bool tfc_account_reserve(struct tfc_memory_account *a, size_t bytes);
 void tfc_account_unreserve(struct tfc_memory_account *a, size_t bytes);
 
-// RESOURCE_EXHAUSTED with the bytes that were requested, the bytes in use, and the limit that leaves least.
+// RESOURCE_EXHAUSTED with the bytes that were requested, the bytes in use, and the limit that is closest.
 tfc_status tfc_account_exhausted(const struct tfc_memory_account *a, size_t bytes);
 
 // Returns the most bytes on the account at one time, since it was opened or since tfc_account_restart (which begins

@@ -53,7 +53,7 @@ out:
   free(limit), free(usage), free(stat);
 }
 
-// The memory of this process: its address space, what of it is resident, and its own data.
+// The memory of this process: the size of its address space, of the part that is resident, and of its own data.
 struct pages {
   uint64_t size, resident, data; // bytes
 };

@@ -1,10 +1,10 @@
-// The status of a failed allocation.
+// Makes the status of a failed allocation.
 #ifndef TFC_RUNTIME_BASE_NO_MEMORY_H
 #define TFC_RUNTIME_BASE_NO_MEMORY_H
 
 #include "runtime/base/status.h"
 
-// "out of memory: <what>": what the memory was for, such as "reading a graph".
+// Its message is "out of memory: <what>". `what` says what the memory was for, such as "reading a graph".
 TFC_MUST_USE static inline tfc_status tfc_status_no_memory(const char *what) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: %s", what);
 }

@@ -1,5 +1,5 @@
-// Large pages for large memory. A graph of 50,000 nodes has tens of megabytes that are written once: taking them from
-// the system 4 KB at a time costs as much as filling them.
+// Asks the system for large pages. A graph of 50,000 nodes has tens of megabytes that are written once: taking them
+// from the system 4 KB at a time costs as much as filling them.
 #ifndef TFC_RUNTIME_BASE_PAGES_H
 #define TFC_RUNTIME_BASE_PAGES_H
 

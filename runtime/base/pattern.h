@@ -7,7 +7,7 @@
 //   if (pattern && tfc_pattern_matches(pattern, name.data, name.size)) ...
 //   tfc_pattern_free(pattern);
 //
-// One source file behind it is C++, so this header must be valid C++ and uses plain pointers.
+// A C++ file implements these functions, so this header must be valid C++ and uses plain pointers.
 #ifndef TFC_RUNTIME_BASE_PATTERN_H
 #define TFC_RUNTIME_BASE_PATTERN_H
 

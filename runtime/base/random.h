@@ -1,5 +1,5 @@
-// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2018), seeded by splitmix64:
-// the generator of searches and learners. (Random ops of graphs use TensorFlow's Philox, in runtime/ops.) A state
+// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2018), seeded by splitmix64.
+// Searches and learners use this generator. (Random ops of graphs use TensorFlow's Philox, in runtime/ops.) Each state
 // belongs to one thread.
 #ifndef TFC_RUNTIME_BASE_RANDOM_H
 #define TFC_RUNTIME_BASE_RANDOM_H
@@ -27,7 +27,7 @@ static inline uint64_t tfc_random_u64(struct tfc_random *r) {
   s[3] = (s[3] << 45) | (s[3] >> 19);
   return result;
 }
-// Uniform in [0, n), n > 0 (Lemire 2019, with a bias of at most n / 2^64).
+// Returns a uniform number in [0, n), n > 0 (Lemire 2019, with a bias of at most n / 2^64).
 static inline uint64_t tfc_random_below(struct tfc_random *r, uint64_t n) {
   return (uint64_t)(((unsigned __int128)tfc_random_u64(r) * n) >> 64);
 }

@@ -4,7 +4,7 @@
 
 #include "runtime/base/str.h"
 
-// 64 hexadecimal digits and a terminating zero.
+// Writes 64 hexadecimal digits and a terminating zero.
 void tfc_sha256(tfc_str data, char out_hex[65]);
 
 #endif

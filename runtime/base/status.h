@@ -30,7 +30,7 @@
   X(FAILED_PRECONDITION, "failed precondition") /* uninitialised variable, closed queue */                             \
   X(RESOURCE_EXHAUSTED, "out of memory")                                                                               \
   X(DEADLINE_EXCEEDED, "deadline exceeded")                                                                            \
-  X(UNAVAILABLE, "unavailable") /* a device is not there or stopped working */                                         \
+  X(UNAVAILABLE, "unavailable") /* a device does not exist or stopped working */                                       \
   X(DATA_LOSS, "data loss")     /* output could not be written */                                                      \
   X(ABORTED, "aborted")                                                                                                \
   X(INTERNAL, "internal error")
@@ -59,7 +59,7 @@ TFC_MUST_USE tfc_status tfc_status_annotate(tfc_status status, const char *forma
 
 tfc_code tfc_status_code(tfc_status status);
 int tfc_status_exit_code(tfc_status status);       // of a program that ends with this error
-const char *tfc_status_message(tfc_status status); // "" for OK; lives as long as the status
+const char *tfc_status_message(tfc_status status); // "" for success; the text exists as long as the status
 const char *tfc_code_name(tfc_code code);
 void tfc_status_free(tfc_status status);
 TFC_MUST_USE tfc_status tfc_status_clone(tfc_status status);
@@ -80,7 +80,7 @@ TFC_MUST_USE tfc_status tfc_status_join(tfc_status first, tfc_status second);
     goto out;                                                                                                          \
   } while (0)
 
-// The same for functions that have nothing to release.
+// Returns from the function if `call` failed; for functions that have nothing to release.
 #define TFC_RETURN_IF_ERROR(call)                                                                                      \
   do {                                                                                                                 \
     tfc_status tfc_status_ = (call);                                                                                   \

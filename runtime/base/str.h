@@ -1,4 +1,4 @@
-// String views: bytes that somebody else owns. No terminating zero; may contain zero bytes.
+// String views. The bytes belong to other code. They do not end with a zero byte, and may contain zero bytes.
 #ifndef TFC_RUNTIME_BASE_STR_H
 #define TFC_RUNTIME_BASE_STR_H
 
@@ -38,7 +38,7 @@ static inline int tfc_str_compare(tfc_str a, tfc_str b) { // order of bytes
   int c = n ? memcmp(a.data, b.data, n) : 0;
   return c ? c : (a.size > b.size) - (a.size < b.size);
 }
-// Index of the first/last `c`, or SIZE_MAX.
+// Returns the index of the first or the last `c`; SIZE_MAX: there is none.
 static inline size_t tfc_str_find(tfc_str a, char c) {
   const char *p = a.size ? memchr(a.data, c, a.size) : NULL;
   return p ? (size_t)(p - a.data) : SIZE_MAX;
@@ -55,7 +55,7 @@ static inline tfc_str tfc_str_sub(tfc_str a, size_t from, size_t to) { // [from,
 }
 // Returns a heap copy with a terminating zero; NULL when memory is out. free() it.
 char *tfc_str_dup(tfc_str a);
-// Heap printf; NULL when memory is out.
+// As printf, but returns the text in memory that the caller frees. NULL: out of memory.
 char *tfc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Text that grows, always terminated once something was added. If memory runs out, `failed` is set and later adds do

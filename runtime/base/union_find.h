@@ -1,5 +1,5 @@
-// Union-find: elements 0 .. count - 1 in disjoint sets. parent[i] leads towards the root, the element that stands for
-// the whole set; a root is its own parent. Looking a root up shortens the path to it.
+// Union-find: elements 0 .. count - 1 in disjoint sets. parent[i] leads towards the root, the element by which the
+// whole set is known; a root is its own parent. Each search for a root shortens the path to it.
 #ifndef TFC_RUNTIME_BASE_UNION_FIND_H
 #define TFC_RUNTIME_BASE_UNION_FIND_H
 

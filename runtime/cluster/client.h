@@ -1,6 +1,11 @@
 // A client's session: runs steps of a graph whose nodes are in several tasks, which their device strings choose. Every
 // task with a script is a client and makes a session of its own graph. Variables, queues, accumulators and tables
 // belong to the tasks: sessions of different clients share them by name, as in TensorFlow.
+//
+//   struct tfc_cluster_session *session = NULL;
+//   TFC_TRY(s, tfc_cluster_session_create(task, graph, &execution, &session));
+//   TFC_TRY(s, tfc_cluster_session_run(session, &spec, feeds, fetched, NULL));
+//   tfc_cluster_session_free(session);
 #ifndef TFC_RUNTIME_CLUSTER_CLIENT_H
 #define TFC_RUNTIME_CLUSTER_CLIENT_H
 

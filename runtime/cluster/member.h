@@ -38,8 +38,8 @@ void tfc_member_free(struct tfc_member *member); // NULL is fine
 
 const char *tfc_member_name(const struct tfc_member *member, char out[TFC_TASK_TEXT]); // "/job:worker/task:0"
 uint32_t tfc_member_rank(const struct tfc_member *member);
-// What a task said about itself when it joined: the name of its host, and its devices as "cpu:0 (model), ...". Valid as
-// long as the member.
+// Return what a task reported when it joined: the name of its host, and its devices as "cpu:0 (model), ...". The texts
+// are valid as long as the member.
 const char *tfc_member_host(const struct tfc_member *member, uint32_t rank);
 const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
 

@@ -16,13 +16,13 @@
 struct tfc_peer { // another task, by rank
   struct tfc_head_hello hello;
   bool joined, ended, leaves;
-  int64_t heard;            // when its last message came; guarded by `helm`
-  char last[TFC_LAST_TEXT]; // what it did last; guarded by `helm`
+  int64_t heard;            // when the last message from this task came; guarded by `helm`
+  char last[TFC_LAST_TEXT]; // what the task did last; guarded by `helm`
 };
 struct tfc_gathering { // a barrier: task 0 counts the tasks that have come
   char name[TFC_NAME_TEXT];
   uint32_t came, round;
-  bool *who; // [tasks] those that have come
+  bool *who; // [tasks] true: the task has arrived
 };
 struct tfc_client_step { // a step that this task started as a client; on the stack of the thread that runs it
   struct tfc_client_step *next;
@@ -36,7 +36,7 @@ struct tfc_client_step { // a step that this task started as a client; on the st
   // The queue runners to start if the step waits long; NULL: there are none, or they already run.
   struct tfc_cluster_queues *queues;
   const bool *wanted;
-  const uint32_t *ranks; // tasks that run parts of it
+  const uint32_t *ranks; // the tasks that run parts of the step
   uint32_t rank_count;
 };
 struct tfc_running { // a step of another client, part of which runs here
@@ -77,7 +77,7 @@ struct tfc_member {
   TFC_ARRAY(struct tfc_gathering) gatherings;
   // names of barriers that all tasks have come to; a name is listed as often as it was released
   TFC_ARRAY(char *) released;
-  tfc_status failure; // why the job failed, NULL: it has not
+  tfc_status failure; // why the job failed; NULL: it has not failed
   bool told;
   struct tfc_client_step *steps;
   int64_t next_step;

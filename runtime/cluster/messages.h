@@ -65,7 +65,7 @@ struct tfc_head_done { // the error's message follows
 struct tfc_head_abort {
   int64_t step;
 };
-struct tfc_head_barrier { // RELEASE has it, too
+struct tfc_head_barrier { // head of BARRIER and RELEASE messages
   char name[TFC_NAME_TEXT];
 };
 struct tfc_head_ended {
@@ -89,8 +89,8 @@ TFC_MUST_USE tfc_status tfc_message_read(const struct tfc_message *m, void *head
 // Whether the array contains a zero byte, so that the text can be read safely.
 bool tfc_message_text(const char *text, size_t size);
 
-// These turn a tensor (NULL: dead) into a message, and a message into a tensor. UNIMPLEMENTED: tensors of this type
-// cannot be sent to another task.
+// These functions convert a tensor (NULL: dead) into a message, and a message into a tensor. UNIMPLEMENTED: tensors of
+// this type cannot be sent to another task.
 TFC_MUST_USE tfc_status tfc_message_of_tensor(const struct tfc_head_tensor *key, const struct tfc_tensor *value,
                                               struct tfc_message **out);
 TFC_MUST_USE tfc_status tfc_message_tensor(struct tfc_message *m, struct tfc_head_tensor *out_key,

@@ -148,7 +148,7 @@ static tfc_status json_jobs(struct reader *r, struct tfc_cluster_spec *spec) {
   }
 }
 
-// ClusterDef: job { name: "ps" tasks { key: 0 value: "host:port" } }
+// Reads a task of a ClusterDef: job { name: "ps" tasks { key: 0 value: "host:port" } }
 static tfc_status text_task(struct reader *r, uint32_t *out) {
   struct token t, key;
   *out = 0;

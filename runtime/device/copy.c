@@ -1,5 +1,5 @@
 // Copies between host memory and devices, on the calling thread: directly if one side is in the host's address space,
-// else through a host buffer.
+// otherwise through a host buffer.
 #include <stdlib.h>
 #include <string.h>
 

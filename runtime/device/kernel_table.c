@@ -4,7 +4,7 @@
 #include <string.h>
 
 void tfc_kernel_table_add(struct tfc_kernel_table *table, const char *op, uint32_t types, const void *row) {
-  // Out of memory: the row is missing, and the op's reference kernel, or the host, is used instead.
+  // If there is no memory, the row is left out, and the op runs with its reference kernel or on the host.
   (void)tfc_array_push(&table->entries, (struct tfc_kernel_entry){op, types, row});
 }
 

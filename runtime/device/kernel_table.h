@@ -1,5 +1,5 @@
-// Tables of kernels, gathered from the rows of many files through a linker section, and searched by op and dtype. The
-// rows of each kind of device (cpu/kernels.h, cuda/kernel.h) have different functions, but are found in the same way.
+// Tables of kernels, gathered from the rows of many files through a linker section, and searched by op and dtype. Each
+// kind of device has rows with other functions (cpu/kernels.h, cuda/kernel.h), but all rows are found in the same way.
 //
 //   for (each contributed array) for (each row) tfc_kernel_table_add(&table, row->op, row->types, row);
 //   tfc_kernel_table_sort(&table);                                            // once, then read by any thread

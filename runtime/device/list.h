@@ -17,8 +17,8 @@ struct tfc_device_list {
   bool shared;    // the list ends with ",shared"
   TFC_ARRAY(struct tfc_device_item) items;
 };
-// INVALID_ARGUMENT: not a list, or a device is named twice. UNAVAILABLE: an index that no device can have. `described`:
-// a machine file's devices, which may have any names; ",shared" is not allowed.
+// INVALID_ARGUMENT: the text is not a list, or names a device twice. UNAVAILABLE: the text has an index that no device
+// can have. `described`: the devices are those of a machine file, and may have any names; ",shared" is not allowed.
 TFC_MUST_USE tfc_status tfc_device_list_parse(const char *text, bool described, struct tfc_device_list *out);
 void tfc_device_list_deinit(struct tfc_device_list *list);
 

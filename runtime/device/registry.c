@@ -1,5 +1,5 @@
 // Which drivers exist, and what "--devices" means. The drivers of the table are built in; the CUDA plug-in is loaded
-// when a GPU is asked for.
+// when a GPU is requested.
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -85,7 +85,8 @@ static tfc_status wanted_of(const char *spec, const struct tfc_device_list *list
   return NULL;
 }
 
-// "4": GPUs if there are that many, else virtual devices on a single GPU, else the GPUs that exist, else CPU devices.
+// Chooses devices if only a number is given, such as "4": so many GPUs; if there are fewer, virtual devices on a single
+// GPU; if that is not possible, the GPUs that exist; if there is none, CPU devices.
 static tfc_status choose_best(uint32_t count, wanted_list *out, struct tfc_text *note) {
   const char *kind = "cpu";
   uint32_t gpus = 0, take = count;

@@ -437,7 +437,7 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   struct tfc_trace_sink *sink = step->trace;
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[device->index] : NULL;
   uint64_t begin = tfc_ticks(), last = begin;
-  if (!waited_to) waited_from = waited_to = begin; // no waits: its inputs were there
+  if (!waited_to) waited_from = waited_to = begin; // it did not wait: its inputs were ready
   for (uint32_t i = 0; buffer && i < p->segment->arrival_count; i++)
     tfc_trace_add(buffer, TFC_TRACE_TRANSFER, p->segment->arrivals[i], device->index, waited_from, waited_to, 0);
   struct call *end = p->calls + p->call_count;

@@ -1,4 +1,4 @@
-// Says after how many steps a device is in a steady state, so that steps can be measured.
+// After how many steps a device is in a steady state, so that steps can be measured.
 #ifndef TFC_RUNTIME_DEVICE_SETTLE_H
 #define TFC_RUNTIME_DEVICE_SETTLE_H
 

@@ -45,7 +45,7 @@ tfc_status tfc_execution_apply(const struct tfc_execution *e, const struct tfc_d
 }
 
 // --- Text ------------------------------------------------------------------------------------------------------------
-// Words are separated by spaces, so spaces and unprintable characters in a limit's pattern become %20 and the like.
+// Words are separated by spaces, so spaces and unprintable characters in a limit's pattern are written as %20 etc.
 static void add_pattern(struct tfc_text *out, const char *pattern) {
   for (const unsigned char *c = (const unsigned char *)pattern; *c; c++) {
     if (*c > ' ' && *c < 127 && *c != '%')

@@ -17,7 +17,7 @@
 struct tfc_blocked { // a step that waits; the record is on that step's stack
   struct tfc_blocked *next;
   bool (*nothing_came)(const struct tfc_blocked *self);
-  void (*look_again)(const struct tfc_blocked *self); // wakes it
+  void (*look_again)(const struct tfc_blocked *self); // wakes the blocked step, so that it checks again
 };
 struct tfc_gate {
   pthread_mutex_t lock;
@@ -30,7 +30,7 @@ struct tfc_gate {
 };
 void tfc_gate_init(struct tfc_gate *g, uint32_t callers);
 void tfc_gate_deinit(struct tfc_gate *g);
-bool tfc_gate_enter_static(struct tfc_gate *g); // false: run it in ready order (after tfc_gate_enter_dynamic)
+bool tfc_gate_enter_static(struct tfc_gate *g); // false: run the step in ready order (after tfc_gate_enter_dynamic)
 void tfc_gate_enter_dynamic(struct tfc_gate *g);
 void tfc_gate_leave(struct tfc_gate *g, bool is_static);
 // Returns true if it is a deadlock; then `b` was not added to the list.

@@ -1,5 +1,5 @@
 // Nodes are known by their names and those of the functions that they are in; a name with a tab or an end of line in it
-// cannot be written, and is told as unsaved.
+// cannot be written, and is reported as not saved.
 #include "runtime/exec/saved_state.h"
 
 #include <stdatomic.h>

@@ -148,7 +148,7 @@ struct tfc_plan_edge {
   uint64_t bytes;    // 0 where the shape is not static
 };
 struct tfc_plan_shared { // two nodes that use the same packed form of a weight
-  uint32_t node, with;   // on another device it would be packed once more
+  uint32_t node, with;   // if they are on different devices, the weight is packed twice
   uint64_t bytes;
 };
 struct tfc_plan_continued { // an operation that continues a sum from the result of another operation

@@ -178,7 +178,7 @@ struct saved_variable {
   bool initialized;
   struct tfc_tensor value; // host
 };
-struct saved_state { // the state of random generators and the like, by node
+struct saved_state { // the state of random generators and similar nodes, by node
   const struct tfc_graph *graph;
   uint32_t node;
   void *bytes;

@@ -1,5 +1,5 @@
 // The builder keeps each node's edges in one array (data inputs first, then control inputs, as in a graph). Edges,
-// attributes and types of the base graph's nodes are views into that graph until something changes them.
+// attributes and types of the base graph's nodes are views into that graph until they are changed.
 #include "runtime/graph/builder.h"
 
 #include <assert.h>
@@ -20,8 +20,8 @@ struct entry {
 struct tfc_builder {
   const struct tfc_graph *base;
   TFC_ARRAY(struct entry) entries;
-  struct tfc_strmap names; // name → number to try next if the name is in use
-  struct tfc_arena arena;  // becomes that of the finished graph
+  struct tfc_strmap names; // name → the number to try next if the name is in use
+  struct tfc_arena arena;  // becomes the arena of the finished graph
   tfc_str device, scope;
   tfc_status status;
 };

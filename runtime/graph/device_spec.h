@@ -1,5 +1,5 @@
-// Device strings of TensorFlow, whole or partial: "/job:worker/replica:0/task:1/device:GPU:0", "/gpu:0",
-// "/device:CPU:*", "". Types compare without case.
+// Reads TensorFlow's names of devices, complete or partial: "/job:worker/replica:0/task:1/device:GPU:0", "/gpu:0",
+// "/device:CPU:*", "". The case of letters in types does not matter.
 #ifndef TFC_RUNTIME_GRAPH_DEVICE_SPEC_H
 #define TFC_RUNTIME_GRAPH_DEVICE_SPEC_H
 

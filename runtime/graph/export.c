@@ -237,7 +237,7 @@ static tfc_status write_saved_model(const struct tfc_graph *g, tfc_str content, 
     if (!from || !to) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     TFC_TRY(s, copy_tree(from, to, 0));
   }
-  s = tfc_file_write(file, content); // last, because a directory without it is no model
+  s = tfc_file_write(file, content); // written last, because a directory without this file is not a model
 out:
   free(file);
   free(from);

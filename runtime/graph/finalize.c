@@ -118,7 +118,9 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
         n->function = (uint32_t)*f;
         for (uint32_t r = 0; r < fn->ret_count && !s; r++)
           if (!tfc_array_push(&types, fn->ret_types[r])) s = out_of_memory(g);
-      } else { // an unknown op has the outputs that the file states, or else those that consumers use
+      } else {
+        // An op that tfc does not know has the outputs that the file states; if it states none, those that consumers
+        // use.
         for (uint32_t k = 0; k < n->attr_count && !s; k++) {
           const struct tfc_attr *a = &g->attrs[n->attr_begin + k];
           if (a->kind != TFC_ATTR_LIST_SHAPE || !tfc_str_is(a->name, "_output_shapes")) continue;

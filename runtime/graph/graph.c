@@ -99,7 +99,7 @@ tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_
   if (*out != TFC_NO_NODE) return NULL;
   const size_t colon = tfc_str_rfind(name, ':');
   int64_t index = -1;
-  if (colon != SIZE_MAX) { // the name of an output also stands for its operation, even if that has no outputs
+  if (colon != SIZE_MAX) { // the name of an output also names its operation, even if the operation has no outputs
     tfc_status s = tfc_parse_i64(tfc_str_sub(name, colon + 1, name.size), &index);
     tfc_status_free(s);
   }
@@ -187,8 +187,8 @@ static bool is_back_edge(const struct tfc_node *n) {
   return n->def && n->def->flags & TFC_OP_NEXT_ITERATION;
 }
 
-// Kahn's algorithm with a plain queue. Taking the lowest id first would need a heap; this order is as good, and it
-// depends on the graph alone.
+// This is Kahn's algorithm with a plain queue. This order depends only on the graph. (An order by id would need a heap,
+// and would not be better.)
 tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order) {
   tfc_status s = NULL;
   uint32_t *waits = calloc(g->node_count ? g->node_count : 1, sizeof *waits), head = 0, tail = 0;
@@ -209,13 +209,14 @@ tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order)
   }
   if (tail == g->node_count) goto out;
 
-  // Some node still waits: going from there to inputs that wait must reach a cycle.
+  // Some nodes were not ordered. A walk from one of them, always to an input that was not ordered either, must reach a
+  // cycle.
   uint32_t at = 0;
   while (!waits[at]) at++;
   for (uint32_t step = 0; step < 2 * g->node_count; step++) {
     const struct tfc_node *n = &g->nodes[at];
     const struct tfc_output *in = tfc_node_inputs(g, n);
-    if (step >= g->node_count && waits[at] == UINT32_MAX) break; // after that many steps, `at` is on the cycle
+    if (step >= g->node_count && waits[at] == UINT32_MAX) break; // after that many steps, the walk is on the cycle
     if (step >= g->node_count) waits[at] = UINT32_MAX;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
       if (waits[in[k].node] && !is_back_edge(&g->nodes[in[k].node])) {

@@ -52,7 +52,7 @@ static enum kind kind_of_bytes(tfc_str bytes) {
 }
 
 static enum kind kind_of_text(tfc_str text) {
-  // The first word tells which message it is. Skips blanks and comments before it.
+  // The first word shows which message it is. Skips blanks and comments before it.
   size_t i = 0;
   while (i < text.size) {
     char c = text.data[i];
@@ -72,7 +72,8 @@ static enum kind kind_of_text(tfc_str text) {
   return kind_graph;
 }
 
-// Picks the MetaGraphDef of a SavedModel: the one tagged "serve", else the one tagged "train", else the first.
+// Chooses a MetaGraphDef of a SavedModel: the one with the tag "serve"; if there is none, the one with the tag "train";
+// if there is none either, the first.
 static tfc_str pick_meta_graph(tfc_str saved_model) {
   struct tfc_wire w = tfc_wire_of(saved_model), m, t;
   struct tfc_field f, e, g = {0};
@@ -152,7 +153,7 @@ static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char 
   if (out_format) *out_format = text && kind == kind_graph ? TFC_FORMAT_PBTXT : formats[kind];
   *out = g, g = NULL;
 out:
-  if (!g && s) tfc_source_release(src); // no graph owns it
+  if (!g && s) tfc_source_release(src); // no graph owns the source, so it is released here
   tfc_graph_release(g);
   return tfc_status_annotate(s, "%s", path);
 }

@@ -32,13 +32,13 @@ typedef tfc_str (*tfc_device_fn)(void *arg, tfc_str key, tfc_str device);
 TFC_MUST_USE tfc_status tfc_graph_save(const struct tfc_graph *g, tfc_graph_format format, tfc_device_fn device,
                                        void *arg, const char *path);
 
-// Gives nodes other device strings (device [node_count], copied). Only before anybody else has the graph: graphs do not
-// change otherwise. RESOURCE_EXHAUSTED: out of memory.
+// Gives nodes other device strings (device [node_count], copied). Call it only before the graph is passed on, because
+// other code relies on graphs that do not change. RESOURCE_EXHAUSTED: out of memory.
 TFC_MUST_USE tfc_status tfc_graph_set_devices(struct tfc_graph *g, const tfc_str *device);
 
-// Writing a GraphDef from nodes of `g`, each with other inputs ("name:1", "name", "^name"), and from new nodes: a graph
-// is cut into parts with these functions. Append nodes to `out`, and once the library (functions, versions); then `out`
-// is a complete GraphDef. Out of memory: out->failed is set.
+// These functions write a GraphDef that has some nodes of `g`, with other inputs ("name:1", "name", "^name"), and new
+// nodes. With them a graph is cut into parts. Append the nodes to `out`, and once the library (functions, versions);
+// then `out` is a complete GraphDef. Out of memory: out->failed is set.
 struct tfc_new_node {
   const char *op;
   tfc_str name, device;

@@ -181,7 +181,7 @@ static tfc_status read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct t
     *out = t;
     return NULL;
   }
-  if (!tfc_dtype_is_plain(t.dtype)) // a handle has a meaning only in the process that wrote it
+  if (!tfc_dtype_is_plain(t.dtype)) // a handle has a meaning only in the process that made it
     return tfc_status_make(TFC_UNIMPLEMENTED, "a constant of type %s", tfc_dtype_name(t.dtype));
   if (content.size) {
     if (content.size != t.size)
@@ -213,7 +213,7 @@ static tfc_status read_tensor(struct tfc_attr_reader *r, tfc_str bytes, struct t
   TFC_RETURN_IF_ERROR(read_numbers(bytes, vf, t.data, room, size, &n));
   if (n < vf.per_element) {
     memset(t.data, 0, t.size);
-  } else if (n < room) { // the last value stands for all that follow
+  } else if (n < room) { // the last value is repeated until the tensor is full
     size_t element = tfc_dtype_size(t.dtype), last = (n / vf.per_element - 1) * element;
     for (size_t at = last + element; at < t.size; at += element)
       memcpy((char *)t.data + at, (char *)t.data + last, element);
@@ -282,7 +282,7 @@ static tfc_status read_list(struct tfc_attr_reader *r, tfc_str bytes, struct tfc
   struct tfc_field f;
   uint32_t number = 0;
   size_t count = 0;
-  while (tfc_wire_next(&w, &f)) { // first pass: find the kind, and the most items that there can be
+  while (tfc_wire_next(&w, &f)) { // first pass: find the kind of the list, and the most items that it can have
     if (f.number < 2 || f.number > 9) continue;
     if (number && f.number != number) return bad("a list mixes kinds of values");
     number = f.number;
@@ -391,8 +391,8 @@ tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct 
   return w.error ? bad(w.error) : NULL;
 }
 
-// A fast path for nearly all attributes: a name and one short value, in the form that the protocol buffers library
-// writes.
+// Reads nearly all attributes fast: those that are a name and one short value, in the form that the protocol buffers
+// library writes.
 static bool read_short(tfc_str bytes, struct tfc_attr *out) {
   const uint8_t *p = (const uint8_t *)bytes.data;
   enum { KEY = 1 << 3 | TFC_WIRE_BYTES, VALUE = 2 << 3 | TFC_WIRE_BYTES, FIRST_LONG = 0x80 };

@@ -109,7 +109,7 @@ struct body {
   struct tfc_graph *owner, *g;
   struct tfc_function *fn;
   struct tfc_node_reader r;
-  struct tfc_strmap rets;       // result → text of what it is
+  struct tfc_strmap rets;       // name of a result → the text that says where it comes from
   TFC_ARRAY(tfc_str) controls;  // nodes that must run
   TFC_ARRAY(tfc_str) arg_attrs; // entries of arg_attr
   TFC_ARRAY(tfc_str) attrs;     // entries of attr
@@ -192,7 +192,7 @@ static tfc_status scan(struct body *b, tfc_str bytes) {
     default: break;
     }
   }
-  return NULL; // errors were found when the signature was read from these bytes
+  return NULL; // no error is possible here: these bytes were read before, for the signature
 }
 
 // Finds the output that a name in a body refers to.
@@ -212,7 +212,7 @@ static tfc_status resolve(const struct body *b, tfc_str text, struct tfc_output 
       argument = tfc_str_sub(rest, 0, second);
       tfc_str number = second == SIZE_MAX ? TFC_STR("0") : tfc_str_sub(rest, second + 1, rest.size);
       if (second == SIZE_MAX && argument.size && argument.data[0] >= '0' && argument.data[0] <= '9')
-        number = argument, argument = (tfc_str){0}; // it is "parameter:0"
+        number = argument, argument = (tfc_str){0}; // the text has the form "parameter:0"
       int64_t index;
       tfc_status s = tfc_parse_i64(number, &index);
       tfc_status_free(s);
@@ -351,7 +351,7 @@ static tfc_status define(struct tfc_graph *g, tfc_str bytes, struct tfc_function
   struct body b = {.owner = g, .fn = fn};
   if (fn->problem.size) return NULL;
   TFC_TRY(s, tfc_graph_new_body(g, &b.g));
-  fn->body = b.g; // from now on it is freed with the library
+  fn->body = b.g; // from now on, the body is freed together with the library
   b.r.attr_reader.graph = b.g;
   s = read_body(&b, bytes);
   if (s && tfc_status_code(s) == TFC_UNIMPLEMENTED) { // such a graph can be loaded, but the function cannot be called

@@ -6,7 +6,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/import_internal.h"
 
-// Gives an empty list its kind: the file does not say it, but the op's definition does.
+// Sets the kind of an empty list. The file does not say the kind, but the op's definition does.
 static void name_empty_lists(const struct tfc_node *n, struct tfc_attr *attrs) {
   const struct tfc_op_def *def = tfc_op_find(n->op);
   const struct tfc_op_signature *sig = def ? tfc_op_signature(def) : NULL;
@@ -23,7 +23,7 @@ static struct tfc_known_attrs *known_attrs(struct tfc_node_reader *r, const stru
 // Finds the node's fields in one pass over its bytes. Attributes come last, in `rest` with the fields that are not
 // read. A node whose `rest` equals that of an earlier node shares its attributes.
 static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct tfc_node *n) {
-  enum { LARGE = 4096 }; // the size of a constant's value that is too large to be compared
+  enum { LARGE = 4096 }; // constants larger than this are not compared
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   tfc_str rest = {0};
@@ -121,7 +121,7 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
   TFC_ARRAY(tfc_str) libraries = {0};
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
-  // These guesses avoid most of the growing: nodes are rarely shorter.
+  // With these sizes, the arrays rarely have to grow: few nodes and attributes need fewer bytes in the file.
   if (!tfc_array_reserve(&r.nodes, bytes.size / 400 + 16) || !tfc_array_reserve(&r.attrs, bytes.size / 40 + 64) ||
       !tfc_array_reserve(&r.inputs, bytes.size / 200 + 32))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");

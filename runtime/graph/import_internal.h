@@ -7,9 +7,9 @@
 #include "runtime/graph/import.h"
 #include "runtime/graph/wire.h"
 
-// Limits on what a file may make tfc allocate beyond its own size. Tests and fuzz targets lower them.
+// Limits of the memory that tfc allocates for a file, beyond the size of the file. Tests and fuzz targets lower them.
 struct tfc_import_limits {
-  size_t expanded_bytes; // of all constants together that are given as one repeated value
+  size_t expanded_bytes; // of all constants together that the file gives as one repeated value
   uint32_t depth;        // of attributes inside attributes
 };
 extern struct tfc_import_limits tfc_import_limits;
@@ -19,7 +19,7 @@ struct tfc_attr_reader {
   struct tfc_graph *graph; // whose arena and heap are used
   size_t expanded;         // bytes so far
   uint32_t depth;
-  bool empty_list; // a list without items was read, and the file does not say of which kind
+  bool empty_list; // a list without items was read, whose kind the file does not say
 };
 // Reads the AttrValue in `bytes` into *out, except for out->name, which stays. Errors say what is wrong in the value.
 TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
@@ -36,7 +36,7 @@ struct tfc_node_reader {
   struct tfc_known_attrs {
     tfc_str bytes;
     uint32_t begin, count;
-  } known[TFC_KNOWN_ATTRS]; // the latest ones, by op and size: many nodes have equal attributes, and share them
+  } known[TFC_KNOWN_ATTRS]; // the attributes read last, by op and size: nodes with equal attributes share them
   TFC_ARRAY(struct tfc_node) nodes;
   TFC_ARRAY(struct tfc_attr) attrs;
   TFC_ARRAY(tfc_str) inputs; // as text
@@ -45,9 +45,9 @@ TFC_MUST_USE tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes);
 TFC_MUST_USE tfc_status tfc_node_reader_hand_over(struct tfc_node_reader *r, struct tfc_graph *g);
 void tfc_node_reader_deinit(struct tfc_node_reader *r);
 
-// Reads a whole GraphDef into an empty graph and finishes it. `bytes` must live as long as the graph.
+// Reads a whole GraphDef into an empty graph and finishes it. `bytes` must exist as long as the graph.
 TFC_MUST_USE tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes);
-// Reads a FunctionDefLibrary. It comes before the graph's own nodes, which refer to it.
+// Reads a FunctionDefLibrary. Call it before the graph's own nodes are read, because these refer to the library.
 TFC_MUST_USE tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_t count);
 // Checks what TensorFlow requires besides types and edges: names of nodes, device strings, colocation classes.
 TFC_MUST_USE tfc_status tfc_check_nodes(const struct tfc_graph *g);

@@ -1,4 +1,4 @@
-// One list for the process: a few blocks, the last released first.
+// A single list for the whole process. It has few blocks; the block that was released last is first.
 #include "runtime/graph/kept_buffer.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Large host buffers whose memory is kept when they are released, for the next one. Memory that is new to the process
-// costs a page fault every 4 KB, which takes longer than filling it. For tensors on their way between tasks.
+// Large host buffers whose memory is kept when they are released, for the next one. New memory costs a page fault for
+// every 4 KB, which takes longer than filling it. Used for tensors that are sent between tasks.
 #ifndef TFC_RUNTIME_GRAPH_KEPT_BUFFER_H
 #define TFC_RUNTIME_GRAPH_KEPT_BUFFER_H
 

@@ -90,8 +90,8 @@ out:
   return s;
 }
 
-// A function is visited again when its value has grown, which happens at most once for each possible value. Callers are
-// found by inverting the lists of calls.
+// Raises the value of every function to the largest value of the functions that it calls. When the value of a function
+// grows, its callers are visited again; for each function this happens at most once for each possible value.
 tfc_status tfc_library_raise(uint32_t count, const struct tfc_library_calls *calls, uint8_t *values) {
   tfc_status s = NULL;
   const uint32_t edges = count ? calls->first[count] : 0;

@@ -30,7 +30,7 @@ static void build(void) {
   signatures = calloc(n + 1, sizeof *signatures);
   if (!list || !signatures || !tfc_strmap_reserve(&by_name, n) || !tfc_intmap_reserve(&by_address, n)) {
     tfc_log(TFC_LOG_ERROR, "out of memory: the table of ops");
-    return; // without a table no op is known, so every graph is rejected with the name of its first op
+    return; // without the table no op is known, so every graph is rejected with an error that names its first op
   }
   for (const struct tfc_op_family *f = __start_tfc_op_families; f != __stop_tfc_op_families; f++)
     for (size_t i = 0; i < f->count; i++) list[op_count++] = &f->rows[i];

@@ -91,7 +91,7 @@ tfc_status tfc_shape_broadcast(const struct tfc_shape *a, const struct tfc_shape
       d = x == 1 ? y : x;
     } else if (x == y) { // the same symbol; two unknowns stay unknown
       d = x;
-    } else if (x >= 0) { // y is unknown: for x == 1 the result is y, else y must be 1 or x, so the result is x
+    } else if (x >= 0) { // y is unknown. If x is 1, the result is y; otherwise y must be 1 or x, so the result is x
       d = x == 1 ? y : x;
     } else if (y >= 0) {
       d = y == 1 ? x : y;

@@ -1,7 +1,7 @@
 // The notation is that of TensorFlow's op registrations:
 //   arguments   "a: T, b: N * T, c: Ref(T), d: Tlist, e: int32"
-//   attributes  "T: {float, int32} = float, N: int >= 1, s: shape = [], names: list(string) >= 1 = []"
-// A cursor walks the text; commas inside brackets and quotes belong to the part.
+//   attributes  "T: {float, int32} = float, N: int >= 1, s: shape = [], names: list(string) >= 1 = []" The text is read
+//   from left to right. A comma inside brackets or quotes does not end a part.
 #include "runtime/graph/signature.h"
 
 #include <stdlib.h>
@@ -170,7 +170,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
     return NULL;
   case TFC_ATTR_STRING:
     if (!wrapped(text, "'", "'", &out->s) && !wrapped(text, "\"", "\"", &out->s)) return bad(text, "not a string");
-    out->s = tfc_str_sub(text, 1, text.size - 1); // spaces in the quotes belong to it
+    out->s = tfc_str_sub(text, 1, text.size - 1); // spaces inside the quotes are part of the value
     return NULL;
   case TFC_ATTR_TYPE:
     out->type = tfc_dtype_parse(text);

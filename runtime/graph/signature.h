@@ -4,7 +4,7 @@
 
 #include "runtime/graph/op_def.h"
 
-// Everything in `out` lives in the arena. INVALID_ARGUMENT says which part of the row cannot be read.
+// All of `out` is allocated in the arena. INVALID_ARGUMENT says which part of the row cannot be read.
 TFC_MUST_USE tfc_status tfc_signature_parse(const struct tfc_op_def *def, struct tfc_arena *arena,
                                             struct tfc_op_signature *out);
 

@@ -1,5 +1,6 @@
-// Converts between bytes and protocol buffers' text format, by the schema in text_schema.c. Reading rejects fields that
-// the schema lacks and names their line; writing leaves them out, because no reader of text would accept them.
+// Converts protocol buffers from bytes to their text format and back, by the schema in text_schema.c. If the schema
+// lacks a field, reading fails with an error that names the line, and writing leaves the field out, because no reader
+// of the text would accept it.
 #include <errno.h>
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@ struct tfc_text_message {
   const struct tfc_text_field *fields;
   size_t field_count;
 };
-struct tfc_text_enum { // all except DataType, which runtime/graph/dtype.h has
+struct tfc_text_enum { // for every enumeration except DataType, which is in runtime/graph/dtype.h
   const char *type, *name;
   int32_t number;
 };

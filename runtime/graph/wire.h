@@ -1,9 +1,9 @@
-// Protocol buffers' wire format: a bounds-checked reader of bytes, and a writer that appends to a text.
+// Reads and writes protocol buffers' wire format. The reader checks all bounds; the writer appends to a text.
 //
 //   struct tfc_wire w = tfc_wire_of(bytes);
 //   struct tfc_field f;
 //   while (tfc_wire_next(&w, &f)) switch (f.number) ...
-//   if (w.error) ... // says what is wrong; f.number is the field that it happened in
+//   if (w.error) ... // the text of the error; f.number is the field with the error
 //
 // Never reads outside of the bytes, whatever they contain.
 #ifndef TFC_RUNTIME_GRAPH_WIRE_H

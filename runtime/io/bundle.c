@@ -2,7 +2,8 @@
 // tensorflow/core/lib/strings/ordered_code.h).
 #include "runtime/io/bundle.h"
 
-static void put_number(struct tfc_text *out, uint64_t value) { // its length, then big-endian without leading zeros
+// the number of bytes, then the number, highest byte first, without leading zeros
+static void put_number(struct tfc_text *out, uint64_t value) {
   char bytes[9];
   int n = 0;
   for (uint64_t v = value; v; v >>= 8) n++;

@@ -6,7 +6,7 @@
 #include "runtime/io/table.h"
 
 // Makes the key of a slice: the name, then each dimension's start and length, in an encoding whose byte order is the
-// order of the numbers. A dimension that is in the slice as a whole has start 0 and length -1.
+// order of the numbers. If the slice has all of a dimension, the start is 0 and the length -1.
 bool tfc_slice_key(struct tfc_text *out, tfc_str name, int rank, const int64_t *starts, const int64_t *lengths);
 
 // Writes the index of a bundle with `shards` data files. `entries` contains the `count` tensors (BundleEntryProto by

@@ -23,7 +23,7 @@ struct tfc_checkpoint {
   struct tfc_file *shards; // mapped when needed
   uint32_t shard_count;
   struct tfc_arena arena;
-  struct tfc_strmap by_key;  // key → index in all
+  struct tfc_strmap by_key;  // key → index in `all`
   struct tfc_strmap aliases; // name of a variable → index in listed
   struct entry *all;
   struct tfc_checkpoint_entry *listed; // names of tensors; slices are left out
@@ -93,7 +93,7 @@ static tfc_status read_aliases(struct tfc_checkpoint *c) {
         return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   }
-  return NULL; // without the map, tensors are found by their keys only
+  return NULL; // not an error: without the map, tensors are found by their keys only
 }
 
 static tfc_status read_index(struct tfc_checkpoint *c) {

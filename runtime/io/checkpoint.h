@@ -6,8 +6,8 @@
 //   TFC_TRY(s, tfc_checkpoint_read(c, TFC_STR("dense/kernel"), &tensor)); // release it
 //   tfc_checkpoint_close(c);
 //
-// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not a checkpoint, cut off, or a checksum is wrong.
-// Messages name the file and the tensor. One thread at a time.
+// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not a checkpoint, cut off, or a checksum is wrong. Messages name
+// the file and the tensor. Only one thread at a time may use a checkpoint.
 #ifndef TFC_RUNTIME_IO_CHECKPOINT_H
 #define TFC_RUNTIME_IO_CHECKPOINT_H
 
@@ -33,8 +33,8 @@ TFC_MUST_USE tfc_status tfc_checkpoint_read_slice(struct tfc_checkpoint *c, tfc_
                                                   const int64_t *starts, const int64_t *lengths,
                                                   struct tfc_tensor *out);
 
-// One tensor, or one slice of a tensor: then `whole` is the shape of the whole tensor, and the slice begins at
-// `offsets[rank]`.
+// A tensor, or a slice of a tensor. For a slice, `whole` is the shape of the whole tensor, and `offsets` [rank] says
+// where the slice begins.
 struct tfc_checkpoint_item {
   tfc_str name;
   const struct tfc_tensor *tensor; // host memory

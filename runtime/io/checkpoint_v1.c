@@ -11,7 +11,7 @@
 #include "runtime/graph/wire.h"
 #include "runtime/io/table.h"
 
-struct described { // a tensor as the table's first entry describes it
+struct described { // a tensor as the first entry of the table describes it
   tfc_str name;
   tfc_dtype dtype;
   struct tfc_shape shape;
@@ -260,7 +260,7 @@ out:
 }
 
 // --- Writing -------------------------------------------------------------------------------------------------------
-// These write keys whose byte order is the order of their numbers and names.
+// These functions write keys; the order of keys by bytes is the order of their numbers and names.
 static void put_name(struct tfc_text *out, tfc_str name) {
   for (size_t i = 0; i < name.size; i++) {
     tfc_text_add(out, (tfc_str){name.data + i, 1});
@@ -282,7 +282,8 @@ static void put_signed(struct tfc_text *out, int64_t v) {
   uint64_t x = v < 0 ? ~(uint64_t)v : (uint64_t)v;
   int bits = x ? 64 - __builtin_clzll(x) : 0, n = bits / 7 + 1;
   for (int i = 0; i < 10; i++) bytes[9 - i] = (unsigned char)(i < 8 ? (uint64_t)v >> (8 * i) : v < 0 ? 0xff : 0);
-  for (int i = 0; i < n; i++) bytes[10 - n + i / 8] ^= (unsigned char)(0x80 >> i % 8); // n leading ones say the length
+  // the number of leading one bits is the length
+  for (int i = 0; i < n; i++) bytes[10 - n + i / 8] ^= (unsigned char)(0x80 >> i % 8);
   tfc_text_add(out, (tfc_str){(const char *)bytes + 10 - n, (size_t)n});
 }
 
@@ -330,7 +331,7 @@ static int by_key(const void *a, const void *b) {
                          tfc_text_view(&((const struct written *)b)->key));
 }
 
-// Makes what is stored for one slice: its extents, its key, its values, and its description.
+// Makes all that the file has for one slice: its extents, its key, its values, and its description.
 static tfc_status put_item(const struct tfc_checkpoint_item *item, struct written *out, struct tfc_text *described) {
   const struct tfc_shape *own = &item->tensor->shape, *whole = item->whole ? item->whole : own;
   struct tfc_text extents = {0}, slice = {0}, meta = {0};
@@ -376,7 +377,8 @@ tfc_status tfc_checkpoint_v1_write(const char *path, const struct tfc_checkpoint
   struct tfc_table_entry *entries = calloc(count + 1, sizeof *entries);
   if (!slices || !entries) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", path);
   for (size_t i = 0; i < count; i++) TFC_TRY(s, put_item(&items[i], &slices[i], &described));
-  tfc_wire_put_int(&versions, 1, 1); // the producer; files of producer 0 may have wrong values of some types
+  // the version of the producer; files of version 0 may have wrong values of some types
+  tfc_wire_put_int(&versions, 1, 1);
   tfc_wire_put_bytes(&described, 2, tfc_text_view(&versions));
   tfc_wire_put_bytes(&first, 1, tfc_text_view(&described));
   qsort(slices, count, sizeof *slices, by_key);

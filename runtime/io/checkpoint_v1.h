@@ -6,7 +6,8 @@
 //   TFC_TRY(s, tfc_checkpoint_v1_read(c, TFC_STR("w"), NULL, NULL, &tensor)); // release it
 //   tfc_checkpoint_v1_close(c);
 //
-// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not such a file, or a checksum is wrong. One thread at a time.
+// NOT_FOUND: no such file or tensor; INVALID_ARGUMENT: not such a file, or a checksum is wrong. Only one thread at a
+// time may use it.
 #ifndef TFC_RUNTIME_IO_CHECKPOINT_V1_H
 #define TFC_RUNTIME_IO_CHECKPOINT_V1_H
 

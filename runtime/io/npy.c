@@ -1,4 +1,5 @@
-// The header is a Python dictionary literal with three keys, which a small scanner reads that accepts nothing else.
+// The header of a file is a Python dictionary with three keys, as text. A small scanner reads it and accepts nothing
+// else.
 #include "runtime/io/npy.h"
 
 #include <stdio.h>
@@ -194,7 +195,7 @@ static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
   const char *values = bytes.data + start + size;
   int64_t index[TFC_MAX_RANK] = {0};
   for (int64_t i = 0; i < count && element > 0; i++) { // strings of width 0 stay empty
-    // The position in the file of element i in C order.
+    // `at` becomes the position in the file of element i in C order
     int64_t at = i;
     if (h.fortran) {
       int64_t stride = 1;

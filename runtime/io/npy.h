@@ -1,10 +1,9 @@
 // NumPy's .npy files, versions 1.0 to 3.0, read and written.
 //
-// Reading takes what NumPy writes for plain arrays: bool, (u)int8–64, float16–64, complex64/128 of either byte order,
-// in C or Fortran order, byte strings ("|S5", trailing zeros dropped) and texts ("<U5", as UTF-8). Objects and records
-// are refused.
-// Nothing in a file is trusted. Writing: C order, little-endian; bfloat16 as float32, strings as "|S<longest>",
-// quantised integers as the integers they are.
+// It reads all that NumPy writes for plain arrays: bool, (u)int8–64, float16–64, complex64/128 of either byte order, in
+// C or Fortran order, byte strings ("|S5", trailing zeros dropped) and texts ("<U5", as UTF-8). Objects and records are
+// errors. Nothing in a file is trusted. It writes in C order, little-endian. bfloat16 becomes float32, strings become
+// "|S<longest>", and quantised integers become plain integers.
 //
 //   TFC_TRY(s, tfc_npy_read("x.npy", &tensor)); // release it
 //   TFC_TRY(s, tfc_npy_write("loss.npy", &tensor));

@@ -172,7 +172,7 @@ static bool add_entry(struct block *b, tfc_str key, tfc_str value) {
   return true;
 }
 
-// Ends the block, appends it with its trailer to `out`, and begins a new one.
+// Ends the block, appends it and its trailer to `out`, and begins a new block.
 static struct handle end_block(struct block *b, struct tfc_text *out) {
   for (size_t i = 0; i < b->restarts.count; i++) put_u32(&b->bytes, b->restarts.data[i]);
   if (!b->restarts.count) put_u32(&b->bytes, 0);

@@ -1,6 +1,6 @@
-// Which columns of a tensor an op takes out (Split, SplitV and Slice along the last dimension), or which tensors it
-// puts side by side (ConcatV2). For rewrites: a kernel that can read or write columns of a wider tensor needs no such
-// op.
+// Finds which columns of a tensor an op selects (Split, SplitV and Slice along the last dimension), or which tensors it
+// joins along that dimension (ConcatV2). Rewrites use this: a kernel that can itself read or write columns of a wider
+// tensor does not need such an op.
 #ifndef TFC_RUNTIME_OPS_ARRAY_COLUMNS_H
 #define TFC_RUNTIME_OPS_ARRAY_COLUMNS_H
 

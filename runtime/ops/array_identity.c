@@ -26,7 +26,7 @@ static tfc_status shape_const(struct tfc_shape_ctx *ctx) {
 static tfc_status prepare_const(struct tfc_prepare_ctx *ctx) {
   const struct tfc_attr *value = tfc_node_attr(ctx->graph, ctx->node, "value");
   if (!value || value->kind != TFC_ATTR_TENSOR) return tfc_status_make(TFC_INVALID_ARGUMENT, "a Const without a value");
-  ctx->state = (void *)(uintptr_t)value->tensor; // the tensor lives as long as the graph
+  ctx->state = (void *)(uintptr_t)value->tensor; // the tensor exists as long as the graph
   return type_of_const(ctx->graph, ctx->node, value->tensor);
 }
 
@@ -174,7 +174,7 @@ OPS_GRADIENT(CheckNumerics) {
   return NULL;
 }
 
-// Makes an output of the shape in the attribute. It stands in a branch of an If for a tensor that only the other branch
+// Makes an output of the shape in the attribute. In a branch of an If, it replaces a tensor that only the other branch
 // makes. Nothing reads it, so unknown dimensions become 0.
 static tfc_status fake_param(struct tfc_kernel_ctx *ctx) {
   const struct tfc_attr *given = tfc_node_attr(ctx->graph, ctx->node, "shape");

@@ -101,7 +101,7 @@ static tfc_status pad(struct tfc_kernel_ctx *ctx) {
   return ops_copy_block(ctx, y, x, &block);
 }
 
-// `sign` 1: the input's sizes plus the paddings; -1: the input's sizes minus the paddings.
+// Computes the input's sizes plus the paddings (`sign` 1) or minus the paddings (`sign` -1).
 static tfc_status padded_shape(struct tfc_shape_ctx *ctx, int sign) {
   const struct tfc_tensor *p = ctx->input_values ? ctx->input_values[1] : NULL;
   int rank = ctx->inputs[0]->rank;

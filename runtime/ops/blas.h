@@ -1,5 +1,5 @@
-// Calls BLAS products one at a time: Debian's serial OpenBLAS gives the same work buffer to two threads that call it at
-// once, and both results are then sometimes wrong. Products that should run in parallel use the device's kernels
+// Calls BLAS products, one at a time. (If two threads call Debian's serial OpenBLAS at the same time, it may give both
+// the same work buffer, and then both results are wrong.) Products that should run in parallel use the device's kernels
 // (runtime/host/gemm).
 //
 // Matrices are row-major, and arguments those of cblas_sgemm and its relatives. Any thread may call these functions.

@@ -303,7 +303,7 @@ static void part_of_buffer_free(struct tfc_buffer *b) {
   tfc_buffer_release(b->owner);
   free(b);
 }
-// `size` bytes of a buffer as a buffer that keeps a reference to it.
+// Makes a buffer of `size` bytes of another buffer, to which it keeps a reference.
 static tfc_status part_of_buffer(struct tfc_buffer *whole, size_t begin, size_t size, struct tfc_buffer **out) {
   struct tfc_buffer *b = calloc(1, sizeof *b);
   if (!b) return tfc_status_no_memory("a collective operation");

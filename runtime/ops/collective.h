@@ -37,7 +37,7 @@ struct tfc_collective_call {
   int64_t instance;
 };
 
-// The head of a message between the collectives of two tasks.
+// The beginning of a message between the collectives of two tasks.
 struct tfc_collective_head {
   uint32_t what, part;
   int32_t group, size, rank;
@@ -48,7 +48,7 @@ struct tfc_collective_head {
 };
 struct tfc_collective_wire {
   uint32_t rank, count; // rank of this task; number of tasks
-  // Any thread. `body` is shared until it was sent.
+  // Any thread may call this. `body` is shared until it has been sent.
   tfc_status (*send)(struct tfc_collective_wire *wire, uint32_t to, const struct tfc_collective_head *head,
                      tfc_str rest, struct tfc_buffer *body, uint64_t size);
 };

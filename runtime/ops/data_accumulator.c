@@ -1,7 +1,7 @@
 // Conditional accumulators, which synchronous training uses: an accumulator sums the gradients of one global step and
-// drops stale ones. A kernel that takes the result waits until enough gradients have come; it gets their mean (or sum),
-// and the accumulator becomes empty and counts one step more. Accumulators are dense or sparse, and are referred to by
-// two strings or by a resource handle.
+// drops stale ones. A kernel that takes the result waits until enough gradients have been applied. It gets their mean
+// (or sum); then the accumulator is empty, and its global step is one higher. Accumulators are dense or sparse, and are
+// referred to by two strings or by a resource handle.
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@ struct partial { // a tuple that lacks components
   char *key;     // a zero-terminated copy
   size_t key_size;
   int64_t index;
-  struct tfc_tensor *parts; // [components], NULL: the tuple is complete and gone; dtype NONE: not inserted yet
+  struct tfc_tensor *parts; // [components], NULL: the tuple was completed and removed; dtype NONE: not inserted yet
 };
 struct barrier {
   struct tfc_object object;
@@ -122,7 +122,7 @@ static tfc_status barrier_of(struct tfc_kernel_ctx *ctx, struct barrier **out) {
 }
 
 // --- Inserting into tuples, which the lock guards ----------------------------------------------------------------
-static tfc_status compact(struct barrier *b) { // drops entries of tuples that are gone if they are half of all or more
+static tfc_status compact(struct barrier *b) { // drops the entries of removed tuples if these are at least half of all
   if (b->incomplete.count < 64 || b->live * 2 > b->incomplete.count) return NULL;
   size_t kept = 0;
   for (size_t i = 0; i < b->incomplete.count; i++) {

@@ -31,8 +31,8 @@ struct tfc_dataset_kind {
   size_t state;  // bytes of an iterator's own state, zero at first
   size_t shared; // bytes that all iterators over a dataset share, zero at first
   bool opens;    // `begin` opens the inputs itself; otherwise all inputs are open before `begin`
-  // All but `next` are optional. `next` fills parts[dataset->parts], which come in empty, or sets *ended; after that
-  // and after an error the parts are released by the caller.
+  // All but `next` are optional. `next` fills parts[dataset->parts], which are empty before the call, or sets *ended;
+  // after that and after an error the parts are released by the caller.
   tfc_status (*begin)(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it);
   tfc_status (*next)(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                      bool *ended);

@@ -12,7 +12,7 @@ static tfc_status drop_one(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterat
   return NULL;
 }
 
-// n[0]: how many elements to take, -1 for all. The state is how many were taken.
+// n[0] is the number of elements to take, -1 for all. The state is how many were taken.
 static tfc_status take_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *it, struct tfc_tensor *parts,
                             bool *ended) {
   int64_t *taken = tfc_dataset_state(it), most = it->dataset->n[0];

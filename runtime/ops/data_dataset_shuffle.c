@@ -179,7 +179,7 @@ static tfc_status shuffle_and_repeat(struct tfc_kernel_ctx *ctx) {
   return make(ctx, true);
 }
 
-// A handle that stands in for what each dataset makes for itself here: its seeds, its cache.
+// Releases a handle that an op must return although each dataset here makes its own seeds and its own cache.
 static void stand_in_destroy(struct tfc_object *self) {
   free(self);
 }

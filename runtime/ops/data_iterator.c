@@ -1,6 +1,6 @@
-// Iterators, from which steps take the elements of a dataset. One with a name belongs to the session and keeps its
-// position from step to step; an anonymous one lives as long as a handle to it. The kernel that requests an element
-// makes it, within its own step; two kernels that request at once take turns.
+// Iterators, from which steps take the elements of a dataset. A named iterator belongs to the session and keeps its
+// position from step to step; an anonymous iterator exists as long as a handle to it. The kernel that requests an
+// element also computes it, within its own step. Two kernels that request elements at the same time take turns.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct iterator {
   struct tfc_object object;
   pthread_mutex_t lock;            // error-checking: a pipeline that reads its own iterator would wait for itself
   struct tfc_dataset_iterator *at; // NULL: not open
-  struct tfc_dataset *dataset;     // the dataset that it walks over; NULL: not initialised
+  struct tfc_dataset *dataset;     // the dataset that the iterator walks over; NULL: not initialised
   uint64_t given;                  // how many elements it has given since it was opened
   uint64_t skip;                   // how many elements are dropped before the next one is given
   uint32_t begun;                  // how often it was put at the beginning of a dataset

@@ -1,5 +1,5 @@
-// Mutexes, as critical sections use them: MutexLock waits until nobody holds the mutex and gives a variant; the mutex
-// is free again when ConsumeMutexLock takes that variant, or when the last reference to it is gone.
+// Mutexes, as critical sections use them: MutexLock waits until the mutex is free and gives a variant; the mutex is
+// free again when ConsumeMutexLock takes that variant, or when the last reference to it is released.
 #include <stdlib.h>
 
 #include "runtime/ops/data_named.h"

@@ -14,7 +14,7 @@ TFC_MUST_USE tfc_status tfc_named_make(struct tfc_kernel_ctx *ctx, const struct 
 // Finds the object that input 0 refers to, with a reference. INVALID_ARGUMENT, NOT_FOUND: there is no such object.
 TFC_MUST_USE tfc_status tfc_named_get(struct tfc_kernel_ctx *ctx, const struct tfc_object_type *type,
                                       struct tfc_object **out);
-// As tfc_named_get, for another input.
+// As tfc_named_get, but for another input.
 TFC_MUST_USE tfc_status tfc_named_input(struct tfc_kernel_ctx *ctx, uint32_t input, const struct tfc_object_type *type,
                                         struct tfc_object **out);
 

@@ -146,8 +146,8 @@ static int64_t held(const struct tfc_queue *q) {
 static int64_t priority(const struct tuple *t) {
   return *(const int64_t *)t->parts[0].data;
 }
-// A binary heap, smallest first. Equal priorities come out in the order that C++'s std::push_heap and std::pop_heap
-// give, because TensorFlow's queue uses those.
+// A binary heap, smallest first. Elements of equal priority are taken in the order that C++'s std::push_heap and
+// std::pop_heap give, because TensorFlow's queue uses those.
 static void heap_put(struct tuple *h, size_t hole, struct tuple t) {
   for (; hole > 0 && priority(&h[(hole - 1) / 2]) > priority(&t); hole = (hole - 1) / 2) h[hole] = h[(hole - 1) / 2];
   h[hole] = t;

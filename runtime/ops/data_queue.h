@@ -1,4 +1,4 @@
-// Queues of tuples: FIFO, padding FIFO, random shuffle, priority.
+// Queues of tuples, of four kinds: FIFO, padding FIFO, random shuffle, and priority.
 //
 // Enqueues and dequeues that have to wait are kept in the queue, in order. The operation that makes them possible
 // completes them (tfc_kernel_ctx.done), outside of the queue's lock: an enqueue completes a dequeue, closing completes

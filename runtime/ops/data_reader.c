@@ -236,7 +236,7 @@ static void serve(struct reader *r) {
   pthread_mutex_unlock(&r->lock);
 }
 
-// Requests behind the first one wait for the reader and not in a queue, so that no queue tells them if their step is
+// Requests behind the first one wait for the reader and not in a queue, so that no queue informs them if their step is
 // cancelled.
 static void wake(struct tfc_object *self) {
   struct reader *r = (struct reader *)self;

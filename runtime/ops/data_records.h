@@ -20,7 +20,7 @@ struct tfc_records { // an open file
   const char *data;
   size_t size, at;
   int64_t number; // number of the next line or record
-  bool ended;     // there is no more
+  bool ended;     // all records have been read
 };
 // Opens a file; tfc_records_close releases it. NOT_FOUND, DATA_LOSS: the message names the file.
 TFC_MUST_USE tfc_status tfc_records_open(const struct tfc_records_format *format, tfc_str name,

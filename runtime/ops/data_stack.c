@@ -1,5 +1,5 @@
-// Stacks that live for one step: a loop keeps there what its gradient needs. A resource handle refers to a stack; the
-// older operations pass two strings instead, container and name, under which the step keeps it.
+// Stacks that exist for one step. A loop pushes the values that its gradient needs. A resource handle refers to a
+// stack; the older operations pass two strings instead, container and name, under which the step keeps it.
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -546,7 +546,7 @@ static struct tfc_handle_info held(const struct tfc_shape_ctx *ctx) {
   const struct tfc_handle_info *h = ctx->input_handles ? ctx->input_handles[0] : NULL;
   return h && h->dtype != TFC_DTYPE_NONE ? *h : (struct tfc_handle_info){TFC_DTYPE_NONE, TFC_SHAPE_UNKNOWN};
 }
-// Infers a handle: two strings. TensorFlow does so only for version 2.
+// Infers the shape of a handle that consists of two strings. TensorFlow does so only for version 2.
 static tfc_status shape_strings(struct tfc_shape_ctx *ctx) {
   if (tfc_str_ends(ctx->node->op, "V2")) ctx->outputs[0] = TFC_SHAPE(2);
   return NULL;

@@ -13,7 +13,7 @@ static struct tfc_output add(const struct tfc_grad_ctx *c, const char *op, const
   return tfc_add(c->builder, name, NULL, inputs, count, attrs, attr_count);
 }
 // Adds the node that makes the gradient's array, whose flow is *flow. Arrays of different gradient computations are
-// told apart by the part of the incoming gradient's name that ends in its "gradients…" scope.
+// distinguished by the part of the incoming gradient's name that ends in its "gradients…" scope.
 static struct tfc_output gradient_array(const struct tfc_grad_ctx *c, struct tfc_output named_by,
                                         struct tfc_output *flow) {
   tfc_str name = tfc_builder_node(c->builder, named_by.node)->name, source = TFC_STR("gradients");

@@ -12,19 +12,19 @@
 // Makes a tensor that outlives the step's memory plan: it shares the memory of `t` if that has a buffer, else it is a
 // copy.
 TFC_MUST_USE tfc_status tfc_data_keep(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, struct tfc_tensor *out);
-// Zeros of a static shape. Strings are "".
+// Makes zeros of a static shape. Strings are "".
 TFC_MUST_USE tfc_status tfc_data_zeros(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape,
                                        struct tfc_tensor *out);
 // Sets output `i` to `t` and takes over its reference.
 TFC_MUST_USE tfc_status tfc_data_output(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_tensor *t);
 // Reads a shape input of the list ops: a scalar -1 means an unknown rank, a -1 in a vector an unknown dimension.
 TFC_MUST_USE tfc_status tfc_data_shape(const struct tfc_tensor *t, struct tfc_shape *out);
-// Element [index] of the first dimension as a tensor of its own.
+// Makes element [index] of the first dimension a tensor of its own.
 TFC_MUST_USE tfc_status tfc_data_row(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, int64_t index,
                                      struct tfc_tensor *out);
 // Copies all elements of `from` to `to`, from element `at` of it on. Both have the same type, which may be string.
 TFC_MUST_USE tfc_status tfc_data_copy(struct tfc_tensor *to, int64_t at, const struct tfc_tensor *from);
-// `s` with the dimension `dim` in front.
+// Returns `s` with the dimension `dim` in front.
 struct tfc_shape tfc_data_prepend(int64_t dim, const struct tfc_shape *s);
 // Returns the shape that TensorFlow infers for the handles of stacks and TensorArrays: [2], the shape of the older
 // reference handles. In fact they are scalars.

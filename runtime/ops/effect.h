@@ -1,4 +1,4 @@
-// What an op does to the world outside of a step, and what it reads from there.
+// The effects of ops: what an op changes outside of its step, and what it reads from there.
 #ifndef TFC_RUNTIME_OPS_EFFECT_H
 #define TFC_RUNTIME_OPS_EFFECT_H
 

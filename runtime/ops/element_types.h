@@ -23,7 +23,7 @@
 
 #include <assert.h>
 #include <complex.h>
-#ifndef CMPLX // clang with glibc's header has none
+#ifndef CMPLX // with clang, glibc's header does not define it
 #define CMPLX(x, y) __builtin_complex((double)(x), (double)(y))
 #define CMPLXF(x, y) __builtin_complex((float)(x), (float)(y))
 #endif

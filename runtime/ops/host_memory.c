@@ -1,6 +1,6 @@
-// TensorFlow keeps small integers (shapes, axes, counters) in host memory: for GPUs it registers most int32 kernels
-// with all operands there. Then operations on them cost no launch and no copy, and code that needs their values does
-// not wait for the device.
+// TensorFlow keeps small integers (shapes, axes, counters) in host memory: for GPUs, it registers most kernels for
+// int32 with all operands in host memory. Then operations on them cost no launch and no copy, and code that needs their
+// values does not wait for the device.
 #include "runtime/ops/host_memory.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { I32 = TFC_TYPE_BIT(TFC_INT32), I64 = TFC_TYPE_BIT(TFC_INT64), TRUTH = TFC
 // tensorflow.python.framework.kernels): ops that have all operands in host memory if the attribute has one of the
 // types, but not for every type. Also listed are ops with GPU kernels but none for int32: TensorFlow puts these on the
 // CPU (soft placement), with the variables and TensorArrays that they refer to. (For other types than int32, tfc has
-// GPU kernels of its own.) Not listed are ops that pass values on in place (Switch, Merge, Enter and the like) and
+// GPU kernels of its own.) Not listed are ops that pass values on in place (Switch, Merge, Enter and similar ops) and
 // lists (variants are on the host).
 //
 // Exception: TensorFlow has the inputs of OnesLike and ZerosLike in device memory, and copies a host tensor to the

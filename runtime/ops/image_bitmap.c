@@ -169,7 +169,7 @@ static bool draw(struct gif *g, const uint8_t *place, uint8_t *to) {
     }
   }
   free(packed), free(pixels);
-  g->clear = -1; // it is set for one picture only
+  g->clear = -1; // a transparent index is valid for one picture only
   return ok;
 }
 tfc_status tfc_gif_read(tfc_str file, bool first_only, struct tfc_tensor *out) {

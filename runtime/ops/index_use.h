@@ -7,7 +7,7 @@
 typedef enum tfc_index_use {
   TFC_INDEX_NONE,
   TFC_INDEX_ROWS,           // input 1 selects rows of input 0
-  TFC_INDEX_ROWS_OF_HANDLE, // input 1 selects rows of a variable, whose handle is input 0
+  TFC_INDEX_ROWS_OF_HANDLE, // input 1 selects rows of the variable whose handle is input 0
   TFC_INDEX_CLASSES,        // input 1 selects columns of input 0, one for each row
   TFC_INDEX_TOP,            // the same, and input 0 is a matrix
   TFC_INDEX_ONE_HOT,        // input 0 is less than input 1

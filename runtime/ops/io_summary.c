@@ -18,7 +18,7 @@ static void put_double(struct tfc_text *out, uint32_t number, double value) {
   tfc_text_add(out, (tfc_str){(const char *)&value, sizeof value});
 }
 
-// Element `i` of a real tensor.
+// Returns element `i` of a real tensor.
 static double real_at(const struct tfc_tensor *t, int64_t i) {
   if (t->dtype == TFC_BOOL) return ((const bool *)t->data)[i];
   OPS_SWITCH(OPS_REALS, t->dtype, { return (double)OPS_GET(((const S *)t->data)[i]); })

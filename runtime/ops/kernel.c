@@ -27,8 +27,8 @@ static inline bool same_dims(const struct tfc_shape *a, const struct tfc_shape *
   return same;
 }
 
-// Returns the buffer of an input that has the output's type and shape and that nobody else holds; NULL if there is
-// none.
+// Returns the buffer of an input that has the output's type and shape and to which there is no other reference; NULL if
+// there is none.
 static struct tfc_buffer *take_over(struct tfc_kernel_ctx *ctx, tfc_dtype dtype, const struct tfc_shape *shape) {
   for (uint32_t k = 0; k < ctx->input_count && k < 32; k++) {
     const struct tfc_tensor *in = ctx->inputs[k];
@@ -48,7 +48,7 @@ tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype d
   struct tfc_tensor *t = ctx->outputs[i];
   size_t bytes;
   if (t->data && !t->buffer && t->dtype == dtype && same_dims(&t->shape, shape)) {
-    // The output's place is still set up from the step before.
+    // The output's place was set in an earlier step, and is still valid.
     *out = t;
     return NULL;
   }

@@ -1,4 +1,4 @@
-// What a kernel gets: its inputs, its outputs, and the services of the executor.
+// Declares what a kernel gets: its inputs, its outputs, and the services of the executor.
 //
 // A kernel is called with known shapes. If the memory plan has a place for an output, outputs[i].data is set and
 // tfc_kernel_output returns that place; otherwise it allocates. A kernel need not know the difference.
@@ -62,8 +62,8 @@ struct tfc_kernel_env {
 
 // Element-wise operations on the rows of output 0 (its last dimension is a row), which a rewrite has made part of an
 // operation whose row has the flag TFC_OP_FINISHES. A kernel may call `rows` for rows that it has just written, while
-// they are in its core's cache: once for each row, from any thread. If it has done so for all rows, it sets `done`;
-// otherwise they are finished after the kernel.
+// they are in the cache of its core: once for each row, from any thread. If it has done so for all rows, it sets
+// `done`; otherwise they are finished after the kernel.
 struct tfc_kernel_finish {
   void (*rows)(const struct tfc_kernel_finish *finish, float *y, int64_t begin, int64_t end); // y: output 0
   bool done;
@@ -80,9 +80,9 @@ struct tfc_kernel_ctx {
   uint32_t input_count, output_count;
   bool rounding;                    // faster arithmetic with other rounding is allowed
   uint32_t reusable;                // bits of inputs whose buffer output 0 may take over if it is not shared
-  struct tfc_kernel_finish *finish; // NULL: nothing follows in this operation
+  struct tfc_kernel_finish *finish; // NULL: no operation follows in this one
   void *state;                      // from prepare
-  void *node_state;                 // op_def.node_state bytes, kept for the session
+  void *node_state;                 // op_def.node_state bytes, which the session keeps from step to step
   // Only for operations with both flags TFC_OP_DEAD_INPUTS and TFC_OP_ASYNC. Before the call: an input is dead. After
   // the call: the outputs are dead.
   bool dead;
@@ -116,9 +116,9 @@ TFC_MUST_USE tfc_status tfc_kernel_prepare(struct tfc_prepare_ctx *ctx);
     if (__builtin_expect(!(condition), 0)) return tfc_status_make(TFC_INVALID_ARGUMENT, __VA_ARGS__);                  \
   } while (0)
 
-// --- State -------------------------------------------------------------------------------------------------------
-// A variable. `value` lives on the device that the variable is placed on. Reads and writes are ordered by control
-// edges; `lock` guards only the record (shape, initialised, swapping the buffer) and updates with use_locking.
+// --- State ------------------------------------------------------------------------------------------------------- A
+// variable. `value` is on the device on which the variable is placed. Reads and writes are ordered by control edges;
+// `lock` guards only the record (shape, initialised, swapping the buffer) and updates with use_locking.
 struct tfc_variable {
   struct tfc_object object; // type: &tfc_variable_type
   tfc_str name;
@@ -157,8 +157,8 @@ void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str na
 // Calls fn for every object (in order of name); for snapshots and reports.
 void tfc_resources_each(struct tfc_resources *r,
                         void (*fn)(void *arg, tfc_str container, tfc_str name, struct tfc_object *object), void *arg);
-// Wakes the kernels that wait in queues and the like and whose env->cancelled() says that their step has ended. Whoever
-// cancels a step must call it.
+// Wakes the kernels that wait in queues or similar objects and whose env->cancelled() says that their step has ended.
+// Whoever cancels a step must call it.
 void tfc_resources_wake(struct tfc_resources *r);
 // Finds the object that input `i` (a resource or variant handle) holds, checked against `type`. Borrowed.
 TFC_MUST_USE tfc_status tfc_kernel_object(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_object_type *type,

@@ -374,7 +374,7 @@ static tfc_status shape_batch(struct tfc_shape_ctx *ctx) {
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
   TFC_RETURN_IF_ERROR(product_shape(ctx, tfc_node_attr_bool(ctx->graph, ctx->node, "adj_x", false),
                                     tfc_node_attr_bool(ctx->graph, ctx->node, "adj_y", false), &a, &b, &m, &n));
-  // In a BatchMatMul nothing is broadcast: each operand's batch dimensions tell those of the other.
+  // In a BatchMatMul nothing is broadcast, so the batch dimensions of one operand are also those of the other.
   const bool same = tfc_str_is(ctx->node->op, "BatchMatMul");
   if ((a.rank < 0 && b.rank < 0) || (!same && (a.rank < 0 || b.rank < 0))) return NULL;
   if (a.rank < 0) a = tfc_shape_unknown_of_rank(b.rank);

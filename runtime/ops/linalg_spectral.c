@@ -126,7 +126,7 @@ static tfc_status svd(struct tfc_kernel_ctx *ctx) {
   cplx *matrix = held->data, *w = matrix + m * n, *right = w + tall * k, *uu = right + k * k, *vv = uu + m * us;
   double *sizes = (double *)(vv + n * vs);
   int64_t *order = (int64_t *)(sizes + k);
-  cplx *column = (cplx *)(order + k); // a singular value on its way to the output
+  cplx *column = (cplx *)(order + k); // a singular value, before it is stored in the type of the output
   for (int64_t b = 0; b < batches; b++) {
     ops_linalg_to_complex(a, b * m * n, m * n, matrix);
     for (int64_t i = 0; i < m; i++)

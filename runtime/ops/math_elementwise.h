@@ -50,7 +50,7 @@ TFC_MUST_USE tfc_status ops_unary_kernel(struct tfc_kernel_ctx *ctx, ops_unary_f
 TFC_MUST_USE tfc_status ops_binary_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, tfc_dtype out,
                                           int64_t grain);
 TFC_MUST_USE tfc_status ops_paired_kernel(struct tfc_kernel_ctx *ctx, ops_binary_fn *const *table, int64_t grain);
-// The same with the loop given, for kernels that choose it themselves.
+// As ops_unary_kernel, but with the loop as an argument, for kernels that choose it themselves.
 TFC_MUST_USE tfc_status ops_unary_apply(struct tfc_kernel_ctx *ctx, ops_unary_fn *fn, tfc_dtype out, int64_t grain);
 tfc_status ops_unsupported_type(const struct tfc_kernel_ctx *ctx, tfc_dtype dtype);
 

@@ -82,7 +82,7 @@ static tfc_status shape_betainc(struct tfc_shape_ctx *ctx) {
     g->grad_inputs[0] = g_mul(g, G, expression);                                                                       \
     return NULL;                                                                                                       \
   }
-// `slope`, but `value` where x is 0, because `slope` divides 0 by 0 there.
+// Makes `slope`, but `value` where x is 0, because `slope` divides 0 by 0 there.
 static struct tfc_output at_zero(const struct tfc_grad_ctx *g, double value, struct tfc_output slope) {
   return grad_op3(g, "SelectV2", grad_op2(g, "Equal", X, grad_const(g, X, 0)), grad_const(g, X, value), slope);
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/graph/dtype.h"
 
-// type: TFC_HALF or TFC_BFLOAT16. Rounds to nearest even. Any thread.
+// type: TFC_HALF or TFC_BFLOAT16. Rounds to nearest even. Any thread may call it.
 void ops_narrow_to_float(tfc_dtype type, const uint16_t *x, float *y, int64_t n);
 void ops_narrow_from_float(tfc_dtype type, const float *x, uint16_t *y, int64_t n);
 

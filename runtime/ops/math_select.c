@@ -83,7 +83,7 @@ static tfc_status select_v2(struct tfc_kernel_ctx *ctx) {
   return select_shapes(ctx, &ctx->inputs[0]->shape);
 }
 
-// Select: the condition is a scalar, of the operands' shape, or a vector over their first dimension.
+// Runs Select: the condition is a scalar, has the operands' shape, or is a vector over their first dimension.
 static tfc_status select_v1(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *c = ctx->inputs[0], *t = ctx->inputs[1], *e = ctx->inputs[2];
   TFC_KERNEL_CHECK(tfc_shape_equal(&t->shape, &e->shape), "'then' and 'else' must have the same size");

@@ -204,7 +204,7 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, 0, x, &y));
   for (uint32_t i = 0; i < 4; i++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i + 1, n.stat_dtype, &vector, &stats[i]));
   if (ctx->output_count > 5) {
-    // cuDNN keeps something here for the gradient; on other devices it is a scalar that nobody reads
+    // cuDNN keeps something here for the gradient; on other devices it is a scalar that no operation reads
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 5, n.stat_dtype, &TFC_SHAPE_SCALAR, &third));
     memset(third->data, 0, third->size);
   }
@@ -221,8 +221,8 @@ static tfc_status batch_norm(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Inputs: dy, x, scale, reserve_space_1, reserve_space_2 (, _3); outputs: dx, dscale, doffset, and two that nobody
-// reads.
+// Inputs: dy, x, scale, reserve_space_1, reserve_space_2 (, _3); outputs: dx, dscale, doffset, and two that no
+// operation reads.
 static tfc_status batch_norm_grad(struct tfc_kernel_ctx *ctx) {
   const struct norm_state *st = ctx->state;
   const struct tfc_tensor *dy = ctx->inputs[0], *x = ctx->inputs[1];

@@ -26,7 +26,7 @@ static void NAME(patches)(const struct conv *c, const REAL *x, int64_t first, in
   }
 }
 
-// The reverse of patches: adds patches to the positions of x that they came from.
+// Does the reverse of `patches`: adds patches to the positions of x that they came from.
 static void NAME(add_patches)(const struct conv *c, REAL *x, int64_t first, int64_t rows, int64_t group,
                               const REAL *from) {
   const int64_t depth = c->channels / c->groups;

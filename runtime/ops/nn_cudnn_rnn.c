@@ -1,5 +1,5 @@
 // cuDNN's recurrent layers: tfc imports, differentiates and prunes them and infers their shapes. They have no kernel
-// here, because TensorFlow has none on a CPU either.
+// here, because TensorFlow has no such kernels for a CPU either.
 //
 // input [time, batch, in] (or batch first), input_h and input_c [layers * directions, batch, units], params [n].
 #include "runtime/ops/element_types.h"

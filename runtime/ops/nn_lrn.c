@@ -93,7 +93,7 @@ static void backward(void *arg, int64_t begin, int64_t end) {
 }
 
 // --- float32, channels side by side ---------------------------------------------------------------------------------
-enum { WIDEST = 2048 }; // channels and both margins together
+enum { WIDEST = 2048 }; // the most channels, including both margins, that fit into a buffer
 
 // sum[c] becomes the sum of from[c - radius .. c + radius], in ascending order; `from` has margins of zeros.
 static inline __attribute__((always_inline)) void sum_windows(const float *from, int64_t channels, int64_t radius,

@@ -39,7 +39,7 @@ static inline void tfc_quant_put(struct tfc_tensor *t, int64_t i, int32_t v) {
 struct tfc_range {
   float low, high;
 };
-// v as an integer. NaN and numbers far outside of all types become ±2^62, which is outside of them too.
+// Converts v to an integer. NaN and numbers far outside of all types become ±2^62, which is outside of them too.
 static inline int64_t tfc_quant_whole(double v) {
   return v >= 0x1p62 ? INT64_C(1) << 62 : v > -0x1p62 ? (int64_t)v : -(INT64_C(1) << 62);
 }

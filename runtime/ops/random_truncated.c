@@ -199,7 +199,7 @@ static tfc_status parameterized(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Element `i` of a tensor that is broadcast to `shape`.
+// Returns element `i` of a tensor that is broadcast to `shape`.
 static double broadcast_number(const struct tfc_tensor *t, const struct tfc_shape *shape, int64_t i) {
   int64_t at = 0, stride = 1;
   for (int d = shape->rank - 1, e = t->shape.rank - 1; e >= 0; i /= shape->dims[d], d--, e--) {

@@ -1,5 +1,5 @@
-// A rendezvous is where a producer leaves a tensor that goes to another task, and where its consumer takes it. A
-// producer never waits. A consumer may request the tensor before or after it has come.
+// A rendezvous passes tensors between tasks: a producer leaves a tensor there, and the consumer in another task takes
+// it. A producer never waits. A consumer may request the tensor before or after it has come.
 #ifndef TFC_RUNTIME_OPS_RENDEZVOUS_H
 #define TFC_RUNTIME_OPS_RENDEZVOUS_H
 
@@ -13,8 +13,8 @@ struct tfc_rendezvous_key {
 };
 // An interface: implementations embed it as their first member. Any thread may call it.
 struct tfc_rendezvous {
-  // Sends `value` (NULL: dead) to the task key->peer. `name` is the tensor's name, for messages; it lives as long as
-  // the program's graph.
+  // Sends `value` (NULL: dead) to the task key->peer. `name` is the tensor's name, for messages; it exists as long as
+  // the graph.
   tfc_status (*send)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                      const struct tfc_tensor *value);
   // Calls give(ctx, ...) once, perhaps before this function returns: with the value, with NULL (dead), or with an error
@@ -22,8 +22,8 @@ struct tfc_rendezvous {
   void (*receive)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                   struct tfc_kernel_ctx *ctx,
                   void (*give)(struct tfc_kernel_ctx *ctx, tfc_status status, const struct tfc_tensor *value));
-  // For a thread that can only wait until *word is not `seen`: moves messages meanwhile, for a short time. NULL:
-  // messages are moved by others.
+  // A thread that waits until *word differs from `seen` calls this: it sends and receives messages for a short time
+  // meanwhile. NULL: other threads do that.
   void (*attend)(struct tfc_rendezvous *r, const _Atomic uint32_t *word, uint32_t seen);
 };
 

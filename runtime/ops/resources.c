@@ -92,7 +92,7 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
       round = 2;
     } else if (made && !slot) {
       s = out_of_memory(name);
-    } else if (made) { // one reference is for the table, one for the caller
+    } else if (made) { // two references: one for the table, one for the caller
       slot->object = made;
       tfc_object_retain(*out = made);
       made = NULL;

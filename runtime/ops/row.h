@@ -61,10 +61,10 @@ void ops_cost_inputs(const struct tfc_graph *g, const struct tfc_node *n, const 
 // columns.
 void ops_cost_cubic(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                     const struct tfc_shape *outputs, struct tfc_op_cost *out);
-// No FLOP, and twice the bytes of output 0: gathers and slices do not read all of their input.
+// Counts no FLOP, and twice the bytes of output 0: gathers and slices do not read all of their input.
 void ops_cost_moved(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                     const struct tfc_shape *outputs, struct tfc_op_cost *out);
-// `flops` for each element of output 0 (or of input 0 if there is no output), and the bytes of all operands.
+// Counts `flops` for each element of output 0 (or of input 0 if there is no output), and the bytes of all operands.
 void ops_cost_elementwise(double flops, const struct tfc_graph *g, const struct tfc_node *n,
                           const struct tfc_shape *inputs, const struct tfc_shape *outputs, struct tfc_op_cost *out);
 #define OPS_COST_PER_ELEMENT(name, flops)                                                                              \

@@ -22,7 +22,7 @@ enum { LARGEST_FACTOR = 64 };
 struct plan {
   int64_t n;
   bool convolve;  // use Bluestein's method
-  int64_t padded; // the power of two for it
+  int64_t padded; // length of the convolution, a power of two
   cplx *roots;    // [n] e^(-2 pi i k / n)
   cplx *chirp;    // [n] e^(-pi i k^2 / n)
   cplx *kernel;   // [padded], already transformed
@@ -379,8 +379,8 @@ static struct tfc_output real_node(const struct tfc_grad_ctx *g, const char *op,
   struct tfc_attr attrs[2] = {tfc_attr_type("Treal", real), tfc_attr_type("Tcomplex", bins_type)};
   return tfc_add(g->builder, op, "", (struct tfc_output[]){x, length}, 2, attrs, 2);
 }
-// [bins] weights: 1 for the first bin and, if the length is even, for the last; `middle` for the others, which also
-// stand for their mirrored bins.
+// Makes weights [bins]: 1 for the first bin and, if the length is even, for the last; `middle` for the others, which
+// also count for their mirrored bins.
 static struct tfc_output bin_weights(const struct tfc_grad_ctx *g, struct tfc_output bins, struct tfc_output length,
                                      tfc_dtype real, double middle) {
   struct tfc_builder *b = g->builder;

@@ -1,5 +1,5 @@
 // Operations that count how often each number occurs in each row, or sum its weights: SparseBincount and RaggedBincount
-// give a dense tensor, DenseCountSparseOutput and the like a sparse one.
+// give a dense tensor, DenseCountSparseOutput and similar ops give a sparse one.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-// How one operation computes what several of its kind compute with other inputs: an unrolled loop's operations for all
-// of its steps. Operands that differ from step to step are stacked, one behind the other in memory; others are shared.
-// For rewrites.
+// How one operation can compute the results of several operations of the same kind that have other inputs: for an
+// unrolled loop, the operations of all its steps. Operands that differ from step to step are stacked, one behind the
+// other in memory; others are shared. For rewrites.
 #ifndef TFC_RUNTIME_OPS_STACKING_H
 #define TFC_RUNTIME_OPS_STACKING_H
 

@@ -239,7 +239,7 @@ static struct tfc_shape declared(const struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_variable(struct tfc_shape_ctx *ctx) {
   ctx->outputs[0] = declared(ctx);
-  // The older op had no unknown shape. As in TensorFlow, a scalar's shape stands for it.
+  // The older op cannot have an unknown shape. As in TensorFlow, the shape of a scalar means "unknown".
   if (tfc_str_is(ctx->node->op, "Variable") && ctx->outputs[0].rank == 0) ctx->outputs[0] = TFC_SHAPE_UNKNOWN;
   return NULL;
 }

@@ -8,7 +8,7 @@
 #include "runtime/base/str.h"
 
 uint64_t tfc_fingerprint64(tfc_str text);
-// SipHash-2-4 with a secret key of two words.
+// Computes SipHash-2-4 with a secret key of two words.
 uint64_t tfc_keyed_hash64(tfc_str text, const uint64_t *key);
 
 #endif

@@ -38,7 +38,7 @@ tfc_status tfc_variable_check(const struct tfc_variable *v) {
                          TFC_STR_ARG(v->name));
 }
 
-// The lock is held for a few instructions only, so this spins and yields.
+// The lock is held only for a few instructions, so a waiting thread spins and then yields its core.
 void tfc_variable_lock(struct tfc_variable *v) {
   for (int spins = 0;; spins++) {
     int32_t free_lock = 0;

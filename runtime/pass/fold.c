@@ -58,7 +58,7 @@ tfc_status tfc_fold(const struct tfc_graph *g, const struct tfc_node *n, const s
                                .input_count = n->input_count,
                                .output_count = n->output_count,
                                .state = prepare.state};
-  uint32_t mode = tfc_float_mode_enter(); // the mode of device threads, so that folding does not change results
+  uint32_t mode = tfc_float_mode_enter(); // the same mode as in device threads, so that folding gives the same results
   s = n->def->kernel(&ctx);
   tfc_float_mode_leave(mode);
 out:

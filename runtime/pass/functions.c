@@ -3,7 +3,7 @@
 // NoOp if there are none), so that fetches, targets and consumers need not change; it runs after everything that the
 // body must run.
 //
-// Lowering goes on with the nodes that it adds, to a limit: a function that calls itself stays a call there.
+// Nodes that lowering adds are lowered too, up to a limit: beyond it, a function that calls itself stays a call.
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
@@ -82,7 +82,8 @@ out:
   return s;
 }
 
-// Whether the body has an op that tfc does not know. Such a call stays: perhaps no step needs it.
+// Whether the body has an op that tfc does not know. Such a call stays a call, because it is possible that no step
+// needs it.
 static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   const struct tfc_function *fn = tfc_graph_function(l->library, name);
   const struct tfc_graph *owner = l->library->library ? l->library->library : l->library;

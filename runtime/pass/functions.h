@@ -1,4 +1,4 @@
-// Lowers single calls, for passes that need to see the nodes inside, and makes gradients of functions.
+// Lowers single calls, for passes that need to see the nodes of the function, and builds gradients of functions.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_H
 
@@ -14,7 +14,7 @@ typedef tfc_status tfc_gradients_fn(struct tfc_builder *b, const struct tfc_outp
 // or a branch (tfc_frames_is_inside). UNIMPLEMENTED names a node whose function is missing or has ops that tfc does not
 // know.
 TFC_MUST_USE tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_fn *gradients, uint32_t id, bool inside);
-// tfc_lower_functions with the function that lowers SymbolicGradient.
+// As tfc_lower_functions, with the function that lowers SymbolicGradient as an argument.
 TFC_MUST_USE tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients, struct tfc_graph **out,
                                       uint32_t **out_origin);
 

@@ -5,7 +5,7 @@
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
-// Ties a constant to the frame and the branch of `x`, by a control edge.
+// Puts a constant into the frame and the branch of `x`, by a control edge from `x`.
 static struct tfc_output near(struct tfc_lowering *l, struct tfc_output constant, struct tfc_output x) {
   if (tfc_output_valid(constant) && tfc_output_valid(x)) tfc_builder_add_control(l->b, constant.node, x.node);
   return constant;

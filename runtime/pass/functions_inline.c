@@ -41,7 +41,7 @@ static bool acts_when_over(const struct tfc_lowering *l, const struct tfc_node *
     all &= steady;
     any |= steady;
   }
-  // For a branch or a loop, a single such input suffices.
+  // A branch or a loop needs only one such input.
   return all || (any && !call && n->def->flags & TFC_OP_FUNCTIONAL);
 }
 
@@ -52,7 +52,8 @@ static const struct tfc_attr *find(const struct tfc_attr *attrs, uint32_t count,
   return NULL;
 }
 
-// Colocation with nodes of the body becomes colocation with their copies; colocation with parameters is dropped.
+// Colocation with nodes of the body becomes colocation with the copies of these nodes; colocation with parameters is
+// dropped.
 static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_site *at, const struct tfc_graph *body,
                                struct tfc_attr *a) {
   struct tfc_arena *arena = tfc_builder_arena(l->b);
@@ -118,7 +119,7 @@ static tfc_status copy_attrs(struct tfc_lowering *l, const struct tfc_call_site 
 // --- Inlining one call -----------------------------------------------------------------------------------------------
 struct copying {
   const struct tfc_graph *body;
-  uint32_t *first;             // body node → builder node of its outputs; TFC_NO_NODE: not copied yet
+  uint32_t *first; // body node → number of its first copied node in the builder; TFC_NO_NODE: not copied yet
   struct tfc_output *argument; // body's _Arg node → the caller's output for it
 };
 
@@ -236,7 +237,7 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
     struct tfc_output in = tfc_node_inputs(fn->body, &fn->body->nodes[fn->rets[i]])[0];
     if (!map_output(&c, in, &results[i])) TFC_FAIL(s, TFC_INTERNAL, "result %u of a function is nowhere", i);
   }
-  // The nodes that must have run at the end of the call: those that the function names, or else all stateful ones.
+  // Nodes that must have run before the call ends: those that the function names; if it names none, all stateful nodes.
   for (uint32_t i = 0; i < fn->control_ret_count; i++)
     if (c.first[fn->control_rets[i]] != TFC_NO_NODE) controls[control_count++] = c.first[fn->control_rets[i]];
   for (size_t i = 0; i < n && !fn->control_ret_count; i++) {

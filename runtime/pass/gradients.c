@@ -31,7 +31,7 @@ static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool p
   return TFC_NO_NODE;
 }
 
-// Marks nodes on a path of trainable tensors from xs to ys.
+// Marks the nodes that lie on a path of trainable tensors from xs to ys.
 static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uint32_t y_count,
                        const struct tfc_output *xs, uint32_t x_count) {
   const struct tfc_graph *g = e->g;
@@ -104,8 +104,8 @@ static const struct tfc_function *with_gradient(const struct tfc_gradients *e, c
   return fn && fn->gradient.size ? fn : NULL;
 }
 
-// Returns the row whose gradient function a node uses: its own, or that of the op in its attribute for custom gradients
-// if that op can stand in for it. NULL: there is none.
+// Returns the row whose gradient function a node uses: its own row, or the row of the op that its attribute for custom
+// gradients names, if the gradient of that op can be used for this node. NULL: there is no gradient function.
 static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const struct tfc_node *n, tfc_str *out_name) {
   const struct tfc_attr *a = n->def ? tfc_node_attr(e->g, n, "_gradient_op_type") : NULL;
   bool flow = n->def && n->def->flags & (TFC_OP_MERGE | TFC_OP_SWITCH | TFC_OP_EXIT | TFC_OP_FUNCTIONAL);
@@ -113,7 +113,7 @@ static const struct tfc_op_def *rule_of(const struct tfc_gradients *e, const str
   if (!a || a->kind != TFC_ATTR_STRING || flow || tfc_str_equal(a->s, n->op)) return n->def;
   const struct tfc_op_def *other = tfc_op_find(a->s);
   *out_name = a->s;
-  // A gradient function with only one tensor and its gradient reads nothing that another such op lacks.
+  // A gradient function for one input, one output and at most one attribute reads nothing that this node lacks.
   bool simple = other && other->gradient && n->input_count == 1 && n->output_count == 1 &&
                 !strpbrk(other->inputs, ",*") && !strpbrk(other->outputs, ",*") &&
                 strchr(other->attrs, ':') == strrchr(other->attrs, ':');
@@ -299,7 +299,7 @@ static tfc_status start(struct tfc_gradients *e, const struct tfc_output *ys, ui
       struct tfc_output dims =
           tfc_shape_is_static(shape) ? grad_const_shape(&ctx, shape) : tfc_add1(e->b, "Shape", ys[i]);
       given = tfc_add2(e->b, "Fill", dims, tfc_add_scalar(e->b, type, 1));
-    } else { // an Identity gives it a name of this computation, by which TensorArrays tell gradient computations apart
+    } else { // the name of the Identity belongs to this computation of gradients; TensorArrays need such a name
       given = tfc_add1(e->b, "Identity", given);
     }
     TFC_RETURN_IF_ERROR(tfc_gradients_push(e, ys[i], tfc_grad_dense(given)));

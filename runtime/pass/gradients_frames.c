@@ -1,9 +1,9 @@
-// Values across frames. The gradient's loop gets a value of the forward loop in the first of these ways that applies:
-// if the forward loop only entered the value, it is the value outside; if the value is a constant, it is a copy;
-// otherwise the value is pushed onto a stack in every forward iteration and popped in the gradient's loop, which runs
-// backwards. The counters of the two loops keep pushes and pops in the order of iterations: the next count waits for
-// them, and they wait for the current one. Values of branches are pushed if the branch is taken, and popped if its
-// predicate (kept on a stack too) says so.
+// Brings values from one frame to another. The gradient's loop gets a value of the forward loop in the first of these
+// ways that applies: if the forward loop only entered the value, it is the value outside; if the value is a constant,
+// it is a copy; otherwise the value is pushed onto a stack in every forward iteration and popped in the gradient's
+// loop, which runs backwards. The counters of the two loops keep pushes and pops in the order of iterations: the next
+// count waits for them, and they wait for the current one. Values of branches are pushed if the branch is taken, and
+// popped if its predicate (kept on a stack too) says so.
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -62,7 +62,8 @@ static struct tfc_output recall(const struct tfc_intmap *map, struct tfc_output 
 static struct tfc_output remember(struct tfc_intmap *map, struct tfc_output o, uint32_t frame,
                                   struct tfc_output value) {
   uint64_t key;
-  if (tfc_output_valid(value) && make_key(o, frame, &key)) // if memory is out, the node is only made again
+  // if there is no memory for the key, the node is made a second time, which does no harm
+  if (tfc_output_valid(value) && make_key(o, frame, &key))
     tfc_intmap_put(map, key, (uint64_t)value.node << 32 | (uint32_t)value.index, NULL);
   return value;
 }
@@ -88,7 +89,7 @@ struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output
 }
 
 // --- Forward values in the gradient's loop -------------------------------------------------------------------------
-// The guards of a forward output; for nodes that were added to the forward loop, those of their inputs.
+// Finds the guards of a forward output. Nodes that were added to the forward loop have the guards of their inputs.
 static tfc_status guards_of(struct tfc_gradients *e, struct tfc_output o, struct tfc_guards *out) {
   if (o.node < e->g->node_count) {
     *out = e->frames.guards[tfc_grad_number(e, o)];
@@ -119,7 +120,7 @@ static bool equal(const struct tfc_guard *a, const struct tfc_guard *b) {
   return a->pred.node == b->pred.node && a->pred.index == b->pred.index && a->side == b->side;
 }
 
-// Whether this guard follows from another guard's predicate, or occurs twice.
+// Whether this guard is not needed, because it occurs twice or follows from the predicate of another guard.
 static bool is_implied(struct tfc_gradients *e, const struct tfc_guards *set, uint32_t i) {
   for (uint32_t k = 0; k < set->count; k++) {
     if (k < i && equal(&set->items[k], &set->items[i])) return true;

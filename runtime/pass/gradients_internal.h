@@ -19,7 +19,7 @@ struct tfc_grad_list {
   struct tfc_grad *data;
   size_t count, capacity;
 };
-struct tfc_grad_loop { // the gradient of a forward frame, made when it is visited
+struct tfc_grad_loop { // the gradient of a forward frame; the record is made when the frame is visited
   bool made;
   uint32_t exits_left; // Exits between xs and ys that have not been visited yet
   uint32_t count_add, count_next, forward_sync;
@@ -27,7 +27,7 @@ struct tfc_grad_loop { // the gradient of a forward frame, made when it is visit
   tfc_str name; // of the gradient's frame
   uint32_t pivot, condition, backward_next, backward_sync, over;
   uint32_t waits; // the number of stacks popped by another loop that still have no gradient
-  bool keeps;     // it, or a loop inside it, pushes onto such stacks
+  bool keeps;     // this loop, or a loop inside it, pushes onto such stacks
 };
 struct tfc_grad_stack { // a stack onto which one loop pushes, and from which another, later loop pops
   uint32_t push, pop;
@@ -50,8 +50,8 @@ struct tfc_gradients {
   struct tfc_frames frames;
   struct tfc_grad_loop *loops; // by forward frame
   TFC_ARRAY(uint32_t) frame_of;
-  struct tfc_intmap entered;   // output, frame → what an Enter brings there
-  struct tfc_intmap values;    // forward output, gradient frame → its value there
+  struct tfc_intmap entered;   // (output, frame) → the Enter's output that has this value in the frame
+  struct tfc_intmap values;    // (forward output, gradient frame) → its value in that frame
   struct tfc_grad_list *grads; // by output number
   TFC_ARRAY(struct tfc_grad_stack_use) stack_uses;
   TFC_ARRAY(struct tfc_grad_stack) stacks; // between xs and ys
@@ -92,9 +92,9 @@ TFC_MUST_USE tfc_status tfc_gradients_drain(struct tfc_gradients *e, uint32_t fr
 
 // --- gradients_sum.c -----------------------------------------------------------------------------------------------
 TFC_MUST_USE tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad);
-// Notes that one consumer of this node's inputs is done; nodes whose consumers are all done go to the queue.
+// Records that a consumer of this node's inputs is done. Nodes whose consumers are all done are put into the queue.
 TFC_MUST_USE tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id);
-// Sums the gradients of an output to one, which stays in the list.
+// Sums the gradients of an output to one, which then is the only one in the list.
 TFC_MUST_USE tfc_status tfc_gradients_sum(struct tfc_gradients *e, uint32_t number);
 struct tfc_output tfc_gradients_to_dense(struct tfc_gradients *e, const struct tfc_grad *g);
 
@@ -116,7 +116,7 @@ struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_outp
 // In the loop's gradient, pops the values that a stack holds for a forward output.
 struct tfc_output tfc_gradients_take_back(struct tfc_gradients *e, struct tfc_output stack, struct tfc_output o,
                                           uint32_t loop, const struct tfc_guards *guards);
-// Zeros with the shape of a forward tensor (for a resource, of its content), for the gradient in `frame`.
+// Makes zeros with the shape of a forward tensor (of a resource: of its content), for the gradient in `frame`.
 struct tfc_output tfc_gradients_zeros(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type, uint32_t frame);
 // Returns the shape of a forward tensor (for a resource, of its content), as a vector.
 struct tfc_output tfc_gradients_shape(struct tfc_gradients *e, struct tfc_output o);
@@ -124,7 +124,7 @@ struct tfc_output tfc_gradients_shape(struct tfc_gradients *e, struct tfc_output
 struct tfc_output tfc_gradients_zero_rows(struct tfc_gradients *e, struct tfc_output o, tfc_dtype type);
 
 // --- gradients_branch.c --------------------------------------------------------------------------------------------
-// Gradients of a Merge that ends branches and of a Switch that begins them.
+// These two build the gradient of a Merge that ends branches, and of a Switch that begins them.
 TFC_MUST_USE tfc_status tfc_gradients_of_merge(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 TFC_MUST_USE tfc_status tfc_gradients_of_switch(struct tfc_gradients *e, uint32_t id, uint32_t frame);
 // Adds the gradient that a consumer inside the branches `here` gives to its input `to`. If `to` is outside of some of

@@ -14,7 +14,7 @@ struct backward {
   struct tfc_gradients *e;
   const struct tfc_frame *f;
   struct tfc_grad_loop *l;
-  uint32_t loop, around, frame; // the forward frame; the frame around the gradient's, and the gradient's
+  uint32_t loop, around, frame; // the forward frame; the frame around the gradient's frame; the gradient's frame
   uint32_t forward_around;
 };
 
@@ -48,7 +48,7 @@ static struct tfc_output scalar_in(struct backward *w, uint32_t frame, int32_t v
   return o;
 }
 
-static struct tfc_output taken(struct tfc_output o) { // the output of a Switch that stays in the loop
+static struct tfc_output taken(struct tfc_output o) { // the output of a Switch that is alive while the loop continues
   o.index = 1;
   return o;
 }
@@ -143,7 +143,7 @@ static tfc_status start_of(struct backward *w, const struct tfc_frame_variable *
     *out = tfc_gradients_zeros(e, result, type, w->around);
   } else if (type != TFC_VARIANT && tfc_shape_is_static(tfc_grad_shape(e, inside))) {
     *out = tfc_gradients_zeros(e, inside, type, w->around);
-  } else { // the result had no consumer: this Exit reads it
+  } else { // the result of the loop had no consumer, so this new Exit reads it
     struct tfc_output made = add_at(w, w->forward_around, "Exit", inside, TFC_NO_OUTPUT);
     *out = tfc_add1(e->b, "ZerosLike", made);
   }

@@ -1,6 +1,6 @@
-// Lowering and gradients use each other: the gradient of a call is that of the lowered call, and a SymbolicGradient is
-// lowered to a gradient. To avoid files that depend on each other in a circle, callers pass the gradients' function to
-// the lowering as an argument, here and in gradients.c.
+// The code that lowers and the code that builds gradients use each other: the gradient of a call is the gradient of the
+// lowered call, and a SymbolicGradient is lowered to a gradient. To avoid files that depend on each other in a circle,
+// callers pass the gradients' function to the lowering as an argument, here and in gradients.c.
 #include "runtime/pass/functions.h"
 
 tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin) {

@@ -1,5 +1,5 @@
-// Reads QueueRunnerDefs: queue_name 1, enqueue_op_name 2 (repeated), close_op_name 3, cancel_op_name 4,
-// queue_closed_exception_types 5 (repeated, TensorFlow's error codes).
+// Reads QueueRunnerDefs, whose fields are: queue_name 1, enqueue_op_name 2 (repeated), close_op_name 3, cancel_op_name
+// 4, queue_closed_exception_types 5 (repeated, TensorFlow's error codes).
 #include "runtime/pass/queue_runners.h"
 
 #include "runtime/graph/wire.h"
@@ -86,7 +86,7 @@ void tfc_queue_runners_deinit(struct tfc_queue_runners *r) {
   *r = (struct tfc_queue_runners){0};
 }
 
-// Marks a node and all that it depends on.
+// Marks a node, and all nodes that it depends on.
 static void mark(const struct tfc_graph *g, uint32_t node, bool *needed, uint32_t *stack) {
   uint32_t depth = 0;
   if (needed[node]) return;

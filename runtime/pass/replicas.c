@@ -1,4 +1,4 @@
-// The new graph is written as a GraphDef and parsed. In three sets of nodes:
+// The new graph is written as a GraphDef and parsed. Nodes belong to these sets:
 //   varies   depends on the split feeds, by data edges that do not go through an averaged gradient
 //   copied   every tower has its own: what varies, what is without state and needed for that, and, if each tower has
 //            variables of its own, everything that depends on them
@@ -14,9 +14,9 @@
 #include "runtime/graph/wire.h"
 #include "runtime/pass/frames.h"
 
-struct cut { // a gradient that is averaged
+struct cut { // a gradient that is averaged over the towers
   struct tfc_output output;
-  uint32_t update; // an update that it is for
+  uint32_t update; // an update that uses this gradient
 };
 struct maker {
   const struct tfc_graph *g;
@@ -24,7 +24,7 @@ struct maker {
   struct tfc_shapes shapes;
   bool *needed, *in_step, *varies, *copied, *seen;
   uint32_t *todo, todo_count;
-  uint32_t *store; // [node] the store of a variable and of what follows it, UINT32_MAX: none
+  uint32_t *store; // [node] the store of a variable, and of nodes that go with it; UINT32_MAX: none
   TFC_ARRAY(struct cut) cuts;
   struct tfc_text text;
 };
@@ -39,7 +39,7 @@ static bool is_variable(const struct tfc_node *n) {
 static bool is_update(const struct tfc_node *n) {
   return n->def && n->def->flags & TFC_OP_UPDATE;
 }
-// Stacks and arrays of one step: each tower has its own.
+// Whether the node makes a stack or an array that exists for one step: each tower has its own.
 static bool is_of_step(const struct tfc_node *n) {
   const tfc_op_role role = tfc_node_role(n);
   return role == TFC_ROLE_STACK || role == TFC_ROLE_PUSH || role == TFC_ROLE_POP || role == TFC_ROLE_STACK_CLOSE ||
@@ -49,7 +49,7 @@ static bool has_state(const struct tfc_node *n) {
   return !n->def || (n->def->flags & (TFC_OP_STATEFUL | TFC_OP_PLACEHOLDER) && !is_of_step(n));
 }
 
-// The variable that the node's first input comes from.
+// Returns the variable from which the node's first input comes.
 static uint32_t variable_of(const struct tfc_graph *g, uint32_t update) {
   for (uint32_t n = update, hops = 0; hops < 16; hops++) {
     if (is_variable(&g->nodes[n])) return n;
@@ -157,7 +157,8 @@ static tfc_status check_nodes(const struct maker *m) {
   return NULL;
 }
 
-// A loop's nodes are copied together, also those that only control edges tie to it.
+// If one node of a loop is copied, all nodes of the loop are copied, also those that are connected to it only by
+// control edges.
 static tfc_status copy_loops(struct maker *m) {
   struct tfc_frames frames = {0};
   if (!m->g->has_frames) return NULL;
@@ -192,7 +193,7 @@ static tfc_status find_sets(struct maker *m) {
   m->todo_count = 0;
   for (uint32_t i = 0; i < g->node_count; i++)
     if (m->copied[i]) m->todo[m->todo_count++] = i;
-  while (m->todo_count) { // what is without state, and needed for what is copied
+  while (m->todo_count) { // adds nodes without state that the copied nodes need
     const struct tfc_node *n = &g->nodes[m->todo[--m->todo_count]];
     for (uint32_t k = 0; k < n->input_count; k++) {
       const uint32_t from = tfc_node_inputs(g, n)[k].node;
@@ -214,8 +215,8 @@ static uint64_t variable_bytes(const struct tfc_graph *g, const struct tfc_node 
   return bytes;
 }
 
-// Each variable goes to the store that has the fewest bytes so far; slots of a variable (NAME/Adam) to where it is.
-// Operations go to the store of what they update, or of what needs them.
+// Each variable is put on the store that has the fewest bytes so far; slots of a variable (NAME/Adam) are put on the
+// variable's store. An operation is put on the store of the variable that it updates, or of the node that needs it.
 static tfc_status choose_stores(const struct tfc_graph *g, uint32_t store_count, uint32_t *store) {
   uint64_t *load = calloc(store_count, sizeof *load);
   uint32_t *order = malloc((g->node_count + 1u) * sizeof *order);
@@ -336,7 +337,7 @@ static tfc_status put_node(struct maker *m, uint32_t node, uint32_t tower) {
     const uint32_t cut = o.index < 0 || m->varies[node] ? UINT32_MAX : cut_of(m, o);
     if (cut != UINT32_MAX)
       tfc_text_printf(next_input(&in), "replicas/mean_%u", cut);
-    else if (o.index < 0 && !m->copied[node] && m->copied[o.node]) // after the nodes of all towers
+    else if (o.index < 0 && !m->copied[node] && m->copied[o.node]) // waits for the copies in all towers
       for (uint32_t t = 0; t < m->request->count; t++) put_output(next_input(&in), m, o, t);
     else
       put_output(next_input(&in), m, o, tower);
@@ -362,7 +363,7 @@ static void put_scalar(struct maker *m, tfc_str name, const char *device, tfc_dt
   put_made(m, "Const", name, device, &in, attrs, 2);
 }
 
-// The mean of the towers' tensors, or all their rows; `name` ends with what it is called by.
+// Writes a node that joins the tensors of all towers: their mean, or all their rows. `what` is the end of its name.
 static tfc_status put_joined(struct maker *m, struct tfc_output o, bool rows, bool divides, const char *what,
                              uint32_t number, const char *device) {
   const tfc_dtype dtype = tfc_dtype_base(tfc_output_dtype(m->g, o));
@@ -397,7 +398,8 @@ static const struct tfc_shape *shape_of(const struct maker *m, struct tfc_output
   return &m->shapes.shapes[m->g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 
-// A gradient of rows only comes as their numbers and their values; the numbers are integers.
+// Whether this gradient has only some rows. It then consists of two tensors, the rows' numbers and their values; only
+// the numbers are integers.
 static bool is_rows(const struct maker *m, uint32_t cut) {
   const struct tfc_graph *g = m->g;
   const struct cut *c = &m->cuts.data[cut];
@@ -450,7 +452,8 @@ static tfc_status find_needed(struct maker *m) {
   return s;
 }
 
-// Also those that only saving and restoring need: how each variable is read and assigned.
+// Lists all variables with the operations that read and assign them, also variables that only saving and restoring
+// need.
 static void add_variables(struct maker *m) {
   const struct tfc_graph *g = m->g;
   for (uint32_t i = 0; i < g->node_count; i++)

@@ -1,13 +1,13 @@
 // Data parallelism: makes a graph of N towers from the training graph of one device. Each tower computes the gradients
 // of its own part of the fed batch. The towers' gradients are averaged, in the order of the towers, and applied once:
-// the loss has to be a mean over the batch; then a step does what the given graph does with the whole batch.
+// If the loss is a mean over the batch, a step does the same as a step of the given graph with the whole batch.
 //
-// Names in the new graph: tower 0 and everything that is there only once have the names of the given graph; the copy of
-// node NAME in tower k is "replica_k/NAME"; what fetch i has become is "replicas/fetch_i" where the towers differ in it
-// (the mean of scalars, the concatenation of others).
+// Names in the new graph: the nodes of tower 0, and nodes that exist only once, have the names of the given graph. The
+// copy of node NAME in tower k is "replica_k/NAME". If the towers have different values of fetch i, the new fetch is
+// "replicas/fetch_i": the mean of scalars, the concatenation of other tensors.
 //
-// Gradients are the outputs of the scopes in which TensorFlow puts them, "gradients" and "gradient_tape". What comes
-// after them (clipping, decay, the update) sees the averages.
+// Gradients are the outputs of the scopes in which TensorFlow puts them, "gradients" and "gradient_tape". Operations
+// behind them (clipping, decay, the update) read the averages.
 #ifndef TFC_RUNTIME_PASS_REPLICAS_H
 #define TFC_RUNTIME_PASS_REPLICAS_H
 
@@ -16,18 +16,18 @@
 struct tfc_replicas_request {
   uint32_t count;
   const char *const *towers; // [count] their devices
-  // Devices that hold the variables and apply the updates; 0 of them: each tower has variables of its own, and applies
-  // the averages itself.
+  // Devices that hold the variables and apply the updates. If there are none, each tower has its own variables and
+  // applies the averages itself.
   const char *const *stores;
   uint32_t store_count;
   const struct tfc_step_spec *step; // of the given graph; the shapes of feeds are those of one tower
-  const bool *split;                // [step->feed_count] each tower gets its own part of the feed
+  const bool *split;                // [step->feed_count] true: each tower gets its own part of the feed
 };
-// UNIMPLEMENTED: towers would not do what one device does; the message names the operation.
+// UNIMPLEMENTED: the towers would not compute the same as one device; the message names the operation.
 TFC_MUST_USE tfc_status tfc_replicas_make(const struct tfc_graph *g, const struct tfc_replicas_request *request,
                                           struct tfc_graph **out);
-// For asynchronous replicas: devices for the nodes of the given graph, which every replica runs for itself, with its
-// variables on the stores. Before anybody else has the graph.
+// For asynchronous replicas: assigns devices to the nodes of the given graph, which every replica runs by itself; the
+// variables are put on the stores. Call it before the graph is passed to other code.
 TFC_MUST_USE tfc_status tfc_replicas_place(struct tfc_graph *g, const char *tower, const char *const *stores,
                                            uint32_t store_count);
 

@@ -14,7 +14,7 @@
 
 enum { fold_limit = 1024, depth_limit = 24, pass_limit = 64, body_cost = 200, body_nodes_limit = 1 << 21 };
 
-struct call_input { // for a parameter of a function's body
+struct call_input { // a parameter of a function's body
   struct tfc_shape shape;
   const struct tfc_tensor *value;
   const struct tfc_shape *partial;
@@ -24,14 +24,15 @@ struct call_input { // for a parameter of a function's body
 struct engine {
   const struct tfc_graph *g;
   struct tfc_shapes *out;
-  const struct tfc_shape **partial; // by output number; NULL where nothing is known
-  struct tfc_shape *believed;       // by node: the assumed output of a loop's Merge; rank -2: not assumed yet
-  struct tfc_intmap symbols;        // node << 8 | number of the call → symbol
+  const struct tfc_shape **partial; // by output number; NULL: nothing is known
+  struct tfc_shape *believed;       // for each node, the output that is assumed of a loop's Merge; rank -2: nothing is
+                                    // assumed yet
+  struct tfc_intmap symbols;        // (node << 8 | number of the call) → symbol
   int64_t *next_symbol;             // shared with the bodies of functions
   uint64_t *body_nodes;             // nodes of bodies visited so far; shared with the bodies
   struct tfc_intmap overrides;      // output number → index
   const struct tfc_shape_override *override_list;
-  const struct call_input *args; // for a function's body: its parameters, by the attribute index
+  const struct call_input *args; // for a function's body: its arguments, by the index in the attribute
   uint32_t arg_count, depth;
   uint32_t node, symbol_calls; // the current node
   bool lenient;                // a node that contradicts its inputs gets unknown outputs
@@ -50,7 +51,7 @@ static int64_t new_symbol(struct tfc_shape_ctx *ctx) {
   return (int64_t)*s;
 }
 
-static struct tfc_shape join(const struct tfc_shape *a, const struct tfc_shape *b) { // what both have in common
+static struct tfc_shape join(const struct tfc_shape *a, const struct tfc_shape *b) { // what is the same in both
   if (a->rank != b->rank || a->rank < 0) return TFC_SHAPE_UNKNOWN;
   struct tfc_shape r = *a;
   for (int i = 0; i < r.rank; i++)
@@ -126,8 +127,8 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
   for (uint32_t i = 0; i < n->output_count; i++) {
     int64_t elements = tfc_shape_elements(&e->out->shapes[n->output_begin + i]);
     tfc_dtype type = g->output_dtypes[n->output_begin + i];
-    // A tensor in host memory is about shapes (BroadcastGradientArgs), so it is small even if its size depends on
-    // values. The same holds for an op that picks some elements of few (the axes of a Tensordot).
+    // A tensor in host memory describes shapes (BroadcastGradientArgs), so it is small even if its size depends on
+    // values. The result of an op that selects elements of a small tensor (the axes of a Tensordot) is small, too.
     bool picks = n->def->role == TFC_ROLE_PICKS;
     if (elements < 0 && (picks || (i < 32 && n->def->host_outputs >> i & 1))) elements = 0;
     if (elements < 0 || elements > fold_limit || tfc_dtype_is_ref(type) || !tfc_dtype_is_plain(type)) return NULL;
@@ -135,7 +136,7 @@ static tfc_status fold(struct engine *e, const struct tfc_node *n, const struct 
   struct tfc_tensor *outputs = calloc(n->output_count, sizeof *outputs);
   if (!outputs) return tfc_status_no_memory("shape inference");
   s = tfc_fold(g, n, values, outputs);
-  if (s) { // the node fails when it runs, if it ever does
+  if (s) { // no error yet: the node fails when it runs, if it ever runs
     tfc_status_free(s);
     free(outputs);
     return NULL;
@@ -182,7 +183,7 @@ static tfc_status infer_body(struct engine *caller, const struct tfc_function *f
   s = infer(&e);
   if (is_interruption(s)) goto out;
   if (s && tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED) {
-    // Perhaps the body is a branch that is never taken: its results are unknown.
+    // This is no error, because the body may be a branch that is never taken. Its results are unknown.
     tfc_status_free(s);
     s = NULL;
     goto out;
@@ -266,7 +267,8 @@ static tfc_status infer_calls(struct engine *e, const struct tfc_node *n, struct
     if (changed) continue;
     for (uint32_t i = 0; i < n->output_count; i++) {
       struct tfc_shape merged;
-      if (loop && !stated) { // the rule for While takes inputs as outputs, which may assume too much
+      // the shape function of While gives the outputs the inputs' shapes, although the loop may change them
+      if (loop && !stated) {
         ctx->outputs[i] = all[i];
         continue;
       }
@@ -282,7 +284,7 @@ out:
 }
 
 // --- One node ------------------------------------------------------------------------------------------------------
-struct scratch { // memory that grows to what the largest node needs
+struct scratch { // memory that grows to the size that the largest node needs
   struct tfc_arena arena;
   uint32_t inputs, outputs;
   const struct tfc_shape **shapes, **partials;
@@ -316,7 +318,7 @@ static void merge_file_shapes(struct engine *e, const struct tfc_node *n) {
   for (uint32_t i = 0; i < a->count; i++) {
     struct tfc_shape *have = &e->out->shapes[n->output_begin + i], merged;
     tfc_status s = tfc_shape_merge(have, &a->shapes[i], &merged);
-    if (!s) *have = merged; // the fed batch size differs from the file's: keep the inferred shape
+    if (!s) *have = merged; // if the fed batch size differs from the file's, the inferred shape is kept
     tfc_status_free(s);
   }
 }
@@ -360,7 +362,7 @@ static void loop_merge(struct engine *e, uint32_t id, const struct tfc_node *n) 
   if (n->output_count > 1) out[1] = TFC_SHAPE_SCALAR;
 }
 
-// Ignores a contradiction that a node's rule found if the node may never run.
+// Ignores a contradiction that a node's shape function found, if it is possible that the node never runs.
 static tfc_status allow(struct engine *e, const struct tfc_node *n, struct tfc_shape_ctx *ctx, tfc_status s) {
   if (!s || !(e->lenient || e->note) || tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
   if (e->note)
@@ -439,7 +441,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
     merge_file_shapes(e, n);
   }
   bool defaulted = e->any_feeds && tfc_node_role(n) == TFC_ROLE_DEFAULT;
-  // An unknown dimension of something fed becomes a symbol.
+  // An unknown dimension of a feed becomes a symbol.
   if (defaulted || (n->def && (n->def->flags & TFC_OP_PLACEHOLDER) && !is_arg))
     for (uint32_t i = 0; i < n->output_count; i++) {
       struct tfc_shape *s = &out->shapes[n->output_begin + i];
@@ -486,8 +488,8 @@ static bool check_loops(struct engine *e) {
     for (uint32_t k = 0; k < n->input_count; k++) {
       if (!is_back_edge(e, in[k])) continue;
       uint32_t from = g->nodes[in[k].node].output_begin + (uint32_t)in[k].index;
-      // The assumed shape holds for all iterations, so a dimension that is unknown in the one that comes back is
-      // unknown in it too.
+      // The assumed shape must be right in all iterations. So if a dimension is unknown in the shape that comes back,
+      // it becomes unknown in the assumed shape.
       struct tfc_shape both = join(out, &e->out->shapes[from]);
       if (tfc_shape_equal(&both, out)) continue;
       struct tfc_shape now = e->believed[id].rank == -2 ? both : join(&e->believed[id], &both);
@@ -516,7 +518,8 @@ static tfc_status infer(struct engine *e) {
       }
     }
     if (!g->has_frames || !check_loops(e)) break;
-    // No graph has reached this limit; making the rest unknown ends the passes with a correct result.
+    // This limit ends the passes: all shapes that still change become unknown, which is a correct result. No graph has
+    // reached it so far.
     if (pass == pass_limit - 2)
       for (uint32_t i = 0; i < g->node_count; i++)
         if (e->believed[i].rank != -2) e->believed[i] = TFC_SHAPE_UNKNOWN;

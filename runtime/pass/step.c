@@ -24,8 +24,8 @@ struct work {
   bool *needed;    // [node] the step runs it
   bool *beside;    // [node] only queue runners run it
   struct tfc_queue_runners runners;
-  struct tfc_text queues;  // names of queues that the runners fill for the step
-  struct tfc_shapes unfed; // from the graph alone, for queues that nothing fills
+  struct tfc_text queues;  // names of the queues that the queue runners fill for this step
+  struct tfc_shapes unfed; // shapes that follow from the graph alone, for queues that nothing fills
   tfc_str source, init_source;
   int64_t batch; // size of unknown leading dimensions
   uint32_t *targets, target_count, target_capacity;
@@ -48,8 +48,8 @@ static void flood(struct work *w, bool *mark, bool control) {
   }
 }
 
-// Returns the variable that an update writes: its first input, behind nodes that only pass it on. TFC_NO_NODE: there is
-// none.
+// Returns the variable that an update writes: the first input, followed back through nodes that only pass it on.
+// TFC_NO_NODE: there is no variable.
 static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_node *n) {
   for (int hop = 0; hop < 8 && n->input_count > 0; hop++) {
     struct tfc_output from = tfc_node_inputs(g, n)[0];
@@ -212,7 +212,7 @@ static tfc_status sinks(struct work *w) {
     for (uint32_t k = 0; initialises && k < n->input_count + n->control_count; k++)
       initialises =
           w->effect[in[k].node] != TFC_EFFECT_NONE || tfc_node_role(&g->nodes[in[k].node]) == TFC_ROLE_NOTHING;
-    if (initialises) continue; // it groups assignments of initial or restored values
+    if (initialises) continue; // this node only groups assignments of initial or restored values
     TFC_TRY(s, add_target(w, i));
   }
   w->source = TFC_STR("the nodes without consumers");
@@ -343,7 +343,7 @@ out:
 struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n) {
   const struct tfc_attr *shape = tfc_node_attr(g, n, "shape");
   struct tfc_shape known = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_UNKNOWN;
-  // Old producers wrote a scalar for an unknown shape.
+  // Old versions of TensorFlow wrote the shape of a scalar if they did not know the shape.
   if (known.rank == 0 && g->producer_version > 0 && g->producer_version < 24) known = TFC_SHAPE_UNKNOWN;
   for (int32_t d = 0; d < known.rank; d++)
     if (!tfc_dim_known(known.dims[d])) known.dims[d] = TFC_DIM_UNKNOWN;

@@ -1,11 +1,11 @@
-// Finds out what one step of a graph is, as far as the user does not say it: targets, fetches, initialiser, feeds. Also
-// the values that synthetic feeds may have.
+// Finds out what one step of a graph consists of, as far as the user does not say it: targets, fetches, initialiser,
+// feeds. It also finds the values that synthetic feeds may have.
 //
-// Targets are the train_op collection, or a SavedModel's serving signature (its outputs are fetches); else the nodes
-// without consumers that update variables or queues; else the nodes without consumers. A node without consumers whose
-// updates all assign initial or restored values is an initialiser or restore operation: it is never part of the step,
-// nor is anything that only such nodes, or operations that save, need. Files and summaries are written only if named as
-// target.
+// Targets are the train_op collection, or a SavedModel's serving signature (its outputs are fetches); if the graph has
+// neither, the nodes without consumers that update variables or queues; if there are none, all nodes without consumers.
+// A node without consumers whose updates all assign initial or restored values is an initialiser or restore operation:
+// it is never part of the step. Nodes that only such nodes need, or only operations that save, are not part of it
+// either. Operations that write files and summaries run only if the user names them as targets.
 //
 //   struct tfc_step_spec step = {0};
 //   TFC_TRY(s, tfc_step_infer(graph, &(struct tfc_step_request){.batch = 32}, &step));
@@ -16,10 +16,10 @@
 
 #include "runtime/pass/pass.h"
 
-// What the user gave; all zero: nothing.
+// What the user said about a feed. A zeroed record: nothing.
 struct tfc_step_feed_request {
   struct tfc_output output;
-  bool has_shape; // the user gave "NAME=DTYPE[SHAPE]", or a file with that
+  bool has_shape; // the user gave "NAME=DTYPE[SHAPE]", or a file that has a type and a shape
   tfc_dtype dtype;
   struct tfc_shape shape; // static
 };
@@ -33,7 +33,7 @@ struct tfc_step_request {
   bool no_init; // the variables come from elsewhere (a checkpoint)
   const struct tfc_step_feed_request *feeds;
   uint32_t feed_count;
-  int64_t batch; // the size of unknown leading dimensions; 0: that of a given feed, or else 32
+  int64_t batch; // the size of leading dimensions that are unknown; 0: the size in a given feed, otherwise 32
 };
 
 struct tfc_step_feed {
@@ -41,19 +41,19 @@ struct tfc_step_feed {
   tfc_str name; // "x:0"
   tfc_dtype dtype;
   struct tfc_shape shape; // static
-  bool given;             // by the request: with a value, or with a type and shape
-  // Range of synthetic values: integers and floats are uniform in [low, high), floats by default in [0, 1).
+  bool given;             // true if the request has it: with a value, or with a type and shape
+  // The range of synthetic values: they are uniform in [low, high). The default for floats is [0, 1).
   double low, high;
   tfc_str why; // "index into embedding/table [8000, 256]"; "": no limit
 };
 
 struct tfc_step_spec { // the arena and the graph own everything
   struct tfc_output *fetches;
-  uint32_t *targets, *inits;   // node ids; inits run in one step, before anything else
+  uint32_t *targets, *inits;   // node ids; `inits` run in one step, before all other steps
   struct tfc_step_feed *feeds; // the feeds that targets and fetches need
   struct tfc_step_feed *init_feeds;
   uint32_t fetch_count, target_count, init_count, feed_count, init_feed_count;
-  tfc_str *notes; // what was inferred, one line each, for the user
+  tfc_str *notes; // for the user: what was inferred, one line for each note
   uint32_t note_count;
   struct tfc_arena arena;
 };

@@ -1,5 +1,5 @@
-// Finds the effects of nodes. A call has the strongest effect in its function's body and in all functions called from
-// there.
+// Finds the effects of nodes. The effect of a call is the strongest effect in the body of its function and in all
+// functions that this calls.
 #include <stdlib.h>
 
 #include "runtime/graph/library.h"

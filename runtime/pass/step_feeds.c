@@ -1,5 +1,5 @@
 // Synthetic feeds. To find a range of values that the graph accepts, follows an integer feed forward, through
-// operations that only move it, to where it is used as an index; then makes a tensor of such values.
+// operations that only move it, to the places at which it is used as an index. Then makes a tensor of such values.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "runtime/ops/index_use.h"
 #include "runtime/pass/step_internal.h"
 
-struct trail { // an output that carries the feed's values, divided by `divisor`
+struct trail { // an output that has the feed's values, divided by `divisor`
   struct tfc_output output;
   int64_t divisor;
 };
@@ -20,7 +20,7 @@ struct search {
   uint32_t count, capacity;
   bool *seen;     // by output number
   int64_t below;  // values must be less than this; INT64_MAX: no limit was found
-  bool is_length; // it is used as a length, so values start at 1
+  bool is_length; // the feed is used as a length, so values start at 1
   tfc_str cause;  // the node that limits the values
   const char *how;
 };
@@ -60,7 +60,8 @@ static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t
   const struct tfc_output *in = tfc_node_inputs(g, n);
   int64_t number;
   if (how == TFC_INDEX_ROWS || how == TFC_INDEX_ROWS_OF_HANDLE) {
-    if (index == 0) follow(f, (struct tfc_output){id, 0}, divisor); // rows are gathered from it, so its values move on
+    // rows are gathered from this input, so the output has its values
+    if (index == 0) follow(f, (struct tfc_output){id, 0}, divisor);
     if (index != 1) return;
     struct tfc_shape params = *shape_of(f, in[0]);
     if (how == TFC_INDEX_ROWS_OF_HANDLE && f->shapes->handles)

@@ -1,6 +1,6 @@
 // Queues that nothing in the graph fills: the training program filled them from its own threads, feeding placeholders
-// (as numpy_input_fn does), and the file does not contain that program. What a step takes from such a queue is fed
-// instead.
+// (as numpy_input_fn does), and the file does not contain that program. A step gets the elements of such a queue as
+// feeds instead.
 #include "runtime/pass/step_internal.h"
 
 static bool enqueues(const struct tfc_node *n) {
@@ -46,13 +46,14 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
   bool *seen = TFC_ARENA_ARRAY(scratch, bool, g->node_count + 1), changed = true;
   uint32_t *stack = TFC_ARENA_ARRAY(scratch, uint32_t, g->node_count + 1);
   if (!seen || !stack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  while (changed) { // a queue that is filled only from an empty one stays empty too
+  while (changed) { // a queue that is filled only from an empty queue stays empty, too
     changed = false;
     for (uint32_t i = 0; i < g->node_count; i++) {
       const struct tfc_node *n = &g->nodes[i];
       if (!needed[i] || !tfc_step_dequeues(n)) continue;
       const uint32_t queue = tfc_node_inputs(g, n)[0].node;
-      // fed: the training program filled it. A queue without any enqueue is not reported here: its step waits for ever.
+      // `fed`: the training program enqueued values that it was fed. (A queue without any enqueue is not reported here:
+      // its step waits for ever.)
       bool filled = unfilled[queue], fed = false;
       for (uint32_t c = g->consumer_begin[queue]; !filled && c < g->consumer_begin[queue + 1]; c++) {
         const uint32_t user = g->consumers[c].node;

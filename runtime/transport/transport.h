@@ -49,13 +49,13 @@ struct tfc_transport_type {
   // has finished. As long as a thread polls, a message need not wake another one that sleeps in `progress`: waking
   // costs more than the message. Any thread.
   void (*attend)(struct tfc_transport *t, bool begins);
-  // Ends the whole job: tells every task, or kills it. `code`: the exit code of the program. Any thread.
+  // Ends the whole job: informs every task, or kills it. `code`: the exit code of the program. Any thread.
   void (*fail)(struct tfc_transport *t, int code, const char *why);
   // Sends all messages that are not yet sent. Every task calls it, from one thread, after it has received everything
   // that it waits for.
   void (*close)(struct tfc_transport *t);
 };
-struct tfc_transport { // embed it as the first member
+struct tfc_transport { // implementations embed this as their first member
   const struct tfc_transport_type *type;
   uint32_t rank, count;
   // `beside_count`: number of tasks on this host; `beside`: the index of this task among them.

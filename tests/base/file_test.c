@@ -18,7 +18,7 @@ static void pipes_do_not_block(void **state) {
   struct tfc_file file;
   snprintf(path, sizeof path, "%s/pipe", folder);
   assert_int_equal(mkfifo(path, 0600), 0);
-  alarm(20); // ends the suite if something blocks
+  alarm(20); // ends the suite if a call never returns
   assert_fails(tfc_file_map(path, &file), TFC_INVALID_ARGUMENT, "not a regular file");
   assert_fails(tfc_file_write(path, TFC_STR("text")), TFC_DATA_LOSS, "nobody reads");
   int reader = open(path, O_RDONLY | O_NONBLOCK);

@@ -28,10 +28,10 @@ static void say(void *user, const struct tfc_job_event *e) {
   if (e->text) fprintf(stderr, "%s%s\n", e->warning ? "warning: " : "  ", e->text);
 }
 
-struct observations { // [n] for each placement
+struct observations { // arrays [n], with one element for each placement
   double *prior, *learned, *measured, *spread;
   double *reading[ROUNDS], *others[ROUNDS]; // a reading, and the median of the other readings
-  size_t n, rounds;                         // rounds: as many as all placements have
+  size_t n, rounds;                         // rounds: the number of readings that every placement has
 };
 
 static bool is_random(const struct tfc_job_pair *p) {
@@ -106,7 +106,8 @@ static double correlate(struct observations *o, const char *name) {
 // memory is out.
 static bool print(const struct tfc_job_outcome *outcome, double *out_tau) {
   size_t count = outcome->pair_count;
-  struct observations some[3] = {{.rounds = ROUNDS}, {.rounds = ROUNDS}, {.rounds = ROUNDS}}; // random, searched, all
+  // random placements, searched ones, and all
+  struct observations some[3] = {{.rounds = ROUNDS}, {.rounds = ROUNDS}, {.rounds = ROUNDS}};
   bool ok = true;
   for (int i = 0; i < 3; i++) {
     double **of[] = {&some[i].prior, &some[i].learned, &some[i].measured, &some[i].spread};

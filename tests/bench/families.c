@@ -58,10 +58,10 @@ static void make_layered(struct maker *m, uint32_t nodes) {
   }
 }
 
-// A grid of layers x steps cells of 100 us; each cell feeds the next step and the next layer. With as many devices as
-// layers and transfers of 1 us, each layer belongs on a device (a wavefront). If layers <= devices, the optimum is the
-// critical path of that placement, which the caller computes: (layers + steps - 1) * 100 us plus (layers - 1)
-// transfers.
+// Makes a grid of layers x steps cells of 100 us; each cell feeds the next step and the next layer. With as many
+// devices as layers and transfers of 1 us, each layer belongs on a device (a wavefront). If layers <= devices, the
+// optimum is the critical path of that placement, which the caller computes: (layers + steps - 1) * 100 us plus (layers
+// - 1) transfers.
 static void make_grid(struct maker *m, uint32_t nodes, uint32_t layers) {
   uint32_t steps = nodes / layers;
   char name[48];
@@ -106,7 +106,7 @@ static void make_seq2seq(struct maker *m, uint32_t nodes) {
   // pass, and the sums of gradients.
   uint32_t steps = nodes / 60;
   if (steps < 2) steps = 2;
-  static const double cell_us[4] = {90, 12, 10, 8}; // product, gates, state, output
+  static const double cell_us[4] = {90, 12, 10, 8}; // of a product, the gates, the state, the output
   char name[64];
   struct step_nodes *enc = calloc(steps, sizeof *enc), *dec = calloc(steps, sizeof *dec);
   struct step_nodes *enc_back = calloc(steps, sizeof *enc_back), *dec_back = calloc(steps, sizeof *dec_back);
@@ -310,7 +310,7 @@ static void make_blocks(struct maker *m, uint32_t nodes) {
   const double product = 30 + 200 * unit(m), small = product * (0.05 + 0.3 * unit(m));
   const uint64_t state = 65536u << below(m, 6), weight = state * (1 + below(m, 128));
   const bool grouped = below(m, 2);
-  const uint32_t per = 3 + heads + 3; // q, k, v; heads; joined, inner, outer
+  const uint32_t per = 3 + heads + 3; // q, k, v; the heads; joined, inner, outer
   uint32_t *all = calloc((size_t)parts * blocks * per, sizeof *all), *weights = calloc(blocks * 6u, sizeof *weights);
   uint32_t *grads = calloc((size_t)parts * blocks * 6u, sizeof *grads);
   char name[64], group[64];
@@ -391,8 +391,8 @@ static void make_series(struct maker *m, uint32_t nodes) {
   }
 }
 
-// Blocks of branches; each node is in one group with its backward node, and backward edges are reversed. `branches` 1:
-// a chain with skips.
+// Makes blocks of branches; each node is in one group with its backward node, and backward edges are reversed.
+// `branches` 1: a chain with skips.
 static void make_training(struct maker *m, uint32_t nodes, uint32_t branches) {
   uint32_t forward = nodes / 2, *id = calloc(forward + 1u, sizeof *id), *back = calloc(forward + 1u, sizeof *back);
   TFC_ARRAY(uint32_t) from = {0}, to = {0};

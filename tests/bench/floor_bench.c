@@ -60,7 +60,7 @@ static tfc_status time_nodes(struct floor_bench *f, uint32_t steps, double *out_
   double *all = calloc((size_t)n * steps + 1, sizeof *all);
   if (!all) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_collector_create(f->model.devices.count, 4096 + 2 * (size_t)n, &c));
-  for (uint32_t k = 0; k < steps + 3; k++) { // three to warm up
+  for (uint32_t k = 0; k < steps + 3; k++) { // the first three steps warm up
     struct tfc_step_profile profile = {0};
     tfc_collector_reset(c);
     TFC_TRY(s, tfc_plan_run(f->model.plan, f->values, f->fetched,

@@ -3,7 +3,7 @@
 //   import_bench [NODES]      default 50,000
 //
 // read, cold:  a GraphDef of NODES nodes with 10 attributes each (23 MB for 50,000) from a file that the system's cache
-//              has let go of, names and edges resolved; warm: again, the best of five. All nodes have the same
+//              has released, names and edges resolved; warm: again, the best of five. All nodes have the same
 //              attributes, as those of a layer have; or no two nodes have
 // train:       an unrolled training graph of NODES nodes or some more, with its gradients: read, shapes inferred,
 //              planned; then planned for other placements on two devices, the first and the best of five

@@ -39,7 +39,7 @@ static long long peak_resident(void) {
   return kilobytes * 1024;
 }
 
-static double cpu_us(void) { // of all threads
+static double cpu_us(void) { // of all threads of the process
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;

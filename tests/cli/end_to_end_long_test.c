@@ -237,7 +237,7 @@ static void test_too_large_for_one(void **state) {
               folder);
   assert_non_null(strstr(r->out, "\"feasible\": false"));
   assert_null(strstr(r->out, "\nn.json")); // a placement that does not fit is not written as an answer
-  // If no placement can fit, that is said before anything is profiled.
+  // If no placement can fit, an error is reported before anything is profiled.
   static const char *const impossible[][2] = {
       {"305 kB too little already", "--memory 'cpu:*=900kB'"},
       {"variable 'lm/embedding': 768 kB, and cpu:1", "--memory cpu:1=300kB --pin 'lm/embedding=cpu:1'"},

@@ -14,8 +14,8 @@
 static char folder[64];
 static struct tfc_graph *graph;
 
-// A placement with nodes on cpu:0 and cpu:1 in turn, without node `missing`, and with a node `extra` that the graph
-// does not have.
+// Writes a placement with nodes on cpu:0 and cpu:1 in turn, without node `missing`, and with a node `extra` that the
+// graph does not have.
 static void write_placement(const char *name, uint32_t missing, bool extra) {
   struct tfc_placement *p = NULL;
   char path[128];

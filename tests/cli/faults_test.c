@@ -147,7 +147,7 @@ static void test_steps_that_fail(void **state) {
     assert_exit(5, "float32[2000000,2000000] of node 'big'", "cd %s && %s --graph static.pbtxt", folder, programs[i]);
     const struct command_result *r = command("cd %s && %s --graph static.pbtxt --json", folder, programs[i]);
     assert_int_equal(r->code, 5);
-    json_t *d = json_loads(r->out, 0, NULL); // the document is there also if nothing was measured
+    json_t *d = json_loads(r->out, 0, NULL); // tfc-run writes the document also if nothing was measured
     const json_t *error = json_object_get(d, "error");
     assert_string_equal(json_string_value(json_object_get(error, "code")), "out of memory");
     assert_non_null(strstr(json_string_value(json_object_get(error, "message")), "node 'big'"));
@@ -263,7 +263,7 @@ static void test_documents(void **state) {
   (void)state;
   static const char *const calls[] = {
       "tfc-export --graph m.pb --strip-devices --out 'a\"b.pb' --json",
-      "tfc-place --graph two.json --machine m.yaml --time 1s --out o.json --json", // METIS: too many parts
+      "tfc-place --graph two.json --machine m.yaml --time 1s --out o.json --json", // METIS cannot make so many parts
       "tfc-run --graph m.pb --steps 1 --json",
       "tfc-run --graph m.pb --shapes --json",
       "tfc-run --list-ops --json",

@@ -240,7 +240,7 @@ static void test_a_line_is_one_write(void **state) {
   if (pid == 0) {
     close(ends[0]);
     dup2(ends[1], STDERR_FILENO);
-    unsetenv("OPENBLAS_CORETYPE"); // with it the program would start itself again
+    unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program would start itself again
     tfc_program_start("tfc-test", NULL);
     tfc_program_fail(tfc_status_make(TFC_INTERNAL, "a message with\ta tab and an escape \033[1m"));
     tfc_flags_error(&program, "%s needs %d tasks", "--async", 3);

@@ -61,7 +61,7 @@ static void settle(pid_t pid) {
 }
 static void ready(pid_t guard) {
   while (!atomic_load(&shared->child)) tfc_sleep_ns(1000000);
-  settle(guard); // it waits for its child, so that its handlers are there
+  settle(guard); // waits until the guard waits for its child: then its signal handlers are installed
 }
 
 static void a_signal_counts_once(void **state) {
@@ -69,7 +69,7 @@ static void a_signal_counts_once(void **state) {
   const pid_t guard = start();
   ready(guard);
   const pid_t child = (pid_t)atomic_load(&shared->child);
-  for (int i = 1; i <= 3; i++) { // to the child, later to its guard
+  for (int i = 1; i <= 3; i++) { // first to the child, later to its guard
     kill(child, SIGTERM);
     settle(child);
     assert_int_equal(atomic_load(&shared->heard), i);
@@ -78,7 +78,7 @@ static void a_signal_counts_once(void **state) {
     settle(child);
     assert_int_equal(atomic_load(&shared->heard), i);
   }
-  kill(guard, SIGTERM); // the other way round
+  kill(guard, SIGTERM); // now first to the guard
   settle(guard);
   settle(child);
   kill(child, SIGTERM);

@@ -73,7 +73,7 @@ static int tear_down(void **state) {
 
 #define PLACE "cd %s && tfc-place --graph g.pbtxt "
 
-// The document of a call with --json, which is all that is on stdout.
+// Returns the document of a call with --json. It must be all that the program writes to stdout.
 static json_t *document(int expected, const char *arguments) {
   const struct command_result *r = command("cd %s && tfc-place --json --time 2s %s", folder, arguments);
   if (r->code != expected) fail_msg("%s: exit %d: %s", arguments, r->code, r->err);
@@ -104,7 +104,7 @@ static void test_figures(void **state) {
   assert_true(fabs(value(d) - 12.025) < 0.001);
   assert_true(fabs(baseline(d, "expert") - 12.025) < 0.001);
   assert_string_equal(json_string_value(json_object_get(json_object_get(d, "step"), "label")), "modelled");
-  assert_int_equal(json_object_size(json_object_get(d, "placement")), 5); // every node, placeholders too
+  assert_int_equal(json_object_size(json_object_get(d, "placement")), 5); // it has every node, placeholders too
   const json_t *device = json_array_get(json_object_get(d, "devices"), 0);
   assert_string_equal(json_string_value(json_object_get(device, "label")), "modelled");
   json_decref(d);

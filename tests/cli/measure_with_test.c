@@ -13,7 +13,7 @@
 
 static char folder[64];
 
-// Four chains of eight products, and a sum of their results.
+// Writes a graph of four chains of eight products each, and the sum of their results.
 static void put_graph(void) {
   struct tfc_text t = {0};
   tfc_text_printf(&t, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");

@@ -1,5 +1,5 @@
 // SavedModels that TensorFlow made (tests/conformance/made_models.py --commit), run by tfc-run: restored and
-// initialised by their own operations, with their assets; what comes out is what TensorFlow computed.
+// initialised by their own operations, with their assets; the results are those of TensorFlow.
 #include "tests/common/test.h"
 
 #include <dirent.h>

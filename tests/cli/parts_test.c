@@ -104,7 +104,7 @@ static void test_cost_model(void **state) {
 static struct tfc_tensor one_of(tfc_dtype type, int64_t whole, double real) {
   struct tfc_tensor t = {0};
   assert_ok(tfc_tensor_create(type, &TFC_SHAPE(2), &t));
-  for (int i = 0; i < 2; i++) switch (type) { // the second element is what is tried
+  for (int i = 0; i < 2; i++) switch (type) { // the second element has the value that is tested
     case TFC_INT8: ((int8_t *)t.data)[i] = (int8_t)(i ? whole : 0); break;
     case TFC_INT32: ((int32_t *)t.data)[i] = (int32_t)(i ? whole : 0); break;
     case TFC_INT64: ((int64_t *)t.data)[i] = i ? whole : 0; break;
@@ -116,7 +116,7 @@ static struct tfc_tensor one_of(tfc_dtype type, int64_t whole, double real) {
   return t;
 }
 
-// Whole numbers go where they fit, at both ends of each range.
+// Integers can be fed to a type if they are in its range; tests the ends of each range.
 static void test_whole_feeds(void **state) {
   (void)state;
   static const struct {
@@ -141,7 +141,7 @@ static void test_whole_feeds(void **state) {
         char says[40];
         snprintf(says, sizeof says, "cannot hold %lld", (long long)tried[k]);
         assert_fails(tfc_feed_cast(types[i].type, &t), TFC_INVALID_ARGUMENT, says);
-        assert_int_equal(t.dtype, TFC_INT64); // as it was
+        assert_int_equal(t.dtype, TFC_INT64); // the type did not change
       }
       tfc_tensor_release(&t);
     }
@@ -173,7 +173,7 @@ static void test_real_feeds(void **state) {
   assert_int_equal(((uint16_t *)t.data)[1], 0x3fc0);
   assert_ok(tfc_feed_cast(TFC_DOUBLE, &t));
   near(((double *)t.data)[1], 1.5);
-  assert_ok(tfc_feed_cast(TFC_INT32, &t)); // a float is no whole number: left as it is
+  assert_ok(tfc_feed_cast(TFC_INT32, &t)); // a float is not an integer: the tensor does not change
   assert_int_equal(t.dtype, TFC_DOUBLE);
   tfc_tensor_release(&t);
   t = one_of(TFC_INT8, -5, 0);
@@ -295,7 +295,8 @@ static void test_exports(void **state) {
   assert_true(tfc_str_is(cli_devmap_unnamed(p, "gpu:00=x,cpu:1=y"), "gpu:0"));
   assert_ok(cli_devmap_apply(p, "gpu:0=/job:worker/task:1/device:GPU:3"));
   assert_true(tfc_str_is(p->devices[0].tensorflow, "/job:worker/task:1/device:GPU:3"));
-  assert_true(tfc_str_is(p->devices[1].tensorflow, "/job:ps/task:2/device:CPU:0")); // as the placement says
+  // the names are those of the placement
+  assert_true(tfc_str_is(p->devices[1].tensorflow, "/job:ps/task:2/device:CPU:0"));
   assert_true(tfc_str_is(p->devices[2].tensorflow, "/device:HOST:0"));
   assert_true(tfc_str_is(p->devices[3].tensorflow, "/device:GPU:7"));
   assert_fails(cli_devmap_apply(p, "gpu:0"), TFC_INVALID_ARGUMENT, "'gpu:0' is not NAME=DEVICE");

@@ -38,7 +38,7 @@ static int set_up(void **state) {
               "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"gpu:9\", \"b\": \"acc:0\"}}");
   command_put(folder, "less.json",
               "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\"}}");
-  char path[128]; // too large to be solved in a second
+  char path[128]; // of a problem that cannot be solved in a second
   snprintf(path, sizeof path, "%s/large.json", folder);
   FILE *file = fopen(path, "w");
   fprintf(file, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
@@ -62,7 +62,7 @@ static int tear_down(void **state) {
 
 #define PLACE "cd %s && tfc-place --machine m.yaml "
 
-// The document of a successful call, which must be all that is on stdout.
+// Returns the document of a successful call. It must be all that the program writes to stdout.
 static json_t *document(int expected, const char *arguments) {
   const struct command_result *r = command(PLACE "%s --json", folder, arguments);
   if (r->code != expected) fail_msg("%s: exit %d: %s", arguments, r->code, r->err);
@@ -98,7 +98,7 @@ static void test_search(void **state) {
   assert_exit(0, "", "test -e %s/g.placement.json", folder);
   b = document(0, "--graph g.json --evaluations 2000 --seed 5 --threads 1 --out other.json");
   json_object_del(a, "graph"), json_object_del(b, "graph");
-  assert_true(json_equal(a, b)); // the same on any number of cores
+  assert_true(json_equal(a, b)); // the result is the same on any number of cores
   json_decref(a);
   json_decref(b);
   b = document(7, "--graph chain.json --evaluations 100"); // no placement is faster than one device (exit code 7), but
@@ -240,8 +240,8 @@ static void interrupt(const char *signal, int expected, const char *begun, const
               folder, flags, begun, wait, signal, signal, expected);
 }
 
-// A search that was interrupted twice, and killed once, has the answer of one that was left alone. It goes on only with
-// the flags that it had.
+// A search that was interrupted twice, and killed once, has the same answer as one without interruption. It continues
+// only with the same flags.
 static void test_resume(void **state) {
   (void)state;
   // Links so slow that no bound ends the search early.

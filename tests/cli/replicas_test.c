@@ -49,8 +49,8 @@ static json_t *document(const char *arguments) {
 
 static void test_document(void **state) {
   (void)state;
-  json_t *d =
-      document("--graph c.json --replicas 1,2,4,...,10"); // more hosts than the file has: the others are like those
+  // The job has more hosts than the file; the missing ones are like those in the file.
+  json_t *d = document("--graph c.json --replicas 1,2,4,...,10");
   const json_t *rows = json_object_get(d, "rows"), *replica = json_object_get(d, "replica");
   static const int counts[] = {1, 2, 4, 8, 10};
   assert_string_equal(json_string_value(json_object_get(d, "label")), "modelled");
@@ -69,7 +69,7 @@ static void test_document(void **state) {
   json_decref(d);
   d = document("--graph c.json --replicas 2,3,...,6 --sync --reduce ps --backup 1 --ps 2");
   rows = json_object_get(d, "rows");
-  assert_int_equal(json_array_size(rows), 5); // 2, 3, 4, 5, 6
+  assert_int_equal(json_array_size(rows), 5); // N is 2, 3, 4, 5 and 6
   const json_t *row = json_array_get(rows, 4);
   assert_null(json_object_get(row, "sync_all"));
   assert_null(json_object_get(row, "async_ps"));

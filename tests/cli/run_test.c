@@ -65,7 +65,7 @@ static int tear_down(void **state) {
   return command("rm -rf %s", folder)->code;
 }
 
-static struct tfc_tensor got(const char *name) { // from the folder of results
+static struct tfc_tensor got(const char *name) { // reads a tensor from the folder of results
   char path[256];
   struct tfc_tensor t = {0};
   snprintf(path, sizeof path, "%s/out/deep/%s.npy", folder, name);
@@ -96,7 +96,7 @@ static void files_in_and_out(void **state) {
       "{\"fetches\": [\"read:0\", \"v:0\"]}",
       "");
   assert_true(number("0/y_0", 2) == 3.5f * 3.5f);
-  assert_true(number("0/scope_twice_0", 1) == 5); // bfloat16 in and out as float32
+  assert_true(number("0/scope_twice_0", 1) == 5); // a bfloat16 is fed and fetched as float32
   struct tfc_tensor words = got("0/words_0");
   assert_true(words.dtype == TFC_STRING && tfc_str_is(tfc_tensor_get_string(&words, 0), "1.500000"));
   tfc_tensor_release(&words);
@@ -220,7 +220,7 @@ static void failures(void **state) {
       "{\"comment\": \"c\", \"expected\": {\"y:0\": \"y.npy\"}, \"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": "
       "[\"y:0\"]}",
       "");
-  RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // q is empty
+  RUN(1, "waits for FIFOQueue 'q' (0 elements, capacity 2)", "{\"fetches\": [\"take:0\"]}", ""); // queue q is empty
   RUN(1, "did not end within 1e-06 ms: it had not begun", "{\"fetches\": [\"take:0\"], \"deadline_ms\": 0.000001}", "");
   // the status is CANCELLED, but no signal came, so the exit code is 1 and not 130
   RUN(1, "is closed", "{\"targets\": [\"close\"]}, {\"targets\": [\"put\"]}", "");
@@ -334,7 +334,7 @@ static void totals(void **state) {
       " (node_id) WHERE o.n = 4";
   assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
   assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-  assert_int_equal(sqlite3_column_int(q, 0), 2); // words, y
+  assert_int_equal(sqlite3_column_int(q, 0), 2); // the nodes words and y
   assert_int_equal(sqlite3_column_int(q, 1), 2);
   sqlite3_finalize(q);
   sqlite3_close(db);

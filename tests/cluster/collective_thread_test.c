@@ -122,7 +122,7 @@ static tfc_status all_values(struct tfc_member *member, void *arg) {
 
 static void values(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed <= 3; seed++) { // 0: without delays
+  for (uint64_t seed = 0; seed <= 3; seed++) { // seed 0: no delays
     const struct tfc_faults faults = {.seed = seed, .most_delay_ns = 2000000};
     struct tfc_test_job job = {.cluster = "worker=3", .script = all_values, .faults = seed ? &faults : NULL};
     tfc_test_job_run(&job);
@@ -149,7 +149,7 @@ static tfc_status contradict(struct tfc_member *member, void *arg) {
   const bool right = says(e, TFC_ABORTED, size ? "its size is" : "different types or shapes");
   tfc_status_free(e);
   WANT(right);
-  e = run(&c, rank, 1, 4, fetches, 1, &got, NULL); // the next call fails too
+  e = run(&c, rank, 1, 4, fetches, 1, &got, NULL); // the next call fails, too
   const bool still = says(e, TFC_ABORTED, "have ended");
   tfc_status_free(e);
   WANT(still);
@@ -177,7 +177,8 @@ static tfc_status gives_up(struct tfc_member *member, void *arg) {
   (void)arg;
   tfc_status e = NULL, s = open_client(member, 3, &c);
   if (s) goto out;
-  TFC_TRY(s, run(&c, rank, 0, 4, opens, 1, &got, NULL)); // so that the deadline is not for opening the graph
+  // runs once, so that opening the graph does not use up the time until the deadline
+  TFC_TRY(s, run(&c, rank, 0, 4, opens, 1, &got, NULL));
   tfc_tensor_release(&got);
   if (rank == 0) TFC_TRY(s, tfc_member_barrier(member, "given up", NULL));
   e = run(&c, rank, 0, 4, fetches, 1, &got,

@@ -101,7 +101,7 @@ class Task(threading.Thread):
                     threads = v1.train.start_queue_runners(session, coordinator)
                 self.run_all(session)
                 self.done = session, coordinator, threads
-        except Exception as error:  # the main thread prints it
+        except Exception as error:  # the main thread prints the error
             self.error = error
 
 

@@ -48,7 +48,8 @@ static void files(void **state) {
     assert_ok(tfc_cluster_spec_read(tfc_str_from(good[i].text), "spec", &spec));
     shows(&spec, good[i].tasks);
     tfc_cluster_spec_deinit(&spec);
-    for (size_t size = 0; size < strlen(good[i].text); size++) { // cut short: an error, or fewer whole jobs
+    // a text that is cut off gives an error, or fewer complete jobs
+    for (size_t size = 0; size < strlen(good[i].text); size++) {
       tfc_status s = tfc_cluster_spec_read((tfc_str){good[i].text, size}, "spec", &spec);
       if (s) assert_non_null(strstr(tfc_status_message(s), "spec: "));
       if (!s) tfc_cluster_spec_deinit(&spec);

@@ -39,7 +39,7 @@ static const char graph_text[] = NODE("v", "VariableV2", ON("ps", "0") TYPE("dty
             BINARY("if_true", "Mul", "switch:1", "switch:1", ON("worker", "1"))
                 NODE("if_false", "Neg", IN("switch") ON("ps", "0") TYPE("T"))
                     NODE("merge", "Merge", IN("if_false") IN("if_true") ON("worker", "0") TYPE("T") ATTR("N", "i: 2"))
-    // a step that fails on the ps while others wait for it
+    // a step that fails on the ps while the other tasks wait for its tensors
     NODE("checked", "CheckNumerics", IN("y") ON("ps", "0") TYPE("T") ATTR("message", "s: 'broken'"))
         BINARY("needs_checked", "AddV2", "checked", "x", ON("worker", "1"))
     // queues
@@ -127,7 +127,7 @@ static tfc_status all_values(struct tfc_member *member, void *arg) {
   for (int i = 0; i < steps; i++) TFC_TRY(s, run(&c, NULL, 0, "add", NULL, NULL));
   TFC_TRY(s, tfc_member_barrier(member, "go", NULL));
   TFC_TRY(s, run(&c, NULL, 0, "v/read", &v, NULL));
-  WANT(v == 2 * steps); // each update once
+  WANT(v == 2 * steps); // each update took effect once
   // Worker 0 puts elements into the queue, and worker 1 takes them. Each may be ahead of the other.
   if (chief) {
     for (int i = 0; i < steps; i++) TFC_TRY(s, run(&c, "x", (float)i, "put", NULL, NULL));
@@ -177,7 +177,7 @@ static bool says(tfc_status s, tfc_code code, const char *text) {
   return false;
 }
 
-// The task that runs the step gets the error, which names the failing task; everything stays usable.
+// The task that runs the step gets the error, which names the failing task; the tasks can run further steps.
 static tfc_status errors(struct tfc_member *member, void *arg) {
   struct client c;
   float v = 0;
@@ -346,7 +346,7 @@ static tfc_status forgets(struct tfc_member *member, void *arg) {
   TFC_TRY(s, tfc_serve_plan(member, rank, &head, names, sizeof "take"));
   WANT(pthread_create(&thread, NULL, take_forever, &w) == 0);
   struct tfc_object *queue = NULL;
-  while (!queue) { // when the queue is there the step has begun; it waits, or will
+  while (!queue) { // when the queue exists, the step has begun: it waits, or will wait soon
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     queue = tfc_resources_look(member->resources, TFC_STR(""), TFC_STR("queue"));
   }
@@ -358,7 +358,7 @@ static tfc_status forgets(struct tfc_member *member, void *arg) {
   WANT(tfc_status_code(w.status) == TFC_CANCELLED);
   tfc_status_free(w.status);
   s = tfc_serve_plan(member, rank, &head, names, sizeof "take");
-  WANT(tfc_status_code(s) == TFC_INVALID_ARGUMENT); // it has been forgotten
+  WANT(tfc_status_code(s) == TFC_INVALID_ARGUMENT); // the step has been forgotten
   tfc_status_free(s), s = NULL;
 out:
   tfc_text_deinit(&execution);

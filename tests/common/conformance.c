@@ -154,7 +154,8 @@ static void check_failure(struct tfc_device_set *set) {
   tfc_semaphore_free(s);
 }
 
-// copies host → device 0 → device 1 → host; each waits for the one before it
+// copies a tensor from the host to device 0, from there to device 1, and back to the host; each copy waits for the one
+// before it
 static void check_copies(struct tfc_device_set *set) {
   enum { N = 100000 };
   float *x = malloc(N * 4), *y = calloc(N, 4);
@@ -245,7 +246,7 @@ static void check_many(struct tfc_device_set *set) { // two devices pass work to
   float zero[4] = {0};
   for (int i = 0; i < 2; i++) {
     chain_init(&c[i], d[i], 1, 4);
-    c[i].slots[1].data = c[i].slots[0].data; // in place
+    c[i].slots[1].data = c[i].slots[0].data; // the result is computed in place
     assert_ok(d[i]->driver->write(d[i], zero, &c[i].slots[0]));
     assert_ok(d[i]->driver->prepare(d[i], &c[i].segment, &p[i]));
     assert_ok(tfc_semaphore_create(&s[i]));

@@ -22,7 +22,7 @@ struct work {
   void *to;
   const void *from;
   size_t bytes;
-  struct record *record; // RECORD reaches it, WAIT waits for it
+  struct record *record; // RECORD makes this record reached, WAIT waits for it
   uint32_t correlation;  // the launch's, see tfc_cuda_fake_watcher
   uint64_t node;         // of a captured graph
   struct work *next;
@@ -56,12 +56,12 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   pthread_t thread;
-  pthread_cond_t wake; // there is work, or the stream ends
+  pthread_cond_t wake; // signalled when there is work, or when the stream ends
   struct work *first, **end;
   bool busy, stop;
   struct CUgraphExec_st *capture;
   pthread_t capturer; // the thread that captures, if `capture` is set
-  uint64_t green;     // of the partition, 0: none
+  uint64_t green;     // the green context of the partition; 0: none
   uint32_t id, life;
   int device;
   bool orphan; // its green context was destroyed
@@ -498,7 +498,7 @@ static int stream_destroy(tfc_cuda_stream s) {
   violations += s->capture != NULL;
   s->stop = true;
   pthread_cond_signal(&s->wake);
-  pthread_cond_broadcast(&changed); // it may wait for a record
+  pthread_cond_broadcast(&changed); // the stream may be waiting for a record
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
   pthread_cond_destroy(&s->wake);

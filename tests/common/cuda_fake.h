@@ -66,7 +66,7 @@ struct tfc_cuda_fake_watcher {
   uint32_t (*launched)(uint64_t works);
   void (*ran)(const struct tfc_cuda_fake_seen *seen);
 };
-void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: none; it stays installed
+void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: none; a watcher stays installed
 
 // Takes the place of a kernel launch: calls `fn` with a copy of `argument` (size bytes) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);

@@ -86,7 +86,7 @@ bool golden_compare(const struct tfc_tensor *got, const struct tfc_tensor *want,
       ok = (isnan(w) && isnan(g)) || g == w;
     } else if (strcmp(kind, "ulp") == 0 && floating) {
       ok = (double)llabs(ordinal(got, i) - ordinal(want, i)) <= limit;
-    } else if (strcmp(kind, "ulp") == 0 && is_complex) { // relative to the number's modulus
+    } else if (strcmp(kind, "ulp") == 0 && is_complex) { // relative to the modulus of the number
       double m = hypot(number(want, i & ~1), number(want, i | 1));
       ok = fabs(g - w) <= limit * epsilon(got->dtype) * m;
     } else if (strcmp(kind, "relative") == 0) {

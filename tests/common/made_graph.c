@@ -29,7 +29,7 @@ struct value {
 struct maker {
   const uint8_t *at, *end;
   struct tfc_text *out;
-  struct tfc_arena arena; // lists of attributes
+  struct tfc_arena arena; // for lists of attributes
   struct value values[MOST_VALUES];
   uint32_t value_count, node_count, depth;
   struct tfc_tensor kept[KEPT]; // tensors that attributes point to
@@ -168,7 +168,7 @@ static double pick_float(struct maker *m) {
 static tfc_str pick_string(struct maker *m) {
   uint32_t which = below(m, COUNT(odd_strings) + 4);
   if (which < COUNT(odd_strings)) return tfc_str_from(odd_strings[which]);
-  if (which == COUNT(odd_strings)) { // long
+  if (which == COUNT(odd_strings)) { // a long string
     char *text = space(m, 300);
     memset(text, 'a' + (char)below(m, 26), 300);
     return (tfc_str){text, 300};
@@ -493,7 +493,7 @@ static struct value input(struct maker *m, tfc_dtype type, const struct tfc_op_d
                           const struct tfc_tensor *like) {
   uint32_t how = byte(m);
   bool handle = type == TFC_RESOURCE || type == TFC_VARIANT;
-  if (how % 4 == 3 || (handle && how % 4)) { // an existing tensor
+  if (how % 4 == 3 || (handle && how % 4)) { // uses an existing tensor
     uint32_t seen = 0, chosen = 0, want = byte(m) % 8;
     for (uint32_t i = m->value_count; i-- > 0 && seen <= want;)
       if (m->values[i].type == type || (!tfc_dtype_is_ref(type) && tfc_dtype_base(m->values[i].type) == type))
@@ -593,7 +593,7 @@ static void add_op(struct maker *m, const struct tfc_op_def *def) {
       }
       inputs[input_count++] = input(m, type, def, first_type, t);
     }
-  if (m->value_count && one_in(m, 6)) { // with a control edge from an earlier node
+  if (m->value_count && one_in(m, 6)) { // adds a control edge from an earlier node
     inputs[input_count] = m->values[byte(m) % m->value_count];
     inputs[input_count++].index = -1;
   }

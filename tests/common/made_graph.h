@@ -8,9 +8,9 @@
 
 // How try_graph runs a graph.
 struct try_options {
-  bool dynamic;     // in ready order
-  bool no_rewrites; // without rewrites
-  bool gradient;    // with the gradients of the last floating-point result
+  bool dynamic;     // run in ready order
+  bool no_rewrites; // run without rewrites
+  bool gradient;    // add the gradients of the last floating-point result
   bool one_by_one;  // runs a step for each node, instead of one step for all nodes
 };
 

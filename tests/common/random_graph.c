@@ -46,8 +46,8 @@ static bool eligible(const struct tfc_op_def *def) {
       // ops that refuse singular matrices, which repeated rows make here, or that have several decompositions of these
       "Qr", "Svd", "Lu", "SelfAdjointEigV2", "LogMatrixDeterminant", "MatrixSolveLs", "MatrixSquareRoot",
       "TridiagonalSolve", "BandedTriangularSolve",
-      // an op in which TensorFlow takes the number of rows from the logits, which a loop may change, while the labels
-      // may have one row for all of them
+      // in this op, the number of rows comes from the logits, and a loop may change it, while labels of one row stay
+      // one row
       "SoftmaxCrossEntropyWithLogits"};
   uint32_t flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_SWITCH |
                    TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
@@ -61,7 +61,7 @@ static bool eligible(const struct tfc_op_def *def) {
   return true;
 }
 
-// Types of the values that are passed from op to op.
+// Whether values of this type are passed from op to op.
 static bool carried(tfc_dtype t) {
   return t == TFC_FLOAT || t == TFC_DOUBLE || t == TFC_INT32 || t == TFC_INT64 || t == TFC_BOOL;
 }

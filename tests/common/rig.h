@@ -9,11 +9,11 @@ struct rig {
   struct example e;
   struct tfc_device_set set;
   struct tfc_session *session;
-  struct tfc_snapshot *start; // initialised, no step yet
+  struct tfc_snapshot *start; // the state after the initialiser, before the first step
   struct tfc_plan *plan;
   struct tfc_run_spec spec;
   uint16_t placement[512];
-  float loss; // of a successful step, to compare with
+  float loss; // the loss of a successful step, for comparison
 };
 void rig_open(struct rig *r, const char *devices, bool dynamic);
 tfc_status rig_step(struct rig *r, float *out_loss);

@@ -2,7 +2,7 @@
 #ifndef TFC_TESTS_COMMON_SOURCE_H
 #define TFC_TESTS_COMMON_SOURCE_H
 
-// The value of TFC_SOURCE_ROOT in the environment, else the folder that the test was built from.
+// Returns the value of TFC_SOURCE_ROOT in the environment; if it is not set, the folder from which the test was built.
 const char *test_source_dir(void);
 
 #endif

@@ -90,7 +90,7 @@ void spread_loop_check_transfers(const struct spread_loop *l, int32_t n, const s
       assert_true(of->source == 0 && of->target == 1 && ++sent <= 2 * n); // one transfer for each reader at most
     } else if (of->tensor.node == l->back) {
       assert_true(of->source == 1 && of->target == 0);
-      int32_t made = 0; // made before it was sent
+      int32_t made = 0; // operations that ended before this transfer started
       for (size_t k = 0; k < p->ops.count; k++)
         made += p->ops.data[k].node == l->back && p->ops.data[k].start_ns + p->ops.data[k].duration_ns <= t->start_ns;
       assert_true(made >= ++back || !one_clock);

@@ -8,7 +8,7 @@
 struct train_options {
   const char *devices; // NULL: "cpu:0"
   uint32_t steps;      // 0: as many as there are golden losses (20)
-  bool dynamic;        // in ready order, although its shapes are static
+  bool dynamic;        // run in ready order, although the graph's shapes are static
   bool no_rewrites;
   double tolerance; // largest relative error of a loss; 0: 1e-4
 };

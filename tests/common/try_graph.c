@@ -31,7 +31,7 @@ struct trial {
   const struct tfc_graph *graph;
   struct tfc_session *session;
   bool dynamic;
-  tfc_status failure; // the first
+  tfc_status failure; // the first failure
 };
 static void note(struct trial *t, tfc_status s) {
   if (t->failure)

@@ -179,7 +179,7 @@ def compare_gradients(example, rows, values, feeds, report):
     with graph.as_default():
         tf1.import_graph_def(example.load(), name="")
     moved, most = {}, max(row["max_abs"] for row in rows)
-    for seed in range(8):  # the first is unmoved
+    for seed in range(8):  # the first seed changes nothing
         with common.plain_session(graph) as session:
             session.run(example.init)
             if seed:

@@ -48,7 +48,7 @@ def read(out, index, fetches):
         if os.path.exists(path):
             try:
                 found[name] = np.load(path)
-            except ValueError:  # not written to its end
+            except ValueError:  # the file was not written to its end
                 pass
     return found
 

@@ -76,7 +76,7 @@ static void nothing_by_the_host(void **state) {
     for (int k = 0; k < 2; k++) made[longer][k] = tfc_cuda_fake_calls(blocking[k]) - made[longer][k];
     assert_true(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) - copies >= 3 * (uint64_t)n);
   }
-  assert_int_equal(made[0][0], 2); // pageable copies: only for what is fetched
+  assert_int_equal(made[0][0], 2); // only values that are fetched have pageable copies
   assert_int_equal(made[1][0], 2);
   // The host waits for the fetches and for the end of the step, however many iterations there are.
   assert_int_equal(made[1][1], made[0][1]);

@@ -23,7 +23,7 @@ static void add_work(void *argument) {
 }
 static int launches;
 static float host_value = 1;
-static void (*while_capturing)(const struct tfc_cuda_device *d); // called in the next launch only
+static void (*while_capturing)(const struct tfc_cuda_device *d); // called only in the next launch
 static tfc_status add_launch(struct tfc_cuda_launch *l) {
   const struct tfc_tensor *x = l->ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -35,7 +35,7 @@ static tfc_status add_launch(struct tfc_cuda_launch *l) {
     while_capturing = NULL;
   }
   TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, 0, x, &y));
-  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, 1000, &scratch)); // a captured graph keeps it
+  TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, 1000, &scratch)); // a captured graph keeps the scratch memory
   struct add a = {x->data, scratch->data, tfc_tensor_elements(x), host_value};
   int error = tfc_cuda_fake_launch(l->stream, add_work, &a, sizeof a);
   a = (struct add){scratch->data, y->data, a.n, 0};
@@ -138,9 +138,9 @@ static void captured(void **state) {
   assert_ok(d->driver->prepare(d, &segment, &p));
   launches = 0;
   for (int i = 0; i < 10; i++) assert_true(run(p, NULL) == LENGTH);
-  assert_int_equal(launches, 3 * LENGTH); // twice to warm up, once captured
+  assert_int_equal(launches, 3 * LENGTH); // two runs to warm up, one that is captured
   assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH), 8);
-  host_value = 2; // a replay still has the value of the capture
+  host_value = 2; // a replay still uses the value of the capture
   assert_true(run(p, NULL) == LENGTH);
   place(memory[1]); // the segment has other memory now: it is captured again
   assert_true(run(p, NULL) == 2 * LENGTH);
@@ -266,7 +266,7 @@ static void captured(void **state) {
   assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, 8);
   d->driver->release(d, p);
 
-  make("TestAdd", memory[0]); // capturing fails: launched one by one
+  make("TestAdd", memory[0]); // if capturing fails, operations are launched one by one
   assert_ok(d->driver->prepare(d, &segment, &p));
   tfc_cuda_fake_fail(TFC_CUDA_FAKE_CAPTURE, 1, 100, 901);
   launches = 0;
@@ -319,7 +319,7 @@ static void cudnn_moves_along(void **state) {
     assert_ok(d->driver->prepare(d, &segment, &p));
     uint64_t replays = tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH);
     for (int i = 0; i < 6; i++) assert_true(run(p, NULL) == LENGTH);
-    assert_int_equal(cudnn_moves, 2); // to the captured stream and back, once
+    assert_int_equal(cudnn_moves, 2); // one move to the captured stream, and one back
     assert_int_equal(launches, fails ? 6 * LENGTH : 3 * LENGTH);
     assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH) - replays, fails ? 0 : 4);
     d->driver->release(d, p);

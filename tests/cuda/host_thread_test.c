@@ -216,7 +216,7 @@ static void variables_of(bool dynamic) {
   assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_COPY) + tfc_cuda_launches(), launched);
   uint64_t bytes = 0;
   for (int d = 0; d < 2; d++) assert_int_equal(set.devices[d]->driver->fallbacks(set.devices[d], &bytes), 0);
-  run(0, dynamic, add, 1, "float", &got); // reads v before it is set
+  run(0, dynamic, add, 1, "float", &got); // reads v before v has a value
   for (int i = 0; i < 4; i++) assert_true(((const float *)got.data)[i] == (float)(numbers[i] * numbers[i]));
   tfc_tensor_release(&got);
   run(0, dynamic, NULL, 0, "value", &got);

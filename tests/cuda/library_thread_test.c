@@ -41,7 +41,7 @@ static tfc_status handle_launch(struct tfc_cuda_launch *l) {
   green_in[1] = tfc_cuda_fake_green();
   return NULL;
 }
-// A row whose library declines the operation: the next row of the op, which uses no library, is taken.
+// The `prepare` of a row whose library declines the operation: the next row of the op, which uses no library, is taken.
 static tfc_status declines(struct tfc_cuda_prepare *p) {
   p->declined = true;
   return tfc_status_make(TFC_UNIMPLEMENTED, "cuDNN: CUDNN_STATUS_NOT_SUPPORTED");

@@ -1,5 +1,5 @@
 // The process that measures (the worker), on a fake of the CUDA calls. It reports which operations ran on the host for
-// want of a kernel, with the reason, and it times steps only after the captures. (The driver of this test has kernels
+// lack of a kernel, with the reason, and it times steps only after the captures. (The driver of this test has kernels
 // for assignments only.) The binary of the test is also the worker.
 #include "tests/common/test.h"
 
@@ -100,7 +100,7 @@ static void fallbacks(void **state) {
   assert_string_equal(info->devices[0].math, "bfloat16");
   assert_string_equal(info->devices[1].math, "bfloat16");
   assert_string_equal(info->whole.math, "bfloat16");
-  assert_null(info->tuning); // there is no library here
+  assert_null(info->tuning); // NULL, because no library is used here
   assert_true(info->fallback_count > 0 && info->fallback_count <= info->op_count);
   bool products = false;
   for (uint32_t i = 0; i < info->fallback_count; i++) {

@@ -79,7 +79,7 @@ static struct tfc_buffer *memory;
 static struct tfc_prepared *prepared;
 static struct tfc_semaphore *done;
 static uint64_t value;
-static float expected; // of every element of the variable
+static float expected; // the expected value of every element of the variable
 
 static struct tfc_tensor place(int i) {
   return (struct tfc_tensor){
@@ -272,12 +272,12 @@ static void capture_fails(void **state) {
     open_all();
     replaces = moves;
     for (int i = 0; i < 2; i++) right(1);
-    launch_fails = 2; // in the node 'after'
+    launch_fails = 2; // the launch fails in the node 'after'
     if (moves) {
       assert_fails(step(1), TFC_INTERNAL, "node 'after' (TestRead)");
       fill(&variable.value, expected = 5);
     } else {
-      right(1); // launched one by one
+      right(1); // the operations are launched one by one
     }
     for (int i = 0; i < 3; i++) right(2);
     close_all();
@@ -290,7 +290,7 @@ static void no_room(void **state) {
   open_all();
   for (int i = 0; i < 2; i++) right(1);
   tfc_cuda_fake_fail(TFC_CUDA_FAKE_ALLOCATE, 1, 1, TFC_CUDA_OUT_OF_MEMORY);
-  replaces = true; // so that the update allocates
+  replaces = true; // makes the update allocate memory
   tfc_cuda_memory_trim(&tfc_cuda_device_of(d)->memory);
   assert_int_equal(replays(), 0);
   right(1);

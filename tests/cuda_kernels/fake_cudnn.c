@@ -1,6 +1,6 @@
 // A fake of the cuDNN calls that library/cudnn.c makes: convolutions on the CPU, over tensors with any strides. It
-// offers three algorithms. The fastest is not deterministic; the second rounds more than was asked for, unless
-// conversion to float16 was asked for. Sometimes one layout of the tensors seems faster, sometimes the other.
+// offers three algorithms. The fastest is not deterministic; the second rounds more than the caller allowed, unless the
+// caller allowed conversion to float16. Sometimes one layout of the tensors seems faster, sometimes the other.
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t handle
                                                             int *count, cudnnConvolutionBwdFilterAlgoPerf_t *results,
                                                             void *memory, size_t room) {
   (void)handle, (void)xp, (void)wp, (void)yp, (void)memory;
-  // For an algorithm without tensor cores, cuDNN reports CUDNN_DEFAULT_MATH, whatever arithmetic was asked for.
+  // For an algorithm without tensor cores, cuDNN reports CUDNN_DEFAULT_MATH, whatever arithmetic was requested.
   FIND(cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_DEFAULT_MATH);
 }
 
@@ -175,7 +175,7 @@ long cuda_fake_place(const int *strides, int a, int b, const int *at, int n) {
   return p;
 }
 
-static tfc_math math_of(cudnnMathType_t math) { // of float32, on a device that has tensor cores for TF32
+static tfc_math math_of(cudnnMathType_t math) { // for float32, on a device that has tensor cores for TF32
   return math == CUDNN_FMA_MATH                          ? TFC_MATH_FLOAT32
          : math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION ? TFC_MATH_FLOAT16
                                                          : TFC_MATH_TF32;
@@ -192,7 +192,7 @@ static cudnnStatus_t run(enum role role, double alpha, double beta, int algorith
   int n = c->spatial, per_group = w->dims[0] / c->groups;
   const int *made = role == FORWARD ? y->dims : role == INPUT ? x->dims : w->dims;
   long total = cuda_fake_elements(made, n + 2);
-  // tfc must not choose algorithm 0, which is not deterministic, nor algorithm 1 if it rounds more than was asked for.
+  // tfc must not choose algorithm 0, which is not deterministic, nor algorithm 1 if it rounds more than is allowed.
   if (alpha != 1 || beta != 0 || !memory || room < 4096 || algorithm == 0 ||
       (c->math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION && algorithm == 1))
     return CUDNN_STATUS_BAD_PARAM;

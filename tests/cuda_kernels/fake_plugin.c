@@ -18,7 +18,7 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   return tfc_cuda_fake_api.stream_create(partition, out);
 }
 
-// One algorithm that a library chose, so that whatever keeps choices has something to keep.
+// Returns one choice of an algorithm, so that code that keeps such choices can be tested.
 char *tfc_cuda_product_tuning(void) {
   return strdup("a fake GPU\ta product\t1\n");
 }

@@ -68,7 +68,7 @@ extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // by the number of
 void cuda_fake_clock(int64_t ns);                            // moves the clock of the fake CUDA events
 extern bool cuda_fake_is_timed;    // if set, a product is being timed: its result is not used, and not computed
 extern uint32_t cuda_fake_refused; // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic
-// A float32 operand, rounded as the arithmetic `math` rounds it.
+// Rounds an operand in float32 as the arithmetic `math` rounds it.
 float cuda_fake_operand(tfc_math math, float v);
 extern bool cuda_fake_no_measurement; // if set, cuDNN's measuring fails
 extern uint32_t cuda_fake_dnn_calls;  // calls for pooling, batch normalisation, softmax and LRN, measurements included

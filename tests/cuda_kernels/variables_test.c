@@ -37,7 +37,7 @@ static struct tfc_output values(struct tfc_builder *b, tfc_dtype type, const str
   return o;
 }
 
-// A graph with the op and its variables [6, 5].
+// Makes a graph with the op and its variables [6, 5].
 static void build(const struct tfc_op_def *def, tfc_dtype type, bool flag, struct subject *out) {
   const struct tfc_op_signature *s = tfc_op_signature(def);
   struct tfc_builder *b = NULL;
@@ -70,7 +70,7 @@ static void build(const struct tfc_op_def *def, tfc_dtype type, bool flag, struc
     } else if (tfc_str_is(arg->name, "grad") || tfc_str_is(arg->name, "delta") || tfc_str_is(arg->name, "updates") ||
                tfc_str_is(arg->name, "value")) {
       inputs[i] = values(b, type, rows ? &TFC_SHAPE(POSITIONS, 5) : &shape, -1, 1, &random);
-    } else if (arg->type == TFC_INT64) { // the op's number of steps
+    } else if (arg->type == TFC_INT64) { // the number of steps, an input of the op
       struct tfc_tensor t = {0};
       assert_ok(tfc_tensor_create(TFC_INT64, &TFC_SHAPE_SCALAR, &t));
       *(int64_t *)t.data = 3;

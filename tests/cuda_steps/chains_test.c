@@ -70,7 +70,7 @@ static void run(const char *devices, bool no_rewrites, int64_t width, struct out
       placeholder(b, "each", TFC_SHAPE(BATCH, 1, width))};
   const struct tfc_output feeds[5] = {in.whole, in.row, in.column, in.scalar, in.each};
   struct tfc_output fetches[2] = {all_steps(b, &in)};
-  // The chain goes on after a tensor that is fetched.
+  // The chain continues after a tensor that is fetched.
   fetches[1] = one(b, "Sigmoid", two(b, "Mul", fetches[0], in.each));
   assert_ok(tfc_builder_finish(b, &g));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
@@ -112,7 +112,7 @@ static void same_bits_in_fewer_launches(void **state) {
   (void)state;
   static struct outcome apart, fused, host;
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
-  for (int64_t width = 61; width <= 64; width += 3) { // elements one by one, and four at once
+  for (int64_t width = 61; width <= 64; width += 3) { // the kernel takes elements one by one, or four at a time
     const size_t n = (size_t)(BATCH * TIME * width);
     run("gpu:0", true, width, &apart);
     run("gpu:0", false, width, &fused);

@@ -17,7 +17,7 @@ enum { FIRST = 2, PLACES = 2 };
 #else
 enum { FIRST = 4, PLACES = 8 };
 #endif
-enum { WARM = 5 }; // steps until everything is captured
+enum { WARM = 5 }; // number of steps after which everything is captured
 
 struct subject {
   struct example e;
@@ -222,7 +222,7 @@ static void capturing(void **state) {
       open_subject(&s, "vgpu:0-1", false);
       tfc_plan_free(s.plan);
       s.plan = NULL;
-      assert_ok(tfc_plan_create(s.session, &s.spec, &s.plan)); // not captured yet
+      assert_ok(tfc_plan_create(s.session, &s.spec, &s.plan)); // nothing is captured yet
       for (int i = 0; i < 2; i++) {
         float got;
         assert_ok(step(&s, &got));

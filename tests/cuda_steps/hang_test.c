@@ -101,7 +101,7 @@ static void hangs(void **state) {
   snprintf(lock, sizeof lock, "/tmp/tfc-hang-test-%d.lock", (int)getpid());
   setenv("TFC_TEST_ARMED", armed, 1);
   one_hangs(80);  // before anything is captured
-  one_hangs(200); // in a replay
+  one_hangs(200); // while a captured piece is replayed
 }
 
 int main(int argc, char **argv) {

@@ -42,7 +42,8 @@ static struct tfc_output read_of(struct tfc_builder *b, struct tfc_output variab
                                                            .control_count = after != TFC_NO_NODE}));
 }
 
-// The step: before = v + x; v += x; after = v x; w = after; r += before; last = r + w. A separate plan: v = w + 7.
+// Builds the step: before = v + x; v += x; after = v x; w = after; r += before; last = r + w. A separate plan: v = w +
+// 7.
 static void build(void) {
   struct tfc_builder *b = NULL;
   assert_ok(tfc_builder_create(NULL, &b));
@@ -159,7 +160,7 @@ static void history(const char *devices, uint64_t seed, int length) {
     const float with = (float)tfc_random_below(&random, 5) - 2;
     switch (tfc_random_below(&random, 12)) {
     case 0: set_both(g, c, names[tfc_random_below(&random, 3)], with); break;
-    case 1: // restored, as from a checkpoint
+    case 1: // restores the variables, as from a checkpoint
       assert_ok(tfc_session_restore(g->session, g->snapshots[0]));
       assert_ok(tfc_session_restore(c->session, c->snapshots[0]));
       break;

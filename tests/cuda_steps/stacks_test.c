@@ -188,7 +188,7 @@ static void an_unrolled_example_trains(void **state) {
     spec.placement = placement;
     assert_ok(tfc_plan_create(session, &spec, &plan));
     print_message("rnnlm: %u operations on %u\n", tfc_plan_info(plan)->op_count, devices);
-    assert_true(tfc_plan_info(plan)->op_count < 320); // one by one they are 400
+    assert_true(tfc_plan_info(plan)->op_count < 320); // without stacking, these are 400 operations
     for (uint32_t i = 0; i < 2; i++) {
       struct tfc_tensor loss = {0};
       assert_ok(tfc_plan_run(plan, e.values[i % e.set_count], &loss, NULL));

@@ -24,7 +24,7 @@ static void names(void **state) {
   assert_int_equal(whole.count, 1);
   tfc_devices_close(&whole);
   tfc_devices_close(&set);
-  assert_ok(tfc_devices_open("cpu:0-1000", NULL, 0, &set)); // more than this machine has cores
+  assert_ok(tfc_devices_open("cpu:0-1000", NULL, 0, &set)); // the list has more cores than this machine
   assert_non_null(strstr(set.note, "oversubscribed"));
   assert_string_equal(set.devices[7]->info.label, "oversubscribed");
   tfc_devices_close(&set);

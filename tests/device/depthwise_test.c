@@ -25,7 +25,7 @@ struct geometry {
   int64_t batch, in[2], size[2], stride[2], dilation[2], paddings[8], channels, multiplier;
   enum padding padding;
   tfc_dtype dtype;
-  bool groups; // as a Conv2D with one group per channel
+  bool groups; // use a Conv2D with one group for each channel
 };
 
 static int64_t positions(const struct geometry *g, int k) {

@@ -33,8 +33,8 @@ static float chain(struct tfc_matrix a, struct tfc_matrix b, int64_t i, int64_t 
   return c;
 }
 
-// Random sizes and transposes, and sums of up to 4 products. The right sides are packed one by one, packed as one, or
-// not packed. The work is divided over rows and panels at random places.
+// Tests random sizes and transposes, and sums of up to 4 products. The right sides are packed one by one, packed as
+// one, or not packed. The work is divided over rows and panels at random places.
 static void products_are_chains(void **state) {
   (void)state;
   struct tfc_random r;
@@ -138,9 +138,9 @@ static void columns_anywhere(const void *arg, int64_t first, int64_t count, cons
   for (int64_t i = 0; i < count; i++) out[i] = m->data + (first + i) * m->column;
 }
 
-// Sums of up to 5 products of any layout, packed before or during the product, computed in four parts. The mean error
-// of all elements is at most one and a half times that of chains of multiply-adds, and no error is above 1e-6 of the
-// sum of its terms' magnitudes.
+// Tests sums of up to 5 products of any layout, packed before or during the product, computed in four parts. The mean
+// error of all elements is at most one and a half times that of chains of multiply-adds, and no error is above 1e-6 of
+// the sum of its terms' magnitudes.
 static void split_products_are_as_accurate(void **state) {
   (void)state;
   if (!tfc_split_available()) skip();

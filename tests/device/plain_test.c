@@ -16,7 +16,7 @@ static struct tfc_tensor random_tensor(const struct tfc_shape *shape, uint64_t s
   return t;
 }
 
-// A convolution, a product with many terms in each sum, and element-wise operations that are fused on other devices.
+// Tests a convolution, a product with many terms in each sum, and element-wise operations that other devices fuse.
 static void reference_values(void **state) {
   (void)state;
   struct tfc_builder *b = NULL;

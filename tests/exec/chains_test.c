@@ -78,8 +78,8 @@ static struct tfc_output multiples(struct tfc_builder *b, struct tfc_output a) {
   return tfc_add2(b, "Mul", tfc_add2(b, "Mul", product, t), tfc_add2(b, "Sub", u, product));
 }
 
-// A normalisation: `less` is x minus the mean of its row, and y is `less` times a number for each row. Both are read
-// before and after a product, and both are computed again after it.
+// Builds a normalisation: `less` is x minus the mean of its row, and y is `less` times a number for each row. Both are
+// read before and after a product, and both are computed again after it.
 static struct tfc_output normalised(struct tfc_builder *b, struct tfc_output a) {
   struct tfc_output x = tfc_add1(b, "Relu", a), less = tfc_add2(b, "Sub", x, mean_of_rows(b, x));
   struct tfc_output factor = tfc_add1(b, "Exp", mean_of_rows(b, a)), y = tfc_add2(b, "Mul", less, factor);

@@ -168,7 +168,7 @@ static void the_same_bits(void **state) {
     y = follow(&m, y, &shape);
     merged += compare(&m, &y, 1) == 1;
   }
-  assert_in_range(merged, 100, 120); // those of one element are no chains
+  assert_in_range(merged, 100, 120); // operations on a single element are not merged
 }
 
 static void large_results_are_finished_block_by_block(void **state) {

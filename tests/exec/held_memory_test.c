@@ -57,7 +57,7 @@ static tfc_status run(struct rig *r, const char *target, const char *fetch) {
   tfc_tensor_release(&got);
   return s;
 }
-// Expects that the step does not fit, and that the error has these in it.
+// Expects that the step does not fit, and that the error contains `node` and `limit`.
 static void refused(tfc_status s, const char *node, const char *limit) {
   if (!s) fail_msg("it ran beyond its limit");
   if (tfc_status_code(s) != TFC_RESOURCE_EXHAUSTED || !strstr(tfc_status_message(s), node) ||
@@ -81,7 +81,7 @@ static void test_queues(void **state) {
   uint32_t held = 0;
   tfc_status s = NULL;
   while (held < PIECES && !(s = run(&r, "put", NULL))) held++;
-  assert_in_range(held, 12, 16); // of 16, and what the step itself needs
+  assert_in_range(held, 12, 16); // 16 fit, less the memory that the step itself needs
   refused(s, "node '", "limit 16.8 MB");
   for (int k = 0; k < 4; k++) assert_ok(run(&r, NULL, "take"));
   for (int k = 0; k < 3; k++) assert_ok(run(&r, "put", NULL));

@@ -56,7 +56,7 @@ static void they_begin_again(void **state) {
 
 static void at_their_end_where_steps_are_measured(void **state) {
   (void)state;
-  tfc_iterators_repeat(); // for the rest of the process
+  tfc_iterators_repeat(); // has effect until the process ends
   while (next("some_next") != 2) {
   }
   for (int64_t i = 0; i < 7; i++) assert_int_equal(next("some_next"), i % 3);

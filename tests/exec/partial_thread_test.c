@@ -68,7 +68,7 @@ static tfc_status go(const uint32_t *feed, float value, int fetch, float *out) {
   tfc_tensor_release(&got);
   return s;
 }
-static float fetched(const char *name, float x) { // an ordinary step
+static float fetched(const char *name, float x) { // runs an ordinary step
   struct tfc_output in = output("x"), o = output(name);
   struct tfc_tensor t = {0}, got = {0};
   bool target = graph->nodes[o.node].output_count == 0;
@@ -113,7 +113,7 @@ static void on(const char *devices) {
   assert_ok(go(NULL, 0, 1, &got));
   assert_true(got == 10);
   assert_fails(go(NULL, 0, 1, &got), TFC_INVALID_ARGUMENT, "'b:0' was fetched before");
-  assert_true(fetched("a", 5) == 25); // other steps go on meanwhile
+  assert_true(fetched("a", 5) == 25); // other steps can run meanwhile
   assert_ok(go(&feeds_z, 2, 2, &got));
   assert_true(got == 20);
   tfc_partial_end(partial);
@@ -134,7 +134,7 @@ static void on(const char *devices) {
   tfc_partial_end(partial);
   begin(abc, 5, NULL);
   assert_ok(go(&feeds_x, 2, 0, &got));
-  tfc_partial_end(partial); // while the dequeue still waits
+  tfc_partial_end(partial); // the dequeue still waits at this time
   fetched("put", 8);
   assert_true(fetched("take", 0) == 8);
   tfc_session_free(session);

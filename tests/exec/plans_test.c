@@ -124,7 +124,7 @@ static void random_step(struct step *s, struct tfc_random *r, uint32_t devices, 
 }
 
 // --- What must come before what --------------------------------------------------------------------------------------
-static bool depends(const struct tfc_ir *ir, uint32_t from, uint32_t to) { // directly
+static bool depends(const struct tfc_ir *ir, uint32_t from, uint32_t to) { // true if `to` depends directly on `from`
   if (ir->ops.data[from].dead || ir->ops.data[to].dead) return false;
   for (size_t e = 0; e < ir->edges.count; e++)
     if (ir->edges.data[e].from == from && ir->edges.data[e].to == to) return true;
@@ -135,7 +135,7 @@ static bool depends(const struct tfc_ir *ir, uint32_t from, uint32_t to) { // di
   return false;
 }
 
-static bool before_of[MOST_OPS][MOST_OPS]; // [to][from] directly
+static bool before_of[MOST_OPS][MOST_OPS]; // [to][from] true: `to` depends directly on `from`
 
 static uint32_t find_dependencies(const struct tfc_ir *ir) {
   uint32_t alive = 0;
@@ -196,7 +196,7 @@ static uint32_t scheduled(const struct tfc_ir *ir, const double *first, uint32_t
   uint32_t n = (uint32_t)ir->ops.count, count = 0;
   for (uint32_t i = 0; i < n; i++) remaining[i] = longest_to_end(ir, i);
   for (;;) {
-    for (uint32_t i = 0; i < n; i++) { // all of whose predecessors are done
+    for (uint32_t i = 0; i < n; i++) { // finds an operation whose predecessors have all run
       bool comes = state[i] == WAITS && !ir->ops.data[i].dead;
       for (uint32_t k = 0; k < n; k++) comes &= !before_of[i][k] || state[k] == DONE;
       if (comes) state[i] = COMES;
@@ -219,7 +219,7 @@ static uint32_t scheduled(const struct tfc_ir *ir, const double *first, uint32_t
         if (before_of[to][event]) at[to] = fmax(at[to], arrival(ir, event, to, now));
       continue;
     }
-    for (uint16_t d = 0; d < ir->device_count; d++) { // nothing more happens now
+    for (uint16_t d = 0; d < ir->device_count; d++) { // everything that happens at this time has happened
       uint32_t best = TFC_NONE32;
       bool busy = false;
       for (uint32_t i = 0; i < n; i++) {
@@ -273,7 +273,7 @@ static void orders(void **state) {
     double keys[MOST_OPS], lowered[MOST_OPS], first[MOST_OPS];
     random_step(&s, &r, devices, round % 2, devices == 1);
     uint32_t n = (uint32_t)s.ir.ops.count, alive = find_dependencies(&s.ir);
-    // As somebody says, as far as dependencies allow.
+    // In the order that the caller gives, as far as dependencies allow.
     uint32_t given[MOST_OPS], given_count = (uint32_t)tfc_random_below(&r, n + 1);
     for (uint32_t i = 0; i < given_count; i++) given[i] = (uint32_t)tfc_random_below(&r, n);
     struct tfc_ir_fused fused = {given_count ? given[0] : 0, (uint32_t)tfc_random_below(&r, n)};
@@ -383,11 +383,11 @@ static void fill(double long_us, double p_us, bool held, const char *expected) {
 
 static void idle(void **state) {
   (void)state;
-  fill(25, 20, false, "10324"); // fits exactly
+  fill(25, 20, false, "10324"); // the operation fits exactly
   fill(25, 20.5, false, "10234");
   fill(25, 3, false, "10324");
   fill(24, 3, false, "10234"); // a wait of 19 µs is too short to be used
-  fill(25, 20, true, "10234"); // it waits for another operation
+  fill(25, 20, true, "10234"); // the operation waits for another one
   // Two of which one fits: the later one moves. With room for both, both do, in their order.
   for (int room = 0; room < 2; room++) {
     struct step s;
@@ -459,7 +459,7 @@ static void find_ended(const struct tfc_arrangement *a) {
       for (uint32_t o = 0; o < a->item_count; o++) count += ended[i][o] && a->items[o].queue == q;
       assert_int_equal(a->clocks[i * a->queue_count + q], count);
     }
-    for (uint32_t k = 0; k < a->items[i].wait_count; k++) { // no wait that the others make needless
+    for (uint32_t k = 0; k < a->items[i].wait_count; k++) { // checks that no wait follows from the other waits
       struct tfc_wait w = a->waits[a->items[i].wait_begin + k];
       for (uint32_t o = 0; o < a->item_count; o++) {
         if (a->items[o].queue != w.queue || a->items[o].position != w.position) continue;
@@ -784,7 +784,7 @@ static void lanes(void **state) {
     double sum = 0, one = 0, span = 0, end[MOST_OPS] = {0}, busy[16] = {0};
     random_step(&s, &r, 1, false, false);
     uint32_t n = (uint32_t)s.ir.ops.count, alive = find_dependencies(&s.ir);
-    for (uint32_t i = 0; i < n; i++) { // nothing can be split, so that the times are known
+    for (uint32_t i = 0; i < n; i++) { // no loop can be split, so the times are known
       double us = 1 + (double)tfc_random_below(&r, 20);
       times[i] = s.ir.ops.data[i].joint || s.ir.ops.data[i].dead ? takes(0, 0, 0) : takes(us, 0, 0);
       if (times[i].wall) sum += us + 0.1, one += us;
@@ -861,8 +861,8 @@ static void widths(void **state) {
   struct tfc_op_time open[] = {takes(80, 80, 160), takes(80, 80, 99), takes(45, 45, 90)};
   predicted(3, open, false, 2, &by);
   assert_true(by.open[0]);
-  assert_false(by.open[1]); // splits badly
-  assert_false(by.open[2]); // short
+  assert_false(by.open[1]); // not open, because it cannot be split well
+  assert_false(by.open[2]); // not open, because it is short
   tfc_lane_schedule_deinit(&by);
 }
 

@@ -54,7 +54,7 @@ static const char nodes[] = SCALAR("zero", "DT_INT64", "int64_val: 0") SCALAR("o
                                                             CLOSE("numbers") CLOSE("doubles") CLOSE("broken")
                                                                 CLOSE("endless");
 
-// A QueueRunnerDef in the wire format: field, length, name. The enqueue operation is repeated once per thread.
+// Makes a QueueRunnerDef in the wire format: field, length, name. The enqueue operation is repeated once per thread.
 static void add_runner(char *out, size_t size, const char *queue, const char *enqueue, int threads) {
   char close[32], cancel[32];
   size_t used = strlen(out);
@@ -117,7 +117,7 @@ static void test_to_the_end(void **state) {
     open_session(true);
     assert_ok(run("count/Assign"));
     for (int i = 0; i < 5; i++) {
-      assert_ok(fetch("take:0", &got)); // two threads double: in any order
+      assert_ok(fetch("take:0", &got)); // two threads double the numbers, so the order is not known
       assert_true(got % 2 == 0 && got >= 0 && got < 10 && !(seen >> got & 1));
       seen |= 1 << got;
     }
@@ -130,13 +130,13 @@ static void test_errors(void **state) {
   (void)state;
   int64_t got;
   open_session(true);
-  assert_fails(fetch("take_empty:0", &got), TFC_ABORTED, "deadlock"); // it has no runner
+  assert_fails(fetch("take_empty:0", &got), TFC_ABORTED, "deadlock"); // no runner fills this queue
   assert_fails(fetch("take_wrong:0", &got), TFC_INVALID_ARGUMENT, "the queue runner of 'broken': node 'wrong'");
   close_session();
   open_session(true); // a variable that the runners need was not initialised
   assert_fails(fetch("take:0", &got), TFC_FAILED_PRECONDITION, "the queue runner of 'numbers'");
   close_session();
-  open_session(false); // without threads for runners
+  open_session(false); // without threads for queue runners
   assert_ok(run("count/Assign"));
   assert_fails(fetch("take:0", &got), TFC_ABORTED, "waits for FIFOQueue 'doubles'");
   close_session();

@@ -76,7 +76,7 @@ static void still_read(void **state) {
   const struct tfc_plan_info *info = tfc_plan_info(plan);
   int handed_over = 0;
   for (uint32_t t = 0; t < info->transfer_count; t++) handed_over += info->transfers[t].handed_over;
-  assert_int_equal(info->transfer_count, 2); // the feed is copied
+  assert_int_equal(info->transfer_count, 2); // only the feed is copied
   assert_int_equal(handed_over, 1);
   tfc_emulated_delay(set.devices[1], &(struct tfc_emulated_delay){.run_ns = 20000000});
   const uint64_t copies = tfc_emulated_calls(set.devices[1], TFC_EMULATED_COPY);

@@ -78,7 +78,7 @@ static void comes_back(void **state) {
   static const float one[] = {1, 2, 3}, two[] = {10, 20, 30}, sum[] = {11, 22, 33}, three[] = {-1, -2, -3};
   struct tfc_snapshot *empty = NULL, *snapshot = NULL;
   float got[3], first[3][3], again[3];
-  assert_ok(tfc_session_snapshot(session, &empty)); // before any variable was used
+  assert_ok(tfc_session_snapshot(session, &empty)); // taken before any variable was used
   put("set_a", one, 0);
   put("set_b", two, 0);
   assert_ok(get("noise", first[0])); // the generator is at its second number
@@ -102,7 +102,7 @@ static void comes_back(void **state) {
     }
     assert_ok(tfc_session_restore(session, snapshot));
   }
-  assert_ok(tfc_session_restore(session, empty)); // no variable had a value then
+  assert_ok(tfc_session_restore(session, empty)); // at that time, no variable had a value
   assert_fails(get("read_a", got), TFC_FAILED_PRECONDITION, "a");
   assert_fails(get("read_b", got), TFC_FAILED_PRECONDITION, "b");
   assert_ok(get("noise", again));

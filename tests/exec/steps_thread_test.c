@@ -75,7 +75,7 @@ static const char text[] = NODE("x", "Placeholder", FLOAT("dtype") ATTR("shape",
 static struct tfc_graph *graph;
 static struct tfc_device_set set;
 static struct tfc_session *session;
-static uint16_t *placement; // NULL: all on the first device
+static uint16_t *placement; // NULL: all nodes are on the first device
 
 static void open_session(const char *devices, uint32_t callers, bool spread) {
   static uint16_t on[256];
@@ -157,7 +157,7 @@ static void producers_and_consumers(const char *devices, bool spread) {
                        {"relay", .times = N},  {"small_take:0", .times = N}, {"after:0", .times = N / 2}};
   run_workers(w, 6);
   for (int i = 0; i < 6; i++) assert_ok(w[i].status);
-  assert_true(w[2].sum + w[4].sum - w[5].sum == 3 * N); // everything that was put came out once
+  assert_true(w[2].sum + w[4].sum - w[5].sum == 3 * N); // each element that was enqueued was dequeued once
   float left;
   assert_ok(run("size:0", 0, &left, NULL));
   assert_true(left == 0);

@@ -153,7 +153,7 @@ static uint32_t run_additions(bool no_rewrites, float *sum, float *other) {
   float *before = malloc(feeds[2].size);
   assert_non_null(before);
   memcpy(before, feeds[2].data, feeds[2].size);
-  for (int again = 0; again < 2; again++) { // the second step finds buffers of the first
+  for (int again = 0; again < 2; again++) { // the second step may get buffers of the first one
     for (int i = 0; i < 3; i++) tfc_tensor_release(&values[i]);
     assert_ok(tfc_plan_run(plan, feeds, values, NULL));
   }
@@ -189,7 +189,7 @@ static void additions_in_ready_order(void **state) {
   assert_memory_equal(other[0], other[1], sizeof other[0]);
 }
 
-// A product whose number of rows the plan does not know, as after a stack; in one case it has one row, which
+// Runs a product whose number of rows the plan does not know, as after a stack; in one case it has one row, which
 // broadcasts.
 static void run_rows(bool no_rewrites, const char *op, int64_t rows, bool first, struct tfc_tensor *out) {
   struct tfc_text text = {0};

@@ -47,7 +47,7 @@ def attempt(name, check, *arguments):
     """One part of a stage: what goes wrong in it is said, and the next part goes on."""
     try:
         return check(*arguments)
-    except Exception as problem:  # whatever it is
+    except Exception as problem:  # any kind of error is reported
         expect(False, f"{name}: {type(problem).__name__}: {str(problem)[-800:]}")
         return None
 
@@ -227,7 +227,7 @@ def placed_on_virtual_devices(options):
         time.sleep(10)
     else:
         print("      another run measures on this machine all the time")
-        if options.quick:  # where others work beside
+        if options.quick:  # a quick check may run on a machine that others use
             return
     expect(done.returncode in (0, 7), f"tfc-place on four virtual devices: exit {done.returncode} {done.stderr.strip()[-300:]}")
     print(done.stdout[-1500:])
@@ -417,7 +417,7 @@ def torch_time(name, mode, timeout):
     return float("nan")
 
 
-def keep_rows(options, rows):  # as far as it got
+def keep_rows(options, rows):  # an interrupted check has only some of the rows
     with open(os.path.join(options.out, "bench.json"), "w") as f:
         json.dump(rows, f)
 

@@ -25,7 +25,8 @@ grep -q '^[1-9][0-9]* algorithms are known from .*tuning.db$' "$root/first/gpu_c
 mkdir -p "$root/unpacked/bin" "$root/unpacked/tests"
 for part in scripts examples build/gpu/lib; do ln -s "$root/$part" "$root/unpacked/"; done
 ln -s "$root/tests/gpu" "$root/tests/conformance" "$build"/tests/gpu_probe_test "$root/unpacked/tests/"
-rm "$root/unpacked/scripts" && cp -r "$root/scripts" "$root/unpacked/scripts" # it looks for its own folder
+# the check searches for files in its own folder
+rm "$root/unpacked/scripts" && cp -r "$root/scripts" "$root/unpacked/scripts"
 cat >"$root/unpacked/bin/tfc-run" <<END
 #!/bin/sh
 case "\$*" in *part_product*gpu:0*)

@@ -1,6 +1,6 @@
 // Compares every op that has sample inputs on a device and on the CPU: float32 within 1e-4 of a tensor's largest
 // magnitude, integers exactly. Also compares the small examples' losses with TensorFlow's. Prints which ops ran on the
-// host for want of a kernel.
+// host, because there is no kernel for the device.
 //
 //   gpu_numerics_long_test gpu:0 [pattern...] [-pattern...] [seconds=N] [tuning=FILE]
 //   gpu_numerics_long_test gpu:0 losses=NAME [tuning=FILE]
@@ -105,7 +105,7 @@ static double element(const struct tfc_tensor *t, int64_t i) {
 static bool is_number(tfc_dtype t) {
   return tfc_dtype_is_plain(t) && !tfc_dtype_is_complex(t) && t != TFC_UINT64;
 }
-// The tolerance, relative to the largest magnitude in a tensor.
+// Returns the tolerance, relative to the largest magnitude in a tensor.
 static double tolerance_of(tfc_dtype t) {
   return t == TFC_FLOAT ? 1e-4 : t == TFC_DOUBLE ? 1e-9 : t == TFC_HALF ? 2e-3 : t == TFC_BFLOAT16 ? 1.6e-2 : 0;
 }

@@ -28,7 +28,8 @@ static void load(const char *name, const char *const *symbols) {
   if (!library) fail_msg("%s", dlerror());
   for (; *symbols; symbols++)
     if (!dlsym(library, *symbols)) fail_msg("%s has no %s", name, *symbols);
-  if (!driver) assert_null(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)); // loading it did not load a driver
+  // loading the plug-in did not load the driver's library
+  if (!driver) assert_null(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
   Dl_info ours;
   // It must be the function of the library that this test uses, not a copy in the plug-in.
   void *shared = dlsym(library, "tfc_status_make");

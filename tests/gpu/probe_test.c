@@ -40,7 +40,7 @@ static void expect(bool ok, const char *what) {
   wrong += !ok;
 }
 
-struct place { // a stream, with host and device memory
+struct place { // a stream, and memory of the host and of the device
   tfc_cuda_stream stream;
   void *host, *a, *b;
 };
@@ -404,7 +404,7 @@ static int in_a_process(int group) {
   return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static bool device_is_there(void) { // in a child process: CUDA cannot be used after a fork
+static bool device_is_there(void) { // checked in a child process, because CUDA cannot be used after a fork
   fflush(stdout);
   pid_t child = fork();
   int status = 0, count = 0;

@@ -33,7 +33,7 @@ static void builds_a_graph(void **state) {
   assert_int_equal(tfc_graph_find(g, TFC_STR("net/x_2")), third.node);
   assert_int_equal(tfc_graph_find(g, TFC_STR("net/_Retval")), r);
   assert_int_equal(g->nodes[r].control_count, 2);
-  assert_int_equal(tfc_node_attr_type(g, &g->nodes[r], "T", TFC_DTYPE_NONE), TFC_FLOAT); // inferred
+  assert_int_equal(tfc_node_attr_type(g, &g->nodes[r], "T", TFC_DTYPE_NONE), TFC_FLOAT); // the type was inferred
   assert_int_equal(g->consumer_begin[x.node + 1] - g->consumer_begin[x.node], 1);
   assert_int_equal(g->consumers[g->consumer_begin[x.node]].node, r);
   assert_int_equal(g->consumers[g->consumer_begin[again.node]].input, TFC_CONTROL);

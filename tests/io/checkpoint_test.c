@@ -27,7 +27,7 @@ static void checksums_are_castagnolis(void **state) {
   assert_int_equal(tfc_crc32c(0, "", 0), 0);
 }
 
-// A checkpoint that TensorFlow wrote can be read.
+// tfc can read a checkpoint that TensorFlow wrote.
 static void tensorflows_is_read(void **state) {
   (void)state;
   struct tfc_checkpoint *c = NULL;

@@ -7,7 +7,7 @@
 #include "runtime/base/file.h"
 #include "runtime/io/checkpoint_v1.h"
 
-#define TENSORFLOWS TFC_SOURCE_DIR "/tests/io/golden/first_format.ckpt" // it has a compressed block
+#define TENSORFLOWS TFC_SOURCE_DIR "/tests/io/golden/first_format.ckpt" // this file has a compressed block
 
 static void tensorflows_is_read(void **state) {
   (void)state;

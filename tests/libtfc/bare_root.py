@@ -59,7 +59,7 @@ while asked:
         wanted.add(name)
         ask(installed[name][1], name)
 
-for folder in ("bin", "sbin", "lib", "lib64"):  # one /usr, as Debian 12 has it
+for folder in ("bin", "sbin", "lib", "lib64"):  # links into /usr, as on Debian 12
     os.makedirs(os.path.join(root, "usr", folder), exist_ok=True)
     if os.path.islink("/" + folder):
         os.symlink("usr/" + folder, os.path.join(root, folder))

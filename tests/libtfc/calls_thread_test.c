@@ -82,7 +82,7 @@ static void in_the_callers_memory(void **state) {
   float x[5] = {9, 1, 2, 3, 4}, y[4] = {0};
   tfc_call *call = prepare("x", "square:0", NULL);
   assert_true(isnan(tfc_call_step_us(call)));
-  tfc_array in = floats(x + 1, 3), out = {.data = y, .bytes = sizeof y}; // aligned to floats, and to nothing more
+  tfc_array in = floats(x + 1, 3), out = {.data = y, .bytes = sizeof y}; // an address that is aligned to floats only
   assert_fine(tfc_call_run(call, &in, &out));
   assert_ptr_equal(out.data, y);
   assert_int_equal(out.dtype, TFC_ARRAY_FLOAT32);
@@ -172,7 +172,7 @@ static void mistakes(void **state) {
   assert_null(call);
   assert_fine(tfc_call_prepare(model, &(tfc_call_spec){.fetches = &fine, .fetch_count = 1}, &call));
   tfc_array out = {.data = y, .bytes = sizeof y};
-  assert_error(tfc_call_run(call, NULL, &out), TFC_ERROR_INVALID_ARGUMENT, "'x'"); // not fed
+  assert_error(tfc_call_run(call, NULL, &out), TFC_ERROR_INVALID_ARGUMENT, "'x'"); // the placeholder is not fed
   tfc_call_free(call);
 
   call = prepare("x:0", "square:0", NULL);

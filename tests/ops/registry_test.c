@@ -19,7 +19,7 @@ static int different;
 
 // Known differences; the comment above each group gives the reason.
 static struct {
-  const char *op, *what, *tensorflow; // "": any
+  const char *op, *what, *tensorflow; // "": any op, feature or value
   int seen;
 } known[] = {
     // tfc gives these ops one common list of attributes; those that TensorFlow's op does not have get a default.
@@ -38,7 +38,7 @@ static struct {
     {"SparseAccumulatorApplyGradient", "attribute dtype", "", 0},
     {"SparseAccumulatorTakeGradient", "attribute dtype", "", 0},
     {"SparseConditionalAccumulator", "attribute dtype", "", 0},
-    {"WriteHistogramSummary", "attribute T", "", 0}, // no bool
+    {"WriteHistogramSummary", "attribute T", "", 0}, // the attribute does not allow bool
     // tfc also allows bfloat16, because graphs for GPUs and of later versions use it.
     {"ImageProjectiveTransformV2", "attribute dtype", "", 0},
     {"ImageProjectiveTransformV3", "attribute dtype", "", 0},
@@ -46,7 +46,7 @@ static struct {
     {"ClipByValue", "type", "complex64", 0},
     {"ClipByValue", "type", "complex128", 0},
     {"Conj", "type", "variant", 0},
-    {"_FusedMatMul", "type", "bfloat16", 0}, // only TensorFlow with oneDNN has it
+    {"_FusedMatMul", "type", "bfloat16", 0}, // only a TensorFlow with oneDNN has this op
     {"RaggedTensorToVariantGradient", "type", "string", 0},
     {"RaggedTensorToVariantGradient", "type", "bool", 0},
     {"ResourceScatterNdAdd", "type", "bool", 0},
@@ -334,7 +334,8 @@ static void test_kernels_and_gradients(void **state) {
       snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(first->name));
       list = json_object_get(json_object_get(w, "types"), name);
     }
-    if (s->input_count && s->inputs[0].type == TFC_BOOL) list = NULL; // All, Any: the attribute is of the indices
+    // for All and Any, the attribute is the type of the indices
+    if (s->input_count && s->inputs[0].type == TFC_BOOL) list = NULL;
     for (size_t k = 0; k < json_array_size(list) && def->kernel; k++)
       for (uint32_t t = 1; t < 32; t++) {
         if (strcmp(tfc_dtype_name((tfc_dtype)t), text_of(list, k)) != 0) continue;

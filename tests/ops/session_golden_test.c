@@ -41,7 +41,7 @@ static bool is_the_hosts(const char *name) {
 
 struct family {
   struct tfc_graph *graph, *expected;
-  struct tfc_shapes shapes; // of the graph; empty if its functions were lowered
+  struct tfc_shapes shapes; // shapes of the graph; empty if its functions were lowered
   struct tfc_device_set devices;
 };
 

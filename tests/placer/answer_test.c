@@ -197,7 +197,7 @@ static void faster(void **state) {
   assert_true(isnan(j.out.rows[5].low) && j.out.rows[5].q1_us == 249 && j.out.rows[5].steps == 5);
   assert_true(isnan(found->load_us));
   assert_null(found->note);
-  // Its first time is not below the answer's, so nothing is said of it.
+  // Its first time is not below the answer's, so the report does not mention it.
   assert_null(j.out.rows[5].note);
   end(&j);
 }
@@ -213,7 +213,8 @@ static void notes(void **state) {
   assert_string_equal(j.out.rows[0].note, "operations side by side");
   assert_string_equal(j.out.rows[2].note, "not in the final turns: the machine was faster then");
   assert_string_equal(j.out.rows[4].note, "its own words");
-  assert_string_equal(j.out.rows[5].note, "not in the final turns: the machine was faster then"); // metis, 250
+  // the row of metis, 250 us
+  assert_string_equal(j.out.rows[5].note, "not in the final turns: the machine was faster then");
   assert_null(j.out.rows[6].note);
   assert_true(j.out.rows[6].modelled && !j.out.rows[5].modelled);
   assert_int_equal(j.out.rows[6].state, TFC_RESULT_NO_FIT);
@@ -244,7 +245,7 @@ static void no_gain(void **state) {
   end(&j);
   usual(&j, 99, 100);
   assert_ok(tfc_job_answer(&j.c, &j.clock, &j.out));
-  assert_int_equal(j.out.exit_code, 0); // against the single device
+  assert_int_equal(j.out.exit_code, 0); // the answer is compared with the single device
   assert_string_equal(j.out.first_line,
                       "The undivided machine is fastest: 99.0 us a step, against 100.0 us for the best placement.");
   end(&j);
@@ -284,7 +285,8 @@ static void throughput(void **state) {
   add(&j, "single:cpu:0", "baseline", 300, TFC_RESULT_OK);
   add(&j, "#1", "candidate", 500, TFC_RESULT_OK);
   assert_ok(tfc_job_answer(&j.c, &j.clock, &j.out));
-  assert_true(j.c.list.data[0].simulated_us == 77 && j.c.list.data[1].simulated_us == 77); // with the costs of the end
+  // simulated with the costs at the end of the run
+  assert_true(j.c.list.data[0].simulated_us == 77 && j.c.list.data[1].simulated_us == 77);
   assert_int_equal(j.out.exit_code, 7);
   end(&j);
   // Measured in flight: the found placement is slower alone and faster in flight.
@@ -292,7 +294,8 @@ static void throughput(void **state) {
   in_flight_run(add(&j, "single:cpu:0", "baseline", 300, TFC_RESULT_OK), 310, 1);
   in_flight_run(add(&j, "single:cpu:1", "baseline", 290, TFC_RESULT_OK), 320, 1);
   in_flight_run(add(&j, "#2", "candidate", 400, TFC_RESULT_OK), 155, 2);
-  add(&j, "#3", "candidate", 100, TFC_RESULT_OK); // not measured so: it cannot be the answer
+  // it was not measured with several steps at once, so it cannot be the answer
+  add(&j, "#3", "candidate", 100, TFC_RESULT_OK);
   assert_ok(tfc_job_answer(&j.c, &j.clock, &j.out));
   assert_ptr_equal(documented, &j.c.list.data[2]);
   assert_int_equal(j.out.exit_code, 0);
@@ -314,7 +317,7 @@ static void throughput(void **state) {
   begin(&j, TFC_OBJECTIVE_THROUGHPUT);
   in_flight_run(add(&j, "single:cpu:0", "baseline", 300, TFC_RESULT_OK), 310, 1);
   in_flight_run(add(&j, "#1", "candidate", 400, TFC_RESULT_OK), 320, 2);
-  in_flight_run(add(&j, "whole", "baseline", 199, TFC_RESULT_OK), 311, 1); // measured so, it is slower
+  in_flight_run(add(&j, "whole", "baseline", 199, TFC_RESULT_OK), 311, 1); // with several steps at once, it is slower
   assert_ok(tfc_job_answer(&j.c, &j.clock, &j.out));
   assert_int_equal(j.out.exit_code, 7);
   assert_string_equal(j.out.first_line, "One device is best: on cpu:0 a step ends every 310.0 us.");
@@ -332,8 +335,10 @@ static void no_fit(void **state) {
   } rows[] = {
       {{1900000, 10, 1200000}, TFC_RESULT_NO_FIT}, // lacks 900000
       {{10, 1300000, 1400000}, TFC_RESULT_NO_FIT}, // lacks 400000 on cpu:2: the nearest
-      {{1500000, 1500000, 0}, TFC_RESULT_NO_FIT},  {{1000001, 0, 0}, TFC_RESULT_FAILED}, // did not fail for its memory
-      {{1000000, 0, 0}, TFC_RESULT_NO_FIT},                                              // lacks nothing by this count
+      {{1500000, 1500000, 0}, TFC_RESULT_NO_FIT},
+      // did not fail because of its memory
+      {{1000001, 0, 0}, TFC_RESULT_FAILED},
+      {{1000000, 0, 0}, TFC_RESULT_NO_FIT}, // lacks nothing by this count
   };
   for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++)
     add(&j, "#", "candidate", (double)NAN, rows[i].state)->peak = rows[i].peak;
@@ -350,7 +355,7 @@ static void no_fit(void **state) {
   assert_fails(tfc_job_answer(&j.c, &j.clock, &j.out), TFC_RESOURCE_EXHAUSTED, "which is too little already");
   assert_null(documented);
   end(&j);
-  // Without any limit on one device the sum has none.
+  // If one device has no limit, the sum of the limits is unlimited, too.
   begin(&j, TFC_OBJECTIVE_STEP);
   j.devices[1].memory = TFC_NO_LIMIT, j.subject.variable_bytes = 5000000;
   tfc_status none = tfc_job_answer(&j.c, &j.clock, &j.out);
@@ -359,7 +364,7 @@ static void no_fit(void **state) {
   tfc_status_free(none);
   assert_int_equal(j.out.exit_code, 5);
   end(&j);
-  // Everything failed for another reason, and the reason is said.
+  // All candidates failed for another reason, which is reported.
   begin(&j, TFC_OBJECTIVE_STEP);
   add(&j, "#0", "candidate", (double)NAN, TFC_RESULT_FAILED);
   struct tfc_job_candidate *k = add(&j, "#1", "candidate", (double)NAN, TFC_RESULT_ILLEGAL);
@@ -371,7 +376,7 @@ static void no_fit(void **state) {
   assert_fails(tfc_job_answer(&j.c, &j.clock, &j.out), TFC_ABORTED, "they failed");
   k->code = TFC_CANCELLED;
   assert_fails(tfc_job_answer(&j.c, &j.clock, &j.out), TFC_ABORTED, "they failed");
-  add(&j, "#2", "candidate", (double)NAN, TFC_RESULT_NO_FIT); // one that would fit nowhere decides
+  add(&j, "#2", "candidate", (double)NAN, TFC_RESULT_NO_FIT); // the candidate that did not fit decides the error
   assert_fails(tfc_job_answer(&j.c, &j.clock, &j.out), TFC_RESOURCE_EXHAUSTED, "nothing that was tried fits");
   assert_int_equal(j.out.exit_code, 5);
   end(&j);
@@ -388,7 +393,7 @@ static void agreement(void **state) {
   add(&j, "single:cpu:0", "baseline", 50, TFC_RESULT_OK);
   assert_ok(tfc_job_table_correlate(&j.c, &j.out));
   assert_int_equal(j.out.tau_placements, 5);
-  // Of nine pairs (400 and 400.5 are not told apart) 20 and 15 stand the wrong way against 30, and 15 against 20.
+  // There are nine pairs (400 and 400.5 count as equal). Three are in the wrong order: 20 and 30, 15 and 30, 15 and 20.
   assert_true(fabs(j.out.tau - (6 - 3) / 9.0) < 1e-12);
   end(&j);
 }
@@ -432,12 +437,12 @@ static void turns(void **state) {
   struct tfc_job_candidate *t = &j.c.list.data[0];
   assert_int_equal(t->choose_count, 2);
   assert_true(t->choose_us[0] == 11 && t->choose_us[1] == 44);
-  assert_true(fabs(tfc_job_choose_us(t) - sqrt(11.0 * 44)) < 1e-9); // a geometric mean
+  assert_true(fabs(tfc_job_choose_us(t) - sqrt(11.0 * 44)) < 1e-9); // this is a geometric mean
   assert_true(t->final_us == 22 && t->final_q1 == 21 && t->final_q3 == 23 && t->final_steps == 3);
   assert_int_equal(t->final_block_of.data[0], 0);
   assert_int_equal(t->final_block_of.data[2], 1);
   assert_true(t->untraced_us == 8 && t->untraced_steps == 2);
-  assert_true(t->median_us == 5); // the first measurement stays
+  assert_true(t->median_us == 5); // the first measurement is kept
   assert_int_equal(t->episode, 1);
   assert_true(t->peak[0] == 1 && t->peak[1] == 2 && t->peak[2] == 3);
   assert_true(t->crossing[0 * DEVICES + 1] == 105 && t->crossing[2 * DEVICES + 0] == 30 && t->crossing[1] == 105);

@@ -18,17 +18,17 @@
 enum { MOST = 8, MOST_RUNS = 512, DEVICES = 2 };
 
 // --- Played plans and clock ------------------------------------------------------------------------------------------
-static struct { // what each entry does
+static struct { // how each entry behaves
   double us;
-  double later_us;     // from its second timed step on; 0: the same
-  tfc_code plan_fails; // making its plan
-  uint32_t fails_from; // its step of this number (from 1) fails; 0: none
+  double later_us;     // us from the second timed step on; 0: the same as before
+  tfc_code plan_fails; // the error of making the entry's plan
+  uint32_t fails_from; // the number of the step (from 1) that fails; 0: none
   uint64_t peak[DEVICES];
 } play[MOST];
 static double slows; // each played microsecond makes steps longer by this share
 static int64_t now_ns;
 static uint32_t beat, steps_of[MOST], plans_made, plans_freed, pipelines;
-static uint64_t allocated[32]; // by traced steps
+static uint64_t allocated[32]; // bytes that traced steps have allocated
 static uint32_t drained;
 static bool lanes;
 static struct ran {
@@ -139,7 +139,7 @@ static tfc_status played_send(int fd, enum tfc_wire_type type, const struct tfc_
   memcpy(r->message, message.data, message.size);
   r->message[message.size] = 0;
   r->in_lanes = tfc_unpack_u32(&u);
-  assert_int_equal(tfc_unpack_u32(&u), 0); // no records of GPUs
+  assert_int_equal(tfc_unpack_u32(&u), 0); // the message has no records of GPUs
   r->seconds = tfc_unpack_f64(&u);
   r->ratio = tfc_unpack_f64(&u);
   const void *steps = tfc_unpack_array(&u, sizeof *r->steps, &count);
@@ -320,7 +320,7 @@ static void stopped(void **state) {
   assert_int_equal(result_of(1)->state, TFC_RESULT_OK);
   assert_int_equal(result_of(2)->state, TFC_RESULT_CUT);
   reset();
-  m.best_us = (double)NAN, m.reference = UINT32_MAX; // nothing to compare with
+  m.best_us = (double)NAN, m.reference = UINT32_MAX; // there is no time to compare with
   measure(m, e, 3);
   for (uint32_t i = 0; i < 3; i++) assert_int_equal(result_of(i)->state, TFC_RESULT_OK);
 }
@@ -490,13 +490,13 @@ static void traces(void **state) {
   measure(m, e, 1);
   assert_int_equal(result_of(0)->step_count, 6 + 2);
   assert_true(result_of(0)->steps[5].warmup && result_of(0)->steps[0].traced && !result_of(0)->steps[6].warmup);
-  assert_int_not_equal(adapts[0], TFC_ADAPT_WHERE_FASTER); // it runs in one way
+  assert_int_not_equal(adapts[0], TFC_ADAPT_WHERE_FASTER); // it runs in one way only
   reset();
   for (uint32_t i = 0; i < 32; i++) allocated[i] = i;
   measure(m, e, 1);
   assert_int_equal(result_of(0)->step_count, 10 + 2);
   reset();
-  m.warmup = 4; // all allocate the same
+  m.warmup = 4; // all entries allocate the same
   measure(m, e, 1);
   assert_int_equal(result_of(0)->step_count, 4 + 2);
 }

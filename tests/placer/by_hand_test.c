@@ -9,7 +9,7 @@
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
-#define US INT64_C(1000000) // of ps
+#define US INT64_C(1000000) // ps in a microsecond
 
 // a problem whose nodes are "a", "b", ...; times on devices of kind "acc" and "cpu" are in us, < 0: cannot run there
 struct drawn {
@@ -46,7 +46,7 @@ static struct tfc_cost_graph *graph_of(const struct drawn *x) {
   return g;
 }
 
-// Two devices "acc:0", "acc:1"; a transfer takes 7 us and 1 us for each 1000 bytes, and occupies its receiver.
+// Makes two devices "acc:0", "acc:1"; a transfer takes 7 us and 1 us for each 1000 bytes, and occupies its receiver.
 static struct tfc_machine *two_devices(uint64_t memory) {
   struct tfc_link link = tfc_link_default();
   link.latency_us = 7, link.bandwidth = 1e9, link.occupies = TFC_OCCUPIES_RECEIVER;

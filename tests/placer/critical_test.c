@@ -9,7 +9,7 @@
 #include "placer/search/slack.h"
 #include "tests/placer/instances.h"
 
-#define US INT64_C(1000000) // of ps
+#define US INT64_C(1000000) // ps in a microsecond
 
 static const char two[] = "format: tfc-machine\nversion: 1\ndevices:\n"
                           "  - {name: \"acc:0\", kind: acc, count: 2}\n"
@@ -108,7 +108,7 @@ static void kinds_of_chains(void **state) {
     for (int i = 0; i < LENGTH; i++) {
       assert_int_equal(kinds.of[unit[id[c][i]]], kinds.of[unit[id[0][i]]]);
       for (int j = 0; j < i; j++) {
-        const bool inside = j >= 3 && i < LENGTH - 4; // the last one sends nothing
+        const bool inside = j >= 3 && i < LENGTH - 4; // the last operation of a chain sends nothing
         assert_int_equal(kinds.of[unit[id[c][i]]] == kinds.of[unit[id[c][j]]], inside && i % 3 == j % 3);
       }
     }

@@ -94,7 +94,7 @@ static void test_live_that_cannot_matter(void **state) {
     struct instance i =
         random_instance(&r, 5 + (uint32_t)pick(&r, 60), 1 + (uint32_t)pick(&r, 4), RICH_LIVE, TFC_OBJECTIVE_STEP);
     const uint32_t devices = i.problem->device_count;
-    if (!i.problem->has_live) { // no edges
+    if (!i.problem->has_live) { // the problem has no edges
       instance_free(&i);
       continue;
     }

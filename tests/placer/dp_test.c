@@ -18,7 +18,7 @@ static struct instance there_and_back(struct tfc_random *r) {
   MUST(tfc_cost_builder_create(&b));
   MUST(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
   for (uint32_t l = 0; l < LAYERS; l++)
-    bytes[l] = pick(r, 4) ? 50000 : 5000; // only a quarter of the layers is cheap to cut after
+    bytes[l] = pick(r, 4) ? 50000 : 5000; // after a quarter of the layers, a cut is cheap
   for (uint32_t n = 0; n < 2 * LAYERS; n++) {
     const uint32_t l = n < LAYERS ? n : 2 * LAYERS - 1 - n;
     snprintf(name, sizeof name, "%s%u", n < LAYERS ? "there" : "back", l);

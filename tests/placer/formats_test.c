@@ -378,7 +378,7 @@ static void test_exit_codes(void **state) {
   const char *narrow = MACHINE "  - {name: 'acc:0', kind: acc, memory: 50, count: 2}\n";
   assert_int_equal(exit_code(two, roomy, NULL, ""), 0);
   assert_int_equal(exit_code(two, one, NULL, ""), 7);
-  assert_int_equal(exit_code(two, machine, NULL, ""), 0); // no single device has enough memory for it
+  assert_int_equal(exit_code(two, machine, NULL, ""), 0); // no single device has enough memory for the graph
   assert_int_equal(exit_code(two, narrow, NULL, ""), 5);
 }
 

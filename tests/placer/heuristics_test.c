@@ -17,11 +17,11 @@ struct plain {
   double time[MOST][DEVICES], memory[MOST], limit[DEVICES];
   uint32_t from[3 * MOST], to[3 * MOST];
   double wire[3 * MOST][DEVICES][DEVICES], mean_wire[3 * MOST];
-  uint32_t position[MOST], precedence[MOST]; // in a topological order, and for ties
+  uint32_t position[MOST], precedence[MOST]; // positions in a topological order, and the order for ties
   // The schedule.
   uint32_t on[MOST];
   double start[MOST], end[MOST], used[DEVICES];
-  bool done[MOST], last_resort, tied; // tied: two orders are right
+  bool done[MOST], last_resort, tied; // tied: two orders are correct
 };
 
 static bool is_ready(const struct plain *p, uint32_t n) {
@@ -189,7 +189,8 @@ static void test_examples_of_the_papers(void **state) {
   assert_true(fabs(makespan(&p) - 122) < 1e-9);
 }
 
-// A random problem with any times, links that differ by pair, and, with `limits`, memory for about twice what is there.
+// Makes a random problem with any times, links that differ by pair, and, with `limits`, about twice as much memory as
+// the nodes need.
 static struct instance unlike(struct tfc_random *r, bool limits, struct plain *out) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -214,7 +215,7 @@ static struct instance unlike(struct tfc_random *r, bool limits, struct plain *o
       read[from] = true;
       MUST(tfc_cost_builder_edge(b, from, (int32_t)(n * 4 + (uint32_t)inputs), n, 1 + pick(r, 20000), TFC_LIVE_ABSENT));
     }
-    // The last one reads what nobody else does: otherwise many would have the same rank, 0.
+    // The last node reads the outputs that no other node reads: otherwise many nodes would have the same rank, 0.
     for (uint32_t from = 0; n + 1 == nodes && from < n; from++)
       if (!read[from]) MUST(tfc_cost_builder_edge(b, from, 999, n, 1 + pick(r, 20000), TFC_LIVE_ABSENT));
   }
@@ -360,7 +361,7 @@ static void test_simple(void **state) {
   }
 }
 
-// A chain of twelve operations. `slow`: the second of two devices takes twice as long for each.
+// Makes a chain of twelve operations. `slow`: the second of two devices takes twice as long for each.
 static struct instance chain(bool memory, bool slow) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
@@ -407,7 +408,7 @@ static void test_cuts(void **state) {
   (void)state;
   struct instance even = chain(false, false), full = chain(true, false), slow = chain(false, true);
   cut(&even, "split", 4, 4, 4);
-  cut(&slow, "split", 8, 4, 0); // as much time on both
+  cut(&slow, "split", 8, 4, 0); // both devices get the same amount of work
   cut(&even, "m-topo", 4, 4, 4);
   cut(&full, "m-topo", 5, 5, 2); // a third of 120 bytes and the largest operation's 10
   instance_free(&even), instance_free(&full), instance_free(&slow);
@@ -431,7 +432,7 @@ static void test_partitions(void **state) {
       snprintf(name, sizeof name, "n%u", n);
       MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
       MUST(tfc_cost_builder_time(b, node, acc, 10));
-      for (uint32_t m = n % 2; m < n; m += 2) // even numbers are one set, odd ones the other
+      for (uint32_t m = n % 2; m < n; m += 2) // the even numbers are one set, the odd numbers the other
         MUST(tfc_cost_builder_edge(b, m, (int32_t)n, n, 1000000, TFC_LIVE_ABSENT));
       if (n == 9) MUST(tfc_cost_builder_edge(b, 8, 99, n, 10, TFC_LIVE_ABSENT));
     }
@@ -452,7 +453,8 @@ static void test_partitions(void **state) {
   }
 }
 
-// An operation hangs if somebody reads it and it has no inputs, or one that hangs: it only prepares something.
+// Whether an operation "hangs", that is, only prepares something: another operation reads it, and it has no inputs, or
+// an input that hangs.
 static bool hangs(const struct plain *p, uint32_t n) {
   uint32_t inputs = 0, from = 0, readers = 0;
   for (uint32_t e = 0; e < p->edges; e++) {

@@ -98,7 +98,7 @@ static void room(void **state) {
   assert_fails(tfc_job_check_room(&m.model), TFC_RESOURCE_EXHAUSTED,
                "the 3 variables of the step alone take 1.1 MB, all devices together may hold 1.0 MB, which is 100 kB "
                "too little already");
-  make(&m, 600000, 500000, "012"); // fits exactly
+  make(&m, 600000, 500000, "012"); // the variables fit exactly
   assert_ok(tfc_job_check_room(&m.model));
   make(&m, 10, TFC_NO_LIMIT, "000");
   assert_ok(tfc_job_check_room(&m.model));
@@ -110,10 +110,10 @@ static void room(void **state) {
                "room of those that it may be on, may hold 700 kB: 100 kB are missing");
   make(&m, 500000, 800000, "101");
   assert_ok(tfc_job_check_room(&m.model));
-  m.pin[1] = 0; // they may only be on the smaller device
+  m.pin[1] = 0; // the variables of this unit may only be on the smaller device
   assert_fails(tfc_job_check_room(&m.model), TFC_RESOURCE_EXHAUSTED,
                "800 kB, and cpu:0, which has the most room of those that it may be on, may hold 500 kB: 300 kB are");
-  m.anchor[0] = TFC_NONE; // it is no part of the step
+  m.anchor[0] = TFC_NONE; // the variable is not in the step
   assert_ok(tfc_job_check_room(&m.model));
 }
 
@@ -170,10 +170,10 @@ static void together(void **state) {
   p.bytes[1] = 25000; // 5 µs
   assert_ok(tfc_cost_table_put(p.plain, 2, 0, 100));
   p.bytes[2] = 25100;
-  assert_ok(tfc_cost_table_put(p.plain, 3, 0, 400)); // the faster kind counts
+  assert_ok(tfc_cost_table_put(p.plain, 3, 0, 400)); // the time on the faster kind is used
   assert_ok(tfc_cost_table_put(p.plain, 3, 1, 90));
   p.bytes[3] = 25000;
-  p.bytes[4] = 1; // its time is not known
+  p.bytes[4] = 1; // the time of this node is not known
   finds(&p, "20 30 40", "234");
   p.nodes[1].output_count = 2; // both of its outputs count
   finds(&p, "10 20 30 40", "1234");
@@ -185,16 +185,16 @@ static void together(void **state) {
   // Four nodes read a weight whose packing takes 10 µs (50 kB at 5 GB/s); a fifth of their time may go into it.
   struct tfc_plan_shared shared[] = {{6, 4, 50000}, {5, 4, 50000}, {7, 4, 50000}};
   p.info.shared = shared, p.info.shared_count = 3;
-  finds(&p, "54 65 76", ""); // their times are not known
+  finds(&p, "54 65 76", ""); // the times of the readers are not known
   for (uint32_t i = 4; i < 8; i++) assert_ok(tfc_cost_table_put(p.plain, i, 0, 25));
   finds(&p, "54 76", ""); // two packings: two sequences
   for (uint32_t i = 4; i < 8; i++) assert_ok(tfc_cost_table_put(p.plain, i, 1, 24.9));
-  finds(&p, "54 65 76", ""); // one
+  finds(&p, "54 65 76", ""); // one packing: one sequence
   tfc_cost_table_free(p.plain);
   parts_make(&p);
   for (uint32_t i = 4; i < 8; i++) assert_ok(tfc_cost_table_put(p.plain, i, 0, 50));
   p.info.shared = shared, p.info.shared_count = 3;
-  finds(&p, "", ""); // four
+  finds(&p, "", ""); // four packings: four sequences
   // The graph itself keeps two of them together: they are one set already.
   p.anchor[5] = 4;
   for (uint32_t i = 0; i < 3; i++) shared[i].bytes = 90000; // two packings

@@ -16,7 +16,7 @@
 #include "runtime/pass/pass.h"
 
 static char lock_path[64], db_path[64];
-static double seconds; // the time that one job may take
+static double seconds; // seconds that a job may take
 
 struct watching {
   tfc_job_phase last;

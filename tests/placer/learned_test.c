@@ -58,7 +58,8 @@ static void random_placement(const struct tfc_problem *p, struct tfc_random *r, 
   for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)((out->device[u] + shift) % DEVICES);
 }
 
-// The true factors: one device is 1.45 times as slow; products take 1.3 times as long, sums 0.8 times, links 2.5 times.
+// Sets the true factors: one device is 1.45 times as slow; products take 1.3 times as long, sums 0.8 times, links 2.5
+// times.
 static void truth(const struct tfc_learned *l, double *theta) {
   memset(theta, 0, l->dim * sizeof *theta);
   theta[1 + 2] = log(1.45);

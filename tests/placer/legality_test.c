@@ -58,7 +58,7 @@ static void check_algo(const struct tfc_algo *algo) {
           fail_msg("%s, case %llu: unit %u may not be on device %u", algo->name, (unsigned long long)number, u,
                    solution.device[u]);
       }
-      if (solution.rank) { // a permutation
+      if (solution.rank) { // the ranks must be a permutation
         bool *seen = calloc(p->node_count, sizeof *seen);
         for (uint32_t n = 0; n < p->node_count; n++) {
           assert_true(solution.rank[n] < p->node_count && !seen[solution.rank[n]]);

@@ -46,7 +46,7 @@ static void test_slowdown(void **state) {
   double factors[3];
   assert_ok(tfc_calibration_init(&c, &info));
   tfc_calibration_slowdown(&c, 0, factors);
-  assert_true(factors[0] == 1 && factors[1] == 1 && factors[2] == 1); // nothing was measured
+  assert_true(factors[0] == 1 && factors[1] == 1 && factors[2] == 1); // nothing was measured, so there is no factor
   c.kinds[0].measured_us[1] = 5000, c.kinds[0].alone_us[1] = 4000;    // the factor of one device is 1 by definition
   c.kinds[0].measured_us[3] = 6000, c.kinds[0].alone_us[3] = 4000;
   tfc_calibration_slowdown(&c, 0, factors);

@@ -113,7 +113,7 @@ static void regions(void **state) {
     bool own = false;
     for (uint32_t i = 0; i < r.a.move_count; i++) {
       assert_int_equal(r.device[r.moves[i].unit], r.device[u]); // all units that move are on one device
-      assert_int_equal(r.moves[i].device, r.moves[0].device);   // to one other device
+      assert_int_equal(r.moves[i].device, r.moves[0].device);   // all units move to the same device
       assert_true(r.moves[i].device != r.device[u]);
       assert_true(reached[r.moves[i].unit]);
       own = own || r.moves[i].unit == u;

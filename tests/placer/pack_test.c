@@ -156,7 +156,7 @@ static void test_too_much(void **state) {
   assert_int_equal(tfc_pack_bins(&pack, &r, 50, bin), 1);
 }
 
-// 60 nodes without edges, on four devices that have just enough room.
+// Tests 60 nodes without edges on four devices that have just enough memory.
 static void test_full(void **state) {
   (void)state;
   for (uint64_t number = 0; number < FULL; number++) {

@@ -55,7 +55,7 @@ static void test_times(void **state) {
                                 in_flight, windows, ns));
       const int64_t f = in_flight;
       int all = 0;
-      for (int64_t i = 0; i < windows; i++) // of f ends together, after f that fill the pipeline
+      for (int64_t i = 0; i < windows; i++) // one window is f ends; the first f ends only fill the pipeline
         assert_int_equal(ns[i], 1000 * (f * (i + 2) * f * (i + 2) - f * (i + 1) * f * (i + 1)) / f);
       for (int k = 0; k < MOST; k++) {
         assert_true(k < (int)in_flight || atomic_load(&runs[k]) == 0);

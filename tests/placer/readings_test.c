@@ -22,12 +22,12 @@ static void near(double x, double expected) {
 
 struct played { // answers by the device that the placement's first node is on: times, or why not
   uint32_t asked, warmup, steps;
-  char order[64]; // the devices, in the order in which they were asked for
+  char order[64]; // the devices, in the order of the requests
   double reference_us[8];
   uint32_t references;
 };
 
-// The document: one node whose device is that of unit 0.
+// Writes the document: it has one node, on the device of unit 0.
 static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {
   char text[200];
   (void)user;
@@ -132,7 +132,7 @@ static void test_ratios(void **state) {
   rules.reference = &reference;
   assert_ok(tfc_evaluate(e, candidates, 1, &rules, results));
   assert_true(isnan(results[0].ratio) && results[0].state == TFC_RESULT_OK);
-  // A candidate that may not be placed so is not asked for. A program that is gone ends the evaluation.
+  // A candidate that breaks a constraint is not measured. If the program has ended, the evaluation ends.
   memset(&p, 0, sizeof p);
   device[1][0] = 250;
   assert_ok(tfc_evaluate(e, candidates, 1, &(struct tfc_rules){.cutoff = TFC_TIME_MAX}, results));
@@ -159,7 +159,7 @@ static void test_choice(void **state) {
   assert_int_equal(tfc_choice_leader(all, 3, 4, 4), 0);
   assert_int_equal(tfc_choice_leader(all, 3, 4, 0), UINT32_MAX);
   const double alike[] = {1.0, 1.0};
-  assert_int_equal(tfc_choice_leader(alike, 2, 1, 1), 0); // the first of equals
+  assert_int_equal(tfc_choice_leader(alike, 2, 1, 1), 0); // of equal candidates, the first one leads
   // Differences of 0.1 and 0.3: mean 0.2, standard deviation sqrt(0.02), standard error 0.1. Four of these are more
   // than the mean. Of 0.19 and 0.21 the standard error is 0.01, but the least standard deviation makes it 0.0141.
   const double leader[] = {0, 0}, wide[] = {0.1, 0.3}, narrow[] = {0.19, 0.21}, close[] = {0.055, 0.055},
@@ -211,7 +211,8 @@ static void test_lines(void **state) {
   tfc_array_free(&l.text);
 }
 
-// A line out, a line back, one after the other; the time that is left shrinks; how it ended is said with its last line.
+// Each line that is sent gets one line back. The time that is left becomes shorter. When the program ends, its last
+// line and the reason are reported.
 static void test_dialogue(void **state) {
   (void)state;
   struct tfc_lines *l = NULL;

@@ -68,7 +68,7 @@ static void test_wire_of_a_host(void **state) {
   assert_int_equal(tfc_problem_pair(p, 3, 1)->wire, tfc_problem_pair(p, 2, 0)->wire);
   assert_int_not_equal(tfc_problem_pair(p, 0, 1)->wire, card);
   assert_int_equal(p->twin[1], 0);
-  assert_int_equal(p->twin[3], 2); // and not 0: another card
+  assert_int_equal(p->twin[3], 2); // not 0, which has another card
   instance_free(&i);
 }
 
@@ -142,7 +142,7 @@ static void test_workload(void **state) {
   assert_ok(tfc_hardware_fastest(i.problem, &device));
   assert_ok(tfc_workload_make(i.problem, device, &w));
   assert_true(near(w.step_us, 320, 1e-9));
-  assert_true(near(w.pulled, 1001000, 1e-9)); // w and rows of e
+  assert_true(near(w.pulled, 1001000, 1e-9)); // w, and rows of e
   assert_true(near(w.pushed, 1002000, 1e-9)); // the two tensors count as one gradient of w; the rest are rows of e
   assert_true(near(w.pull[0], w.pulled, 1e-9));
   assert_true(near(w.push[30], w.pushed, 1e-9)); // backward ends after 300 of 320 us, in piece 30 of 32
@@ -266,7 +266,7 @@ static void test_late_steps_and_backups(void **state) {
   double parameter[16];
   const struct tfc_workload w = plain_workload(parameter);
   struct tfc_hardware h = plain_hardware();
-  h.network.bandwidth = 1e12; // nothing waits for the network
+  h.network.bandwidth = 1e12; // the network is so fast that nothing waits for it
   struct tfc_replicas r = {.workload = &w,
                            .hardware = &h,
                            .times = {.late_share = 0.02, .late_factor = 3},
@@ -311,9 +311,9 @@ static void test_sweep(void **state) {
                                 .servers = 16,
                                 .seed = 1};
   assert_ok(tfc_sweep_run(&o, &sweep));
-  assert_int_equal(sweep.row[0].backup, 0); // one replica has none to wait for
+  assert_int_equal(sweep.row[0].backup, 0); // with one replica, no other one can be late
   assert_true(sweep.row[1].backup >= 2 && sweep.row[1].backup <= 8 && sweep.row[1].gain > 1.2);
-  assert_int_equal(sweep.row[1].result[TFC_REPLICAS_ASYNC].hosts, 0); // not asked for
+  assert_int_equal(sweep.row[1].result[TFC_REPLICAS_ASYNC].hosts, 0); // asynchronous replicas were not requested
   tfc_sweep_deinit(&sweep);
   o.times = (struct tfc_step_times){.late_factor = 1};
   assert_ok(tfc_sweep_run(&o, &sweep));

@@ -9,18 +9,18 @@
 #include "placer/search/search_job.h"
 #include "tests/placer/instances.h"
 
-// What annealing is asked for, before it does it.
+// The options with which annealing is called, stored before it runs.
 struct asked {
   struct tfc_anneal_options o;
   struct tfc_budget budget;
-  uint64_t spent; // evaluations of the job before
+  uint64_t spent; // evaluations that the job before this one used
   struct tfc_score before;
   bool apart;      // a cluster has units of several devices
   bool mixed_pair; // a cluster has units of several `labels`
 };
 static struct asked noted[4096];
 static uint32_t noted_count;
-static const tfc_device_id *labels; // [unit] NULL: not looked at
+static const tfc_device_id *labels; // [unit] NULL: not checked
 
 static bool splits(const struct tfc_problem *p, const struct tfc_anneal_options *o, const tfc_device_id *label) {
   tfc_device_id *of = calloc(o->cluster_count + 1u, sizeof *of);
@@ -134,7 +134,7 @@ static void test_scatter(void **state) {
       if (seed % 2 && tfc_problem_allows(p, u, home[cluster[u]])) assert_int_equal(device[u], home[cluster[u]]);
       held[device[u]] += p->unit_memory[u];
     }
-    if (seed % 2 == 0) { // repaired where that is possible
+    if (seed % 2 == 0) { // with even seeds, placements above a limit were repaired if that is possible
       tfc_device_id other[64];
       if (tfc_local_any(p, &r, other))
         for (uint32_t d = 0; d < 3; d++) assert_true(held[d] <= p->limit[d]);
@@ -143,7 +143,7 @@ static void test_scatter(void **state) {
   }
 }
 
-// The first six starts are kept, each later one takes the place of one of them.
+// The first six starts are kept, each later one replaces one of them.
 static void test_starts(void **state) {
   (void)state;
   struct tfc_random r;
@@ -308,8 +308,8 @@ static void test_small_optima(void **state) {
   }
 }
 
-// Eight chains of equal length on four devices with a slow link: two chains a device is the optimum, because whatever
-// is cut waits longer than a chain takes.
+// Makes eight chains of equal length on four devices with a slow link. Two chains on each device are the optimum,
+// because a transfer takes longer than a chain.
 static struct instance chains(tfc_objective objective) {
   enum { CHAINS = 8, LENGTH = 12 };
   struct instance i = {0};
@@ -395,7 +395,7 @@ static void test_fresh_starts(void **state) {
   assert_true(units > 0 && clusters > 0);
 }
 
-// What each method asks of annealing.
+// Tests with which options each method calls annealing.
 static void test_what_is_asked(void **state) {
   (void)state;
   struct tfc_random r;
@@ -428,7 +428,8 @@ static void test_what_is_asked(void **state) {
       assert_true(noted[k].o.orders && noted[k].o.kinds && noted[k].o.regions == 10);
       is_near(noted[k].o.critical, 0.5);
       assert_in_range(noted[k].budget.evaluations, 290, 301);
-      if (k) assert_false(tfc_score_better(noted[k - 1].before, noted[k].before)); // from the best so far
+      // it begins at the best placement so far
+      if (k) assert_false(tfc_score_better(noted[k - 1].before, noted[k].before));
     }
     job_free(&j);
     // Levels: larger clusters first, hotter first; the last level has single units and all that is left.

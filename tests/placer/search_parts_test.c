@@ -241,7 +241,7 @@ static void test_clusters_by_name(void **state) {
     MUST(tfc_cost_builder_time(b, node, acc, 10));
     snprintf(name, sizeof name, "unit%u", n);
     MUST(tfc_cost_builder_group(b, node, tfc_str_from(name)));
-    // A short operation of the other layer in each unit, listed later.
+    // Adds to each unit a short operation of the other layer; its node comes later in the graph.
     snprintf(name, sizeof name, "%s/step_%u/short", n / STEPS ? "encoder" : "decoder", STEPS - n % STEPS);
     MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
     MUST(tfc_cost_builder_time(b, node, acc, 1));
@@ -294,7 +294,7 @@ static void test_few_names(void **state) {
     alone += count == 4, together += count == 1;
   }
   assert_int_equal(alone + together, 400);
-  assert_in_range(alone, 290, 350); // 4 of 5
+  assert_in_range(alone, 290, 350); // 4 of 5 rounds
   instance_free(&i);
   i = parsed(GRAPH("{\"name\": \"op\", \"time_us\": {\"a\": 1}, \"pin\": \"a:0\"}, "
                    "{\"name\": \"op_1\", \"time_us\": {\"a\": 1}, \"pin\": \"a:1\"}," NODE("op_2", "1"),
@@ -311,8 +311,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The temperature at which the median of the changes for the worse is accepted with the given probability, from the
-// same moves, simulated one by one.
+// Computes the temperature at which the median of the changes for the worse is accepted with the given probability,
+// from the same moves, simulated one by one.
 static void test_temperatures(void **state) {
   (void)state;
   uint32_t with = 0;
@@ -346,7 +346,7 @@ static void test_temperatures(void **state) {
     }
     qsort(worse, count, sizeof *worse, ascending);
     with += count > 2;
-    expected = (count ? worse[count / 2] : 0.001) / log(1 / 0.01); // of 0.1 % where nothing is worse
+    expected = (count ? worse[count / 2] : 0.001) / log(1 / 0.01); // 0.1 % if no move is worse
     const struct tfc_budget budget = {.evaluations = evaluations};
     assert_ok(tfc_local_temperature(p, &budget, &s, 0.01, &r, &got, &used));
     assert_int_equal(used, tried);
@@ -380,7 +380,7 @@ static void test_rivals(void **state) {
     MUST(tfc_solution_init(&rivals[k].solution, p));
     memcpy(rivals[k].solution.device, on[k], sizeof on[k]);
   }
-  for (uint32_t first = 0; first < 4; first++) { // whatever comes first
+  for (uint32_t first = 0; first < 4; first++) { // any one may be the first
     struct tfc_rival list[4];
     struct tfc_search_outcome out = {0};
     for (uint32_t k = 0; k < 4; k++) list[k] = rivals[(first + k) % 4];
@@ -388,7 +388,7 @@ static void test_rivals(void **state) {
     assert_true(out.excess == 0 && out.value == 120000000 && out.best.device[0] == 2 && out.best.device[1] == 1);
     tfc_search_outcome_deinit(&out);
   }
-  // A rival in whose place an algorithm by name was asked for.
+  // With an algorithm that is given by name, the rivals are not used.
   struct tfc_search_outcome out = {0};
   options.algorithms = "single";
   assert_ok(tfc_search_beside(p, &options, rivals, 4, &out));
@@ -431,7 +431,7 @@ static void test_accounts_add_up(void **state) {
   assert_true(row.samples == 400 && row.move_turns == 3 && row.move_wins == 1);
   close_to(row.entropy, 0.8), close_to(row.invalid_share, 0.4), close_to(row.move_s, 6), close_to(row.other_s, 43);
   close_to(row.move_gain, 1 - exp(-0.1)), close_to(row.other_gain, 1 - exp(-0.95));
-  tfc_search_account_add(&empty, &b); // the first one decides what was there before
+  tfc_search_account_add(&empty, &b); // `before` is that of the first account that is added
   assert_true(empty.before == 700 && empty.after == 600 && empty.samples.count == 300);
   close_to(empty.samples.entropy, 0.9);
 }

@@ -11,7 +11,7 @@
 // One job as it was planned.
 struct planned {
   enum tfc_search_method method;
-  uint64_t evaluations, spent, seed; // `spent` before it began
+  uint64_t evaluations, spent, seed; // `spent`: before this job began
   uint32_t rounds;
   double hot, cold;
   struct tfc_score score;
@@ -86,8 +86,8 @@ static void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t s
   assert_ok(tfc_search(p, &options, out));
 }
 
-// Where evaluations limit a search of the shortest step: rounds of eight jobs with equal parts, then one job that cools
-// down from the best placement with what was kept for it.
+// If the number of evaluations limits a search for the shortest step, there are rounds of eight jobs with equal parts,
+// then one job that cools down from the best placement with what was kept for it.
 static void test_rounds(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -96,7 +96,7 @@ static void test_rounds(void **state) {
     uint64_t jobs = 0;
     uint32_t other_starts = 0;
     search(i.problem, 59, seed, 0, &out);
-    assert_int_equal(settled, 0); // there is no room for it
+    assert_int_equal(settled, 0); // not enough evaluations are left for that
     tfc_search_outcome_deinit(&out);
     search(i.problem, 40000, seed, 0, &out);
     assert_int_equal(settled, 3);
@@ -166,13 +166,14 @@ static void test_what_is_found(void **state) {
   instance_free(&i);
 }
 
-// Under throughput methods come in turns and nothing cools down; where memory is nearly full, every third job packs.
+// For the objective throughput, the methods run in turns, and no temperature falls. If memory is nearly full, every
+// third job packs.
 static void test_other_searches(void **state) {
   (void)state;
   struct instance i = medium(5, 3, TFC_OBJECTIVE_THROUGHPUT);
   struct tfc_search_outcome out = {0};
   search(i.problem, 40000, 1, 0, &out);
-  assert_int_equal(settled, 0); // orders do not matter
+  assert_int_equal(settled, 0); // the order of operations has no influence
   assert_true(played_count > 60);
   for (uint32_t k = 0; k < played_count; k++) {
     assert_int_equal(plans[k].method, throughput_methods[k % 10]);
@@ -206,8 +207,8 @@ static void test_other_searches(void **state) {
 // --- named algorithms ----------------------------------------------------------------------------------------------
 
 struct played {
-  uint64_t uses;   // evaluations
-  uint32_t device; // puts all units there
+  uint64_t uses;   // number of evaluations
+  uint32_t device; // the device on which all units are put
   const char *fails;
   struct tfc_budget got;
   uint32_t calls;
@@ -241,8 +242,8 @@ static const struct tfc_algo one = {.name = "one", .propose = play_one}, two = {
                              three = {.name = "three", .propose = play_three};
 static const struct tfc_algo *const algos[4] = {&one, &two, &three, NULL};
 
-// Nodes of 10, 20 and 30 us without edges, and devices of which number d is d + 1 times slower; with `little` memory,
-// only the last device has room for all of them.
+// Makes nodes of 10, 20 and 30 us without edges, and devices of which device d takes d + 1 times as long; with `little`
+// memory, only the last device has room for all of them.
 static struct instance three_devices(bool little) {
   char text[600];
   struct instance i = {0};
@@ -368,7 +369,7 @@ static void test_accounts(void **state) {
   account_for(&a, &credits, &j, before, false);
   assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.others.count == 1);
   near(a.moves.gained, log(1.25)), near(credits.of[TFC_METHOD_POLICY].effort, 2);
-  j.score.value = 1000; // no better
+  j.score.value = 1000; // no better than before
   account_for(&a, &credits, &j, before, false);
   assert_true(a.moves.count == 2 && a.moves.wins == 1);
   near(a.moves.gained, log(1.25)), near(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
@@ -430,7 +431,7 @@ static void test_valleys(void **state) {
 struct tfc_guidance {
   uint32_t asked;
   uint64_t evaluations[3];
-  int64_t better_by; // of the first time it is asked, thousandths
+  int64_t better_by; // thousandths: how much the first answer of the policy improves the placement
 };
 static struct tfc_guidance guidance;
 static tfc_status open_it(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
@@ -476,7 +477,7 @@ static void test_policy(void **state) {
     const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .guide = &guide};
     guidance = (struct tfc_guidance){.better_by = by[k]};
     played_count = 0, improves = 0, best_found = TFC_SCORE_NONE;
-    // The placement that it proposes is the best one so far, said to be faster: jobs begin with that score.
+    // It proposes the best placement so far, with a better score: jobs begin with that score.
     struct tfc_search_outcome plain = {0};
     search(i.problem, 20000, 1, 0, &plain);
     played_count = 0;

@@ -278,7 +278,7 @@ static void test_policy_share(void **state) {
   lucky = false;
   if (guidance.asked < asked || guidance.asked > asked + 3)
     fail_msg("asked %u times, before %u", guidance.asked, asked);
-  // The account tells what it did: its own samples, and the one turn in which its moves improved the best placement.
+  // The account shows what it did: its own samples, and the one turn in which its moves improved the best placement.
   struct tfc_text text = {0};
   tfc_search_account_tell(&out.learned, &text);
   assert_int_equal(out.learned.samples.count, 200);

@@ -92,7 +92,7 @@ static void survives_its_numbers(void **state) {
     free(answer.x);
     tfc_program_deinit(&p);
   }
-  if (lost > 4) fail_msg("%d of 80 programs without a solution", lost); // all of them have one
+  if (lost > 4) fail_msg("%d of 80 programs without a solution", lost); // each program has a solution
 }
 
 static void ends_in_time(void **state) {
@@ -102,7 +102,7 @@ static void ends_in_time(void **state) {
   struct tfc_program_answer answer;
   double size[60];
   tfc_random_init(&random, 3);
-  make(&p, &random, 60, 1, size); // it is too large to be solved to optimality
+  make(&p, &random, 60, 1, size); // too large to be solved to optimality
   assert_ok(tfc_program_solve(&p, &(struct tfc_program_limits){.seconds = 0.3}, &answer));
   assert_false(answer.optimal);
   free(answer.x);

@@ -190,7 +190,8 @@ static void test_constraints(void **state) {
   const char *pins[] = {"a|b=cpu:1", "v/read=cpu:0"};
   assert_ok(subject_of(&f, pins, 2, false, &s));
   assert_true(tfc_str_is(s->pin[s->cost_of[id(&f, "a")]], "cpu:1"));
-  assert_true(tfc_str_is(s->pin[s->cost_of[id(&f, "up")]], "cpu:0")); // through the node that the identity forwards
+  // pinned with its variable, which the identity forwards
+  assert_true(tfc_str_is(s->pin[s->cost_of[id(&f, "up")]], "cpu:0"));
   tfc_subject_free(s);
   const char *torn[] = {"up=cpu:1", "v=cpu:0"};
   assert_fails(subject_of(&f, torn, 2, false, &s), TFC_INVALID_ARGUMENT, "'v'");

@@ -79,7 +79,7 @@ static void test_machine(void **state) {
   struct shared x = {0};
   uint32_t device;
   run("ps=1,worker=2", measure, &x);
-  assert_int_equal(x.link_count, 3); // every pair
+  assert_int_equal(x.link_count, 3); // every pair of tasks has a link
   for (uint32_t i = 0; i < 3; i++) {
     assert_true(x.links[i].a < x.links[i].b);
     for (int k = 1; k < TFC_TASK_LINK_SIZES; k++) {
@@ -88,14 +88,14 @@ static void test_machine(void **state) {
     }
   }
   const struct tfc_machine *m = x.machine;
-  assert_int_equal(m->device_count, 2); // the workers'
+  assert_int_equal(m->device_count, 2); // the devices of the workers
   assert_true(tfc_str_is(m->devices[0].name, "/job:worker/task:0/device:CPU:0"));
   assert_true(tfc_str_is(m->devices[1].tensorflow, "/job:worker/task:1/device:CPU:0"));
   assert_true(tfc_str_equal(m->devices[0].kind, m->devices[1].kind) && m->devices[0].kind.size > 4);
   assert_true(m->devices[0].host.size > 0);
   const struct tfc_link *l = tfc_machine_link(m, 0, 1);
   assert_int_equal(l->curve_count, TFC_TASK_LINK_SIZES);
-  assert_true(l->curve[3].time_us == x.links[2].point[3].time_us); // of ranks 1 and 2
+  assert_true(l->curve[3].time_us == x.links[2].point[3].time_us); // the link between ranks 1 and 2
   // A string that names a task stands for one of that task's devices; other strings are mapped as without tasks.
   assert_ok(tfc_subject_string(m, TFC_STR("/job:worker/task:1/device:CPU:0"), &device, NULL));
   assert_int_equal(device, 1);

@@ -298,7 +298,7 @@ static void test_hopeless_entries_are_stopped(void **state) {
   assert_int_equal(seen.state[0], TFC_RESULT_OK);
   assert_int_equal(seen.state[1], TFC_RESULT_CUT);
   assert_int_equal(seen.timed[1], 2);
-  double ratio = block_us(1, 0) / block_us(0, 0); // from the steps before it was stopped
+  double ratio = block_us(1, 0) / block_us(0, 0); // from the steps before the entry was stopped
   assert_true(fabs(seen.ratio[1] - ratio) < 1e-9 * ratio);
   // If the best time is 1e12 us, or not known, or the limit is 10,000 times the step time, no entry is stopped.
   const double lax[] = {1e12, NAN, block_us(0, 0)};

@@ -34,7 +34,8 @@ static void add(uint32_t correlation, uint32_t stream, int64_t start, int64_t en
 
 static void attributed(void **state) {
   (void)state;
-  // Links and works come in any order, from several streams and devices. Of nested marks the inner one counts.
+  // Links and records of work come in any order, from several streams and devices. Of nested marks the inner one
+  // counts.
   add(12, 7, 3000, 4000);
   tfc_activity_correlate(a, 11, tfc_activity_external(5, 0, 42));
   tfc_activity_correlate(a, 12, tfc_activity_external(5, 1, 99));
@@ -42,7 +43,7 @@ static void attributed(void **state) {
   tfc_activity_correlate(a, 13, tfc_activity_external(5, 2, 3 | TFC_TRACE_UID_TRANSFER));
   add(13, 8, 1500, 1700);
   add(11, 7, 1000, 2000);
-  add(14, 9, 5000, 5500); // no link: it belongs to no operation
+  add(14, 9, 5000, 5500); // a record without a link belongs to no operation
   assert_ok(tfc_activity_take(a, 5, &r));
   assert_ok(tfc_activity_trust(&r));
   assert_int_equal(r.works.count, 4);
@@ -128,9 +129,9 @@ static void broken(void **state) {
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
 
   add(1, 1, 10, 30);
-  add(1, 2, 20, 40); // on two streams: fine
+  add(1, 2, 20, 40); // on two streams, works may overlap
   struct tfc_activity_work w = kernel(1, 1, 20, 40);
-  w.context = 2; // or in two contexts
+  w.context = 2; // also in two contexts
   tfc_activity_add(a, &w);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));
@@ -149,7 +150,7 @@ static void broken(void **state) {
 static void overlaps_are_told(void **state) {
   (void)state;
   add(2, 1, 1000, 50000);
-  add(1, 1, 48500, 60000); // less than two clocks may differ
+  add(1, 1, 48500, 60000); // less than the possible difference of two clocks
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_ok(tfc_activity_trust(&r));
   assert_int_equal(r.overlaps, 1);
@@ -169,7 +170,7 @@ static void twice(void **state) {
   tfc_activity_correlate(a, 1, tfc_activity_external(1, 0, 1));
   for (int i = 0; i < 2; i++) {
     add(1, 1, 1000, 1500); // shorter than the difference of clocks
-    add(2, 1, 5000, 9000); // no link: it belongs to no operation
+    add(2, 1, 5000, 9000); // a record without a link belongs to no operation
   }
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.twice, 2);
@@ -203,7 +204,7 @@ static void twice(void **state) {
   assert_ok(tfc_activity_trust(&r)); // records of the host's waiting are not part of the measurement
 }
 
-// Work that ran before the step began does not belong to it, even if the link that tells its owner is lost.
+// Work that ran before the step began does not belong to it, even if the link that names its owner is lost.
 static void of_before(void **state) {
   (void)state;
   enum { BEGIN = 50000000 };

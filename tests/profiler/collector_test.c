@@ -105,7 +105,7 @@ static void test_costs(void **state) {
   tfc_cost_table_free(t);
 }
 
-// Two devices; node 0 alone, then nodes 1 and 2 side by side, each half as fast as alone.
+// Tests two devices: node 0 alone, then nodes 1 and 2 side by side, each half as fast as alone.
 static void test_slowdown(void **state) {
   (void)state;
   struct tfc_cost_table *t = NULL;
@@ -131,7 +131,8 @@ static void test_fused_operations(void **state) {
   uint32_t kinds[] = {0, 0}, done_by[] = {UINT32_MAX, 0, 0, UINT32_MAX};
   assert_ok(tfc_cost_table_create(4, 1, &weights));
   assert_ok(tfc_cost_table_create(4, 1, &t));
-  for (uint32_t n = 0; n < 4; n++) assert_ok(tfc_cost_table_put(weights, n, 0, 1 + n)); // 1, 2, 3
+  // the fused nodes have the weights 1, 2 and 3
+  for (uint32_t n = 0; n < 4; n++) assert_ok(tfc_cost_table_put(weights, n, 0, 1 + n));
   assert_ok(tfc_fusion_init(&fusion, done_by, 4, weights, NULL));
   struct tfc_profile_op ops[] = {{0, 12000, 0, 0, -1, -1}, {1000, 8000, 3, 1, -1, -1}};
   struct tfc_step_profile p = {.duration_ns = 12000, .ops = {ops, 2, 2}};
@@ -150,7 +151,8 @@ static void test_fused_operations(void **state) {
   tfc_cost_table_free(t);
 }
 
-// Two fused groups, on devices of two kinds. One member runs itself too, as a part of the operation that does its work.
+// Tests two fused groups, on devices of two kinds. One member also runs by itself, as a part of the operation that does
+// its work.
 static void test_two_groups(void **state) {
   (void)state;
   struct tfc_cost_table *weights = NULL, *t = NULL;

@@ -30,7 +30,7 @@ static void causes(void **state) {
     assert_int_equal(
         idle[d]->work_ns + idle[d]->launch_ns + idle[d]->transfer_ns + idle[d]->dependency_ns + idle[d]->end_ns, 400);
   ops[2].launched_ns = 1000;
-  assert_ok(tfc_idle_find(&p)); // launched after it ran: only the gap counts
+  assert_ok(tfc_idle_find(&p)); // the launch is later than the run, so only the gap counts
   assert_int_equal(idle[0]->launch_ns, 200);
   ops[2].launched_ns = -1;
   assert_ok(tfc_idle_find(&p));

@@ -430,7 +430,7 @@ static void finding(void **state) {
   assert_fails(tfc_store_find_run(store, -1, &id), TFC_NOT_FOUND, "holds no runs");
 }
 
-// The statements that undo what each schema version added.
+// Lists the statements that undo what each version of the schema added.
 static void older_versions(void **state) {
   (void)state;
   static const char *const without[] = {

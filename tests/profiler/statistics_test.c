@@ -34,11 +34,11 @@ static void test_tau(void **state) {
   assert_true(tfc_kendall_tau(x, mixed, spread, 4, &pairs) == 1 && pairs == 1);
   double flat[] = {5, 5, 5, 5};
   assert_true(isnan(tfc_kendall_tau(x, flat, NULL, 4, &pairs)) && pairs == 0);
-  assert_true(tfc_kendall_tau(flat, x, NULL, 4, NULL) == 0); // a constant prediction orders nothing
+  assert_true(tfc_kendall_tau(flat, x, NULL, 4, NULL) == 0); // equal predictions give no order
 }
 
 // The interval holds the true ratio in at least 95 of 100 experiments, also when blocks drift together (drawing blocks
-// and steps errs on the safe side), and is still narrow enough to tell 1.2 from 1.
+// and steps errs on the safe side), and is still narrow enough to distinguish 1.2 from 1.
 static void test_bootstrap_covers(void **state) {
   (void)state;
   struct tfc_random random;

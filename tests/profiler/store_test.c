@@ -40,7 +40,7 @@ static struct {
   const sqlite3_io_methods *real;
   sqlite3_io_methods failing;
 } methods[8];
-static long calls_left = -1; // -1: never fail
+static long calls_left = -1; // -1: no call fails
 static long calls;
 
 static bool fails_now(void) {
@@ -131,7 +131,7 @@ out:
   return s;
 }
 
-// One candidate with two steps of two operations each: one transaction.
+// Adds a candidate with two steps of two operations each, in one transaction.
 static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id, double median_us) {
   tfc_status s = NULL;
   int64_t key = 0;
@@ -259,8 +259,8 @@ static void test_views_have_rows(void **state) {
   tfc_store_close(store);
 }
 
-// How a transfer happens: devices of one memory space hand tensors over, virtual devices of several spaces copy on one
-// GPU.
+// Tests how a transfer is made: devices of one memory space hand tensors over, virtual devices of several spaces copy
+// on one GPU.
 static void test_how(void **state) {
   (void)state;
   static const struct {
@@ -299,7 +299,7 @@ static void test_how(void **state) {
   }
 }
 
-// Works of a captured segment depend on each other in order; nothing is said about works of two launches.
+// Works of a captured segment depend on each other in order; there is no such order between works of two launches.
 static void test_gaps_of_segments(void **state) {
   (void)state;
   static const struct { // the second launch has higher numbers and its works begin first, on another stream
@@ -477,7 +477,8 @@ static void test_tuning(void **state) {
       NULL, NULL, NULL);
   assert_int_equal(undone, SQLITE_OK);
   tfc_store_close(store);
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store)); // opened read-only, it is not upgraded
+  // opened for reading only, the database is not upgraded
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
   assert_ok(tfc_store_get_tuning(store, &lines));
   assert_string_equal(lines, "");
   free(lines);
@@ -529,7 +530,7 @@ static void test_every_write_fails_once(void **state) {
   int rounds = 0;
   for (long n = 0; !finished; n++, rounds++) {
     assert_true(n < 5000);
-    int committed = -1; // -1: no run yet
+    int committed = -1; // -1: there is no run yet
     struct tfc_store *store = NULL;
     int64_t run = 0;
     unlink(path);
@@ -563,7 +564,7 @@ static void test_every_write_fails_once(void **state) {
     assert_true(ask(store, "SELECT COUNT(*) FROM op") == 4 * episodes);
     assert_true(ask(store, "SELECT COUNT(*) FROM assignment") == 2 * episodes);
     if (runs == 1) assert_true(ask(store, "SELECT COUNT(*) FROM node") == 3);
-    assert_ok(add_run(store, &run)); // and it can be written again
+    assert_ok(add_run(store, &run)); // and the database can be written to again
     tfc_store_close(store);
   }
   assert_true(rounds > 20);
@@ -685,7 +686,7 @@ static void test_lock_files(void **state) {
   assert_false(tfc_lock_held(lock_path));
   unlink(lock_path);
   unlink(precious);
-  char *usual = NULL; // in a folder where nobody else can create a link
+  char *usual = NULL; // in a folder in which no other user can create a link
   assert_ok(tfc_lock_path("tfc-lock-test", &usual));
   *strrchr(usual, '/') = 0;
   assert_int_equal(lstat(usual, &st), 0);

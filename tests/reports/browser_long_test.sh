@@ -43,7 +43,7 @@ page() {
     failed=1
     return
   }
-  for list in critical gaps memory nodes; do # of runs without a traced step there is none
+  for list in critical gaps memory nodes; do # a run without a traced step does not have these lists
     "$build/bin/tfc-report" --db "$work/run.db" $list >>"$work/show.txt" 2>/dev/null
   done
   if awk 'length($0) > 80 { print FILENAME ": wider than 80 columns: " $0; wide = 1 } END { exit wide }' "$work/show.txt"; then :; else failed=1; fi

@@ -6,7 +6,7 @@
 
 #include "profiler/store.h"
 
-// Two devices, microseconds:
+// Writes a run on two devices; times in microseconds:
 //   cpu:0   a 0-100, b 100-400, d 400-450
 //   cpu:1   c 155-255 (reads a), e 482-600 (reads d)
 //   a goes to cpu:1 100-150, c to cpu:0 255-275, d to cpu:1 450-480

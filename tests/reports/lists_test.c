@@ -54,7 +54,7 @@ static double ask(struct tfc_store *db, const char *sql) {
 static void assert_near(double value, double expected) {
   if (!(fabs(value - expected) <= 1e-6 * fmax(1, fabs(expected)))) fail_msg("%.9g instead of %.9g", value, expected);
 }
-static void assert_fits(const struct tfc_text *text) { // 80 columns
+static void assert_fits(const struct tfc_text *text) { // checks that no line is longer than 80 columns
   for (const char *p = text->data; *p;) {
     size_t length = strcspn(p, "\n");
     if (length > 80) fail_msg("%zu columns: %.*s", length, (int)length, p);
@@ -277,7 +277,8 @@ static void test_gaps_by_hand(void **state) {
   static const struct {
     const char *device, *cause, *producer, *source;
     double start, gap, dependency, transfer, other;
-  } expected[] = {{"cpu:1", "dependency", "net/d", "cpu:0", 255, 227, 195, 30, 2}, // the longest first
+  } expected[] = {// the list begins with the longest gap
+                  {"cpu:1", "dependency", "net/d", "cpu:0", 255, 227, 195, 30, 2},
                   {"cpu:1", "dependency", "net/a", "cpu:0", 0, 155, 100, 50, 5},
                   {"cpu:0", "end", "", "", 450, 150, 0, 0, 150}};
   assert_int_equal(t->row_count, 3);
@@ -414,7 +415,7 @@ static void assert_held(const struct tfc_report_lists *lists, const char *device
   for (uint32_t i = 0; i < t->row_count; i++) {
     if (!tfc_str_is(tfc_table_text(t, i, "device"), device)) continue;
     assert_non_null(nodes[seen]);
-    assert_true(tfc_str_is(tfc_table_text(t, i, "node"), nodes[seen++])); // the largest first
+    assert_true(tfc_str_is(tfc_table_text(t, i, "node"), nodes[seen++])); // the list begins with the largest tensor
     sum += tfc_table_number(t, i, "bytes");
   }
   assert_null(nodes[seen]);
@@ -503,7 +504,7 @@ static void test_compare(void **state) {
   const int64_t runs[] = {1, 2, 3};
   assert_ok(tfc_report_compare(db, runs, 2, &lists));
   const struct tfc_table *t = &lists.tables[0];
-  for (uint32_t r = 0; r < 2; r++) { // of 30 steps the 9th and the 22nd
+  for (uint32_t r = 0; r < 2; r++) { // the 9th and the 22nd of 30 steps
     snprintf(sql, sizeof sql,
              "SELECT step_us FROM v_step WHERE placement = 'answer' AND run_id = %u ORDER BY 1 LIMIT 1 OFFSET 8",
              r + 1);

@@ -43,7 +43,7 @@ static int tear_down(void **state) {
   return system(command);
 }
 
-static double number(const char *sql) { // of the first row and column
+static double number(const char *sql) { // the number in the first row and column
   sqlite3 *db = NULL;
   sqlite3_stmt *statement = NULL;
   assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
@@ -274,7 +274,7 @@ static void test_trace(void **state) {
                                " FROM v_op c JOIN v_edge ON consumer_id = c.node_id JOIN v_op p ON p.node_id ="
                                " producer_id AND p.step = c.step AND p.placement = c.placement WHERE c.placement ="
                                " 'answer' AND p.device <> c.device)"));
-  // the counter goes on and off at least once for each device and step
+  // the counter rises and falls at least once for each device and step
   assert_true(counters >= 2 * 4 * 30 && counters % 2 == 0);
   assert_fails(tfc_report_trace(store, sample.run_id, &(struct tfc_report_trace_options){.last = 1000},
                                 "/nowhere/at/all.gz", &events),

@@ -21,7 +21,7 @@
 
 static char folder[64], path[96], sample_path[96];
 static struct tfc_store *store;
-static char *page; // of the run by hand
+static char *page; // the page of the run that was made by hand
 
 static void change(const char *sql) {
   sqlite3 *db = NULL;
@@ -83,7 +83,7 @@ static void test_timeline(void **state) {
   tells(text, "<path class=\"f0\" d=\"M0 20h16667v24h-16667zM16667 20h50000v24h-50000z\"/>");
   tells(text, "<path class=\"f2\" d=\"M66667 20h8333v24h-8333z\"/>");
   tells(text, "<path class=\"gap g3\" d=\"M75000 20h25000v24h-25000z\"/>");
-  tells(text, "<path class=\"arriving\" d=\"M42500 53h3333v7h-3333z\"/>"); // c
+  tells(text, "<path class=\"arriving\" d=\"M42500 53h3333v7h-3333z\"/>"); // the transfer of c arrives
   // cpu:1: c (element by element) and e (a sum); it waits for a and d, for their transfers, and to begin.
   tells(text, "<path class=\"f2\" d=\"M25833 86h16667v24h-16667z\"/>");
   tells(text, "<path class=\"f3\" d=\"M80333 86h19667v24h-19667z\"/>");
@@ -107,7 +107,7 @@ static void test_timeline(void **state) {
 
 struct drawn {
   uint32_t id;
-  double x, y, w, h; // of 540 by 480
+  double x, y, w, h; // positions in a picture of 540 by 480
   bool leaf;
   char rest[400];
 };
@@ -163,7 +163,7 @@ static void test_map(void **state) {
       assert_true(boxes[i].w < 5 * boxes[i].h && boxes[i].h < 5 * boxes[i].w); // squarified
       snprintf(colour, sizeof colour, "90deg,var(--d%d) 0.0%% 100.0%%)", which ? ops[k].rival : ops[k].device);
       tells(boxes[i].rest, colour);
-      snprintf(label, sizeof label, "<span>%s</span>", ops[k].name + 4); // in the scope "net"
+      snprintf(label, sizeof label, "<span>%s</span>", ops[k].name + 4); // the nodes are in the scope "net"
       tells(boxes[i].rest, label);
       assert_true((strstr(boxes[i].rest, "data-moved=\"100\"") != NULL) == (k == 0));
       assert_true(boxes[i].x > -0.1 && boxes[i].y > -0.1 && boxes[i].x + boxes[i].w < 540.1);
@@ -184,7 +184,8 @@ static void test_map(void **state) {
   free(text);
 }
 
-// A map of many scopes: boxes are inside their scope and do not meet; those of one scope are as large as their times.
+// Tests a map of many scopes: boxes are inside their scope and do not meet; those of one scope are as large as their
+// times.
 static void test_nested_map(void **state) {
   (void)state;
   struct tfc_store *db = NULL;
@@ -549,7 +550,7 @@ static void test_svg(void **state) {
   for (size_t i = 0; i < 5; i++) add_cell(&out, &cells[i]), tfc_text_add(&out, TFC_STR("|"));
   assert_string_equal(out.data, "NaN|-5|0.1|\"a'b'c'd\"|\"\"|");
   tfc_text_deinit(&out);
-  // Two plots of two pictures each, in the order in which they were asked for; the second plot has a note instead.
+  // Two plots of two pictures each, in the order in which they were requested; the second plot has a note instead.
   struct tfc_plot plots[3] = {0};
   static const char *const names[] = {"one.gp", "two", "three"};
   static const char pictures[] = "<svg>1</svg>\n<svg id='i'>2</svg><svg>3</svg> <svg>4</svg>";
@@ -563,7 +564,7 @@ static void test_svg(void **state) {
   assert_string_equal(plots[2].narrow.data, "<svg>4</svg>");
   for (int i = 0; i < 3; i++) tfc_plot_deinit(&plots[i]);
   memset(plots, 0, sizeof plots);
-  assert_false(take_pictures(&all, plots, names, 3)); // six are too many
+  assert_false(take_pictures(&all, plots, names, 3)); // six pictures are too many
   for (int i = 0; i < 3; i++) tfc_plot_deinit(&plots[i]);
 }
 
@@ -602,6 +603,6 @@ int main(void) {
       cmocka_unit_test(test_timeline),   cmocka_unit_test(test_map),    cmocka_unit_test(test_nested_map),
       cmocka_unit_test(test_data),       cmocka_unit_test(test_table),  cmocka_unit_test(test_trace),
       cmocka_unit_test(test_palette),    cmocka_unit_test(test_scales), cmocka_unit_test(test_svg),
-      cmocka_unit_test(test_lists_page), cmocka_unit_test(test_endings)}; // the last one changes the run
+      cmocka_unit_test(test_lists_page), cmocka_unit_test(test_endings)}; // must be last, because it changes the run
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

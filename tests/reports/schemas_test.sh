@@ -25,7 +25,7 @@ for dump in "$here"/schemas/*.sql.gz; do
   done
   [ "$before" = "$(sha256sum <"$db")" ] || { echo "schema $version: reading changed the file"; failed=1; }
   "$build/bin/tfc-report" --db "$db" gc --keep 5 >"$work/out.txt" 2>"$work/said" || { echo "schema $version: gc: $(cat "$work/said")"; failed=1; }
-  columns "$db" >"$work/now.txt" # a writer has brought it to today's
+  columns "$db" >"$work/now.txt" # a program that writes has upgraded the database to the current version
   gone=$(LC_ALL=C comm -23 "$work/old.txt" "$work/now.txt")
   [ -z "$gone" ] || { echo "schema $version: gone from the views: $gone"; failed=1; }
 done

@@ -422,7 +422,7 @@ static void page(void **state) {
     if (!strstr(html.data, bars[k])) fail_msg("no bar of %s", bars[k]);
   uint32_t odd = 0;
   for (const char *p = html.data; (p = strstr(p, "<span class=\"tag odd\">")); p++) odd++;
-  assert_int_equal(odd, 3); // cut, no fit, modelled
+  assert_int_equal(odd, 3); // the rows "cut", "no fit" and "modelled"
   tfc_text_deinit(&html);
 }
 

@@ -74,9 +74,10 @@ static void order_of(const struct doppler *d, uint32_t *order) {
   }
 }
 
-struct plain_schedule { // of an episode so far
+struct plain_schedule { // the state of an episode
   bool placed[64];
-  double end[64], free_at[8], committed[8], there[256][8]; // there: < 0 not sent
+  double end[64], free_at[8], committed[8], there[256][8]; // there: when the tensor arrives on the device; below 0: not
+                                                           // sent
 };
 
 static double wire_to(const struct doppler *d, uint32_t net, uint32_t e) {

@@ -255,7 +255,7 @@ struct gap {
 struct plain { // the state after the units that are placed
   const struct tfc_problem *p;
   const struct tfc_scene *v;
-  uint32_t device[NODES], last, last_of_kind[NODES]; // by unit, by kind; TFC_NONE
+  uint32_t device[NODES], last, last_of_kind[NODES]; // by unit and by kind; TFC_NONE: none
   double finish[NODES], arrival[256][DEVICES];       // < 0: not sent
   double free_at[DEVICES], load[DEVICES];
   uint64_t memory[DEVICES];

@@ -229,7 +229,7 @@ static void what_it_sees(void **state) {
       double x[FEATURES] = {0}, bytes = 0;
       for (uint32_t u = 0; u < l->units; u++) {
         if (group[u] != g) continue;
-        static const int facts[] = {1, 2, 4, 5}; // sent, needed, path, rank
+        static const int facts[] = {1, 2, 4, 5}; // the indices of: sent, needed, path, rank
         x[0] += 32.0 / l->units;
         x[1] += 32 * (double)tfc_rival_fastest(p, u) / (double)p->total_fastest;
         for (int k = 0; k < 4; k++)

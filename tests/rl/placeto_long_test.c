@@ -11,7 +11,7 @@
 #include "tests/placer/instances.h"
 #include "tests/rl/plain_network.h"
 
-enum { MOST = 64 }; // groups
+enum { MOST = 64 }; // the most groups
 
 struct rig {
   struct instance instance;
@@ -46,7 +46,7 @@ static void rig_free(struct rig *r) {
   instance_free(&r->instance);
 }
 
-struct plain { // of groups
+struct plain { // the state of all groups
   double time[MOST], sent[MOST], out[MOST][MOST], in[MOST][MOST];
   bool reaches[MOST][MOST], allowed[MOST][8];
 };

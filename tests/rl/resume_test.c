@@ -1,16 +1,17 @@
-// A search that is interrupted and resumed under a budget of evaluations ends as one that nobody interrupted: the same
-// placement, the same value, the same books, bit for bit.
+// A search that is interrupted and resumed under a budget of evaluations has the same end as one without interruption:
+// the same placement, the same value, the same books, bit for bit.
 #include "tests/common/test.h"
 
 #include "placer/search/search.h"
 #include "rl/rl.h"
 #include "tests/placer/instances.h"
 
-// What somebody keeps of a search, and when he interrupts it.
+// The state that the caller keeps of a search, and when the caller interrupts it.
 struct keeper {
   struct tfc_text state;
-  uint32_t kept, stop_at; // number of states so far in this part of the search; stops with this one, 0: never
-  uint64_t evaluations;   // stops in the midst of things once so many were made; 0: never
+  uint32_t kept, stop_at; // number of states so far in this part of the search; it stops with state number stop_at (0:
+                          // never)
+  uint64_t evaluations;   // the search is stopped after so many evaluations, between two states; 0: never
   atomic_bool cancel;
 };
 static tfc_status keep(void *user, tfc_str state) {
@@ -25,7 +26,7 @@ static void watch(void *user, const struct tfc_search_progress *progress) {
   if (k->evaluations && progress->evaluations >= k->evaluations) atomic_store(&k->cancel, true);
 }
 
-// One part of a search: from the kept state until it is interrupted or over. The policy is made anew, as in a new
+// One part of a search: from the kept state until it is interrupted or over. The policy is created again, as in a new
 // process; what it learned is in *out_learned.
 static void part(const struct tfc_problem *p, const struct tfc_search_options *options, bool guided, struct keeper *k,
                  struct tfc_search_outcome *out, struct tfc_text *out_learned) {
@@ -85,7 +86,7 @@ static void assert_same(const struct tfc_problem *p, const struct tfc_search_out
   assert_same_turns(&a->learned.others, &b->learned.others);
 }
 
-// Interrupts the search again and again, and compares what comes out in the end. Returns the number of interruptions.
+// Interrupts the search again and again, and compares the final results. Returns the number of interruptions.
 static uint32_t compare(const struct tfc_problem *p, const struct tfc_search_options *options, bool guided,
                         uint32_t stop_at, uint64_t evaluations, uint32_t most) {
   struct keeper straight = {0}, k = {0};
@@ -96,7 +97,7 @@ static uint32_t compare(const struct tfc_problem *p, const struct tfc_search_opt
   part(p, &o, guided, &straight, &a, &learned);
   assert_false(a.cancelled);
   for (;; count++) {
-    // A part that goes on begins by keeping nothing: its first new state is one step further.
+    // A continued part does not store the state with which it begins: its first new state is one step later.
     k.stop_at = count < most ? stop_at : 0;
     k.evaluations = count < most ? evaluations * (count + 1) : 0;
     o.threads = 1 + count % 2; // the number of threads does not matter
@@ -166,15 +167,16 @@ static void refusals(void **state) {
   o.seed = 4, o.algorithms = "auto,heft";
   assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT, "other settings");
   o.algorithms = NULL;
-  for (size_t size = 1; size < k.state.size; size += 1 + size / 8) { // cut short anywhere
+  for (size_t size = 1; size < k.state.size; size += 1 + size / 8) { // the state is cut off at any place
     o.state.size = size;
     assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT, "");
   }
   o.state.size = k.state.size;
-  for (size_t at = 0; at < k.state.size; at += 1 + k.state.size / 300) { // no byte of it may end the program
+  // whichever byte is changed, the program must not crash
+  for (size_t at = 0; at < k.state.size; at += 1 + k.state.size / 300) {
     const char was = k.state.data[at];
     k.state.data[at] = (char)~was;
-    o.cancel = &k.cancel; // it would search for long if a number became large
+    o.cancel = &k.cancel; // the search could take long if a changed number is large
     tfc_status s = tfc_search(i.problem, &o, &out);
     if (!s) tfc_search_outcome_deinit(&out);
     tfc_status_free(s);

@@ -164,7 +164,7 @@ __attribute__((unused)) static void doppler_better_than_random(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(legal_and_repeatable),
-#ifndef TFC_SANITIZED // the code is the same; how well policies learn is no matter of memory
+#ifndef TFC_SANITIZED // how well policies learn does not depend on memory errors, so sanitizers need not run this
       cmocka_unit_test(learn),
       cmocka_unit_test(doppler_better_than_random),
 #endif

@@ -95,7 +95,8 @@ static void features_by_hand(void **state) {
   expect(f[TFC_FEATURE_SIBLINGS][0], 0.5);
   expect(f[TFC_FEATURE_LAST][0], 1);
   assert_int_equal(seen.device[1], 1);
-  // d: c's result is there at 28, b's at 30: at 30 on device 0, and on device 1 when b's has come, at 34.
+  // For d: the result of c is on device 0 at 28, and that of b at 30. So d can start at 30 on device 0, and at 34 on
+  // device 1, when b's result has arrived there.
   f = seen.feature[2];
   size = 10 + 8 + 1e-4 * span;
   expect(f[TFC_FEATURE_START][0], 0);

@@ -139,7 +139,7 @@ static void chosen_heads(void **state) {
   }
   r.o.heads = HEADS;
   for (uint32_t i = 0; i < LESSONS; i++) {
-    r.t.best[i] = value[0][i]; // the best value that was seen
+    r.t.best[i] = value[0][i]; // the best value so far
     for (uint32_t k = 1; k < CANDIDATES; k++) r.t.best[i] = fmin(r.t.best[i], value[k][i]);
     reached[i] = r.t.best[i] + 1;
   }

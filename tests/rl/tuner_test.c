@@ -87,10 +87,10 @@ static void keeps_what_was_best(void **state) {
     assert_int_equal(t->trial[i].score.value, v.value);
     assert_int_equal(t->trial[i].score.excess, v.excess);
     t->trial[i].score = (struct tfc_score){i < 4 ? 10 - i : 0, 1000 + (i * 7) % 12};
-    if (i == 4) t->trial[i].score = TFC_SCORE_NONE; // not legal
+    if (i == 4) t->trial[i].score = TFC_SCORE_NONE; // this trial is not legal
     t->trial[i].ignored = i == 11;                  // 1000 + 5
   }
-  t->trial[10].score.value = 1; // it would be the best
+  t->trial[10].score.value = 1; // this would be the best trial
   t->trial[10].ignored = true;
   tfc_tuner_tell(t);
   assert_int_equal(t->told, 10);
@@ -163,7 +163,7 @@ static void the_best_is_returned(void **state) {
   }
 }
 
-// `rl` spends part of its budget on placing parts of the best placement anew. The result is better than that of the
+// `rl` spends part of its budget on placing parts of the best placement again. The result is better than that of the
 // complete rollouts before, not worse than that of more complete rollouts, different from theirs, and within the
 // budget.
 static void parts_are_placed_anew(void **state) {

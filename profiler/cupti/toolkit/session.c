@@ -38,7 +38,7 @@ static void CUPTIAPI buffer_wanted(uint8_t **buffer, size_t *size, size_t *max_r
     b->next = NULL; // the pointer is the only part that is not zero
   else
     b = calloc(1, buffer_size);
-  *buffer = (uint8_t *)b; // NULL: CUPTI counts the records that it drops
+  *buffer = (uint8_t *)b; // if this is NULL, CUPTI counts the records that it drops
   *size = b ? buffer_size : 0;
   *max_records = 0;
 }

@@ -108,8 +108,8 @@ struct tfc_cuda_api {
   int (*push)(const struct tfc_cuda_partition *partition);
   int (*pop)(void);
 
-  // Handles of libraries, created in the context that is current on the calling thread. *out_error: the message if it
-  // fails (static text).
+  // These create handles of libraries, in the context that is current on the calling thread. *out_error: the message if
+  // it fails (static text).
   int (*blaslt_create)(struct cublasLtContext **out, const char **out_error);
   int (*blaslt_destroy)(struct cublasLtContext *handle);
   int (*cudnn_create)(tfc_cuda_stream stream, struct cudnnContext **out, const char **out_error); // NULL: no cuDNN

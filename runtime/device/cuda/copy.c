@@ -100,7 +100,7 @@ static void enable_peer(struct tfc_cuda_device *d, int peer) {
   if (peer >= 64 || d->peers_asked >> peer & 1) return;
   d->peers_asked |= UINT64_C(1) << peer;
   if (d->api->can_access_peer(d->ordinal, peer, &can) || !can) return;
-  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // an error only says that it was already enabled
+  if (d->api->enable_peer(peer)) (void)d->api->last_error(); // an error only means that the access was already enabled
 }
 
 // Allocates the target if it has no memory, and makes the stream wait for earlier work that uses the same memory.

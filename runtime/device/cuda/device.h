@@ -206,7 +206,7 @@ TFC_MUST_USE tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t 
 // pieces before it.
 TFC_MUST_USE tfc_status tfc_cuda_staging_take_pieces(struct tfc_cuda_device *d, size_t bytes,
                                                      struct tfc_cuda_staging **out);
-// all pieces that `next` links; NULL is fine
+// gives back all buffers that `next` links; NULL is fine
 void tfc_cuda_staging_give(struct tfc_cuda_device *d, struct tfc_cuda_staging *pieces);
 void tfc_cuda_staging_free(struct tfc_cuda_device *d);
 

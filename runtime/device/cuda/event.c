@@ -188,7 +188,7 @@ static bool covered(const struct timeline *t, uint64_t reached, uint64_t value) 
   return true;
 }
 
-// True: the stream waits for the value, or need not wait.
+// True: the stream waits for the value on the device, or it need not wait.
 static bool wait_natively(const struct tfc_cuda_api *api, tfc_cuda_stream stream, struct tfc_semaphore *s,
                           uint64_t value, int *out_error) {
   struct timeline *t = timeline_of(s);

@@ -62,7 +62,7 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
   }
 }
 
-// the ticks at which the mark was reached; 0: not known
+// returns the time in ticks at which the mark was reached; 0: not known
 static uint64_t date(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
   float ms = 0;
   pthread_mutex_lock(&d->clock_lock);

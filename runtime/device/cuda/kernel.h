@@ -109,10 +109,10 @@ const struct tfc_cuda_kernel *tfc_cuda_kernel_next(tfc_str op, tfc_dtype type, c
 // without the library, as are the functions below.
 char *tfc_cuda_conv_tuning(void) __attribute__((weak));
 void tfc_cuda_conv_set_tuning(const char *lines) __attribute__((weak));
-// The same for the algorithms of matrix products.
+// As the functions above, for the algorithms of matrix products.
 char *tfc_cuda_product_tuning(void) __attribute__((weak));
 void tfc_cuda_product_set_tuning(const char *lines) __attribute__((weak));
-// The same for operations that cuDNN does faster than tfc's kernels.
+// As the functions above, for operations that cuDNN runs faster than tfc's kernels.
 char *tfc_cuda_dnn_tuning(void) __attribute__((weak));
 void tfc_cuda_dnn_set_tuning(const char *lines) __attribute__((weak));
 
@@ -135,7 +135,7 @@ TFC_MUST_USE tfc_status tfc_cuda_status(const struct tfc_cuda_launch *l, int cud
 // Every kernel, copy and fill is counted once, on the thread that launches it, so that a profiler's records can be
 // checked. The code that calls CUDA or a library counts it (kernels/device.cuh does it for the .cu files).
 void tfc_cuda_count_launch(void);
-uint64_t tfc_cuda_launches(void); // of the calling thread so far
+uint64_t tfc_cuda_launches(void); // how many the calling thread has launched so far
 
 // For rows that need the value of a small tensor to decide what to enqueue, if that tensor is in device memory:
 // synchronises the stream and copies the value to the host. Only for rows with TFC_CUDA_NO_CAPTURE; the copy is counted

@@ -34,8 +34,8 @@ struct tfc_cuda_memory {
 void tfc_cuda_memory_init(struct tfc_cuda_memory *m, const struct tfc_cuda_api *api, const char *device, int ordinal,
                           uint64_t limit);
 void tfc_cuda_memory_deinit(struct tfc_cuda_memory *m); // every buffer has been released
-// 256-byte aligned. RESOURCE_EXHAUSTED names the request, the bytes in use, the limit and the largest block that is
-// available; UNAVAILABLE names a device that stopped working.
+// The memory is aligned to 256 bytes. RESOURCE_EXHAUSTED names the request, the bytes in use, the limit and the largest
+// block that is available; UNAVAILABLE names a device that stopped working.
 TFC_MUST_USE tfc_status tfc_cuda_memory_allocate(struct tfc_cuda_memory *m, size_t bytes, struct tfc_buffer **out);
 void tfc_cuda_memory_trim(struct tfc_cuda_memory *m); // gives the cache back to CUDA (which waits for the device)
 // The memory is frozen from the beginning of a segment's capture until the graph was launched. The graph may use blocks

@@ -242,7 +242,7 @@ static tfc_status run_on_host(const struct tfc_cuda_call *c, struct tfc_kernel_c
   struct tfc_kernel_env env = *ctx->env;
   struct tfc_kernel_ctx inner = *ctx;
   struct tfc_tensor *view = ctx->output_count && c->op->def->flags & TFC_OP_VIEW ? ctx->outputs[0] : NULL;
-  if (view && view->data && !view->buffer) view = NULL; // the plan assigned memory of its own
+  if (view && view->data && !view->buffer) view = NULL; // the plan gave the output memory of its own
   env.allocate = NULL;
   env.parallel_for = tfc_env_serial_for;
   inner.env = &env;

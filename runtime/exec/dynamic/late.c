@@ -2,9 +2,9 @@
 // their results would only occupy memory:
 //
 // - Operations that only updates of variables read and that depend on variables and constants alone (the old average of
-//   an optimizer, scaled) run when nothing else is left, unless an update of what they read could come first. - A large
-//   tensor that is computed from small ones (the zeros that a loop adds gradients to) waits for the last of the other
-//   inputs of its only reader.
+//   an optimizer, scaled) run when nothing else is left, unless an update of what they read could come first.
+// - A large tensor that is computed from small ones (the zeros that a loop adds gradients to) waits for the last of the
+//   other inputs of its only reader.
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"

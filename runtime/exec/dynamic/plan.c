@@ -11,7 +11,7 @@ struct maker {
   struct tfc_dynamic *d;
   const struct tfc_graph *g;
   struct tfc_arena *arena;
-  uint32_t *of_node;  // [node] dnode, TFC_NONE32
+  uint32_t *of_node;  // [node] number of its dnode; TFC_NONE32: it has none
   uint32_t *of_feed;  // [feed]
   uint32_t *op_count; // [device]
   uint32_t *product;  // [node] for an addition: the matrix product that it also computes, or TFC_NONE32

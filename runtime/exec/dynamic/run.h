@@ -180,7 +180,7 @@ tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
 tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
 // Returns the number of a transfer in traces.
 uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
-// Copies to devices. The outermost run begins and ends them; finish waits until none is under way.
+// These handle copies to devices. The outermost run begins and ends them; `finish` waits until all copies have ended.
 tfc_status tfc_run_copies_begin(struct tfc_run *r);
 void tfc_run_copies_finish(struct tfc_run *r);
 void tfc_run_copies_end(struct tfc_run *r);

@@ -89,7 +89,7 @@ static bool fill_queues(struct tfc_run *r) {
   struct tfc_queue_threads *t = r->session->queue_threads;
   TFC_ARRAY(uint32_t) nodes = {0};
   for (const struct tfc_run *q = r; q && t; q = q->parent) {
-    if (q->plan->ir.graph != r->session->graph) continue; // it is inside of a function
+    if (q->plan->ir.graph != r->session->graph) continue; // this is the run of a function's body
     for (const struct tfc_run_flight *f = q->flights; f; f = f->after)
       if (f->item.node->is_async) (void)tfc_array_push(&nodes, f->item.node->node);
   }
@@ -108,7 +108,8 @@ static void fail_deadlocked(struct tfc_run *r) {
   tfc_text_deinit(&text);
 }
 
-// Waits for a signal after `seen`. If everything left of the step may be waiting for other steps, tells the session.
+// Waits for a signal after `seen`. If all remaining operations of the step may be waiting for other steps, informs the
+// session.
 static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout) {
   struct tfc_gate *gate = &r->session->gate;
   struct blocked b = {{.nothing_came = nothing_came, .look_again = look_again}, r->mailbox};

@@ -1,13 +1,13 @@
-// Adaptation: the first steps of a plan time each operation; from these times a second way to run the same operations
+// Adaptation: the first steps of a plan time each operation. From these times, a second way to run the same operations
 // is made:
 //
-// - on one device of several cores, side by side in lanes. If the schedule predicts enough gain, it becomes a second
-//   plan from the same ir. The next steps run both plans in turns (a machine is disturbed for some steps at a time),
-//   and the faster one is kept. Steps with a trace run one operation at a time, because a trace has at most one
-//   operation of a device at any time. - on several devices, in another order. A device runs its operations in a fixed
-//   order and waits for the next one, so an order that was made from other times leaves it idle. The best order by the
-//   measured times is used at once: its replay differs from the measured step by at most one per cent, so it need not
-//   be tried.
+// - On one device of several cores, operations run side by side in lanes. If the schedule predicts enough gain, it
+//   becomes a second plan from the same ir. The next steps run both plans in turns (a machine is disturbed for some
+//   steps at a time), and the faster one is kept. Steps with a trace run one operation at a time, because a trace has
+//   at most one operation of a device at any time.
+// - On several devices, operations run in another order. A device runs its operations in a fixed order and waits for
+//   the next one, so an order that was made from other times leaves it idle. The best order by the measured times is
+//   used at once: its replay differs from the measured step by at most one per cent, so it need not be tried.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -23,7 +23,7 @@ struct tfc_adaptation {
   bool settled, always, lanes;
   double first_us, second_us; // the best step of each of the two ways; 0: none yet
   struct tfc_plan *plan;      // the second way; NULL: not made, or dropped
-  bool ran;                   // the last step ran it
+  bool ran;                   // the operation ran in the last step
 };
 
 static bool can_adapt(const struct tfc_plan *plan) {

@@ -21,10 +21,10 @@ struct block { // memory of one value or copy, or of several values that are com
   uint64_t offset, size;
   uint16_t location;
   bool placed, kept;
-  bool reused;         // an output was computed in its memory
-  bool freed;          // its last reader was met
+  bool reused;         // an output was computed in the memory of this block
+  bool freed;          // the last reader of the block was found
   uint32_t readers;    // number of reads that are still to come
-  uint32_t from;       // the first item that uses it
+  uint32_t from;       // the first item that uses the block
   uint32_t inside;     // the block in whose memory it is computed; TFC_NONE32: it has a place of its own
   uint32_t *condition; // [queues] clock of the reads so far
 };

@@ -246,7 +246,7 @@ struct tfc_plan {
   struct tfc_groundwork *ground; // views and folded constants of the ir point into it
   struct tfc_plan_info info;
   struct tfc_dynamic *dynamic;          // NULL: static
-  struct tfc_run_spec spec;             // static: copies, for the twin
+  struct tfc_run_spec spec;             // of a static plan: a copy, from which the twin is made
   struct tfc_session_arena *own_arenas; // [device_count + 1] for steps that run side by side; NULL: the session's
                                         // arenas are used
   pthread_mutex_t own_lock;             // with own_arenas: the running step of this plan holds it
@@ -262,7 +262,7 @@ struct tfc_plan {
   const struct tfc_plan_fetch *fetch_values;
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
-  uint16_t function_device;               // plans of functions
+  uint16_t function_device;               // the device of a function's plan
   // The following members are for static plans only.
   struct tfc_place *places;
   uint32_t place_count;
@@ -304,8 +304,8 @@ void tfc_plan_static_deinit(struct tfc_plan *plan);
 // Makes the arenas large enough, and sets the addresses of slots with places. Under run_lock, or own_lock for a plan
 // with its own arenas.
 TFC_MUST_USE tfc_status tfc_plan_settle(struct tfc_plan *plan);
-// A lock of the whole process. Work of several queues that waits for each other is submitted under it, so that all
-// queues get the work of steps in the same order.
+// Take and release a lock of the whole process. Work of several queues that waits for each other is submitted while it
+// is held, so that all queues get the work of steps in the same order.
 void tfc_submit_begin(void);
 void tfc_submit_end(void);
 // Call it under run_lock when a step in ready order begins. After some such steps in a row it frees the arenas.

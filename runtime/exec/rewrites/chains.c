@@ -30,7 +30,7 @@ struct candidate { // by op
   tfc_binary_loop *binary;
 };
 
-struct edges { // ordering edges by the operation that they leave, CSR
+struct edges { // the ordering edges in CSR form, by the operation from which they start
   uint32_t *begin, *to;
 };
 
@@ -528,7 +528,7 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
 
 struct reader {      // an operation that reads a value
   uint32_t op, like; // `like`: the operation that this one is a copy of
-  uint32_t group;    // the chain that it will be in
+  uint32_t group;    // the chain to which the operation will belong
   uint32_t next;     // the next copy that reads the same value, TFC_NONE32: none
 };
 struct copies {

@@ -1,7 +1,7 @@
 // The plan's own form of a step (its intermediate representation, `ir`), and rewrites of it: fusion of element-wise
 // chains, weight packing, merged products.
 //
-// An `ir` holds the operations that really run (elided nodes are gone), the values that pass between them, and ordering
+// An `ir` holds the operations that really run (without elided nodes), the values that pass between them, and ordering
 // edges. Rewrites run after placement and before the order is made, so a rewrite may depend on which operations share a
 // device. A file of rewrites ends with TFC_REWRITES(rows): the linker gathers all rows, and they run in order of
 // `rank`.
@@ -34,7 +34,7 @@
 typedef enum tfc_ir_kind {
   TFC_IR_OP,    // output of an operation
   TFC_IR_CONST, // known when the plan is made; in host memory
-  TFC_IR_FEED,  // the caller passes it in each step
+  TFC_IR_FEED,  // a feed: the caller gives the value in each step
   // a variable's value: the one that operation `op` wrote, or (TFC_NONE32) the one that it had when the step began
   TFC_IR_VARIABLE,
 } tfc_ir_kind;
@@ -43,9 +43,9 @@ struct tfc_ir_value {
   tfc_ir_kind kind;
   uint32_t op;              // producer or writer, TFC_NONE32: none
   uint32_t output;          // OP: which output of `op`
-  struct tfc_output origin; // where the graph has it, for names and traces
+  struct tfc_output origin; // the output of the graph that this value is, for names and traces
   tfc_dtype dtype;
-  struct tfc_shape shape;            // as shape inference found it
+  struct tfc_shape shape;            // the shape that shape inference found
   uint64_t bytes;                    // 0 where the shape is not static
   bool planned;                      // its shape is static and its type plain: the memory plan gives it a place
   bool fetched;                      // the step's caller fetches it
@@ -122,7 +122,7 @@ struct tfc_ir {
   // [ops] the operation by which tfc_ir_replace replaced it; only rewrite.c uses it, while rewrites run.
   TFC_ARRAY(uint32_t) replaced;
   bool rewriting;
-  struct tfc_arena arena; // lives as long as the plan
+  struct tfc_arena arena; // exists as long as the plan
 };
 
 struct tfc_rewrite {

@@ -36,7 +36,7 @@ static tfc_status drop_unused(struct tfc_ir *ir) {
     // Another value uses its memory, so it is kept.
     if (ir->values.data[v].alias != TFC_NONE32) read[ir->values.data[v].alias]++;
   }
-  for (size_t i = ir->ops.count; i-- > 0;) { // readers come after what they read
+  for (size_t i = ir->ops.count; i-- > 0;) { // backwards, because readers come after the operations that they read
     struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || op->wanted || op->output_variables || changes_something(op->def))
       continue;

@@ -80,8 +80,8 @@ void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_co
 void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
                         int64_t ldc, bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                         const float *packed_a);
-// The same for one product and one panel. Rows [k_first, k_last) of the panel are packed at `panel_b`; earlier ones
-// have been added already. `packed_a`: rows [row_first, row_last) with all k elements.
+// As tfc_gemm_run, for one product and one panel. Rows [k_first, k_last) of the panel are packed at `panel_b`; earlier
+// ones have been added already. `packed_a`: rows [row_first, row_last) with all k elements.
 void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float *c, int64_t row_first,
                         int64_t row_last, int64_t k_first, int64_t k_last, int64_t panel, const float *panel_b,
                         const float *packed_a);

@@ -25,8 +25,8 @@ struct tfc_product { // A [m, k] B [k, n]
 // already packed.
 TFC_MUST_USE tfc_status tfc_products_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count,
                                          int64_t m, int64_t n, bool accumulate, float *c);
-// The same for one product that is not added to C. Where a thread computes whole rows of C, it finishes them at once
-// (ctx->finish, if there is one).
+// As tfc_products_run, for one product that is not added to C. A thread that has computed whole rows of C also finishes
+// them (ctx->finish, if there is one).
 TFC_MUST_USE tfc_status tfc_products_run_finished(struct tfc_kernel_ctx *ctx, const struct tfc_product *product,
                                                   int64_t m, int64_t n, float *c);
 // Computes the sum on the calling thread only; `split`: on the tile unit, if that is faster.

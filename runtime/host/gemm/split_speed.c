@@ -22,7 +22,7 @@ void tfc_split_suppose_fast(bool always) {
 #include <x86intrin.h>
 
 enum {
-  PRODUCTS = 32,          // products of tiles; each takes 16 cycles if nobody else uses the unit
+  PRODUCTS = 32,          // products of tiles; each takes 16 cycles if no other thread uses the unit
   MOST_CYCLES = 24,       // the most cycles of one of them at which the unit counts as fast
   FACTORS = 64,           // a chain of integer multiplications, 3 cycles each
   BELIEVED = 1000 * 1000, // ticks: about half a millisecond
@@ -34,7 +34,7 @@ enum {
 static _Thread_local struct {
   uint64_t asked, again, pause; // when the speed was measured, when it may be measured again, and the last pause; all
                                 // in ticks
-  int fast;                     // how many times in a row it was fast
+  int fast;                     // how many times in a row the unit was fast
   float without;                // FLOP per tick of the latest products without the unit; 0: not known
 } unit;
 
@@ -68,7 +68,7 @@ static bool ask(void) {
   _tile_loadd(5, ones, 64);
   _tile_loadd(6, ones, 64);
   _tile_loadd(7, ones, 64);
-  ticks_of_products(); // wakes the unit up
+  ticks_of_products(); // starts the unit; this time is not used
   uint64_t products = ticks_of_products(), again = ticks_of_products(), factors = ticks_of_factors();
   _tile_release();
   if (again < products) products = again;

@@ -59,7 +59,7 @@ struct transport {
   struct tfc_transport base;
   MPI_Comm comm, host;
   MPI_Win window;                          // the shared memory with the bells
-  struct bell *own, **bells;               // [task]; NULL: it is on another host
+  struct bell *own, **bells;               // [task]; NULL: the task is on another host
   bool all_here;                           // all tasks are on this host
   _Atomic uint32_t attendants;             // threads that poll
   pthread_mutex_t lock;                    // guards the list

@@ -81,7 +81,7 @@ def loops(f, style):
     case("count")
     with f.scope():
         f.run(tf1.while_loop(lambda i, x: i < 7, lambda i, x: (i + 1, x * 1.5 + 1), [tf1.constant(0), const([1, 2])]))
-    case("none")  # there is no iteration at all
+    case("none")  # the loop has no iteration at all
     with f.scope():
         f.run(tf1.while_loop(lambda i, x: i < 0, lambda i, x: (i + 1, x * 1.5), [tf1.constant(0), const([1, 2])]))
     case("nested")

@@ -116,7 +116,7 @@ def accumulators(f):
                     f.run(targets=[p])
                 f.run(size)
                 f.run(takes[2])
-                f.run(targets=[puts[0]])  # it is stale: the accumulator is at step 1
+                f.run(targets=[puts[0]])  # the gradient is stale: the accumulator is at step 1
                 f.run(size)
                 f.run(targets=[puts[4]])
                 f.run(targets=[puts[5]])

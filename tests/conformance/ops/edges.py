@@ -37,7 +37,7 @@ def cases(f):
     half = [np.array(v, np.float32) for v in ([[4, 1, 0], [1, nan, .5], [0, .5, 2]], np.eye(3))]
     f.simple("Cholesky", "float32", [([half[0]], {}), ([half[1]], {})], "ulp:4", tag="nan", dynamic=False)
     f.simple("MatrixTriangularSolve", "float32", [([np.array([[1, 0], [2, 0]], np.float32), np.ones([2, 1], np.float32)], {})], tag="singular")
-    upper = np.array([[1, 0], [0, 0]], np.float32)  # it multiplies 0 by infinity
+    upper = np.array([[1, 0], [0, 0]], np.float32)  # the product multiplies 0 by infinity
     f.simple("MatrixTriangularSolve", "float32", [([upper, np.ones([2, 2], np.float32)], {"lower": False, "adjoint": g}) for g in (False, True)], tag="upper")
     f.simple("SparseTensorDenseMatMul", "float32", [([np.array([[0, 1]], np.int64), np.ones([1], np.float32), np.array([0, 2], np.int64),
                                                      f.values("float32", [2, 3])], {})], tag="no_rows")

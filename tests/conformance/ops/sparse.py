@@ -54,7 +54,8 @@ def layout(f):
         f.simple("SparseSlice", d, [([AT, v, DIMS, np.array(s, I64), np.array(n, I64)], {}) for s, n in (([1, 0], [2, 2]), ([0, 1], [9, 9]), ([3, 2], [1, 1]), ([0, 0], [0, 3]))])
     for d in FLOATS + INTS + COMPLEX:
         v, one = f.values(d, [4]), f.values(d, [1], salt=3)[0]
-        for rows, n in (([0, 2, 2, 5], 7), ([5, 0, 3, 0], 6), ([0, 1, 1, 2], 3), ([], 2)):  # of no rows TensorFlow makes [0, 1] row numbers
+        # for no rows TensorFlow makes [0, 1] row numbers
+        for rows, n in (([0, 2, 2, 5], 7), ([5, 0, 3, 0], 6), ([0, 1, 1, 2], 3), ([], 2)):
             f.simple("RaggedFillEmptyRows", d, [([np.array(rows, I64), v[:len(rows)], np.array(n, I64), one], {})], tag="%d_of_%d" % (len(set(rows)), n))
         f.simple("RaggedFillEmptyRowsGrad", d, [([np.array([2, 0], I64), f.values(d, [5])], {})])
         f.simple("SparseFillEmptyRowsGrad", d, [([np.array([2, 0], I64), f.values(d, [5])], {}), ([np.zeros([0], I64), f.values(d, [3])], {})])

@@ -37,7 +37,7 @@ def eigen(f, d):
         f.case("Eig", d, rule(d), tag="values")
         with f.scope():
             f.run([f.node("Eig", [a], compute_v=False, Tout=out)[0] for a in plain + [np.array([[[v]] for v in (complex(np.nan, 1), np.inf, -2j)], d)]])  # TensorFlow leaves the vectors undefined
-    else:  # in no order: sums of powers know none
+    else:  # the order is undefined, but sums of powers do not depend on it
         f.case("Eig", d, rule(d), tag="values")
         with f.scope():
             values = [f.node("Eig", [a], compute_v=False, Tout=out)[0] for a in plain]

@@ -100,7 +100,7 @@ def peeks(f):
     f.run(looks[0])
     f.run(taken)
     f.run(looks[0])
-    f.run(looks[1], targets=puts[2:])  # the one waits for the other
+    f.run(looks[1], targets=puts[2:])  # the look waits for the elements that are put
 
 
 def generators(f):
@@ -118,7 +118,7 @@ def drawn(f, kinds):
     for op, d in kinds:
         normal = "Normal" in op
         f.case(op, d, ("ulp:2" if d == "float64" else "ulp:1") if normal else "exact")
-        tagged = op == "StatefulStandardNormal"  # the state says the algorithm
+        tagged = op == "StatefulStandardNormal"  # the state contains the algorithm
         with f.scope():
             state = Variable(f, "int64", [4 if tagged else 3], True)
             begin = state.assign(np.concatenate([np.array([1], I64), start]) if tagged else start)

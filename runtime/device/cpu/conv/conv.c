@@ -157,7 +157,7 @@ static struct part part_of(const struct conv *c, int k, int64_t remainder) {
   return p;
 }
 
-// Part `i` of the product of all strides: the positions with one remainder in each dimension.
+// Finds part `i` of the product of all strides: the positions that have the same remainder in each dimension.
 static void parts_of(const struct conv *c, int64_t i, struct part out[3]) {
   out[0] = part_of(c, 0, i / c->sizes.stride[1] % c->sizes.stride[0]);
   out[1] = part_of(c, 1, i % c->sizes.stride[1]);

@@ -8,7 +8,7 @@
 // STRIPE: windows that are packed together. EDGE: most floats of a piece of a row that is copied.
 enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE };
 
-struct place { // where a window lies
+struct place { // the position of a window
   const float *image;
   int64_t z, y, x; // position of its first cell, which may be outside of the image
 };

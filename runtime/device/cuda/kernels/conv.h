@@ -7,7 +7,7 @@
 #include "runtime/device/cuda/kernels/image.h"
 
 enum tfc_cuda_conv_role { TFC_CUDA_CONV_FORWARD, TFC_CUDA_CONV_INPUT, TFC_CUDA_CONV_FILTER };
-struct tfc_cuda_conv { // compared by bytes: zeroed before it is filled
+struct tfc_cuda_conv { // compared by bytes, so the caller zeroes all of it first
   int32_t role, type;  // type: a tfc_dtype, float32, float64, float16 or bfloat16
   int32_t spatial;     // 2 or 3 dimensions
   int32_t channels_first;

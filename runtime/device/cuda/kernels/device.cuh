@@ -1,5 +1,10 @@
 // What all .cu files use: for each element type the type to compute in, and launching. nvcc compiles this as CUDA; in
 // tests a host compiler compiles the same source for the CPU, with host.h.
+//
+//   get(x)       converts an element from memory to the type to compute in
+//   put<T>(v)    converts it back to an element of type T
+//   number<T>::C the type to compute in: float for the 16-bit floats
+//   number<T>::U the type of sums and products: unsigned for integers, so that they wrap
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_DEVICE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_DEVICE_CUH
 
@@ -129,7 +134,7 @@ template <class T> TFC_HD T larger(T a, T b) {
   return a < b ? b : a;
 }
 
-// Several elements that one memory access reads or writes.
+// The elements that one memory access reads or writes together.
 template <class T, int V> struct alignas(sizeof(T) * V) pack { T v[V]; };
 
 // Returns n / d and sets *rest to n % d. Most tensors have fewer than 2^32 elements, and 64-bit division is slow on

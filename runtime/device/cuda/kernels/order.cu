@@ -202,7 +202,7 @@ const int64_t MANY = 64;
 bool is_sorted(int64_t rows, int64_t n, int64_t k) {
   return k > MANY && n <= INT32_MAX / rows;
 }
-// Bytes of scratch for `odd` and `found` (struct top_of), which are stored before the pairs.
+// Returns the bytes of scratch for `odd` and `found` (struct top_of), which are stored before the pairs.
 size_t odd_bytes(int type, int64_t rows) {
   return 1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS) ? ((size_t)rows + 255) / 256 * 256 : 0;
 }

@@ -36,7 +36,7 @@ struct tfc_cuda_reduction {
 };
 // Sets lanes, pieces and piece.
 TFC_CUDA_API void tfc_cuda_reduction_split(struct tfc_cuda_reduction *r);
-// Bytes of scratch in device memory that a launch needs.
+// Returns the bytes of scratch in device memory that a launch needs.
 static inline size_t tfc_cuda_reduction_scratch(const struct tfc_cuda_reduction *r) {
   return r->pieces > 1 ? (size_t)(r->pieces * r->outputs) * 8 : 0;
 }

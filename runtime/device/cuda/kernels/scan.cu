@@ -138,8 +138,7 @@ template <class T> __global__ void line_totals_kernel(tfc_cuda_scan s, const T *
   }
 }
 
-// --- Lines with a stride (inner > 1) -------------------------------------------------------------------------------
-// A thread scans a line.
+// Each thread scans one line.
 template <class T> __global__ void columns_kernel(tfc_cuda_scan s, const T *x, T *y) {
   for (int64_t i = first(); i < s.outer * s.inner; i += stride()) {
     int64_t column, base = divide(i, s.inner, &column) * s.n * s.inner + column;

@@ -14,7 +14,7 @@ struct tfc_cuda_scan {
 };
 // Sets in_order, chunks and chunk, from type and shape alone.
 TFC_CUDA_API void tfc_cuda_scan_split(int type, struct tfc_cuda_scan *s);
-// Bytes of scratch in device memory that a launch needs.
+// Returns the bytes of scratch in device memory that a launch needs.
 static inline size_t tfc_cuda_scan_scratch(const struct tfc_cuda_scan *s) {
   return s->chunks > 1 ? (size_t)(s->outer * s->chunks * s->inner) * 8 : 0;
 }

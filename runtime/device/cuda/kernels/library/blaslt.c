@@ -1,3 +1,10 @@
+// Matrix products through cuBLASLt. Its matrices are column-major, so a row-major matrix is there the transposed one:
+// C^T = op(B)^T op(A)^T, with B as the first operand.
+//
+// Algorithms that add with atomics are excluded, so that results are the same in every run. Products of float32 are
+// computed in float32, unless the device is configured otherwise; if no algorithm computes a product in the configured
+// arithmetic, a more exact one is used.
+//
 // The library proposes several algorithms, first the one that it expects to be fastest. They are timed once per shape
 // and device, and the fastest is kept, as for convolutions; if there is no memory for the timing, the first one is
 // used.
