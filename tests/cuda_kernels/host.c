@@ -109,7 +109,7 @@ static TFC_HOST_OWN struct runner *mine; // of this thread
 // to run one after the other, so that races between them are not seen: with seven, those are never threads whose
 // numbers differ by a power of two. What a block does begins after, and ends before, what the runner does for it.
 #ifdef TFC_HOST_RACES
-enum { CONTEXTS = 7 };
+enum { CONTEXTS = 7, OWN_STACKS = 1 }; // on one stack, the kernels' own variables would look shared
 static char borders[2];
 static TFC_HOST_OWN void *own_context;
 static void enter_context(unsigned thread) {
@@ -143,6 +143,7 @@ static void ordered_after(char *gate) {
   __tsan_acquire(gate);
 }
 #else
+enum { OWN_STACKS = 0 };
 static void enter_context(unsigned thread) {
   (void)thread;
 }
@@ -244,7 +245,7 @@ static void run_blocks(const struct grid *g, unsigned number, unsigned step) {
   for (unsigned b = number; b < g->blocks; b += step) {
     blockIdx = (struct tfc_host_index){cuda_host_backwards ? g->blocks - 1 - b : b, 0, 0};
     block_begins();
-    if (g->takes_turns)
+    if (g->takes_turns || OWN_STACKS)
       take_turns(g->threads);
     else
       for (unsigned k = 0; k < g->threads; k++) {

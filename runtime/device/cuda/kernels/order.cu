@@ -143,6 +143,14 @@ TFC_HD uint64_t descending(int32_t v) {
 TFC_HD uint64_t descending(int64_t v) {
   return ~(uint64_t)v ^ 1ull << 63;
 }
+// Sets a flag that several threads may set at once.
+TFC_HD void set_flag(bool *flag) {
+#ifdef __CUDACC__
+  *(volatile bool *)flag = true;
+#else
+  __atomic_store_n(flag, true, __ATOMIC_RELAXED);
+#endif
+}
 // Writes the keys of one sorting pass, for the pairs in the order of the passes before: a 32-bit word of the value, or
 // the row.
 enum key_word { LOW_WORD, HIGH_WORD, ROW };
@@ -158,7 +166,7 @@ template <class T> __global__ void key_kernel(top_of t, key_word word, bool begi
     }
     const typename number<T>::C v = get(x[at]);
     keys[i] = (uint32_t)(descending(v) >> 32 * (int)word);
-    if (begin && v != v) t.odd[divide(at, t.n, &unused)] = true;
+    if (begin && v != v) set_flag(&t.odd[divide(at, t.n, &unused)]);
   }
 }
 template <class T> __global__ void pick_kernel(top_of t, const int32_t *order, const T *x, T *values) {
