@@ -221,7 +221,7 @@ static void test_dialogue(void **state) {
   assert_ok(tfc_lines_start("while read -r x; do echo \"got $x\"; done; printf 'first\\nlast words \\n\\n' >&2; exit 9",
                             -1, &l));
   for (int k = 0; k < 3; k++) {
-    char text[16], back[24];
+    char text[32], back[24];
     snprintf(text, sizeof text, "line %d", k);
     snprintf(back, sizeof back, "got line %d", k);
     assert_ok(tfc_lines_exchange(l, tfc_str_from(text), &left, NULL, &line));

@@ -473,7 +473,7 @@ static void test_graphs_are_built(void **state) {
   MUST(tfc_cost_builder_create(&b));
   MUST(tfc_cost_builder_kind(b, TFC_STR("k0"), &kind[0]));
   for (int n = 0; n < 4; n++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "n%d", n);
     MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node[n]));
     MUST(tfc_cost_builder_time(b, node[n], kind[0], 1 + n));
@@ -548,7 +548,7 @@ static tfc_status finish(uint32_t nodes, const uint64_t (*edges)[5], uint32_t co
   MUST(tfc_cost_builder_create(&b));
   MUST(tfc_cost_builder_kind(b, TFC_STR("a"), &kind));
   for (uint32_t n = 0; n < nodes; n++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "n%u", n);
     MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
     tfc_cost_builder_memory(b, node, memory);
