@@ -468,6 +468,8 @@ static void traces(void **state) {
     assert_int_equal(s->traced, i >= 3 && s->block != 1);
     assert_int_equal(s->duration_ns, s->traced ? 99000 : 100000);
     assert_int_equal(s->host_ns, 100000);
+    // By its records it began when the played ones say, which is its end here.
+    assert_int_equal(s->start_ns, 1000000000 + 100000 * (int64_t)(i + s->traced));
   }
   m.trace = TFC_TRACE_MODE_ALL;
   reset();

@@ -362,7 +362,7 @@ static void test_trace(void **state) {
   assert_string_equal(text_of(json_object_get(event(events, "M", 2, 2, 0, "thread_name"), "args"), "name"), "arriving");
   for (int step = 0; step < 2; step++) {
     const double t = 1000 * step; // the second step begins a millisecond later, and e takes 4 us longer in it
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "step %d", step);
     equal(number(event(events, "X", 0, 1, t, name), "dur"), 600 + 4 * step);
     const json_t *a = event(events, "X", 1, 1, t, "MatMul"), *e = event(events, "X", 2, 1, t + 482, "Softmax");
