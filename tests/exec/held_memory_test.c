@@ -139,8 +139,51 @@ static void test_strings(void **state) {
   }
 }
 
+// A variable takes its memory along when it moves to another device, with its value.
+static void test_variables(void **state) {
+  (void)state;
+  enum { BYTES = 4 << 18 };
+  static const char text[] = NODE("v", "VariableV2", "",
+                                  FLOAT("dtype") ATTR("shape", "shape { dim { size: 512 } dim { size: 512 } }"))
+      NODE("dims", "Const", "",
+           ATTR("dtype", "type: DT_INT32")
+               ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 512 int_val: 512 }"))
+          NODE("three", "Const", "",
+               FLOAT("dtype") ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 3 }"))
+              NODE("all", "Fill", IN("dims") IN("three"), FLOAT("T") ATTR("index_type", "type: DT_INT32"))
+                  NODE("init", "Assign", IN("v") IN("all"), FLOAT("T"))
+                      NODE("axes", "Const", "",
+                           ATTR("dtype", "type: DT_INT32")
+                               ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { "
+                                             "size: 2 } } int_val: 0 int_val: 1 }"))
+                          NODE("sum", "Sum", IN("v") IN("axes"), FLOAT("T") ATTR("Tidx", "type: DT_INT32"));
+  struct rig r = {0};
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "moved memory", NULL, &r.graph));
+  assert_ok(tfc_devices_open("emu:0-1", NULL, 0, &r.set));
+  assert_ok(tfc_session_create(r.graph, &(struct tfc_session_options){.devices = &r.set}, &r.session));
+  const uint32_t init = tfc_graph_find(r.graph, TFC_STR("init"));
+  const struct tfc_output sum = {tfc_graph_find(r.graph, TFC_STR("sum")), 0};
+  assert_ok(tfc_session_run(r.session, &(struct tfc_run_spec){.targets = &init, .target_count = 1}, NULL, NULL, NULL));
+  for (uint16_t turn = 0; turn < 4; turn++) {
+    uint16_t placement[16];
+    for (int k = 0; k < 16; k++) placement[k] = turn % 2;
+    struct tfc_tensor got = {0};
+    assert_ok(tfc_session_run(r.session,
+                              &(struct tfc_run_spec){.fetches = &sum, .fetch_count = 1, .placement = placement}, NULL,
+                              &got, NULL));
+    assert_true(*(float *)got.data == 3.0f * 512 * 512);
+    tfc_tensor_release(&got);
+    for (uint16_t d = 0; d < 2; d++) {
+      const uint64_t held = r.set.devices[d]->driver->in_use(r.set.devices[d]);
+      if (d == turn % 2) assert_true(held >= BYTES);
+      assert_true(tfc_session_variable_bytes(r.session, d) == (d == turn % 2 ? BYTES : 0));
+    }
+  }
+  rig_free(&r);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_queues), cmocka_unit_test(test_lists),
-                                     cmocka_unit_test(test_strings)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_queues), cmocka_unit_test(test_variables),
+                                     cmocka_unit_test(test_lists), cmocka_unit_test(test_strings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,8 @@ static void nonsense_is_no_answer(void **state) {
     assert_int_equal(a.step_us.count, 0);
     tfc_status_free(s);
   }
+  assert_fails(read_answer("{\"id\": 7, \"step_us\": [5], \"transfers\": [3]}", 7, &a), TFC_INVALID_ARGUMENT,
+               "\"transfers\"[0] is not an object");
   assert_fails(read_answer("{\"id\": 6, \"step_us\": [5]}", 7, &a), TFC_OUT_OF_RANGE, "to 6 and not to 7");
   tfc_command_answer_deinit(&a);
 }

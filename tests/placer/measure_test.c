@@ -68,6 +68,7 @@ struct seen {
   double median_us[8];
   void (*during)(void);
   char message[256];
+  const struct tfc_measure_info *info; // which nodes are fused on one device; NULL: it is not compared
 };
 static tfc_status got(void *user, const struct tfc_measured *m) {
   struct seen *s = user;
@@ -80,6 +81,10 @@ static tfc_status got(void *user, const struct tfc_measured *m) {
   }
   assert_int_equal(m->state, TFC_RESULT_OK);
   s->ok++;
+  if (s->info) {
+    assert_int_equal(m->done_by_count, s->info->node_count);
+    assert_memory_equal(m->done_by, s->info->done_by, m->done_by_count * sizeof *m->done_by);
+  }
   uint32_t timed = 0, traced = 0;
   for (uint32_t i = 0; i < m->step_count; i++) {
     assert_true(m->steps[i].duration_ns > 0);
@@ -194,7 +199,9 @@ static void lose_a_worker(int signal, const char *message) {
   assert_ok(tfc_measurer_create(&f.options, &m));
   uint16_t *one = calloc(f.graph->node_count, sizeof *one);
   struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}, {.placement = one}, {.placement = one}};
-  struct harm h = {.seen = {.op_count = tfc_measurer_info(m)->op_count}, .signal = signal};
+  struct harm h = {.seen = {.op_count = tfc_measurer_info(m)->op_count, .info = tfc_measurer_info(m)},
+                   .signal = signal};
+  assert_non_null(h.seen.info->done_by);
   struct tfc_measure_batch batch = {
       .entries = entries, .count = 4, .reference = 0, .warmup = 1, .block = 5, .blocks = 1, .best_us = (double)NAN};
   batch.reference = UINT32_MAX;
