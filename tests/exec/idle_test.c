@@ -49,6 +49,14 @@ static void packed_while_waiting(void **state) {
   assert_int_equal(order[0], d); // the packing is counted for the first operation that reads the weight
   assert_int_equal(order[1], c);
   assert_int_equal(order[2], d);
+  // Each result and its reader is an edge, with its bytes.
+  for (int i = 0; i + 1 < 5; i++) {
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < info->edge_count; k++)
+      found += info->edges[k].from == sequence[i] && info->edges[k].to == sequence[i + 1] &&
+               info->edges[k].bytes == 256 * 256 * 4;
+    assert_int_equal(found, 1);
+  }
   tfc_plan_free(plan);
   tfc_session_free(session);
   tfc_devices_close(&set);
