@@ -446,6 +446,17 @@ static void turns(void **state) {
   assert_int_equal(t->episode, 1);
   assert_true(t->peak[0] == 1 && t->peak[1] == 2 && t->peak[2] == 3);
   assert_true(t->crossing[0 * DEVICES + 1] == 105 && t->crossing[2 * DEVICES + 0] == 30 && t->crossing[1] == 105);
+  assert_true(t->transfers == 4 && t->transfer_bytes == 142);
+  // Without a step there is no time; the first measurement is all its steps but those of the warm-up.
+  struct tfc_measured none = {.state = TFC_RESULT_NO_FIT, .peak = peak, .peak_count = DEVICES, .ratio = (double)NAN};
+  assert_ok(tfc_job_candidates_take(&j.c, 0, &none, false));
+  assert_true(isnan(j.c.list.data[0].median_us) && isnan(j.c.list.data[0].level_us));
+  assert_false(tfc_job_can_answer(&j.c.list.data[0]));
+  m.step_count = 4, m.by_records = false, m.ratio = 0.5;
+  assert_ok(tfc_job_candidates_take(&j.c, 0, &m, false));
+  t = &j.c.list.data[0];
+  assert_true(t->median_us == 11 && t->level_us == 11 && t->steps == 3 && t->ratio == 0.5);
+  assert_int_equal(t->episode, 1); // it was counted before
   // In flight only the better of two ways is kept.
   const struct tfc_measured_step ends[] = {{.duration_ns = 6000}, {.block = 1, .duration_ns = 8000}},
                                  later[] = {{.duration_ns = 9000}, {.duration_ns = 9000}};
