@@ -11,7 +11,7 @@
 
 #include "runtime/base/status.h"
 
-// Names the flag that the program's signal handler sets; NULL: there is none. The flag must live as long as the
+// Names the flag that the program's signal handler sets; NULL: there is no flag. The flag must exist as long as the
 // process.
 void tfc_interrupt_on(const atomic_bool *flag);
 // Sets the time limit, a time of tfc_now_ns's clock; 0: none. `what` names it in messages ("--time 10s"); it is copied.

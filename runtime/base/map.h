@@ -19,7 +19,7 @@ bool tfc_strmap_reserve(struct tfc_strmap *map, size_t count);
 // Finds the key or adds it with `value`; *out_found (optional) says which. Returns the value's place, valid until the
 // next put; NULL when memory is out.
 uint64_t *tfc_strmap_put(struct tfc_strmap *map, tfc_str key, uint64_t value, bool *out_found);
-const uint64_t *tfc_strmap_get(const struct tfc_strmap *map, tfc_str key); // NULL: not there
+const uint64_t *tfc_strmap_get(const struct tfc_strmap *map, tfc_str key); // NULL: the map does not have the key
 void tfc_strmap_deinit(struct tfc_strmap *map);
 
 struct tfc_intmap_slot {

@@ -1,6 +1,6 @@
-// Restricts a process that runs a graph which is not trusted. There are two independent lines of defence. The runtime
-// refuses operations that use files, graphs that are too large, and memory beyond a limit, with a message that names
-// the node. Behind it the kernel denies what a fault in the runtime would let through (Landlock: files and programs;
+// Restricts a process that runs a graph which is not trusted. There are two independent lines of defence. First, the
+// runtime refuses operations that use files, graphs that are too large, and memory beyond a limit, with a message that
+// names the node. Second, the kernel denies what an error in the runtime might allow (Landlock: files and programs;
 // seccomp: sockets, tracing other processes, and other calls that computing does not need).
 //
 // It is in this folder because programs enter it, the measuring worker inherits it, and operations ask about it.
@@ -36,7 +36,7 @@ struct tfc_sandbox_path {
 };
 
 struct tfc_sandbox_rules {
-  const struct tfc_sandbox_path *paths; // in addition to what every process needs: libraries, /proc, /sys
+  const struct tfc_sandbox_path *paths; // allowed in addition to what every process needs: libraries, /proc, /sys
   uint32_t path_count;
   bool starts_programs; // false: no program may be started
   uint64_t memory, nodes;
@@ -49,7 +49,7 @@ TFC_MUST_USE tfc_status tfc_sandbox_enter(const struct tfc_sandbox_rules *rules,
 // limit; this sets the others.
 void tfc_sandbox_inherit(uint64_t nodes);
 
-// Any thread.
+// Any thread may call this.
 bool tfc_untrusted(void);
 uint64_t tfc_untrusted_nodes(void); // UINT64_MAX: graphs are trusted
 

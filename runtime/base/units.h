@@ -12,7 +12,7 @@ TFC_MUST_USE tfc_status tfc_parse_time_us(tfc_str text, double *out_us);        
 TFC_MUST_USE tfc_status tfc_parse_double(tfc_str text, double *out);                // the whole text, finite
 TFC_MUST_USE tfc_status tfc_parse_i64(tfc_str text, int64_t *out);                  // the whole text
 
-// "1.2 GB", "3.4 ms": for people. `buffer` holds at least 32 bytes and is returned.
+// These write "1.2 GB" or "3.4 ms", for people to read. `buffer` has at least 32 bytes and is returned.
 const char *tfc_show_bytes(char *buffer, double bytes);
 const char *tfc_show_us(char *buffer, double us);
 

@@ -27,13 +27,13 @@ tfc_math tfc_math_parse(tfc_str name);    // TFC_MATH_DEFAULT: unknown name
 
 struct tfc_device_info {
   char name[48];       // "cpu:0"
-  char kind[16];       // "cpu": operations take equally long on devices of one kind
+  char kind[16];       // such as "cpu"; an operation takes the same time on all devices of one kind
   char tensorflow[96]; // "/job:localhost/replica:0/task:0/device:CPU:0"
   char model[96];      // the hardware's name
   char label[16];      // "measured", "oversubscribed", "virtual", "emulated"
   char math[12];       // the configured arithmetic, such as "tf32"; "": the device has only one
-  uint64_t memory;     // limit in bytes, UINT64_MAX: none
-  uint32_t cores;      // most threads that run the loops of one operation
+  uint64_t memory;     // limit in bytes; UINT64_MAX: no limit
+  uint32_t cores;      // the largest number of threads that run the loops of one operation
   // Devices with the same address space pass buffers to each other without a copy. Host code may read only tensors of
   // address space 0.
   uint32_t address_space;
@@ -46,13 +46,13 @@ struct tfc_device { // embedded first in the driver's own record
   uint16_t index; // the device's number in the session, for trace records
 };
 
-// A timeline semaphore: a value that only increases; a wait is over when the value is reached. Made by
-// tfc_semaphore_create, used by any thread and any driver. Synchronize the devices that signal it before freeing it: a
-// waiter may go on while the signalling thread still reads `waiters`. A driver with events of its own keeps them in
-// `native`.
+// A timeline semaphore: a value that only increases; a wait is over when the value is reached. It is made by
+// tfc_semaphore_create, and any thread and any driver may use it. Before it is freed, the devices that signal it must
+// be synchronized, because the signalling thread may still read `waiters` when a waiter has continued. A driver that
+// has events of its own stores them in `native`.
 struct tfc_semaphore {
   _Atomic uint64_t value;
-  _Atomic uint64_t stamp;   // ticks of the last signal: when the tensor that waiters need was ready
+  _Atomic uint64_t stamp;   // time of the last signal, in ticks: when the tensor that waiters need was ready
   _Atomic uint32_t waiters; // threads that sleep on it
   _Atomic uint32_t futex;
   void *native;
@@ -85,13 +85,13 @@ struct tfc_span {
   _Atomic uint32_t last, next;
 };
 
-// One step in flight. A failing kernel records the first status here; after that every segment of the step is skipped
-// but still signals, so that a step always ends everywhere.
+// One step in flight. The first kernel that fails stores its status here. Segments that come later do not run, but they
+// still signal, so that the step ends on all devices.
 struct tfc_step {
   int64_t id;
   _Atomic bool failed;
   _Atomic bool cancelled;
-  tfc_status status;               // the first failure, owned by the step; read it after the step has ended
+  tfc_status status;               // the first failure, which the step owns; read it after the step has ended
   int64_t limit_ns;                // the step's time limit, for messages; 0: none
   struct tfc_span *spans;          // one for each device, by index; NULL: the caller does not need them
   struct tfc_trace_sink *trace;    // NULL: not traced
@@ -103,15 +103,15 @@ struct tfc_step {
   uint32_t stream;
 };
 enum { TFC_STREAMS = 16 };
-void tfc_step_fail(struct tfc_step *step, tfc_status status); // takes it; only the first is kept
+void tfc_step_fail(struct tfc_step *step, tfc_status status); // takes over the status; only the first one is kept
 
 static inline bool tfc_step_stopped(const struct tfc_step *step) {
   return atomic_load_explicit(&step->failed, memory_order_relaxed) ||
          atomic_load_explicit(&step->cancelled, memory_order_relaxed);
 }
 
-// Notes that a device skips the rest of a segment: operation `last` ran, `next` would have been next (ids + 1, 0:
-// none). Only the first call counts.
+// Records that a device skips the rest of a segment: operation `last` ran, and operation `next` would have followed
+// (ids + 1; 0: none). Only the first call has an effect.
 static inline void tfc_step_note_stop(struct tfc_step *step, uint16_t device, uint32_t last, uint32_t next) {
   uint32_t none = 0;
   if (step->spans && atomic_compare_exchange_strong(&step->spans[device].next, &none, next))
@@ -146,14 +146,14 @@ struct tfc_segment_op {
   const struct tfc_tensor *const *input_values; // for each input: its value if it is a constant, else NULL
   const struct tfc_variable_read *reads;
   uint32_t read_count;
-  struct tfc_tensor *const *releases; // slots without a planned place whose last reader is this operation
+  struct tfc_tensor *const *releases; // slots without a planned place that no operation after this one reads
   uint32_t release_count;
   bool prepared; // a rewrite prepared it: `state` is passed to the kernel, def->prepare is not called
   void *state;   // owned by the plan
   const struct tfc_chain_finish *finish; // follows on output 0 (runtime/host/chain/chain.h); NULL: nothing
   const struct tfc_window *window;       // a convolution's (runtime/ops/nn_window.h); NULL: as the attributes say
 };
-// The shortest time that was measured of an operation while nothing else ran on its device. Ticks.
+// The shortest time of an operation that was measured while nothing else ran on its device. In ticks.
 struct tfc_op_time {
   uint64_t wall;
   uint64_t split; // the part of `wall` that was spent in loops on several cores
@@ -165,8 +165,8 @@ struct tfc_op_time {
 // in the order of the segment is correct, too.
 struct tfc_lane_step {
   uint32_t op;                       // index in the segment; UINT32_MAX: nothing to run, it only joins dependencies
-  uint32_t lanes;                    // bit i: the step is planned on lane i
-  bool open;                         // for a step on one lane: other lanes that are idle may help
+  uint32_t lanes;                    // bit i is set: the step is planned on lane i
+  bool open;                         // for a step on one lane: idle lanes may help
   uint32_t before;                   // how many steps must end before this one starts
   uint32_t after_begin, after_count; // in `after`: steps that wait for it
 };
@@ -180,20 +180,20 @@ struct tfc_segment {
   struct tfc_segment_op *ops;
   uint32_t op_count;
   bool rounding;            // faster arithmetic with other rounding is allowed
-  const uint32_t *arrivals; // transfers without a copy: they end when this segment's waits are over (for the trace)
+  const uint32_t *arrivals; // transfers without a copy. In the trace, they end when this segment has ended its waits
   uint32_t arrival_count;
   const struct tfc_lanes *lanes; // NULL: operations run in order. Not NULL only for drivers with has_lanes
   struct tfc_op_time *times;     // NULL, or [op_count]: the driver updates them in each run; wall 0: not timed yet
 };
 
-// A function to run on a device's thread; the caller owns it until it has run.
+// A function to run on a device's thread. The caller keeps the record until the function has run.
 struct tfc_task {
   void (*run)(struct tfc_task *task);
 };
 
 struct tfc_prepared; // defined by each driver; holds chosen kernels, packed weights, a captured CUDA graph
 
-// A copy of one tensor between two places; `source_device` or `target_device` NULL: host memory.
+// A copy of one tensor between two places. If `source_device` or `target_device` is NULL, that side is in host memory.
 struct tfc_copy {
   struct tfc_device *source_device, *target_device;
   const struct tfc_tensor *source; // read after the waits
@@ -239,16 +239,16 @@ struct tfc_device_driver {
   tfc_status (*open)(const struct tfc_device_info *info, struct tfc_device **out);
   void (*close)(struct tfc_device *device); // the device is idle
 
-  // Device memory, counted against info.memory. RESOURCE_EXHAUSTED names the request, bytes in use, limit, largest free
-  // block.
+  // Allocates device memory, which counts against info.memory. RESOURCE_EXHAUSTED names the request, bytes in use,
+  // limit, largest free block.
   tfc_status (*allocate)(struct tfc_device *device, size_t bytes, struct tfc_buffer **out);
   uint64_t (*in_use)(struct tfc_device *device);
   // Returns the most bytes on the device's account at one time: tensors, cached blocks, workspaces of threads. With
   // `restart`, the count starts again from the bytes that are in use now. NULL: not counted.
   uint64_t (*peak)(struct tfc_device *device, bool restart);
 
-  // Not in the step path: chooses kernels, reads attributes, packs constants. A missing kernel is UNIMPLEMENTED with
-  // node and op. The segment and its slots must outlive the handle.
+  // Prepares a segment before steps run: chooses kernels, reads attributes, packs constants. UNIMPLEMENTED names a node
+  // and an op without kernel. The segment and its slots must exist longer than the handle.
   tfc_status (*prepare)(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out);
   void (*release)(struct tfc_device *device, struct tfc_prepared *prepared);
   // Appends to the device's queue and returns at once. Work of a device starts in the order of its submissions, each
@@ -262,7 +262,7 @@ struct tfc_device_driver {
   tfc_status (*copy)(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step,
                      const struct tfc_timepoint *waits, uint32_t wait_count, const struct tfc_timepoint *signals,
                      uint32_t signal_count);
-  // Gives an environment this device's services: allocate, parallel_for, threads, stream, device.
+  // Fills an environment with this device's services: allocate, parallel_for, threads, stream, device.
   void (*environment)(struct tfc_device *device, struct tfc_kernel_env *env);
   // Runs task->run on the device's thread, in order with submissions. NULL: the device has no thread; the caller
   // launches.
@@ -278,8 +278,8 @@ struct tfc_device_driver {
   tfc_status (*launch_timed)(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                              struct tfc_kernel_ctx *ctx, struct tfc_step *step);
   // Makes everything that this thread launches on the device from now on start after the waits. It blocks only until
-  // the work that they wait for was given to devices. NULL: launches run at once, so the caller has to wait before it
-  // launches.
+  // the work that signals them was submitted to devices. NULL: launches run at once, so the caller has to wait before
+  // it launches.
   tfc_status (*await)(struct tfc_device *device, const struct tfc_timepoint *waits, uint32_t wait_count);
   // Synchronous copies for feeds, fetches and checkpoints; and waiting until everything submitted has ended.
   tfc_status (*read)(struct tfc_device *device, const struct tfc_tensor *source, void *target);
@@ -301,11 +301,11 @@ struct tfc_device_driver {
   // Returns how many operations have run on the host so far because they have no kernel, and the bytes that were copied
   // for them. NULL: that never happens.
   uint64_t (*fallbacks)(struct tfc_device *device, uint64_t *out_bytes);
-  // Why operation `index` of a prepared segment runs on the host; NULL: it runs on the device. The text lives as long
-  // as the handle. The function is NULL if that never happens.
+  // Why operation `index` of a prepared segment runs on the host; NULL: it runs on the device. The text exists as long
+  // as the handle. The function itself is NULL if all operations run on the device.
   const char *(*fallback)(const struct tfc_prepared *prepared, uint32_t index);
-  // Why a library declined operation `index`, which then runs on the device with a simpler kernel. NULL: none did. The
-  // text and the function are as for `fallback`.
+  // Why a library declined operation `index`, which then runs on the device with a simpler kernel. NULL: none declined
+  // it. The text and the function are as for `fallback`.
   const char *(*declined)(const struct tfc_prepared *prepared, uint32_t index);
   // Whether the driver has a kernel of its own for this op, with this type for the first type attribute (or for the
   // first input, if there is none). Needs no device. NULL: every kernel of the runtime runs here.
@@ -315,8 +315,8 @@ struct tfc_device_driver {
   bool (*chains)(const struct tfc_op_def *def);
 };
 
-// Functions for a struct tfc_kernel_env: `parallel_for` of devices that run operations on one thread, and `cancelled`
-// of environments whose `owner` is the step.
+// Functions for a struct tfc_kernel_env. The first is the `parallel_for` of devices that run operations on one thread;
+// the second is the `cancelled` of environments whose `owner` is the step.
 void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain,
                         void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 bool tfc_env_step_stopped(struct tfc_kernel_env *env);
@@ -333,7 +333,7 @@ void tfc_driver_add(const struct tfc_device_driver *driver);
 struct tfc_device_set {
   struct tfc_device **devices;
   uint32_t count;
-  char *note; // a message about the devices ("4 devices share 2 cores: oversubscribed"), or NULL
+  char *note; // a message for the user about the devices ("4 devices share 2 cores: oversubscribed"), or NULL
 };
 struct tfc_memory_limit {
   const char *pattern; // "cpu:*"

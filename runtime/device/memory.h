@@ -22,7 +22,7 @@ struct tfc_memory {
   // For each class, the block that was freed last. Threads exchange it atomically, without the lock.
   _Atomic(struct tfc_memory_block *) last[TFC_SIZE_CLASSES];
 };
-// RESOURCE_EXHAUSTED: no memory for the account.
+// RESOURCE_EXHAUSTED: there is no memory for the account.
 TFC_MUST_USE tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
 void tfc_memory_deinit(struct tfc_memory *m); // all buffers must have been released; a zeroed struct is fine
 // 64-byte aligned; blocks of 2 MiB and more use huge pages if the system has them. RESOURCE_EXHAUSTED names request,

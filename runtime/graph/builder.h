@@ -5,7 +5,7 @@
 //   TFC_TRY(s, tfc_builder_create(NULL, &b));
 //   struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2, 2));
 //   struct tfc_output y = tfc_add(b, "MatMul", "y", (struct tfc_output[]){x, x}, 2, NULL, 0);
-//   TFC_TRY(s, tfc_builder_finish(b, &graph)); // the first error of any call above comes out here
+//   TFC_TRY(s, tfc_builder_finish(b, &graph)); // returns the first error of all calls above
 #ifndef TFC_RUNTIME_GRAPH_BUILDER_H
 #define TFC_RUNTIME_GRAPH_BUILDER_H
 
@@ -23,9 +23,9 @@ TFC_MUST_USE tfc_status tfc_builder_finish(struct tfc_builder *b, struct tfc_gra
 TFC_MUST_USE tfc_status tfc_builder_snapshot(const struct tfc_builder *b, struct tfc_graph **out);
 const struct tfc_graph *tfc_builder_base(const struct tfc_builder *b); // NULL if there is none
 
-// The general call. Inputs and attributes are copied. An empty name becomes "<op>", a name in use "<name>_1" and so on.
-// Attributes that follow from the inputs (T, N, ...) may be left out. The builder keeps the first failure; every later
-// call returns TFC_NO_NODE.
+// Adds a node; the short forms below call it. Inputs and attributes are copied. An empty name becomes "<op>", a name in
+// use "<name>_1" and so on. Attributes that follow from the inputs (T, N, ...) may be left out. The builder keeps the
+// first failure; every later call returns TFC_NO_NODE.
 struct tfc_node_spec {
   const char *op, *name;
   const struct tfc_output *inputs;
@@ -36,18 +36,18 @@ struct tfc_node_spec {
   uint32_t attr_count;
   tfc_str device;
   uint32_t colocate_with; // node id + 1, or 0 (also TFC_NO_NODE) for none: adds its loc:@ class
-  bool borrow;            // name, device and attribute values are not copied: they live in the base graph
+  bool borrow;            // name, device and attribute values are not copied: they point into the base graph
 };
 uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec);
 tfc_status tfc_builder_status(const struct tfc_builder *b);      // borrowed: the first failure, NULL if none
-void tfc_builder_fail(struct tfc_builder *b, tfc_status status); // takes it
+void tfc_builder_fail(struct tfc_builder *b, tfc_status status); // takes over the status
 
-// New nodes without a device get this device; all new nodes get this scope as a prefix of their names ("a/b"). Valid
-// until changed; NULL for none.
+// New nodes without a device get this device; all new nodes get this scope as a prefix of their names ("a/b"). They
+// stay in force until the next call; NULL: none.
 void tfc_builder_set_device(struct tfc_builder *b, tfc_str device);
 void tfc_builder_set_scope(struct tfc_builder *b, const char *prefix);
 
-// These read the nodes added so far (ids below their number).
+// These functions read the nodes that were added so far (ids below their number).
 uint32_t tfc_builder_node_count(const struct tfc_builder *b);
 const struct tfc_node *tfc_builder_node(const struct tfc_builder *b, uint32_t id); // valid until the next add
 tfc_dtype tfc_builder_dtype(const struct tfc_builder *b, struct tfc_output o);
@@ -59,7 +59,7 @@ void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
 
 // Makes node `id` another op with the same outputs (checked), name and device; its consumers stay. Used by passes.
 void tfc_builder_replace(struct tfc_builder *b, uint32_t id, const struct tfc_node_spec *spec);
-struct tfc_arena *tfc_builder_arena(struct tfc_builder *b); // lives as long as the finished graph
+struct tfc_arena *tfc_builder_arena(struct tfc_builder *b); // exists as long as the finished graph
 
 // Short forms of tfc_builder_add; they return output 0 of the new node.
 struct tfc_output tfc_add(struct tfc_builder *b, const char *op, const char *name, const struct tfc_output *inputs,
@@ -75,7 +75,7 @@ struct tfc_output tfc_add_scalar(struct tfc_builder *b, tfc_dtype dtype, double 
 struct tfc_output tfc_add_placeholder(struct tfc_builder *b, const char *name, tfc_dtype dtype,
                                       const struct tfc_shape *shape);
 
-// Attribute values for specs; they are views, so what they point to must live until the add.
+// Attribute values for specs; they are views, so what they point to must exist until the node is added.
 static inline struct tfc_attr tfc_attr_int(const char *name, int64_t i) {
   return (struct tfc_attr){.name = tfc_str_from(name), .kind = TFC_ATTR_INT, .i = i};
 }

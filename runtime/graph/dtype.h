@@ -60,7 +60,7 @@ bool tfc_dtype_is_integer(tfc_dtype t);  // int8–64, uint8–64
 bool tfc_dtype_is_complex(tfc_dtype t);
 bool tfc_dtype_is_plain(tfc_dtype t); // bytes that can be copied: all but string, resource, variant
 
-// Conversions of the 16-bit floats; round to nearest even, NaN stays NaN.
+// Convert the 16-bit floats. They round to the nearest number, of two equally near ones to the even one; NaN stays NaN.
 float tfc_half_to_float(uint16_t h);
 uint16_t tfc_float_to_half(float f);
 static inline float tfc_bfloat16_to_float(uint16_t h) {

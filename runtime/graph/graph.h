@@ -1,9 +1,9 @@
 // The Graph: nodes, data and control edges, attributes, and the library of functions, as TensorFlow's GraphDef has
 // them.
 //
-// A graph is immutable once finalized; a pass returns a new one. Nodes and edges are flat arrays indexed by 32-bit
-// ids. Everything, the mapped file included, lives as long as the graph: views into it stay good until the last
-// tfc_graph_release. Any number of threads may read.
+// A graph is immutable once finalized; a pass returns a new one. Nodes and edges are flat arrays indexed by 32-bit ids.
+// Everything in a graph, also the mapped file, exists until the last tfc_graph_release; views into it are valid so
+// long. Any number of threads may read it.
 //
 //   struct tfc_graph *g = NULL;
 //   TFC_TRY(s, tfc_graph_load("nmt.pb", NULL, &g));
@@ -84,9 +84,9 @@ struct tfc_attr {
 struct tfc_op_def;
 struct tfc_node {
   tfc_str name, op;
-  tfc_str device;               // as in the file, "" if none
+  tfc_str device;               // as the file gives it; "": none
   const struct tfc_op_def *def; // NULL: an op that tfc does not know, or a function call by name
-  uint32_t function;            // index into functions when `op` names a function, else TFC_NO_NODE
+  uint32_t function;            // if `op` is the name of a function: its index in `functions`; otherwise TFC_NO_NODE
   uint32_t input_begin;         // into graph->inputs: data inputs first, then control inputs
   uint32_t input_count;         // data inputs
   uint32_t control_count;       // control inputs
@@ -100,18 +100,18 @@ struct tfc_source;
 struct tfc_function { // FunctionDef
   tfc_str name;
   const struct tfc_graph *body; // parameters are _Arg nodes (attr index), results _Retval nodes
-  const uint32_t *args, *rets;  // node ids in body, in order of the signature
+  const uint32_t *args, *rets;  // node ids in the body, in the order of the signature
   const tfc_str *arg_names, *ret_names;
-  const tfc_dtype *arg_types, *ret_types; // NONE: an attribute is the type; its name is in the next line
+  const tfc_dtype *arg_types, *ret_types; // NONE: an attribute gives the type; the next line has the attribute's name
   const tfc_str *arg_type_attrs, *ret_type_attrs;
   uint32_t arg_count, ret_count;
   const uint32_t *control_rets; // nodes of the body that a call must run
   uint32_t control_ret_count;
   const struct tfc_attr *attrs; // of the FunctionDef
   uint32_t attr_count;
-  tfc_str gradient; // name of its gradient function, "" if none
+  tfc_str gradient; // name of its gradient function; "": it has none
   bool stateful;
-  tfc_str problem; // why there is no body (body == NULL), "" if there is one
+  tfc_str problem; // why there is no body (body == NULL); "": there is a body
 };
 
 struct tfc_collection { // of a MetaGraphDef; only lists of node names, bytes or ints are kept
@@ -135,7 +135,7 @@ struct tfc_graph {
   struct tfc_output *inputs; // edges, by consumer
   uint32_t edge_count;
   struct tfc_attr *attrs;
-  tfc_dtype *output_dtypes; // reference types where the op says so
+  tfc_dtype *output_dtypes; // a reference type if the op's signature says so
   uint32_t output_total;
 
   // Consumers in CSR form: those of node n are consumers[consumer_begin[n] … consumer_begin[n+1]).
@@ -154,15 +154,15 @@ struct tfc_graph {
   uint32_t signature_count;
   int32_t producer_version;
   bool has_frames; // Enter/NextIteration somewhere
-  // Where functions were lowered (tfc_lower_functions), the first file_nodes nodes are those of the file, and the
-  // others come from the call caller[id]. Otherwise caller is NULL, and all nodes are the file's: see
+  // If functions were lowered (tfc_lower_functions), the first file_nodes nodes are those of the file, and each other
+  // node comes from the call caller[id]. If not, caller is NULL and all nodes are from the file. See
   // tfc_graph_file_nodes.
   uint32_t file_nodes;
   const uint32_t *caller;
-  tfc_str path;             // of the file that it was read from, "" if it was built
+  tfc_str path;             // path of the file that the graph was read from; "": it was not read from a file
   tfc_str variables_prefix; // SavedModel: path prefix of its checkpoint, "" otherwise
-  // The saver of a MetaGraph or SavedModel, "" if there is none: feed the checkpoint's prefix to saver_filename and run
-  // saver_restore (or fetch saver_save).
+  // Names of the saver's nodes in a MetaGraph or SavedModel; "": it has no saver. To restore a checkpoint, feed its
+  // prefix to saver_filename and run saver_restore; to save one, fetch saver_save.
   tfc_str saver_filename, saver_restore, saver_save;
   const struct tfc_asset *assets;
   uint32_t asset_count;
@@ -171,22 +171,22 @@ struct tfc_graph {
   struct tfc_strmap by_name, functions_by_name;
   struct tfc_arena arena;
   _Atomic int32_t references;
-  struct tfc_source *source; // the mapped file and what else export needs
+  struct tfc_source *source; // the mapped file, and what else the export needs
   void **heap;               // memory in addition to the arena
   size_t heap_count;
   const struct tfc_graph *parent;  // retained: views point into it
-  const struct tfc_graph *library; // the graph whose functions these are; NULL: its own
+  const struct tfc_graph *library; // the graph whose functions this graph uses; NULL: it uses its own
   const struct tfc_graph *owner;   // of a function's body: the graph that is freed with it, else NULL
 };
 
 void tfc_graph_retain(const struct tfc_graph *g);
 void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
 
-uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE: not there
+uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE: the graph has no such node
 // Parses "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT says what is wrong, and, if there is no
 // such node, which one has a similar name.
 TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out);
-// Finds a node by its own name or by one of its outputs, of which it may have none: "train_op", "^train_op",
+// Finds a node by its own name or by the name of an output, even if the node has no outputs: "train_op", "^train_op",
 // "train_op:0".
 TFC_MUST_USE tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_t *out);
 const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name); // NULL: not there
@@ -201,8 +201,8 @@ static inline tfc_dtype tfc_output_dtype(const struct tfc_graph *g, struct tfc_o
   return o.index < 0 ? TFC_DTYPE_NONE : g->output_dtypes[g->nodes[o.node].output_begin + (uint32_t)o.index];
 }
 
-// Attributes. The finders give NULL / the default when the node has none and the op definition has no default; kernels
-// read attributes when they are prepared, not on the step path.
+// Attributes. If neither the node nor the op's definition gives a value, the first function returns NULL and the others
+// the default that they were given. Kernels read attributes when they are prepared, not in every step.
 const struct tfc_attr *tfc_node_attr(const struct tfc_graph *g, const struct tfc_node *n, const char *name);
 int64_t tfc_node_attr_int(const struct tfc_graph *g, const struct tfc_node *n, const char *name, int64_t otherwise);
 double tfc_node_attr_float(const struct tfc_graph *g, const struct tfc_node *n, const char *name, double otherwise);

@@ -1,8 +1,8 @@
-// How graphs are made; only for the builder and the importers.
+// Functions that make graphs, only for the builder and the importers.
 //
-// A maker allocates a graph, fills nodes (name, op, device, attributes, number of inputs) and the edge array, and calls
-// tfc_graph_resolve_nodes (names, op definitions, outputs), tfc_graph_resolve_edges where inputs came as text, and
-// tfc_graph_finish (types, consumers, cycles). After that the graph is immutable.
+// The caller allocates a graph, fills nodes (name, op, device, attributes, number of inputs) and the edge array, and
+// calls tfc_graph_resolve_nodes (names, op definitions, outputs), tfc_graph_resolve_edges (if the inputs are texts),
+// and tfc_graph_finish (types, consumers, cycles). After that the graph is immutable.
 #ifndef TFC_RUNTIME_GRAPH_GRAPH_INTERNAL_H
 #define TFC_RUNTIME_GRAPH_GRAPH_INTERNAL_H
 
@@ -13,7 +13,7 @@
 struct tfc_source {
   struct tfc_file file;
   char *owned;         // malloc'd bytes, NULL when they are the file's
-  char *directory;     // of a SavedModel, else NULL
+  char *directory;     // directory of a SavedModel, otherwise NULL
   tfc_str saved_model; // data == NULL: the file has no such message
   tfc_str meta_graph;
   tfc_str graph_def;
@@ -42,10 +42,10 @@ struct tfc_attr_view {
   const struct tfc_op_signature *signature; // for defaults; may be NULL
 };
 const struct tfc_attr *tfc_attr_find(const struct tfc_attr_view *view, tfc_str name);
-// Number of tensors of one argument. INVALID_ARGUMENT: a missing, negative or absurd number.
+// Computes the number of tensors in one argument. INVALID_ARGUMENT: the number is missing, negative or far too large.
 TFC_MUST_USE tfc_status tfc_arg_count(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t *out);
-// The type of tensor `index` of an argument, a reference type if the argument is one; NONE if it follows from an
-// attribute that is a placeholder of a function.
+// Finds the type of tensor `index` of an argument: a reference type if the argument is a reference; NONE if the type
+// depends on an attribute that a caller of the function gives.
 TFC_MUST_USE tfc_status tfc_arg_type(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t index,
                                      tfc_dtype *out);
 // Whether a tensor of this type may feed an input of that type. (A reference may feed a plain input; NONE matches every

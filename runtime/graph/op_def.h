@@ -21,10 +21,10 @@ struct tfc_shape_ctx {
   const struct tfc_node *node;
   const struct tfc_shape *const *inputs;        // [node->input_count]
   const struct tfc_tensor *const *input_values; // constant value of an input, or NULL
-  // An integer input read as a shape whose dimensions may be unknown or symbols (what Shape, Pack, StridedSlice of a
-  // partly known tensor give); rank -1: nothing known. Filled from constants too.
+  // The value of an integer input, as a shape whose dimensions may be unknown or symbols: the outputs of Shape, Pack
+  // and StridedSlice may be known in part, and constants are known completely. Rank -1: nothing is known.
   const struct tfc_shape *const *input_as_shape;
-  const struct tfc_handle_info *const *input_handles; // of resource and variant inputs; dtype NONE if unknown
+  const struct tfc_handle_info *const *input_handles; // for resource and variant inputs; dtype NONE: unknown
   struct tfc_shape *outputs;                          // [node->output_count]
   struct tfc_shape *output_as_shape;                  // optional: partial values of small integer outputs
   struct tfc_handle_info *output_handles;
@@ -35,9 +35,9 @@ typedef tfc_status (*tfc_shape_fn)(struct tfc_shape_ctx *ctx);
 
 // --- Gradients ---------------------------------------------------------------------------------------------------
 // Adds the nodes of dL/d(inputs) to the builder, with the formula of TensorFlow's registered gradient, so that rounding
-// agrees. `grad_outputs[i]` is TFC_NO_OUTPUT where no gradient arrives. `grad_inputs` are TFC_NO_OUTPUT before the call
-// and stay so where an input has no gradient. A gradient of TensorFlow's kind IndexedSlices is dense here unless the
-// function sets `grad_indexed` (values in grad_inputs[i], indices and dense shape in the record).
+// agrees. `grad_outputs[i]` is TFC_NO_OUTPUT if the output has no gradient. `grad_inputs` are TFC_NO_OUTPUT before the
+// call and stay so for an input that has no gradient. A gradient of TensorFlow's kind IndexedSlices is dense here
+// unless the function sets `grad_indexed` (values in grad_inputs[i], indices and dense shape in the record).
 struct tfc_indexed_slices {
   struct tfc_output values, indices, dense_shape; // values.node == TFC_NO_NODE: the gradient is dense
 };
@@ -47,7 +47,7 @@ struct tfc_grad_ctx {
   const struct tfc_output *grad_outputs;
   struct tfc_output *grad_inputs;
   struct tfc_indexed_slices *grad_indexed;                            // [input_count]
-  const struct tfc_shape *const *input_shapes, *const *output_shapes; // as inferred; may be unknown
+  const struct tfc_shape *const *input_shapes, *const *output_shapes; // the inferred shapes, which may be unknown
   void *owner;
 };
 typedef tfc_status (*tfc_grad_fn)(struct tfc_grad_ctx *ctx);
@@ -67,12 +67,12 @@ enum tfc_op_flags {
   TFC_OP_COMMUTATIVE = 1 << 1,
   TFC_OP_VIEW = 1 << 2,     // output 0 is input 0's buffer, with the same or another shape (Identity, Reshape)
   TFC_OP_INPLACE = 1 << 3,  // output 0 may be computed in the buffer of an input of the same size (element-wise)
-  TFC_OP_UPDATE = 1 << 4,   // writes the variable that its first (reference or resource) input names
+  TFC_OP_UPDATE = 1 << 4,   // writes the variable that its first input (a reference or a resource) refers to
   TFC_OP_VARIABLE = 1 << 5, // makes a variable (reference) or its handle (VarHandleOp)
   TFC_OP_HOST = 1 << 6,     // runs on the host only (strings, queues, files)
   TFC_OP_ASYNC = 1 << 7,    // completes by callback (tfc_kernel_done) and occupies no device
   TFC_OP_SAVES = 1 << 8,    // writes files or summaries: never run by measuring
-  TFC_OP_SWITCH = 1 << 9,   // the executor itself runs these, which are control flow
+  TFC_OP_SWITCH = 1 << 9,   // control flow; the executor itself runs this op and the next ones
   TFC_OP_MERGE = 1 << 10,
   TFC_OP_ENTER = 1 << 11,
   TFC_OP_EXIT = 1 << 12,
@@ -91,8 +91,8 @@ enum tfc_op_flags {
   TFC_OP_FINISHES = 1 << 25,           // the CPU's kernel runs element-wise operations on rows it has just computed
 };
 
-// What an op is for the rest of the runtime, if its flags do not say it: code that rewrites, lowers, differentiates or
-// places graphs compares roles and never names.
+// What other code needs to know about an op, besides its flags: code that rewrites, lowers, differentiates or places
+// graphs compares roles, never names of ops.
 typedef enum tfc_op_role {
   TFC_ROLE_NONE,
   TFC_ROLE_IDENTITY,          // its output is its input
@@ -104,7 +104,7 @@ typedef enum tfc_op_role {
   TFC_ROLE_RESULT,            // a result of a function
   TFC_ROLE_CONST,             // its value is in the graph
   TFC_ROLE_NOTHING,           // runs nothing; it has only control edges
-  TFC_ROLE_TRIGGER,           // the same, and runs where its inputs are dead
+  TFC_ROLE_TRIGGER,           // like CONST, but also runs if its inputs are dead
   TFC_ROLE_READ,              // reads a variable by its handle
   TFC_ROLE_HANDLE,            // a variable's handle
   TFC_ROLE_OLD_VARIABLE,      // a variable for which the shape [] means that the shape is not known
@@ -149,7 +149,7 @@ typedef void tfc_unary_loop(const void *x, void *y, int64_t n);
 typedef void tfc_binary_loop(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y,
                              int64_t n); // steps are 0 or 1
 struct tfc_elementwise {
-  tfc_unary_loop *const *unary; // one of the two, [TFC_DTYPE_COUNT]
+  tfc_unary_loop *const *unary; // only one of the two fields is set, to an array [TFC_DTYPE_COUNT]
   tfc_binary_loop *const *binary;
 };
 
@@ -163,7 +163,7 @@ struct tfc_op_def {
   const char *file_attr; // an attribute that names a file to read, if it is not empty; NULL: no such attribute
   // Two inputs; a smaller one may be read repeatedly, with the same bits as if it had been repeated before.
   bool broadcasts;
-  bool is_cheap;                      // computing it again takes no longer than reading its result again
+  bool is_cheap;                      // it is as fast to compute the result again as to read it again from memory
   uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
   uint32_t host_inputs, host_outputs; // bit i: in host memory on every device (TensorFlow's HostMemory)
   size_t node_state; // bytes of state that the node has for the whole session, zero at first (random generators)
@@ -175,11 +175,11 @@ struct tfc_op_def {
   tfc_status (*kernel)(struct tfc_kernel_ctx *ctx); // NULL: not run as an op (control flow, or not supported)
   const struct tfc_elementwise *elementwise;        // NULL: not element-wise
   // Inputs for generated tests and random graphs: "float[3,4], float[4,5]; float[0,2], float[2,1] {transpose_b=true}";
-  // those whose values matter have them: "float[3,4], int32[1]=[1]", "int32[]=0".
+  // if the values of an input matter, they are given: "float[3,4], int32[1]=[1]", "int32[]=0".
   const char *samples;
 };
 
-// NONE for an op that no family has, and for calls by a function's name.
+// Returns NONE if no family has the op, and for a call by the name of a function.
 static inline tfc_op_role tfc_node_role(const struct tfc_node *n) {
   return n->def ? n->def->role : TFC_ROLE_NONE;
 }
@@ -193,29 +193,29 @@ struct tfc_op_family {
   static const struct tfc_op_family tfc_family_##rows                                                                  \
       __attribute__((used, section("tfc_op_families"))) = {rows, sizeof(rows) / sizeof *(rows)}
 
-// The registry (runtime/graph/registry.c): NULL for an unknown op. Any thread.
+// Implemented in runtime/graph/registry.c. Returns NULL if no family has the op. Any thread may call it.
 const struct tfc_op_def *tfc_op_find(tfc_str name);
-// All rows in order of name.
+// Lists all rows in the order of their names.
 const struct tfc_op_def *const *tfc_op_list(size_t *out_count);
 
-// Parsed signatures, made once on first use. Any thread.
+// Signatures are parsed once, when they are used first. Any thread may read them.
 struct tfc_op_arg {
   tfc_str name;
-  tfc_dtype type;      // fixed type, or NONE
-  tfc_str type_attr;   // "T": type from this attribute; or a list(type) attribute when is_list
-  tfc_str number_attr; // "N": that many of them; "" for one
+  tfc_dtype type;      // the type of the argument, if it is fixed; otherwise NONE
+  tfc_str type_attr;   // the attribute that gives the type, such as "T"; if is_list, an attribute of kind list(type)
+  tfc_str number_attr; // the attribute with the number of tensors, such as "N"; "": one tensor
   bool is_list, is_ref;
 };
 struct tfc_op_attr {
   tfc_str name;
   tfc_attr_kind kind;
   uint32_t allowed_types; // bits; 0: any
-  const tfc_str *strings; // allowed values; none: any
+  const tfc_str *strings; // the allowed values; empty: every value is allowed
   uint32_t string_count;
   bool has_default;
   struct tfc_attr default_value;
   bool has_minimum;
-  int64_t minimum; // of a list: its length
+  int64_t minimum; // of an int; of a list: the least length
 };
 struct tfc_op_signature {
   const struct tfc_op_arg *inputs, *outputs;

@@ -3,10 +3,10 @@
 // Memory is a reference-counted buffer, or, where a plan owns it, borrowed (`buffer == NULL`). `data` may be a device
 // address: only the driver whose device it is on may look inside; host code reads tensors of host-addressable devices.
 //
-// Elements of string tensors are struct tfc_string (each piece malloc'd, freed with the buffer), those of resource
-// and variant tensors are struct tfc_object pointers (one reference each, released with the buffer).
+// Elements of string tensors are struct tfc_string (each piece malloc'd, freed with the buffer), those of resource and
+// variant tensors are struct tfc_object pointers (one reference each, released with the buffer).
 //
-// Reference counts are atomic: tensors may be shared between threads as long as nobody writes.
+// Reference counts are atomic, so threads may share a tensor as long as no thread writes to it.
 #ifndef TFC_RUNTIME_GRAPH_TENSOR_H
 #define TFC_RUNTIME_GRAPH_TENSOR_H
 
@@ -19,10 +19,10 @@ struct tfc_buffer {
   _Atomic int32_t references;
   void *data;
   size_t size;                              // bytes
-  void (*destroy)(struct tfc_buffer *self); // frees data and the record; called when the last reference goes
-  void *owner;                              // for destroy: the allocator, the account, the mapped file
-  _Atomic uint64_t stamp;                   // identifies the contents; 0: not requested since they were written
-  _Atomic uint64_t beside;                  // bytes of strings that belong to elements, as far as they were counted
+  void (*destroy)(struct tfc_buffer *self); // frees the data and the record; called when the last reference is released
+  void *owner;                              // for `destroy`: the allocator, the account or the mapped file
+  _Atomic uint64_t stamp;  // identifies the contents; 0: no stamp was requested since the buffer was written to
+  _Atomic uint64_t beside; // bytes of strings that belong to elements, as far as they were counted
 };
 
 struct tfc_tensor {

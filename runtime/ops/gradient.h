@@ -3,7 +3,7 @@
 //
 // As in TensorFlow, trainable outputs (floating, complex, resource, variant) without a gradient get zeros before the
 // gradient function is called, as soon as one output has a gradient: grad_outputs[i] is TFC_NO_OUTPUT for integer
-// outputs and the like only.
+// outputs and similar ones only.
 //
 // For a node inside a while loop the function is called in the gradient's loop. It uses forward tensors as if they were
 // available there; the caller replaces them by stacks.
@@ -38,9 +38,9 @@ bool grad_attr_bool(const struct tfc_grad_ctx *ctx, const char *name, bool other
 double grad_attr_float(const struct tfc_grad_ctx *ctx, const char *name, double otherwise);
 
 // --- Nodes of the gradient ---------------------------------------------------------------------------------------
-// A static shape as a constant int32 vector.
+// Makes a static shape a constant int32 vector.
 struct tfc_output grad_const_shape(const struct tfc_grad_ctx *ctx, const struct tfc_shape *shape);
-// Shape of forward input i as an int32 vector: a constant where it is static, else a Shape node.
+// Makes the shape of forward input i an int32 vector: a constant if the shape is static, otherwise a Shape node.
 struct tfc_output grad_shape_of_input(const struct tfc_grad_ctx *ctx, uint32_t i);
 
 struct tfc_output grad_zeros_like(const struct tfc_grad_ctx *ctx, struct tfc_output x);

@@ -215,8 +215,8 @@ static void sparse_rows(void *arg, int64_t begin, int64_t end) {
   })
 }
 
-// Makes the output for the gradient of the logits, in their own memory if nobody else holds it: each row is read before
-// it is written.
+// Makes the output for the gradient of the logits, in their own memory if there is no other reference to it: each row
+// is read before it is written.
 static tfc_status gradient_of_logits(struct tfc_kernel_ctx *ctx, struct tfc_tensor **out) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_buffer *b = ctx->reusable & 1 && x->dtype == TFC_FLOAT ? x->buffer : NULL;

@@ -1,5 +1,5 @@
 // The control flow of a graph: which loop each node is in, which nodes a loop consists of, and which branches must be
-// taken for a node to run.
+// taken before a node runs.
 //
 //   struct tfc_frames frames = {0};
 //   TFC_TRY(s, tfc_frames_find(g, &frames));
@@ -10,7 +10,7 @@
 
 #include "runtime/graph/op_def.h"
 
-// The nodes of one loop variable; TFC_NO_NODE: the graph does not have that node.
+// The nodes of one loop variable. A field is TFC_NO_NODE if the graph has no such node.
 struct tfc_frame_variable { // Enter → Merge → Switch → (Exit | body → NextIteration → Merge)
   uint32_t enter, merge, switch_, exit, next;
 };
@@ -30,7 +30,7 @@ struct tfc_frame {
   struct tfc_guards around; // the guards in the surrounding frame under which it is entered
   struct tfc_frame_variable *variables;
   uint32_t variable_count;
-  uint32_t *constants; // Enters of values that the loop does not change
+  uint32_t *constants; // Enter nodes of values that do not change in the loop
   uint32_t constant_count;
 };
 struct tfc_frames {
@@ -38,7 +38,7 @@ struct tfc_frames {
   uint32_t *of_node;
   struct tfc_frame *frames;
   uint32_t count;
-  // By output number: the guards of an output within its frame. After these, by node: the guards of the node itself.
+  // The guards of each output within its frame, by output number. Behind them, the guards of each node, by node id.
   struct tfc_guards *guards;
   struct tfc_arena arena;
 };

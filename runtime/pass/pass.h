@@ -5,9 +5,9 @@
 #include "runtime/graph/op_def.h"
 
 // --- Shape inference ---------------------------------------------------------------------------------------------
-struct tfc_shapes { // by output number (node.output_begin + index); arena-owned
+struct tfc_shapes { // arrays by output number (node.output_begin + index), which the arena owns
   struct tfc_shape *shapes;
-  const struct tfc_tensor **values; // constants found on the way (folded small integers too), else NULL
+  const struct tfc_tensor **values; // constants that were found (small integer tensors are folded too); otherwise NULL
   struct tfc_handle_info *handles;
   struct tfc_arena arena;
 };
@@ -15,7 +15,7 @@ struct tfc_shape_override { // a feed, which replaces what the graph would compu
   struct tfc_output output;
   struct tfc_shape shape;
   const struct tfc_tensor *value; // optional
-  bool keep_shape;                // only a placeholder's attribute says something about its shape
+  bool keep_shape;                // true if only the attribute of a placeholder says something about its shape
 };
 // Infers all shapes. INVALID_ARGUMENT names the node, the op and the shapes that contradict each other. Loops are
 // inferred to a fixed point. Values other than the overrides may be fed later, so the values of defaults

@@ -1,4 +1,4 @@
-// Queue runners: which operations fill which queue, from a MetaGraph's collection "queue_runners".
+// Queue runners say which operations fill which queue. They are in a MetaGraph's collection "queue_runners".
 //
 //   struct tfc_queue_runners r = {0};
 //   TFC_TRY(s, tfc_queue_runners_read(graph, &r));

@@ -6,9 +6,9 @@
 #include "runtime/pass/queue_runners.h"
 #include "runtime/pass/step.h"
 
-// The effects of all nodes: of the op itself, or of everything that the called function runs.
+// Finds the effects of all nodes: for a call, the effects of everything that the function runs.
 TFC_MUST_USE tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out); // [node_count]
-static inline bool tfc_node_is_variable(const struct tfc_node *n) {                // it lives longer than a step
+static inline bool tfc_node_is_variable(const struct tfc_node *n) {                // it exists longer than a step
   return n->def && n->def->flags & TFC_OP_VARIABLE && n->def->role != TFC_ROLE_TEMPORARY;
 }
 static inline bool tfc_node_is_placeholder(const struct tfc_node *n) {
@@ -21,7 +21,7 @@ bool tfc_step_dequeues(const struct tfc_node *n); // whether it takes elements o
 // the graph takes: it is then not part of a step. `outside` [node]: the node depends on feeds.
 bool tfc_step_enqueues_what_is_fed(const struct tfc_graph *g, uint32_t node, const bool *outside);
 // Finds the queues from which `needed` takes and that only the training program filled: an enqueue must be fed, and no
-// step, initialiser or queue runner fills the queue without feeds. unfilled [node] comes in zeroed.
+// step, initialiser or queue runner fills the queue without feeds. unfilled [node] must be zeroed before the call.
 TFC_MUST_USE tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_queue_runners *runners,
                                                  const bool *needed, const bool *initial, struct tfc_arena *scratch,
                                                  bool *unfilled);

@@ -12,10 +12,10 @@ int sample_count(const char *samples);
 enum { SAMPLE_MOST = 16 };
 struct sample {
   struct tfc_tensor inputs[SAMPLE_MOST];
-  bool given[SAMPLE_MOST]; // its values matter
+  bool given[SAMPLE_MOST]; // the values of the input matter, and are given
   struct tfc_attr attrs[SAMPLE_MOST];
   uint32_t input_count, attr_count;
-  void *store; // what the attributes point to
+  void *store; // memory to which the attributes point
 };
 TFC_MUST_USE tfc_status sample_read(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
                                     struct sample *out);

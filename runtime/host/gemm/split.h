@@ -67,7 +67,7 @@ bool tfc_split_pack_b(const struct tfc_split_matrix *b, int64_t k, int64_t n, in
                       void *packed);
 struct tfc_split_product { // one of a sum
   struct tfc_split_matrix a, b;
-  const void *packed_b; // NULL: B is packed on the way, panel by panel, anew for each TFC_SPLIT_ROWS rows
+  const void *packed_b; // NULL: B is packed panel by panel during the product, again for each TFC_SPLIT_ROWS rows
   int64_t k;
 };
 // C [m, n] (row-major, `ldc` elements from row to row) becomes the sum of the products, or C plus that sum. Writes rows
