@@ -17,7 +17,7 @@ extern struct tfc_import_limits tfc_import_limits;
 // Reads attributes into `arena`; big zero constants go to the graph's heap.
 struct tfc_attr_reader {
   struct tfc_graph *graph; // whose arena and heap are used
-  size_t expanded;         // bytes so far
+  size_t expanded;         // bytes of constants so far
   uint32_t depth;
   bool empty_list; // a list without items was read, whose kind the file does not say
 };

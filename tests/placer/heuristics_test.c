@@ -333,7 +333,7 @@ static void test_simple(void **state) {
     run(p, "single", 0, &s);
     assert_int_equal(value_of(p, s.device), best);
     tfc_solution_deinit(&s);
-    // All in turn.
+    // "round-robin": the units get the devices in turn.
     run(p, "round-robin", 0, &s);
     for (uint32_t k = 0; k < p->node_count; k++) {
       const uint32_t n = p->graph->topological[k];

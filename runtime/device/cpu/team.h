@@ -52,8 +52,8 @@ struct tfc_team {
 // `cpus` [size] are the threads' logical processors, the leader's first. Starts size - 1 threads.
 TFC_MUST_USE tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t spin_ns);
 void tfc_team_deinit(struct tfc_team *t);
-// fn(arg, begin, end) over [0, total) in pieces [i * grain, (i + 1) * grain). The pieces are always the same, but any
-// thread may run a piece.
+// Calls fn(arg, begin, end) for the pieces [i * grain, (i + 1) * grain) of [0, total). The pieces are always the same,
+// but any thread may run a piece.
 void tfc_team_for(struct tfc_team *t, int64_t total, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
                   void *arg);
 // As tfc_team_for, but if another caller uses the team, it returns false at once and does not call fn.

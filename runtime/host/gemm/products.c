@@ -135,8 +135,9 @@ static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, many_rows_of_narrow = 40, short_k = 256 };
   const bool is_narrow = tfc_gemm_panel() < lines * line;
   if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
-  // Packing takes little of the time; or the panel fits the first-level cache. (The rows of a narrow panel in place are
-  // parts of lines, each in another page, which is worse than packing from fewer rows on.)
+  // False if packing takes only a small part of the time. (With narrow panels, this is so from fewer rows on, because
+  // rows that are read in place are parts of cache lines in many pages.) Otherwise true if the panel fits into the
+  // first-level cache.
   if (m > (is_narrow ? many_rows_of_narrow : many_rows) || p->k < short_k) return false;
   if (p->b.row % line || n < 2 * tfc_gemm_panel() || (uintptr_t)p->b.data % (line * sizeof(float))) return false;
   int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in the distance
@@ -164,7 +165,7 @@ static size_t lay_out(const struct job *job, size_t *offsets) {
     offsets[i] = at;
     if (p->packed_b) continue;
     if (job->as_one) {
-      at += (size_t)(p->k * width); // after the rows that this product has in the first panel
+      at += (size_t)(p->k * width); // the next product begins behind the rows of this one
       continue;
     }
     int64_t panels = read_in_place(p, job->m, job->n) ? job->n % width != 0 : tfc_gemm_panels(job->n);
