@@ -70,7 +70,7 @@ static void traced(const char *devices, bool profiler, bool graphs) {
   static uint16_t placement[512];
   tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
   tfc_gpu_profiler_set(profiler ? &made_up : NULL, "another profiler is attached");
-  assert_ok(example_load("mlp", &e));
+  assert_ok(example_load_narrow_mlp(&e));
   assert_ok(tfc_devices_open(devices, NULL, 0, &set));
   const struct tfc_session_options options = {.devices = &set,
                                               .execution.captures = graphs ? TFC_CAPTURES_AUTO : TFC_CAPTURES_OFF};
