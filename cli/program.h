@@ -11,8 +11,8 @@
 #include "runtime/base/status.h"
 
 // Call it first in main. Restarts the program without OPENBLAS_CORETYPE if that is set (OpenBLAS reads it when it is
-// loaded, which is before main). Installs the signal handlers and the log sink. From then on each line that goes to stderr
-// is one write, so that lines of several processes (tasks under mpirun) do not mix on a terminal or in a log.
+// loaded, which is before main). Installs the signal handlers and the log sink. From then on each line that goes to
+// stderr is one write, so that lines of several processes (tasks under mpirun) do not mix on a terminal or in a log.
 void tfc_program_start(const char *name, char **argv);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 

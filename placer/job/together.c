@@ -26,7 +26,7 @@ static bool costs_to_tear(const struct tfc_job_together *t, uint32_t node) {
   const struct tfc_node *n = &t->graph->nodes[node];
   double bytes = 0;
   for (uint32_t k = 0; k < n->output_count; k++) bytes += (double)t->info->output_bytes[n->output_begin + k];
-  // if the node's time is not known, the reading stays alone
+  // written so that a node stays where it is if its own time is not known (NaN)
   return !(2e6 * bytes / bandwidth <= 0.05 * own_us(t, node));
 }
 

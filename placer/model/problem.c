@@ -130,7 +130,7 @@ static tfc_status make_times(struct tfc_problem *p) {
   int64_t *remaining = TFC_ARENA_ARRAY(&p->arena, int64_t, nodes);
   int64_t *unit_time = TFC_ARENA_ARRAY(&p->arena, int64_t, (size_t)p->class_count * p->unit_count);
   NEED(time && remaining && unit_time);
-  fastest = remaining; // from here on the array holds the remaining paths
+  fastest = remaining; // one array: it holds the fastest times until the last loop makes remaining paths of them
   double slowest_sum = 0, slowest_factor = 1;
   for (uint32_t d = 0; d < p->device_count; d++)
     for (uint32_t i = 0; i < p->machine->devices[d].slowdown_count; i++)

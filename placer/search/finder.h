@@ -32,7 +32,8 @@ struct tfc_finder {
 uint64_t tfc_finder_spent(const struct tfc_finder *finder); // evaluations used so far
 // Checks whether the search was cancelled, and reports progress. `finder` is a struct tfc_finder.
 void tfc_finder_tick(void *finder);
-// Keeps a copy of the placement if it is the best so far. `name`: the algorithm that found it; the string is not copied.
+// Keeps a copy of the placement if it is the best so far. `name`: the algorithm that found it; the string is not
+// copied.
 TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct tfc_solution *solution,
                                         struct tfc_score score, const char *name);
 // Algorithms call it when they have found a better placement; it is used for progress only. `finder` is a struct

@@ -220,7 +220,7 @@ uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, co
     for (size_t i = 0; i < join_count && count > target; i++) {
       uint32_t a = tfc_union_find_root(parent, joins[i].a), b = tfc_union_find_root(parent, joins[i].b);
       if (a == b) continue;
-      // A cluster with a unit that is heavier than the bound may still take in neighbours up to 1.3 times that unit,
+      // A cluster with a unit that is heavier than the bound may still grow to 1.3 times the weight of that unit,
       // because otherwise it would never be joined.
       double heavy = fmax(heaviest[a], heaviest[b]);
       if (weight[a] + weight[b] > fmax(bound, 1.3 * heavy)) continue;

@@ -11,7 +11,7 @@ typedef enum tfc_instructions {
   TFC_INSTRUCTIONS_AVX512, // F, BW, DQ, VL
 } tfc_instructions;
 
-// Limits the instructions from now on; NATIVE: no limit. UNAVAILABLE: the processor does not have them.
+// Limits the instructions from now on; NATIVE changes nothing. UNAVAILABLE: the processor does not have them.
 // FAILED_PRECONDITION: kernels were chosen already, with another limit.
 TFC_MUST_USE tfc_status tfc_instructions_limit(tfc_instructions most);
 // Whether the processor has these instructions and the limit allows them; for NATIVE: whether there is no limit. After

@@ -23,7 +23,7 @@ static struct tfc_known_attrs *known_attrs(struct tfc_node_reader *r, const stru
 // Finds the node's fields in one pass over its bytes. Attributes come last, in `rest` with the fields that are not
 // read. A node whose `rest` equals that of an earlier node shares its attributes.
 static tfc_status read_fields(struct tfc_node_reader *r, tfc_str bytes, struct tfc_node *n) {
-  enum { LARGE = 4096 }; // constants larger than this are not compared
+  enum { LARGE = 4096 }; // bytes; larger attributes (of constants, mostly) are not compared
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
   tfc_str rest = {0};

@@ -153,26 +153,39 @@ static tfc_status shape_space_batch(struct tfc_shape_ctx *ctx, bool to_batch) {
   bool pads_known = ctx->input_values && ctx->input_values[pad_input] &&
                     ops_known_ints(ctx, pad_input, pads, 2 * TFC_MAX_RANK, &n) && n == 2 * count;
   struct tfc_shape out = *x;
+  bool large = false; // a number exceeds 64 bits
   for (int d = 0; d < count; d++) {
     if (block[d] < 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "block_shape must be positive");
     if (tfc_dim_known(out.dims[0])) {
       if (!to_batch && out.dims[0] % block[d])
         return tfc_status_make(TFC_INVALID_ARGUMENT, "the batch is not divisible by the block sizes");
-      out.dims[0] = to_batch ? out.dims[0] * block[d] : out.dims[0] / block[d];
+      if (!to_batch)
+        out.dims[0] /= block[d];
+      else
+        large |= __builtin_mul_overflow(out.dims[0], block[d], &out.dims[0]);
     } else if (block[d] != 1) {
       out.dims[0] = TFC_DIM_UNKNOWN;
     }
-    int64_t size = out.dims[d + 1], both = pads_known ? pads[2 * d] + pads[2 * d + 1] : 0;
+    int64_t size = out.dims[d + 1], both = 0, padded = 0;
+    if (pads_known) large |= __builtin_add_overflow(pads[2 * d], pads[2 * d + 1], &both);
     if (!pads_known || !tfc_dim_known(size)) {
       out.dims[d + 1] = TFC_DIM_UNKNOWN;
       continue;
     }
-    if (to_batch && (size + both) % block[d])
+    if (to_batch)
+      large |= __builtin_add_overflow(size, both, &padded);
+    else
+      large |= __builtin_mul_overflow(size, block[d], &padded) || __builtin_sub_overflow(padded, both, &padded);
+    if (large)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "the result is too large: 64 bits do not hold its dimensions");
+    if (to_batch && padded % block[d])
       return tfc_status_make(TFC_INVALID_ARGUMENT, "dimension %d, padded to %lld, is not divisible by %lld", d + 1,
-                             (long long)(size + both), (long long)block[d]);
-    out.dims[d + 1] = to_batch ? (size + both) / block[d] : size * block[d] - both;
+                             (long long)padded, (long long)block[d]);
+    out.dims[d + 1] = to_batch ? padded / block[d] : padded;
     if (out.dims[d + 1] < 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "crops are larger than dimension %d", d + 1);
   }
+  if (large)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the result is too large: 64 bits do not hold its dimensions");
   ctx->outputs[0] = out;
   return NULL;
 }

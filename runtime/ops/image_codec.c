@@ -247,8 +247,8 @@ tfc_status tfc_jpeg_write(const uint8_t *pixels, int64_t height, int64_t width, 
   } else {
     jpeg_create_compress(&c);
     write_jpeg(&c, &io, pixels, height, width, channels, style);
-    tfc_text_add(out, (tfc_str){(const char *)io.bytes, io.size});
   }
+  if (!s) tfc_text_add(out, (tfc_str){(const char *)io.bytes, io.size});
   jpeg_destroy_compress(&c);
   free(io.bytes);
   return s;

@@ -40,9 +40,11 @@ struct tfc_shape ops_described_shape(const struct tfc_shape_ctx *ctx, uint32_t i
 // Sets output 0's partial value, if the caller keeps one.
 void ops_set_partial(struct tfc_shape_ctx *ctx, uint32_t output, const struct tfc_shape *value);
 
-// Return the sum and the product of two dimensions; if one is unknown, so is the result.
+// Return the sum and the product of two dimensions. If one is unknown, or 64 bits do not hold the result, it is
+// unknown.
 static inline int64_t ops_dim_add(int64_t a, int64_t b) {
-  return a < 0 || b < 0 ? TFC_DIM_UNKNOWN : a + b;
+  int64_t c;
+  return a < 0 || b < 0 || __builtin_add_overflow(a, b, &c) ? TFC_DIM_UNKNOWN : c;
 }
 static inline int64_t ops_dim_mul(int64_t a, int64_t b) {
   int64_t c;

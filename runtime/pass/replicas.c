@@ -157,8 +157,8 @@ static tfc_status check_nodes(const struct maker *m) {
   return NULL;
 }
 
-// If one node of a loop is copied, all nodes of the loop are copied, also those that are connected to it only by
-// control edges.
+// All nodes of loops are copied that the step needs, also those that are connected to their loop only by control edges;
+// not updates, nor nodes with a state that do not read a variable.
 static tfc_status copy_loops(struct maker *m) {
   struct tfc_frames frames = {0};
   if (!m->g->has_frames) return NULL;

@@ -196,7 +196,7 @@ tfc_status sample_read(const struct tfc_op_def *def, const char *samples, int in
   if (!sample.store) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int i = 0; i <= index; i++) text = cut(&rest, ';');
   tfc_random_init(&random, seed + (uint64_t)index);
-  // Attributes begin at the first brace outside of brackets.
+  // Attributes begin at the first brace.
   size_t brace = tfc_str_find(text, '{');
   tfc_str given = trim(tfc_str_sub(text, 0, brace == SIZE_MAX ? text.size : brace));
   while (given.size) {

@@ -195,7 +195,7 @@ static void together(void **state) {
   for (uint32_t i = 4; i < 8; i++) assert_ok(tfc_cost_table_put(p.plain, i, 0, 50));
   p.info.shared = shared, p.info.shared_count = 3;
   finds(&p, "", ""); // four packings: four sequences
-  // The graph itself keeps two of them together: they are one set already.
+  // The graph itself keeps two of the four readers (4 and 5) together: they are one set already.
   p.anchor[5] = 4;
   for (uint32_t i = 0; i < 3; i++) shared[i].bytes = 90000; // two packings
   finds(&p, "76", "");

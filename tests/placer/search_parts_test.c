@@ -364,7 +364,7 @@ static void test_temperatures(void **state) {
 // fastest. A search that can do no better answers with it, under its name.
 static void test_rivals(void **state) {
   (void)state;
-  // Two operations of 10 us, one pinned; the devices "a:0" and "a:1" have room for one, "a:2" for both. A transfer
+  // Two operations of 10 us, one pinned; "a:0" has room for none of them, "a:1" and "a:2" for one each. A transfer
   // takes 100 us.
   struct instance i = parsed(GRAPH("{\"name\": \"n0\", \"time_us\": {\"a\": 10}, \"memory\": 10, \"pin\": \"a:2\"},"
                                    "{\"name\": \"n1\", \"time_us\": {\"a\": 10}, \"memory\": 10}",

@@ -98,7 +98,8 @@ static inline bool tfc_cuda_is_cuda(const struct tfc_device *d) {
 
 // Makes the device current on this thread.
 int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal);
-// Makes an UNAVAILABLE status that names what was being done; a sticky error marks the device as dead.
+// Makes a status that names what was being done: RESOURCE_EXHAUSTED where memory ran out, otherwise UNAVAILABLE. A
+// sticky error marks the device as dead.
 TFC_MUST_USE tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing);
 #define TFC_CUDA_TRY(device, call, doing)                                                                              \
   do {                                                                                                                 \
