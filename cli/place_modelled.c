@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/paragraph.h"
@@ -34,7 +35,12 @@ static char *out_path(const struct place_options *o) {
 static tfc_status write_best(void *user, const struct tfc_placement *best) {
   const struct place_options *o = user;
   char *path = out_path(o);
-  tfc_status s = path ? tfc_placement_write(best, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct stat old;
+  tfc_status s = NULL;
+  if (!path)
+    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  else if (stat(path, &old) != 0 || S_ISREG(old.st_mode)) // to a pipe or a terminal goes the last one only
+    s = tfc_placement_write(best, path);
   free(path);
   return s;
 }

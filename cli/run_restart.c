@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,33 +39,41 @@ static bool make_command(uint32_t tasks, char **argv, struct command *out) {
 }
 
 // If a process is killed while the job starts, Open MPI 4.1 sometimes waits forever: it has no process any more, and
-// has not noticed. So mpirun is ended if it has none for MOST_ALONE looks in a row.
+// has not noticed. So mpirun is ended if it has none for MOST_ALONE looks in a row. That is done only where it has had
+// a task on this host: if all tasks are on other hosts, it need not have any process here.
 static const int64_t look_ns = INT64_C(1000000000);
 enum { MOST_ALONE = 10 };
 
-// Reads a process's state and its parent from /proc/PID/stat, "PID (NAME) STATE PARENT ...". The name may have any
+// Reads a process's name, state and parent from /proc/PID/stat, "PID (NAME) STATE PARENT ...". The name may have any
 // characters.
-static bool read_stat(const char *pid, char *out_state, int *out_parent) {
+static bool read_stat(const char *pid, char out_name[16], char *out_state, int *out_parent) {
   char path[300], text[256];
   snprintf(path, sizeof path, "/proc/%s/stat", pid);
   FILE *f = fopen(path, "r");
   if (!f) return false;
   text[fread(text, 1, sizeof text - 1, f)] = 0;
   fclose(f);
-  const char *end = strrchr(text, ')');
-  return end && sscanf(end + 1, " %c %d", out_state, out_parent) == 2;
+  const char *begin = strchr(text, '('), *end = strrchr(text, ')');
+  if (!begin || !end || end < begin) return false;
+  snprintf(out_name, 16, "%.*s", (int)(end - begin - 1), begin + 1);
+  return sscanf(end + 1, " %c %d", out_state, out_parent) == 2;
 }
 
-// Whether mpirun has a process that runs; true if that cannot be found out.
-static bool has_processes(pid_t mpirun) {
+// Whether mpirun has a process that runs; true if that cannot be found out. Sets *began if a process of mpirun, also
+// one that has ended, has the name of this program.
+static bool has_processes(pid_t mpirun, bool *began) {
   bool any = false;
+  char own[16] = "";
   DIR *all = opendir("/proc");
   if (!all) return true;
-  for (const struct dirent *e; !any && (e = readdir(all));) {
-    char state;
+  prctl(PR_GET_NAME, own);
+  for (const struct dirent *e; (e = readdir(all));) {
+    char name[16], state;
     int parent;
-    any = e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_stat(e->d_name, &state, &parent) &&
-          parent == (int)mpirun && state != 'Z';
+    if (e->d_name[0] < '1' || e->d_name[0] > '9' || !read_stat(e->d_name, name, &state, &parent)) continue;
+    if (parent != (int)mpirun) continue;
+    *began |= strcmp(name, own) == 0;
+    any |= state != 'Z';
   }
   closedir(all);
   return any;
@@ -72,7 +81,7 @@ static bool has_processes(pid_t mpirun) {
 
 // Waits for mpirun; false: there is nothing to wait for.
 static bool wait_for(pid_t mpirun, int *out_status) {
-  bool began = false; // it has started a process
+  bool began = false; // it has been seen with a task
   uint32_t alone = 0;
   int64_t next = tfc_now_ns() + look_ns;
   for (;;) {
@@ -80,10 +89,11 @@ static bool wait_for(pid_t mpirun, int *out_status) {
     if (gone == mpirun) return true;
     if (gone < 0 && errno != EINTR) return false;
     tfc_sleep_ns(20000000);
-    if (tfc_now_ns() < next) continue;
+    const bool due = tfc_now_ns() >= next;
+    if (began && !due) continue;
+    const bool has = has_processes(mpirun, &began); // until a task is seen at every turn: it may end soon
+    if (!due) continue;
     next = tfc_now_ns() + look_ns;
-    const bool has = has_processes(mpirun);
-    began |= has;
     alone = has || !began ? 0 : alone + 1;
     if (alone != MOST_ALONE) continue;
     tfc_warn("all processes of mpirun have ended, and it has not: it is killed");

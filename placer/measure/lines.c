@@ -210,7 +210,7 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
   pid_t gone = 0;
   if (!l) return NULL;
   close_end(&l->in);
-  const int64_t end = tfc_now_ns() + 2000000000;
+  const int64_t end = tfc_now_ns() + 5000000000;
   while (!hung && l->pid > 0 && tfc_now_ns() < end) {
     if (l->err >= 0) read_stderr(l);
     char drained[4096]; // reads and drops the output, so that a command that still writes is not blocked

@@ -25,7 +25,7 @@ TFC_MUST_USE tfc_status tfc_lines_start(const char *command, int stderr_to, stru
 // `cancel` was set.
 TFC_MUST_USE tfc_status tfc_lines_exchange(struct tfc_lines *lines, tfc_str request, int64_t *left_ns,
                                            const atomic_bool *cancel, tfc_str *out_line);
-// Closes the command's stdin and waits at most two seconds for it to end (`hung`: it does not wait), then kills it and
+// Closes the command's stdin and waits at most five seconds for it to end (`hung`: it does not wait), then kills it and
 // everything it started. Returns a text on how it ended, which the caller frees; NULL if it ended normally or memory
 // ran out. `lines` may be NULL.
 char *tfc_lines_stop(struct tfc_lines *lines, bool hung);

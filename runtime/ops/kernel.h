@@ -116,8 +116,8 @@ TFC_MUST_USE tfc_status tfc_kernel_prepare(struct tfc_prepare_ctx *ctx);
     if (__builtin_expect(!(condition), 0)) return tfc_status_make(TFC_INVALID_ARGUMENT, __VA_ARGS__);                  \
   } while (0)
 
-// --- State ------------------------------------------------------------------------------------------------------- A
-// variable. `value` is on the device on which the variable is placed. Reads and writes are ordered by control edges;
+// --- State ----------------------------------------------------------------------------------------------------------
+// A variable. `value` is on the device on which the variable is placed. Reads and writes are ordered by control edges;
 // `lock` guards only the record (shape, initialised, swapping the buffer) and updates with use_locking.
 struct tfc_variable {
   struct tfc_object object; // type: &tfc_variable_type

@@ -235,7 +235,10 @@ static void test_exit_codes(void **state) {
 static void test_a_line_is_one_write(void **state) {
   (void)state;
   int ends[2];
-  assert_int_equal(pipe2(ends, O_DIRECT), 0);
+  if (pipe2(ends, O_DIRECT) != 0) {
+    print_message("this system has no pipes in packet mode\n");
+    skip();
+  }
   const pid_t pid = fork();
   if (pid == 0) {
     close(ends[0]);

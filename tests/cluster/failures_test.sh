@@ -45,17 +45,20 @@ with() {
   kill -s KILL "$victim" 2>/dev/null
   [ "$code" -eq 4 ] || fail "$signal: exit code $code, not 4"
   [ "$took" -lt 60 ] || fail "$signal: $took s"
-  grep -q "/job:[a-z]*/task:[0-9] on $(hostname) .*the last it did: ..*" "$out/log" || fail "$signal: it is not said which"
-  grep -q "$text" "$out/log" || fail "$signal: no '$text'"
+  said "/job:[a-z]*/task:[0-9] on $(hostname) .*the last it did: ..*" || fail "$signal: it is not said which"
+  said "$text" || fail "$signal: no '$text'"
   echo "$signal: exit code 4"
 }
+mpirun_ranks=$out/ranks
 with KILL 'was ended by signal 9'
 with STOP 'has said nothing for'
+mpirun_ranks=
 
 # --restarts ends an mpirun whose processes have ended and which waits for them nevertheless.
 mkdir "$out/bin"
-printf '#!/bin/bash\nsleep 5 &\nexec sleep 1000\n' >"$out/bin/mpirun" # its child ends and is never waited for
+printf '#!/bin/bash\n%s/tasks/tfc-run 5 &\nexec sleep 1000\n' "$out" >"$out/bin/mpirun" # its child ends and is never waited for
 chmod +x "$out/bin/mpirun"
+mkdir "$out/tasks" && cp "$(command -v sleep)" "$out/tasks/tfc-run"
 PATH=$out/bin:$PATH timeout 300 "$build/bin/tfc-run" --restarts 0 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 \
   --target Adam >"$out/log" 2>&1
 code=$?

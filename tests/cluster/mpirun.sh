@@ -18,5 +18,5 @@ mpirun_here() {
     ${mpirun_ranks:+--output-filename "$mpirun_ranks"} -n "$count" "$@"
 }
 said() {
-  grep -rq -- "$1" "$mpirun_ranks"
+  grep -rq -- "$1" "$mpirun_ranks" "$out/log"
 }

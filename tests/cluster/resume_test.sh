@@ -92,6 +92,7 @@ open(sys.argv[1] + "/queue.pbtxt", "w").write(g)
 END
 
 # train GRAPH NAME STEPS
+mpirun_ranks=$out/ranks
 train() {
   mpirun_here 2 "$build/bin/tfc-run" --graph "$out/$1.pbtxt" --cluster ps=1,worker=1 --supervise "$out/$2" --steps "$3" \
     --target train >"$out/log" 2>&1
@@ -101,21 +102,21 @@ for graph in dropout dataset; do
   train $graph $graph.parts 23 || fail "$graph: training failed"
   [ -s "$out/$graph.parts/model.ckpt-23.state" ] || fail "$graph: no state is saved"
   train $graph $graph.parts 50 || fail "$graph: going on failed"
-  grep -q 'model.ckpt-23: [0-9]* variables restored' "$out/log" || fail "$graph: nothing was restored"
-  ! grep -q 'is not saved\|begin anew' "$out/log" || fail "$graph: what is not saved?"
+  said 'model.ckpt-23: [0-9]* variables restored' || fail "$graph: nothing was restored"
+  ! said 'is not saved\|begin anew' || fail "$graph: what is not saved?"
   cmp "$out/$graph.whole/model.ckpt-50.data-00000-of-00001" "$out/$graph.parts/model.ckpt-50.data-00000-of-00001" ||
     fail "$graph: other bits"
   cmp "$out/$graph.whole/model.ckpt-50.state" "$out/$graph.parts/model.ckpt-50.state" || fail "$graph: another state"
 done
 
 train queue queue 2 || fail 'queue: training failed'
-grep -q "what the queue 'queue' holds is not saved" "$out/log" || fail 'queue: no warning'
+said "what the queue 'queue' holds is not saved" || fail 'queue: no warning'
 
 # A state that is broken is an error that names the file; without the file it is said what begins anew.
 echo 'tfc state 1' >"$out/dropout.parts/model.ckpt-50.state"
 train dropout dropout.parts 51 && fail 'a broken state was taken'
-grep -q 'dropout.parts/model.ckpt-50.state: it has no beginning or no end' "$out/log" || fail 'a broken state: no reason'
+said 'dropout.parts/model.ckpt-50.state: it has no beginning or no end' || fail 'a broken state: no reason'
 rm "$out/dropout.parts/model.ckpt-50.state"
 train dropout dropout.parts 51 || fail 'without the state'
-grep -q 'model.ckpt-50.state is not there' "$out/log" || fail 'without the state: nothing is said'
+said 'model.ckpt-50.state is not there' || fail 'without the state: nothing is said'
 echo 'dropout and datasets: the same bits; a queue is named'

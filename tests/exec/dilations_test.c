@@ -204,7 +204,42 @@ static void others_read_between(void **state) {
   }
 }
 
+// Adds an assertion that holds, which has an effect: what follows it in an order must not run before it.
+static uint32_t assertion(struct made *m, struct tfc_output x) {
+  const struct tfc_attr types = {
+      .name = TFC_STR("T"), .kind = TFC_ATTR_LIST_TYPE, .types = (tfc_dtype[]){TFC_FLOAT}, .count = 1};
+  const struct tfc_output same = tfc_add2(m->b, "Equal", x, x),
+                          axes = tfc_add_i32_vector(m->b, (int32_t[]){0, 1, 2, 3}, 4);
+  const struct tfc_output all = tfc_add2(m->b, "All", same, axes);
+  return tfc_add(m->b, "Assert", NULL, (struct tfc_output[]){all, x}, 2, &types, 1).node;
+}
+
+// A border that an assertion is ordered before stays an operation, because the order would be lost with it.
+static void an_order_is_kept(void **state) {
+  (void)state;
+  struct tfc_random r;
+  uint32_t count[2];
+  tfc_random_init(&r, 23);
+  for (int how = 0; how < 2; how++) {
+    struct made m = begin(&r, TFC_SHAPE(2, 9, 9, 8), TFC_SHAPE(2, 2, 8, 6));
+    const struct tfc_attr attrs[] = {ints("strides", (int64_t[]){1, 1, 1, 1}, 4),
+                                     tfc_attr_string("padding", TFC_STR("VALID"))};
+    const uint32_t first = assertion(&m, m.feeds[X]);
+    const struct tfc_output padded =
+        tfc_add2(m.b, "Pad", m.feeds[X], numbers(&m, (int64_t[]){0, 0, 2, 0, 0, 1, 0, 0}, 4, 2));
+    const struct tfc_output y = tfc_add(m.b, "Conv2D", NULL, (struct tfc_output[]){padded, m.feeds[W]}, 2, attrs, 2);
+    const uint32_t second = assertion(&m, y);
+    const struct tfc_output fetches[] = {tfc_add1(m.b, "Softmax", m.feeds[X]), tfc_add1(m.b, "Neg", y)};
+    tfc_builder_add_control(m.b, fetches[0].node, first);
+    tfc_builder_add_control(m.b, fetches[1].node, second);
+    if (how == 1) tfc_builder_add_control(m.b, padded.node, first);
+    count[how] = compare(&m, fetches, 2);
+  }
+  assert_int_equal(count[1], count[0] + 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(others_read_between)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(others_read_between),
+                                     cmocka_unit_test(an_order_is_kept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -820,7 +820,7 @@ static void lanes(void **state) {
   }
 }
 
-// The predicted time of `count` operations on `cores` lanes; each after the first waits for the first if `fork`.
+// The predicted time of `count` operations on `cores` lanes. With `chain`, each waits for the one before it.
 static double predicted(uint32_t count, const struct tfc_op_time *times, bool chain, uint32_t cores,
                         struct tfc_lane_schedule *out) {
   struct step s;

@@ -59,8 +59,8 @@ void tfc_cuda_graph_release(struct tfc_cuda_device *d, struct tfc_cuda_capture *
   free(c);
 }
 
-// --- What can be captured ---------------------------------------------------------------------------------------- An
-// output for which the plan has no place (the reference that an update passes on, an output whose size a library
+// --- What can be captured -------------------------------------------------------------------------------------------
+// An output for which the plan has no place (the reference that an update passes on, an output whose size a library
 // chooses) is allowed if it is made and released within the piece: then its memory belongs to the capture.
 static bool is_released(const struct tfc_prepared *p, uint32_t from, uint32_t end, const struct tfc_tensor *slot) {
   for (uint32_t i = from; i < end; i++)

@@ -23,6 +23,7 @@ struct dilations {
   struct tfc_arena arena; // scratch
   struct tfc_ir_readers readers;
   bool *waits;  // [ops] it waits for another operation that does not compute an input of it
+  bool *leads;  // [ops] another operation that reads nothing of it waits for it
   bool *shares; // [values] another value is in its memory
 };
 
@@ -47,7 +48,8 @@ static bool is_read_once(const struct dilations *d, uint32_t value) {
 }
 
 // Returns the operation with this role that makes the input, which nothing else reads; TFC_NONE32: there is none. Its
-// own input 0 can be read later than it reads it.
+// own input 0 can be read later than it reads it. An operation that others are ordered before or after stays: the
+// order would be lost with it.
 static uint32_t maker_of(const struct dilations *d, const struct tfc_ir_op *op, uint32_t input, tfc_op_role role) {
   const struct tfc_ir *ir = d->ir;
   const uint32_t v = op->inputs[input].value;
@@ -56,7 +58,8 @@ static uint32_t maker_of(const struct dilations *d, const struct tfc_ir_op *op, 
   if (id == TFC_NONE32 || !has_role(&ir->ops.data[id], role)) return TFC_NONE32;
   const struct tfc_ir_op *made = &ir->ops.data[id];
   const struct tfc_ir_input *from = &made->inputs[0];
-  if (made->wanted || made->device != op->device || from->value == TFC_NONE32 || from->variable != TFC_NONE32)
+  if (made->wanted || d->waits[id] || d->leads[id] || made->device != op->device || from->value == TFC_NONE32 ||
+      from->variable != TFC_NONE32)
     return TFC_NONE32;
   // A variable may be updated before the convolution runs.
   if (ir->values.data[from->value].kind == TFC_IR_VARIABLE || !tfc_shape_is_static(shape_of(ir, from)))
@@ -181,6 +184,9 @@ static bool take_blocks(const struct dilations *d, uint32_t to_id, uint32_t from
     const int64_t crop = tfc_tensor_int(crops, 2 * i);
     const int axis = axes[i + 1], k = window_axis(c, axis);
     struct tfc_window *w = &changed.window;
+    // What the operations refuse is left to them, so that they say so.
+    if (padding < 0 || tfc_tensor_int(paddings, 2 * i + 1) < 0 || crop < 0 || tfc_tensor_int(crops, 2 * i + 1) < 0)
+      return false;
     if (b < 1 || b > INT32_MAX || b != tfc_tensor_int(back, i) || axis != out_axes[i + 1]) return false;
     if (b > 1 && (w->stride[k] != 1 || w->dilation[k] != 1 || x->dims[x->rank - 1] < LEAST_CHANNELS)) return false;
     if (b == 1 && w->stride[k] != 1) return false; // a crop is counted in elements of the result
@@ -269,9 +275,10 @@ static tfc_status fold_all(struct tfc_ir *ir) {
     any = has_role(&ir->ops.data[i], TFC_ROLE_PAD) || has_role(&ir->ops.data[i], TFC_ROLE_SPACE_TO_BATCH);
   if (!any) return NULL;
   d.waits = TFC_ARENA_ARRAY(&d.arena, bool, ir->ops.count + 1);
+  d.leads = TFC_ARENA_ARRAY(&d.arena, bool, ir->ops.count + 1);
   d.shares = TFC_ARENA_ARRAY(&d.arena, bool, ir->values.count + 1);
-  if (!d.waits || !d.shares) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t e = 0; e < ir->edges.count; e++) d.waits[ir->edges.data[e].to] = true;
+  if (!d.waits || !d.leads || !d.shares) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t e = 0; e < ir->edges.count; e++) d.waits[ir->edges.data[e].to] = d.leads[ir->edges.data[e].from] = true;
   for (size_t v = 0; v < ir->values.count; v++)
     if (ir->values.data[v].alias != TFC_NONE32) d.shares[ir->values.data[v].alias] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &d.arena, &d.readers));

@@ -79,8 +79,8 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
   return p;
 }
 
-// --- On the tile unit --------------------------------------------------------------------------------------------- A
-// sum over the cells of a window: for each cell, the matrix of the pixels under it at all positions, times the cell's
+// --- On the tile unit -----------------------------------------------------------------------------------------------
+// A sum over the cells of a window: for each cell, the matrix of the pixels under it at all positions, times the cell's
 // part of the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `turned` the order of
 // the cells is reversed. *out_done is false if another way is faster or numbers are too large for the tile unit.
 struct window_sum {
@@ -134,9 +134,9 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
-// --- Backward, input --------------------------------------------------------------------------------------------- A
-// part is made of the window's cells first + t * step, t < count, from the last to the first: these are the cells that
-// meet the positions of x with one remainder. For them dy is read like an image by a window of `count` cells that
+// --- Backward, input ------------------------------------------------------------------------------------------------
+// A part is made of the window's cells first + t * step, t < count, from the last to the first: these are the cells
+// that meet the positions of x with one remainder. For them dy is read like an image by a window of `count` cells that
 // begins `before` positions earlier.
 struct part {
   int64_t remainder, positions; // x = remainder + s * q, q < positions

@@ -5,9 +5,9 @@
 namespace tfc {
 namespace {
 
-// --- Cast -------------------------------------------------------------------------------------------------------- A
-// float that is out of the integer's range becomes the same as in the host's kernels: the smallest integer of 32 or 64
-// bits, cut to the type's width.
+// --- Cast -----------------------------------------------------------------------------------------------------------
+// A float that is out of the integer's range becomes the same as in the host's kernels: the smallest integer of 32 or
+// 64 bits, cut to the type's width.
 TFC_HD int32_t to_i32(double x) {
   return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }

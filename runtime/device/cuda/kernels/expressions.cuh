@@ -137,9 +137,9 @@ BINARY(Atan2, atan2(a, b))
 BINARY(Xdivy, a == 0 ? (C)0 : a / b)
 BINARY(Xlogy, a == 0 ? (C)0 : a * log(b))
 
-// --- Gradients --------------------------------------------------------------------------------------------------- `a`
-// is the function's value, `b` the gradient that arrives. If that gradient is 0, so is the result (also where the slope
-// is infinite).
+// --- Gradients ------------------------------------------------------------------------------------------------------
+// `a` is the function's value, `b` the gradient that arrives. If that gradient is 0, so is the result (also where the
+// slope is infinite).
 BINARY(ReciprocalGrad, b == 0 ? (C)0 : -(a * a) * b)
 BINARY(SqrtGrad, b == 0 ? (C)0 : (C)0.5 / a * b)
 BINARY(RsqrtGrad, b == 0 ? (C)0 : ((C)-0.5 * (a * a)) * (a * b))
