@@ -41,7 +41,8 @@ struct tfc_texts { // values in the order of the command line; `items` is malloc
   uint32_t count;
 };
 
-// What kind of path a value is: --untrusted must know all files that a command line names (cli/untrusted.h).
+// Says whether a flag's value is a path, and what the program does with the file. With --untrusted, only files that the
+// command line names may be opened (cli/untrusted.h).
 typedef enum tfc_flag_path {
   TFC_PATH_NONE,
   TFC_PATH_READ,       // a file or a folder that is read

@@ -1,5 +1,5 @@
 // Query: reads rows of the database's views into a table in memory. Queries may use the parameters :run, :placement,
-// :step and :other.
+// :step and :other (the numbers in `args`).
 //
 //   struct tfc_table t = {0};
 //   TFC_TRY(s, tfc_table_query(store, "SELECT name FROM v_device WHERE run_id = :run", &args, &t));

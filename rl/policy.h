@@ -15,7 +15,7 @@
 struct tfc_policy_seen { // a graph of the training set, or a family of generated graphs
   char *name, *sha256;   // sha256 of the cost graph's file; for a family, of the cost graphs of all its graphs together
 };
-// Weights that searches with a policy found; any thread may add some, under a lock.
+// Weights that searches found while they improved a policy. Any thread may add some; `lock` guards the record.
 struct tfc_policy_notes {
   pthread_mutex_t lock;
   float (*head)[TFC_WEIGHTS]; // the newest last

@@ -64,8 +64,8 @@ out:
   return s;
 }
 
-// Computes the ratio of b to a over the turns in which both were measured: the mean of its logarithm, and the standard
-// error of that.
+// Compares the step times of two candidates over the turns in which both were measured: *out_mean is the mean of
+// log(b's time / a's time), *out_error the standard error of that mean. Returns the number of these turns.
 static uint32_t compare(const struct finalist *a, const struct finalist *b, uint32_t turns, double *out_mean,
                         double *out_error) {
   double sum = 0, squares = 0;

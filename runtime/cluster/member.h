@@ -43,7 +43,7 @@ uint32_t tfc_member_rank(const struct tfc_member *member);
 const char *tfc_member_host(const struct tfc_member *member, uint32_t rank);
 const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
 
-// Whether the job has failed, so that nothing can run any more.
+// Returns whether the job has failed. Then no step can run any more.
 bool tfc_member_has_failed(struct tfc_member *member);
 // Waits until every task with a script has come to the barrier `name`. ABORTED: a task has ended without coming.
 TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char *name, const _Atomic bool *cancel);
