@@ -175,9 +175,9 @@ static bool fill(struct filler *f, uint32_t bin, uint32_t from, uint64_t used) {
 
 // --- Bins that must be exactly or nearly full ------------------------------------------------------------------------
 //
-// The bins are filled one after the other. For each, ways to fill it are listed: sets of free items that together have at
-// most the bin's limit, and at least the limit less `slack`. To find them the items are divided into two halves, all sums
-// of each half are listed, and a way is a sum of the first list with one of the second.
+// The bins are filled one after the other. For each, ways to fill it are listed: sets of free items that together have
+// at most the bin's limit, and at least the limit less `slack`. To find them the items are divided into two halves, all
+// sums of each half are listed, and a way is a sum of the first list with one of the second.
 
 struct summer {
   struct packer *q;

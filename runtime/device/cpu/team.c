@@ -24,8 +24,8 @@ static void work_share(struct tfc_team *t, struct tfc_team_share *share) {
   }
 }
 
-// The work of thread `index` of the team: it goes over all shares, beginning with the share that has its own number, and
-// does what others have left of each.
+// The work of thread `index` of the team: it goes over all shares, beginning with the share that has its own number,
+// and does what others have left of each.
 static void work(struct tfc_team *t, int index) {
   uint64_t begin = tfc_ticks();
   for (int i = 0; i < t->share_count; i++) work_share(t, &t->shares[(index + i) % t->share_count]);
