@@ -177,15 +177,12 @@ static void test_examples_of_the_papers(void **state) {
   struct plain p;
   example(&p, heft_times, heft_edges, 15);
   plain_heft(&p);
-  print_message("HEFT %g\n", makespan(&p));
   assert_true(fabs(makespan(&p) - 80) < 1e-9);
   example(&p, peft_times, peft_edges, 15);
   plain_heft(&p);
-  print_message("HEFT %g\n", makespan(&p));
   assert_true(fabs(makespan(&p) - 133) < 1e-9);
   example(&p, peft_times, peft_edges, 15);
   plain_peft(&p);
-  print_message("PEFT %g\n", makespan(&p));
   assert_true(fabs(makespan(&p) - 122) < 1e-9);
 }
 
