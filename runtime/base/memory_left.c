@@ -127,13 +127,20 @@ static bool look(uint64_t now, uint64_t bytes) {
   return true;
 }
 
+// Gives the memory that the heap does not use back to the system. Called with the lock held: where another allocator
+// stands in for the C library's (a sanitizer's, jemalloc), this call is the first that the library's own one sees, and
+// it must not be set up by two threads at once (glibc aborts when the second of them ends).
+static void trim_heap(void) {
+  malloc_trim(0);
+}
+
 bool tfc_memory_grant(size_t bytes) {
   uint64_t now = atomic_fetch_add_explicit(&granted, bytes, memory_order_relaxed) + bytes;
   if (now <= atomic_load_explicit(&allowed, memory_order_relaxed)) return true;
   pthread_mutex_lock(&lock);
   bool good = look(now, bytes);
   if (!good) { // the heap may still hold memory that was freed
-    malloc_trim(0);
+    trim_heap();
     good = look(now, bytes);
   }
   pthread_mutex_unlock(&lock);
@@ -146,8 +153,8 @@ void tfc_memory_give_back(size_t bytes) {
 }
 
 void tfc_memory_mark(void) {
-  malloc_trim(0);
   pthread_mutex_lock(&lock);
+  trim_heap();
   uint64_t resident = own_pages().resident, now = atomic_load(&granted);
   other = resident > now ? resident - now : 0;
   atomic_store(&allowed, 0);
