@@ -1,4 +1,5 @@
-// The control groups that this process is in: Linux's limits of cores and memory for a container. Any thread.
+// Finds the control groups that this process is in. With them, Linux limits the cores and the memory of a container.
+// Any thread may call this.
 #ifndef TFC_RUNTIME_BASE_CGROUP_H
 #define TFC_RUNTIME_BASE_CGROUP_H
 

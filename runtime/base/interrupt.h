@@ -17,7 +17,8 @@ void tfc_interrupt_on(const atomic_bool *flag);
 // Sets the time limit, a time of tfc_now_ns's clock; 0: none. `what` names it in messages ("--time 10s"); it is copied.
 void tfc_interrupt_at(int64_t deadline_ns, const char *what);
 
-// NULL: go on. CANCELLED: the flag is set. DEADLINE_EXCEEDED names the limit. Any thread; costs a few nanoseconds.
+// Returns NULL if the work may continue, CANCELLED if the flag is set, DEADLINE_EXCEEDED (which names the limit) if the
+// time is over. Any thread may call it; a call takes a few nanoseconds.
 TFC_MUST_USE tfc_status tfc_interrupted(const char *doing);
 
 #endif

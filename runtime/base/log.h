@@ -1,4 +1,5 @@
-// Log: libraries never print. They report through this sink, which a program sets once at start (before threads).
+// The log. Libraries never print: they report through this sink, which the program sets once when it starts, before it
+// creates threads.
 #ifndef TFC_RUNTIME_BASE_LOG_H
 #define TFC_RUNTIME_BASE_LOG_H
 

@@ -35,6 +35,7 @@ uint64_t *tfc_intmap_put(struct tfc_intmap *map, uint64_t key, uint64_t value, b
 const uint64_t *tfc_intmap_get(const struct tfc_intmap *map, uint64_t key);
 void tfc_intmap_deinit(struct tfc_intmap *map);
 
-uint64_t tfc_hash_bytes(const void *data, size_t size); // stable within a run of a process, but not between versions
+// the same in one run of a process, but not in other versions of tfc
+uint64_t tfc_hash_bytes(const void *data, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 // How much memory this process may still take: the machine's, within the limits of its control groups and of `ulimit
 // -v` and `ulimit -d`. Linux hands out more addresses than it has memory, and kills the process that touches them. So
-// code that allocates tensors asks here first, and can then say for which operation memory was missing. Any thread.
+// code that allocates tensors asks here first, and can then say for which operation memory was missing. Any thread may
+// call these functions.
 #ifndef TFC_RUNTIME_BASE_MEMORY_LEFT_H
 #define TFC_RUNTIME_BASE_MEMORY_LEFT_H
 

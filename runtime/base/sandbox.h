@@ -3,7 +3,8 @@
 // names the node. Second, the kernel denies what an error in the runtime might allow (Landlock: files and programs;
 // seccomp: sockets, tracing other processes, and other calls that computing does not need).
 //
-// It is in this folder because programs enter it, the measuring worker inherits it, and operations ask about it.
+// It is in this folder because code of many folders needs it: programs enter it, the measuring worker inherits it, and
+// operations check whether it is in force.
 //
 //   struct tfc_sandbox_path paths[] = {{"graph.pb", TFC_SANDBOX_READ}, {"out.npy", TFC_SANDBOX_WRITE}};
 //   struct tfc_sandbox_rules rules = {.paths = paths, .path_count = 2, .memory = TFC_UNTRUSTED_MEMORY, ...};

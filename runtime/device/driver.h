@@ -62,7 +62,8 @@ TFC_MUST_USE tfc_status tfc_semaphore_create(struct tfc_semaphore **out);
 void tfc_semaphore_free(struct tfc_semaphore *s);
 // Signals from the host, and wakes sleeping threads. A value below the current one has no effect.
 void tfc_semaphore_signal(struct tfc_semaphore *s, uint64_t value);
-// Blocks until the value is reached; spins for at most spin_ns first. DEADLINE_EXCEEDED after timeout_ns (< 0: never).
+// Waits until the value is reached: spins for at most spin_ns, then sleeps. DEADLINE_EXCEEDED after timeout_ns (below
+// 0: no limit).
 TFC_MUST_USE tfc_status tfc_semaphore_wait(struct tfc_semaphore *s, uint64_t value, int64_t spin_ns,
                                            int64_t timeout_ns);
 
@@ -208,11 +209,12 @@ struct tfc_copy {
 enum { TFC_COPY_UNTRACED = 0x7fffffff };
 
 struct tfc_driver_options {
-  const char *spec;       // what the user asked for ("cpu:0-3"), NULL: the driver's default
-  uint32_t count;         // number of devices; 0: as many as there are
-  const uint64_t *memory; // limits by device, NULL: none
-  bool whole;             // the undivided machine as one device
-  bool shared;            // virtual and emulated devices share one address space: tensors are handed over, not copied
+  const char *spec;       // the list that the user gave ("cpu:0-3"); NULL: the driver's default
+  uint32_t count;         // number of devices; 0: all that exist
+  const uint64_t *memory; // memory limits by device; NULL: no limits
+  bool whole;             // true: one device that is the whole machine
+  bool shared;            // true: virtual and emulated devices have one common address space, so that tensors are
+                          // passed without a copy
 };
 
 struct tfc_device_settings { // set by the sessions that use a device
@@ -230,7 +232,8 @@ typedef enum tfc_host_kernels {
 struct tfc_device_driver {
   const char *kind;
   tfc_host_kernels host_kernels;
-  bool has_lanes; // on devices of several cores, segments with lanes run as the lanes say, and operations are timed
+  bool has_lanes; // if a segment has lanes, a device of several cores runs it in these lanes, and measures the time of
+                  // each operation
   // Operations run asynchronously, after their launch has returned. A trace's OP record is then only the time of the
   // launch; the time of execution comes from the device (EXECUTE records) or from a profiler.
   bool on_its_own;
@@ -281,7 +284,8 @@ struct tfc_device_driver {
   // the work that signals them was submitted to devices. NULL: launches run at once, so the caller has to wait before
   // it launches.
   tfc_status (*await)(struct tfc_device *device, const struct tfc_timepoint *waits, uint32_t wait_count);
-  // Synchronous copies for feeds, fetches and checkpoints; and waiting until everything submitted has ended.
+  // Copy tensors from and to the device, for feeds, fetches and checkpoints; the call returns when the copy is
+  // complete. The next function waits until all submitted work has ended.
   tfc_status (*read)(struct tfc_device *device, const struct tfc_tensor *source, void *target);
   tfc_status (*write)(struct tfc_device *device, const void *source, struct tfc_tensor *target);
   tfc_status (*synchronize)(struct tfc_device *device);
@@ -294,8 +298,9 @@ struct tfc_device_driver {
   bool (*supports)(struct tfc_device *device, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
   // Called before anything is prepared; sets info.math if the device has that choice. NULL: there is nothing to set.
   void (*configure)(struct tfc_device *device, const struct tfc_device_settings *settings);
-  // The driver's measurements in this process for choosing algorithms, as lines "MODEL\tKEY\tVALUE" (malloc'd; NULL:
-  // none); and taking over those of another process, before anything is prepared. NULL: the driver measures nothing.
+  // The first function returns the measurements by which the driver chose algorithms in this process, as lines
+  // "MODEL\tKEY\tVALUE" (the caller frees them; NULL: none). The second takes over the measurements of another process,
+  // before any segment is prepared. NULL: the driver measures nothing.
   char *(*tuning)(void);
   void (*set_tuning)(const char *lines);
   // Returns how many operations have run on the host so far because they have no kernel, and the bytes that were copied
@@ -325,7 +330,8 @@ extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
 // Finds the driver of a kind ("cpu", "emu", "plain", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the
 // reason.
 TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);
-// Registers another driver for its kind, or replaces the plug-in's (tests). Before the first look-up.
+// Registers another driver for its kind of device, or replaces the driver of the plug-in (for tests). Call it before a
+// driver is looked up for the first time.
 void tfc_driver_add(const struct tfc_device_driver *driver);
 
 // Opens the devices of --devices in order: "4" or "cpu:0-3,emu:0"; with ",shared" after it, virtual and emulated
@@ -345,7 +351,8 @@ TFC_MUST_USE tfc_status tfc_devices_open(const char *spec, const struct tfc_memo
 TFC_MUST_USE tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_device_set *out);
 void tfc_devices_close(struct tfc_device_set *set);
 void tfc_devices_configure(const struct tfc_device_set *set, const struct tfc_device_settings *settings);
-// Returns the arithmetic of the devices that have the choice; NULL: none of them has it, or it is the default.
+// Returns the arithmetic of the devices on which the user can choose it; NULL: there is no such device, or it is the
+// default.
 const char *tfc_devices_math(const struct tfc_device_info *devices, uint32_t count);
 // Returns how tensors pass between virtual devices: "copy on one GPU" or "handed over"; NULL: there are no two of them.
 const char *tfc_virtual_transfers(const struct tfc_device_info *devices, uint32_t count);

@@ -1,5 +1,6 @@
-// Builds a graph, or a new graph from an old one with nodes added. One thread. Nodes get ids in the order in which they
-// are added, and keep them in the finished graph; nodes of the base graph come first and keep theirs.
+// Builds a graph, or a new graph from an old one with nodes added. Only one thread may use a builder. Nodes get ids in
+// the order in which they are added, and keep them in the finished graph; nodes of the base graph come first and keep
+// theirs.
 //
 //   struct tfc_builder *b = NULL;
 //   TFC_TRY(s, tfc_builder_create(NULL, &b));
@@ -53,7 +54,8 @@ const struct tfc_node *tfc_builder_node(const struct tfc_builder *b, uint32_t id
 tfc_dtype tfc_builder_dtype(const struct tfc_builder *b, struct tfc_output o);
 const struct tfc_attr *tfc_builder_attr(const struct tfc_builder *b, uint32_t id, const char *name);
 struct tfc_output tfc_builder_input(const struct tfc_builder *b, uint32_t id, uint32_t input);
-// For passes: change one data input of a node (to close the back edge of a Merge, say); append a control input.
+// For passes: changes one data input of a node (for example to close the back edge of a Merge); the next function
+// appends a control input.
 void tfc_builder_set_input(struct tfc_builder *b, uint32_t id, uint32_t input, struct tfc_output from);
 void tfc_builder_add_control(struct tfc_builder *b, uint32_t id, uint32_t from);
 

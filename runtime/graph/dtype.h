@@ -58,7 +58,8 @@ tfc_dtype tfc_dtype_parse(tfc_str name); // also "float", "double", "half", "DT_
 bool tfc_dtype_is_floating(tfc_dtype t); // half, bfloat16, float32, float64
 bool tfc_dtype_is_integer(tfc_dtype t);  // int8–64, uint8–64
 bool tfc_dtype_is_complex(tfc_dtype t);
-bool tfc_dtype_is_plain(tfc_dtype t); // bytes that can be copied: all but string, resource, variant
+// its elements are bytes that can be copied: true for all types but string, resource, variant
+bool tfc_dtype_is_plain(tfc_dtype t);
 
 // Convert the 16-bit floats. They round to the nearest number, of two equally near ones to the even one; NaN stays NaN.
 float tfc_half_to_float(uint16_t h);

@@ -91,7 +91,8 @@ struct tfc_node {
   uint32_t input_count;         // data inputs
   uint32_t control_count;       // control inputs
   uint32_t attr_begin, attr_count;
-  uint32_t output_begin, output_count; // into graph->output_dtypes; a node's outputs are numbered from output_begin
+  uint32_t output_begin, output_count; // places in graph->output_dtypes; the outputs of a node are numbered from
+                                       // output_begin
   tfc_str raw;                         // the NodeDef's bytes in the file ("" for nodes made by a builder)
 };
 
@@ -138,7 +139,8 @@ struct tfc_graph {
   tfc_dtype *output_dtypes; // a reference type if the op's signature says so
   uint32_t output_total;
 
-  // Consumers in CSR form: those of node n are consumers[consumer_begin[n] … consumer_begin[n+1]).
+  // The consumers of all nodes in one array (the CSR form): those of node n are consumers[consumer_begin[n] …
+  // consumer_begin[n+1]).
   uint32_t *consumer_begin;
   struct tfc_consumer {
     uint32_t node;
@@ -180,7 +182,7 @@ struct tfc_graph {
 };
 
 void tfc_graph_retain(const struct tfc_graph *g);
-void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
+void tfc_graph_release(const struct tfc_graph *g); // TFC_NO_NODE: the graph has no such node
 
 uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE: the graph has no such node
 // Parses "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT says what is wrong, and, if there is no

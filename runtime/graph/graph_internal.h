@@ -21,7 +21,8 @@ struct tfc_source {
 void tfc_source_release(struct tfc_source *source); // NULL is fine
 
 TFC_MUST_USE tfc_status tfc_graph_new(struct tfc_graph **out); // one reference, empty
-// Makes an empty body of a function of `owner`'s library: it finds functions there, and lives as long as `owner`.
+// Makes an empty body for a function of `owner`'s library. The body finds functions in that library, and exists as long
+// as `owner`.
 TFC_MUST_USE tfc_status tfc_graph_new_body(struct tfc_graph *owner, struct tfc_graph **out);
 void tfc_graph_free_body(struct tfc_graph *body); // for a body that could not be finished
 

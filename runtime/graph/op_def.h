@@ -10,8 +10,9 @@ struct tfc_kernel_ctx;
 struct tfc_prepare_ctx;
 
 // --- Shape functions ---------------------------------------------------------------------------------------------
-// A shape function is called in topological order with all that is known; it sets every output's shape (unknown
-// before). INVALID_ARGUMENT says which inputs contradict each other; the caller adds the node's name.
+// Shape functions are called in topological order of the nodes. A shape function reads what is known of the inputs, and
+// sets the shape of every output (before, it is unknown). INVALID_ARGUMENT says which inputs contradict each other; the
+// caller adds the node's name.
 struct tfc_handle_info { // what a resource or variant handle holds
   tfc_dtype dtype;       // NONE: unknown
   struct tfc_shape shape;
@@ -57,7 +58,8 @@ struct tfc_op_cost {
   double flops; // additions and multiplications (a multiply-add is two); transcendental functions count once
   double bytes; // read and written, each operand once
 };
-// Shapes are static here. NULL in the row: no FLOP, and the bytes of all inputs and outputs.
+// All shapes are static when this is called. NULL in the row: the op counts no FLOP, and the bytes of all its inputs
+// and outputs.
 typedef void (*tfc_cost_fn)(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                             const struct tfc_shape *outputs, struct tfc_op_cost *out);
 
@@ -144,7 +146,8 @@ typedef enum tfc_op_role {
 
 #define TFC_TYPE_BIT(t) (1u << (t))
 
-// The loops of an element-wise op by dtype (NULL: none), for fusion: each may be called for any range of elements.
+// The loops of an element-wise op by dtype (NULL: there is no loop), for fusion. Each loop may be called for any range
+// of elements.
 typedef void tfc_unary_loop(const void *x, void *y, int64_t n);
 typedef void tfc_binary_loop(const void *a, int64_t a_step, const void *b, int64_t b_step, void *y,
                              int64_t n); // steps are 0 or 1
@@ -172,8 +175,9 @@ struct tfc_op_def {
   tfc_cost_fn cost;
   // Reads attributes once, when a plan is made; NULL: nothing to prepare.
   tfc_status (*prepare)(struct tfc_prepare_ctx *ctx);
-  tfc_status (*kernel)(struct tfc_kernel_ctx *ctx); // NULL: not run as an op (control flow, or not supported)
-  const struct tfc_elementwise *elementwise;        // NULL: not element-wise
+  // NULL: the op has no kernel (it is control flow, or tfc does not support it)
+  tfc_status (*kernel)(struct tfc_kernel_ctx *ctx);
+  const struct tfc_elementwise *elementwise; // NULL: not element-wise
   // Inputs for generated tests and random graphs: "float[3,4], float[4,5]; float[0,2], float[2,1] {transpose_b=true}";
   // if the values of an input matter, they are given: "float[3,4], int32[1]=[1]", "int32[]=0".
   const char *samples;
@@ -184,7 +188,8 @@ static inline tfc_op_role tfc_node_role(const struct tfc_node *n) {
   return n->def ? n->def->role : TFC_ROLE_NONE;
 }
 
-// A family's file ends with TFC_REGISTER_OPS(rows). The linker gathers all families, so a new op changes only one file.
+// A family's file ends with TFC_REGISTER_OPS(rows). The linker collects the families, so a new op needs a change in
+// only one file.
 struct tfc_op_family {
   const struct tfc_op_def *rows;
   size_t count;

@@ -34,7 +34,8 @@ TFC_MUST_USE tfc_status tfc_dim_merge(int64_t a, int64_t b, int64_t *out);
 // Broadcasts like numpy; unknown dimensions give what is certain (a known dimension > 1 wins over an unknown one).
 TFC_MUST_USE tfc_status tfc_shape_broadcast(const struct tfc_shape *a, const struct tfc_shape *b,
                                             struct tfc_shape *out);
-// "[32,?,512]", "?" for unknown rank, symbols as "?a"; `buffer` holds at least TFC_SHAPE_TEXT bytes and is returned.
+// Writes a shape as text: "[32,?,512]"; "?" if the rank is unknown; symbols as "?a". `buffer` has at least
+// TFC_SHAPE_TEXT bytes and is returned.
 enum { TFC_SHAPE_TEXT = 256 };
 const char *tfc_shape_show(const struct tfc_shape *s, char *buffer);
 // Sets out_strides to the row-major strides, in elements, of a static shape.

@@ -1,7 +1,8 @@
 // Tensors: a type, a static shape, and memory.
 //
-// Memory is a reference-counted buffer, or, where a plan owns it, borrowed (`buffer == NULL`). `data` may be a device
-// address: only the driver whose device it is on may look inside; host code reads tensors of host-addressable devices.
+// The memory belongs to a buffer with a reference count, or it is borrowed from a plan (`buffer == NULL`). `data` may
+// be a device address, which only the driver of that device may use; host code may read tensors of host-addressable
+// devices only.
 //
 // Elements of string tensors are struct tfc_string (each piece malloc'd, freed with the buffer), those of resource and
 // variant tensors are struct tfc_object pointers (one reference each, released with the buffer).
@@ -38,7 +39,8 @@ struct tfc_string {
   size_t size;
 };
 
-// Any object behind a resource handle or in a variant: variables, queues, tables, lists, iterators, optionals.
+// An object that a resource handle refers to, or that a variant holds: variable, queue, table, list, iterator,
+// optional.
 struct tfc_object;
 struct tfc_object_type {
   const char *name;

@@ -1,5 +1,6 @@
-// What the gradient functions of the op families share. They add nodes to ctx->builder, which also keeps the first
-// failure; so a gradient function need not check each call and may return NULL (its caller checks tfc_builder_status).
+// Functions that the gradient functions of the op families use. A gradient function adds nodes to ctx->builder, which
+// also keeps the first failure; so it need not check each call and may return NULL (its caller checks
+// tfc_builder_status).
 //
 // As in TensorFlow, trainable outputs (floating, complex, resource, variant) without a gradient get zeros before the
 // gradient function is called, as soon as one output has a gradient: grad_outputs[i] is TFC_NO_OUTPUT for integer

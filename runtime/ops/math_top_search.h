@@ -130,7 +130,8 @@ TOP_FN void top_sort_row(const TOP_ROW *r, int32_t *all, int32_t n, struct top_s
   top_quicksort(r, all, n, spans);
   for (int32_t i = 1; i < n; i++) {
     const int32_t value = all[i];
-    const bool first = i < TOP_SMALL && TOP_ABOVE(r, value, all[0]); // it goes to the front, whatever is in between
+    // the element belongs at the front, before all others
+    const bool first = i < TOP_SMALL && TOP_ABOVE(r, value, all[0]);
     int32_t to = i;
     for (; to > 0 && (first || TOP_ABOVE(r, value, all[to - 1])); to--) all[to] = all[to - 1];
     all[to] = value;

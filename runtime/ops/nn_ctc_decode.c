@@ -219,7 +219,8 @@ static tfc_status step(struct search *s, const double *x, int32_t classes) {
         continue;
       }
       struct beam *out = keep_best(s, c);
-      if (out) out->new = (struct chances){never, never, never}; // its values of the step before still count
+      // no values in this step; those of the step before still count
+      if (out) out->new = (struct chances){never, never, never};
     }
   }
   settle(s);

@@ -38,8 +38,9 @@ static void float_softmax_rows(const struct rows *r, int64_t begin, int64_t end)
   }
 }
 
-// Rows of 16-bit floats, a block of them as float32 at a time: a row of one block is widened and exponentiated once. A
-// 16-bit output is no place for what is not yet divided.
+// Softmax of rows of 16-bit floats, in blocks of float32. A row of at most one block is converted once. A longer row is
+// converted again in each loop: its exponentials cannot be kept in the 16-bit output, because they would be rounded
+// before they are divided by the sum.
 enum { narrow_block = 2048 };
 static void narrow_softmax_rows(const struct rows *r, int64_t begin, int64_t end) {
   const int64_t n = r->classes;

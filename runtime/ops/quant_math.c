@@ -311,7 +311,8 @@ static tfc_status conv2d(struct tfc_kernel_ctx *ctx) {
   int64_t out[2], before[2];
   for (int k = 0; k < 2; k++) TFC_RETURN_IF_ERROR(tfc_window_output(&w, k + 1, dx[k + 1], df[k], &out[k], &before[k]));
   TFC_KERNEL_CHECK(dx[0] > 0 && out[0] > 0 && out[1] > 0 && df[3] > 0, "the convolution has no outputs");
-  // If the window's steps leave cells over, TensorFlow divides these among both sides, with VALID padding too.
+  // If the steps of the window do not cover all cells, TensorFlow leaves out half of the remaining cells at each side,
+  // with VALID padding too.
   v.stride = w.stride[1];
   int64_t round = w.padding == TFC_PADDING_VALID;
   v.top = ((out[0] - 1) * v.stride + df[0] - dx[1] + round) / 2;

@@ -34,7 +34,8 @@ struct tfc_frame {
   uint32_t constant_count;
 };
 struct tfc_frames {
-  // By node: the frame of its outputs (for an Enter the loop's, for an Exit the surrounding one); 0 is the root.
+  // For each node: the frame of its outputs (of an Enter, the frame of the loop; of an Exit, the surrounding frame). 0:
+  // the root.
   uint32_t *of_node;
   struct tfc_frame *frames;
   uint32_t count;

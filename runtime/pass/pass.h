@@ -35,8 +35,9 @@ TFC_MUST_USE tfc_status tfc_infer_fed_shapes(const struct tfc_graph *g, const st
                                              uint32_t override_count, struct tfc_shapes *out);
 void tfc_shapes_deinit(struct tfc_shapes *shapes);
 
-// Estimates the FLOP and bytes of one run of a node, by its row (runtime/graph/op_def.h); without a row no FLOP, and
-// the bytes of all inputs and outputs. False: a shape is not static, and the result is the known part.
+// Estimates the FLOP and bytes of one run of a node, by the row of its op (runtime/graph/op_def.h). A node without a
+// row counts no FLOP, and the bytes of all its inputs and outputs. False: a shape is not static, and the result is the
+// known part.
 bool tfc_node_cost(const struct tfc_graph *graph, const struct tfc_node *node, const struct tfc_shapes *shapes,
                    struct tfc_op_cost *out);
 

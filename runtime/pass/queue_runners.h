@@ -12,9 +12,11 @@
 
 struct tfc_queue_runner {
   uint32_t queue;           // node ids
-  const uint32_t *enqueues; // each is run repeatedly by a thread of its own; one may be listed several times
+  const uint32_t *enqueues; // a separate thread runs each of these again and again; an operation may be listed several
+                            // times
   uint32_t enqueue_count;
-  // `close` is run after the last of those threads has ended, `cancel` to stop them all; TFC_NO_NODE: none.
+  // `close` runs when the last of these threads has ended; `cancel` runs to stop them all. TFC_NO_NODE: there is no
+  // such operation.
   uint32_t close, cancel;
   uint32_t ending; // bit c: an enqueue that fails with tfc_code c has ended normally
 };

@@ -25,7 +25,8 @@ bool tfc_step_enqueues_what_is_fed(const struct tfc_graph *g, uint32_t node, con
 TFC_MUST_USE tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_queue_runners *runners,
                                                  const bool *needed, const bool *initial, struct tfc_arena *scratch,
                                                  bool *unfilled);
-// Returns the shape of a dequeue's output: as its queue declares it, or else that of what is enqueued.
+// Returns the shape of a dequeue's output: the one that its queue declares, or if there is none, the shape of the
+// enqueued tensors.
 struct tfc_shape tfc_step_dequeued_shape(const struct tfc_graph *g, const struct tfc_shapes *shapes,
                                          struct tfc_output output);
 

@@ -26,7 +26,8 @@ enum {
   TFC_SPLIT_SCRATCH = 1020 * 1024, // bytes for each thread that calls tfc_split_run
 };
 
-bool tfc_split_available(void); // whether it exists and the system allows it, which the first call requests
+// whether the processor has the unit and the system allows it (the first call requests that)
+bool tfc_split_available(void);
 // Whether products with `k` in all, in `blocks` blocks, take less time here than by multiply-adds. `ready`: B is
 // packed.
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready);
