@@ -182,7 +182,7 @@ struct tfc_graph {
 };
 
 void tfc_graph_retain(const struct tfc_graph *g);
-void tfc_graph_release(const struct tfc_graph *g); // TFC_NO_NODE: the graph has no such node
+void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
 
 uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE: the graph has no such node
 // Parses "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT says what is wrong, and, if there is no
@@ -191,7 +191,8 @@ TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_st
 // Finds a node by its own name or by the name of an output, even if the node has no outputs: "train_op", "^train_op",
 // "train_op:0".
 TFC_MUST_USE tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_t *out);
-const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name); // NULL: not there
+// Returns NULL if the graph has no such function.
+const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name);
 
 static inline uint32_t tfc_graph_file_nodes(const struct tfc_graph *g) {
   return g->caller ? g->file_nodes : g->node_count;
