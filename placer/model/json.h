@@ -21,7 +21,8 @@ TFC_MUST_USE tfc_status tfc_json_whole(const json_t *object, const char *name, u
 TFC_MUST_USE tfc_status tfc_json_i64(const json_t *object, const char *name, int64_t *out);
 TFC_MUST_USE tfc_status tfc_json_bool(const json_t *object, const char *name, bool *out);
 
-// Both append to a text: a string with quotes and escapes, and a number in a form that is read back as the same double.
+// Both functions append to a text: a string with quotes and escapes, and a number in a form that is read back as the
+// same double.
 void tfc_json_add_string(struct tfc_text *text, tfc_str value);
 void tfc_json_add_number(struct tfc_text *text, double value);
 // Appends picoseconds as microseconds with six decimals, exactly; zeros at the end are left out.

@@ -45,7 +45,8 @@ void tfc_simulator_free(struct tfc_simulator *simulator); // NULL is fine
 // TFC_TIME_MAX. Memory above a limit is counted in `excess`; the value is computed in spite of it.
 void tfc_simulate(struct tfc_simulator *simulator, const tfc_device_id *device, const uint32_t *rank, int64_t cutoff,
                   struct tfc_verdict *out);
-// The same with a timeline (always of a step, whatever the objective). RESOURCE_EXHAUSTED: out of memory.
+// As tfc_simulate, but also gives a timeline (always of a step, whatever the objective). RESOURCE_EXHAUSTED: out of
+// memory.
 TFC_MUST_USE tfc_status tfc_simulate_timeline(struct tfc_simulator *simulator, const tfc_device_id *device,
                                               const uint32_t *rank, struct tfc_timeline *out);
 void tfc_timeline_deinit(struct tfc_timeline *timeline);

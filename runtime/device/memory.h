@@ -25,8 +25,9 @@ struct tfc_memory {
 // RESOURCE_EXHAUSTED: there is no memory for the account.
 TFC_MUST_USE tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset);
 void tfc_memory_deinit(struct tfc_memory *m); // all buffers must have been released; a zeroed struct is fine
-// 64-byte aligned; blocks of 2 MiB and more use huge pages if the system has them. RESOURCE_EXHAUSTED names request,
-// bytes in use, limit and what is left; also if the machine or the control group has no such memory left.
+// The memory is aligned to 64 bytes; blocks of 2 MiB and more use huge pages if the system has them. RESOURCE_EXHAUSTED
+// names request, bytes in use, limit and what is left; also if the machine or the control group has no such memory
+// left.
 TFC_MUST_USE tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out);
 
 #endif

@@ -20,7 +20,8 @@ struct sample {
 TFC_MUST_USE tfc_status sample_read(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
                                     struct sample *out);
 void sample_deinit(struct sample *sample);
-// A graph of Const nodes (first) and one node of the op, whose id is *out_node. `samples`: def->samples, or others.
+// Makes a graph of Const nodes (first) and one node of the op, whose id is *out_node. `samples`: def->samples, or
+// others.
 TFC_MUST_USE tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int index, uint64_t seed,
                                      struct tfc_graph **out, uint32_t *out_node);
 
