@@ -265,7 +265,8 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
     }
   })
 }
-// The same in float with channels last, all channels of a window at once. Output positions [begin, end).
+// As the function above, in float with channels last: handles all channels of a window at once. Output positions
+// [begin, end).
 static inline __attribute__((always_inline)) void match_positions(const struct max_grad *m, int64_t begin,
                                                                   int64_t end) {
   const struct pool *p = &m->pool;

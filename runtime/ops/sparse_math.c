@@ -360,7 +360,8 @@ static tfc_status shape_add_grad(struct tfc_shape_ctx *ctx) {
     for (int64_t i = begin; i < end; i++)                                                                              \
       ((ops_##t *)y->data)[i] = OPS_PUT_##t(OPS_GET_##t(((ops_##t *)y->data)[i]) / sum);                               \
   } break;
-// Softmax over each row of the last dimension. The results are in row-major order, whatever the input's order was.
+// Computes Softmax over each row of the last dimension. The results are in row-major order, whatever the input's order
+// was.
 static tfc_status softmax(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
   struct tfc_tensor *y = NULL;
