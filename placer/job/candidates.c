@@ -265,10 +265,12 @@ tfc_status tfc_job_candidates_take_in_flight(struct tfc_job_candidates *c, uint3
   k->in_flight.us.count = k->in_flight.block.count = 0, k->in_flight.at_once = at_once;
   k->in_flight.median_us = 1e-6 * (double)r.value;
   k->in_flight.q1_us = 1e-6 * (double)r.q1, k->in_flight.q3_us = 1e-6 * (double)r.q3;
-  for (uint32_t i = 0; i < m->step_count; i++)
+  for (uint32_t i = 0; i < m->step_count; i++) {
+    if (!tfc_measured_counts(m, &m->steps[i])) continue; // steps one after another warm up first
     if (!tfc_array_push(&k->in_flight.us, 1e-3 * (double)m->steps[i].duration_ns) ||
         !tfc_array_push(&k->in_flight.block, m->steps[i].block))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  }
 out:
   tfc_result_deinit(&r);
   return s;

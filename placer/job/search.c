@@ -9,7 +9,7 @@
 #include "placer/job/learn.h"
 #include "runtime/base/random.h"
 
-enum { BATCH = 4, FEWEST = 2 };
+enum { BATCH = 4, FEWEST = 2, IDLE_END = 3 };
 // The search ends after so many rounds without a better placement, measured or simulated. After the first such round,
 // rounds become shorter: the simulated search has nearly converged, so it pays more to measure its placements.
 static const double stale_end = 6;
@@ -320,10 +320,10 @@ out:
   return s;
 }
 
-// Whether the learners run now: the search no longer finds anything, or their share of the time or of the measurements
-// begins.
-static bool learners_turn(const struct tfc_job_turns *t, double stale, double learn_from_s) {
-  return stale >= stale_end || tfc_job_seconds(t->clock) >= learn_from_s ||
+// Whether the learners run now: the search no longer finds anything better, or anything that was not measured yet, or
+// their share of the time or of the measurements begins.
+static bool learners_turn(const struct tfc_job_turns *t, double stale, uint32_t idle, double learn_from_s) {
+  return stale >= stale_end || idle >= IDLE_END || tfc_job_seconds(t->clock) >= learn_from_s ||
          t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements);
 }
 
@@ -346,13 +346,13 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
   // if steps are slow, batches must end early enough for the learners
   if (learns) t->schedule->batch_until_s = learn_from;
-  for (uint32_t round = 0; idle < 3; round++) {
+  for (uint32_t round = 0; idle < IDLE_END || learns; round++) {
     const double left = end - tfc_job_seconds(t->clock);
     uint32_t measured_now = 0;
     if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) break;
     if (stale >= stale_end && !learns) break;
-    if (learns && learners_turn(t, stale, learn_from)) {
+    if (learns && learners_turn(t, stale, idle, learn_from)) {
       learns = false, t->schedule->batch_until_s = 0;
       TFC_TRY(s, learn(t, end, names == NULL));
       continue;
