@@ -5,6 +5,8 @@
 
 #include "rl/tuner.h"
 
+#define VERSION 1u // of what the policy keeps of a search; a change of what is written, or of what it means, raises it
+
 struct tfc_guidance {
   const struct tfc_policy *policy;
   const struct tfc_problem *problem;
@@ -60,6 +62,15 @@ static void samples(const struct tfc_guidance *g, struct tfc_guide_samples *out)
 static tfc_status archive(const struct tfc_guide *guide, const struct tfc_problem *p, uint32_t threads,
                           struct tfc_guidance **guidance, struct tfc_archive *a) {
   uint32_t parts = *guidance ? 1 + ((*guidance)->tuner != NULL) : 0;
+  const uint32_t now[] = {VERSION, TFC_WEIGHTS};
+  uint32_t then[] = {VERSION, TFC_WEIGHTS};
+  tfc_archive_bytes(a, then, sizeof then);
+  if (!a->broken && memcmp(then, now, sizeof now) != 0)
+    return tfc_status_make(
+        TFC_INVALID_ARGUMENT,
+        "its learned policy was kept by another version of tfc, in format %u with %u weights instead "
+        "of format %u with %u; the search has to begin anew",
+        then[0], then[1], now[0], now[1]);
   tfc_policy_archive_notes(tfc_policy_of(guide), a);
   if (!tfc_archive_count(a, &parts, 2) || !parts) return NULL;
   if (!*guidance) TFC_RETURN_IF_ERROR(open_guidance(guide, p, guidance));

@@ -11,6 +11,8 @@
 #include "profiler/store_read.h"
 #include "runtime/base/no_memory.h"
 
+enum { VERSION = 1 }; // of the state that tfc_elsewhere_keep writes
+
 static uint64_t rank_hash(const struct tfc_problem *p, const uint32_t *rank) {
   return rank ? tfc_hash_bytes(rank, p->node_count * sizeof *rank) | 1 : 0;
 }
@@ -37,9 +39,9 @@ tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *r) {
   struct tfc_text text = {0}, learned = {0};
   const struct tfc_problem *p = r->problem;
   TFC_TRY(s, tfc_store_begin(r->store));
-  tfc_text_printf(&text, "elsewhere 1 %u %u %u %.6f %llu %u %u %.9g\n", p->node_count, p->unit_count, p->device_count,
-                  tfc_elsewhere_seconds(r), (unsigned long long)r->evaluations, r->episodes, r->reference,
-                  r->reading_s);
+  tfc_text_printf(&text, "elsewhere %d %u %u %u %.6f %llu %u %u %.9g\n", VERSION, p->node_count, p->unit_count,
+                  p->device_count, tfc_elsewhere_seconds(r), (unsigned long long)r->evaluations, r->episodes,
+                  r->reference, r->reading_s);
   for (size_t i = 0; i < r->known.count; i++) {
     const struct tfc_elsewhere_known *k = &r->known.data[i];
     const uint64_t hash = rank_hash(p, k->solution.rank);
@@ -198,9 +200,13 @@ static tfc_status take_levels(struct taking *t) {
   uint32_t nodes, units, devices;
   unsigned long long evaluations;
   double before;
+  int version;
   TFC_TRY(s, tfc_store_get_state(r->store, r->run, "elsewhere", &text));
-  if (sscanf(text.data, "elsewhere 1 %u %u %u %lf %llu %u %u %lf", &nodes, &units, &devices, &before, &evaluations,
-             &r->episodes, &r->reference, &r->reading_s) != 8)
+  if (sscanf(text.data, "elsewhere %d", &version) == 1 && version != VERSION)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "what it had measured is from another version of tfc, in format %d instead of %d",
+             version, VERSION);
+  if (sscanf(text.data, "elsewhere %d %u %u %u %lf %llu %u %u %lf", &version, &nodes, &units, &devices, &before,
+             &evaluations, &r->episodes, &r->reference, &r->reading_s) != 9)
     TFC_FAIL(s, TFC_DATA_LOSS, "run %lld: what it had measured cannot be read", (long long)r->run);
   if (nodes != r->problem->node_count || units != r->problem->unit_count || devices != r->problem->device_count)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld is about %u nodes in %u units on %u devices, not %u in %u on %u",
@@ -241,8 +247,10 @@ tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
     tfc_status_free(s), s = NULL;
     r->reference = UINT32_MAX;
   }
+  if (!s) s = take_learned(r);
+  if (tfc_status_code(s) == TFC_INVALID_ARGUMENT)
+    s = tfc_status_annotate(s, "run %lld cannot go on; leave --resume out to begin anew", (long long)r->run);
   if (s) goto out;
-  TFC_TRY(s, take_learned(r));
   TFC_TRY(s, tfc_store_read_placements(r->store, r->run, take_placement, &t));
   if (r->reference != UINT32_MAX && r->reference >= r->known.count) r->reference = UINT32_MAX;
   for (uint32_t i = 0; i < r->known.count; i++) {

@@ -7,13 +7,13 @@
 
 #include "placer/learned/private.h"
 
-enum { MOST_ROWS_SAVED = 20000, MOST_TRIALS_SAVED = 64 };
+enum { VERSION = 1, MOST_ROWS_SAVED = 20000, MOST_TRIALS_SAVED = 64 }; // VERSION: of these lines and of what they mean
 
 tfc_status tfc_learned_save(const struct tfc_learned *l, struct tfc_text *out) {
   const struct tfc_problem *p = l->problem;
   const size_t cells = (size_t)p->node_count * p->device_count;
   const uint32_t pairs = tfc_learned_pair_count(p);
-  tfc_text_printf(out, "learned 1 %u %u %d %d\n", p->node_count, p->device_count, l->alike, l->traced);
+  tfc_text_printf(out, "learned %d %u %u %d %d\n", VERSION, p->node_count, p->device_count, l->alike, l->traced);
   for (size_t i = 0; i < cells; i++)
     if (l->operation[i].weight > 0)
       tfc_text_printf(out, "o %zu %.9g %.9g\n", i, l->operation[i].weight, l->operation[i].sum);
@@ -71,11 +71,14 @@ static bool take_line(struct tfc_learned *l, const char *line) {
 tfc_status tfc_learned_load(struct tfc_learned *l, tfc_str text) {
   tfc_status s = NULL;
   uint32_t nodes, devices, number = 1;
-  int alike, traced;
+  int version, alike, traced;
   char *copy = tfc_str_dup(text);
   if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   char *line = copy;
-  if (sscanf(copy, "learned 1 %u %u %d %d\n", &nodes, &devices, &alike, &traced) != 4 ||
+  if (sscanf(copy, "learned %d", &version) == 1 && version != VERSION)
+    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "what was learned is from another version of tfc, in format %d instead of %d",
+             version, VERSION);
+  if (sscanf(copy, "learned %d %u %u %d %d\n", &version, &nodes, &devices, &alike, &traced) != 5 ||
       nodes != l->problem->node_count || devices != l->problem->device_count || alike != l->alike)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "what was learned is of another problem");
   while ((line = strchr(line, '\n')) && line[1]) {

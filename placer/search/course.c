@@ -5,7 +5,7 @@
 
 #include "runtime/base/map.h"
 
-#define VERSION 1u
+#define VERSION 2u // of the format of the kept state; a change of what is written raises it
 
 static void mix(uint64_t *hash, const void *data, size_t size) {
   *hash ^= size ? tfc_hash_bytes(data, size) : 0;
@@ -113,11 +113,15 @@ tfc_status tfc_course_archive(struct tfc_archive *a, const struct tfc_problem *p
   const bool alike = memcmp(now, then, sizeof now) == 0 && algorithms && strcmp(algorithms, asked) == 0;
   if (!a->out) free(algorithms);
   if (!alike && !a->broken)
-    return tfc_status_make(TFC_INVALID_ARGUMENT,
-                           then[0] != VERSION ? "it was kept by another version of tfc"
-                           : then[1] != now[1]
-                               ? "it was a search on another problem (graph, machine, or constraints)"
-                               : "it was a search with other settings (seed, budget, algorithms, or policy)");
+    return then[0] != VERSION
+               ? tfc_status_make(TFC_INVALID_ARGUMENT,
+                                 "it was kept by another version of tfc, in format %llu instead of %u; the search has "
+                                 "to begin anew",
+                                 (unsigned long long)then[0], VERSION)
+               : tfc_status_make(TFC_INVALID_ARGUMENT,
+                                 then[1] != now[1]
+                                     ? "it was a search on another problem (graph, machine, or constraints)"
+                                     : "it was a search with other settings (seed, budget, algorithms, or policy)");
   archive_course(a, p, course);
   archive_outcome(a, p, names, outcome);
   if (!a->broken) return NULL;

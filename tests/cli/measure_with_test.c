@@ -197,6 +197,18 @@ static void an_interrupted_run_is_gone_on_with(void **state) {
   const double before = query("SELECT COUNT(*) FROM v_result WHERE run_id = (SELECT MAX(run_id) FROM v_run)");
   assert_true(before > 20 && before < 48);
   assert_true(query("SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") >= 1);
+  // What another version of tfc kept is refused.
+  static const char *const kept[] = {"learned", "elsewhere"};
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+#define RENUMBER                                                                                                       \
+  "cd %s && sqlite3 t.db \"UPDATE state SET value = CAST(replace(CAST(value AS TEXT), '%s %d ', '%s %d ') AS BLOB) "   \
+  "WHERE name = '%s'\""
+    assert_exit(0, "", RENUMBER, folder, kept[i], 1, kept[i], 9, kept[i]);
+    assert_exit(3, "another version of tfc, in format 9 instead of 1",
+                PLACE "--measurements 48 --evaluations 20000 --measure-with 'hidden_machine --seed 2' --resume",
+                folder);
+    assert_exit(0, "", RENUMBER, folder, kept[i], 9, kept[i], 1, kept[i]);
+  }
   const struct command_result *r = command(
       PLACE "--measurements 48 --evaluations 20000 --measure-with 'hidden_machine --seed 2' --resume 2>&1", folder);
   assert_int_equal(r->code, 0);

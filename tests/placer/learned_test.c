@@ -379,6 +379,9 @@ static void alike_devices_have_one_model(void **state) {
   assert_fails(tfc_learned_load(other, (tfc_str){text.data, text.size}), TFC_INVALID_ARGUMENT, "another problem");
   tfc_text_printf(&text, "o 99999999 1 1\n");
   assert_fails(tfc_learned_load(again, (tfc_str){text.data, text.size}), TFC_INVALID_ARGUMENT, "is broken");
+  text.data[strlen("learned ")] = '9';
+  assert_fails(tfc_learned_load(again, (tfc_str){text.data, text.size}), TFC_INVALID_ARGUMENT,
+               "another version of tfc, in format 9 instead of 1");
   tfc_learned_free(other);
   beside = 1;
   for (int k = 0; k < 30; k++) tfc_solution_deinit(&s[k]);

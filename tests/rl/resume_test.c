@@ -187,8 +187,57 @@ static void refusals(void **state) {
   instance_free(&other);
 }
 
+// A guide that is the policy's, and notes where its part begins in a state that is written.
+static const struct tfc_guide *real;
+static size_t part_at;
+static tfc_status open_real(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
+  (void)guide;
+  return real->open(real, p, out);
+}
+static tfc_status archive_real(const struct tfc_guide *guide, const struct tfc_problem *p, uint32_t threads,
+                               struct tfc_guidance **guidance, struct tfc_archive *a) {
+  (void)guide;
+  if (a->out) part_at = a->out->size;
+  return real->archive(real, p, threads, guidance, a);
+}
+
+// A state that another version of tfc kept, of its search or of its policy, is refused and says so: neither is read as
+// if it were of this one.
+static void other_versions(void **state) {
+  (void)state;
+  struct instance i = problem(5, 60, 3, 0, TFC_OBJECTIVE_STEP);
+  struct tfc_policy *policy = NULL;
+  struct tfc_search_outcome out = {0};
+  struct keeper k = {.stop_at = 6};
+  assert_ok(tfc_policy_untrained(3, &policy));
+  real = &policy->guide;
+  struct tfc_guide guide = *real;
+  guide.open = open_real, guide.archive = archive_real;
+  struct tfc_search_options o = {.evaluations = 3000, .seed = 4, .threads = 1, .guide = &guide};
+  o.cancel = &k.cancel, o.kept = keep, o.kept_user = &k;
+  assert_ok(tfc_search(i.problem, &o, &out));
+  assert_true(out.cancelled && out.learned.samples.count); // the policy has learned something
+  tfc_search_outcome_deinit(&out);
+  o.state = (tfc_str){k.state.data, k.state.size}, o.kept = NULL;
+  k.state.data[0] ^= 64;
+  assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT,
+               "it was kept by another version of tfc, in format");
+  k.state.data[0] ^= 64;
+  for (size_t at = part_at; at <= part_at + sizeof(uint32_t); at += sizeof(uint32_t)) { // its format, number of weights
+    k.state.data[at] ^= 64;
+    assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT,
+                 "its learned policy was kept by another version of tfc, in format");
+    k.state.data[at] ^= 64;
+  }
+  assert_ok(tfc_search(i.problem, &o, &out)); // it was stopped before, so that it stops at once
+  tfc_search_outcome_deinit(&out);
+  tfc_text_deinit(&k.state);
+  tfc_policy_free(policy);
+  instance_free(&i);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(at_every_state), cmocka_unit_test(in_the_midst),
-                                     cmocka_unit_test(refusals)};
+                                     cmocka_unit_test(refusals), cmocka_unit_test(other_versions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
