@@ -2,6 +2,10 @@
 #define LANES 8
 #define VECTORS 3
 #define ROWS 4
+#define BRINGS_PANELS 0
+#if defined(__GNUC__) && !defined(__clang__)
+#define MULTIPLY(acc, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+x"(acc) : "x"(a), "x"(b))
+#endif
 #include "runtime/host/gemm/tile.inc"
 #include "runtime/host/gemm/vector.inc"
 
