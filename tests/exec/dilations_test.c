@@ -4,6 +4,7 @@
 #include "tests/common/test.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "runtime/base/random.h"
 #include "runtime/exec/session.h"
@@ -238,8 +239,57 @@ static void an_order_is_kept(void **state) {
   assert_int_equal(count[1], count[0] + 1);
 }
 
+#ifndef TFC_SANITIZED // which takes memory of its own
+// What planning takes grows with the number of borders, not with its square.
+static uint64_t most_memory(void) {
+  struct rusage usage;
+  assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+  return (uint64_t)usage.ru_maxrss * 1024;
+}
+static void many_borders(void **state) {
+  (void)state;
+  enum { MANY = 2000, BYTES_EACH = 16 << 10 };
+  struct tfc_random r;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  tfc_random_init(&r, 24);
+  struct made m = begin(&r, TFC_SHAPE(1, 4, 4, 1), TFC_SHAPE(3, 3, 1, 1));
+  const struct tfc_output around = numbers(&m, (int64_t[]){0, 0, 1, 1, 1, 1, 0, 0}, 4, 2);
+  const struct tfc_attr attrs[] = {ints("strides", (int64_t[]){1, 1, 1, 1}, 4),
+                                   tfc_attr_string("padding", TFC_STR("VALID"))};
+  struct tfc_output x = m.feeds[X];
+  for (int i = 0; i < MANY; i++)
+    x = tfc_add(m.b, "Conv2D", NULL, (struct tfc_output[]){tfc_add2(m.b, "Pad", x, around), m.feeds[W]}, 2, attrs, 2);
+  assert_ok(tfc_builder_finish(m.b, &g));
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  const struct tfc_run_spec spec = {
+      .feeds = m.feeds, .feed_count = FEEDS, .feed_shapes = m.shapes, .fetches = &x, .fetch_count = 1};
+  const uint64_t before = most_memory();
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_int_equal(tfc_plan_info(plan)->op_count, MANY);
+  const uint64_t taken = most_memory() - before;
+  print_message("%llu bytes for each border\n", (unsigned long long)(taken / MANY));
+  assert_in_range(taken, 0, (uint64_t)MANY * BYTES_EACH);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  for (uint32_t i = 0; i < FEEDS; i++) tfc_tensor_release(&m.values[i]);
+  tfc_graph_release(g);
+  tfc_builder_free(m.b);
+}
+#endif
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(others_read_between),
-                                     cmocka_unit_test(an_order_is_kept)};
+  const struct CMUnitTest tests[] = {
+#ifndef TFC_SANITIZED
+      cmocka_unit_test(many_borders), // first: it looks at the most memory that the process has had
+#endif
+      cmocka_unit_test(the_same_bits),
+      cmocka_unit_test(others_read_between),
+      cmocka_unit_test(an_order_is_kept),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,13 +18,18 @@
 // cells that are apart take longer to read than what is saved.
 enum { MOST_CHANNELS = 4096, LEAST_CHANNELS = 8 };
 
+struct reading { // an input of an operation, in the list of those that read the same value
+  uint32_t op, next;
+};
 struct dilations {
   struct tfc_ir *ir;
-  struct tfc_arena arena; // scratch
-  struct tfc_ir_readers readers;
-  bool *waits;  // [ops] it waits for another operation that does not compute an input of it
-  bool *leads;  // [ops] another operation that reads nothing of it waits for it
-  bool *shares; // [values] another value is in its memory
+  struct tfc_arena arena;   // scratch
+  struct reading *readings; // a fold changes a few of them: counting all readers anew would take as long as the graph
+  uint32_t reading_count;
+  uint32_t *first; // [values] of its readings; TFC_NONE32: nothing reads it
+  bool *waits;     // [ops] it waits for another operation that does not compute an input of it
+  bool *leads;     // [ops] another operation that reads nothing of it waits for it
+  bool *shares;    // [values] another value is in its memory
 };
 
 static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
@@ -40,11 +45,39 @@ static const struct tfc_tensor *constant_of(const struct tfc_ir *ir, const struc
   return v->kind == TFC_IR_CONST ? v->constant : NULL;
 }
 
+// --- Who reads a value -----------------------------------------------------------------------------------------------
+static void add_reading(struct dilations *d, uint32_t value, uint32_t op) {
+  if (value == TFC_NONE32) return;
+  d->readings[d->reading_count] = (struct reading){op, d->first[value]};
+  d->first[value] = d->reading_count++;
+}
+static void drop_reading(struct dilations *d, uint32_t value, uint32_t op) {
+  if (value == TFC_NONE32) return;
+  uint32_t *at = &d->first[value];
+  while (*at != TFC_NONE32 && d->readings[*at].op != op) at = &d->readings[*at].next;
+  if (*at != TFC_NONE32) *at = d->readings[*at].next;
+}
+
+static tfc_status find_readings(struct dilations *d) {
+  const struct tfc_ir *ir = d->ir;
+  size_t count = ir->ops.count; // a fold gives a convolution another input
+  for (size_t i = 0; i < ir->ops.count; i++) count += ir->ops.data[i].input_count;
+  d->readings = TFC_ARENA_ARRAY(&d->arena, struct reading, count + 1);
+  d->first = TFC_ARENA_ARRAY(&d->arena, uint32_t, ir->values.count + 1);
+  if (!d->readings || !d->first) return tfc_status_no_memory("planning a step");
+  for (size_t v = 0; v < ir->values.count; v++) d->first[v] = TFC_NONE32;
+  for (uint32_t i = 0; i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    for (uint32_t k = 0; !op->dead && k < op->input_count; k++) add_reading(d, op->inputs[k].value, i);
+  }
+  return NULL;
+}
+
 // Whether only one operation reads the value, and nothing else needs it.
 static bool is_read_once(const struct dilations *d, uint32_t value) {
   const struct tfc_ir_value *v = &d->ir->values.data[value];
   return v->kind == TFC_IR_OP && v->alias == TFC_NONE32 && !d->shares[value] && !v->fetched &&
-         d->readers.begin[value + 1] - d->readers.begin[value] == 1;
+         d->first[value] != TFC_NONE32 && d->readings[d->first[value]].next == TFC_NONE32;
 }
 
 // Returns the operation with this role that makes the input, which nothing else reads; TFC_NONE32: there is none. Its
@@ -202,21 +235,22 @@ static bool take_blocks(const struct dilations *d, uint32_t to_id, uint32_t from
   return tfc_shape_elements(&c->image) > 0 && tfc_shape_elements(&c->result) > 0;
 }
 
-// The readers of value `from` read `to` with the shape of `from`.
+// The readers of value `from` read `to`, which has no other readers, with the shape of `from`.
 static tfc_status move_readers(struct dilations *d, uint32_t from, uint32_t to) {
   struct tfc_ir *ir = d->ir;
   struct tfc_shape *shape = TFC_ARENA_NEW(&ir->arena, struct tfc_shape);
   if (!shape) return tfc_status_no_memory("planning a step");
   *shape = ir->values.data[from].shape;
-  for (uint32_t r = d->readers.begin[from]; r < d->readers.begin[from + 1]; r++) {
-    struct tfc_ir_op *op = &ir->ops.data[d->readers.ops[r]];
+  for (uint32_t r = d->first[from]; r != TFC_NONE32; r = d->readings[r].next) {
+    struct tfc_ir_op *op = &ir->ops.data[d->readings[r].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
       if (op->inputs[k].value != from) continue;
       op->inputs[k].value = to;
       if (!op->inputs[k].view) op->inputs[k].view = shape;
     }
   }
-  return tfc_ir_readers(ir, &d->arena, &d->readers);
+  d->first[to] = d->first[from], d->first[from] = TFC_NONE32;
+  return NULL;
 }
 
 // The operation after the convolution that ends a dilation, TFC_NONE32: none. What it waits for the convolution would
@@ -225,7 +259,7 @@ static uint32_t end_of_blocks(const struct dilations *d, const struct tfc_ir_op 
   const struct tfc_ir *ir = d->ir;
   const uint32_t y = op->outputs[0];
   if (!is_read_once(d, y)) return TFC_NONE32;
-  const uint32_t id = d->readers.ops[d->readers.begin[y]];
+  const uint32_t id = d->readings[d->first[y]].op;
   const struct tfc_ir_op *next = &ir->ops.data[id];
   if (!has_role(next, TFC_ROLE_BATCH_TO_SPACE) || next->inputs[0].value != y || next->wanted || d->waits[id] ||
       next->device != op->device)
@@ -256,12 +290,16 @@ static tfc_status fold(struct dilations *d, uint32_t id) {
   *window = c.window, *image = c.image;
   inputs[0] = x, inputs[1] = op->inputs[1];
   inputs[0].view = image;
+  drop_reading(d, op->inputs[0].value, id);
+  add_reading(d, x.value, id);
   op->inputs = inputs;
   op->window = window;
-  if (last == TFC_NONE32) return tfc_ir_readers(ir, &d->arena, &d->readers);
+  if (last == TFC_NONE32) return NULL;
   const uint32_t y = op->outputs[0];
   ir->values.data[y].shape = c.result;
   ir->values.data[y].bytes = (uint64_t)tfc_shape_elements(&c.result) * sizeof(float);
+  for (uint32_t k = 0; k < ir->ops.data[last].input_count; k++)
+    drop_reading(d, ir->ops.data[last].inputs[k].value, last);
   TFC_RETURN_IF_ERROR(move_readers(d, ir->ops.data[last].outputs[0], y));
   tfc_ir_replace(ir, last, id);
   return NULL;
@@ -277,11 +315,11 @@ static tfc_status fold_all(struct tfc_ir *ir) {
   d.waits = TFC_ARENA_ARRAY(&d.arena, bool, ir->ops.count + 1);
   d.leads = TFC_ARENA_ARRAY(&d.arena, bool, ir->ops.count + 1);
   d.shares = TFC_ARENA_ARRAY(&d.arena, bool, ir->values.count + 1);
-  if (!d.waits || !d.leads || !d.shares) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!d.waits || !d.leads || !d.shares) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) d.waits[ir->edges.data[e].to] = d.leads[ir->edges.data[e].from] = true;
   for (size_t v = 0; v < ir->values.count; v++)
     if (ir->values.data[v].alias != TFC_NONE32) d.shares[ir->values.data[v].alias] = true;
-  TFC_TRY(s, tfc_ir_readers(ir, &d.arena, &d.readers));
+  TFC_TRY(s, find_readings(&d));
   for (uint32_t i = 0; i < ir->ops.count; i++) TFC_TRY(s, fold(&d, i));
 out:
   tfc_arena_deinit(&d.arena);
