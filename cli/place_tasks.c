@@ -150,7 +150,9 @@ static tfc_status take_lock(struct place_tasks *t) {
     tfc_status held = s;
     s = t->o.wait
             ? NULL
-            : tfc_status_make(TFC_ABORTED, "another run measures on this machine, and two would disturb each other: %s",
+            : tfc_status_make(TFC_ABORTED,
+                              "another run measures on this machine, and two would disturb each other: %s; --wait "
+                              "waits until it ends",
                               tfc_status_message(held));
     if (!s && !told) tfc_say("waiting for another run that measures on this machine: %s", tfc_status_message(held));
     tfc_status_free(held);

@@ -69,6 +69,7 @@ static tfc_status time_chain(struct tfc_worker *w, const struct tfc_graph *g, in
   for (int i = 0; i < WARM + STEPS; i++) {
     if (i >= WARM + FEWEST_STEPS && late(end_s)) break;
     tfc_collector_reset(collector);
+    TFC_TRY(s, tfc_worker_beat(w, 0)); // on a busy machine the two threads of a chain may wait long for a core
     TFC_TRY(s, tfc_plan_run(plan, &x, &y, &(struct tfc_run_options){.trace = tfc_collector_sink(collector)}));
     s = tfc_collector_drain(collector, NULL, NULL, &profile);
     // the measurement is not valid, so it tries another step
@@ -124,7 +125,6 @@ tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *u) {
       for (uint32_t b = 0; b < set->count; b++) {
         double here_op = 0, here_gap = 0, there_op = 0, there_gap = 0;
         if (a == b || seen_before(set, a, b)) continue;
-        TFC_TRY(s, tfc_worker_beat(w, 0));
         TFC_TRY(s, time_chain(w, g, sizes[i], (uint16_t)b, (uint16_t)b, end_s, &here_op, &here_gap));
         TFC_TRY(s, time_chain(w, g, sizes[i], (uint16_t)a, (uint16_t)b, end_s, &there_op, &there_gap));
         double us = fmax(0, there_gap) + fmax(0, there_op - here_op);

@@ -285,10 +285,11 @@ static tfc_status take_lock(struct tfc_measurer *m, const struct tfc_measure_opt
       return s;
     }
     tfc_status held = s;
-    s = o->wait
-            ? NULL
-            : tfc_status_make(TFC_ABORTED, "another run measures on this machine, and two would disturb each other: %s",
-                              tfc_status_message(held));
+    s = o->wait ? NULL
+                : tfc_status_make(TFC_ABORTED,
+                                  "another run measures on this machine, and two would disturb each other: %s; --wait "
+                                  "waits until it ends",
+                                  tfc_status_message(held));
     if (!s && !told) o->wait(o->wait_user, tfc_status_message(held));
     tfc_status_free(held);
     if (s) return s;
@@ -569,13 +570,14 @@ static tfc_status links_once(struct tfc_measurer *m, double end_s, struct tfc_li
 
 tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_link_time **out, uint32_t *out_count) {
   tfc_status s = links_once(m, end_s, out, out_count);
-  if (tfc_status_code(s) != TFC_UNAVAILABLE || m->answered) return s;
+  const bool hung = tfc_status_code(s) == TFC_DEADLINE_EXCEEDED;
+  if ((tfc_status_code(s) != TFC_UNAVAILABLE && !hung) || m->answered) return s;
   int status = 0;
-  end_worker(m, false, &status);
+  end_worker(m, hung, &status);
   m->restarts++;
-  char *why = cause(status, false, 0, NULL);
+  char *why = cause(status, hung, m->hang_seconds, NULL);
   tfc_log(TFC_LOG_WARNING, "measuring links: %s; it is started again", why ? why : "the process was lost");
   free(why);
   tfc_status_free(s);
-  return links_once(m, end_s, out, out_count);
+  return tfc_status_annotate(links_once(m, end_s, out, out_count), "measuring links");
 }
