@@ -32,7 +32,7 @@ static void hear(int number, siginfo_t *info, void *context) {
   for (size_t i = 0; i < PASSED; i++) {
     struct heard *h = &heard[i];
     if (passed[i] != number || !h->handler) continue;
-    atomic_fetch_add(info && info->si_pid == guard_pid ? &h->passed : &h->directly, 1);
+    atomic_fetch_add(info->si_pid == guard_pid ? &h->passed : &h->directly, 1);
     const int directly = atomic_load(&h->directly), by_guard = atomic_load(&h->passed);
     const int signals = directly > by_guard ? directly : by_guard;
     int told = atomic_load(&h->told);

@@ -37,15 +37,16 @@ static double cut_off(double residual, double sd) {
 tfc_status tfc_learned_note_trial(struct tfc_learned *l, double log_given, double foretold_us, double log_us) {
   if (!isfinite(log_given)) return NULL;
   const struct tfc_learned_trial trial = {log_given + l->trust.level, log(foretold_us), log_us};
-  return tfc_array_push(&l->trust.trials, trial)
-             ? NULL
-             : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the learned model");
+  return tfc_array_push(&l->trust.trials, trial) ? NULL : tfc_status_no_memory("the learned model");
 }
 
-// Regresses y on x (NULL: on nothing), with a constant; outliers count less. *out_slope, *out_constant: the
-// coefficients. Returns the standard deviation of the residuals. `left` has room for `n` numbers.
-static double regress(const double *x, const double *y, size_t n, double *left, double *out_slope,
-                      double *out_constant) {
+struct line {
+  double slope, constant;
+  double sd; // standard deviation of the residuals
+};
+// Regresses y on x (NULL: on nothing, which gives a slope of 0), with a constant; outliers count less. `left` has room
+// for `n` numbers.
+static struct line regress(const double *x, const double *y, size_t n, double *left) {
   double slope = 0, constant = 0, sd = INFINITY; // at first all count alike
   for (int pass = 0; pass < PASSES; pass++) {
     double mean_x = 0, mean_y = 0, product = 0, square = 0;
@@ -60,27 +61,25 @@ static double regress(const double *x, const double *y, size_t n, double *left, 
     for (size_t i = 0; i < n; i++) left[i] = fabs(y[i] - constant - (x ? slope * x[i] : 0));
     sd = fmax(sd_least, 1.4826 * tfc_quartiles_of(left, n).median);
   }
-  *out_slope = slope, *out_constant = constant;
-  return sd;
+  return (struct line){slope, constant, sd};
 }
 
 // Finds the factor between what the given model says and what was measured, over all placements, with a prior around 1.
 static void fit_level(struct tfc_learned *l, double *y, double *left) {
   size_t n = 0;
-  double slope;
   l->trust.level = 0;
   for (size_t i = 0; i < l->steps.count; i++)
     if (isfinite(l->steps.data[i].log_given)) y[n++] = l->steps.data[i].log_us - l->steps.data[i].log_given;
   if (!n) return;
-  const double sd = regress(NULL, y, n, left, &slope, &l->trust.level);
-  l->trust.level *= (double)n / ((double)n + sd * sd / (sd_level * sd_level));
+  const struct line fit = regress(NULL, y, n, left);
+  l->trust.level = fit.constant * ((double)n / ((double)n + fit.sd * fit.sd / (sd_level * sd_level)));
 }
 
 tfc_status tfc_learned_fit_trust(struct tfc_learned *l) {
   struct tfc_learned_trust *t = &l->trust;
   const size_t first = t->trials.count > MOST_TRIALS ? t->trials.count - MOST_TRIALS : 0, n = t->trials.count - first;
   const size_t room = n > l->steps.count ? n : l->steps.count;
-  double mean = 0, square = 0, found, constant, *x = malloc((3 * room + 1) * sizeof *x);
+  double mean = 0, square = 0, *x = malloc((3 * room + 1) * sizeof *x);
   if (!x) return tfc_status_no_memory("the learned model");
   double *y = x + room, *left = y + room;
   fit_level(l, y, left);
@@ -91,7 +90,8 @@ tfc_status tfc_learned_fit_trust(struct tfc_learned *l) {
   }
   for (size_t i = 0; i < n; i++) square += (x[i] - mean) * (x[i] - mean);
   if (n >= 2 && square > 0) {
-    const double sd = regress(x, y, n, left, &found, &constant), doubt = doubts * sd / sqrt(square);
+    const struct line fit = regress(x, y, n, left);
+    const double found = fit.slope, doubt = doubts * fit.sd / sqrt(square);
     const double sure = found > doubt ? found - doubt * doubt / found : 0;
     t->share = fmax(0, fmin(1, ((double)n * sure + believed) / ((double)n + believed)));
   }

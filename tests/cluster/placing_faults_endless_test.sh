@@ -2,7 +2,7 @@
 #
 #   placing_faults_endless_test.sh BUILD_FOLDER
 build=$1
-mpirun_limit=900
+mpirun_limit=200 # together with what starting and ending take, less than the 600 s that a suite has
 source tests/cluster/mpirun.sh
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -22,10 +22,10 @@ place() {
 
 # start NAME: starts placing, and returns when the first round has been measured.
 start() { # NAME
-  mpirun_here 2 "$build/bin/tfc-place" --graph $graph --wait --report none --db "$out/$1.db" --out "$out/$1.json" --time 600s \
+  mpirun_here 2 "$build/bin/tfc-place" --graph $graph --wait --report none --db "$out/$1.db" --out "$out/$1.json" --time 180s \
     >"$out/log" 2>&1 &
   job=$!
-  for _ in $(seq 3000); do
+  for _ in $(seq 1200); do
     grep -q '^round 1' "$out/log" && return
     sleep 0.1
   done
@@ -42,7 +42,7 @@ wait "$job"
 python3 -c "import json; d = json.load(open('$out/stopped.json')); assert d['step']['label'] == 'measured' and len(d['placement']) > 100" ||
   fail 'interrupted: no placement'
 before=$(python3 -c "import sqlite3; print(sqlite3.connect('$out/stopped.db').execute('SELECT COUNT(*) FROM v_episode').fetchone()[0])")
-place stopped --resume --measurements $((before + 8)) --time 600s
+place stopped --resume --measurements $((before + 8)) --time 120s
 code=$?
 [ $code -eq 0 ] || [ $code -eq 7 ] || fail "going on: exit code $code"
 grep -q "going on with run 1 after .* and [1-9][0-9]* measured placements" "$out/log" || fail 'it began anew'

@@ -417,6 +417,12 @@ static void run_seen(const struct CUstream_st *s, struct work *w) {
                                             .bytes = w->bytes});
 }
 
+// Tells the watcher of work that never runs: the launch is not unfinished any more.
+static void drop_seen(const struct work *w) {
+  if (!watcher || !w->correlation) return;
+  watcher->ran(&(struct tfc_cuda_fake_seen){.kind = TFC_CUDA_FAKE_DROPPED, .correlation = w->correlation});
+}
+
 static void release_record(struct record *r) { // under the lock
   if (r && --r->references == 0) free(r);
 }
@@ -453,6 +459,7 @@ static void *stream_thread(void *arg) {
     pthread_mutex_unlock(&lock);
     if (real && ns) tfc_sleep_ns(ns);
     if (real && !skip) run_seen(s, w);
+    if (real && skip) drop_seen(w);
     pthread_mutex_lock(&lock);
     const bool reached = w->kind == RECORD;
     if (reached) {
@@ -578,7 +585,10 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   if (!error && pageable) {
     wait_idle(s);
     if (watcher) w.correlation = watcher->launched(1);
-    if (!(error = sticky)) run_seen(s, &w);
+    if (!(error = sticky))
+      run_seen(s, &w);
+    else
+      drop_seen(&w);
   } else if (!error) {
     error = push(s, &w);
   }

@@ -55,9 +55,10 @@ uint64_t tfc_cuda_fake_green(void); // the green context that is current on this
 void tfc_cuda_fake_reset(void);     // clears a sticky error, as a new process would
 
 // What a profiler gets: a correlation id for each launch, requested on the launching thread (the launch of a captured
-// graph has one id for all its nodes, `works` of them), and each piece of work after its stream has executed it.
+// graph has one id for all its nodes, `works` of them), and each piece of work after its stream has executed it, or has
+// dropped it because of a sticky error.
 struct tfc_cuda_fake_seen {
-  enum { TFC_CUDA_FAKE_KERNEL, TFC_CUDA_FAKE_COPIED, TFC_CUDA_FAKE_FILLED } kind;
+  enum { TFC_CUDA_FAKE_KERNEL, TFC_CUDA_FAKE_COPIED, TFC_CUDA_FAKE_FILLED, TFC_CUDA_FAKE_DROPPED } kind;
   int64_t start_ns, end_ns;
   uint32_t context, stream, correlation;
   uint64_t graph_node, bytes;

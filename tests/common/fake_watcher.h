@@ -26,7 +26,7 @@ struct fake_record {
 };
 struct fake_buffer { // of a thread, also after its end
   TFC_ARRAY(struct fake_record) records;
-  uint64_t unfinished; // works that the thread has launched and that have not run yet
+  uint64_t unfinished; // works that the thread has launched, and that have neither run nor been dropped yet
   struct fake_buffer *next;
 };
 enum { FAKE_FLYING = 1 << 16 }; // more launches are never unfinished
@@ -99,6 +99,12 @@ static void fake_ran(const struct tfc_cuda_fake_seen *seen) {
   if (seen->kind == TFC_CUDA_FAKE_COPIED && atomic_load(&fake_lost_copies) > 0)
     recorded = atomic_fetch_sub(&fake_lost_copies, 1) <= 0;
   const int64_t start = seen->graph_node && recorded ? fake_begin(seen) : seen->start_ns;
+  if (seen->kind == TFC_CUDA_FAKE_DROPPED) {
+    pthread_mutex_lock(&fake_lock);
+    fake_launchers[seen->correlation % FAKE_FLYING]->unfinished--;
+    pthread_mutex_unlock(&fake_lock);
+    return;
+  }
   struct tfc_activity_work w = {.kind = kinds[seen->kind].kind,
                                 .start_ns = start,
                                 .end_ns = start + (seen->end_ns - seen->start_ns),

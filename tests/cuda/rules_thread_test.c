@@ -234,6 +234,14 @@ static void records_of_a_thread(void **state) {
   tfc_cuda_fake_hang(0);
   assert_int_equal(api->stream_synchronize(stream), 0);
   delivers(activity, 3, 3);
+  // Work that a sticky error drops holds up no later records.
+  tfc_cuda_fake_fail_work(1, 700);
+  launch_marked(stream);
+  assert_int_equal(api->stream_synchronize(stream), 700);
+  tfc_cuda_fake_reset();
+  launch_marked(stream);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  delivers(activity, 5, 4);
   tfc_cuda_fake_watch(NULL);
   assert_int_equal(api->stream_destroy(stream), 0);
   tfc_activity_free(activity);

@@ -207,6 +207,7 @@ static void test_nested_map(void **state) {
     }
   }
   print_message("%u boxes, %u scopes, %u nested\n", count, scopes, nested);
+  assert_true(scopes > 0 && nested >= scopes); // every scope has a box in it, or is in another one
   tfc_text_deinit(&html);
   tfc_store_close(db);
 }
