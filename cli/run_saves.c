@@ -11,6 +11,7 @@
 #include "cli/program.h"
 #include "cli/run_replicas.h"
 #include "runtime/base/file.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/saved_state.h"
 
@@ -24,7 +25,7 @@ struct variable { // of the graph
 typedef TFC_ARRAY(struct variable) variables;
 
 static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
+  return tfc_status_no_memory("a checkpoint");
 }
 
 // Whether a variable is local to one session; local variables are not saved. The first field of a VariableDef is the
@@ -131,18 +132,24 @@ out:
 // --- The state of operations -----------------------------------------------------------------------------------------
 static const char state_begin[] = "tfc state 1\n", state_end[] = "end\n";
 
+static bool has_line(const struct tfc_text *lines, tfc_str wanted) {
+  tfc_str text = {lines->data, lines->size};
+  for (tfc_str line; tfc_state_line(&text, &line);)
+    if (tfc_str_equal(line, wanted)) return true;
+  return false;
+}
+
 // Warns once of each thing that cannot be saved, and drops these lines.
 static void drop_unsaved(struct run_saves *s, const struct tfc_text *state, struct tfc_text *out) {
-  tfc_str text = {state->data, state->size}, line;
-  while (tfc_state_line(&text, &line)) {
-    if (tfc_str_starts(line, "unsaved\t")) {
-      if (!s->warned)
-        tfc_warn("--supervise: %.*s is not saved: training that is broken off and goes on may give other numbers",
-                 TFC_STR_ARG(tfc_str_sub(line, 8, SIZE_MAX)));
-      continue;
-    }
-    tfc_text_add(out, line);
-    tfc_text_add(out, TFC_STR("\n"));
+  tfc_str text = {state->data, state->size};
+  for (tfc_str line; tfc_state_line(&text, &line);) {
+    const bool saved = !tfc_str_starts(line, "unsaved\t");
+    if (!saved && has_line(&s->told, line)) continue;
+    if (!saved)
+      tfc_warn("--supervise: %.*s is not saved: training that is broken off and goes on may give other numbers",
+               TFC_STR_ARG(tfc_str_sub(line, 8, SIZE_MAX)));
+    tfc_text_add(saved ? out : &s->told, line);
+    tfc_text_add(saved ? out : &s->told, TFC_STR("\n"));
   }
 }
 
@@ -151,12 +158,11 @@ static tfc_status write_state_of_operations(struct run_saves *s, const char *pre
   struct tfc_text state = {0}, file = {0};
   char *path = tfc_format("%s.state", prefix);
   if (!path) return no_memory();
-  TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, &state));
+  TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, tfc_program_cancel(), &state));
   tfc_text_printf(&file, "%s", state_begin);
   drop_unsaved(s, &state, &file);
   tfc_text_printf(&file, "%s", state_end);
-  if (file.failed) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
-  s->warned = true;
+  if (file.failed) TFC_TRY(status, no_memory());
   status = tfc_file_write(path, (tfc_str){file.data, file.size});
 out:
   tfc_text_deinit(&state);
@@ -179,7 +185,7 @@ static tfc_status restore_state_of_operations(const struct run_saves *s, const c
   if (!tfc_str_starts(text, state_begin) || !tfc_str_ends(text, state_end))
     TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no beginning or no end", path);
   const size_t begin = sizeof state_begin - 1, end = text.size - (sizeof state_end - 1);
-  status = tfc_cluster_session_restore_state(s->setup->cluster, tfc_str_sub(text, begin, end));
+  status = tfc_cluster_session_restore_state(s->setup->cluster, tfc_str_sub(text, begin, end), tfc_program_cancel());
   if (status) status = tfc_status_annotate(status, "%s", path);
 out:
   tfc_file_unmap(&file);
@@ -188,6 +194,7 @@ out:
 }
 
 void run_saves_close(struct run_saves *s) {
+  tfc_text_deinit(&s->told);
   *s = (struct run_saves){0};
 }
 
@@ -237,7 +244,7 @@ tfc_status run_saves_restore(struct run_saves *s) {
   }
   const struct tfc_run_spec spec = {
       .feeds = feeds, .feed_count = (uint32_t)count, .targets = targets, .target_count = (uint32_t)all.count};
-  TFC_TRY(status, run_step(s->setup, &spec, values, NULL, NULL));
+  TFC_TRY(status, run_step(s->setup, &spec, values, NULL, &(struct tfc_run_options){.cancel = tfc_program_cancel()}));
   TFC_TRY(status, restore_state_of_operations(s, prefix));
   tfc_say("%s: %zu variables restored", prefix, count);
 out:
@@ -283,7 +290,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
     items[i] = (struct tfc_checkpoint_item){.name = all.data[i].name, .tensor = &values[i]};
   }
   const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
-  TFC_TRY(status, run_step(s->setup, &spec, NULL, values, NULL));
+  TFC_TRY(status, run_step(s->setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cancel()}));
   TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
   TFC_TRY(status, write_state_of_operations(s, prefix));
   TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
@@ -302,6 +309,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   s->steps = steps;
   tfc_say("%s: %zu variables saved", prefix, all.count);
 out:
+  if (status && prefix) status = tfc_status_annotate(status, "saving %s", prefix);
   for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
   free(fetches), free(values), free(items), free(prefix);
   tfc_array_free(&all);

@@ -1,10 +1,11 @@
 // The checkpoints of --supervise DIR: DIR/model.ckpt-STEPS (TensorFlow's V2 format), the last five, and the file
 // DIR/checkpoint that names them, as TensorFlow's Saver keeps it. Beside each is model.ckpt-STEPS.state, with the state
-// of random operations and iterators.
+// of random operations, iterators and tables.
 #ifndef TFC_CLI_RUN_SAVES_H
 #define TFC_CLI_RUN_SAVES_H
 
 #include "cli/run.h"
+#include "runtime/base/str.h"
 
 enum { RUN_SAVES_KEPT = 5 };
 struct run_saves {
@@ -12,8 +13,8 @@ struct run_saves {
   const char *folder;
   int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
-  int64_t steps; // step number of the last checkpoint; 0: there is none
-  bool warned;   // the user was warned about variables that are not saved
+  int64_t steps;        // step number of the last checkpoint; 0: there is none
+  struct tfc_text told; // lines about what is not saved, of which the user was warned
 };
 TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
 void run_saves_close(struct run_saves *saves);

@@ -593,10 +593,12 @@ static tfc_status fill(void *arg, uint32_t node, const _Atomic bool *cancel) {
 // --- State of operations ---------------------------------------------------------------------------------------------
 // Runs one of the plans that every task has: `feeds` or `fetches` has one text for each task.
 static tfc_status run_in_all(struct tfc_cluster_session *session, uint32_t id, const struct tfc_tensor *feeds,
-                             struct tfc_tensor *fetches) {
+                             const _Atomic bool *cancel, struct tfc_tensor *fetches) {
   tfc_status s = NULL;
   const struct tfc_member *t = session->task;
+  const struct tfc_run_options options = {.cancel = cancel};
   bool ok = true;
+  if (cancel && atomic_load(cancel)) return tfc_status_make(TFC_CANCELLED, "the step was cancelled");
   struct plan *p = calloc(1, sizeof *p);
   if (!p) return no_memory();
   *p = (struct plan){
@@ -611,18 +613,19 @@ static tfc_status run_in_all(struct tfc_cluster_session *session, uint32_t id, c
     if (r != t->rank) p->ranks[p->foreign_count++] = r;
   }
   if (!ok) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
-  s = run_plan(session, p, feeds, fetches, NULL);
+  s = run_plan(session, p, feeds, fetches, &options);
 out:
   plan_free(p);
   return s;
 }
 
-tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, struct tfc_text *out) {
+tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, const _Atomic bool *cancel,
+                                          struct tfc_text *out) {
   const struct tfc_member *t = session->task;
   char name[TFC_TASK_TEXT];
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
   if (!texts) return no_memory();
-  tfc_status s = run_in_all(session, TFC_PLAN_SAVE, NULL, texts);
+  tfc_status s = run_in_all(session, TFC_PLAN_SAVE, NULL, cancel, texts);
   for (uint32_t r = 0; !s && r < t->count; r++) {
     if (!texts[r].size) continue;
     tfc_text_printf(out, "task\t%s\n", tfc_member_name_of(t, r, name));
@@ -648,7 +651,8 @@ static tfc_str lines_of(const struct tfc_member *t, uint32_t rank, tfc_str text)
   return (tfc_str){0};
 }
 
-tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text) {
+tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text,
+                                             const _Atomic bool *cancel) {
   tfc_status s = NULL;
   const struct tfc_member *t = session->task;
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
@@ -658,7 +662,7 @@ tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session
     TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[r]));
     if (own.size) memcpy(texts[r].data, own.data, own.size);
   }
-  s = run_in_all(session, TFC_PLAN_RESTORE, texts, NULL);
+  s = run_in_all(session, TFC_PLAN_RESTORE, texts, cancel, NULL);
 out:
   for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);
   free(texts);

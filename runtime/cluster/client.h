@@ -27,9 +27,12 @@ TFC_MUST_USE tfc_status tfc_cluster_session_run(struct tfc_cluster_session *sess
 
 // The state that operations of all tasks keep from step to step beside variables: positions of random generators and
 // iterators, also of other clients' sessions. Save it while no step of this client runs; restore it after initialising
-// and before training. The text has "task<TAB>NAME" before each task's lines (runtime/exec/saved_state.h).
-TFC_MUST_USE tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, struct tfc_text *out);
+// and before training. The text has "task<TAB>NAME" before each task's lines (runtime/exec/saved_state.h). `cancel` may
+// be NULL; CANCELLED: it was set before every task had answered.
+TFC_MUST_USE tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, const _Atomic bool *cancel,
+                                                       struct tfc_text *out);
 // Tasks that the text does not name are left as they are.
-TFC_MUST_USE tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text);
+TFC_MUST_USE tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text,
+                                                          const _Atomic bool *cancel);
 
 #endif

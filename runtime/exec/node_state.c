@@ -4,8 +4,8 @@
 
 #include "runtime/exec/plan/plan_internal.h"
 
-tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
-                                  void **out) {
+tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint64_t states,
+                                  uint32_t node, void **out) {
   tfc_status s = NULL;
   const struct tfc_op_def *def = graph->nodes[node].def;
   *out = NULL;
@@ -13,18 +13,19 @@ tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_
   pthread_mutex_lock(&session->lock);
   struct tfc_session_graph *g = NULL;
   for (size_t i = 0; i < session->graphs.count; i++)
-    if (session->graphs.data[i].graph == graph) g = &session->graphs.data[i];
+    if (session->graphs.data[i].graph == graph && session->graphs.data[i].states == states)
+      g = &session->graphs.data[i];
   if (!g) {
-    struct tfc_session_graph made = {graph, calloc(graph->node_count + 1u, sizeof *made.node_states)};
+    struct tfc_session_graph made = {graph, states, calloc(graph->node_count + 1u, sizeof *made.node_states)};
     if (!made.node_states || !tfc_array_push(&session->graphs, made)) {
       free(made.node_states);
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the state of operations");
+      TFC_TRY(s, tfc_status_no_memory("the state of operations"));
     }
     tfc_graph_retain(graph);
     g = &session->graphs.data[session->graphs.count - 1];
   }
   if (!g->node_states[node] && !(g->node_states[node] = calloc(1, def->node_state)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the state of operations");
+    TFC_TRY(s, tfc_status_no_memory("the state of operations"));
   *out = g->node_states[node];
 out:
   pthread_mutex_unlock(&session->lock);

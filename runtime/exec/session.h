@@ -74,7 +74,8 @@ struct tfc_run_spec {
   // NULL: the plan makes one by list scheduling with the ops' costs.
   const uint32_t *sequence;
   uint32_t sequence_count;
-  bool dynamic; // force ready order (tests)
+  bool dynamic;    // force ready order (tests)
+  uint64_t states; // of a function's body: whose state its nodes keep (struct tfc_kernel_env)
   // The plan has memory of its own for results, so its steps may overlap with steps of other such plans (copies of it,
   // whose variables are on the same devices): a device that waits in one step works on another. Such a plan does not
   // adapt. FAILED_PRECONDITION: the step updates variables, or its shapes are not static.

@@ -180,6 +180,7 @@ struct saved_variable {
 };
 struct saved_state { // the state of random generators and similar nodes, by node
   const struct tfc_graph *graph;
+  uint64_t states;
   uint32_t node;
   void *bytes;
 };
@@ -204,7 +205,7 @@ static tfc_status save_states(const struct tfc_session_graph *g, struct tfc_snap
   for (uint32_t n = 0; n < g->graph->node_count; n++) {
     if (!g->node_states[n]) continue;
     size_t size = g->graph->nodes[n].def->node_state;
-    struct saved_state s = {g->graph, n, malloc(size)};
+    struct saved_state s = {g->graph, g->states, n, malloc(size)};
     if (!s.bytes || !tfc_array_push(&out->states, s)) {
       free(s.bytes);
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a snapshot");
@@ -261,7 +262,7 @@ tfc_status tfc_session_restore(struct tfc_session *session, const struct tfc_sna
       if (g->node_states[n]) memset(g->node_states[n], 0, g->graph->nodes[n].def->node_state);
     for (size_t k = 0; k < snapshot->states.count; k++) {
       const struct saved_state *state = &snapshot->states.data[k];
-      if (state->graph == g->graph)
+      if (state->graph == g->graph && state->states == g->states)
         memcpy(g->node_states[state->node], state->bytes, g->graph->nodes[state->node].def->node_state);
     }
   }

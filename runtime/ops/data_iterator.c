@@ -39,9 +39,12 @@ static const struct tfc_object_type iterator_type = {.name = "iterator", .destro
 
 // The position of an iterator without a name cannot be saved: nothing says which iterator it would be in another run.
 bool tfc_iterator_holds(struct tfc_object *object, bool *out_held) {
-  const struct iterator *it = (struct iterator *)object;
+  struct iterator *it = (struct iterator *)object;
   if (object->type != &iterator_type) return false;
+  *out_held = false;
+  if (pthread_mutex_lock(&it->lock)) return true; // a step of another client may ask it for an element now
   *out_held = it->anonymous && it->given > 0;
+  pthread_mutex_unlock(&it->lock);
   return true;
 }
 
@@ -78,6 +81,20 @@ static tfc_status hold(struct iterator *it) {
   if (pthread_mutex_lock(&it->lock) == 0) return NULL;
   return tfc_status_make(TFC_INVALID_ARGUMENT, "an iterator is asked for an element while it makes one: its pipeline "
                                                "reads the iterator itself");
+}
+
+// The context in which an iterator works. What the functions of its pipeline draw at random is counted for this
+// iterator alone: another run that puts the iterator where it was lets them draw the same numbers again, whatever else
+// calls them. (Iterators without a name exist for a step or two, and leave the counts where the step has them.)
+struct own_ctx {
+  struct tfc_kernel_env env;
+  struct tfc_kernel_ctx ctx;
+};
+static struct tfc_kernel_ctx *ctx_of(struct tfc_kernel_ctx *ctx, const struct iterator *it, struct own_ctx *own) {
+  own->env = *ctx->env, own->ctx = *ctx;
+  own->ctx.env = &own->env;
+  if (!it->anonymous) own->env.states = it->number;
+  return &own->ctx;
 }
 
 // Called under the lock. Puts the iterator at the beginning of `d`; *before is the old walk, which the caller closes.
@@ -118,10 +135,11 @@ static tfc_status make_iterator(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;
   struct tfc_dataset *d = NULL;
   struct tfc_dataset_iterator *at = NULL;
+  struct own_ctx own;
   TFC_RETURN_IF_ERROR(tfc_dataset_of(ctx->inputs[0], &d));
   TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 1, &iterator_type, &o));
   struct iterator *it = (struct iterator *)o;
-  TFC_RETURN_IF_ERROR(tfc_dataset_open(ctx, d, &at));
+  TFC_RETURN_IF_ERROR(tfc_dataset_open(ctx_of(ctx, it, &own), d, &at));
   tfc_status s = hold(it);
   if (s) {
     tfc_dataset_close(at);
@@ -140,6 +158,7 @@ static tfc_status one_shot(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor made = {0};
   struct tfc_dataset *d = NULL;
   tfc_status s = NULL;
+  struct own_ctx own;
   const struct tfc_attr *factory = tfc_node_attr(ctx->graph, ctx->node, "dataset_factory");
   TFC_KERNEL_CHECK(factory && factory->kind == TFC_ATTR_FUNC, "attribute 'dataset_factory' is missing");
   if (!ctx->env->call) return tfc_status_make(TFC_UNIMPLEMENTED, "no function can be called here");
@@ -148,9 +167,10 @@ static tfc_status one_shot(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(hold(it));
   if (!it->dataset) {
     struct tfc_dataset_iterator *at = NULL, *before = NULL;
-    TFC_TRY(s, ctx->env->call(ctx->env, factory->func, NULL, 0, &made, 1));
+    struct tfc_kernel_ctx *its = ctx_of(ctx, it, &own);
+    TFC_TRY(s, its->env->call(its->env, factory->func, NULL, 0, &made, 1));
     TFC_TRY(s, tfc_dataset_of(&made, &d));
-    TFC_TRY(s, tfc_dataset_open(ctx, d, &at));
+    TFC_TRY(s, tfc_dataset_open(its, d, &at));
     set(it, d, at, &before);
   }
 out:
@@ -189,8 +209,10 @@ static tfc_status catch_up(struct tfc_kernel_ctx *ctx, struct iterator *it) {
 // *ended: no element is left, and `parts` is NULL.
 static tfc_status next_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **parts, uint32_t *count, bool *ended) {
   struct tfc_object *o = NULL;
+  struct own_ctx own;
   TFC_RETURN_IF_ERROR(tfc_kernel_object(ctx, 0, &iterator_type, &o));
   struct iterator *it = (struct iterator *)o;
+  ctx = ctx_of(ctx, it, &own);
   tfc_status s = hold(it);
   if (s) return s;
   if (!it->dataset)

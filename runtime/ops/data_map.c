@@ -7,6 +7,7 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/held.h"
 
 struct tuple {
   int64_t key;
@@ -53,6 +54,15 @@ static void map_wake(struct tfc_object *self) {
   tfc_object_release(self);
 }
 static const struct tfc_object_type map_type = {.name = "staging map", .destroy = map_destroy, .wake = map_wake};
+
+bool tfc_staging_map_holds(struct tfc_object *object, bool *out_held) {
+  struct map *m = (struct map *)object;
+  if (object->type != &map_type) return false;
+  pthread_mutex_lock(&m->lock);
+  *out_held = m->whole.count + m->partial.count > 0;
+  pthread_mutex_unlock(&m->lock);
+  return true;
+}
 
 static tfc_status map_make(void *arg, struct tfc_object **out) {
   const struct tfc_kernel_ctx *ctx = arg;

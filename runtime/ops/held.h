@@ -6,7 +6,10 @@
 #include "runtime/graph/tensor.h"
 
 // X(kind): tfc_KIND_holds(object, &held) returns false if the object is of another kind.
-#define TFC_HELD_KINDS(X) X(accumulator) X(barrier) X(iterator) X(queue) X(reader) X(staging_area)
+#define TFC_HELD_KINDS(X)                                                                                              \
+  X(accumulator)                                                                                                       \
+  X(barrier)                                                                                                           \
+  X(hash_table) X(iterator) X(learned_distribution) X(queue) X(reader) X(sparse_map) X(staging_area) X(staging_map)
 #define TFC_HELD_KIND(kind) bool tfc_##kind##_holds(struct tfc_object *object, bool *out_held);
 TFC_HELD_KINDS(TFC_HELD_KIND)
 #undef TFC_HELD_KIND

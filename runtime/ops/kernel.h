@@ -57,6 +57,8 @@ struct tfc_kernel_env {
   uint32_t device_cores; // all cores of the device; 0: not known
   void *stream;          // of a device that has streams
   uint64_t seed;         // of the session: for random ops whose seeds are both 0
+  // Whose state the nodes of called functions keep: an iterator's, by its number, or 0: the session's own.
+  uint64_t states;
   void *owner;
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
 #include "runtime/ops/element_types.h"
+#include "runtime/ops/held.h"
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"
 
@@ -45,6 +46,7 @@ struct learned {
   struct tfc_object object;
   pthread_mutex_t lock;
   int32_t total, *weights; // of each class: 1 plus how often it was a true class
+  int32_t first;           // the total before any class was counted
 };
 static void learned_destroy(struct tfc_object *o) {
   struct learned *l = (struct learned *)o;
@@ -53,6 +55,14 @@ static void learned_destroy(struct tfc_object *o) {
   free(l);
 }
 static const struct tfc_object_type learned_type = {.name = "learned unigram distribution", .destroy = learned_destroy};
+bool tfc_learned_distribution_holds(struct tfc_object *object, bool *out_held) {
+  struct learned *l = (struct learned *)object;
+  if (object->type != &learned_type) return false;
+  pthread_mutex_lock(&l->lock);
+  *out_held = l->total != l->first;
+  pthread_mutex_unlock(&l->lock);
+  return true;
+}
 static tfc_status learned_create(void *arg, struct tfc_object **out) {
   const struct sampler *s = arg;
   struct learned *l = calloc(1, sizeof *l);
@@ -65,7 +75,7 @@ static tfc_status learned_create(void *arg, struct tfc_object **out) {
   l->object = (struct tfc_object){.type = &learned_type, .references = 1};
   pthread_mutex_init(&l->lock, NULL);
   for (int64_t i = 0; i < s->range; i++) l->weights[i] = 1;
-  l->total = (int32_t)s->range;
+  l->total = l->first = (int32_t)s->range;
   *out = &l->object;
   return NULL;
 }

@@ -6,6 +6,7 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/element_types.h"
+#include "runtime/ops/held.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/sparse_parts.h"
 
@@ -29,6 +30,15 @@ static void map_destroy(struct tfc_object *self) {
   free(m);
 }
 static const struct tfc_object_type map_type = {.name = "map of sparse tensors", .destroy = map_destroy};
+
+bool tfc_sparse_map_holds(struct tfc_object *object, bool *out_held) {
+  struct map *m = (struct map *)object;
+  if (object->type != &map_type) return false;
+  pthread_mutex_lock(&m->lock);
+  *out_held = m->live > 0;
+  pthread_mutex_unlock(&m->lock);
+  return true;
+}
 
 static tfc_status map_make(void *arg, struct tfc_object **out) {
   (void)arg;

@@ -182,6 +182,7 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   struct client c;
   float v = 0;
   tfc_status e = NULL;
+  struct tfc_text text = {0};
   (void)arg;
   tfc_status s = open_text(member, graph_text, &c);
   if (s || tfc_member_rank(member) != 1) goto out;
@@ -203,7 +204,16 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   _Atomic bool cancel = true;
   e = run(&c, NULL, 0, "taken", &v, &(struct tfc_run_options){.cancel = &cancel});
   WANT(tfc_status_code(e) == TFC_CANCELLED);
+  tfc_status_free(e);
+  e = tfc_cluster_session_save_state(c.session, &cancel, &text);
+  WANT(tfc_status_code(e) == TFC_CANCELLED && text.size == 0);
+  tfc_status_free(e);
+  e = tfc_cluster_session_restore_state(c.session, TFC_STR("task\t/job:ps/task:0\n"), &cancel);
+  WANT(tfc_status_code(e) == TFC_CANCELLED);
   tfc_status_free(e), e = NULL;
+  cancel = false;
+  TFC_TRY(s, tfc_cluster_session_save_state(c.session, &cancel, &text));
+  TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){text.data, text.size}, &cancel));
   TFC_TRY(s, run(&c, NULL, 0, "init", NULL, NULL));
   TFC_TRY(s, run(&c, "x", 7, "sum", &v, NULL));
   WANT(v == 14);
@@ -213,6 +223,7 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   e = NULL;
 out:
   tfc_status_free(e);
+  tfc_text_deinit(&text);
   close_client(&c);
   return s;
 }
@@ -483,9 +494,9 @@ static tfc_status draws(struct tfc_member *member, void *arg) {
   for (int i = 0; i < 5 && !d->restores; i++)
     for (int k = 0; k < 3; k++) TFC_TRY(s, run(&c, NULL, 0, names[k], &d->drawn[0], NULL));
   if (d->restores)
-    TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){d->state.data, d->state.size}));
+    TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){d->state.data, d->state.size}, NULL));
   else
-    TFC_TRY(s, tfc_cluster_session_save_state(c.session, &d->state));
+    TFC_TRY(s, tfc_cluster_session_save_state(c.session, NULL, &d->state));
   for (int i = 0; i < DRAWN; i++)
     for (int k = 0; k < 3; k++) TFC_TRY(s, run(&c, NULL, 0, names[k], &d->drawn[3 * i + k], NULL));
 out:
@@ -518,7 +529,7 @@ static tfc_status bad_states(struct tfc_member *member, void *arg) {
   tfc_status s = open_text(member, state_text, &c);
   if (!s) s = run(&c, NULL, 0, "there", &v, NULL);
   for (size_t i = 0; i < sizeof bad / sizeof *bad && !s; i++) {
-    tfc_status e = tfc_cluster_session_restore_state(c.session, tfc_str_from(bad[i]));
+    tfc_status e = tfc_cluster_session_restore_state(c.session, tfc_str_from(bad[i]), NULL);
     const bool right = says(e, TFC_INVALID_ARGUMENT, "is not the state of an operation");
     tfc_status_free(e);
     WANT(right);
@@ -528,7 +539,8 @@ static tfc_status bad_states(struct tfc_member *member, void *arg) {
     s = tfc_cluster_session_restore_state(
         c.session,
         TFC_STR("task\t/job:gone/task:0\nnode\t00\t\tx\ntask\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\n"
-                "node\t1\t\tgone\n"));
+                "node\t1\t\tgone\n"),
+        NULL);
 out:
   close_client(&c);
   return s;

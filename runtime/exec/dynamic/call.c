@@ -4,7 +4,7 @@
 
 #include "runtime/exec/dynamic/run.h"
 
-static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn, uint16_t device,
+static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn, uint16_t device, uint64_t states,
                                 struct tfc_plan **out) {
   tfc_status s = NULL;
   struct tfc_session *session = r->session;
@@ -14,7 +14,7 @@ static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn
   pthread_mutex_lock(&session->lock);
   for (size_t i = 0; i < session->function_plans.count && !*out; i++) {
     struct tfc_plan *p = session->function_plans.data[i];
-    if (p->ir.graph == fn->body && p->function_device == device) *out = p;
+    if (p->ir.graph == fn->body && p->function_device == device && p->function_states == states) *out = p;
   }
   pthread_mutex_unlock(&session->lock);
   if (*out) return NULL;
@@ -40,10 +40,11 @@ static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn
                               .targets = targets,
                               .target_count = target_count,
                               .placement = placement,
+                              .states = states,
                               .dynamic = true};
   struct tfc_plan *plan = NULL;
   TFC_TRY(s, session->planner->create(session, g, &spec, &plan));
-  plan->function_device = device;
+  plan->function_device = device, plan->function_states = states;
   pthread_mutex_lock(&session->lock);
   bool kept = tfc_array_push(&session->function_plans, plan);
   pthread_mutex_unlock(&session->lock);
@@ -90,13 +91,13 @@ tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_at
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "function '%.*s' has %u parameters and %u results, called with %u and %u",
                            TFC_STR_ARG(func->name), fn->arg_count, fn->ret_count, input_count, output_count);
-  TFC_RETURN_IF_ERROR(function_plan(r, fn, env->device->index, &plan));
+  TFC_RETURN_IF_ERROR(function_plan(r, fn, env->device->index, env->states, &plan));
   if (depth == DEEPEST_CALL)
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "function '%.*s': functions call each other %d deep; a recursion has to end before that",
                            TFC_STR_ARG(func->name), DEEPEST_CALL);
   struct tfc_dynamic_parent parent = r->self;
-  parent.run = r;
+  parent.run = r, parent.states = env->states;
   depth++;
   tfc_status s = tfc_plan_run_inside(plan, &parent, inputs, outputs);
   depth--;

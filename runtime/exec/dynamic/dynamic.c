@@ -61,6 +61,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
     env->step_id = r->step->id;
     env->rendezvous = session->options.rendezvous;
     env->seed = r->step->seed;
+    env->states = r->self.states;
     env->owner = r;
     r->host_envs[d] = *env;
     session->devices[d]->driver->environment(session->devices[d], env);
@@ -159,7 +160,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
     step.limit_ns = options->deadline_ns;
     r.deadline = tfc_now_ns() + options->deadline_ns;
   }
-  r.self = (struct tfc_dynamic_parent){&step, r.deadline, r.cancel, NULL};
+  r.self = (struct tfc_dynamic_parent){&step, r.deadline, r.cancel, NULL, 0};
   for (uint32_t i = 0; fetches && i < plan->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
   if (plan->uses_step_resources) {
     TFC_RETURN_IF_ERROR(tfc_resources_create(&own));

@@ -139,7 +139,8 @@ struct tfc_dynamic_parent {
   struct tfc_step *step;
   int64_t deadline; // CLOCK_MONOTONIC_RAW ns, 0: none
   const _Atomic bool *cancel;
-  void *run; // the run whose kernel makes the call
+  void *run;       // the run whose kernel makes the call
+  uint64_t states; // whose state nodes keep (struct tfc_kernel_env)
 };
 TFC_MUST_USE tfc_status tfc_plan_run_inside(struct tfc_plan *plan, const struct tfc_dynamic_parent *parent,
                                             const struct tfc_tensor *feeds, struct tfc_tensor *fetches);

@@ -134,7 +134,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
     if (!out->direct) out->kernel = m->op_count[out->device]++;
     if (!device->info.address_space || out->host.all)
       out->reusable_inputs = reusable_inputs(def) & ~out->reference_inputs;
-    TFC_RETURN_IF_ERROR(tfc_session_node_state(session, m->g, id, &out->node_state));
+    TFC_RETURN_IF_ERROR(tfc_session_node_state(session, m->g, m->b->spec->states, id, &out->node_state));
   }
   if (out->output_count > m->d->most_outputs) m->d->most_outputs = out->output_count;
   return NULL;

@@ -115,7 +115,7 @@ tfc_status tfc_partial_run(struct tfc_partial *p, const struct tfc_partial_call 
   r->cancel = options ? options->cancel : NULL;
   p->step.limit_ns = options ? options->deadline_ns : 0;
   r->deadline = options && options->deadline_ns ? tfc_now_ns() + options->deadline_ns : 0;
-  r->self = (struct tfc_dynamic_parent){&p->step, r->deadline, r->cancel, NULL};
+  r->self = (struct tfc_dynamic_parent){&p->step, r->deadline, r->cancel, NULL, 0};
   for (uint32_t i = 0; i < call->fetch_count; i++) p->wanted[call->fetches[i]] = true;
   for (uint32_t i = 0; i < call->feed_count; i++) {
     p->feeds[call->feeds[i]] = call->values[i];

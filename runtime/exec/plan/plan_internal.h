@@ -30,8 +30,11 @@ struct tfc_session_arena { // shared by the static plans of a session, one per d
   uint64_t generation; // increases when the address changes
 };
 
-struct tfc_session_graph { // state of the nodes of a graph: the session's own graph, or a function's body
+// State of the nodes of a graph: the session's own graph, or a function's body, which has one for the session and one
+// for each iterator that calls it.
+struct tfc_session_graph {
   const struct tfc_graph *graph;
+  uint64_t states;    // the iterator's number; 0: the session's own
   void **node_states; // [node_count], made when a plan needs one
 };
 
@@ -85,7 +88,7 @@ struct tfc_session {
 TFC_MUST_USE tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_graph *graph, uint32_t node,
                                              struct tfc_variable **out);
 TFC_MUST_USE tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph,
-                                               uint32_t node,
+                                               uint64_t states, uint32_t node,
                                                void **out); // *out NULL: this kind of operation has no state
 // Moves a variable's value to a device if it is elsewhere.
 TFC_MUST_USE tfc_status tfc_session_move_variable(struct tfc_session *session, struct tfc_variable *v, uint16_t device);
@@ -263,6 +266,7 @@ struct tfc_plan {
   uint32_t *segment_ops;                  // static: operations of the ir, segment by segment
   const struct tfc_output *fetch_outputs; // dynamic: [fetch_count]
   uint16_t function_device;               // the device of a function's plan
+  uint64_t function_states;               // whose state its nodes keep
   // The following members are for static plans only.
   struct tfc_place *places;
   uint32_t place_count;

@@ -242,7 +242,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     releases[out->release_count++] = outputs[i];
   }
   if (op->def->node_state && !op->prepared)
-    TFC_RETURN_IF_ERROR(tfc_session_node_state(m->plan->session, ir->graph, op->node, &out->node_state));
+    TFC_RETURN_IF_ERROR(tfc_session_node_state(m->plan->session, ir->graph, 0, op->node, &out->node_state));
   return NULL;
 }
 

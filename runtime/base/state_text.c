@@ -1,0 +1,65 @@
+#include "runtime/base/state_text.h"
+
+bool tfc_state_line(tfc_str *text, tfc_str *out_line) {
+  if (!text->size) return false;
+  const size_t end = tfc_str_find(*text, '\n');
+  *out_line = tfc_str_sub(*text, 0, end);
+  *text = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*text, end + 1, SIZE_MAX);
+  return true;
+}
+
+tfc_str tfc_state_word(tfc_str *line) {
+  const size_t end = tfc_str_find(*line, '\t');
+  const tfc_str word = tfc_str_sub(*line, 0, end);
+  *line = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*line, end + 1, SIZE_MAX);
+  return word;
+}
+
+void tfc_state_add(struct tfc_text *out, tfc_str word) {
+  size_t plain = 0; // the first byte that is not written yet
+  for (size_t i = 0; i < word.size; i++) {
+    const unsigned char c = (unsigned char)word.data[i];
+    if (c >= ' ' && c != '\\' && c != 127) continue;
+    tfc_text_add(out, tfc_str_sub(word, plain, i));
+    tfc_text_printf(out, "\\x%02x", c);
+    plain = i + 1;
+  }
+  tfc_text_add(out, tfc_str_sub(word, plain, word.size));
+}
+
+static int digit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void tfc_state_read(tfc_str word, struct tfc_text *out) {
+  size_t plain = 0;
+  for (size_t i = 0; i + 3 < word.size; i++) {
+    if (word.data[i] != '\\' || word.data[i + 1] != 'x') continue;
+    const int high = digit(word.data[i + 2]), low = digit(word.data[i + 3]);
+    if (high < 0 || low < 0) continue;
+    const char c = (char)(high * 16 + low);
+    tfc_text_add(out, tfc_str_sub(word, plain, i));
+    tfc_text_add(out, (tfc_str){&c, 1});
+    plain = i + 4;
+    i += 3;
+  }
+  tfc_text_add(out, tfc_str_sub(word, plain, word.size));
+}
+
+void tfc_state_add_bytes(struct tfc_text *out, tfc_str bytes) {
+  static const char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < bytes.size; i++) {
+    const unsigned char c = (unsigned char)bytes.data[i];
+    tfc_text_add(out, (tfc_str){(char[]){digits[c >> 4], digits[c & 15]}, 2});
+  }
+}
+
+bool tfc_state_read_bytes(tfc_str word, struct tfc_text *out) {
+  if (word.size % 2) return false;
+  for (size_t i = 0; i < word.size; i += 2) {
+    const int high = digit(word.data[i]), low = digit(word.data[i + 1]);
+    if (high < 0 || low < 0) return false;
+    tfc_text_add(out, (tfc_str){(char[]){(char)(high * 16 + low)}, 1});
+  }
+  return !out->failed;
+}

@@ -1,0 +1,25 @@
+// Lines of words, with a tab between two words: the text in which a checkpoint keeps what operations hold beside
+// variables. A word may have any bytes: a backslash, and bytes that would end the word or that nobody can read, are
+// written as \xHH.
+//
+//   while (tfc_state_line(&text, &line)) {
+//     tfc_str kind = tfc_state_word(&line), name = tfc_state_word(&line);
+//     tfc_state_read(name, &plain);
+//   }
+#ifndef TFC_RUNTIME_BASE_STATE_TEXT_H
+#define TFC_RUNTIME_BASE_STATE_TEXT_H
+
+#include "runtime/base/str.h"
+
+// Takes the first line off `text`, without its end. False: there is none.
+bool tfc_state_line(tfc_str *text, tfc_str *out_line);
+// Takes the first word off a line, up to a tab, as it is written.
+tfc_str tfc_state_word(tfc_str *line);
+void tfc_state_add(struct tfc_text *out, tfc_str word);
+// Appends what a written word stands for.
+void tfc_state_read(tfc_str word, struct tfc_text *out);
+// The same for bytes that are no text, as hexadecimal digits. False: the word has something else in it.
+void tfc_state_add_bytes(struct tfc_text *out, tfc_str bytes);
+bool tfc_state_read_bytes(tfc_str word, struct tfc_text *out);
+
+#endif
