@@ -93,8 +93,8 @@ packages() {
 }
 
 
-# build PRESET TARGET...: builds targets. It first configures build/PRESET (with $configure_options) if that folder is
-# new or older than the packages that it looks for.
+# build PRESET TARGET...: builds targets. It first configures build/PRESET if that folder is new or older than the
+# packages that it looks for.
 build() {
   local preset=$1 dir=build/$1 log stamp configure=
   shift
@@ -111,8 +111,7 @@ build() {
   if [ -n "$configure" ]; then
     say "Configuring $dir ..."
     log=$dir/configure.log
-    # it is one option or nothing
-    cmake --preset "$preset" ${configure_options:-} >"$log" 2>&1 || {
+    cmake --preset "$preset" >"$log" 2>&1 || {
       tail -n 20 "$log" >&2
       say "Configuring failed (whole log: $log)."
       return 1
