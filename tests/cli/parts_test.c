@@ -20,6 +20,7 @@
 #include "runtime/base/file.h"
 #include "runtime/graph/builder.h"
 #include "runtime/pass/pass.h"
+#include "tests/common/close.h"
 
 static char folder[64];
 static int set_up(void **state) {
@@ -38,10 +39,6 @@ static const char *path_of(const char *name) {
   snprintf(path, sizeof path, "%s/%s", folder, name);
   return path;
 }
-static void near(double x, double expected) {
-  if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%.12g, not %.12g", x, expected);
-}
-
 // --- times from rates ----------------------------------------------------------------------------------------------
 
 // A product of a 20 x 30 and a 30 x 40 matrix is 48,000 FLOP; both and the result are 2600 numbers of 4 bytes. On a
@@ -70,7 +67,8 @@ static void test_cost_model(void **state) {
   assert_ok(tfc_machine_parse(tfc_str_from(machine), "m.yaml", &m));
   const uint32_t ops[] = {z.node};
   assert_ok(cli_cost_model(g, &shapes, ops, 1, m, &table, &total));
-  near(total.flops, 48000), near(total.bytes, 10400);
+  assert_close(total.flops, 48000);
+  assert_close(total.bytes, 10400);
   assert_int_equal(total.unknown, 0);
   assert_true(fabs(tfc_cost_table_get(table, z.node, 0).median_us - 48) < 1e-5);
   assert_true(fabs(tfc_cost_table_get(table, z.node, 1).median_us - 10.4) < 1e-5);
@@ -150,13 +148,13 @@ static void test_whole_feeds(void **state) {
   struct tfc_tensor t = one_of(TFC_UINT64, -1, 0);
   assert_fails(tfc_feed_cast(TFC_INT64, &t), TFC_INVALID_ARGUMENT, "cannot hold 9223372036854775807 and more");
   assert_ok(tfc_feed_cast(TFC_DOUBLE, &t));
-  near(((double *)t.data)[1], 18446744073709551615.0);
+  assert_close(((double *)t.data)[1], 18446744073709551615.0);
   tfc_tensor_release(&t);
   t = one_of(TFC_BOOL, 1, 0);
   assert_ok(tfc_feed_cast(TFC_INT32, &t));
   assert_true(((int32_t *)t.data)[0] == 0 && ((int32_t *)t.data)[1] == 1);
   assert_ok(tfc_feed_cast(TFC_FLOAT, &t));
-  near((double)((float *)t.data)[1], 1);
+  assert_close((double)((float *)t.data)[1], 1);
   tfc_tensor_release(&t);
 }
 
@@ -172,7 +170,7 @@ static void test_real_feeds(void **state) {
   assert_ok(tfc_feed_cast(TFC_BFLOAT16, &t));
   assert_int_equal(((uint16_t *)t.data)[1], 0x3fc0);
   assert_ok(tfc_feed_cast(TFC_DOUBLE, &t));
-  near(((double *)t.data)[1], 1.5);
+  assert_close(((double *)t.data)[1], 1.5);
   assert_ok(tfc_feed_cast(TFC_INT32, &t)); // a float is not an integer: the tensor does not change
   assert_int_equal(t.dtype, TFC_DOUBLE);
   tfc_tensor_release(&t);
@@ -258,7 +256,7 @@ static void test_json(void **state) {
   assert_int_equal(json_array_size(rows), 2);
   const json_t *second = json_array_get(rows, 1);
   assert_int_equal(json_integer_value(json_object_get(second, "n")), 8);
-  near(json_real_value(json_object_get(second, "x")), 0.25);
+  assert_close(json_real_value(json_object_get(second, "x")), 0.25);
   assert_string_equal(json_string_value(json_object_get(second, "t")), "a b");
   assert_true(json_is_null(json_object_get(second, "none")) && json_object_size(second) == 4);
   json_decref(rows);

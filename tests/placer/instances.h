@@ -30,6 +30,24 @@ static inline void instance_free(struct instance *i) {
     }                                                                                                                  \
   } while (0)
 
+// An instance from the texts of its two files.
+static inline struct instance parsed(const char *graph, const char *machine) {
+  struct instance i = {0};
+  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
+  MUST(tfc_machine_parse(tfc_str_from(machine), "m.yaml", &i.machine));
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  return i;
+}
+
+static inline struct tfc_score score_of(const struct tfc_problem *p, const struct tfc_solution *s) {
+  struct tfc_simulator *sim = NULL;
+  struct tfc_verdict v = {0};
+  MUST(tfc_simulator_create(p, &sim));
+  tfc_simulate(sim, s->device, s->rank, TFC_TIME_MAX, &v);
+  tfc_simulator_free(sim);
+  return tfc_score_of(&v);
+}
+
 // What a random instance may have in addition to devices, nodes and edges.
 #define RICH_GROUPS 1u
 #define RICH_PINS 2u

@@ -12,11 +12,8 @@
 #include "placer/measure/command.h"
 #include "placer/measure/command_evaluator.h"
 #include "placer/measure/lines.c"
+#include "tests/common/close.h"
 #include "tests/placer/instances.h"
-
-static void near(double x, double expected) {
-  if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%.12g, not %.12g", x, expected);
-}
 
 // --- readings ------------------------------------------------------------------------------------------------------
 
@@ -106,7 +103,7 @@ static void test_ratios(void **state) {
     assert_int_equal(results[k].q1, (int64_t)(us[k] * 0.95e6));
     assert_int_equal(results[k].q3, (int64_t)(us[k] * 1.1e6));
     assert_int_equal(results[k].steps, 3);
-    near(results[k].ratio, us[k] / level[k]);
+    assert_close(results[k].ratio, us[k] / level[k]);
   }
   assert_int_equal(results[3].state, TFC_RESULT_NO_FIT);
   assert_string_equal(results[3].message, "too large");
@@ -118,7 +115,7 @@ static void test_ratios(void **state) {
   for (uint32_t k = 0; k < 9; k++) {
     assert_int_equal(seen.index[k], order[k]);
     assert_ptr_equal(seen.candidate[k], order[k] == UINT32_MAX ? &reference : &candidates[order[k]]);
-    if (order[k] < 3) near(seen.ratio[k], results[order[k]].ratio);
+    if (order[k] < 3) assert_close(seen.ratio[k], results[order[k]].ratio);
   }
   // Without a reference there are no ratios; the rules' numbers of steps are asked for.
   memset(&p, 0, sizeof p);

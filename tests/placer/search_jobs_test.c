@@ -209,15 +209,6 @@ static void test_starts_that_agree(void **state) {
   assert_true(both >= 10 && joined > 100);
 }
 
-static struct tfc_score score_of(const struct tfc_problem *p, const struct tfc_solution *s) {
-  struct tfc_simulator *sim = NULL;
-  struct tfc_verdict v = {0};
-  MUST(tfc_simulator_create(p, &sim));
-  tfc_simulate(sim, s->device, s->rank, TFC_TIME_MAX, &v);
-  tfc_simulator_free(sim);
-  return tfc_score_of(&v);
-}
-
 // A policy that hands back what it got, one evaluation later, and writes down its budget.
 struct tfc_guidance {
   int unused;

@@ -12,13 +12,6 @@
 #include "placer/search/slack.h"
 #include "tests/placer/instances.h"
 
-static struct instance parsed(const char *graph, const char *machine) {
-  struct instance i = {0};
-  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
-  MUST(tfc_machine_parse(tfc_str_from(machine), "m.yaml", &i.machine));
-  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
-  return i;
-}
 #define GRAPH(nodes, edges)                                                                                            \
   "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"a\"], \"nodes\": [" nodes "], \"edges\": [" edges "]}"
 #define NODE(name, us) "{\"name\": \"" name "\", \"time_us\": {\"a\": " us "}}"

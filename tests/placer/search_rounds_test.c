@@ -6,6 +6,7 @@
 
 #include "placer/search/local.h"
 #include "placer/search/search_job.h"
+#include "tests/common/close.h"
 #include "tests/placer/instances.h"
 
 // One job as it was planned.
@@ -22,15 +23,6 @@ static uint32_t played_count;
 static struct tfc_score best_found;
 static uint32_t improves; // the number of the job that finds something better, + 1; 0: none does
 static enum tfc_search_method improver;
-
-static struct tfc_score score_of(const struct tfc_problem *p, const struct tfc_solution *s) {
-  struct tfc_simulator *sim = NULL;
-  struct tfc_verdict v = {0};
-  MUST(tfc_simulator_create(p, &sim));
-  tfc_simulate(sim, s->device, s->rank, TFC_TIME_MAX, &v);
-  tfc_simulator_free(sim);
-  return tfc_score_of(&v);
-}
 
 // Spends its budget and finds nothing; one job says that it found a step that is half as long.
 static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j) {
@@ -351,10 +343,6 @@ static void test_cancelled(void **state) {
 
 // --- parts ---------------------------------------------------------------------------------------------------------
 
-static void near(double x, double expected) {
-  if (!(fabs(x - expected) <= 1e-9 * (1 + fabs(expected)))) fail_msg("%g, not %g", x, expected);
-}
-
 static void test_accounts(void **state) {
   (void)state;
   struct tfc_search_account a = {0};
@@ -363,23 +351,30 @@ static void test_accounts(void **state) {
   struct tfc_search_job j = {.method = TFC_METHOD_LNS, .score = {0, 500}, .evaluations = 40, .seconds = 2};
   account_for(&a, &credits, &j, before, true);
   assert_true(a.others.count == 1 && a.others.wins == 1 && a.others.evaluations == 40 && a.moves.count == 0);
-  near(a.others.gained, log(2)), near(a.others.seconds, 2);
-  near(credits.of[TFC_METHOD_LNS].gain, log(2)), near(credits.of[TFC_METHOD_LNS].effort, 40);
+  assert_close(a.others.gained, log(2));
+  assert_close(a.others.seconds, 2);
+  assert_close(credits.of[TFC_METHOD_LNS].gain, log(2));
+  assert_close(credits.of[TFC_METHOD_LNS].effort, 40);
   j.method = TFC_METHOD_POLICY, j.score.value = 800;
   account_for(&a, &credits, &j, before, false);
   assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.others.count == 1);
-  near(a.moves.gained, log(1.25)), near(credits.of[TFC_METHOD_POLICY].effort, 2);
+  assert_close(a.moves.gained, log(1.25));
+  assert_close(credits.of[TFC_METHOD_POLICY].effort, 2);
   j.score.value = 1000; // no better than before
   account_for(&a, &credits, &j, before, false);
   assert_true(a.moves.count == 2 && a.moves.wins == 1);
-  near(a.moves.gained, log(1.25)), near(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
+  assert_close(a.moves.gained, log(1.25));
+  assert_close(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
   j.method = TFC_METHOD_HOT, j.score = (struct tfc_score){0, 3000}; // fits at last: a win whose time says nothing
   account_for(&a, &credits, &j, above, true);
-  assert_true(a.others.wins == 2), near(a.others.gained, log(2)), near(credits.of[TFC_METHOD_HOT].gain, 1);
+  assert_true(a.others.wins == 2);
+  assert_close(a.others.gained, log(2));
+  assert_close(credits.of[TFC_METHOD_HOT].gain, 1);
   j.method = TFC_METHOD_FRESH;
   account_for(&a, &credits, &j, none, true);
-  assert_true(a.others.wins == 3 && a.others.count == 3), near(a.others.gained, log(2));
-  near(credits.of[TFC_METHOD_FRESH].gain, 1);
+  assert_true(a.others.wins == 3 && a.others.count == 3);
+  assert_close(a.others.gained, log(2));
+  assert_close(credits.of[TFC_METHOD_FRESH].gain, 1);
   // Whether a share was gained.
   assert_true(gains(before, (struct tfc_score){0, 990}, 0.01) && !gains(before, (struct tfc_score){0, 991}, 0.01));
   assert_true(gains(none, before, 0.01) && !gains(before, none, 0.01) && gains(above, before, 0.01));

@@ -152,14 +152,6 @@ static void test_everything(void **state) {
   assert_true(fewer > 80);
 }
 
-static struct instance parsed(const char *graph, const char *machine) {
-  struct instance i = {0};
-  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
-  MUST(tfc_machine_parse(tfc_str_from(machine), "m.yaml", &i.machine));
-  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
-  return i;
-}
-
 // Five nodes fit only in one order: while a tensor is live, there is no memory for the next one.
 static void test_order_that_fits(void **state) {
   (void)state;

@@ -47,10 +47,6 @@ struct fusion {
 };
 
 // --- Operands of a chain -------------------------------------------------------------------------------
-static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
-
 static struct space space_of(const struct tfc_shape *shape) {
   int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
   int64_t elements = tfc_shape_elements(shape);
@@ -126,7 +122,7 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   out->space = space_of(&value->shape);
   for (uint32_t i = 0; i < op->input_count; i++) {
     struct tfc_chain_operand operand;
-    const struct tfc_shape *shape = shape_of(ir, &op->inputs[i]);
+    const struct tfc_shape *shape = tfc_ir_shape(ir, &op->inputs[i]);
     if (!plain_float(ir, op->inputs[i].value) || !tfc_shape_is_static(shape)) return;
     if (!lies(shape, &value->shape, out->space, &operand)) return;
     bool made = ir->values.data[op->inputs[i].value].kind == TFC_IR_OP;
@@ -302,7 +298,7 @@ static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const 
     operand.row = r->chain.columns, operand.column = 1;
     operand.tensor = (uint16_t)(TFC_CHAIN_OPERANDS + output);
   } else {
-    lies(shape_of(ir, input), whole, (struct space){r->chain.rows, r->chain.columns}, &operand);
+    lies(tfc_ir_shape(ir, input), whole, (struct space){r->chain.rows, r->chain.columns}, &operand);
     uint32_t i = 0;
     while (i < r->input_count && r->inputs[i].value != input->value) i++;
     if (i == r->input_count) {
@@ -519,8 +515,8 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
                                                           // computation
     if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&
         ir->values.data[op->inputs[!k].value].kind != TFC_IR_VARIABLE &&
-        is_whole(shape_of(ir, &op->inputs[k]), f->ops[id].space) &&
-        !is_whole(shape_of(ir, &op->inputs[!k]), f->ops[id].space))
+        is_whole(tfc_ir_shape(ir, &op->inputs[k]), f->ops[id].space) &&
+        !is_whole(tfc_ir_shape(ir, &op->inputs[!k]), f->ops[id].space))
       return true;
   }
   return false;

@@ -32,10 +32,6 @@ struct dilations {
   bool *shares;    // [values] another value is in its memory
 };
 
-static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
-
 static bool has_role(const struct tfc_ir_op *op, tfc_op_role role) {
   return !op->dead && !op->joint && !op->prepared && op->def && op->def->role == role;
 }
@@ -95,7 +91,7 @@ static uint32_t maker_of(const struct dilations *d, const struct tfc_ir_op *op, 
       from->variable != TFC_NONE32)
     return TFC_NONE32;
   // A variable may be updated before the convolution runs.
-  if (ir->values.data[from->value].kind == TFC_IR_VARIABLE || !tfc_shape_is_static(shape_of(ir, from)))
+  if (ir->values.data[from->value].kind == TFC_IR_VARIABLE || !tfc_shape_is_static(tfc_ir_shape(ir, from)))
     return TFC_NONE32;
   return id;
 }
@@ -135,7 +131,8 @@ static bool describe(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   if (!has_role(op, TFC_ROLE_CONVOLUTION) || op->input_count != 2 || op->output_count != 1) return false;
   if (!ir->devices[op->device]->driver->host_kernels || op->outputs[0] == TFC_NONE32) return false;
   const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
-  out->image = *shape_of(ir, &op->inputs[0]), out->filter = *shape_of(ir, &op->inputs[1]), out->result = y->shape;
+  out->image = *tfc_ir_shape(ir, &op->inputs[0]), out->filter = *tfc_ir_shape(ir, &op->inputs[1]),
+  out->result = y->shape;
   const int rank = out->image.rank;
   if (y->dtype != TFC_FLOAT || !y->planned || y->alias != TFC_NONE32) return false;
   if (!tfc_shape_is_static(&out->image) || !tfc_shape_is_static(&out->filter) || !tfc_shape_is_static(&out->result))
@@ -173,7 +170,7 @@ static bool describe(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
 static bool take_border(const struct dilations *d, uint32_t id, struct conv *c) {
   const struct tfc_ir *ir = d->ir;
   const struct tfc_ir_op *pad = &ir->ops.data[id];
-  const struct tfc_shape *x = shape_of(ir, &pad->inputs[0]), *padded = &ir->values.data[pad->outputs[0]].shape;
+  const struct tfc_shape *x = tfc_ir_shape(ir, &pad->inputs[0]), *padded = &ir->values.data[pad->outputs[0]].shape;
   const struct tfc_tensor *paddings = constant_of(ir, pad, 1);
   int axes[TFC_MAX_RANK];
   if (!paddings || tfc_tensor_elements(paddings) != 2 * x->rank || !match(padded, &c->image, axes)) return false;
@@ -200,11 +197,11 @@ static bool take_blocks(const struct dilations *d, uint32_t to_id, uint32_t from
   const struct tfc_ir_op *to = &ir->ops.data[to_id], *from = &ir->ops.data[from_id];
   const struct tfc_tensor *blocks = constant_of(ir, to, 1), *paddings = constant_of(ir, to, 2);
   const struct tfc_tensor *back = constant_of(ir, from, 1), *crops = constant_of(ir, from, 2);
-  const struct tfc_shape *x = shape_of(ir, &to->inputs[0]), *y = &ir->values.data[from->outputs[0]].shape;
+  const struct tfc_shape *x = tfc_ir_shape(ir, &to->inputs[0]), *y = &ir->values.data[from->outputs[0]].shape;
   int axes[TFC_MAX_RANK], out_axes[TFC_MAX_RANK];
   if (!blocks || !paddings || !back || !crops || !tfc_shape_is_static(y)) return false;
   if (!match(&ir->values.data[to->outputs[0]].shape, &c->image, axes) ||
-      !match(shape_of(ir, &from->inputs[0]), &c->result, out_axes))
+      !match(tfc_ir_shape(ir, &from->inputs[0]), &c->result, out_axes))
     return false;
   const int64_t count = tfc_tensor_elements(blocks);
   if (count > x->rank - 2 || y->rank != x->rank || tfc_tensor_elements(back) != count ||

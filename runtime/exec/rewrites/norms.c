@@ -31,10 +31,6 @@ static const struct tfc_op_def factor_def = {.name = "_NormFactor",
                                              .attrs = "",
                                              .kernel = factor_kernel};
 
-static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
-
 static bool fits(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, const struct tfc_ir_op *op) {
   if (op->dead || op->joint || op->prepared || !op->def || op->def->role != TFC_ROLE_BATCH_NORM) return false;
   if (!ir->devices[op->device]->driver->host_kernels || op->input_count != INPUTS) return false;
@@ -50,7 +46,7 @@ static bool fits(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, 
   const struct tfc_shape *x = &ir->values.data[y].shape;
   if (!tfc_shape_is_static(x) || x->rank < 4 || tfc_shape_elements(x) < 2) return false;
   for (uint32_t i = 0; i < INPUTS; i++) {
-    const struct tfc_shape *s = shape_of(ir, &op->inputs[i]);
+    const struct tfc_shape *s = tfc_ir_shape(ir, &op->inputs[i]);
     if (tfc_dtype_base(ir->values.data[op->inputs[i].value].dtype) != TFC_FLOAT) return false;
     if (i == X ? !tfc_shape_equal(s, x) : s->rank != 1 || s->dims[0] != x->dims[x->rank - 1]) return false;
   }
@@ -61,7 +57,7 @@ static bool fits(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, 
 static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, uint32_t *out_value) {
   const struct tfc_ir_value *scale = &ir->values.data[norm->inputs[SCALE].value],
                             *variance = &ir->values.data[norm->inputs[VARIANCE].value];
-  const struct tfc_shape *shape = shape_of(ir, &norm->inputs[SCALE]);
+  const struct tfc_shape *shape = tfc_ir_shape(ir, &norm->inputs[SCALE]);
   const int64_t count = tfc_shape_elements(shape);
   double *epsilon = TFC_ARENA_NEW(&ir->arena, double);
   if (!epsilon) return tfc_status_no_memory("planning a step");

@@ -1,9 +1,5 @@
 #include "runtime/exec/rewrites/product.h"
 
-static const struct tfc_shape *input_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
-
 // Whether this device runs the kernels of runtime/host.
 static bool runs_here(const struct tfc_ir *ir, uint16_t device) {
   return ir->devices[device]->driver->host_kernels != TFC_HOST_KERNELS_NONE;
@@ -13,7 +9,7 @@ bool tfc_is_product(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct 
   if (op->dead || op->joint || op->prepared || !op->def || op->def->role != TFC_ROLE_PRODUCT) return false;
   if (!runs_here(ir, op->device) || op->input_count != 2 || op->output_count != 1) return false;
   const struct tfc_ir_value *b = &ir->values.data[op->inputs[1].value];
-  const struct tfc_shape *sa = input_shape(ir, &op->inputs[0]), *sb = input_shape(ir, &op->inputs[1]);
+  const struct tfc_shape *sa = tfc_ir_shape(ir, &op->inputs[0]), *sb = tfc_ir_shape(ir, &op->inputs[1]);
   if (tfc_dtype_base(b->dtype) != TFC_FLOAT || sa->rank != 2 || sb->rank != 2) return false;
   if (!tfc_shape_is_static(sa) || !tfc_shape_is_static(sb)) return false;
   const struct tfc_node *node = &ir->graph->nodes[op->node];

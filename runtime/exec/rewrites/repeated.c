@@ -8,10 +8,6 @@ static bool broadcasts(const struct tfc_ir_op *op) {
   return op->outputs[0] != TFC_NONE32 && op->def->broadcasts;
 }
 
-static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
-
 // Returns the tensor that `input` repeats along dimensions of size 1, or NULL if it repeats none.
 static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
   if (input->value == TFC_NONE32 || input->view || input->variable != TFC_NONE32) return NULL;
@@ -24,7 +20,7 @@ static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const stru
   if (from->value == TFC_NONE32 || from->variable != TFC_NONE32) return NULL;
   // A variable may be updated before this operation runs.
   if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL;
-  const struct tfc_shape *a = shape_of(ir, from), *b = &v->shape;
+  const struct tfc_shape *a = tfc_ir_shape(ir, from), *b = &v->shape;
   if (!tfc_shape_is_static(a) || !tfc_shape_is_static(b) || a->rank > b->rank) return NULL;
   for (int i = 1; i <= a->rank; i++)
     if (a->dims[a->rank - i] != 1 && a->dims[a->rank - i] != b->dims[b->rank - i]) return NULL;
@@ -41,8 +37,8 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
     for (uint32_t k = 0; k < 2; k++) {
       const struct tfc_ir_input *from = unrepeated(ir, &op->inputs[k]);
       struct tfc_shape together;
-      if (!from || !tfc_shape_is_static(shape_of(ir, &op->inputs[!k]))) continue;
-      tfc_status s = tfc_shape_broadcast(shape_of(ir, from), shape_of(ir, &op->inputs[!k]), &together);
+      if (!from || !tfc_shape_is_static(tfc_ir_shape(ir, &op->inputs[!k]))) continue;
+      tfc_status s = tfc_shape_broadcast(tfc_ir_shape(ir, from), tfc_ir_shape(ir, &op->inputs[!k]), &together);
       if (s) return s;
       if (tfc_shape_equal(&together, whole)) op->inputs[k] = *from;
     }

@@ -153,6 +153,10 @@ struct tfc_ir_readers {
   uint32_t *begin, *ops;
 };
 TFC_MUST_USE tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out);
+// The shape with which an input is read.
+static inline const struct tfc_shape *tfc_ir_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
+  return input->view ? input->view : &ir->values.data[input->value].shape;
+}
 // Runs all registered rewrites that `ir->all_rewrites` allows.
 TFC_MUST_USE tfc_status tfc_ir_rewrite(struct tfc_ir *ir);
 

@@ -86,7 +86,7 @@ static bool same_constant(const struct tfc_ir_value *a, const struct tfc_ir_valu
 
 static bool is_shared(const struct tfc_ir *ir, const struct tfc_ir_input *a, const struct tfc_ir_input *b) {
   const bool same = a->value == b->value || same_constant(&ir->values.data[a->value], &ir->values.data[b->value]);
-  return same && tfc_shape_equal(tfc_stacks_shape(ir, a), tfc_stacks_shape(ir, b));
+  return same && tfc_shape_equal(tfc_ir_shape(ir, a), tfc_ir_shape(ir, b));
 }
 
 bool tfc_stacks_describe(const struct tfc_ir *ir, uint32_t id, uint32_t stacked, struct tfc_stacks_op *out) {
@@ -96,7 +96,7 @@ bool tfc_stacks_describe(const struct tfc_ir *ir, uint32_t id, uint32_t stacked,
     const struct tfc_ir_input *in = &op->inputs[i];
     if (in->value == TFC_NONE32 || in->variable != TFC_NONE32) return false;
     const struct tfc_ir_value *v = &ir->values.data[in->value];
-    out->shapes[i] = tfc_stacks_shape(ir, in);
+    out->shapes[i] = tfc_ir_shape(ir, in);
     out->values[i] = v->kind == TFC_IR_CONST ? v->constant : NULL;
     if (!tfc_shape_is_static(out->shapes[i])) return false;
   }
@@ -226,7 +226,7 @@ static bool are_alike(const struct finding *f, const uint32_t *ops, uint32_t cou
       if (in->value == TFC_NONE32 || tfc_host_bit(op->host.inputs, k)) return false;
       const struct tfc_ir_value *v = &ir->values.data[in->value], *like = &ir->values.data[first->inputs[k].value];
       if (!is_piece(v) || v->dtype != like->dtype ||
-          !tfc_shape_equal(tfc_stacks_shape(ir, in), tfc_stacks_shape(ir, &first->inputs[k])))
+          !tfc_shape_equal(tfc_ir_shape(ir, in), tfc_ir_shape(ir, &first->inputs[k])))
         return false;
     }
   }
@@ -430,7 +430,7 @@ static tfc_status try_terms(struct finding *f, uint32_t id, uint32_t *ops) {
     for (uint32_t i = 0; i < made->input_count && fits; i++) {
       const struct tfc_ir_value *v = &ir->values.data[made->inputs[i].value];
       fits = is_piece(v) && (!stack.count || (v->dtype == ir->values.data[like->inputs[i].value].dtype &&
-                                              tfc_shape_equal(op.shapes[i], tfc_stacks_shape(ir, &like->inputs[i]))));
+                                              tfc_shape_equal(op.shapes[i], tfc_ir_shape(ir, &like->inputs[i]))));
     }
     if (fits) ops[stack.count++] = term;
   }
@@ -455,7 +455,7 @@ static tfc_status try_totals(struct finding *f, uint32_t id) {
       for (uint32_t k = 0; k < add->input_count; k++) {
         const struct tfc_ir_value *v = &ir->values.data[add->inputs[k].value];
         if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || f->w.stack_of[v->op] != s || v->output != output) continue;
-        if (tfc_shape_equal(tfc_stacks_shape(ir, &add->inputs[k]), &ir->values.data[add->outputs[0]].shape)) found++;
+        if (tfc_shape_equal(tfc_ir_shape(ir, &add->inputs[k]), &ir->values.data[add->outputs[0]].shape)) found++;
         for (uint32_t j = 0; j < k; j++) twice |= add->inputs[j].value == add->inputs[k].value;
       }
       if (twice || found != stack->count || ir->values.data[add->outputs[0]].shape.rank == TFC_MAX_RANK) continue;

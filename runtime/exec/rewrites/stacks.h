@@ -33,9 +33,6 @@ struct tfc_stacks {
   uint32_t *place;    // [ops] its index in its stack
 };
 
-static inline const struct tfc_shape *tfc_stacks_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
 // Whether, for every i, input `input` of ops[i] is the same output of the i-th operation of one stack whose results are
 // not summed. *out_stack, *out_output: that stack and that output.
 bool tfc_stacks_is_stacked(const struct tfc_stacks *w, const uint32_t *ops, uint32_t count, uint32_t input,

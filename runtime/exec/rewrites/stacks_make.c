@@ -66,8 +66,7 @@ static tfc_status pack(struct making *m, const struct tfc_stack *stack, uint32_t
   for (size_t i = 0; i < m->packed.count; i++)
     if (same_pieces(ir, &m->packed.data[i], stack, k)) return *out = m->packed.data[i].value, NULL;
   const struct tfc_ir_op like = ir->ops.data[stack->ops[0]];
-  const struct tfc_shape shape =
-      stacked_shape(tfc_stacks_shape(ir, &like.inputs[k]), stack->count, TFC_STACKING_AHEAD, 0);
+  const struct tfc_shape shape = stacked_shape(tfc_ir_shape(ir, &like.inputs[k]), stack->count, TFC_STACKING_AHEAD, 0);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, stack->count);
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), id;
   if (!inputs || !outputs) return tfc_status_no_memory("planning a step");
@@ -123,7 +122,7 @@ static tfc_status input_of(struct making *m, const struct tfc_stack *stack, uint
     uint32_t from = 0, output = 0, value = TFC_NONE32;
     const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
     const struct tfc_shape shape =
-        stacked_shape(tfc_stacks_shape(ir, out), stack->count, stack->how, op->def->broadcasts ? y->shape.rank : 0);
+        stacked_shape(tfc_ir_shape(ir, out), stack->count, stack->how, op->def->broadcasts ? y->shape.rank : 0);
     if (tfc_stacks_is_stacked(m->w, stack->ops, stack->count, k, &from, &output))
       value = m->made[from][output];
     else
@@ -134,7 +133,7 @@ static tfc_status input_of(struct making *m, const struct tfc_stack *stack, uint
   int64_t numbers[2 * TFC_MAX_RANK];
   struct tfc_stacks_op described;
   if (v->kind != TFC_IR_CONST || (v->dtype != TFC_INT32 && v->dtype != TFC_INT64)) return NULL;
-  const struct tfc_shape shape = *tfc_stacks_shape(ir, out);
+  const struct tfc_shape shape = *tfc_ir_shape(ir, out);
   if (tfc_shape_elements(&shape) > 2 * TFC_MAX_RANK) return NULL;
   if (!tfc_stacks_describe(ir, stack->ops[0], stack->stacked, &described)) return NULL;
   if (!tfc_stacking_constant(&described.of, stack->how, k, numbers)) return NULL;

@@ -19,10 +19,6 @@ struct windows {
   struct tfc_ir_readers readers; // as found by the last call of tfc_ir_readers
 };
 
-static const struct tfc_shape *shape_of(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  return input->view ? input->view : &ir->values.data[input->value].shape;
-}
-
 static struct tfc_chain_op *chain_of(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
   const struct tfc_device_driver *driver = op->dead ? NULL : ir->devices[op->device]->driver;
   return driver && driver->chains && !driver->host_kernels && tfc_rewrites_chain_of(op) ? op->state : NULL;
@@ -50,7 +46,7 @@ static bool operands_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, str
   for (uint32_t i = 0; i < op->input_count; i++) {
     if (op->inputs[i].value == TFC_NONE32 || op->inputs[i].variable != TFC_NONE32) return false;
     const struct tfc_ir_value *v = &ir->values.data[op->inputs[i].value];
-    out->shapes[i] = shape_of(ir, &op->inputs[i]);
+    out->shapes[i] = tfc_ir_shape(ir, &op->inputs[i]);
     out->values[i] = v->kind == TFC_IR_CONST ? v->constant : NULL;
     if (!tfc_shape_is_static(out->shapes[i])) return false;
   }
@@ -184,7 +180,7 @@ static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32
   if (!bias->def->elementwise || !bias->def->elementwise->binary || bias->input_count != 2 || bias->output_count != 1)
     return false;
   if (!ir->devices[op->device]->driver->chains(bias->def)) return false;
-  const struct tfc_shape *rows = shape_of(ir, &bias->inputs[0]), *row = shape_of(ir, &bias->inputs[1]);
+  const struct tfc_shape *rows = tfc_ir_shape(ir, &bias->inputs[0]), *row = tfc_ir_shape(ir, &bias->inputs[1]);
   if (!tfc_shape_equal(rows, &v->shape) || row->rank < 1 || !tfc_shape_is_static(row)) return false;
   const int64_t width = v->shape.rank ? v->shape.dims[v->shape.rank - 1] : 0;
   if (row->dims[row->rank - 1] != width || tfc_shape_elements(row) != width || tfc_shape_elements(rows) <= width)
