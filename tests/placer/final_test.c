@@ -113,6 +113,26 @@ static void test_hopeless_expert(void **state) {
   unmake(&f);
 }
 
+// Many placements that the user gave: the list is full then, and no candidate goes beyond its end.
+static void test_full(void **state) {
+  (void)state;
+  struct tfc_job_clock clock = {0};
+  struct tfc_job_candidates c;
+  uint32_t list[TFC_JOB_MOST_FINALISTS + 2], block = 0;
+  tfc_job_candidates_init(&c, &clock, NULL);
+  for (uint32_t i = 0; i < TFC_JOB_MOST_FINALISTS; i++) add(&c, "own", "baseline", 1e3 + i, TFC_RESULT_OK);
+  for (uint32_t i = 0; i < 5; i++) add(&c, "#9", "candidate", 900 + i, TFC_RESULT_OK);
+  tfc_job_candidates_lead(&c, TFC_JOB_MOST_FINALISTS);
+  for (uint32_t given = TFC_JOB_MOST_FINALISTS; given >= TFC_JOB_MOST_FINALISTS - 3; given--) {
+    for (uint32_t i = 0; i < TFC_JOB_MOST_FINALISTS + 2; i++) list[i] = 12345;
+    const uint32_t count = tfc_job_finalists(&c, 1e6, list, &block);
+    assert_int_equal(count, TFC_JOB_MOST_FINALISTS);
+    assert_true(list[count] == 12345 && list[count + 1] == 12345);
+    c.list.data[given - 1].state = TFC_RESULT_FAILED; // with room for some of the candidates
+  }
+  tfc_array_free(&c.list);
+}
+
 static void test_nothing_measured(void **state) {
   (void)state;
   struct tfc_job_candidates c = {.best = UINT32_MAX, .seen = UINT32_MAX};
@@ -282,6 +302,7 @@ int main(void) {
       cmocka_unit_test(test_time_enough),
       cmocka_unit_test(test_short_of_time),
       cmocka_unit_test(test_hopeless_expert),
+      cmocka_unit_test(test_full),
       cmocka_unit_test(test_nothing_measured),
       cmocka_unit_test(test_surely_slower),
       cmocka_unit_test(test_untraced_steps_stand_beside),

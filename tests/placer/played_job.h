@@ -42,6 +42,7 @@ static struct played {
   double waited_s, load;
   uint64_t peak_of_op;          // bytes of each operation's output
   bool updates, fails[DEVICES]; // a device that cannot run the step alone
+  const char *cut;              // a placement for which there is no time
   const char *plain_fails;      // message with which steps without rewrites fail
   uint32_t cancel_at;           // the batch during which the job is interrupted; 0: none
   atomic_bool cancel;
@@ -168,7 +169,12 @@ static tfc_status play_entry(const struct tfc_measure_batch *b, uint32_t index, 
     if (to < OPS && at[i] != at[to])
       sent[m.transfer_count++] = (struct tfc_plan_transfer_row){play.op[i], 0, at[i], at[to], 64};
   }
-  bool fails = false;
+  bool fails = false, cut = play.cut != NULL;
+  for (uint32_t i = 0; i < OPS && cut; i++) cut = !e->whole && play.cut[i] == '0' + at[i];
+  if (cut) {
+    m.state = TFC_RESULT_CUT, m.message = "no time was left";
+    return fn(user, &m);
+  }
   for (uint32_t d = 0; d < DEVICES; d++) {
     bool alone = !e->whole;
     for (uint32_t i = 0; i < OPS; i++) alone &= at[i] == d;
