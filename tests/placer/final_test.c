@@ -101,6 +101,38 @@ static void test_short_of_time(void **state) {
   assert_int_equal(last, 5); // the user's own placement is dropped first
 }
 
+// The less time there is, the more of the user's placements are left out, the slowest first; the others keep their
+// order.
+static void test_left_out(void **state) {
+  (void)state;
+  struct tfc_job_clock clock = {0};
+  struct tfc_job_candidates c;
+  uint32_t list[TFC_JOB_MOST_FINALISTS], block, left_out = 0, seen = 0;
+  tfc_job_candidates_init(&c, &clock, NULL);
+  add(&c, "#0", "candidate", 100e3, TFC_RESULT_OK);
+  add(&c, "single:cpu:0", "baseline", 800e3, TFC_RESULT_OK);
+  const double us[] = {500e3, 900e3, 300e3, 700e3}; // the user's
+  for (int i = 0; i < 4; i++) add(&c, "own", "baseline", us[i], TFC_RESULT_OK);
+  tfc_job_candidates_lead(&c, 0);
+  for (double left = 200; left > -1; left -= 0.1) {
+    const uint32_t count = tfc_job_finalists(&c, left, list, &block);
+    assert_true(count <= 6 && count + left_out <= 6);
+    left_out = 6 - count;
+    seen |= 1u << left_out;
+    static const uint32_t slowest[] = {3, 5, 2, 4};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      for (uint32_t k = 0; k < left_out; k++) assert_true(list[i] != slowest[k]);
+      for (uint32_t k = 0; k < i; k++) assert_true(list[i] != list[k]);
+      n += list[i] < 6;
+    }
+    assert_int_equal(n, count);
+    assert_int_equal(list[0], 0);
+  }
+  assert_int_equal(seen, 31); // one after another, all four
+  tfc_array_free(&c.list);
+}
+
 static void test_hopeless_expert(void **state) {
   (void)state;
   struct field f;
@@ -301,6 +333,7 @@ int main(void) {
       cmocka_unit_test(test_best_so_far),
       cmocka_unit_test(test_time_enough),
       cmocka_unit_test(test_short_of_time),
+      cmocka_unit_test(test_left_out),
       cmocka_unit_test(test_hopeless_expert),
       cmocka_unit_test(test_full),
       cmocka_unit_test(test_nothing_measured),

@@ -519,13 +519,70 @@ static void contributions(void **state) {
   tfc_job_proposers_deinit(&p);
 }
 
+// Only placements that ran as candidates, and whose time both models had predicted, count as predictions.
+static void errors(void **state) {
+  (void)state;
+  enum { GOOD = 12 };
+  struct tfc_job_candidate rows[GOOD + 6];
+  struct tfc_learned_predictions only = {0};
+  struct tfc_text expected = {0}, got = {0};
+  for (uint32_t i = 0; i < GOOD + 6; i++)
+    rows[i] = (struct tfc_job_candidate){.episode = i + 1,
+                                         .state = TFC_RESULT_OK,
+                                         .learned_us = 100 + 7 * i,
+                                         .prior_us = 90 + 11 * i,
+                                         .median_us = 105 + 6 * i};
+  for (uint32_t i = GOOD; i < GOOD + 6; i++) rows[i].learned_us = 1e6;
+  rows[GOOD].episode = 0, rows[GOOD + 1].state = TFC_RESULT_CUT, rows[GOOD + 2].learned_us = 0;
+  rows[GOOD + 3].prior_us = 0, rows[GOOD + 4].median_us = (double)NAN, rows[GOOD + 5].state = TFC_RESULT_FAILED;
+  for (uint32_t i = 0; i < GOOD; i++)
+    assert_true(tfc_array_push(
+        &only.list, ((struct tfc_learned_prediction){rows[i].learned_us, rows[i].prior_us, rows[i].median_us})));
+  tfc_learned_tell_errors(&only, &expected);
+  assert_true(expected.size > 0);
+  struct tfc_job_candidates c = {.best = UINT32_MAX};
+  const struct tfc_job_model model = {0};
+  const struct tfc_job_proposers p = {0};
+  c.model = &model, c.list.data = rows, c.list.count = GOOD + 6;
+  tfc_job_account(&c, &p, &got);
+  assert_string_equal(got.data, expected.data);
+  tfc_text_deinit(&expected), tfc_text_deinit(&got);
+  tfc_array_free(&only.list);
+}
+
+// A file that was measured with another arithmetic of GPUs is named.
+static uint32_t warned;
+static void take_warning(void *user, const struct tfc_job_event *e) {
+  (void)user;
+  assert_true(e->warning);
+  assert_string_equal(e->text, "a.json was measured with products in float32 on GPUs; they are in tf32 now");
+  warned++;
+}
+static void arithmetic(void **state) {
+  (void)state;
+  struct tfc_device_info device = {.math = "tf32"};
+  struct tfc_measure_info info = {.devices = &device, .device_count = 1};
+  const struct tfc_job_model model = {.info = &info};
+  const struct tfc_job_clock clock = {.event = take_warning};
+  struct tfc_placement placement = {.gpu_math = TFC_STR("float32")};
+  tfc_job_model_compare_math(&model, &clock, "a.json", &placement);
+  assert_int_equal(warned, 1);
+  placement.gpu_math = TFC_STR("tf32");
+  tfc_job_model_compare_math(&model, &clock, "a.json", &placement);
+  placement.gpu_math = (tfc_str){0}; // the file does not say it
+  tfc_job_model_compare_math(&model, &clock, "a.json", &placement);
+  device.math[0] = 0, placement.gpu_math = TFC_STR("float32");
+  tfc_job_model_compare_math(&model, &clock, "a.json", &placement);
+  assert_int_equal(warned, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tracing),       cmocka_unit_test(dispatching), cmocka_unit_test(trouble),
       cmocka_unit_test(time_for),      cmocka_unit_test(names),       cmocka_unit_test(proposals),
       cmocka_unit_test(neighbours),    cmocka_unit_test(memory),      cmocka_unit_test(learners_begin),
       cmocka_unit_test(digests),       cmocka_unit_test(flight),      cmocka_unit_test(lessons),
-      cmocka_unit_test(contributions),
+      cmocka_unit_test(contributions), cmocka_unit_test(errors),      cmocka_unit_test(arithmetic),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,13 @@ static struct played {
   uint32_t batches, searches, restarts;
   double whole_us, overhead; // of the undivided machine; what a trace costs, as a share of a step
   double waited_s, load;
-  uint64_t peak_of_op;          // bytes of each operation's output
-  bool updates, fails[DEVICES]; // a device that cannot run the step alone
-  const char *cut;              // a placement for which there is no time
-  const char *plain_fails;      // message with which steps without rewrites fail
-  uint32_t cancel_at;           // the batch during which the job is interrupted; 0: none
+  uint64_t peak_of_op;     // bytes of each operation's output
+  bool fails[DEVICES];     // a device that cannot run the step alone
+  bool experts;            // the graph has device strings
+  uint32_t search_units;   // units of the problem of the last round of search
+  const char *cut;         // a placement for which there is no time
+  const char *plain_fails; // message with which steps without rewrites fail
+  uint32_t cancel_at;      // the batch during which the job is interrupted; 0: none
   atomic_bool cancel;
   const char *const *found; // [round] what each round of search finds, then nothing new: see played_search
   struct tfc_text log;
@@ -338,6 +340,7 @@ static tfc_status played_search(const struct tfc_problem *p, const struct tfc_se
   if (o->start) show_solution(p, o->start, start);
   note("search %s for %.4f s, seed %llu, start %s", o->algorithms, o->seconds, (unsigned long long)o->seed, start);
   play.now_ns += (int64_t)(1e9 * o->seconds);
+  play.search_units = p->unit_count;
   const char *line = play.found ? play.found[play.searches] : NULL;
   if (!line) return NULL;
   if (play.found[play.searches + 1]) play.searches++;
@@ -357,23 +360,19 @@ static tfc_status played_search(const struct tfc_problem *p, const struct tfc_se
 }
 
 // --- The graph and the devices ---------------------------------------------------------------------------------------
-static void build_graph(bool updates) {
+static void build_graph(void) {
   struct tfc_builder *b = NULL;
   struct tfc_shape shape = TFC_SHAPE(4, 4);
   assert_ok(tfc_builder_create(NULL, &b));
   struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &shape), last[2], y;
   for (int chain = 0; chain < 2; chain++) {
     y = x;
+    if (play.experts) tfc_builder_set_device(b, chain ? TFC_STR("/device:CPU:0") : TFC_STR("/device:GPU:0"));
     for (int i = 0; i < 3; i++) y = tfc_add(b, i == 1 ? "Exp" : "Neg", op_names[3 * chain + i], &y, 1, NULL, 0);
     last[chain] = y;
   }
   play.fetch = tfc_add(b, "AddV2", "j", last, 2, NULL, 0);
   tfc_add(b, "Neg", "outside", &x, 1, NULL, 0);
-  if (updates) {
-    struct tfc_attr attrs[] = {tfc_attr_shape("shape", &shape), tfc_attr_type("dtype", TFC_FLOAT)};
-    struct tfc_output v = tfc_add(b, "VariableV2", "v", NULL, 0, attrs, 2);
-    tfc_add(b, "AssignAdd", "up", (struct tfc_output[]){v, x}, 2, NULL, 0);
-  }
   assert_ok(tfc_builder_finish(b, &play.graph));
   tfc_builder_free(b);
   play.feed = (struct tfc_output){tfc_graph_find(play.graph, TFC_STR("x")), 0};
@@ -382,7 +381,7 @@ static void build_graph(bool updates) {
 
 static void play_begin(void) {
   memset(&play, 0, sizeof play);
-  build_graph(false);
+  build_graph();
   const uint32_t nodes = play.graph->node_count;
   play.step_feed = (struct tfc_step_feed){
       .output = play.feed, .name = TFC_STR("x:0"), .dtype = TFC_FLOAT, .shape = TFC_SHAPE(4, 4), .high = 1};
@@ -404,7 +403,7 @@ static void play_begin(void) {
                                         .ops = play.op,
                                         .op_count = OPS,
                                         .is_static = true,
-                                        .output_count = play.graph->output_total,
+                                        .output_count = play.graph->output_total - 1, // not of "outside"
                                         .kind_count = 2};
   play.info.whole = (struct tfc_device_info){.cores = 8, .memory = TFC_NO_LIMIT};
   snprintf(play.info.whole.name, sizeof play.info.whole.name, "whole");

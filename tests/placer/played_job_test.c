@@ -258,7 +258,7 @@ static void database(void **state) {
            "acc 960 960 7; cpu 820 820 7");
   rows_are("SELECT name, op, flops - node_id, bytes_touched - node_id, output_bytes FROM node WHERE unit_id IS NULL "
            "ORDER BY name",
-           "outside Neg 16 128 64; x Placeholder 16 128 64");
+           "outside Neg 16 128 0; x Placeholder 16 128 64");
   rows_are("SELECT COUNT(*), SUM(bytes) FROM edge", "6 384");
   // Baselines first, which ran before any time was known that could be simulated; then heuristics: those that were not
   // measured have no figures of a run.
@@ -449,6 +449,144 @@ static void evaluated(void **state) {
   end();
 }
 
+// --- Files: baselines, given placements, the saved problem -----------------------------------------------------------
+static char answer_path[64], folder[64];
+
+// Solves nothing: reads the saved problem as another program would, and simulates the saved placement.
+static void check_saved(void) {
+  char path[100];
+  struct tfc_cost_graph *graph = NULL;
+  struct tfc_machine *machine = NULL;
+  struct tfc_problem *problem = NULL;
+  struct tfc_placement *saved = NULL;
+  struct tfc_solution solution;
+  snprintf(path, sizeof path, "%s/graph.json", folder);
+  assert_ok(tfc_cost_graph_read(path, &graph));
+  unlink(path);
+  snprintf(path, sizeof path, "%s/machine.yaml", folder);
+  assert_ok(tfc_machine_read(path, &machine));
+  unlink(path);
+  snprintf(path, sizeof path, "%s/placement.json", folder);
+  assert_ok(tfc_placement_read(path, &saved));
+  unlink(path);
+  rmdir(folder);
+  assert_ok(tfc_problem_create(graph, machine, TFC_OBJECTIVE_STEP, &problem));
+  assert_int_equal(graph->node_count, OPS);
+  assert_int_equal(saved->node_count, OPS); // without the nodes that the step does not run
+  assert_int_equal(saved->graph_nodes, OPS);
+  assert_null(saved->graph_sha256.data);
+  place(problem, "2220000", &solution);
+  assert_int_equal(simulated(problem, &solution), 424000000);
+  for (uint32_t i = 0; i < OPS; i++)
+    for (uint32_t k = 0; k < OPS; k++)
+      if (tfc_str_is(saved->nodes[k].name, op_names[i]))
+        assert_true(tfc_str_is(saved->nodes[k].device, i < 3 ? "acc:0" : "cpu:0"));
+  tfc_solution_deinit(&solution);
+  tfc_placement_free(saved);
+  tfc_problem_free(problem);
+  tfc_machine_free(machine);
+  tfc_cost_graph_free(graph);
+}
+
+static void files(void **state) {
+  (void)state;
+  static char own[80], strings[80];
+  const char *baselines[] = {own, strings};
+  begin();
+  play.found = two_rounds;
+  struct tfc_job_options o = options_of();
+  struct tfc_measure_fallback fallback = {play.op[4], (char *)(uintptr_t) "no kernel for it"};
+  play.info.fallbacks = &fallback, play.info.fallback_count = 1;
+  o.save_problem = folder;
+  assert_ok(tfc_job_run(&o, &out));
+  check_saved();
+  uint32_t told = 0; // b2 is on the device that cannot run it; the time is the one measured there
+  for (uint32_t i = 0; i < out.placement->node_count; i++) {
+    const struct tfc_placement_node *n = &out.placement->nodes[i];
+    if (!n->reason.data || !strstr(n->reason.data, "on the host")) continue;
+    assert_true(tfc_str_is(n->name, "b2"));
+    assert_non_null(strstr(n->reason.data, "on the host between copies, 150.0 us: no kernel for it"));
+    told++;
+  }
+  assert_int_equal(told, 1);
+  assert_ok(tfc_placement_write(out.placement, answer_path));
+  tfc_job_outcome_deinit(&out);
+  o.save_problem = NULL, play.info.fallback_count = 0, play.found = NULL;
+  // As the user's placement it is measured beside the best three heuristics, and it is the answer.
+  snprintf(own, sizeof own, "own=%s", answer_path);
+  o.baselines = baselines, o.baseline_count = 1;
+  play.log.size = 0, play.now_ns = INT64_C(1000000000000);
+  note("begins");
+  assert_ok(tfc_job_run(&o, &out));
+  logged("1.50 batch 2220000, 1110000, 0002220, 1111110; 1 + 1 x 5, stop 1.5, best 827, trace all, until 35.00");
+  logged("says: own: 424.0 us a step (simulated 424.0 us)");
+  assert_string_equal(out.first_line, "Found: 424.0 us a step.");
+  logged_part("batch 2220000 answers stays, 0000000 answers stays, whole stays"); // a rival stays to the end
+  rows_are("SELECT role, name, state FROM placement WHERE name = 'own' AND run_id = 2", "baseline own ok");
+  tfc_job_outcome_deinit(&out);
+  o.baseline_count = 0, o.evaluate = answer_path;
+  play.log.size = 0;
+  note("begins");
+  assert_ok(tfc_job_run(&o, &out));
+  logged_part(" batch 2220000; 1 + 4 x 5, best 827, trace all");
+  assert_true(out.placement->value_us == 424);
+  tfc_job_outcome_deinit(&out);
+  // What cannot be read is said before anything is measured.
+  o.evaluate = NULL, o.baseline_count = 2, play.log.size = 0;
+  snprintf(strings, sizeof strings, "no such thing");
+  assert_fails(tfc_job_run(&o, &out), TFC_INVALID_ARGUMENT, "baseline 'no such thing' is not NAME=FILE");
+  tfc_job_outcome_deinit(&out);
+  snprintf(strings, sizeof strings, "x=/no/such/file.json");
+  assert_fails(tfc_job_run(&o, &out), TFC_NOT_FOUND, "baseline x=/no/such/file.json");
+  unlink(answer_path);
+  end();
+}
+
+// --- The expert ------------------------------------------------------------------------------------------------------
+static void expert(void **state) {
+  (void)state;
+  begin();
+  tfc_graph_release(play.graph);
+  play.experts = true;
+  build_graph();
+  struct tfc_job_options o = options_of();
+  assert_ok(tfc_job_run(&o, &out));
+  // The expert comes first, and is a rival to the end.
+  logged("1.50 batch 2220000, 1110000, 0002220, 1111110; 1 + 1 x 5, stop 1.5, best 827, trace all, until 35.00");
+  logged("says: expert: 424.0 us a step (simulated 424.0 us)");
+  logged("says: best so far: 424.0 us a step, by expert");
+  logged_part("batch 2220000 answers stays, 0000000 answers stays, whole stays");
+  tfc_job_outcome_deinit(&out);
+  play.log.size = 0, o.device_strings = TFC_STRINGS_ARE_IGNORED;
+  assert_ok(tfc_job_run(&o, &out));
+  not_logged("expert");
+  tfc_job_outcome_deinit(&out);
+  play.log.size = 0, o.evaluate = "-";
+  assert_ok(tfc_job_run(&o, &out));
+  logged_part(" batch 2220000; 1 + 4 x 5, best 827, trace all");
+  end();
+}
+
+// --- Fused operations ------------------------------------------------------------------------------------------------
+// On one device a2 is a part of a1, and its output is large; so searches keep both in one unit.
+static void fused(void **state) {
+  (void)state;
+  begin();
+  play.found = two_rounds;
+  uint32_t done_by[16];
+  for (uint32_t n = 0; n < 16; n++) done_by[n] = UINT32_MAX;
+  done_by[play.op[1]] = play.op[0];
+  play.info.done_by = done_by;
+  play.info.output_bytes[play.graph->nodes[play.op[1]].output_begin] = 100000; // 20 us of 60 to write and read
+  struct tfc_job_options o = options_of();
+  assert_ok(tfc_job_run(&o, &out));
+  show_log();
+  logged("says: 6 units where what runs fused, or on the same weights, is kept together");
+  assert_int_equal(play.search_units, 6);
+  rows_are("SELECT COUNT(DISTINCT unit_id) FROM node", "7"); // placements are in the graph's own units
+  end();
+}
+
 // --- Devices that fail, and memory -----------------------------------------------------------------------------------
 static void troubles(void **state) {
   (void)state;
@@ -582,11 +720,13 @@ static void learners(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job),  cmocka_unit_test(database), cmocka_unit_test(goes_on),
-      cmocka_unit_test(throughput), cmocka_unit_test(again),    cmocka_unit_test(evaluated),
-      cmocka_unit_test(troubles),   cmocka_unit_test(limits),   cmocka_unit_test(learners),
+      cmocka_unit_test(whole_job), cmocka_unit_test(database),  cmocka_unit_test(goes_on), cmocka_unit_test(throughput),
+      cmocka_unit_test(again),     cmocka_unit_test(evaluated), cmocka_unit_test(files),   cmocka_unit_test(expert),
+      cmocka_unit_test(fused),     cmocka_unit_test(troubles),  cmocka_unit_test(limits),  cmocka_unit_test(learners),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());
+  snprintf(answer_path, sizeof answer_path, "/tmp/tfc-played-job-test-%d.json", (int)getpid());
+  snprintf(folder, sizeof folder, "/tmp/tfc-played-job-test-%d", (int)getpid());
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   remove_files();
   return failed;
