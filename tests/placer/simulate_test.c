@@ -123,6 +123,41 @@ static void test_step_large(void **state) {
   run_sizes(60, 29, 160, 0, TFC_OBJECTIVE_STEP, 8);
   run_sizes(30, 29, 160, RICH_WIRES | RICH_GROUPS, TFC_OBJECTIVE_STEP, 9);
 }
+// Three levels, which the second simulator would need too long for: the value is the end of the timeline, which another
+// way through the code records, and a simulation in the order of the timeline has the same value.
+static void test_step_huge(void **state) {
+  (void)state;
+  static const uint32_t kinds[] = {0, RICH_WIRES, RICH_INBOX | RICH_CALIBRATION, RICH_INBOX};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 77 + k);
+    struct instance i = random_instance(&r, 4100, 4, kinds[k], TFC_OBJECTIVE_STEP);
+    struct tfc_simulator *sim = NULL;
+    tfc_device_id *device = calloc(i.problem->unit_count, sizeof *device);
+    double *order = calloc(i.problem->node_count, sizeof *order);
+    uint32_t *rank = calloc(i.problem->node_count, sizeof *rank);
+    struct tfc_verdict v = {0}, again = {0};
+    struct tfc_timeline t = {0};
+    int64_t last = 0;
+    random_devices(&r, i.problem, device);
+    assert_ok(tfc_simulator_create(i.problem, &sim));
+    tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &v);
+    assert_true(v.legal);
+    assert_ok(tfc_simulate_timeline(sim, device, NULL, &t));
+    for (uint32_t n = 0; n < i.problem->node_count; n++) {
+      if (t.end[n] > last) last = t.end[n];
+      order[n] = t.sequence[n];
+    }
+    assert_int_equal(v.value, last);
+    assert_ok(tfc_rank_from_order(i.problem, order, rank));
+    tfc_simulate(sim, device, rank, TFC_TIME_MAX, &again);
+    assert_int_equal(again.value, last);
+    tfc_timeline_deinit(&t);
+    tfc_simulator_free(sim);
+    free(device), free(order), free(rank);
+    instance_free(&i);
+  }
+}
 static void test_step_plain(void **state) {
   (void)state;
   run_cases(1500, 0, TFC_OBJECTIVE_STEP, 1);
@@ -193,10 +228,10 @@ static void test_no_timeline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_step_plain),    cmocka_unit_test(test_step_large), cmocka_unit_test(test_step_wires),
-      cmocka_unit_test(test_step_occupies), cmocka_unit_test(test_step_live),  cmocka_unit_test(test_step_calibrated),
-      cmocka_unit_test(test_step_inbox),    cmocka_unit_test(test_step_all),   cmocka_unit_test(test_throughput_all),
-      cmocka_unit_test(test_no_timeline),
+      cmocka_unit_test(test_step_huge),       cmocka_unit_test(test_step_plain),    cmocka_unit_test(test_step_large),
+      cmocka_unit_test(test_step_wires),      cmocka_unit_test(test_step_occupies), cmocka_unit_test(test_step_live),
+      cmocka_unit_test(test_step_calibrated), cmocka_unit_test(test_step_inbox),    cmocka_unit_test(test_step_all),
+      cmocka_unit_test(test_throughput_all),  cmocka_unit_test(test_no_timeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
