@@ -30,6 +30,9 @@
 #define WORTHWHILE 0.01 // "improve" means: the best step got shorter by this share
 #define ENOUGH 600      // with fewer evaluations than this, the search has no phase that only cools down
 #define SETTLED 3       // so many of the best placements that heuristics found get a new order of operations
+#define ROUND 7         // percent of what is left when the rounds begin that one round gets
+#define COOLING 0.5     // the time of the phase that only cools down, in rounds
+#define SHORTEST 0.15   // seconds: a round has fewer jobs if these would be shorter
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
 // --- Running algorithms: one after another, or in parallel ---------------------------------------------------------
@@ -162,6 +165,7 @@ static void run_job(void *user, uint32_t i) {
   struct job_list *list = user;
   struct tfc_search_job *j = &list->jobs[i];
   const double begin = tfc_seconds_now();
+  if (j->slice > 0) j->budget.deadline = fmin(begin + j->slice, list->f->deadline);
   j->status = tfc_search_job_run(list->f->p, j);
   j->seconds = tfc_seconds_now() - begin;
   if (!j->status) tfc_budget_found(&j->budget, j->score);
@@ -336,12 +340,17 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tf
   return tfc_credits_draw(credits, methods, credits->of[TFC_METHOD_POLICY].gain > 0 ? count : count - 1, random);
 }
 
-// Plans a job that cools down from the best placement, with temperatures that fit it.
+// Plans a job that cools down from the best placement, with temperatures that fit it. `like`: another such job, whose
+// temperature it takes, and which differs by its random numbers only; NULL: there is none yet.
 static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
-                               struct tfc_search_job *j) {
+                               const struct tfc_search_job *like, struct tfc_search_job *j) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[0], p));
   j->score = elite->score[0], j->method = TFC_METHOD_ANNEAL,
   j->rounds = j->budget.evaluations && j->budget.evaluations < ENOUGH ? 2 : 6;
+  if (like) {
+    j->hot = like->hot;
+    return NULL;
+  }
   return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
 }
 
@@ -384,13 +393,44 @@ out:
   return s;
 }
 
+// Plans a round of a search for the step objective under a time limit: *out_span seconds, of which all jobs together
+// get as much on each thread. Returns the number of jobs, at most `most`. *cools: it is the last round, in which all
+// jobs cool down. `left`: seconds that the search has left.
+static uint32_t pace(struct tfc_finder *f, double left, uint32_t most, double *out_span, bool *cools) {
+  struct tfc_search_course *c = &f->course;
+  if (c->round == 0) c->slice = fmax(SHORTEST, left * ROUND / 100);
+  const double cooling = c->temperature > 0 ? COOLING * c->slice : 0, rest = left - cooling;
+  if (*cools) {
+    *out_span = left;
+    return most;
+  }
+  if (cooling > 0 && rest < cooling / 4) {
+    *out_span = left, *cools = true;
+    return most < f->threads ? most : f->threads;
+  }
+  *out_span = c->slice > rest || rest - c->slice < c->slice / 3 ? rest : c->slice;
+  const uint32_t fit = (uint32_t)fmax(f->threads, *out_span * f->threads / SHORTEST);
+  return most < fit ? most : fit;
+}
+
+// Returns the seconds of the next round of a search for throughput under a time limit: each is longer than the one
+// before.
+static double stretch(struct tfc_search_course *c, double left) {
+  c->slice = c->round == 0 ? fmax(SHORTEST, left / 30) : c->slice * 1.35;
+  if (c->slice > left || left - c->slice < c->slice / 3) c->slice = left;
+  return c->slice;
+}
+
 static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
   struct tfc_elite *elite = &c->elite;
   tfc_status s = NULL;
   const bool fixed = f->deadline <= 0;
-  const uint32_t workers = fixed ? FIXED_WORKERS : f->threads;
+  // Short rounds with many jobs: what one job finds, the next ones improve, and credits know soon which methods gain.
+  // (For throughput, starts take long, and rounds grow.)
+  const bool paced = !fixed && p->objective == TFC_OBJECTIVE_STEP;
+  const uint32_t workers = fixed || (paced && f->threads < FIXED_WORKERS) ? FIXED_WORKERS : f->threads;
   struct tfc_search_job *jobs = calloc(workers, sizeof *jobs);
   const bool tight = tfc_communities_tight(p);
   const uint64_t all_turns =
@@ -406,10 +446,11 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   for (; !tfc_finder_is_over(f) && elite->count && p->device_count > 0; c->round++) {
     uint32_t busy = workers;
     bool cools = false;
+    double span = 0; // seconds that the round takes
     TFC_TRY(s, tfc_finder_checkpoint(f));
     if (f->limit) {
       uint64_t left = f->limit - tfc_finder_spent(f);
-      quota = c->total_left * 7 / 100;
+      quota = c->total_left * ROUND / 100;
       if (quota < FEWEST) quota = FEWEST;
       cools = c->cooling && left <= c->cooling + FEWEST / 2;
       if (c->cooling && !cools) left -= c->cooling;
@@ -418,10 +459,11 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (cools) busy = 1;
     }
     if (!fixed) {
-      double now = tfc_seconds_now(), left = f->deadline - now;
-      c->slice = c->round == 0 ? fmax(0.15, left / 30) : c->slice * 1.35;
-      if (c->slice > left || left - c->slice < c->slice / 3) c->slice = left;
-      cools = c->temperature > 0 && c->slice == left;
+      const double left = f->deadline - tfc_seconds_now();
+      if (paced)
+        busy = pace(f, left, busy, &span, &cools);
+      else
+        span = stretch(c, left);
     }
     const struct tfc_score before = f->course.best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, c->turn++) {
@@ -435,8 +477,8 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (f->guidance && c->turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = tfc_finder_found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
-      if (!fixed) j->budget.deadline = tfc_seconds_now() + c->slice;
-      if (cools && w == 0) TFC_TRY(s, plan_cooling(p, &c->random, elite, j));
+      if (!fixed) j->slice = busy > f->threads ? span * f->threads / busy : span, j->budget.deadline = f->deadline;
+      if (cools) TFC_TRY(s, plan_cooling(p, &c->random, elite, w ? jobs : NULL, j));
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tfc_finder_tick, f);

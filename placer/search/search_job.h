@@ -29,6 +29,7 @@ struct tfc_search_job {
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
   double seconds;   // the job's duration
+  double slice;     // seconds that it may take from its beginning; 0: only its budget says when it ends
   double hot, cold; // temperatures of the beginning and the end
   uint32_t rounds;  // annealing: number of rounds, each half as hot as the one before and from the best placement so
                     // far; 0: one
