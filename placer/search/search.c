@@ -3,9 +3,9 @@
 // by its method (annealing on units or on clusters, starts from nothing, large neighbourhoods, and packing anew where
 // memory is nearly full). Every other job's method is drawn by its credit (credit.h). What the jobs find goes back to
 // the elite in the order of the workers. The third phase, for the step objective only, cools down from the best
-// placement, with temperatures that fit it. With a time limit there are as many workers as threads, and rounds get
-// longer. With a limit on evaluations there are always eight, and nothing looks at the clock: the outcome depends on
-// the seed alone.
+// placement, with temperatures that fit it. A round has eight jobs, or one a thread if that is more, and gets the same
+// share of the budget as every other round. (For throughput under a time limit there is one job a thread, and rounds
+// get longer.) With a limit on evaluations alone, nothing looks at the clock: the outcome depends on the seed alone.
 #include "placer/search/search.h"
 
 #include <math.h>
