@@ -1,8 +1,10 @@
 // tfc-export: writes a placement in the file formats of other programs.
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/devmap.h"
 #include "cli/export_lists.h"
@@ -201,6 +203,8 @@ static tfc_status export(const struct options *o, struct tfc_placement **placeme
       goto out;
     }
   }
+  if (!formats[o->format].is_graph && o->graph && access(o->graph, R_OK) != 0) // it is not read, but was named
+    TFC_FAIL(s, TFC_NOT_FOUND, "--graph %s: %s", o->graph, strerror(errno));
   if (o->format == TO_JSON) {
     TFC_TRY(s, tfc_placement_write(*placement, o->out));
   } else if (o->format == TO_CSV) {

@@ -230,6 +230,8 @@ static int check(const struct run_options *o) {
                                      "--save-checkpoint and --untrusted");
   if (!o->cluster && (o->supervise || o->restarts >= 0))
     return tfc_flags_error(&program, "--supervise and --restarts go with --cluster");
+  if (o->save_every > 0 && !o->supervise)
+    return tfc_flags_error(&program, "--save-every says how often --supervise DIR saves, which is missing");
   if (o->supervise && o->script) return tfc_flags_error(&program, "--supervise and --run do not go together");
   if (o->replicas && (!o->cluster || o->script))
     return tfc_flags_error(&program, "--replicas goes with --cluster, and not with --run");
@@ -243,11 +245,12 @@ static int check(const struct run_options *o) {
 
 int main(int argc, char **argv) {
   tfc_program_start("tfc-run", argv);
-  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2, .restarts = -1, .save_every = 600};
+  struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2, .restarts = -1};
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
     code = check(&o);
+    if (o.save_every <= 0) o.save_every = 600;
     if (!o.profile) o.db = NULL; // nothing is stored, so --untrusted need not allow the database
     if (code < 0) code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true});
   }

@@ -13,6 +13,7 @@
 
 #include "profiler/schema.h"
 #include "runtime/base/file.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 enum { WAL_SAFE_VERSION = 3051003, PAGE = 8192, BUSY_MS = 10000 };
@@ -38,13 +39,24 @@ static tfc_code unusable(bool write) {
   return write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT;
 }
 
+tfc_status tfc_store_unreadable(struct tfc_store *store) {
+  const int code = sqlite3_errcode(store->db);
+  if (code == SQLITE_NOMEM) return tfc_status_no_memory("reading a database");
+  if (code == SQLITE_BUSY) return tfc_store_error(store, "cannot be read");
+  return tfc_status_make(
+      unusable(store->lock != NULL),
+      "%s: the database is damaged, or its tables were changed by another program (%s); give another "
+      "one with --db, or put an older copy in its place",
+      store->path, sqlite3_errmsg(store->db));
+}
+
 static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, int64_t *out) {
   sqlite3_stmt *q = NULL;
   tfc_status s = NULL;
   bool row = sqlite3_prepare_v2(store->db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
   int code = sqlite3_errcode(store->db);
   if (!row && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB))
-    s = tfc_status_make(unusable(write), "%s: %s", store->path,
+    s = tfc_status_make(unusable(write), "%s: %s; give another one with --db", store->path,
                         code == SQLITE_NOTADB ? "not an SQLite database" : "the database is damaged or cut short");
   else if (!row)
     s = tfc_store_error(store, "cannot be read");
@@ -108,7 +120,8 @@ static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", write, &version));
   TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", write, &tables));
   if (tables > 0 && id != TFC_SCHEMA_APPLICATION_ID)
-    return tfc_status_make(unusable(write), "%s: an SQLite database, but not one of tfc's", store->path);
+    return tfc_status_make(unusable(write), "%s: an SQLite database, but not one of tfc's; give another one with --db",
+                           store->path);
   if (version > TFC_SCHEMA_VERSION)
     return tfc_status_make(unusable(write), "%s: written by a newer tfc (schema %lld, this one knows %d)", store->path,
                            (long long)version, TFC_SCHEMA_VERSION);
@@ -188,7 +201,9 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     s = tfc_lock_take(lock_path, options->purpose, &store->lock);
     if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
       tfc_status held = s;
-      s = tfc_status_make(TFC_DATA_LOSS, "%s: another process is writing it (%s)", path, tfc_status_message(held));
+      s = tfc_status_make(TFC_DATA_LOSS,
+                          "%s: another process is writing it (%s); wait until it ends, or give another one with --db",
+                          path, tfc_status_message(held));
       tfc_status_free(held);
     } else if (s) {
       tfc_status_free(s);
@@ -216,7 +231,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
                      PAGE, sqlite3_libversion_number() >= WAL_SAFE_VERSION ? "WAL" : "TRUNCATE");
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
       int code = sqlite3_errcode(store->db);
-      TFC_FAIL(s, TFC_DATA_LOSS, "%s: %s", path,
+      TFC_FAIL(s, TFC_DATA_LOSS, "%s: %s; give another one with --db", path,
                code == SQLITE_NOTADB    ? "not an SQLite database"
                : code == SQLITE_CORRUPT ? "the database is damaged or cut short"
                                         : sqlite3_errmsg(store->db));

@@ -5,8 +5,7 @@
 #include "profiler/store_private.h"
 
 static tfc_status prepare(struct tfc_store *store, const char *sql, int64_t key, sqlite3_stmt **out) {
-  if (sqlite3_prepare_v2(store->db, sql, -1, out, NULL) != SQLITE_OK)
-    return tfc_status_make(TFC_DATA_LOSS, "%s: %s", store->path, sqlite3_errmsg(store->db));
+  if (sqlite3_prepare_v2(store->db, sql, -1, out, NULL) != SQLITE_OK) return tfc_store_unreadable(store);
   sqlite3_bind_int64(*out, 1, key);
   return NULL;
 }

@@ -9,14 +9,14 @@ static tfc_status ask_text(struct tfc_store *store, const char *sql, int64_t run
   tfc_status s = NULL;
   sqlite3_stmt *q = NULL;
   if (sqlite3_prepare_v2(store->db, sql, -1, &q, NULL) != SQLITE_OK) {
-    s = tfc_store_error(store, "cannot be read");
+    s = tfc_store_unreadable(store);
     goto out;
   }
   sqlite3_bind_int64(q, 1, run_id);
   if (name) sqlite3_bind_text(q, 2, name, -1, SQLITE_STATIC);
   int rc = sqlite3_step(q);
   if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-    s = tfc_store_error(store, "cannot be read");
+    s = tfc_store_unreadable(store);
   } else if (rc == SQLITE_DONE || sqlite3_column_type(q, 0) == SQLITE_NULL) {
     s = tfc_status_make(TFC_NOT_FOUND, "%s: run %lld has no %s", store->path, (long long)run_id, missing);
   } else {
@@ -38,7 +38,7 @@ static tfc_status ask_int(struct tfc_store *store, const char *sql, int64_t para
   }
   *out_found = rc == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL;
   if (*out_found) *out = sqlite3_column_int64(q, 0);
-  tfc_status s = rc == SQLITE_ROW || rc == SQLITE_DONE ? NULL : tfc_store_error(store, "cannot be read");
+  tfc_status s = rc == SQLITE_ROW || rc == SQLITE_DONE ? NULL : tfc_store_unreadable(store);
   sqlite3_finalize(q);
   return s;
 }

@@ -75,8 +75,7 @@ tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struc
   struct tfc_table t = {0};
   tfc_status s = NULL;
   int rc;
-  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
-    TFC_FAIL(s, TFC_INTERNAL, "%s: %s, in: %s", tfc_store_path(store), sqlite3_errmsg(db), sql);
+  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) TFC_TRY(s, tfc_store_unreadable(store));
   const struct {
     const char *name;
     int64_t value;
@@ -113,7 +112,7 @@ tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struc
       }
     }
   }
-  if (rc != SQLITE_DONE) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: %s", tfc_store_path(store), sqlite3_errmsg(db));
+  if (rc != SQLITE_DONE) TFC_TRY(s, tfc_store_unreadable(store));
   *out = t;
   t = (struct tfc_table){0};
 out:

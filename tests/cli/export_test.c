@@ -157,6 +157,7 @@ static void test_errors(void **state) {
   assert_exit(3, name, "tfc-export --placement %s/missing.json --graph %s --out %s/x.pb", folder, GRAPH, folder);
   assert_exit(3, "'nowhere'", "tfc-export --placement %s/extra.json --graph %s --out %s/x.pb", folder, GRAPH, folder);
   assert_exit(3, "nothere.pb", "tfc-export --placement %s/p.json --graph nothere.pb --out %s/x.pb", folder, folder);
+  assert_exit(3, "nothere.pb", "tfc-export --placement %s/p.json --graph nothere.pb --out %s/x.csv", folder, folder);
   assert_exit(3, "nothere.json", "tfc-export --placement nothere.json --graph %s --out %s/x.pb", GRAPH, folder);
   assert_exit(3, "nothere.db", "tfc-export --db nothere.db --graph %s --out %s/x.pb", GRAPH, folder);
   assert_exit(2, "no device for cpu:1",

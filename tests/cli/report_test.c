@@ -64,6 +64,21 @@ static void test_refused(void **state) {
   assert_exit(3, "9", "cd %s && tfc-report nodes 9", folder);
 }
 
+// A database whose tables are not those that its version has: bad input, with something to do about it.
+static void test_damaged(void **state) {
+  (void)state;
+  static const char *const commands[] = {"list", "show 1", "nodes 1", "critical 1", "memory 1"};
+  assert_exit(0, "",
+              "cd %s && python3 -c \"import shutil, sqlite3; shutil.copy('tfc.db', 'gone.db'); c = "
+              "sqlite3.connect('gone.db'); [c.execute('DROP TABLE ' + t) for t in ('op', 'run', 'memory')]; "
+              "c.commit()\" && head -c 20000 tfc.db >half.db",
+              folder);
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    assert_exit(3, "with --db", "cd %s && tfc-report --db gone.db %s", folder, commands[i]);
+    assert_exit(3, "with --db", "cd %s && tfc-report --db half.db %s", folder, commands[i]);
+  }
+}
+
 static void test_files(void **state) {
   (void)state;
   assert_exit(0, "", "cd %s && tfc-report compare 1 2 --out both && grep -q '<table' both/index.html", folder);
@@ -75,6 +90,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tables),
       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_damaged),
       cmocka_unit_test(test_files),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -418,6 +418,7 @@ static void test_one_writer(void **state) {
   char expected[64];
   snprintf(expected, sizeof expected, "process %d (store test)", (int)getpid());
   assert_fails(tfc_store_open(path, &writing, &other), TFC_DATA_LOSS, expected);
+  assert_fails(tfc_store_open(path, &writing, &other), TFC_DATA_LOSS, "wait until it ends");
   tfc_store_close(store);
   assert_ok(tfc_store_open(path, &writing, &other));
   tfc_store_close(other);
