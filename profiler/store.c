@@ -19,7 +19,8 @@
 enum { WAL_SAFE_VERSION = 3051003, PAGE = 8192, BUSY_MS = 10000 };
 static const uint64_t least_free = (uint64_t)8 << 20;
 
-tfc_status tfc_store_error(struct tfc_store *store, const char *what) {
+// Returns SQLite's message, with the path, as a status, and rolls an open transaction back.
+static tfc_status failed(struct tfc_store *store, const char *what) {
   int code = sqlite3_errcode(store->db);
   tfc_status s =
       tfc_status_make(TFC_DATA_LOSS, "%s: %s: %s", store->path, what,
@@ -30,7 +31,7 @@ tfc_status tfc_store_error(struct tfc_store *store, const char *what) {
 }
 
 tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *what) {
-  return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : tfc_store_error(store, what);
+  return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? NULL : failed(store, what);
 }
 
 // Returns the code for a file that is no database of tfc's, or a damaged one: for a reader it is bad input, for a
@@ -42,7 +43,7 @@ static tfc_code unusable(bool write) {
 tfc_status tfc_store_unreadable(struct tfc_store *store) {
   const int code = sqlite3_errcode(store->db);
   if (code == SQLITE_NOMEM) return tfc_status_no_memory("reading a database");
-  if (code == SQLITE_BUSY) return tfc_store_error(store, "cannot be read");
+  if (code == SQLITE_BUSY) return failed(store, "cannot be read");
   return tfc_status_make(
       unusable(store->lock != NULL),
       "%s: the database is damaged, or its tables were changed by another program (%s); give another "
@@ -59,7 +60,7 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, i
     s = tfc_status_make(unusable(write), "%s: %s; give another one with --db", store->path,
                         code == SQLITE_NOTADB ? "not an SQLite database" : "the database is damaged or cut short");
   else if (!row)
-    s = tfc_store_error(store, "cannot be read");
+    s = failed(store, "cannot be read");
   else
     *out = sqlite3_column_int64(q, 0);
   sqlite3_finalize(q);
@@ -305,7 +306,7 @@ tfc_status tfc_store_put(struct tfc_store *store, enum tfc_store_statement state
   };
   sqlite3_stmt **q = &store->statements[statement];
   if (!*q && sqlite3_prepare_v3(store->db, sql[statement], -1, SQLITE_PREPARE_PERSISTENT, q, NULL) != SQLITE_OK)
-    return tfc_store_error(store, "cannot be written");
+    return failed(store, "cannot be written");
   va_list args;
   va_start(args, types);
   int at = 0, rc = SQLITE_OK;
@@ -335,7 +336,7 @@ tfc_status tfc_store_put(struct tfc_store *store, enum tfc_store_statement state
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a time or reward that is not a finite number is not stored",
                         store->path);
   else if (rc != SQLITE_OK || sqlite3_step(*q) != SQLITE_DONE)
-    s = tfc_store_error(store, "cannot be written");
+    s = failed(store, "cannot be written");
   sqlite3_reset(*q);
   sqlite3_clear_bindings(*q);
   return s;

@@ -79,8 +79,6 @@ struct tfc_store {
   sqlite3_stmt *statements[TFC_STORE_STATEMENT_COUNT];
 };
 
-// Returns SQLite's message, with the path, as a status, and rolls an open transaction back.
-tfc_status tfc_store_error(struct tfc_store *store, const char *what);
 tfc_status tfc_store_exec(struct tfc_store *store, const char *sql, const char *what);
 // Runs a statement. One letter for each value: i int64_t, f double (NaN is NULL, must not be infinite), F double (must
 // be finite), s const char * (NULL is NULL), S const char * (NULL is ""), v tfc_str as text, b tfc_str as bytes.
