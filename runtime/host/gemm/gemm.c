@@ -418,3 +418,7 @@ bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_
     chosen()->columns_times(k, x, x_step, b.data, b.column, n, c);
   return b.column == 1 || b.row == 1;
 }
+
+void tfc_gemm_few(struct tfc_matrix a, int64_t m, struct tfc_matrix b, int64_t k, int64_t n, float *c, int64_t ldc) {
+  chosen()->few_times(m, k, a.data, a.row, a.column, b.data, b.row, n, c, ldc);
+}

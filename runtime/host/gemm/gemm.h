@@ -90,6 +90,10 @@ void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float
 // otherwise returns false and does nothing.
 bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_t k, int64_t n, float *c);
 
+// C [m, n] (`ldc` elements from row to row) = A B, for an A of few rows and a B whose rows are contiguous: B is read
+// once, along its rows.
+void tfc_gemm_few(struct tfc_matrix a, int64_t m, struct tfc_matrix b, int64_t k, int64_t n, float *c, int64_t ldc);
+
 // C [m, n] += A B: A packed by 8 rows (element (r, i) at a[r / 8 * 8 * k + i * 8 + r % 8]), B in memory with `b_row`
 // elements from row to row, C contiguous; m a multiple of 8, n of 16.
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c);

@@ -32,6 +32,9 @@ struct tfc_gemm_kernel {
   void (*row_times)(int64_t k, const float *x, int64_t x_step, const float *b, int64_t b_row, int64_t count, float *c);
   void (*columns_times)(int64_t k, const float *x, int64_t x_step, const float *b, int64_t b_row, int64_t count,
                         float *c);
+  // As row_times, for m rows: c[r * ldc + j] = the sum over i < k of a[r * a_row + i * a_column] B(i, j), r < m.
+  void (*few_times)(int64_t m, int64_t k, const float *a, int64_t a_row, int64_t a_column, const float *b,
+                    int64_t b_row, int64_t count, float *c, int64_t ldc);
 };
 extern const struct tfc_gemm_kernel tfc_gemm_kernel_generic;
 #if defined(__x86_64__)

@@ -420,6 +420,34 @@ static bool run_vector(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, 
   return true;
 }
 
+// An A of few rows times a large B, whose columns are shared out. Tiles would read a part of a cache line or two from
+// each row of B, and come back to the other parts when these lines have left the cache.
+struct few_job {
+  struct tfc_matrix a, b;
+  int64_t m, k, n;
+  float *c;
+};
+static void few_columns(void *arg, int64_t begin, int64_t end) {
+  const struct few_job *j = arg;
+  const struct tfc_matrix b = {j->b.data + begin, j->b.row, 1};
+  tfc_gemm_few(j->a, j->m, b, j->k, end - begin, j->c + begin, j->n);
+}
+
+static bool pays_few(const struct tfc_product *p, int64_t m, int64_t n) {
+  // Columns beyond a whole number of vectors are slow, so there must be many others or none of them.
+  enum { LEAST_COLUMNS = 256, MANY_COLUMNS = 768, LEAST_BYTES = 1 << 20 };
+  return m < few_rows && !p->packed_b && !p->source && !p->right && p->b.column == 1 &&
+         (n >= MANY_COLUMNS || (n >= LEAST_COLUMNS && n % 16 == 0)) && p->k * n * (int64_t)sizeof(float) >= LEAST_BYTES;
+}
+
+static void run_few(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n, float *c) {
+  struct few_job job = {p->a, p->b, m, p->k, n, c};
+  if (ctx)
+    tfc_kernel_parallel_for(ctx, n, (500000 / (p->k * m + 1) + 256) / 256 * 256, few_columns, &job);
+  else
+    few_columns(&job, 0, n);
+}
+
 // Rows are finished while they are in the first or second-level cache. If B does not stay in the cache, as many rows of
 // A as are packed at once are computed before they are finished, so that B is not read more often.
 static void finish_on_the_way(struct job *job, struct tfc_kernel_finish *finish) {
@@ -442,6 +470,10 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
       for (int64_t i = 0; i < m * n && accumulate; i++) c[i] += to[i];
       return NULL;
     }
+  }
+  if (count == 1 && !accumulate && pays_few(products, m, n)) {
+    run_few(ctx, products, m, n, c);
+    return NULL;
   }
   const bool several = ctx && ctx->env->threads > 1;
   if (count == 1 && !accumulate && several && pays_by_panels(ctx, products, m, n))
