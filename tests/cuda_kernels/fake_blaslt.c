@@ -179,20 +179,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   if (x->type == CUDA_R_32F) cuda_fake_products_in[math]++;
   uint64_t alignment = algorithm->data[0];
   double one = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)alpha : (double)*(const float *)alpha;
-  double zero = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)beta : (double)*(const float *)beta;
-  (void)handle, (void)stream, (void)c, (void)layout_c;
-  if (one != 1 || zero != 0 || m != z->rows || n != z->columns || k != (tb ? y->columns : y->rows) ||
-      x->batch != z->batch || y->batch != z->batch || workspace_size < 1024 || !workspace)
+  double adds = o->compute == CUBLAS_COMPUTE_64F ? *(const double *)beta : (double)*(const float *)beta;
+  (void)handle, (void)stream;
+  if (one != 1 || (adds != 0 && adds != 1) || layout_c != layout_d || m != z->rows || n != z->columns ||
+      k != (tb ? y->columns : y->rows) || x->batch != z->batch || y->batch != z->batch || workspace_size < 1024 ||
+      !workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm->data[1] == 2) return CUBLAS_STATUS_EXECUTION_FAILED;
   cuda_fake_products_by[algorithm->data[1]]++;
   cuda_fake_clock(algorithm->data[1] == 1 ? 1000000 : 5000000000);
-  if (!alignment || ((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) % alignment) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!alignment || ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d) % alignment)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   tfc_host_begin();
   for (int64_t i = 0; i < z->batch && !cuda_fake_is_timed; i++)
     for (int64_t row = 0; row < (int64_t)m; row++)
       for (int64_t column = 0; column < (int64_t)n; column++) {
-        double sum = 0;
+        double sum = adds ? get(TFC_MATH_FLOAT32, z->type, c, i * z->stride + row + column * z->ld) : 0;
         for (int64_t t = 0; t < (int64_t)k; t++)
           sum += get(math, x->type, a, i * x->stride + (ta ? t + row * x->ld : row + t * x->ld)) *
                  get(math, y->type, b, i * y->stride + (tb ? column + t * y->ld : t + column * y->ld));

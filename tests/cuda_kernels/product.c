@@ -4,6 +4,7 @@
 #include <cblas.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/cuda_kernels/host.h"
 
@@ -67,16 +68,16 @@ static const float *rounded(tfc_math math, const float *x, int64_t n, float *out
 }
 
 // float32 products use BLAS, so that the examples run in seconds.
-static void float_product(const struct tfc_cuda_product *p, const float *a, const float *b, float *c) {
+static void float_product(const struct tfc_cuda_product *p, const float *a, const float *b, bool adds, float *c) {
   int m = (int)p->m, n = (int)p->n, k = (int)p->k;
   cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans, p->transpose_b ? CblasTrans : CblasNoTrans, m,
-              n, k, 1, a, p->transpose_a ? m : k, b, p->transpose_b ? k : n, 0, c, n);
+              n, k, 1, a, p->transpose_a ? m : k, b, p->transpose_b ? k : n, adds, c, n);
 }
 
 struct run {
   struct tfc_cuda_product p;
   tfc_math math;
-  const void *a, *b;
+  const void *a, *b, *addend;
   void *c;
 };
 static void run(void *argument) {
@@ -90,14 +91,17 @@ static void run(void *argument) {
     const char *x = (const char *)r->a + (size_t)(batch * p->stride_a) * size;
     const char *y = (const char *)r->b + (size_t)(batch * p->stride_b) * size;
     char *z = (char *)r->c + (size_t)(batch * p->stride_c) * size;
+    const char *addend = r->addend ? (const char *)r->addend + (size_t)(batch * p->stride_c) * size : NULL;
     if (p->type == TFC_FLOAT) {
+      if (addend && addend != z) memcpy(z, addend, (size_t)(p->m * p->n) * size);
       float_product(p, rounded(r->math, (const float *)x, p->m * p->k, room),
-                    rounded(r->math, (const float *)y, p->n * p->k, room ? room + p->m * p->k : NULL), (float *)z);
+                    rounded(r->math, (const float *)y, p->n * p->k, room ? room + p->m * p->k : NULL), addend != NULL,
+                    (float *)z);
       continue;
     }
     for (int64_t i = 0; i < p->m; i++)
       for (int64_t j = 0; j < p->n; j++) {
-        double sum = 0;
+        double sum = addend ? get(p->type, addend, i * p->n + j) : 0;
         for (int64_t k = 0; k < p->k; k++)
           sum += get(p->type, x, p->transpose_a ? k * p->m + i : i * p->k + k) *
                  get(p->type, y, p->transpose_b ? j * p->k + k : k * p->n + j);
@@ -109,8 +113,8 @@ static void run(void *argument) {
 }
 
 tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
-                                const void *b, void *c, void *scratch) {
-  const struct run r = {plan->p, plan->math, a, b, c};
+                                const void *b, const void *addend, void *c, void *scratch) {
+  const struct run r = {plan->p, plan->math, a, b, addend, c};
   (void)scratch;
   int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
   if (!error) tfc_cuda_count_launch();

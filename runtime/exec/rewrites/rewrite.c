@@ -60,6 +60,37 @@ tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, stru
   return NULL;
 }
 
+tfc_status tfc_ir_followers(const struct tfc_ir *ir, struct tfc_arena *arena, const struct tfc_ir_readers *readers,
+                            struct tfc_ir_followers *out) {
+  const uint32_t n = (uint32_t)ir->ops.count;
+  uint32_t *begin = TFC_ARENA_ARRAY(arena, uint32_t, n + 2), *ops = NULL;
+  if (!begin) return tfc_status_no_memory("planning a step");
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t v = 0; v < ir->values.count; v++) {
+      const struct tfc_ir_value *value = &ir->values.data[v];
+      if (value->op == TFC_NONE32 || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
+      for (uint32_t r = readers->begin[v]; r < readers->begin[v + 1]; r++) {
+        if (pass)
+          ops[begin[value->op + 1]++] = readers->ops[r];
+        else
+          begin[value->op + 2]++;
+      }
+    }
+    for (size_t e = 0; e < ir->edges.count; e++) {
+      const struct tfc_ir_edge *edge = &ir->edges.data[e];
+      if (pass)
+        ops[begin[edge->from + 1]++] = edge->to;
+      else
+        begin[edge->from + 2]++;
+    }
+    for (uint32_t i = 1; pass == 0 && i <= n; i++) begin[i + 1] += begin[i];
+    if (pass == 0) ops = tfc_arena_alloc(arena, (begin[n + 1] + (size_t)1) * sizeof *ops);
+    if (!ops) return tfc_status_no_memory("planning a step");
+  }
+  *out = (struct tfc_ir_followers){begin, ops};
+  return NULL;
+}
+
 static int by_rank(const void *a, const void *b) {
   const struct tfc_rewrite *x = *(const struct tfc_rewrite *const *)a, *y = *(const struct tfc_rewrite *const *)b;
   int c = (x->rank > y->rank) - (x->rank < y->rank);

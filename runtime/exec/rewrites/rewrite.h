@@ -157,6 +157,13 @@ TFC_MUST_USE tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena
 static inline const struct tfc_shape *tfc_ir_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
   return input->view ? input->view : &ir->values.data[input->value].shape;
 }
+// For each operation those that come directly after it, because they read what it makes or by an ordering edge, in
+// compressed form in the arena: ops[begin[i]] up to ops[begin[i + 1]]. One that comes after it twice is listed twice.
+struct tfc_ir_followers {
+  uint32_t *begin, *ops;
+};
+TFC_MUST_USE tfc_status tfc_ir_followers(const struct tfc_ir *ir, struct tfc_arena *arena,
+                                         const struct tfc_ir_readers *readers, struct tfc_ir_followers *out);
 // Runs all registered rewrites that `ir->all_rewrites` allows.
 TFC_MUST_USE tfc_status tfc_ir_rewrite(struct tfc_ir *ir);
 

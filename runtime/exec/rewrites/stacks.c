@@ -25,8 +25,8 @@ enum {
 struct finding {
   struct tfc_stacks w;
   uint32_t op_count, searches, grown; // grown: the number of stacks whose readers and makers were tried
-  uint32_t *after_begin, *after;      // for each operation those that come directly after it, CSR
-  uint32_t *seen, *todo;              // [ops] for the search that is running: seen marks operations, todo lists them
+  struct tfc_ir_followers after;
+  uint32_t *seen, *todo; // [ops] for the search that is running: seen marks operations, todo lists them
   uint32_t search;
 };
 
@@ -118,43 +118,13 @@ bool tfc_stacks_is_stacked(const struct tfc_stacks *w, const uint32_t *ops, uint
 }
 
 // --- Paths -----------------------------------------------------------------------------------------------------------
-static tfc_status find_order(struct finding *f) {
-  const struct tfc_ir *ir = f->w.ir;
-  const uint32_t n = f->op_count;
-  uint32_t *begin = f->after_begin = TFC_ARENA_ARRAY(&f->w.arena, uint32_t, n + 2);
-  if (!begin) return tfc_status_no_memory("planning a step");
-  for (int pass = 0; pass < 2; pass++) {
-    for (uint32_t v = 0; v < ir->values.count; v++) {
-      const struct tfc_ir_value *value = &ir->values.data[v];
-      if (value->op == TFC_NONE32 || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
-      for (uint32_t r = f->w.readers.begin[v]; r < f->w.readers.begin[v + 1]; r++) {
-        if (pass)
-          f->after[begin[value->op + 1]++] = f->w.readers.ops[r];
-        else
-          begin[value->op + 2]++;
-      }
-    }
-    for (size_t e = 0; e < ir->edges.count; e++) {
-      const struct tfc_ir_edge *edge = &ir->edges.data[e];
-      if (pass)
-        f->after[begin[edge->from + 1]++] = edge->to;
-      else
-        begin[edge->from + 2]++;
-    }
-    for (uint32_t i = 1; pass == 0 && i <= n; i++) begin[i + 1] += begin[i];
-    if (pass == 0) f->after = tfc_arena_alloc(&f->w.arena, (begin[n + 1] + (size_t)1) * sizeof *f->after);
-    if (!f->after) return tfc_status_no_memory("planning a step");
-  }
-  return NULL;
-}
-
 // One step of the search for a path between members of the proposed stack: appends to f->todo the operations that come
 // directly after `op`, except `except`. An operation that is in a stack already brings all operations of that stack
 // with it, because they will be one operation. False: one of them is a member of the proposed stack.
 static bool go_on(struct finding *f, uint32_t op, uint32_t except, uint32_t *count) {
   const uint32_t member = f->search, met = f->search + 1;
-  for (uint32_t e = f->after_begin[op]; e < f->after_begin[op + 1]; e++) {
-    const uint32_t to = f->after[e];
+  for (uint32_t e = f->after.begin[op]; e < f->after.begin[op + 1]; e++) {
+    const uint32_t to = f->after.ops[e];
     if (to == except) continue;
     if (f->seen[to] == member) return false;
     if (f->seen[to] == met) continue;
@@ -334,7 +304,7 @@ static tfc_status grow(struct finding *f, uint32_t *ops) {
 }
 
 // For sorting operations: the key is the position of an input in a stack that computes it, if there is one; otherwise
-// it is the id of the value that the last input reads.
+// it is the id of the value that the last of the inputs reads that are not the same for all.
 struct ordered {
   uint32_t key, op;
 };
@@ -346,7 +316,10 @@ static tfc_status arrange(struct finding *f, uint32_t *ops, uint32_t count) {
   const struct tfc_ir *ir = f->w.ir;
   const uint32_t inputs = ir->ops.data[ops[0]].input_count;
   struct ordered *list = tfc_arena_alloc(&f->w.arena, count * sizeof *list);
+  uint32_t differing = inputs - 1;
   if (!list) return tfc_status_no_memory("planning a step");
+  while (differing > 0 && ir->ops.data[ops[0]].inputs[differing].value == ir->ops.data[ops[1]].inputs[differing].value)
+    differing--;
   for (uint32_t k = inputs; k-- > 0;) {
     uint32_t stack = TFC_NONE32, same = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -358,7 +331,7 @@ static tfc_status arrange(struct finding *f, uint32_t *ops, uint32_t count) {
     }
     if (same == count && f->w.all.data[stack].count == count) break;
     for (uint32_t i = 0; k == 0 && i < count; i++)
-      list[i] = (struct ordered){ir->ops.data[ops[i]].inputs[inputs - 1].value, ops[i]};
+      list[i] = (struct ordered){ir->ops.data[ops[i]].inputs[differing].value, ops[i]};
   }
   qsort(list, count, sizeof *list, by_key);
   for (uint32_t i = 0; i < count; i++) ops[i] = list[i].op;
@@ -376,8 +349,11 @@ static tfc_status find_products(struct finding *f, uint32_t *ops, uint32_t *scra
   for (uint32_t i = 0; i < f->op_count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     next[i] = TFC_NONE32, last[i] = i;
-    if (!may_be_stacked(ir, op) || op->def->role != TFC_ROLE_PRODUCT || op->input_count != 2) continue;
-    const uint64_t key = (uint64_t)op->inputs[1].value << 1 |
+    if (!may_be_stacked(ir, op) || op->def->role != TFC_ROLE_PRODUCT || op->input_count < 2) continue;
+    // the matrix, whether it is transposed, and which of its rows are used (cells.c); what differs otherwise, are_alike
+    // finds
+    const uint64_t rows = op->input_count > 2 ? op->inputs[2].value + (uint64_t)1 : 0;
+    const uint64_t key = (uint64_t)op->inputs[1].value << 33 | rows << 1 |
                          tfc_node_attr_bool(ir->graph, &ir->graph->nodes[op->node], "transpose_b", false);
     bool found = false;
     uint64_t *slot = tfc_intmap_put(&first, key, i, &found);
@@ -466,7 +442,7 @@ static tfc_status try_totals(struct finding *f, uint32_t id) {
   return NULL;
 }
 
-static tfc_status find_sums(struct finding *f, uint32_t *ops) {
+static tfc_status find_sums(struct finding *f, uint32_t *ops, uint32_t *scratch) {
   const struct tfc_ir *ir = f->w.ir;
   for (uint32_t i = 0; i < f->op_count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
@@ -475,6 +451,7 @@ static tfc_status find_sums(struct finding *f, uint32_t *ops) {
     if (!ir->values.data[op->outputs[0]].planned || ir->values.data[op->outputs[0]].alias != TFC_NONE32) continue;
     TFC_RETURN_IF_ERROR(try_totals(f, i));
     TFC_RETURN_IF_ERROR(try_terms(f, i, ops));
+    TFC_RETURN_IF_ERROR(grow(f, scratch));
   }
   return NULL;
 }
@@ -495,9 +472,9 @@ static tfc_status stack_steps(struct tfc_ir *ir) {
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < n; i++) f.w.stack_of[i] = TFC_NONE32;
   TFC_TRY(s, tfc_ir_readers(ir, arena, &f.w.readers));
-  TFC_TRY(s, find_order(&f));
+  TFC_TRY(s, tfc_ir_followers(ir, arena, &f.w.readers, &f.after));
   TFC_TRY(s, find_products(&f, ops, scratch));
-  TFC_TRY(s, find_sums(&f, ops));
+  TFC_TRY(s, find_sums(&f, ops, scratch));
   TFC_TRY(s, tfc_stacks_make(&f.w));
 out:
   tfc_array_free(&f.w.all);

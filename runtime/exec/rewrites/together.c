@@ -3,8 +3,7 @@
 // variables are not moved: they are updated as soon as their gradients are known. Without `--rewrites all`, no variable
 // is moved.
 #include "runtime/base/no_memory.h"
-#include "runtime/exec/rewrites/rewrite.h"
-#include "runtime/ops/training_apply.h"
+#include "runtime/exec/rewrites/scaled.h"
 
 enum { MOST_BYTES = 16 << 20 };
 
@@ -20,9 +19,8 @@ struct together {
 };
 
 static bool is_candidate(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint16_t device) {
-  if (op->dead || op->joint || op->prepared || op->device != device || !op->def || !(op->def->flags & TFC_OP_UPDATE))
-    return false;
-  const uint32_t gradient = tfc_apply_gradient(op->def);
+  if (op->dead || op->joint || op->device != device || !op->def || !(op->def->flags & TFC_OP_UPDATE)) return false;
+  const uint32_t gradient = tfc_rewrites_gradient(op);
   if (gradient >= op->input_count || op->inputs[gradient].value == TFC_NONE32) return false;
   const struct tfc_ir_value *v = &ir->values.data[op->inputs[gradient].value];
   return v->kind == TFC_IR_OP && v->op != TFC_NONE32 && ir->ops.data[v->op].device == device && v->planned &&

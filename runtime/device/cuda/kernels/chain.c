@@ -21,6 +21,8 @@ static const struct {
     {"RealDiv", TFC_CUDA_CHAIN_Div},
     {"Inv", TFC_CUDA_CHAIN_Reciprocal},
     {"InvGrad", TFC_CUDA_CHAIN_ReciprocalGrad},
+    {"_AtLeast", TFC_CUDA_CHAIN_AtLeast},
+    {"_Keep", TFC_CUDA_CHAIN_Keep},
 };
 
 static int expression_of(const struct tfc_op_def *def) { // -1: a chain cannot contain this op

@@ -52,7 +52,9 @@
   X(EluGrad)                                                                                                           \
   X(SeluGrad)                                                                                                          \
   X(SoftplusGrad)                                                                                                      \
-  X(SoftsignGrad)
+  X(SoftsignGrad)                                                                                                      \
+  X(AtLeast)                                                                                                           \
+  X(Keep)
 enum tfc_cuda_chain_expression {
 #define TFC_CUDA_CHAIN_ENUM(name) TFC_CUDA_CHAIN_##name,
   TFC_CUDA_CHAIN_UNARY(TFC_CUDA_CHAIN_ENUM) TFC_CUDA_CHAIN_FIRST_BINARY,

@@ -56,6 +56,7 @@ TFC_CUDA_UNARY_TRANSCENDENTAL(LAUNCH_UNARY)
 TFC_CUDA_PREDICATES(LAUNCH_PREDICATE)
 TFC_CUDA_BINARY_ARITHMETIC(LAUNCH_BINARY)
 TFC_CUDA_BINARY_QUOTIENT(LAUNCH_BINARY)
+TFC_CUDA_BINARY_MASKS(LAUNCH_BINARY)
 TFC_CUDA_BINARY_SLOPES(LAUNCH_BINARY)
 TFC_CUDA_COMPARISONS(LAUNCH_COMPARISON)
 
@@ -209,6 +210,9 @@ static const struct tfc_cuda_kernel elementwise_rows[] = {
     ALIAS("Greater", Greater, TFC_CUDA_ORDERED),
     ALIAS("GreaterEqual", GreaterEqual, TFC_CUDA_ORDERED),
     ALIAS("AddV2", Add, TFC_CUDA_REALS),
+    ALIAS("_AtLeast", AtLeast, TFC_CUDA_SINGLE),
+    // in the graph it is a choice, whose first input is boolean
+    {"_Keep", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_BOOL), NULL, launch_Keep, 0},
     ALIAS("RealDiv", Div, TFC_CUDA_FLOATS),
     ALIAS("TruncateMod", Mod, TFC_CUDA_REALS),
     ALIAS("Inv", Reciprocal, TFC_CUDA_FLOATS),

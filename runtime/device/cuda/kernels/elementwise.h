@@ -69,6 +69,11 @@
   X(Atan2, TFC_CUDA_FLOATS)                                                                                            \
   X(Xdivy, TFC_CUDA_FLOATS)                                                                                            \
   X(Xlogy, TFC_CUDA_FLOATS)
+// Made by a rewrite of plans (runtime/exec/rewrites/masks.c).
+#define TFC_CUDA_SINGLE(X, ...) X(f32, __VA_ARGS__)
+#define TFC_CUDA_BINARY_MASKS(X)                                                                                       \
+  X(AtLeast, TFC_CUDA_SINGLE)                                                                                          \
+  X(Keep, TFC_CUDA_SINGLE)
 // Gradients of functions of one operand. `a` is the function's value (or its argument), `b` the gradient of its result.
 #define TFC_CUDA_BINARY_SLOPES(X)                                                                                      \
   X(ReciprocalGrad, TFC_CUDA_FLOATS)                                                                                   \
@@ -105,6 +110,7 @@ TFC_CUDA_UNARY_TRANSCENDENTAL(TFC_CUDA_DECLARE_UNARY)
 TFC_CUDA_PREDICATES(TFC_CUDA_DECLARE_UNARY)
 TFC_CUDA_BINARY_ARITHMETIC(TFC_CUDA_DECLARE_BINARY)
 TFC_CUDA_BINARY_QUOTIENT(TFC_CUDA_DECLARE_BINARY)
+TFC_CUDA_BINARY_MASKS(TFC_CUDA_DECLARE_BINARY)
 TFC_CUDA_BINARY_SLOPES(TFC_CUDA_DECLARE_BINARY)
 TFC_CUDA_COMPARISONS(TFC_CUDA_DECLARE_BINARY)
 

@@ -136,6 +136,8 @@ BINARY(Pow, arithmetic<T>::power(a, b))
 BINARY(Atan2, atan2(a, b))
 BINARY(Xdivy, a == 0 ? (C)0 : a / b)
 BINARY(Xlogy, a == 0 ? (C)0 : a * log(b))
+BINARY(AtLeast, a >= b ? (C)1 : (C)0)
+BINARY(Keep, a != 0 ? b : (C)0)
 
 // --- Gradients ------------------------------------------------------------------------------------------------------
 // `a` is the function's value, `b` the gradient that arrives. If that gradient is 0, so is the result (also where the

@@ -1,4 +1,4 @@
-// Rows of MatMul and BatchMatMul.
+// Rows of MatMul and BatchMatMul, and of products with some rows of a matrix.
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/cuda/kernels/product.h"
 
@@ -10,6 +10,7 @@ struct matmul {
   int64_t outer, outer_a, outer_b, outer_c; // `outer` launches, if one stride cannot describe all batches, and each
                                             // operand's stride between launches
   const struct tfc_cuda_product_plan *plan;
+  int64_t first; // the first row of the second operand that the product uses
 };
 
 // Splits the batch dimensions of operands and result into a loop of `outer` launches and a batch with one stride in
@@ -102,23 +103,13 @@ static tfc_status batch_prepare(struct tfc_cuda_prepare *p) {
   return prepare(p, "adj_x", "adj_y");
 }
 
-static tfc_status launch(struct tfc_cuda_launch *l) {
-  const struct matmul *s = l->ctx->state;
-  const struct tfc_tensor *a = l->ctx->inputs[0], *b = l->ctx->inputs[1];
-  struct tfc_tensor *c = NULL;
-  struct tfc_shape shape;
+// Enqueues the product `now`, of which `s` is what was prepared. addend: NULL, or what is added to it.
+static tfc_status multiply(struct tfc_cuda_launch *l, const struct matmul *s, struct matmul now, const void *a,
+                           const void *b, const void *addend, void *c) {
   struct tfc_buffer *held = NULL;
-  struct matmul now = *s;
   void *scratch = l->scratch;
-  TFC_RETURN_IF_ERROR(shape_product(&a->shape, &b->shape, &now, &shape));
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, a->dtype, &shape, &c));
-  if (is_empty(&now)) return NULL;
-  if (!now.product.k) {
-    TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(c->data, c->size, l->stream));
-    return NULL;
-  }
   // The prepared plan is used if the addresses are as aligned as it assumes; otherwise another plan is found.
-  uintptr_t addresses = (uintptr_t)a->data | (uintptr_t)b->data | (uintptr_t)c->data;
+  uintptr_t addresses = (uintptr_t)a | (uintptr_t)b | (uintptr_t)addend | (uintptr_t)c;
   while (addresses % (uintptr_t)now.product.alignment) now.product.alignment /= 2;
   if (!s->is_static || now.product.alignment != s->product.alignment) {
     TFC_RETURN_IF_ERROR(tfc_cuda_product_find(l->library, &now.product, &now.plan));
@@ -128,14 +119,63 @@ static tfc_status launch(struct tfc_cuda_launch *l) {
       scratch = held->data;
     }
   }
-  size_t size = tfc_dtype_size(a->dtype);
+  size_t size = tfc_dtype_size(now.product.type);
   tfc_status status = NULL;
   for (int64_t i = 0; i < now.outer && !status; i++)
-    status = tfc_cuda_product_run(l, now.plan, (const char *)a->data + (size_t)(i * now.outer_a) * size,
-                                  (const char *)b->data + (size_t)(i * now.outer_b) * size,
-                                  (char *)c->data + (size_t)(i * now.outer_c) * size, scratch);
+    status = tfc_cuda_product_run(l, now.plan, (const char *)a + (size_t)(i * now.outer_a) * size,
+                                  (const char *)b + (size_t)(i * now.outer_b) * size, addend,
+                                  (char *)c + (size_t)(i * now.outer_c) * size, scratch);
   tfc_buffer_release(held);
   return status;
+}
+
+static tfc_status launch(struct tfc_cuda_launch *l) {
+  const struct matmul *s = l->ctx->state;
+  const struct tfc_tensor *a = l->ctx->inputs[0], *b = l->ctx->inputs[1];
+  struct tfc_tensor *c = NULL;
+  struct tfc_shape shape;
+  struct matmul now = *s;
+  TFC_RETURN_IF_ERROR(shape_product(&a->shape, &b->shape, &now, &shape));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, a->dtype, &shape, &c));
+  if (is_empty(&now)) return NULL;
+  if (!now.product.k) {
+    TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(c->data, c->size, l->stream));
+    return NULL;
+  }
+  return multiply(l, s, now, a->data, b->data, NULL, c->data);
+}
+
+// --- Products with some rows of a matrix (runtime/exec/rewrites/cells.c) --------------------------------------------
+enum { TURNED = 1 };                                         // variant: with the transposed rows
+static tfc_status rows_prepare(struct tfc_cuda_prepare *p) { // inputs: a, b, first row of b, perhaps an addend
+  TFC_CUDA_STATE(p, struct matmul, s);
+  if (!tfc_cuda_is_constant(p, 2)) TFC_CUDA_DECLINE("the first row is not constant");
+  const struct tfc_shape *a = &p->base->input_shapes[0], *b = &p->base->input_shapes[1],
+                         *c = &p->base->output_shapes[0];
+  if (a->rank != 2 || b->rank != 2 || c->rank != 2 || !tfc_shape_is_static(a) || !tfc_shape_is_static(b) ||
+      !tfc_shape_is_static(c))
+    TFC_CUDA_DECLINE("shapes are not static");
+  s->transpose_b = p->variant == TURNED;
+  s->first = tfc_tensor_int(p->base->input_values[2], 0);
+  s->product.type = TFC_FLOAT;
+  const struct tfc_shape rows = TFC_SHAPE(s->transpose_b ? c->dims[1] : a->dims[1], b->dims[1]);
+  struct tfc_shape out;
+  TFC_RETURN_IF_ERROR(shape_product(a, &rows, s, &out));
+  if (s->first < 0 || s->first + rows.dims[0] > b->dims[0] || is_empty(s) || !s->product.k || !tfc_shape_equal(&out, c))
+    TFC_CUDA_DECLINE("there are no such rows");
+  TFC_RETURN_IF_ERROR(tfc_cuda_product_find(p->library, &s->product, &s->plan));
+  p->scratch = tfc_cuda_product_scratch(s->plan);
+  s->is_static = true;
+  return NULL;
+}
+static tfc_status launch_rows(struct tfc_cuda_launch *l) {
+  const struct matmul *s = l->ctx->state;
+  const struct tfc_tensor *a = l->ctx->inputs[0], *b = l->ctx->inputs[1];
+  const struct tfc_tensor *addend = l->ctx->input_count > 3 ? l->ctx->inputs[3] : NULL;
+  struct tfc_tensor *c = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, TFC_FLOAT, &TFC_SHAPE(s->product.m, s->product.n), &c));
+  return multiply(l, s, *s, a->data, (const float *)b->data + s->first * b->shape.dims[1], addend ? addend->data : NULL,
+                  c->data);
 }
 
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
@@ -144,5 +184,8 @@ static const struct tfc_cuda_kernel matmul_rows[] = {
     {"BatchMatMul", FLOATS, batch_prepare, launch, 0},
     {"BatchMatMulV2", FLOATS, batch_prepare, launch, 0},
     {"BatchMatMulV3", FLOATS, batch_prepare, launch, 0},
+    {"_RowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, 0},
+    {"_RowsProductAdd", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, 0},
+    {"_TurnedRowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, TFC_CUDA_VARIANT(TURNED)},
 };
 TFC_CUDA_KERNELS(matmul_rows);

@@ -23,9 +23,9 @@ struct tfc_cuda_product_plan; // the chosen algorithm; exists as long as the pro
 TFC_MUST_USE tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct tfc_cuda_product *product,
                                               const struct tfc_cuda_product_plan **out);
 size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan);
-// Enqueues the product. `scratch` must have the size that tfc_cuda_product_scratch returns, and be aligned to 256
-// bytes.
+// Enqueues the product, plus `addend` if that is not NULL; it is like C, or C itself. `scratch` must have the size that
+// tfc_cuda_product_scratch returns, and be aligned to 256 bytes.
 TFC_MUST_USE tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan,
-                                             const void *a, const void *b, void *c, void *scratch);
+                                             const void *a, const void *b, const void *addend, void *c, void *scratch);
 
 #endif

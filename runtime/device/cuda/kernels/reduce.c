@@ -117,6 +117,26 @@ static tfc_status launch_L2Loss(struct tfc_cuda_launch *l) {
   return run_planned(l, &r, TFC_CUDA_REDUCE_SQUARES, x, y);
 }
 
+// The same for many tensors (runtime/exec/rewrites/squares.c).
+static tfc_status launch_squares(struct tfc_cuda_launch *l) {
+  for (uint32_t at = 0; at < l->ctx->input_count;) {
+    struct tfc_cuda_squares list = {0};
+    struct tfc_buffer *scratch = NULL;
+    for (; at < l->ctx->input_count && list.count < TFC_CUDA_SQUARES; at++) {
+      const struct tfc_tensor *x = l->ctx->inputs[at];
+      struct tfc_tensor *y = NULL;
+      TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, at, TFC_FLOAT, &TFC_SHAPE_SCALAR, &y));
+      tfc_cuda_squares_add(&list, x->data, y->data, tfc_cuda_count(x));
+    }
+    if (list.in_pieces)
+      TFC_RETURN_IF_ERROR(tfc_kernel_scratch(l->ctx, (size_t)list.items[list.count - 1].end * sizeof(float), &scratch));
+    int failed = tfc_cuda_squares_run(&list, scratch ? scratch->data : NULL, l->stream);
+    tfc_buffer_release(scratch);
+    if (failed) return tfc_cuda_status(l, failed);
+  }
+  return NULL;
+}
+
 // --- ArgMax, ArgMin ----------------------------------------------------------------------------------------------
 struct arg_state {
   struct tfc_cuda_argument axis;
@@ -317,6 +337,7 @@ static const struct tfc_cuda_kernel reduce_rows[] = {
     {"EuclideanNorm", FLOATS, reduce_constant, launch_EuclideanNorm, 0},
     {"EuclideanNorm", FLOATS, reduce_prepare, launch_EuclideanNorm, TFC_CUDA_NO_CAPTURE},
     {"L2Loss", FLOATS, NULL, launch_L2Loss, 0},
+    {"_SumsOfSquares", TFC_TYPE_BIT(TFC_FLOAT), NULL, launch_squares, 0},
     {"ArgMax", REALS, arg_prepare, launch_ArgMax, 0},
     {"ArgMin", REALS, arg_prepare, launch_ArgMin, 0},
     {"Softmax", FLOATS, softmax_library, launch_Softmax, 0},

@@ -43,6 +43,23 @@ static inline size_t tfc_cuda_reduction_scratch(const struct tfc_cuda_reduction 
 TFC_CUDA_API int tfc_cuda_reduce(int kind, int type, const struct tfc_cuda_reduction *r, const void *x, void *y,
                                  void *scratch, void *stream);
 
+// y = half the sum of the squares of x, for many float32 tensors at once; `partial`: a float for each block, of which
+// the last tensor in the list has the number (`end`). Passed to the kernels by value.
+enum { TFC_CUDA_SQUARES = 64 };
+struct tfc_cuda_squares_item {
+  const float *x;
+  float *y;
+  int64_t count, piece;
+  int32_t pieces, lanes, end;
+};
+struct tfc_cuda_squares {
+  int32_t count;
+  bool in_pieces; // a tensor has several pieces
+  struct tfc_cuda_squares_item items[TFC_CUDA_SQUARES];
+};
+TFC_CUDA_API void tfc_cuda_squares_add(struct tfc_cuda_squares *list, const float *x, float *y, int64_t count);
+TFC_CUDA_API int tfc_cuda_squares_run(const struct tfc_cuda_squares *list, float *partial, void *stream);
+
 // y [outer, inner] = the index along n of the largest element (`least`: the smallest) of x [outer, n, inner]. Of equal
 // elements the first one counts; NaN counts only if all n are NaN. tfc_cuda_arg_scratch: bytes of scratch in device
 // memory that a launch needs.

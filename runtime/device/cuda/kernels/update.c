@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/kernels/state.h"
 #include "runtime/ops/state_common.h"
 #include "runtime/ops/training_rules.h"
+#include "runtime/ops/training_scaled.h"
 
 static bool is_index(tfc_dtype t) {
   return t == TFC_INT32 || t == TFC_INT64;
@@ -36,6 +37,7 @@ struct apply {
   int rule;
   // `scalars`, `grad` and `indices` are indices of inputs; `indices` UINT32_MAX: the whole variable is updated.
   uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices;
+  uint32_t scale; // the input by which the gradient is multiplied first; UINT32_MAX: there is none
   uint32_t longs; // bit i: scalar i is an int64
   tfc_dtype type;
   bool flag;
@@ -45,11 +47,12 @@ static uint32_t input_named(const struct tfc_op_signature *s, tfc_str name) {
     if (tfc_str_equal(s->inputs[i].name, name)) return i;
   return UINT32_MAX;
 }
-static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
+static tfc_status prepare_rule(struct tfc_cuda_prepare *p, const struct tfc_op_def *def, uint32_t scale) {
   TFC_CUDA_STATE(p, struct apply, a);
   const struct tfc_rule *rule = tfc_rule_find(p->base->node->op);
-  const struct tfc_op_signature *s = tfc_op_signature(p->base->def);
+  const struct tfc_op_signature *s = tfc_op_signature(def);
   a->rule = -1;
+  a->scale = scale;
   for (int i = 0; rule && i < TFC_CUDA_RULE_COUNT; i++)
     if (!strcmp(rules[i].name, rule->op)) a->rule = i;
   if (a->rule < 0) TFC_CUDA_DECLINE("no kernel for this rule");
@@ -73,6 +76,14 @@ static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
   a->flag = rule->flag && tfc_node_attr_bool(p->base->graph, p->base->node, rule->flag,
                                              tfc_str_is(tfc_str_from(rule->flag), "update_slots"));
   return NULL;
+}
+static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
+  return prepare_rule(p, p->base->def, UINT32_MAX);
+}
+static tfc_status scaled_prepare(struct tfc_cuda_prepare *p) {
+  if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
+  const struct tfc_scaled_update *scaled = p->op->state;
+  return prepare_rule(p, scaled->update, scaled->scale);
 }
 
 // Fills in what an update reads and writes, and checks types and shapes.
@@ -99,6 +110,11 @@ static tfc_status operands_of(struct tfc_cuda_launch *l, const struct apply *a, 
                      a->scalars[i], tfc_dtype_name(want));
     u->scalars[i] = t->data;
   }
+  if (a->scale != UINT32_MAX) {
+    const struct tfc_tensor *t = l->ctx->inputs[a->scale];
+    TFC_KERNEL_CHECK(tfc_tensor_elements(t) == 1 && t->dtype == grad->dtype, "the scale of the gradient is no scalar");
+    u->scale = t->data;
+  }
   if (a->indices == UINT32_MAX)
     TFC_KERNEL_CHECK(tfc_shape_equal(&grad->shape, shape), "var %s and grad %s do not have the same shape",
                      tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}),
@@ -109,7 +125,7 @@ static tfc_status operands_of(struct tfc_cuda_launch *l, const struct apply *a, 
 
 static void append(struct tfc_cuda_updates *list, const struct tfc_cuda_update *u) {
   struct tfc_cuda_dense *item = &list->items[list->count++];
-  *item = (struct tfc_cuda_dense){.var = u->var, .grad = u->grad, .count = u->count};
+  *item = (struct tfc_cuda_dense){.var = u->var, .grad = u->grad, .scale = u->scale, .count = u->count};
   memcpy(item->slots, u->slots, sizeof item->slots);
   memcpy(item->scalars, u->scalars, sizeof item->scalars);
   list->longs = u->longs, list->flag = u->flag;
@@ -170,6 +186,7 @@ static bool disturbs(const struct tfc_cuda_dense *a, const struct tfc_cuda_dense
       found |= overlap(written[w], (size_t)a->count * size, used[i], (size_t)b->count * size);
     for (size_t i = 0; i < sizeof b->scalars / sizeof *b->scalars; i++)
       found |= overlap(written[w], (size_t)a->count * size, b->scalars[i], sizeof(int64_t));
+    found |= overlap(written[w], (size_t)a->count * size, b->scale, size);
   }
   return found;
 }
@@ -562,7 +579,8 @@ static tfc_status launch_OneHot(struct tfc_cuda_launch *l) {
         TFC_CUDA_NO_CAPTURE | TFC_CUDA_VARIANT(TFC_CUDA_COMBINE_##how)                                                 \
   }
 static const struct tfc_cuda_kernel update_rows[] = {
-    TFC_CUDA_RULES(APPLY) SCATTER("Update", UPDATE),
+    TFC_CUDA_RULES(APPLY){"_ScaledUpdate", TFC_TYPE_BIT(TFC_FLOAT), scaled_prepare, launch_apply, 0},
+    SCATTER("Update", UPDATE),
     SCATTER("Add", ADD),
     SCATTER("Sub", SUB),
     SCATTER("Mul", MUL),

@@ -55,6 +55,7 @@ TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t
 struct tfc_cuda_update {
   void *var, *slots[3];
   const void *grad;
+  const void *scale;      // a number by which the gradient is multiplied first; NULL: it is not
   const void *scalars[6]; // in device memory, of the variable's type (except those of `longs`)
   uint32_t longs;         // bit i: scalar i is an int64 (a number of steps)
   int64_t count;          // elements of the variable; for updates by rows: of one row
@@ -67,7 +68,7 @@ struct tfc_cuda_update {
 enum { TFC_CUDA_UPDATES = 32 };
 struct tfc_cuda_dense {
   void *var, *slots[3];
-  const void *grad;
+  const void *grad, *scale;
   const void *scalars[6];
   int64_t count;
 };

@@ -104,13 +104,13 @@ out:
 }
 
 static cublasStatus_t multiply(struct cublasLtContext *handle, const struct tfc_cuda_product_plan *p, const void *a,
-                               const void *b, void *c, void *scratch, void *stream) {
-  const float one = 1, zero = 0;
-  const double wide_one = 1, wide_zero = 0;
+                               const void *b, const void *addend, void *c, void *scratch, void *stream) {
+  const float one = 1, beta = addend != NULL;
+  const double wide_one = 1, wide_beta = addend != NULL;
   const bool wide = p->key.type == TFC_DOUBLE;
   return cublasLtMatmul(handle, p->operation, wide ? (const void *)&wide_one : &one, b, p->a, a, p->b,
-                        wide ? (const void *)&wide_zero : &zero, c, p->c, c, p->c, &p->algorithm, scratch, p->scratch,
-                        stream);
+                        wide ? (const void *)&wide_beta : &beta, addend ? addend : c, p->c, c, p->c, &p->algorithm,
+                        scratch, p->scratch, stream);
 }
 
 // --- Timing algorithms ---------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ struct measuring {
 };
 static tfc_status run_once(void *arg) {
   const struct measuring *m = arg;
-  cublasStatus_t code = multiply(m->handle, m->plan, m->a, m->b, m->c, m->scratch, m->stream);
+  cublasStatus_t code = multiply(m->handle, m->plan, m->a, m->b, NULL, m->c, m->scratch, m->stream);
   return code ? failed(code, "cublasLtMatmul") : NULL;
 }
 
@@ -272,10 +272,10 @@ size_t tfc_cuda_product_scratch(const struct tfc_cuda_product_plan *plan) {
 }
 
 tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
-                                const void *b, void *c, void *scratch) {
+                                const void *b, const void *addend, void *c, void *scratch) {
   struct cublasLtContext *handle = NULL;
   TFC_RETURN_IF_ERROR(l->library->blaslt(l->library, &handle));
-  cublasStatus_t code = multiply(handle, plan, a, b, c, scratch, l->stream);
+  cublasStatus_t code = multiply(handle, plan, a, b, addend, c, scratch, l->stream);
   if (code != CUBLAS_STATUS_SUCCESS) return failed(code, "cublasLtMatmul");
   tfc_cuda_count_launch();
   return NULL;

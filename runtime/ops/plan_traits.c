@@ -1,0 +1,17 @@
+#include "runtime/ops/plan_traits.h"
+
+#include <string.h>
+
+static const struct {
+  const char *op;
+  tfc_plan_trait trait;
+} table[] = {
+    {"L2Loss", TFC_PLAN_HALF_SQUARES}, {"Mul", TFC_PLAN_MULTIPLY},    {"GreaterEqual", TFC_PLAN_AT_LEAST},
+    {"Select", TFC_PLAN_SELECT},       {"SelectV2", TFC_PLAN_SELECT},
+};
+
+tfc_plan_trait tfc_plan_trait_of(const struct tfc_op_def *def) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(def->name, table[i].op)) return table[i].trait;
+  return TFC_PLAN_OTHER;
+}

@@ -1,0 +1,17 @@
+// What rewrites of plans need to know of single ops, besides roles and flags of their rows.
+#ifndef TFC_RUNTIME_OPS_PLAN_TRAITS_H
+#define TFC_RUNTIME_OPS_PLAN_TRAITS_H
+
+#include "runtime/graph/op_def.h"
+
+typedef enum tfc_plan_trait {
+  TFC_PLAN_OTHER,
+  TFC_PLAN_HALF_SQUARES, // half the sum of the squares of input 0
+  TFC_PLAN_MULTIPLY,     // two tensors, multiplied element by element
+  TFC_PLAN_AT_LEAST,     // whether input 0 is at least input 1, element by element
+  TFC_PLAN_SELECT,       // input 1 where input 0 is true, else input 2
+} tfc_plan_trait;
+
+tfc_plan_trait tfc_plan_trait_of(const struct tfc_op_def *def);
+
+#endif
