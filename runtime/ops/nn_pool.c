@@ -137,13 +137,12 @@ static inline __attribute__((always_inline)) void pool_by_strides(const struct p
   }
 }
 
-OPS_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) {
+OPS_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end) { // channels last, not pooled over
+  pool_by_strides(arg, begin, end, 1, 1, 1);
+}
+static void pool_rows_anyhow(void *arg, int64_t begin, int64_t end) {
   const struct pool *p = arg;
-  const int64_t xs = p->x.channel_stride, ys = p->y.channel_stride, deep = p->w.channel_size;
-  if (xs == 1 && ys == 1 && deep == 1)
-    pool_by_strides(p, begin, end, 1, 1, 1);
-  else
-    pool_by_strides(p, begin, end, xs, ys, deep);
+  pool_by_strides(p, begin, end, p->x.channel_stride, p->y.channel_stride, p->w.channel_size);
 }
 
 static tfc_status pool(struct tfc_kernel_ctx *ctx) {
@@ -159,7 +158,9 @@ static tfc_status pool(struct tfc_kernel_ctx *ctx) {
   p.out = y->data;
   p.average = tfc_str_starts(ctx->node->op, "Avg");
   int64_t rows = p.y.batch * p.y.size[0] * p.y.size[1] * p.y.size[2];
-  tfc_kernel_parallel_for(ctx, rows, p.y.channels >= 1024 ? 8 : 8192 / (p.y.channels + 1) + 1, pool_rows, &p);
+  const bool plain = p.x.channel_stride == 1 && p.y.channel_stride == 1 && p.w.channel_size == 1;
+  tfc_kernel_parallel_for(ctx, rows, p.y.channels >= 1024 ? 8 : 8192 / (p.y.channels + 1) + 1,
+                          plain ? pool_rows : pool_rows_anyhow, &p);
   return NULL;
 }
 
