@@ -336,6 +336,7 @@ static void no_fit(void **state) {
       {{1900000, 10, 1200000}, TFC_RESULT_NO_FIT}, // lacks 900000
       {{10, 1300000, 1400000}, TFC_RESULT_NO_FIT}, // lacks 400000 on cpu:2: the nearest
       {{1500000, 1500000, 0}, TFC_RESULT_NO_FIT},
+      {{1400000, 10, 10}, TFC_RESULT_NO_FIT}, // lacks as much: the first of them counts
       // did not fail because of its memory
       {{1000001, 0, 0}, TFC_RESULT_FAILED},
       {{1000000, 0, 0}, TFC_RESULT_NO_FIT}, // lacks nothing by this count

@@ -40,6 +40,7 @@ static struct played {
   uint32_t batches, searches, restarts;
   double whole_us, overhead; // of the undivided machine; what a trace costs, as a share of a step
   double waited_s, load;
+  double hurry;            // if > 0: steps on several devices take this share of what they should
   uint64_t peak_of_op;     // bytes of each operation's output
   bool fails[DEVICES];     // a device that cannot run the step alone
   bool experts;            // the graph has device strings
@@ -115,7 +116,9 @@ static double us_of(const struct tfc_measure_entry *e) {
   if (e->whole) return play.whole_us;
   devices_of(e, at);
   const struct played_step s = step_of(at);
-  return e->in_flight > 1 ? s.load_us + 7 : s.us;
+  bool several = false;
+  for (uint32_t i = 1; i < OPS; i++) several |= at[i] != at[0];
+  return e->in_flight > 1 ? s.load_us + 7 : several && play.hurry > 0 ? play.hurry * s.us : s.us;
 }
 
 // --- The measurer ----------------------------------------------------------------------------------------------------

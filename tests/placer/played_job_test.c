@@ -250,6 +250,11 @@ static void database(void **state) {
   rows_are("SELECT program, command, graph_nodes, objective, algorithms, label, seed, state, exit_code, algorithm, "
            "speedup, bound_us, bound_name, trace_overhead FROM run",
            "played played job 9 step auto measured 3 done 0 lns 1.95047 420 critical path 0.01");
+  struct tfc_host host;
+  char described[400];
+  tfc_host_describe(&host);
+  snprintf(described, sizeof described, "%s|%s", host.name, host.cpu_model);
+  rows_are("SELECT host || '|' || cpu_model FROM run", described);
   rows_are("SELECT device_id, name, kind, label, cores, memory_space, dispatch_us FROM device ORDER BY device_id",
            "0 cpu:0 cpu measured 1 0 1; 1 cpu:1 cpu measured 2 1 1; 2 acc:0 acc measured 3 2 1; "
            "3 whole cpu measured 8 0 -");
@@ -398,6 +403,70 @@ static void throughput(void **state) {
   end();
 }
 
+// --- When a search ends ----------------------------------------------------------------------------------------------
+// The first round finds the best. Later ones find two placements that are new, but no better: the search ends after the
+// first of these and fifteen more, each of which counts a third, as 1 + 15 / 3 = 6.
+static void converged(void **state) {
+  (void)state;
+  static char lines[22][64];
+  static const char *found[23];
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < 22; i++) {
+    snprintf(lines[i], sizeof lines[i], "2220000");
+    for (int k = 0; k < 2; next++) { // the chain a on the devices 1 and 2 or 0 and 2, b on the other CPU, j anywhere
+      const uint32_t j = next % 3, a = next / 3 % 8, b = next / 24;
+      if (j == 0 && a == 0) continue;
+      const size_t n = strlen(lines[i]);
+      snprintf(lines[i] + n, sizeof lines[i] - n, " lns:%u%u%u%u%u%u%u", a & 1 ? 1 - b : 2, a & 2 ? 1 - b : 2,
+               a & 4 ? 1 - b : 2, b, b, b, j);
+      k++;
+    }
+    found[i] = lines[i];
+  }
+  begin();
+  play.found = found;
+  const struct tfc_job_options o = options_of();
+  assert_ok(tfc_job_run(&o, &out));
+  show_log();
+  not_logged("neighbour");
+  const uint32_t rounds = times_logged("search auto");
+  assert_true(rounds == 17 || rounds == 18); // a third is not exact
+  assert_int_equal(out.measured, 1 + 2 * rounds);
+  end();
+}
+
+// --- A job that is late ----------------------------------------------------------------------------------------------
+static void late(void **state) {
+  (void)state;
+  begin();
+  play.found = two_rounds;
+  play.batch_s = 22;
+  const struct tfc_job_options o = options_of();
+  assert_ok(tfc_job_run(&o, &out));
+  show_log();
+  // The final turns end more than 5 % and a second after the job's time, so nothing is measured after them.
+  const double ends = second_of("says: final run:") + 22;
+  assert_true(ends > 106.1 && ends < 140);
+  assert_int_equal(times_logged("1 + 2 x 5, no limits"), 0);
+  assert_true(out.placement->unordered_count == 0);
+  end();
+}
+
+// --- A bound that cannot be ------------------------------------------------------------------------------------------
+static void wrong_bound(void **state) {
+  (void)state;
+  begin();
+  play.found = two_rounds;
+  play.hurry = 0.5; // steps on several devices take half of what their operations take
+  const struct tfc_job_options o = options_of();
+  assert_ok(tfc_job_run(&o, &out));
+  logged("warning: the lower bound, 420.0 us, is above what was measured, 212.0 us: the cost model is wrong here");
+  assert_true(out.bound_us == 0 && !out.bound_name && isnan(out.gap));
+  rows_are("SELECT bound_us IS NULL, bound_name IS NULL FROM run", "1 1");
+  assert_true(isnan(out.placement->bound_us));
+  end();
+}
+
 // --- Random placements, measured again and again -------------------------------------------------------------------
 static void again(void **state) {
   (void)state;
@@ -420,6 +489,19 @@ static void again(void **state) {
   assert_int_equal(times_logged("; 1 + 1 x 5, trace all\n"), 4);
   rows_are("SELECT COUNT(DISTINCT digest), COUNT(*) FROM placement WHERE algorithm = 'random placement'", "7 7");
   not_logged("final run");
+  tfc_job_outcome_deinit(&out);
+  // The times of single operations are kept for the last twenty candidates, the best one, and the baselines.
+  o.random_first = 25, o.repeats = 1;
+  assert_ok(tfc_job_run(&o, &out));
+  rows_are("SELECT COUNT(DISTINCT placement) FROM op JOIN placement USING (placement) WHERE run_id = 2 AND episode > 5",
+           "20");
+  rows_are(
+      "SELECT COUNT(DISTINCT placement) <= 1 FROM op JOIN placement USING (placement) WHERE run_id = 2 AND episode "
+      "BETWEEN 1 AND 5",
+      "1");
+  rows_are("SELECT COUNT(DISTINCT placement) FROM op JOIN placement USING (placement) WHERE run_id = 2 AND role <> "
+           "'candidate'",
+           "5"); // two devices alone and three heuristics; the undivided machine has no trace
   end();
 }
 
@@ -720,9 +802,11 @@ static void learners(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job), cmocka_unit_test(database),  cmocka_unit_test(goes_on), cmocka_unit_test(throughput),
-      cmocka_unit_test(again),     cmocka_unit_test(evaluated), cmocka_unit_test(files),   cmocka_unit_test(expert),
-      cmocka_unit_test(fused),     cmocka_unit_test(troubles),  cmocka_unit_test(limits),  cmocka_unit_test(learners),
+      cmocka_unit_test(whole_job),  cmocka_unit_test(database), cmocka_unit_test(goes_on),
+      cmocka_unit_test(throughput), cmocka_unit_test(again),    cmocka_unit_test(evaluated),
+      cmocka_unit_test(files),      cmocka_unit_test(expert),   cmocka_unit_test(fused),
+      cmocka_unit_test(converged),  cmocka_unit_test(late),     cmocka_unit_test(wrong_bound),
+      cmocka_unit_test(troubles),   cmocka_unit_test(limits),   cmocka_unit_test(learners),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());
   snprintf(answer_path, sizeof answer_path, "/tmp/tfc-played-job-test-%d.json", (int)getpid());
