@@ -7,6 +7,7 @@
 
 #include "runtime/base/random.h"
 #include "runtime/graph/import.h"
+#include "runtime/pass/functions.h"
 #include "runtime/pass/pass.h"
 #include "tests/common/eval.h"
 
@@ -261,6 +262,124 @@ static void custom_gradients_are_not_ignored(void **state) {
   }
 }
 
+// The gradient of f(x, y, unused) = (x * y, exp(x)) as a function of its arguments and of the gradients of its results.
+static void functions_have_functions(void **state) {
+  (void)state;
+  enum { ARGS = 3, RETS = 2 };
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *body = NULL;
+  struct tfc_function f = {.name = TFC_STR("f"), .arg_count = ARGS, .ret_count = RETS, .stateful = true}, out = {0};
+  struct tfc_output arg[ARGS];
+  uint32_t args[ARGS], rets[RETS];
+  assert_ok(tfc_builder_create(NULL, &b));
+  for (uint32_t i = 0; i < ARGS; i++) {
+    struct tfc_attr attrs[] = {tfc_attr_type("T", TFC_FLOAT), tfc_attr_int("index", i)};
+    arg[i] = tfc_add(b, "_Arg", "arg", NULL, 0, attrs, 2);
+    args[i] = arg[i].node;
+  }
+  const struct tfc_output results[RETS] = {tfc_add2(b, "Mul", arg[0], arg[1]), tfc_add1(b, "Exp", arg[0])};
+  for (uint32_t i = 0; i < RETS; i++) {
+    struct tfc_attr index = tfc_attr_int("index", i);
+    rets[i] = tfc_add(b, "_Retval", "ret", &results[i], 1, &index, 1).node;
+  }
+  assert_ok(tfc_builder_finish(b, &body));
+  tfc_builder_free(b);
+  f.body = body, f.args = args, f.rets = rets;
+  assert_ok(tfc_function_gradient(tfc_builder_gradients, &f, &out));
+  assert_int_equal(out.arg_count, ARGS + RETS);
+  assert_int_equal(out.ret_count, ARGS);
+  assert_true(out.stateful && tfc_str_is(out.name, "f"));
+  struct eval e = {0};
+  assert_ok(eval_create(out.body, &e));
+  const float given[ARGS + RETS] = {2, 3, 50, 10, 100}; // x, y, unused, and the gradients of both results
+  for (uint32_t i = 0; i < ARGS + RETS; i++) {
+    const struct tfc_attr *index = tfc_node_attr(out.body, &out.body->nodes[out.args[i]], "index");
+    assert_true(index && index->i == i);
+    struct tfc_tensor t;
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE_SCALAR, &t));
+    *(float *)t.data = given[i];
+    eval_feed(&e, out.args[i], &t);
+    tfc_tensor_release(&t);
+  }
+  const double expected[ARGS] = {10 * 3 + 100 * exp(2), 10 * 2, 0};
+  for (uint32_t i = 0; i < ARGS; i++) {
+    const struct tfc_node *n = &out.body->nodes[out.rets[i]];
+    const struct tfc_attr *index = tfc_node_attr(out.body, n, "index");
+    const struct tfc_tensor *t;
+    assert_true(tfc_str_is(n->op, "_Retval") && index && index->i == i);
+    assert_ok(eval_output(&e, out.body->inputs[n->input_begin], &t));
+    assert_true(fabs((double)*(float *)t->data - expected[i]) < 1e-3);
+  }
+  eval_deinit(&e);
+  tfc_graph_release((struct tfc_graph *)(uintptr_t)out.body);
+  free((uint32_t *)(uintptr_t)out.args);
+  tfc_graph_release(body);
+}
+
+// Each computation of gradients has a scope of its own, whose names contain nothing else.
+static void scopes(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_output grad;
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2));
+  struct tfc_output y = tfc_add1(b, "Exp", tfc_add1(b, "Square", x));
+  static const char *const prefixes[] = {"gradients/", "gradients_1/", "gradients_2/"};
+  for (int k = 0; k < 3; k++) {
+    const uint32_t before = tfc_builder_node_count(b);
+    assert_ok(tfc_builder_gradients(b, &y, 1, &x, 1, NULL, &grad));
+    assert_true(tfc_builder_node_count(b) > before + 1);
+    for (uint32_t i = before; i < tfc_builder_node_count(b); i++) {
+      const tfc_str name = tfc_builder_node(b, i)->name;
+      if (!tfc_str_starts(name, prefixes[k])) fail_msg("%.*s", TFC_STR_ARG(name));
+    }
+  }
+  tfc_builder_free(b);
+}
+
+// A loop x = x * WHAT while i < 3. Loops that other programs make wrongly are refused, with the node's name.
+static struct tfc_output loop_of(struct tfc_builder *b, struct tfc_output x, int wrong) {
+  struct tfc_attr name = tfc_attr_string("frame_name", TFC_STR("loop"));
+  struct tfc_attr constant[] = {name, tfc_attr_bool("is_constant", true)};
+  struct tfc_output zero = tfc_add_i32(b, 0), one_outside = tfc_add_i32(b, 1), three = tfc_add_i32(b, 3);
+  struct tfc_output k = tfc_add_scalar(b, TFC_FLOAT, 2);
+  struct tfc_output enter_x = tfc_add(b, "Enter", "enter_x", &x, 1, &name, 1);
+  struct tfc_output enter_i = tfc_add(b, "Enter", "enter_i", &zero, 1, &name, 1);
+  struct tfc_output limit = tfc_add(b, "Enter", "limit", &three, 1, constant, 2);
+  struct tfc_output one = tfc_add(b, "Enter", "one", &one_outside, 1, constant, 2);
+  struct tfc_output two = tfc_add(b, "Enter", "two", &k, 1, constant, 2);
+  struct tfc_output merge_x = tfc_add(b, "Merge", "merge_x", (struct tfc_output[]){enter_x, enter_x}, 2, NULL, 0);
+  struct tfc_output merge_i = tfc_add(b, "Merge", "merge_i", (struct tfc_output[]){enter_i, enter_i}, 2, NULL, 0);
+  struct tfc_output less = tfc_add2(b, "Less", merge_i, limit);
+  struct tfc_output condition = tfc_add(b, "LoopCond", "condition", &less, 1, NULL, 0);
+  struct tfc_output switch_x = tfc_add(b, "Switch", "switch_x", (struct tfc_output[]){merge_x, condition}, 2, NULL, 0);
+  struct tfc_output switch_i = tfc_add(b, "Switch", "switch_i", (struct tfc_output[]){merge_i, condition}, 2, NULL, 0);
+  struct tfc_output in_x = {switch_x.node, 1}, in_i = {switch_i.node, 1};
+  struct tfc_output body = tfc_add2(b, "Mul", in_x, wrong == 1 ? merge_x : two);
+  struct tfc_output next_x = tfc_add(b, "NextIteration", "next_x", &body, 1, NULL, 0);
+  struct tfc_output more = tfc_add2(b, "AddV2", in_i, one);
+  struct tfc_output next_i = tfc_add(b, "NextIteration", "next_i", &more, 1, NULL, 0);
+  tfc_builder_set_input(b, merge_x.node, 1, next_x);
+  tfc_builder_set_input(b, merge_i.node, 1, next_i);
+  return tfc_add(b, "Exit", "exit_x", &switch_x, 1, NULL, 0);
+}
+static void loops_are_checked(void **state) {
+  (void)state;
+  for (int wrong = 0; wrong < 2; wrong++) {
+    struct tfc_builder *b = NULL;
+    struct tfc_output grad;
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE(2));
+    struct tfc_output y = loop_of(b, x, wrong);
+    tfc_status s = tfc_builder_gradients(b, &y, 1, &x, 1, NULL, &grad);
+    if (wrong)
+      assert_fails(s, TFC_UNIMPLEMENTED, "uses the loop's variable 'merge_x' outside of its body");
+    else
+      assert_ok(s);
+    tfc_builder_free(b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ridge_is_tensorflows),
@@ -270,6 +389,9 @@ int main(void) {
       cmocka_unit_test(what_has_none_says_so),
       cmocka_unit_test(defaults_may_be_fed),
       cmocka_unit_test(custom_gradients_are_not_ignored),
+      cmocka_unit_test(functions_have_functions),
+      cmocka_unit_test(scopes),
+      cmocka_unit_test(loops_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
