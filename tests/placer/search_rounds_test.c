@@ -496,10 +496,68 @@ static void test_policy(void **state) {
   instance_free(&i);
 }
 
+// Temperatures are drawn so that their logarithms are spread evenly: between a fifth of 0.03 and 0.03 for the hot
+// methods, a tenth of 0.02 and 0.02 for clusters, a tenth of 0.004 and 0.004 for the others. If a temperature is known,
+// annealing begins between a quarter of it and four times it.
+static void test_temperatures_of_jobs(void **state) {
+  (void)state;
+  enum { DRAWS = 400 };
+  struct instance i = medium(6, 3, TFC_OBJECTIVE_STEP);
+  const struct tfc_problem *p = i.problem;
+  struct tfc_elite elite = {0};
+  struct tfc_random r;
+  struct tfc_solution s = {0};
+  tfc_random_init(&r, 12);
+  MUST(tfc_solution_init(&s, p));
+  for (int k = 0; k < 3; k++) {
+    random_devices(&r, p, s.device);
+    MUST(tfc_elite_join(&elite, p, &s, score_of(p, &s)));
+  }
+  static const struct {
+    enum tfc_search_method method;
+    double known, low, high;
+  } cases[] = {{TFC_METHOD_HOT, 0, 0.006, 0.03},        {TFC_METHOD_FRESH, 0.5, 0.006, 0.03},
+               {TFC_METHOD_CLUSTERS, 0, 0.002, 0.02},   {TFC_METHOD_COMBINE, 0.5, 0.002, 0.02},
+               {TFC_METHOD_ANNEAL, 0, 0.0004, 0.004},   {TFC_METHOD_LNS, 0.5, 0.0004, 0.004},
+               {TFC_METHOD_ANNEAL, 0.01, 0.0025, 0.04}, {TFC_METHOD_POLICY, 0.01, 0.0025, 0.04},
+               {TFC_METHOD_ANNEAL, 1e-5, 2.5e-6, 4e-5}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    double sum = 0, least = INFINITY, most = 0;
+    uint32_t best = 0;
+    for (int k = 0; k < DRAWS; k++) {
+      struct tfc_search_job j = {0};
+      // an odd turn belongs to the method that was drawn
+      MUST(plan_job(p, &r, &elite, false, 2u * (uint32_t)k + 1, cases[c].method, cases[c].known, &j));
+      assert_int_equal(j.method, cases[c].method);
+      sum += log(j.hot), least = fmin(least, j.hot), most = fmax(most, j.hot);
+      const bool known = cases[c].known > 0 && cases[c].high == 4 * cases[c].known;
+      assert_true(j.cold == fmin(known ? 0.01 * j.hot : j.hot, 0.0001));
+      best += j.score.value == elite.score[0].value;
+      tfc_solution_deinit(&j.solution);
+      if (j.other.device) tfc_solution_deinit(&j.other);
+    }
+    const double middle = 0.5 * (log(cases[c].low) + log(cases[c].high)), width = log(cases[c].high / cases[c].low);
+    assert_true(least >= cases[c].low * (1 - 1e-12) && most <= cases[c].high * (1 + 1e-12));
+    // the mean of 400 even draws has a standard deviation of 0.0144 of the width: five of these
+    assert_true(fabs(sum / DRAWS - middle) < 0.072 * width);
+    assert_true(least < cases[c].low * exp(0.05 * width) && most > cases[c].high * exp(-0.05 * width));
+    // four fifths and a share of the other jobs begin at the best: 0.8 + 0.2 / 3, with five standard deviations
+    assert_true(fabs(best / (double)DRAWS - 0.867) < 0.086);
+  }
+  tfc_solution_deinit(&s);
+  tfc_elite_clear(&elite);
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounds),         cmocka_unit_test(test_what_is_found),
-                                     cmocka_unit_test(test_other_searches), cmocka_unit_test(test_named),
-                                     cmocka_unit_test(test_cancelled),      cmocka_unit_test(test_accounts),
-                                     cmocka_unit_test(test_valleys),        cmocka_unit_test(test_policy)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_temperatures_of_jobs),
+                                     cmocka_unit_test(test_rounds),
+                                     cmocka_unit_test(test_what_is_found),
+                                     cmocka_unit_test(test_other_searches),
+                                     cmocka_unit_test(test_named),
+                                     cmocka_unit_test(test_cancelled),
+                                     cmocka_unit_test(test_accounts),
+                                     cmocka_unit_test(test_valleys),
+                                     cmocka_unit_test(test_policy)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
