@@ -7,10 +7,8 @@
 
 enum { lanes = 16, half = lanes / 2 };
 
-typedef float floats __attribute__((vector_size(lanes * sizeof(float)), aligned(4)));
 typedef float eight __attribute__((vector_size(half * sizeof(float)), aligned(4)));
 typedef int32_t masks __attribute__((vector_size(half * sizeof(int32_t))));
-typedef double doubles __attribute__((vector_size(lanes * sizeof(double))));
 
 // The vectors are written by hand, because compilers made a loop over lanes, with the maximum and a NaN for each lane,
 // process one element at a time. They have the size of AVX2's registers, because compilers compare larger vectors one
@@ -39,21 +37,32 @@ OPS_CLONES float ops_softmax_max(const float *x, int64_t n) {
   return nan != nan ? nan : max;
 }
 
+// Adds 16 terms to the 16 lanes of a sum. (It is a loop over lanes, because compilers convert vectors of floats to
+// doubles through memory.)
+static inline __attribute__((always_inline)) void add_terms(const float *e, double *restrict sums) {
+  for (int l = 0; l < lanes; l++) sums[l] += (double)e[l];
+}
+
+// e^x for x <= 0 or NaN. Where e^x is below the normal numbers the result is 0.
+static inline __attribute__((always_inline)) float term(float x) {
+  return tfc_exp_within(x < -88.0f ? -88.0f : x);
+}
+
 OPS_CLONES double ops_softmax_sum(const float *x, float max, float *y, int64_t n) {
-  doubles sums = {0};
+  double sums[lanes] = {0};
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     float e[lanes];
-    for (int l = 0; l < lanes; l++) e[l] = tfc_expf(x[i + l] - max);
+    for (int l = 0; l < lanes; l++) e[l] = term(x[i + l] - max);
     if (y) memcpy(y + i, e, sizeof e);
-    sums += __builtin_convertvector(*(const floats *)e, doubles);
+    add_terms(e, sums);
   }
   if (i < n) { // a last block, filled with elements whose e^x is 0
     float e[lanes];
     for (int l = 0; l < lanes; l++) e[l] = i + l < n ? x[i + l] : -__builtin_inff();
-    for (int l = 0; l < lanes; l++) e[l] = tfc_expf(e[l] - max);
+    for (int l = 0; l < lanes; l++) e[l] = term(e[l] - max);
     if (y) memcpy(y + i, e, (size_t)(n - i) * sizeof *e);
-    sums += __builtin_convertvector(*(const floats *)e, doubles);
+    add_terms(e, sums);
   }
   double sum = 0;
   for (int l = 0; l < lanes; l++) sum += sums[l];
