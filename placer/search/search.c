@@ -18,6 +18,7 @@
 #include "placer/exact/ilp.h"
 #include "placer/search/communities.h"
 #include "placer/search/finder.h"
+#include "placer/search/pace.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
 #include "runtime/base/parallel.h"
@@ -30,9 +31,6 @@
 #define WORTHWHILE 0.01 // "improve" means: the best step got shorter by this share
 #define ENOUGH 600      // with fewer evaluations than this, the search has no phase that only cools down
 #define SETTLED 3       // so many of the best placements that heuristics found get a new order of operations
-#define ROUND 7         // percent of what is left when the rounds begin that one round gets
-#define COOLING 0.5     // the time of the phase that only cools down, in rounds
-#define SHORTEST 0.15   // seconds: a round has fewer jobs if these would be shorter
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
 // --- Running algorithms: one after another, or in parallel ---------------------------------------------------------
@@ -393,34 +391,6 @@ out:
   return s;
 }
 
-// Plans a round of a search for the step objective under a time limit: *out_span seconds, of which all jobs together
-// get as much on each thread. Returns the number of jobs, at most `most`. *cools: it is the last round, in which all
-// jobs cool down. `left`: seconds that the search has left.
-static uint32_t pace(struct tfc_finder *f, double left, uint32_t most, double *out_span, bool *cools) {
-  struct tfc_search_course *c = &f->course;
-  if (c->round == 0) c->slice = fmax(SHORTEST, left * ROUND / 100);
-  const double cooling = c->temperature > 0 ? COOLING * c->slice : 0, rest = left - cooling;
-  if (*cools) {
-    *out_span = left;
-    return most;
-  }
-  if (cooling > 0 && rest < cooling / 4) {
-    *out_span = left, *cools = true;
-    return most < f->threads ? most : f->threads;
-  }
-  *out_span = c->slice > rest || rest - c->slice < c->slice / 3 ? rest : c->slice;
-  const uint32_t fit = (uint32_t)fmax(f->threads, *out_span * f->threads / SHORTEST);
-  return most < fit ? most : fit;
-}
-
-// Returns the seconds of the next round of a search for throughput under a time limit: each is longer than the one
-// before.
-static double stretch(struct tfc_search_course *c, double left) {
-  c->slice = c->round == 0 ? fmax(SHORTEST, left / 30) : c->slice * 1.35;
-  if (c->slice > left || left - c->slice < c->slice / 3) c->slice = left;
-  return c->slice;
-}
-
 static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   const struct tfc_problem *p = f->p;
   struct tfc_search_course *c = &f->course;
@@ -446,11 +416,11 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   for (; !tfc_finder_is_over(f) && elite->count && p->device_count > 0; c->round++) {
     uint32_t busy = workers;
     bool cools = false;
-    double span = 0; // seconds that the round takes
+    double seconds = 0; // that each job gets under a time limit
     TFC_TRY(s, tfc_finder_checkpoint(f));
     if (f->limit) {
       uint64_t left = f->limit - tfc_finder_spent(f);
-      quota = c->total_left * ROUND / 100;
+      quota = c->total_left * TFC_PACE_ROUND / 100;
       if (quota < FEWEST) quota = FEWEST;
       cools = c->cooling && left <= c->cooling + FEWEST / 2;
       if (c->cooling && !cools) left -= c->cooling;
@@ -460,10 +430,10 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     }
     if (!fixed) {
       const double left = f->deadline - tfc_seconds_now();
-      if (paced)
-        busy = pace(f, left, busy, &span, &cools);
-      else
-        span = stretch(c, left);
+      const struct tfc_pace pace = paced ? tfc_pace_step(&c->slice, left, f->threads, workers, c->temperature > 0)
+                                         : tfc_pace_throughput(&c->slice, left, f->threads);
+      seconds = pace.seconds, cools |= pace.cools;
+      if (pace.jobs < busy) busy = pace.jobs;
     }
     const struct tfc_score before = f->course.best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, c->turn++) {
@@ -477,7 +447,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (f->guidance && c->turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = tfc_finder_found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
-      if (!fixed) j->slice = busy > f->threads ? span * f->threads / busy : span, j->budget.deadline = f->deadline;
+      if (!fixed) j->slice = seconds, j->budget.deadline = f->deadline;
       if (cools) TFC_TRY(s, plan_cooling(p, &c->random, elite, w ? jobs : NULL, j));
     }
     f->at_work = "search";
