@@ -14,6 +14,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/saved_state.h"
+#include "runtime/ops/saved.h"
 
 struct variable { // of the graph
   tfc_str name;
@@ -43,15 +44,16 @@ static bool is_local(const struct tfc_graph *g, tfc_str name) {
   return false;
 }
 
-static tfc_status find(const struct run_setup *setup, variables *out) {
+// Finds the variables that a checkpoint keeps, or those that are local.
+static tfc_status find(const struct run_setup *setup, bool local, variables *out) {
   const struct tfc_graph *g = setup->graph;
   for (uint32_t i = 0; i < tfc_graph_file_nodes(g); i++) {
     const struct tfc_node *n = &g->nodes[i];
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE) || tfc_node_role(n) == TFC_ROLE_TEMPORARY) continue;
     const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
     struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NO_NODE};
-    if (is_local(g, v.name)) continue;
-    const tfc_str original = setup->mirrors ? run_replicas_original(v.name) : v.name;
+    if (is_local(g, v.name) != local) continue;
+    const tfc_str original = setup->mirrors && !local ? run_replicas_original(v.name) : v.name;
     v.copy = original.size != v.name.size;
     v.name = original;
     const bool reference = tfc_dtype_is_ref(g->output_dtypes[n->output_begin]);
@@ -67,7 +69,9 @@ static tfc_status find(const struct run_setup *setup, variables *out) {
         v.given = tfc_node_inputs(g, reader)[1];
       }
     }
-    if (v.value.node == TFC_NO_NODE || v.assign == TFC_NO_NODE)
+    const bool usable = v.value.node != TFC_NO_NODE && v.assign != TFC_NO_NODE;
+    if (!usable && local) continue; // nothing in the graph reads it, or it is set in another way
+    if (!usable)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "--supervise: nothing in the graph %s the variable '%.*s'",
                              v.assign == TFC_NO_NODE ? "assigns" : "reads", TFC_STR_ARG(v.name));
     if (!tfc_array_push(out, v)) return no_memory();
@@ -153,6 +157,64 @@ static void drop_unsaved(struct run_saves *s, const struct tfc_text *state, stru
   }
 }
 
+// Local variables are in no checkpoint of TensorFlow's (it gives them their initial values again), but counters of
+// epochs and sums of metrics go on. Lines before those of the tasks: "variable<TAB>NAME<TAB>WORDS"
+// (runtime/ops/saved.h).
+static tfc_status write_local_variables(const struct run_saves *s, struct tfc_text *out) {
+  tfc_status status = NULL;
+  variables all = {0};
+  TFC_TRY(status, find(s->setup, true, &all));
+  for (size_t i = 0; i < all.count; i++) {
+    const struct variable *v = &all.data[i];
+    struct tfc_tensor value = {0};
+    status = run_step(s->setup, &(struct tfc_run_spec){.fetches = &v->value, .fetch_count = 1}, NULL, &value, NULL);
+    if (tfc_status_code(status) == TFC_FAILED_PRECONDITION) { // it has no value
+      tfc_status_free(status);
+      status = NULL;
+      continue;
+    }
+    if (status) goto out;
+    if (tfc_saved_has_text(value.dtype) && tfc_str_find(v->name, '\t') == SIZE_MAX &&
+        tfc_str_find(v->name, '\n') == SIZE_MAX) {
+      tfc_text_printf(out, "variable\t%.*s", TFC_STR_ARG(v->name));
+      tfc_saved_add_tensor(out, &value);
+      tfc_text_add(out, TFC_STR("\n"));
+    }
+    tfc_tensor_release(&value);
+  }
+out:
+  tfc_array_free(&all);
+  return status;
+}
+
+static tfc_status restore_local_variables(const struct run_saves *s, tfc_str text) {
+  tfc_status status = NULL;
+  variables all = {0};
+  TFC_TRY(status, find(s->setup, true, &all));
+  for (tfc_str line; tfc_state_line(&text, &line);) {
+    const tfc_str kind = tfc_state_word(&line), whole = line, name = tfc_state_word(&line);
+    if (tfc_str_is(kind, "task")) break;
+    if (!tfc_str_is(kind, "variable")) continue;
+    for (size_t i = 0; i < all.count; i++) {
+      const struct variable *v = &all.data[i];
+      struct tfc_tensor value = {0};
+      struct tfc_saved in = {.words = tfc_str_sub(whole, name.size, SIZE_MAX)};
+      if (!tfc_str_equal(v->name, name)) continue;
+      tfc_saved_tensor(&in, tfc_dtype_base(tfc_output_dtype(s->setup->graph, v->given)), &value);
+      status = tfc_saved_end(&in);
+      const struct tfc_run_spec spec = {.feeds = &v->given, .feed_count = 1, .targets = &v->assign, .target_count = 1};
+      if (!status) status = run_step(s->setup, &spec, &value, NULL, NULL);
+      tfc_tensor_release(&value);
+      if (status) status = tfc_status_annotate(status, "the local variable '%.*s'", TFC_STR_ARG(name));
+      if (status) goto out;
+      break;
+    }
+  }
+out:
+  tfc_array_free(&all);
+  return status;
+}
+
 static tfc_status write_state_of_operations(struct run_saves *s, const char *prefix) {
   tfc_status status = NULL;
   struct tfc_text state = {0}, file = {0};
@@ -160,6 +222,7 @@ static tfc_status write_state_of_operations(struct run_saves *s, const char *pre
   if (!path) return no_memory();
   TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, tfc_program_cancel(), &state));
   tfc_text_printf(&file, "%s", state_begin);
+  TFC_TRY(status, write_local_variables(s, &file));
   drop_unsaved(s, &state, &file);
   tfc_text_printf(&file, "%s", state_end);
   if (file.failed) TFC_TRY(status, no_memory());
@@ -174,20 +237,25 @@ out:
 static tfc_status restore_state_of_operations(const struct run_saves *s, const char *prefix) {
   tfc_status status = NULL;
   struct tfc_file file = {0};
+  struct tfc_text lost = {0};
   char *path = tfc_format("%s.state", prefix);
   if (!path) return no_memory();
   if (access(path, F_OK) != 0) {
-    tfc_warn("%s is not there: random numbers and datasets begin anew", path);
+    tfc_warn("%s is not there: random numbers, datasets and queues begin anew", path);
     goto out;
   }
   TFC_TRY(status, tfc_file_map(path, &file));
   const tfc_str text = {(const char *)file.data, file.size};
   if (!tfc_str_starts(text, state_begin) || !tfc_str_ends(text, state_end))
     TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no beginning or no end", path);
-  const size_t begin = sizeof state_begin - 1, end = text.size - (sizeof state_end - 1);
-  status = tfc_cluster_session_restore_state(s->setup->cluster, tfc_str_sub(text, begin, end), tfc_program_cancel());
+  const tfc_str lines = tfc_str_sub(text, sizeof state_begin - 1, text.size - (sizeof state_end - 1));
+  status = restore_local_variables(s, lines);
+  if (!status) status = tfc_cluster_session_restore_state(s->setup->cluster, lines, tfc_program_cancel(), &lost);
+  for (tfc_str rest = {lost.data, lost.size}, line; !status && tfc_state_line(&rest, &line);)
+    tfc_warn("%s: %.*s", path, TFC_STR_ARG(line));
   if (status) status = tfc_status_annotate(status, "%s", path);
 out:
+  tfc_text_deinit(&lost);
   tfc_file_unmap(&file);
   free(path);
   return status;
@@ -214,7 +282,7 @@ tfc_status run_saves_restore(struct run_saves *s) {
     status = no_memory();
     goto out;
   }
-  TFC_TRY(status, find(s->setup, &all));
+  TFC_TRY(status, find(s->setup, false, &all));
   TFC_TRY(status, tfc_checkpoint_open(prefix, &c));
   feeds = calloc(all.count + 1, sizeof *feeds);
   values = calloc(all.count + 1, sizeof *values);
@@ -273,7 +341,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   struct tfc_output *fetches = NULL;
   struct tfc_tensor *values = NULL;
   struct tfc_checkpoint_item *items = NULL;
-  TFC_TRY(status, find(s->setup, &all));
+  TFC_TRY(status, find(s->setup, false, &all));
   size_t originals = 0;
   for (size_t i = 0; i < all.count; i++)
     if (!all.data[i].copy) all.data[originals++] = all.data[i];

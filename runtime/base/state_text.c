@@ -48,18 +48,35 @@ void tfc_state_read(tfc_str word, struct tfc_text *out) {
 
 void tfc_state_add_bytes(struct tfc_text *out, tfc_str bytes) {
   static const char digits[] = "0123456789abcdef";
+  char piece[4096];
+  size_t size = 0;
   for (size_t i = 0; i < bytes.size; i++) {
     const unsigned char c = (unsigned char)bytes.data[i];
-    tfc_text_add(out, (tfc_str){(char[]){digits[c >> 4], digits[c & 15]}, 2});
+    piece[size++] = digits[c >> 4];
+    piece[size++] = digits[c & 15];
+    if (size < sizeof piece && i + 1 < bytes.size) continue;
+    tfc_text_add(out, (tfc_str){piece, size});
+    size = 0;
   }
 }
 
-bool tfc_state_read_bytes(tfc_str word, struct tfc_text *out) {
+bool tfc_state_copy_bytes(tfc_str word, char *to) {
   if (word.size % 2) return false;
   for (size_t i = 0; i < word.size; i += 2) {
     const int high = digit(word.data[i]), low = digit(word.data[i + 1]);
     if (high < 0 || low < 0) return false;
-    tfc_text_add(out, (tfc_str){(char[]){(char)(high * 16 + low)}, 1});
+    *to++ = (char)(high * 16 + low);
+  }
+  return true;
+}
+
+bool tfc_state_read_bytes(tfc_str word, struct tfc_text *out) {
+  char piece[2048];
+  while (word.size) {
+    const tfc_str part = tfc_str_sub(word, 0, 2 * sizeof piece);
+    if (!tfc_state_copy_bytes(part, piece)) return false;
+    tfc_text_add(out, (tfc_str){piece, part.size / 2});
+    word = tfc_str_sub(word, part.size, SIZE_MAX);
   }
   return !out->failed;
 }

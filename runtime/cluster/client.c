@@ -9,13 +9,15 @@
 #include <time.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/units.h"
 #include "runtime/cluster/cut.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/queues.h"
 #include "runtime/exec/saved_state.h"
 #include "runtime/pass/pass.h"
 
-struct part { // the part of a plan that one task runs
+#define REST_NS INT64_C(10000000000) // for so long queue runners are waited for before states are saved
+struct part {                        // the part of a plan that one task runs
   uint32_t rank;
   TFC_ARRAY(uint32_t) feeds, fetches; // indices into the feeds and fetches of the step
   struct tfc_text feed_names, fetch_names, target_names;
@@ -619,49 +621,185 @@ out:
   return s;
 }
 
-tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, const _Atomic bool *cancel,
-                                          struct tfc_text *out) {
+typedef TFC_ARRAY(int64_t) step_list;
+static bool has_step(const step_list *list, int64_t step) {
+  for (size_t i = 0; i < list->count; i++)
+    if (list->data[i] == step) return true;
+  return false;
+}
+static bool has_all(const step_list *list, const step_list *of) {
+  for (size_t i = 0; i < of->count; i++)
+    if (!has_step(list, of->data[i])) return false;
+  return true;
+}
+// The steps of this client that run now. Those that save states have ended when it is called.
+static bool list_steps(struct tfc_member *t, step_list *out) {
+  bool ok = true;
+  out->count = 0;
+  pthread_mutex_lock(&t->lock);
+  for (const struct tfc_client_step *step = t->steps; step; step = step->next) ok &= tfc_array_push(out, step->number);
+  pthread_mutex_unlock(&t->lock);
+  return ok;
+}
+
+// Appends the states of all tasks, without the lines about waiting steps, which go to `waits`.
+static tfc_status fetch_states(struct tfc_cluster_session *session, const _Atomic bool *cancel, struct tfc_text *out,
+                               step_list *waits) {
   const struct tfc_member *t = session->task;
   char name[TFC_TASK_TEXT];
+  bool ok = true;
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
   if (!texts) return no_memory();
   tfc_status s = run_in_all(session, TFC_PLAN_SAVE, NULL, cancel, texts);
   for (uint32_t r = 0; !s && r < t->count; r++) {
     if (!texts[r].size) continue;
     tfc_text_printf(out, "task\t%s\n", tfc_member_name_of(t, r, name));
-    tfc_text_add(out, (tfc_str){texts[r].data, texts[r].size});
+    tfc_str text = {texts[r].data, texts[r].size}, line;
+    while (tfc_state_line(&text, &line)) {
+      int64_t step;
+      if (tfc_str_starts(line, "waits\t")) {
+        if (!s) s = tfc_parse_i64(tfc_str_sub(line, 6, SIZE_MAX), &step);
+        ok &= s || tfc_array_push(waits, step);
+        continue;
+      }
+      tfc_text_add(out, line);
+      tfc_text_add(out, TFC_STR("\n"));
+    }
   }
-  if (!s && out->failed) s = no_memory();
+  if (!s && (out->failed || !ok)) s = no_memory();
   for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);
   free(texts);
   return s;
 }
 
-// Returns the lines of a task.
-static tfc_str lines_of(const struct tfc_member *t, uint32_t rank, tfc_str text) {
-  char name[TFC_TASK_TEXT];
-  tfc_member_name_of(t, rank, name);
-  for (tfc_str line; tfc_state_line(&text, &line);) {
-    if (!tfc_str_equal(tfc_state_word(&line), TFC_STR("task")) || !tfc_str_is(line, name)) continue;
-    tfc_str rest = text;
-    size_t size = 0;
-    while (tfc_state_line(&rest, &line) && !tfc_str_starts(line, "task\t")) size = text.size - rest.size;
-    return tfc_str_sub(text, 0, size);
+// What a queue runner's step has taken and not yet put into a queue is in no object. So no runner begins a step, and
+// states are fetched until the steps that have begun wait for queues or other objects, and did so the time before, too:
+// then nothing moved while the second states were fetched.
+static tfc_status fetch_resting(struct tfc_cluster_session *session, const _Atomic bool *cancel, struct tfc_text *out) {
+  step_list running = {0}, waits = {0};
+  tfc_status s = NULL;
+  const int64_t until = tfc_now_ns() + REST_NS;
+  bool rested = false;
+  for (int64_t pause = 500000;; pause += pause < 50000000 ? pause : 0) {
+    out->size = 0, waits.count = 0;
+    const uint32_t active = tfc_cluster_queues_active(session->queues);
+    if (!list_steps(session->task, &running)) s = no_memory();
+    const bool all_listed = active == running.count; // a thread may be about to begin its step, or be ending it
+    if (!s) s = fetch_states(session, cancel, out, &waits);
+    const bool rests = all_listed && has_all(&waits, &running);
+    if (s || (rests && (rested || !active))) break;
+    rested = rests;
+    if (tfc_now_ns() > until) {
+      tfc_text_printf(out, "unsaved\twhat queue runners had in hand (they did not come to rest within %d s)\n",
+                      (int)(REST_NS / 1000000000));
+      break;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
   }
-  return (tfc_str){0};
+  tfc_array_free(&running);
+  tfc_array_free(&waits);
+  return s;
+}
+
+tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, const _Atomic bool *cancel,
+                                          struct tfc_text *out) {
+  step_list waits = {0};
+  if (session->queues) {
+    tfc_cluster_queues_pause(session->queues);
+    tfc_status s = fetch_resting(session, cancel, out);
+    tfc_cluster_queues_go_on(session->queues);
+    return s;
+  }
+  tfc_status s = fetch_states(session, cancel, out, &waits);
+  tfc_array_free(&waits);
+  return s;
+}
+
+// Returns the rank of the task with this name; UINT32_MAX: there is none.
+static uint32_t rank_of(const struct tfc_member *t, tfc_str name) {
+  char own[TFC_TASK_TEXT];
+  for (uint32_t r = 0; r < t->count; r++)
+    if (tfc_str_is(name, tfc_member_name_of(t, r, own))) return r;
+  return UINT32_MAX;
+}
+
+// Whether the graph's node with this written name, or one that makes an object of this name, is in another task and none
+// in this one.
+static bool has_moved(const struct tfc_cluster_session *session, tfc_str written, uint32_t rank) {
+  const struct tfc_graph *g = session->graph;
+  bool elsewhere = false, here = false;
+  struct tfc_text plain = {0};
+  tfc_state_read(written, &plain);
+  const tfc_str name = {plain.data, plain.size};
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const tfc_str shared = tfc_node_attr_string(g, &g->nodes[i], "shared_name", "");
+    if (!tfc_str_equal(g->nodes[i].name, name) && !tfc_str_equal(shared, name)) continue;
+    here |= session->cut.ranks[i] == rank;
+    elsewhere |= session->cut.ranks[i] != rank;
+  }
+  tfc_text_deinit(&plain);
+  return elsewhere && !here;
+}
+
+// What a task's lines are about that nothing will take. The lines of other clients' sessions are for graphs that this
+// client does not know.
+static void list_lost(const struct tfc_cluster_session *session, tfc_str task, uint32_t rank, tfc_str text,
+                      struct tfc_text *out) {
+  enum { SHOWN = 8 };
+  const struct tfc_member *t = session->task;
+  uint32_t count = 0;
+  bool own = false, known_client = true;
+  for (tfc_str line; tfc_state_line(&text, &line);) {
+    const tfc_str kind = tfc_state_word(&line);
+    tfc_str name = {0};
+    const char *what = NULL;
+    if (tfc_str_is(kind, "session")) {
+      const uint32_t client = rank_of(t, tfc_state_word(&line));
+      own = client == t->rank, known_client = client != UINT32_MAX;
+    } else if (tfc_str_is(kind, "node")) {
+      tfc_state_word(&line);
+      const bool in_function = tfc_state_word(&line).size > 0;
+      name = line, what = "operation";
+      if (known_client && rank != UINT32_MAX && (!own || in_function || !has_moved(session, name, rank))) continue;
+    } else if (tfc_str_is(kind, "iterator") || tfc_str_is(kind, "object")) {
+      const bool object = tfc_str_is(kind, "object");
+      tfc_state_word(&line); // elements, or the container
+      name = object ? tfc_state_word(&line) : (tfc_state_word(&line), line);
+      what = object ? "object" : "iterator";
+      if (rank != UINT32_MAX && !has_moved(session, name, rank)) continue;
+    }
+    if (!what) continue;
+    if (!count)
+      tfc_text_printf(out, "%.*s %s; what it had before begins anew: ", TFC_STR_ARG(task),
+                      rank == UINT32_MAX ? "is not in this job" : "has other nodes or clients now");
+    if (count < SHOWN) tfc_text_printf(out, "%s%s '%.*s'", count ? ", " : "", what, TFC_STR_ARG(name));
+    count++;
+  }
+  if (count > SHOWN) tfc_text_printf(out, " and %u more", count - SHOWN);
+  if (count) tfc_text_printf(out, "\n");
 }
 
 tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text,
-                                             const _Atomic bool *cancel) {
+                                             const _Atomic bool *cancel, struct tfc_text *out_lost) {
   tfc_status s = NULL;
   const struct tfc_member *t = session->task;
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
   if (!texts) return no_memory();
-  for (uint32_t r = 0; r < t->count; r++) {
-    const tfc_str own = lines_of(t, r, text);
-    TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[r]));
-    if (own.size) memcpy(texts[r].data, own.data, own.size);
+  for (tfc_str line; tfc_state_line(&text, &line);) {
+    if (!tfc_str_equal(tfc_state_word(&line), TFC_STR("task"))) continue;
+    tfc_str rest = text, next;
+    size_t size = 0;
+    while (tfc_state_line(&rest, &next) && !tfc_str_starts(next, "task\t")) size = text.size - rest.size;
+    const tfc_str own = tfc_str_sub(text, 0, size);
+    const uint32_t rank = rank_of(t, line);
+    list_lost(session, line, rank, own, out_lost);
+    if (rank == UINT32_MAX || texts[rank].dtype || !own.size) continue;
+    TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[rank]));
+    memcpy(texts[rank].data, own.data, own.size);
   }
+  if (out_lost->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: the state of operations");
+  for (uint32_t r = 0; r < t->count; r++)
+    if (!texts[r].dtype) TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(0), &texts[r]));
   s = run_in_all(session, TFC_PLAN_RESTORE, texts, cancel, NULL);
 out:
   for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);

@@ -26,13 +26,15 @@ TFC_MUST_USE tfc_status tfc_cluster_session_run(struct tfc_cluster_session *sess
                                                 const struct tfc_run_options *options);
 
 // The state that operations of all tasks keep from step to step beside variables: positions of random generators and
-// iterators, also of other clients' sessions. Save it while no step of this client runs; restore it after initialising
-// and before training. The text has "task<TAB>NAME" before each task's lines (runtime/exec/saved_state.h). `cancel` may
-// be NULL; CANCELLED: it was set before every task had answered.
+// iterators, contents of queues, also of other clients' sessions. Save it while this client's only steps are those of
+// its queue runners, which it lets come to rest; restore it after initialising and before training. The text has
+// "task<TAB>NAME" before each task's lines (runtime/exec/saved_state.h). `cancel` may be
+// NULL; CANCELLED: it was set before every task had answered.
 TFC_MUST_USE tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, const _Atomic bool *cancel,
                                                        struct tfc_text *out);
-// Tasks that the text does not name are left as they are.
+// Tasks that the text does not name are left as they are. `out_lost` gets a line, for people, for each task with states
+// that nothing takes: the job has no such task, or the task no longer has these nodes.
 TFC_MUST_USE tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text,
-                                                          const _Atomic bool *cancel);
+                                                          const _Atomic bool *cancel, struct tfc_text *out_lost);
 
 #endif

@@ -20,9 +20,12 @@ struct tfc_cluster_queues {
   struct tfc_cluster_filler filler;
   struct tfc_queue_runners runners;
   _Atomic bool stop;
-  pthread_mutex_t lock; // guards the fields below
-  bool *started;        // [runner]
-  uint32_t *running;    // [runner] number of threads that run
+  pthread_mutex_t lock;   // guards the fields below
+  pthread_cond_t changed; // a pause has ended, or all end
+  bool paused;
+  uint32_t active;   // number of threads that run a step
+  bool *started;     // [runner]
+  uint32_t *running; // [runner] number of threads that run
   TFC_ARRAY(struct thread *) threads;
   tfc_status failure;
 };
@@ -36,6 +39,7 @@ tfc_status tfc_cluster_queues_create(const struct tfc_graph *graph, const struct
   q->graph = graph;
   q->filler = *filler;
   pthread_mutex_init(&q->lock, NULL);
+  pthread_cond_init(&q->changed, NULL);
   TFC_TRY(s, tfc_queue_runners_read(graph, &q->runners));
   q->started = calloc(q->runners.count + 1u, sizeof *q->started);
   q->running = calloc(q->runners.count + 1u, sizeof *q->running);
@@ -50,6 +54,7 @@ void tfc_cluster_queues_free(struct tfc_cluster_queues *q) {
   if (!q) return;
   pthread_mutex_lock(&q->lock);
   atomic_store(&q->stop, true);
+  pthread_cond_broadcast(&q->changed);
   pthread_mutex_unlock(&q->lock);
   for (size_t i = 0; i < q->threads.count; i++) {
     pthread_join(q->threads.data[i]->thread, NULL);
@@ -58,6 +63,7 @@ void tfc_cluster_queues_free(struct tfc_cluster_queues *q) {
   tfc_array_free(&q->threads);
   tfc_queue_runners_deinit(&q->runners);
   tfc_status_free(q->failure);
+  pthread_cond_destroy(&q->changed);
   pthread_mutex_destroy(&q->lock);
   free(q->started);
   free(q->running);
@@ -80,6 +86,19 @@ bool *tfc_cluster_queues_wanted(const struct tfc_cluster_queues *q, const bool *
   return NULL;
 }
 
+// Runs a node of the graph as a step, when there is no pause.
+static tfc_status run(struct tfc_cluster_queues *q, uint32_t node) {
+  pthread_mutex_lock(&q->lock);
+  while (q->paused && !atomic_load(&q->stop)) pthread_cond_wait(&q->changed, &q->lock);
+  q->active++;
+  pthread_mutex_unlock(&q->lock);
+  tfc_status s = q->filler.run(q->filler.arg, node, &q->stop);
+  pthread_mutex_lock(&q->lock);
+  q->active--;
+  pthread_mutex_unlock(&q->lock);
+  return s;
+}
+
 static void fail(struct tfc_cluster_queues *q, uint32_t runner, tfc_status s) {
   pthread_mutex_lock(&q->lock);
   const bool first = !q->failure && !atomic_load(&q->stop);
@@ -90,8 +109,7 @@ static void fail(struct tfc_cluster_queues *q, uint32_t runner, tfc_status s) {
     tfc_status_free(s);
   pthread_mutex_unlock(&q->lock);
   for (uint32_t i = 0; first && i < q->runners.count; i++)
-    if (q->started[i] && q->runners.list[i].cancel != TFC_NO_NODE)
-      tfc_status_free(q->filler.run(q->filler.arg, q->runners.list[i].cancel, &q->stop));
+    if (q->started[i] && q->runners.list[i].cancel != TFC_NO_NODE) tfc_status_free(run(q, q->runners.list[i].cancel));
 }
 
 static void *fill(void *arg) {
@@ -99,14 +117,14 @@ static void *fill(void *arg) {
   struct tfc_cluster_queues *q = t->queues;
   const struct tfc_queue_runner *runner = &q->runners.list[t->runner];
   tfc_status s = NULL;
-  while (!s && !atomic_load(&q->stop)) s = q->filler.run(q->filler.arg, t->enqueue, &q->stop);
+  while (!s && !atomic_load(&q->stop)) s = run(q, t->enqueue);
   const bool proper = s && (runner->ending >> tfc_status_code(s) & 1);
   pthread_mutex_lock(&q->lock);
   const bool last = --q->running[t->runner] == 0;
   pthread_mutex_unlock(&q->lock);
   if (proper && last && runner->close != TFC_NO_NODE && !atomic_load(&q->stop))
     // An error is ignored: the queue may already be closed.
-    tfc_status_free(q->filler.run(q->filler.arg, runner->close, &q->stop));
+    tfc_status_free(run(q, runner->close));
   if (s && !proper)
     fail(q, t->runner, s);
   else
@@ -134,6 +152,25 @@ void tfc_cluster_queues_start(struct tfc_cluster_queues *q, const bool *wanted) 
     }
   }
   pthread_mutex_unlock(&q->lock);
+}
+
+static void set_paused(struct tfc_cluster_queues *q, bool paused) {
+  pthread_mutex_lock(&q->lock);
+  q->paused = paused;
+  pthread_cond_broadcast(&q->changed);
+  pthread_mutex_unlock(&q->lock);
+}
+void tfc_cluster_queues_pause(struct tfc_cluster_queues *q) {
+  set_paused(q, true);
+}
+void tfc_cluster_queues_go_on(struct tfc_cluster_queues *q) {
+  set_paused(q, false);
+}
+uint32_t tfc_cluster_queues_active(struct tfc_cluster_queues *q) {
+  pthread_mutex_lock(&q->lock);
+  const uint32_t active = q->active;
+  pthread_mutex_unlock(&q->lock);
+  return active;
 }
 
 tfc_status tfc_cluster_queues_explain(struct tfc_cluster_queues *q, tfc_status status) {

@@ -143,8 +143,8 @@ tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tf
 }
 
 // --- State of operations -------------------------------------------------------------------------------------------
-// The text of a task has the lines of its iterators, and for each session "session<TAB>CLIENT<TAB>NUMBER" with the
-// lines of its operations (runtime/exec/saved_state.h).
+// The text of a task has the lines of its iterators and objects, and for each session "session<TAB>CLIENT<TAB>NUMBER"
+// with the lines of its operations (runtime/exec/saved_state.h).
 static tfc_status write_session(struct tfc_member *t, struct tfc_served *s, struct tfc_text *out) {
   char name[TFC_TASK_TEXT];
   tfc_status status = NULL;
@@ -173,6 +173,14 @@ static tfc_status read_session(struct tfc_member *t, struct tfc_served *s, tfc_s
   return NULL;
 }
 
+// Returns the lines of a task's text from the first session on. What is before them may be long.
+static tfc_str sessions_of(tfc_str text) {
+  tfc_str line;
+  for (tfc_str before = text; tfc_state_line(&text, &line); before = text)
+    if (tfc_str_starts(line, "session\t")) return before;
+  return (tfc_str){0};
+}
+
 // Runs a step that saves or restores the state of this task's operations: it has one fetch, or one feed, a text.
 static tfc_status run_state(struct tfc_member *t, const struct tfc_tensor *feed, struct tfc_tensor *fetch) {
   tfc_status status = NULL;
@@ -186,7 +194,7 @@ static tfc_status run_state(struct tfc_member *t, const struct tfc_tensor *feed,
   }
   if (feed && ok) {
     free(t->restored);
-    t->restored = tfc_str_dup((tfc_str){feed->data, feed->size});
+    t->restored = tfc_str_dup(sessions_of((tfc_str){feed->data, feed->size}));
     ok = t->restored != NULL;
   }
   pthread_mutex_unlock(&t->lock);

@@ -1,4 +1,4 @@
-// Nodes are known by their names and those of the functions that they are in.
+// Nodes are known by their names and those of the functions that they are in, objects by container and name.
 #include "runtime/exec/saved_state.h"
 
 #include <stdatomic.h>
@@ -7,8 +7,7 @@
 #include "runtime/base/units.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/ops/data_dataset.h"
-#include "runtime/ops/data_table.h"
-#include "runtime/ops/held.h"
+#include "runtime/ops/kernel.h"
 
 static tfc_status wrong(tfc_str line) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not the state of an operation", TFC_STR_ARG(line));
@@ -100,7 +99,7 @@ tfc_status tfc_session_read_state(struct tfc_session *session, tfc_str text) {
   return NULL;
 }
 
-// --- Iterators, tables and what cannot be saved ----------------------------------------------------------------------
+// --- Iterators and other objects -------------------------------------------------------------------------------------
 static void write_iterator(void *arg, const struct tfc_iterator_place *place) {
   struct tfc_text *out = arg;
   if (!place->given) return;
@@ -113,19 +112,65 @@ static void write_iterator(void *arg, const struct tfc_iterator_place *place) {
   end_line(out, place->container, place->name);
 }
 
-static void write_object(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
-  struct tfc_text *out = arg;
-  tfc_hash_table_write(object, container, name, out);
-  if (!tfc_object_holds(object)) return;
-  tfc_text_printf(out, "unsaved\twhat the %s '", object->type->name);
+struct writing {
+  struct tfc_text *out;
+  tfc_status status;
+};
+static void begin_object(struct tfc_text *out, tfc_str container, tfc_str name) {
+  tfc_text_printf(out, "object\t");
+  tfc_state_add(out, container);
+  tfc_text_add(out, TFC_STR("\t"));
   tfc_state_add(out, name);
-  tfc_text_printf(out, "' holds\n");
+  tfc_text_add(out, TFC_STR("\t"));
+}
+static void write_object(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
+  struct writing *w = arg;
+  struct tfc_text *out = w->out;
+  const size_t before = out->size;
+  if (w->status || !object->type->save) return;
+  begin_object(out, container, name);
+  tfc_text_printf(out, "%s", object->type->name);
+  const size_t head = out->size;
+  tfc_status s = object->type->save(object, out);
+  if (!s && out->size > head) {
+    tfc_text_add(out, TFC_STR("\n"));
+    return;
+  }
+  if (!out->failed) out->size = before, out->data[before] = 0;
+  if (!s) return; // it holds nothing
+  if (tfc_status_code(s) == TFC_UNIMPLEMENTED) {
+    tfc_status_free(s);
+    tfc_text_printf(out, "unsaved\twhat the %s '", object->type->name);
+    tfc_state_add(out, name);
+    tfc_text_printf(out, "' holds\n");
+  } else {
+    w->status = tfc_status_annotate(s, "saving the %s '%.*s'", object->type->name, TFC_STR_ARG(name));
+  }
+}
+
+// Objects of the checkpoint before that no step has used since.
+static void write_kept(void *arg, tfc_str container, tfc_str name, tfc_str kept) {
+  struct tfc_text *out = ((struct writing *)arg)->out;
+  begin_object(out, container, name);
+  tfc_text_add(out, kept);
+  tfc_text_add(out, TFC_STR("\n"));
+}
+
+static void write_wait(void *arg, int64_t step) {
+  tfc_text_printf(((struct writing *)arg)->out, "waits\t%lld\n", (long long)step);
+}
+static void write_waits(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {
+  (void)container, (void)name;
+  if (object->type->waits) object->type->waits(object, write_wait, arg);
 }
 
 tfc_status tfc_resources_write_state(struct tfc_resources *resources, struct tfc_text *out) {
+  struct writing w = {.out = out};
   tfc_iterators_each(resources, write_iterator, out);
-  tfc_resources_each(resources, write_object, out);
-  return text_status(out);
+  tfc_resources_each(resources, write_object, &w);
+  tfc_resources_each_kept(resources, write_kept, &w);
+  tfc_resources_each(resources, write_waits, &w);
+  return w.status ? w.status : text_status(out);
 }
 
 static tfc_status read_iterator(struct tfc_resources *resources, tfc_str line) {
@@ -148,9 +193,28 @@ out:
   return s;
 }
 
+static tfc_status read_object(struct tfc_resources *resources, tfc_str line) {
+  tfc_str rest = line;
+  tfc_status s = NULL;
+  struct tfc_text container = {0}, name = {0};
+  tfc_state_word(&rest);
+  tfc_state_read(tfc_state_word(&rest), &container);
+  tfc_state_read(tfc_state_word(&rest), &name);
+  if (container.failed || name.failed)
+    s = tfc_status_no_memory(what);
+  else if (!name.size || !rest.size)
+    s = wrong(line);
+  else
+    s = tfc_resources_load(resources, (tfc_str){container.data, container.size}, (tfc_str){name.data, name.size}, rest);
+  tfc_text_deinit(&container);
+  tfc_text_deinit(&name);
+  return s;
+}
+
 tfc_status tfc_resources_read_state(struct tfc_resources *resources, tfc_str text) {
-  tfc_str rest = text;
-  for (tfc_str line; tfc_state_line(&rest, &line);)
+  for (tfc_str line; tfc_state_line(&text, &line);) {
     if (tfc_str_starts(line, "iterator\t")) TFC_RETURN_IF_ERROR(read_iterator(resources, line));
-  return tfc_hash_tables_read(resources, text);
+    if (tfc_str_starts(line, "object\t")) TFC_RETURN_IF_ERROR(read_object(resources, line));
+  }
+  return NULL;
 }

@@ -49,6 +49,13 @@ struct tfc_object_type {
   // `describe` says what the object is and holds.
   void (*wake)(struct tfc_object *self);
   void (*describe)(struct tfc_object *self, struct tfc_text *out);
+  // Optional: calls fn for each kernel that waits for the object, with the number of the kernel's step.
+  void (*waits)(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg);
+  // Optional, for objects that keep something from step to step (runtime/ops/saved.h). `save` appends what the object
+  // holds, as words; UNIMPLEMENTED: no checkpoint can have it. `load` replaces what the object holds, which no kernel
+  // uses meanwhile.
+  tfc_status (*save)(struct tfc_object *self, struct tfc_text *out);
+  tfc_status (*load)(struct tfc_object *self, tfc_str words);
 };
 struct tfc_object {
   const struct tfc_object_type *type;

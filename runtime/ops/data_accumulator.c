@@ -7,7 +7,7 @@
 
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/held.h"
+#include "runtime/ops/saved.h"
 
 struct waiter { // a kernel that waits to take the result
   struct waiter *next;
@@ -52,16 +52,67 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
   tfc_text_printf(out, ")");
   pthread_mutex_unlock(&a->lock);
 }
-static const struct tfc_object_type accumulator_type = {"accumulator", destroy, wake, describe};
-
-bool tfc_accumulator_holds(struct tfc_object *object, bool *out_held) {
-  struct accumulator *a = (struct accumulator *)object;
-  if (object->type != &accumulator_type) return false;
+static void waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg) {
+  struct accumulator *a = (struct accumulator *)self;
   pthread_mutex_lock(&a->lock);
-  *out_held = a->count > 0;
+  for (const struct waiter *w = a->first; w; w = w->next) fn(arg, w->ctx->env->step_id);
   pthread_mutex_unlock(&a->lock);
-  return true;
 }
+static tfc_status save(struct tfc_object *self, struct tfc_text *out) {
+  struct accumulator *a = (struct accumulator *)self;
+  pthread_mutex_lock(&a->lock);
+  tfc_saved_add_number(out, a->sparse);
+  tfc_saved_add_number(out, a->step);
+  tfc_saved_add_number(out, a->count);
+  if (a->count) tfc_saved_add_tensor(out, &a->sum);
+  for (int64_t i = 0; a->count && a->sparse && i < a->rows; i++) {
+    tfc_saved_add_number(out, a->indices[i]);
+    tfc_saved_add_number(out, a->counts[i]);
+  }
+  pthread_mutex_unlock(&a->lock);
+  return NULL;
+}
+static tfc_status load(struct tfc_object *self, tfc_str words) {
+  struct accumulator *a = (struct accumulator *)self;
+  struct tfc_saved in = {.words = words};
+  struct tfc_tensor sum = {0};
+  int64_t *indices = NULL, *counts = NULL;
+  const bool sparse = tfc_saved_number(&in, 0, 1);
+  const int64_t step = tfc_saved_number(&in, INT64_MIN, INT64_MAX), count = tfc_saved_number(&in, 0, INT64_MAX);
+  if (!in.failure && sparse != a->sparse)
+    in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "it was %s, and is not any more", sparse ? "sparse" : "dense");
+  if (count) tfc_saved_tensor(&in, a->dtype, &sum);
+  const int64_t rows = sparse && sum.shape.rank > 0 ? sum.shape.dims[0] : 0;
+  if (sparse && count && !in.failure) {
+    indices = calloc((size_t)rows + 1, sizeof *indices);
+    counts = calloc((size_t)rows + 1, sizeof *counts);
+    if (!indices || !counts) in.failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: an accumulator");
+  }
+  for (int64_t i = 0; i < rows && !in.failure; i++) {
+    indices[i] = tfc_saved_number(&in, i ? indices[i - 1] : 0, INT64_MAX);
+    counts[i] = tfc_saved_number(&in, 1, INT64_MAX);
+  }
+  tfc_status s = tfc_saved_end(&in);
+  if (s) {
+    tfc_tensor_release(&sum);
+    free(indices), free(counts);
+    return s;
+  }
+  pthread_mutex_lock(&a->lock);
+  empty(a);
+  a->step = step, a->count = count;
+  a->sum = sum, a->indices = indices, a->counts = counts, a->rows = rows;
+  pthread_mutex_unlock(&a->lock);
+  wake(self);
+  return NULL;
+}
+static const struct tfc_object_type accumulator_type = {.name = "accumulator",
+                                                        .destroy = destroy,
+                                                        .wake = wake,
+                                                        .describe = describe,
+                                                        .waits = waits,
+                                                        .save = save,
+                                                        .load = load};
 
 // --- Creating accumulators ---------------------------------------------------------------------------------------
 static tfc_status make(void *arg, struct tfc_object **out) {

@@ -8,7 +8,7 @@
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/held.h"
+#include "runtime/ops/saved.h"
 
 struct partial { // a tuple that lacks components
   char *key;     // a zero-terminated copy
@@ -63,16 +63,18 @@ static void barrier_describe(struct tfc_object *self, struct tfc_text *out) {
                   (long long)tfc_queue_size(b->ready), b->live, b->closed ? ", closed" : "");
   pthread_mutex_unlock(&b->lock);
 }
-static const struct tfc_object_type barrier_type = {"barrier", barrier_destroy, barrier_wake, barrier_describe};
-
-bool tfc_barrier_holds(struct tfc_object *object, bool *out_held) {
-  struct barrier *b = (struct barrier *)object;
-  if (object->type != &barrier_type) return false;
-  pthread_mutex_lock(&b->lock);
-  *out_held = b->live > 0 || tfc_queue_size(b->ready) > 0;
-  pthread_mutex_unlock(&b->lock);
-  return true;
+static void barrier_waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg) {
+  tfc_queue_waits(((struct barrier *)self)->ready, fn, arg);
 }
+static tfc_status barrier_save(struct tfc_object *self, struct tfc_text *out);
+static tfc_status barrier_load(struct tfc_object *self, tfc_str words);
+static const struct tfc_object_type barrier_type = {.name = "barrier",
+                                                    .destroy = barrier_destroy,
+                                                    .wake = barrier_wake,
+                                                    .describe = barrier_describe,
+                                                    .waits = barrier_waits,
+                                                    .save = barrier_save,
+                                                    .load = barrier_load};
 
 static tfc_status barrier_make(void *arg, struct tfc_object **out) {
   tfc_status s = NULL;
@@ -310,6 +312,66 @@ static tfc_status ready_size(struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status incomplete_size(struct tfc_kernel_ctx *ctx) {
   return size_of(ctx, false);
+}
+
+// --- Checkpoints -------------------------------------------------------------------------------------------------
+static tfc_status barrier_save(struct tfc_object *self, struct tfc_text *out) {
+  struct barrier *b = (struct barrier *)self;
+  tfc_status s = NULL;
+  pthread_mutex_lock(&b->lock);
+  tfc_saved_add_number(out, b->closed);
+  tfc_saved_add_number(out, b->cancelled);
+  tfc_saved_add_number(out, b->next_index);
+  tfc_saved_add_number(out, (int64_t)b->live);
+  for (size_t i = 0; i < b->incomplete.count && !s; i++) {
+    const struct partial *p = &b->incomplete.data[i];
+    if (!p->parts) continue;
+    tfc_saved_add_bytes(out, (tfc_str){p->key, p->key_size});
+    tfc_saved_add_number(out, p->index);
+    for (uint32_t k = 0; k < b->components && !s; k++) {
+      const struct tfc_tensor *part = &p->parts[k];
+      tfc_saved_add_number(out, part->dtype != TFC_DTYPE_NONE);
+      if (part->dtype == TFC_DTYPE_NONE) continue;
+      if (tfc_saved_has_text(part->dtype))
+        tfc_saved_add_tensor(out, part);
+      else
+        s = tfc_status_make(TFC_UNIMPLEMENTED, "elements of type %s", tfc_dtype_name(part->dtype));
+    }
+  }
+  if (!s) s = tfc_queue_save(b->ready, out);
+  pthread_mutex_unlock(&b->lock);
+  return s;
+}
+
+// Begins tuples as they were saved. Called under the lock.
+static void load_partial(struct barrier *b, struct tfc_saved *in) {
+  struct partial *p = NULL;
+  bool new = false;
+  size_t size;
+  char *key = tfc_saved_bytes(in, &size);
+  const int64_t index = tfc_saved_number(in, INT64_MIN, INT64_MAX);
+  if (!in->failure) in->failure = partial_of(b, (tfc_str){key, size}, &p, &new);
+  free(key);
+  if (!in->failure && !new) in->failure = tfc_status_make(TFC_INVALID_ARGUMENT, "a key is there twice");
+  if (in->failure) return;
+  p->index = index;
+  for (uint32_t k = 0; k < b->components; k++)
+    if (tfc_saved_number(in, 0, 1)) tfc_saved_tensor(in, tfc_queue_dtype(b->ready, k + 2), &p->parts[k]);
+}
+
+static tfc_status barrier_load(struct tfc_object *self, tfc_str words) {
+  struct barrier *b = (struct barrier *)self;
+  struct tfc_saved in = {.words = words};
+  pthread_mutex_lock(&b->lock);
+  forget_all(b);
+  b->closed = false; // so that tuples can begin
+  const bool closed = tfc_saved_number(&in, 0, 1), cancelled = tfc_saved_number(&in, 0, 1);
+  b->next_index = tfc_saved_number(&in, INT64_MIN, INT64_MAX);
+  for (int64_t n = tfc_saved_number(&in, 0, (int64_t)in.words.size); n > 0 && !in.failure; n--) load_partial(b, &in);
+  b->closed = closed, b->cancelled = cancelled;
+  pthread_mutex_unlock(&b->lock);
+  if (in.failure) return tfc_saved_end(&in);
+  return tfc_queue_load(b->ready, in.words);
 }
 
 static tfc_status shape_handle(struct tfc_shape_ctx *ctx) {

@@ -9,7 +9,6 @@
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/held.h"
 
 struct iterator {
   struct tfc_object object;
@@ -35,18 +34,17 @@ static void destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&it->lock);
   free(it);
 }
-static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy};
-
-// The position of an iterator without a name cannot be saved: nothing says which iterator it would be in another run.
-bool tfc_iterator_holds(struct tfc_object *object, bool *out_held) {
-  struct iterator *it = (struct iterator *)object;
-  if (object->type != &iterator_type) return false;
-  *out_held = false;
-  if (pthread_mutex_lock(&it->lock)) return true; // a step of another client may ask it for an element now
-  *out_held = it->anonymous && it->given > 0;
+// Positions of iterators with names are saved by tfc_iterators_each, also of those that no step has made yet. That of
+// one without a name cannot be saved: nothing says which iterator it would be in another run.
+static tfc_status save(struct tfc_object *self, struct tfc_text *out) {
+  struct iterator *it = (struct iterator *)self;
+  (void)out;
+  if (pthread_mutex_lock(&it->lock)) return NULL; // a step of another client may ask it for an element now
+  const bool holds = it->anonymous && it->given > 0;
   pthread_mutex_unlock(&it->lock);
-  return true;
+  return holds ? tfc_status_make(TFC_UNIMPLEMENTED, "an iterator without a name") : NULL;
 }
+static const struct tfc_object_type iterator_type = {.name = "iterator", .destroy = destroy, .save = save};
 
 // Closes the iterator's dataset; the next request opens it again.
 static void restart(void *unused, tfc_str container, tfc_str name, struct tfc_object *object) {

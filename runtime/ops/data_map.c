@@ -7,7 +7,7 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/held.h"
+#include "runtime/ops/saved.h"
 
 struct tuple {
   int64_t key;
@@ -53,16 +53,15 @@ static void map_wake(struct tfc_object *self) {
   map_run((struct map *)self);
   tfc_object_release(self);
 }
-static const struct tfc_object_type map_type = {.name = "staging map", .destroy = map_destroy, .wake = map_wake};
-
-bool tfc_staging_map_holds(struct tfc_object *object, bool *out_held) {
-  struct map *m = (struct map *)object;
-  if (object->type != &map_type) return false;
-  pthread_mutex_lock(&m->lock);
-  *out_held = m->whole.count + m->partial.count > 0;
-  pthread_mutex_unlock(&m->lock);
-  return true;
-}
+static tfc_status map_save(struct tfc_object *self, struct tfc_text *out);
+static tfc_status map_load(struct tfc_object *self, tfc_str words);
+static void map_waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg);
+static const struct tfc_object_type map_type = {.name = "staging map",
+                                                .destroy = map_destroy,
+                                                .wake = map_wake,
+                                                .waits = map_waits,
+                                                .save = map_save,
+                                                .load = map_load};
 
 static tfc_status map_make(void *arg, struct tfc_object **out) {
   const struct tfc_kernel_ctx *ctx = arg;
@@ -310,6 +309,74 @@ static tfc_status clear(struct tfc_kernel_ctx *ctx) {
   pthread_mutex_unlock(&m->lock);
   map_run(m); // there is room now
   tfc_object_release(&m->object);
+  return NULL;
+}
+
+// --- Checkpoints -----------------------------------------------------------------------------------------------------
+static void map_waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg) {
+  struct map *m = (struct map *)self;
+  pthread_mutex_lock(&m->lock);
+  for (const struct waiter *w = m->first; w; w = w->next) fn(arg, w->ctx->env->step_id);
+  pthread_mutex_unlock(&m->lock);
+}
+
+static tfc_status save_tuples(const struct map *m, const tuples *all, struct tfc_text *out) {
+  tfc_saved_add_number(out, (int64_t)all->count);
+  for (size_t i = 0; i < all->count; i++) {
+    tfc_saved_add_number(out, all->data[i].key);
+    for (uint32_t k = 0; k < m->parts; k++) {
+      const struct tfc_tensor *part = &all->data[i].parts[k];
+      tfc_saved_add_number(out, part->dtype != TFC_DTYPE_NONE);
+      if (part->dtype == TFC_DTYPE_NONE) continue;
+      if (!tfc_saved_has_text(part->dtype))
+        return tfc_status_make(TFC_UNIMPLEMENTED, "elements of type %s", tfc_dtype_name(part->dtype));
+      tfc_saved_add_tensor(out, part);
+    }
+  }
+  return NULL;
+}
+static tfc_status map_save(struct tfc_object *self, struct tfc_text *out) {
+  struct map *m = (struct map *)self;
+  pthread_mutex_lock(&m->lock);
+  tfc_saved_add_number(out, m->parts);
+  tfc_status s = save_tuples(m, &m->whole, out);
+  if (!s) s = save_tuples(m, &m->partial, out);
+  pthread_mutex_unlock(&m->lock);
+  return s;
+}
+
+static void load_tuples(const struct map *m, struct tfc_saved *in, tuples *out) {
+  for (int64_t n = tfc_saved_number(in, 0, (int64_t)in->words.size); n > 0 && !in->failure; n--) {
+    struct tuple t = {tfc_saved_number(in, INT64_MIN, INT64_MAX), calloc(m->parts + 1u, sizeof *t.parts)};
+    if (!t.parts || find(out, t.key) || !insert(out, t)) {
+      free(t.parts);
+      if (!in->failure) in->failure = tfc_status_make(TFC_INVALID_ARGUMENT, "a key is there twice, or memory is out");
+      return;
+    }
+    struct tuple *made = find(out, t.key);
+    for (uint32_t k = 0; k < m->parts; k++)
+      if (tfc_saved_number(in, 0, 1)) tfc_saved_tensor(in, m->dtypes[k], &made->parts[k]);
+  }
+}
+static tfc_status map_load(struct tfc_object *self, tfc_str words) {
+  struct map *m = (struct map *)self;
+  struct tfc_saved in = {.words = words};
+  tuples whole = {0}, partial = {0};
+  const int64_t parts = tfc_saved_number(&in, 0, UINT32_MAX);
+  if (!in.failure && parts != m->parts)
+    in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "it had %lld parts, and has %u", (long long)parts, m->parts);
+  load_tuples(m, &in, &whole);
+  load_tuples(m, &in, &partial);
+  tfc_status s = tfc_saved_end(&in);
+  if (s) {
+    forget(m, &whole), forget(m, &partial);
+    return s;
+  }
+  pthread_mutex_lock(&m->lock);
+  forget(m, &m->whole), forget(m, &m->partial);
+  m->whole = whole, m->partial = partial;
+  pthread_mutex_unlock(&m->lock);
+  map_run(m);
   return NULL;
 }
 

@@ -70,7 +70,8 @@ static void mutex_describe(struct tfc_object *self, struct tfc_text *out) {
   tfc_text_printf(out, "mutex (%s)", m->held ? "held" : "free");
   pthread_mutex_unlock(&m->guard);
 }
-static const struct tfc_object_type mutex_type = {"mutex", mutex_destroy, mutex_wake, mutex_describe};
+static const struct tfc_object_type mutex_type = {
+    .name = "mutex", .destroy = mutex_destroy, .wake = mutex_wake, .describe = mutex_describe};
 
 static void lock_release(struct lock *l) {
   if (!atomic_exchange(&l->held, false)) return;

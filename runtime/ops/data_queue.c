@@ -6,8 +6,8 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/held.h"
 #include "runtime/ops/random_philox.h"
+#include "runtime/ops/saved.h"
 #include "runtime/ops/state_common.h"
 
 enum kind { FIFO, PADDING, SHUFFLE, PRIORITY };
@@ -21,7 +21,7 @@ typedef TFC_ARRAY(struct tuple) tuples;
 // A kernel that waits, either with elements to put in or for elements.
 struct waiter {
   struct waiter *next;
-  struct tfc_kernel_ctx *ctx;
+  struct tfc_kernel_ctx *ctx; // NULL: elements that a kernel was waiting to put in when the queue was saved
   bool enqueue, many, up_to;
   int64_t wanted;  // how many elements; for a peek: the element's index
   tuples elements; // enqueue: those from `at` on are still to be put in; dequeue: those taken so far
@@ -54,10 +54,20 @@ static void tuple_free(struct tfc_queue *q, struct tuple *t) {
   free(t->parts);
   t->parts = NULL;
 }
+static void waiter_free(struct tfc_queue *q, struct waiter *w) {
+  for (size_t i = 0; i < w->elements.count; i++) tuple_free(q, &w->elements.data[i]);
+  tfc_array_free(&w->elements);
+  free(w);
+}
 static void queue_destroy(struct tfc_object *self) {
   struct tfc_queue *q = (struct tfc_queue *)self;
   for (size_t i = q->head; i < q->items.count; i++) tuple_free(q, &q->items.data[i]);
   tfc_array_free(&q->items);
+  while (q->enqueues.first) { // only those without a kernel are left
+    struct waiter *w = q->enqueues.first;
+    q->enqueues.first = w->next;
+    waiter_free(q, w);
+  }
   pthread_mutex_destroy(&q->lock);
   free(q->name);
   free(q->dtypes);
@@ -66,13 +76,16 @@ static void queue_destroy(struct tfc_object *self) {
 }
 static void queue_wake(struct tfc_object *self);
 static void queue_describe(struct tfc_object *self, struct tfc_text *out);
-static const struct tfc_object_type queue_type = {"queue", queue_destroy, queue_wake, queue_describe};
-
-bool tfc_queue_holds(struct tfc_object *object, bool *out_held) {
-  if (object->type != &queue_type) return false;
-  *out_held = tfc_queue_size((struct tfc_queue *)object) > 0;
-  return true;
-}
+static void queue_waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg);
+static tfc_status queue_save(struct tfc_object *self, struct tfc_text *out);
+static tfc_status queue_load(struct tfc_object *self, tfc_str words);
+static const struct tfc_object_type queue_type = {.name = "queue",
+                                                  .destroy = queue_destroy,
+                                                  .wake = queue_wake,
+                                                  .describe = queue_describe,
+                                                  .waits = queue_waits,
+                                                  .save = queue_save,
+                                                  .load = queue_load};
 
 // --- Creating queues ---------------------------------------------------------------------------------------------
 static enum kind kind_of(tfc_str op) {
@@ -281,7 +294,7 @@ static struct waiter *shift(struct line *l) {
   return w;
 }
 static bool cancelled(const struct waiter *w) {
-  return w->ctx->env->cancelled && w->ctx->env->cancelled(w->ctx->env);
+  return w->ctx && w->ctx->env->cancelled && w->ctx->env->cancelled(w->ctx->env);
 }
 
 // try_enqueue and try_dequeue let the first waiter go on as far as it can. They return true if anything changed; a
@@ -363,12 +376,6 @@ static void try_peeks(struct tfc_queue *q, struct line *done) {
   q->peeks.last = keep.first ? keep.last : &q->peeks.first;
 }
 
-static void waiter_free(struct tfc_queue *q, struct waiter *w) {
-  for (size_t i = 0; i < w->elements.count; i++) tuple_free(q, &w->elements.data[i]);
-  tfc_array_free(&w->elements);
-  free(w);
-}
-
 // Completes the finished kernels; called without the lock.
 static void complete(struct tfc_queue *q, struct line *done) {
   for (struct waiter *w = done->first, *next; w; w = next) {
@@ -377,7 +384,10 @@ static void complete(struct tfc_queue *q, struct line *done) {
     tfc_status s = w->result;
     if (!s && !w->enqueue) s = deliver(q, w);
     waiter_free(q, w);
-    ctx->done(ctx, s);
+    if (ctx)
+      ctx->done(ctx, s);
+    else
+      tfc_status_free(s);
   }
 }
 
@@ -518,7 +528,143 @@ static tfc_status start_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bo
   return NULL;
 }
 
+// --- Checkpoints -------------------------------------------------------------------------------------------------
+static void queue_waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg) {
+  struct tfc_queue *q = (struct tfc_queue *)self;
+  const struct line *lines[] = {&q->enqueues, &q->dequeues, &q->peeks};
+  pthread_mutex_lock(&q->lock);
+  for (int k = 0; k < 3; k++)
+    for (const struct waiter *w = lines[k]->first; w; w = w->next)
+      if (w->ctx) fn(arg, w->ctx->env->step_id);
+  pthread_mutex_unlock(&q->lock);
+}
+
+static void save_tuples(const struct tfc_queue *q, const struct tuple *t, size_t count, struct tfc_text *out) {
+  tfc_saved_add_number(out, (int64_t)count);
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < q->parts; k++) tfc_saved_add_tensor(out, &t[i].parts[k]);
+}
+
+// A step that waits to put something in is not known after a restart, but a queue runner that takes its steps again
+// goes on behind what it had: so these elements are saved, too, in the order in which they would come in. What a
+// waiting dequeue has taken so far is saved as if it had been put back.
+static tfc_status queue_save(struct tfc_object *self, struct tfc_text *out) {
+  struct tfc_queue *q = (struct tfc_queue *)self;
+  tfc_status s = NULL;
+  int64_t pending = 0, taken = 0;
+  pthread_mutex_lock(&q->lock);
+  for (const struct waiter *w = q->dequeues.first; w; w = w->next) taken += w->elements.count > 0;
+  for (const struct waiter *w = q->enqueues.first; w; w = w->next) pending++;
+  for (uint32_t i = 0; i < q->parts; i++)
+    if (!tfc_saved_has_text(q->dtypes[i]) && (held(q) || pending || taken))
+      TFC_FAIL(s, TFC_UNIMPLEMENTED, "elements of type %s", tfc_dtype_name(q->dtypes[i]));
+  tfc_saved_add_number(out, q->kind);
+  tfc_saved_add_number(out, q->parts);
+  tfc_saved_add_number(out, q->closed);
+  for (int i = 0; i < 4; i++) tfc_saved_add_number(out, q->generator.counter[i]);
+  for (int i = 0; i < 2; i++) tfc_saved_add_number(out, q->generator.key[i]);
+  for (int i = 0; i < 4; i++) tfc_saved_add_number(out, q->words.words[i]);
+  tfc_saved_add_number(out, q->words.used);
+  tfc_saved_add_number(out, taken);
+  for (const struct waiter *w = q->dequeues.first; w; w = w->next)
+    if (w->elements.count) save_tuples(q, w->elements.data, w->elements.count, out);
+  save_tuples(q, q->items.data ? q->items.data + q->head : NULL, (size_t)held(q), out);
+  tfc_saved_add_number(out, pending);
+  for (const struct waiter *w = q->enqueues.first; w; w = w->next)
+    save_tuples(q, w->elements.data ? w->elements.data + w->at : NULL, w->elements.count - w->at, out);
+out:
+  pthread_mutex_unlock(&q->lock);
+  return s;
+}
+
+static void load_tuples(const struct tfc_queue *q, struct tfc_saved *in, tuples *out) {
+  // A tuple has at least a word for each part; without parts, the number alone must not ask for all memory.
+  const int64_t count = tfc_saved_number(in, 0, q->parts ? (int64_t)in->words.size : 1 << 24);
+  for (int64_t i = 0; i < count && !in->failure; i++) {
+    struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
+    if (!t.parts || !tfc_array_push(out, t)) {
+      free(t.parts);
+      in->failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a queue");
+      return;
+    }
+    for (uint32_t k = 0; k < q->parts; k++) {
+      tfc_saved_tensor(in, q->dtypes[k], &t.parts[k]);
+      if (!in->failure && q->shapes && !tfc_shape_compatible(&q->shapes[k], &t.parts[k].shape))
+        in->failure =
+            tfc_status_make(TFC_INVALID_ARGUMENT, "component %u has another shape than the queue declares", k);
+    }
+  }
+}
+
+static void load_pending(const struct tfc_queue *q, struct tfc_saved *in, struct line *out) {
+  for (int64_t n = tfc_saved_number(in, 0, (int64_t)in->words.size); n > 0 && !in->failure; n--) {
+    struct waiter *w = calloc(1, sizeof *w);
+    if (!w) {
+      in->failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a queue");
+      return;
+    }
+    w->enqueue = true;
+    append(out, w);
+    load_tuples(q, in, &w->elements);
+  }
+}
+
+static tfc_status queue_load(struct tfc_object *self, tfc_str words) {
+  struct tfc_queue *q = (struct tfc_queue *)self;
+  struct tfc_saved in = {.words = words};
+  struct tfc_philox generator;
+  struct tfc_philox_words drawn = {.generator = &q->generator};
+  tuples taken = {0}, items = {0};
+  struct line pending = {.last = &pending.first};
+  const int64_t kind = tfc_saved_number(&in, 0, PRIORITY), parts = tfc_saved_number(&in, 0, UINT32_MAX);
+  if (!in.failure && (kind != (int64_t)q->kind || parts != q->parts))
+    in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "it was a %s of %lld components, and is a %s of %u",
+                                 kind_names[kind], (long long)parts, kind_names[q->kind], q->parts);
+  const bool closed = tfc_saved_number(&in, 0, 1);
+  for (int i = 0; i < 4; i++) generator.counter[i] = (uint32_t)tfc_saved_number(&in, 0, UINT32_MAX);
+  for (int i = 0; i < 2; i++) generator.key[i] = (uint32_t)tfc_saved_number(&in, 0, UINT32_MAX);
+  for (int i = 0; i < 4; i++) drawn.words[i] = (uint32_t)tfc_saved_number(&in, 0, UINT32_MAX);
+  drawn.used = (int)tfc_saved_number(&in, 0, 4);
+  for (int64_t n = tfc_saved_number(&in, 0, (int64_t)in.words.size); n > 0 && !in.failure; n--)
+    load_tuples(q, &in, &taken);
+  load_tuples(q, &in, &items);
+  load_pending(q, &in, &pending);
+  tfc_status s = tfc_saved_end(&in);
+  pthread_mutex_lock(&q->lock);
+  if (!s) {
+    const tuples before = q->items;
+    for (size_t i = q->head; i < before.count; i++) tuple_free(q, &before.data[i]);
+    q->items = items, items = before, items.count = 0;
+    q->head = 0, q->closed = closed, q->generator = generator, q->words = drawn;
+    put_back(q, &taken);
+    if (pending.first) { // before those of kernels that wait already
+      *pending.last = q->enqueues.first;
+      if (!q->enqueues.first) q->enqueues.last = pending.last;
+      q->enqueues.first = pending.first;
+      pending.first = NULL;
+    }
+  }
+  pthread_mutex_unlock(&q->lock);
+  while (pending.first) waiter_free(q, shift(&pending));
+  for (size_t i = 0; i < items.count; i++) tuple_free(q, &items.data[i]);
+  for (size_t i = 0; i < taken.count; i++) tuple_free(q, &taken.data[i]);
+  tfc_array_free(&items);
+  tfc_array_free(&taken);
+  if (!s) flush(q);
+  return s;
+}
+
 // --- Functions of data_queue.h -----------------------------------------------------------------------------------
+void tfc_queue_waits(struct tfc_queue *q, void (*fn)(void *arg, int64_t step), void *arg) {
+  queue_waits(&q->object, fn, arg);
+}
+tfc_status tfc_queue_save(struct tfc_queue *q, struct tfc_text *out) {
+  return queue_save(&q->object, out);
+}
+tfc_status tfc_queue_load(struct tfc_queue *q, tfc_str words) {
+  return queue_load(&q->object, words);
+}
+
 static tfc_status create(enum kind kind, tfc_str name, int64_t capacity, uint32_t parts, const tfc_dtype *dtypes,
                          const struct tfc_shape *shapes, struct tfc_queue **out) {
   struct tfc_queue *q = queue_new(kind);
@@ -557,6 +703,9 @@ int64_t tfc_queue_size(struct tfc_queue *q) {
   int64_t n = held(q);
   pthread_mutex_unlock(&q->lock);
   return n;
+}
+tfc_dtype tfc_queue_dtype(const struct tfc_queue *q, uint32_t part) {
+  return q->dtypes[part];
 }
 
 bool tfc_queue_is_closed(struct tfc_queue *q) {

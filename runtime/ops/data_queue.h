@@ -16,8 +16,13 @@ struct tfc_queue;
 TFC_MUST_USE tfc_status tfc_queue_create(tfc_str name, uint32_t parts, const tfc_dtype *dtypes,
                                          const struct tfc_shape *shapes, struct tfc_queue **out);
 void tfc_queue_release(struct tfc_queue *q); // NULL is fine
+// As the members of tfc_object_type, for an object that contains a queue.
 void tfc_queue_wake(struct tfc_queue *q);
+void tfc_queue_waits(struct tfc_queue *q, void (*fn)(void *arg, int64_t step), void *arg);
+TFC_MUST_USE tfc_status tfc_queue_save(struct tfc_queue *q, struct tfc_text *out);
+TFC_MUST_USE tfc_status tfc_queue_load(struct tfc_queue *q, tfc_str words);
 int64_t tfc_queue_size(struct tfc_queue *q);
+tfc_dtype tfc_queue_dtype(const struct tfc_queue *q, uint32_t part);
 // Checks that these values [n, ...] are valid for part `part` of n tuples.
 TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values);
 // Takes over the parts of one tuple; on failure they still belong to the caller.

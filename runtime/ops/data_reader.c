@@ -8,8 +8,8 @@
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/data_records.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/held.h"
 #include "runtime/ops/row.h"
+#include "runtime/ops/saved.h"
 
 struct record {
   char *key, *value;
@@ -53,16 +53,69 @@ static void describe(struct tfc_object *self, struct tfc_text *out) {
   tfc_text_printf(out, "a file name for the reader '%s'", ((struct reader *)self)->name);
 }
 static void wake(struct tfc_object *self);
-static const struct tfc_object_type reader_type = {"reader", destroy, wake, describe};
-
-bool tfc_reader_holds(struct tfc_object *object, bool *out_held) {
-  struct reader *r = (struct reader *)object;
-  if (object->type != &reader_type) return false;
-  pthread_mutex_lock(&r->lock);
-  *out_held = r->open;
+static void waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg) {
+  struct reader *r = (struct reader *)self;
+  pthread_mutex_lock(&r->lock); // the first request waits in a queue, if it waits
+  for (const struct request *q = r->first ? r->first->next : NULL; q; q = q->next) fn(arg, q->ctx->env->step_id);
   pthread_mutex_unlock(&r->lock);
-  return true;
 }
+// The name of the open file and how far it has been read. The file is opened again, so it must not have changed.
+static tfc_status save(struct tfc_object *self, struct tfc_text *out) {
+  struct reader *r = (struct reader *)self;
+  pthread_mutex_lock(&r->lock);
+  tfc_saved_add_number(out, r->produced);
+  tfc_saved_add_number(out, r->finished);
+  tfc_saved_add_number(out, r->open);
+  if (r->open) {
+    tfc_saved_add_bytes(out, tfc_str_from(r->file.name));
+    tfc_saved_add_number(out, (int64_t)r->file.size);
+    tfc_saved_add_number(out, (int64_t)r->file.at);
+    tfc_saved_add_number(out, r->file.number);
+  }
+  pthread_mutex_unlock(&r->lock);
+  return NULL;
+}
+static tfc_status load(struct tfc_object *self, tfc_str words) {
+  struct reader *r = (struct reader *)self;
+  struct tfc_saved in = {.words = words};
+  struct tfc_records file = {0};
+  int64_t at = 0, size = 0, number = 0;
+  size_t name_size;
+  char *name = NULL;
+  tfc_status s = NULL;
+  const int64_t produced = tfc_saved_number(&in, 0, INT64_MAX), finished = tfc_saved_number(&in, 0, INT64_MAX);
+  const bool open = tfc_saved_number(&in, 0, 1);
+  if (open) {
+    name = tfc_saved_bytes(&in, &name_size);
+    size = tfc_saved_number(&in, 0, INT64_MAX);
+    at = tfc_saved_number(&in, 0, size);
+    number = tfc_saved_number(&in, 0, INT64_MAX);
+  }
+  TFC_TRY(s, tfc_saved_end(&in));
+  if (open) {
+    TFC_TRY(s, tfc_records_open(&r->format, (tfc_str){name, name_size}, &file));
+    if ((int64_t)file.size != size)
+      TFC_FAIL(s, TFC_DATA_LOSS, "%s: it has %zu bytes, and had %lld when the reader was saved", name, file.size,
+               (long long)size);
+    file.at = (size_t)at, file.number = number;
+  }
+  pthread_mutex_lock(&r->lock);
+  tfc_records_close(&r->file);
+  r->file = file, file = (struct tfc_records){0};
+  r->open = open, r->produced = produced, r->finished = finished;
+  pthread_mutex_unlock(&r->lock);
+out:
+  tfc_records_close(&file);
+  free(name);
+  return s;
+}
+static const struct tfc_object_type reader_type = {.name = "reader",
+                                                   .destroy = destroy,
+                                                   .wake = wake,
+                                                   .describe = describe,
+                                                   .waits = waits,
+                                                   .save = save,
+                                                   .load = load};
 
 // --- Creating readers --------------------------------------------------------------------------------------------
 static tfc_status compression(const struct tfc_kernel_ctx *ctx, const char *attr, int *out) {

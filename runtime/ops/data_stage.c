@@ -5,7 +5,6 @@
 
 #include "runtime/ops/data_queue.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/held.h"
 #include "runtime/ops/row.h"
 
 struct area {
@@ -19,13 +18,21 @@ static void area_destroy(struct tfc_object *self) {
 static void area_wake(struct tfc_object *self) {
   tfc_queue_wake(((struct area *)self)->queue);
 }
-static const struct tfc_object_type area_type = {.name = "staging area", .destroy = area_destroy, .wake = area_wake};
-
-bool tfc_staging_area_holds(struct tfc_object *object, bool *out_held) {
-  if (object->type != &area_type) return false;
-  *out_held = tfc_queue_size(((struct area *)object)->queue) > 0;
-  return true;
+static void area_waits(struct tfc_object *self, void (*fn)(void *arg, int64_t step), void *arg) {
+  tfc_queue_waits(((struct area *)self)->queue, fn, arg);
 }
+static tfc_status area_save(struct tfc_object *self, struct tfc_text *out) {
+  return tfc_queue_save(((struct area *)self)->queue, out);
+}
+static tfc_status area_load(struct tfc_object *self, tfc_str words) {
+  return tfc_queue_load(((struct area *)self)->queue, words);
+}
+static const struct tfc_object_type area_type = {.name = "staging area",
+                                                 .destroy = area_destroy,
+                                                 .wake = area_wake,
+                                                 .waits = area_waits,
+                                                 .save = area_save,
+                                                 .load = area_load};
 
 static tfc_str name_of(const struct tfc_kernel_ctx *ctx) {
   tfc_str name = tfc_node_attr_string(ctx->graph, ctx->node, "shared_name", "");

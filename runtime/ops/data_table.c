@@ -2,8 +2,6 @@
 // (MutableHashTableV2, MutableHashTableOfTensorsV2, MutableDenseHashTableV2) export their pairs in the order in which
 // they were inserted. Keys are integers or strings; a value is a tensor, of the same shape for the whole table. The ops
 // without V2 pass a reference to two strings, container and name.
-#include "runtime/ops/data_table.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +9,10 @@
 #include "runtime/base/array.h"
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/held.h"
+#include "runtime/ops/saved.h"
 
 struct entry {
   char *key; // its bytes; NULL: removed
@@ -52,27 +49,25 @@ static void table_destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&t->lock);
   free(t);
 }
-static const struct tfc_object_type table_type = {.name = "hash table", .destroy = table_destroy};
+static tfc_status table_save(struct tfc_object *self, struct tfc_text *out);
+static tfc_status table_load(struct tfc_object *self, tfc_str words);
+static const struct tfc_object_type table_type = {
+    .name = "hash table", .destroy = table_destroy, .save = table_save, .load = table_load};
 
-static struct table *table_new(tfc_dtype key_dtype, tfc_dtype value_dtype, struct tfc_shape value_shape) {
-  struct table *t = calloc(1, sizeof *t);
-  if (!t) return NULL;
-  t->object = (struct tfc_object){.type = &table_type, .references = 1};
-  pthread_mutex_init(&t->lock, NULL);
-  t->key_dtype = key_dtype, t->value_dtype = value_dtype, t->value_shape = value_shape;
-  return t;
-}
 static tfc_status table_make(void *arg, struct tfc_object **out) {
   struct tfc_kernel_ctx *ctx = arg;
   for (uint32_t i = 0; i < ctx->input_count; i++)
     if (ctx->inputs[i]->shape.rank != 0)
       return tfc_status_make(TFC_UNIMPLEMENTED, "keys of shape %s are not supported, only scalars",
                              tfc_shape_show(&ctx->inputs[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
+  struct table *t = calloc(1, sizeof *t);
+  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  t->object = (struct tfc_object){.type = &table_type, .references = 1};
+  pthread_mutex_init(&t->lock, NULL);
+  t->key_dtype = tfc_node_attr_type(ctx->graph, ctx->node, "key_dtype", TFC_DTYPE_NONE);
+  t->value_dtype = tfc_node_attr_type(ctx->graph, ctx->node, "value_dtype", TFC_DTYPE_NONE);
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "value_shape");
-  struct table *t = table_new(tfc_node_attr_type(ctx->graph, ctx->node, "key_dtype", TFC_DTYPE_NONE),
-                              tfc_node_attr_type(ctx->graph, ctx->node, "value_dtype", TFC_DTYPE_NONE),
-                              shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_SCALAR);
-  if (!t) return tfc_status_no_memory("a hash table");
+  t->value_shape = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_SCALAR;
   t->mutable = tfc_str_starts(ctx->node->op, "Mutable") || tfc_str_starts(ctx->node->op, "AnonymousMutable");
   for (uint32_t i = 0; i < ctx->input_count && i < 2; i++) {
     tfc_status s = tfc_tensor_clone(ctx->inputs[i], &t->reserved[i]);
@@ -472,219 +467,61 @@ static tfc_status export(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Checkpoints -------------------------------------------------------------------------------------------------
-static bool has_form(tfc_dtype t) {
-  return t == TFC_STRING || tfc_dtype_is_plain(t);
-}
-// Immutable tables are filled again by the graph's initialiser.
-static bool can_be_written(const struct table *t) {
-  return t->mutable && has_form(t->key_dtype) && has_form(t->value_dtype) && tfc_shape_is_static(&t->value_shape);
-}
-bool tfc_hash_table_holds(struct tfc_object *object, bool *out_held) {
-  struct table *t = (struct table *)object;
-  if (object->type != &table_type) return false;
+// Immutable tables are filled again by the graph's initialiser. A mutable one is saved also if it is empty: it may have
+// been filled before its state is loaded.
+static tfc_status table_save(struct tfc_object *self, struct tfc_text *out) {
+  struct table *t = (struct table *)self;
+  tfc_status s = NULL;
+  if (!t->mutable) return NULL;
   pthread_mutex_lock(&t->lock);
-  *out_held = t->mutable && t->count > 0 && !can_be_written(t);
-  pthread_mutex_unlock(&t->lock);
-  return true;
-}
-
-static void add_bytes(struct tfc_text *out, tfc_dtype dtype, tfc_str bytes) {
-  if (dtype == TFC_STRING)
-    tfc_state_add(out, bytes);
-  else
-    tfc_state_add_bytes(out, bytes);
-}
-static void add_value(struct tfc_text *out, const struct tfc_tensor *v) {
-  for (int64_t i = 0; v->dtype == TFC_STRING && i < tfc_tensor_elements(v); i++) {
-    tfc_text_add(out, TFC_STR("\t"));
-    tfc_state_add(out, tfc_tensor_get_string(v, i));
-  }
-  if (v->dtype == TFC_STRING) return;
-  tfc_text_add(out, TFC_STR("\t"));
-  tfc_state_add_bytes(out, (tfc_str){v->data, v->size});
-}
-
-static void add_table(const struct table *t, tfc_str container, tfc_str name, struct tfc_text *out) {
-  tfc_text_printf(out, "table\t%s\t%s\t", tfc_dtype_name(t->key_dtype), tfc_dtype_name(t->value_dtype));
-  for (int i = 0; i < t->value_shape.rank; i++)
-    tfc_text_printf(out, "%s%lld", i ? "," : "", (long long)t->value_shape.dims[i]);
-  for (int r = 0; r < 2; r++) {
-    tfc_text_add(out, TFC_STR("\t"));
-    if (!t->reserved[r].data) continue;
-    tfc_text_add(out, TFC_STR("="));
-    add_bytes(out, t->key_dtype, key_at(&t->reserved[r], 0));
-  }
-  tfc_text_add(out, TFC_STR("\t"));
-  tfc_state_add(out, container);
-  tfc_text_add(out, TFC_STR("\t"));
-  tfc_state_add(out, name);
-  tfc_text_add(out, TFC_STR("\n"));
-}
-
-void tfc_hash_table_write(struct tfc_object *object, tfc_str container, tfc_str name, struct tfc_text *out) {
-  struct table *t = (struct table *)object;
-  if (object->type != &table_type || !can_be_written(t)) return;
-  pthread_mutex_lock(&t->lock);
-  add_table(t, container, name, out);
+  if (t->count && !(tfc_saved_has_text(t->key_dtype) && tfc_saved_has_text(t->value_dtype)))
+    TFC_FAIL(s, TFC_UNIMPLEMENTED, "keys of type %s and values of type %s", tfc_dtype_name(t->key_dtype),
+             tfc_dtype_name(t->value_dtype));
+  tfc_saved_add_bytes(out, tfc_str_from(tfc_dtype_name(t->key_dtype)));
+  tfc_saved_add_number(out, t->count);
   for (size_t i = 0; i < t->entries.count && !out->failed; i++) {
     const struct entry *e = &t->entries.data[i];
-    const tfc_str key = {e->key, e->key_size};
-    if (find(t, key) != e) continue; // the entry was removed
-    tfc_text_add(out, TFC_STR("pair\t"));
-    add_bytes(out, t->key_dtype, key);
-    add_value(out, &e->value);
-    tfc_text_add(out, TFC_STR("\n"));
+    if (!e->key || find(t, (tfc_str){e->key, e->key_size}) != e) continue; // it was removed
+    tfc_saved_add_bytes(out, (tfc_str){e->key, e->key_size});
+    tfc_saved_add_tensor(out, &e->value);
   }
-  pthread_mutex_unlock(&t->lock);
-}
-
-static tfc_status wrong(tfc_str line) {
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not the state of a hash table",
-                         (int)(line.size < 200 ? line.size : 200), line.data);
-}
-
-// Appends what a written key or value stands for. False: it makes no sense.
-static bool read_bytes(tfc_dtype dtype, tfc_str word, struct tfc_text *out) {
-  if (dtype != TFC_STRING) return tfc_state_read_bytes(word, out) && out->size == tfc_dtype_size(dtype);
-  tfc_state_read(word, out);
-  return true;
-}
-
-static bool read_shape(tfc_str word, struct tfc_shape *out) {
-  *out = TFC_SHAPE_SCALAR;
-  while (word.size) {
-    const size_t end = tfc_str_find(word, ',');
-    int64_t size = 0;
-    tfc_status s = tfc_parse_i64(tfc_str_sub(word, 0, end), &size);
-    const bool ok = !s && size >= 0 && out->rank < TFC_MAX_RANK;
-    tfc_status_free(s);
-    if (!ok) return false;
-    out->dims[out->rank++] = size;
-    word = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(word, end + 1, word.size);
-  }
-  return tfc_shape_elements(out) >= 0;
-}
-
-static tfc_status read_reserved(struct table *t, int which, tfc_str word, tfc_str line) {
-  struct tfc_text bytes = {0};
-  tfc_status s = NULL;
-  if (!word.size) return NULL;
-  if (word.data[0] != '=' || !read_bytes(t->key_dtype, tfc_str_sub(word, 1, word.size), &bytes)) {
-    s = wrong(line);
-    goto out;
-  }
-  TFC_TRY(s, tfc_tensor_create(t->key_dtype, &TFC_SHAPE_SCALAR, &t->reserved[which]));
-  if (t->key_dtype != TFC_STRING)
-    memcpy(t->reserved[which].data, bytes.data, bytes.size);
-  else if (!tfc_tensor_set_string(&t->reserved[which], 0, (tfc_str){bytes.data, bytes.size}))
-    s = tfc_status_no_memory("a hash table");
 out:
-  tfc_text_deinit(&bytes);
+  pthread_mutex_unlock(&t->lock);
   return s;
 }
 
-static tfc_status itself(void *arg, struct tfc_object **out) {
-  tfc_object_retain(arg);
-  *out = arg;
-  return NULL;
+// Called under the lock.
+static void load_pair(struct table *t, struct tfc_saved *in) {
+  size_t size;
+  struct tfc_tensor value;
+  char *key = tfc_saved_bytes(in, &size);
+  tfc_saved_tensor(in, t->value_dtype, &value);
+  if (!in->failure && ((t->key_dtype != TFC_STRING && size != tfc_dtype_size(t->key_dtype)) ||
+                       !tfc_shape_compatible(&t->value_shape, &value.shape)))
+    in->failure = tfc_status_make(TFC_INVALID_ARGUMENT, "a key of %zu bytes with a value of shape %s", size,
+                                  tfc_shape_show(&value.shape, (char[TFC_SHAPE_TEXT]){0}));
+  if (in->failure)
+    tfc_tensor_release(&value);
+  else
+    in->failure = insert(t, (tfc_str){key, size}, &value);
+  free(key);
 }
 
-// *out: the table of a line, empty and with a reference for the caller.
-static tfc_status read_table(struct tfc_resources *r, tfc_str line, struct table **out) {
-  tfc_str rest = line;
-  tfc_status s = NULL;
-  struct tfc_text container = {0}, name = {0};
-  struct tfc_shape shape;
-  struct table *made = NULL;
-  struct tfc_object *found = NULL;
-  tfc_state_word(&rest);
-  const tfc_dtype key = tfc_dtype_parse(tfc_state_word(&rest)), value = tfc_dtype_parse(tfc_state_word(&rest));
-  const bool ok = read_shape(tfc_state_word(&rest), &shape) && has_form(key) && has_form(value);
-  if (!ok) return wrong(line);
-  made = table_new(key, value, shape);
-  if (!made) return tfc_status_no_memory("a hash table");
-  made->mutable = true;
-  for (int i = 0; i < 2; i++) TFC_TRY(s, read_reserved(made, i, tfc_state_word(&rest), line));
-  tfc_state_read(tfc_state_word(&rest), &container);
-  tfc_state_read(rest, &name);
-  if (container.failed || name.failed) TFC_TRY(s, tfc_status_no_memory("a hash table"));
-  if (!name.size) TFC_TRY(s, wrong(line));
-  TFC_TRY(s, tfc_resources_find_or_create(r, (tfc_str){container.data, container.size}, (tfc_str){name.data, name.size},
-                                          &table_type, itself, made, &found));
-  struct table *t = (struct table *)found;
-  if (t->key_dtype != key || t->value_dtype != value || !tfc_shape_equal(&t->value_shape, &shape) || !t->mutable) {
-    tfc_object_release(found);
-    TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the hash table '%.*s' had other types when its state was saved", (int)name.size,
-             name.data ? name.data : "");
-  }
+static tfc_status table_load(struct tfc_object *self, tfc_str words) {
+  struct table *t = (struct table *)self;
+  struct tfc_saved in = {.words = words};
+  size_t size;
+  char *type = tfc_saved_bytes(&in, &size);
+  if (!in.failure && (!t->mutable || strcmp(type, tfc_dtype_name(t->key_dtype)) != 0))
+    in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "its keys were %s, and are %s", type,
+                                 t->mutable ? tfc_dtype_name(t->key_dtype) : "those of its initialiser");
+  free(type);
+  const int64_t count = tfc_saved_number(&in, 0, INT64_MAX);
   pthread_mutex_lock(&t->lock);
-  clear(t);
+  if (!in.failure) clear(t);
+  for (int64_t i = 0; i < count && !in.failure; i++) load_pair(t, &in);
   pthread_mutex_unlock(&t->lock);
-  *out = t;
-out:
-  tfc_object_release(&made->object);
-  tfc_text_deinit(&container);
-  tfc_text_deinit(&name);
-  return s;
-}
-
-static tfc_status read_value(const struct table *t, tfc_str rest, tfc_str line, struct tfc_tensor *out) {
-  const int64_t n = tfc_shape_elements(&t->value_shape);
-  struct tfc_text bytes = {0};
-  tfc_status s = NULL;
-  if (t->value_dtype == TFC_STRING) {
-    if (n > (int64_t)rest.size + 1) return wrong(line);
-    TFC_TRY(s, tfc_tensor_create(TFC_STRING, &t->value_shape, out));
-    for (int64_t i = 0; i < n; i++) {
-      tfc_text_deinit(&bytes);
-      tfc_state_read(tfc_state_word(&rest), &bytes);
-      if (bytes.failed || !tfc_tensor_set_string(out, i, (tfc_str){bytes.data, bytes.size}))
-        TFC_TRY(s, tfc_status_no_memory("a hash table"));
-    }
-  } else {
-    if (!tfc_state_read_bytes(rest, &bytes) || bytes.size / tfc_dtype_size(t->value_dtype) != (uint64_t)n ||
-        bytes.size % tfc_dtype_size(t->value_dtype))
-      TFC_TRY(s, wrong(line));
-    TFC_TRY(s, tfc_tensor_create(t->value_dtype, &t->value_shape, out));
-    if (bytes.size) memcpy(out->data, bytes.data, bytes.size);
-  }
-out:
-  if (s) tfc_tensor_release(out);
-  tfc_text_deinit(&bytes);
-  return s;
-}
-
-static tfc_status read_pair(struct table *t, tfc_str line) {
-  tfc_str rest = line;
-  struct tfc_text key = {0};
-  struct tfc_tensor value = {0};
-  tfc_status s = NULL;
-  tfc_state_word(&rest);
-  if (!read_bytes(t->key_dtype, tfc_state_word(&rest), &key)) TFC_TRY(s, wrong(line));
-  if (key.failed) TFC_TRY(s, tfc_status_no_memory("a hash table"));
-  TFC_TRY(s, read_value(t, rest, line, &value));
-  pthread_mutex_lock(&t->lock);
-  s = insert(t, (tfc_str){key.data, key.size}, &value);
-  pthread_mutex_unlock(&t->lock);
-out:
-  tfc_text_deinit(&key);
-  return s;
-}
-
-tfc_status tfc_hash_tables_read(struct tfc_resources *resources, tfc_str text) {
-  struct table *t = NULL;
-  tfc_status s = NULL;
-  for (tfc_str line; !s && tfc_state_line(&text, &line);) {
-    if (t && tfc_str_starts(line, "pair\t")) {
-      s = read_pair(t, line);
-      continue;
-    }
-    if (t) tfc_object_release(&t->object);
-    t = NULL;
-    if (tfc_str_starts(line, "table\t")) s = read_table(resources, line, &t);
-  }
-  if (t) tfc_object_release(&t->object);
-  return s;
+  return tfc_saved_end(&in);
 }
 
 // --- Shapes ------------------------------------------------------------------------------------------------------

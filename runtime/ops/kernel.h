@@ -159,6 +159,13 @@ void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str na
 // Calls fn for every object (in order of name); for snapshots and reports.
 void tfc_resources_each(struct tfc_resources *r,
                         void (*fn)(void *arg, tfc_str container, tfc_str name, struct tfc_object *object), void *arg);
+// Gives an object what a checkpoint kept of it: its type's name, and the words that its type's `save` made. If it does
+// not exist, it gets them when it is made. INVALID_ARGUMENT: it is an object of another type, or the words make no
+// sense.
+TFC_MUST_USE tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_str name, tfc_str kept);
+// Calls fn for what waits for objects that have not been made yet. fn must not use resources.
+void tfc_resources_each_kept(struct tfc_resources *r,
+                             void (*fn)(void *arg, tfc_str container, tfc_str name, tfc_str kept), void *arg);
 // Wakes the kernels that wait in queues or similar objects and whose env->cancelled() says that their step has ended.
 // Whoever cancels a step must call it.
 void tfc_resources_wake(struct tfc_resources *r);

@@ -10,9 +10,9 @@
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/held.h"
 #include "runtime/ops/random_philox.h"
 #include "runtime/ops/row.h"
+#include "runtime/ops/saved.h"
 
 enum { WORDS_PER_SAMPLE = 2048, MOST_TRIES_PER_SAMPLE = 1 << 20 };
 
@@ -45,8 +45,8 @@ static uint64_t below64(struct tfc_philox_words *w, uint64_t n) {
 struct learned {
   struct tfc_object object;
   pthread_mutex_t lock;
+  int64_t range;           // number of classes
   int32_t total, *weights; // of each class: 1 plus how often it was a true class
-  int32_t first;           // the total before any class was counted
 };
 static void learned_destroy(struct tfc_object *o) {
   struct learned *l = (struct learned *)o;
@@ -54,15 +54,42 @@ static void learned_destroy(struct tfc_object *o) {
   free(l->weights);
   free(l);
 }
-static const struct tfc_object_type learned_type = {.name = "learned unigram distribution", .destroy = learned_destroy};
-bool tfc_learned_distribution_holds(struct tfc_object *object, bool *out_held) {
-  struct learned *l = (struct learned *)object;
-  if (object->type != &learned_type) return false;
+static tfc_status learned_save(struct tfc_object *self, struct tfc_text *out) {
+  struct learned *l = (struct learned *)self;
   pthread_mutex_lock(&l->lock);
-  *out_held = l->total != l->first;
+  tfc_saved_add_number(out, l->total);
+  tfc_saved_add_bytes(out, (tfc_str){(const char *)l->weights, (size_t)l->range * sizeof *l->weights});
   pthread_mutex_unlock(&l->lock);
-  return true;
+  return NULL;
 }
+static tfc_status learned_load(struct tfc_object *self, tfc_str words) {
+  struct learned *l = (struct learned *)self;
+  struct tfc_saved in = {.words = words};
+  size_t size;
+  const int64_t total = tfc_saved_number(&in, 0, INT32_MAX);
+  char *weights = tfc_saved_bytes(&in, &size);
+  int64_t sum = 0;
+  if (!in.failure && size != (size_t)l->range * sizeof *l->weights)
+    in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "it had weights of %zu bytes, and has %lld classes", size,
+                                 (long long)l->range);
+  for (int64_t i = 0; i < l->range && !in.failure; i++) {
+    const int32_t weight = ((const int32_t *)(void *)weights)[i];
+    sum += weight;
+    if (weight < 1 || sum > total) in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "its weights make no sense");
+  }
+  if (!in.failure && sum != total) in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "its weights make no sense");
+  tfc_status s = tfc_saved_end(&in);
+  if (!s) {
+    pthread_mutex_lock(&l->lock);
+    memcpy(l->weights, weights, size);
+    l->total = (int32_t)total;
+    pthread_mutex_unlock(&l->lock);
+  }
+  free(weights);
+  return s;
+}
+static const struct tfc_object_type learned_type = {
+    .name = "learned unigram distribution", .destroy = learned_destroy, .save = learned_save, .load = learned_load};
 static tfc_status learned_create(void *arg, struct tfc_object **out) {
   const struct sampler *s = arg;
   struct learned *l = calloc(1, sizeof *l);
@@ -75,7 +102,8 @@ static tfc_status learned_create(void *arg, struct tfc_object **out) {
   l->object = (struct tfc_object){.type = &learned_type, .references = 1};
   pthread_mutex_init(&l->lock, NULL);
   for (int64_t i = 0; i < s->range; i++) l->weights[i] = 1;
-  l->total = l->first = (int32_t)s->range;
+  l->range = s->range;
+  l->total = (int32_t)s->range;
   *out = &l->object;
   return NULL;
 }

@@ -1,5 +1,6 @@
 // Named objects of a session or step: a map from "container\0name" to a slot, under one lock. When an object is
-// removed, its key stays, with an empty slot.
+// removed, its key stays, with an empty slot. What a checkpoint had of an object that does not exist yet waits in its
+// slot, because only the node that makes the object knows what kind of object it is.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@
 struct slot {
   tfc_str container, name;
   struct tfc_object *object; // one reference, or NULL
+  char *kept;                // from a checkpoint: the object's type, and words (saved.h); NULL: nothing
 };
 struct tfc_resources {
   pthread_mutex_t lock;
@@ -29,7 +31,10 @@ tfc_status tfc_resources_create(struct tfc_resources **out) {
 
 void tfc_resources_free(struct tfc_resources *r) {
   if (!r) return;
-  for (size_t i = 0; i < r->slots.count; i++) tfc_object_release(r->slots.data[i].object);
+  for (size_t i = 0; i < r->slots.count; i++) {
+    tfc_object_release(r->slots.data[i].object);
+    free(r->slots.data[i].kept);
+  }
   tfc_array_free(&r->slots);
   tfc_strmap_deinit(&r->by_key);
   tfc_arena_deinit(&r->arena);
@@ -63,13 +68,25 @@ static struct slot *find(struct tfc_resources *r, tfc_str key, size_t container_
   if (at) return &r->slots.data[*at];
   if (!add) return NULL;
   tfc_str copy = tfc_arena_str(&r->arena, key);
-  struct slot made = {tfc_str_sub(copy, 0, container_size), tfc_str_sub(copy, container_size + 1, copy.size), NULL};
+  struct slot made = {tfc_str_sub(copy, 0, container_size), tfc_str_sub(copy, container_size + 1, copy.size), NULL,
+                      NULL};
   if (!copy.data || !tfc_array_push(&r->slots, made)) return NULL;
   if (!tfc_strmap_put(&r->by_key, copy, r->slots.count - 1, NULL)) {
     r->slots.count--;
     return NULL;
   }
   return &r->slots.data[r->slots.count - 1];
+}
+
+static tfc_status load(tfc_str name, tfc_str kept, struct tfc_object *object) {
+  const size_t end = tfc_str_find(kept, '\t');
+  const tfc_str type = tfc_str_sub(kept, 0, end),
+                words = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(kept, end, SIZE_MAX);
+  if (!tfc_str_is(type, object->type->name) || !object->type->load)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is a %s, and was a %.*s when its content was saved",
+                           TFC_STR_ARG(name), object->type->name, TFC_STR_ARG(type));
+  tfc_status s = object->type->load(object, words);
+  return s ? tfc_status_annotate(s, "the %s '%.*s'", object->type->name, TFC_STR_ARG(name)) : NULL;
 }
 
 tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str container, tfc_str name,
@@ -92,7 +109,11 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
       round = 2;
     } else if (made && !slot) {
       s = out_of_memory(name);
+    } else if (made && slot->kept && (s = load(name, tfc_str_from(slot->kept), made))) {
+      // The content that was saved stays in the slot, so that every step that needs the object fails.
     } else if (made) { // two references: one for the table, one for the caller
+      free(slot->kept);
+      slot->kept = NULL;
       slot->object = made;
       tfc_object_retain(*out = made);
       made = NULL;
@@ -176,6 +197,37 @@ void tfc_resources_each(struct tfc_resources *r,
     tfc_object_release(copy[i].object);
   }
   free(copy);
+}
+
+tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_str name, tfc_str kept) {
+  tfc_status s = NULL;
+  char buffer[256];
+  tfc_str key = make_key(container, name, buffer, sizeof buffer);
+  if (!key.data) return out_of_memory(name);
+  pthread_mutex_lock(&r->lock);
+  struct slot *slot = find(r, key, container.size, true);
+  struct tfc_object *object = slot ? slot->object : NULL;
+  tfc_object_retain(object);
+  if (slot && !object) {
+    free(slot->kept);
+    slot->kept = tfc_str_dup(kept);
+  }
+  if (!slot || (!object && !slot->kept)) s = out_of_memory(name);
+  pthread_mutex_unlock(&r->lock);
+  if (object) s = load(name, kept, object); // without the lock: kernels that waited for it may go on
+  tfc_object_release(object);
+  if (key.data != buffer) free((char *)key.data);
+  return s;
+}
+
+void tfc_resources_each_kept(struct tfc_resources *r,
+                             void (*fn)(void *arg, tfc_str container, tfc_str name, tfc_str kept), void *arg) {
+  pthread_mutex_lock(&r->lock);
+  for (size_t i = 0; i < r->slots.count; i++) {
+    const struct slot *slot = &r->slots.data[i];
+    if (slot->kept) fn(arg, slot->container, slot->name, tfc_str_from(slot->kept));
+  }
+  pthread_mutex_unlock(&r->lock);
 }
 
 static void wake(void *arg, tfc_str container, tfc_str name, struct tfc_object *object) {

@@ -6,7 +6,6 @@
 #include "runtime/base/array.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/held.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/sparse_parts.h"
 
@@ -29,16 +28,16 @@ static void map_destroy(struct tfc_object *self) {
   pthread_mutex_destroy(&m->lock);
   free(m);
 }
-static const struct tfc_object_type map_type = {.name = "map of sparse tensors", .destroy = map_destroy};
-
-bool tfc_sparse_map_holds(struct tfc_object *object, bool *out_held) {
-  struct map *m = (struct map *)object;
-  if (object->type != &map_type) return false;
+static tfc_status map_save(struct tfc_object *self, struct tfc_text *out) {
+  struct map *m = (struct map *)self;
+  (void)out;
   pthread_mutex_lock(&m->lock);
-  *out_held = m->live > 0;
+  const bool holds = m->live > 0;
   pthread_mutex_unlock(&m->lock);
-  return true;
+  return holds ? tfc_status_make(TFC_UNIMPLEMENTED, "sparse tensors") : NULL;
 }
+static const struct tfc_object_type map_type = {
+    .name = "map of sparse tensors", .destroy = map_destroy, .save = map_save};
 
 static tfc_status map_make(void *arg, struct tfc_object **out) {
   (void)arg;

@@ -1,5 +1,5 @@
-# Training that is broken off and goes on gives the bits of training that was not: with dropout, in two tasks, and with
-# elements of datasets. What is not saved is named.
+# Training that is broken off and goes on gives the bits of training that was not: with dropout, in two tasks, with elements
+# of datasets and queues, with a reader's lines, and with what queue runners have put in. What is not saved is named.
 #
 #   resume_test.sh BUILD_FOLDER
 build=$1
@@ -84,20 +84,54 @@ g += node("train_n", "AssignAdd", ["n", "as_float"], T=F, device=PS)
 g += node("train", "NoOp", ["^train_w", "^train_n"])
 open(sys.argv[1] + "/dataset.pbtxt", "w").write(g + library)
 
-# A queue that gets longer.
+# Queues that get longer and a reader, on both tasks: each step puts two elements into a shuffled queue and takes one, and
+# reads a line of one of the files that it names.
+g = const("zero", "DT_FLOAT", [1], device=PS) + const("none", "DT_FLOAT", [0], device=PS)
+g += variable("w", "", "zero") + variable("n", "", "none")
+components = dict(component_types="list { type: DT_FLOAT }")
+g += node("shuffle", "RandomShuffleQueueV2", shapes="list { shape { } }", seed="i: 3", seed2="i: 4", device=PS, **components)
+g += const("factor", "DT_FLOAT", [1.25], device=PS) + node("more", "Mul", ["w/read", "factor"], T=F, device=PS)
+# An element must not share the memory of the variable, which the next step writes to.
+g += const("unchanged", "DT_FLOAT", [1], device=PS) + node("same", "Mul", ["w/read", "unchanged"], T=F, device=PS)
+for name, value in ("put_old", "same"), ("put_more", "more"):
+    g += node(name, "QueueEnqueueV2", ["shuffle", value] + (["^put_old"] if name == "put_more" else []),
+              Tcomponents="list { type: DT_FLOAT }", device=PS)
+g += node("taken", "QueueDequeueV2", ["shuffle", "^put_more"], device=PS, **components)
+g += const("shrink", "DT_FLOAT", [0.75], device=PS) + node("less", "Mul", ["taken", "shrink"], T=F, device=PS)
+g += node("train_w", "Assign", ["w", "less"], T=F, device=PS)
+with open(sys.argv[1] + "/lines", "w") as lines:
+    lines.write("1\n20\n300\n4000\n")
+g += node("name", "Const", dtype="type: DT_STRING",
+          value="tensor { dtype: DT_STRING tensor_shape { } string_val: '%s/lines' }" % sys.argv[1])
+strings = dict(component_types="list { type: DT_STRING }")
+g += node("files", "FIFOQueueV2", **strings) + node("reader", "TextLineReaderV2")
+g += node("put_file", "QueueEnqueueV2", ["files", "name"], Tcomponents="list { type: DT_STRING }")
+g += node("read", "ReaderReadV2", ["reader", "files", "^put_file"])
+g += node("line", "StringToNumber", ["read:1"], out_type=F)
+g += node("old_n", "Mul", ["n/read", "shrink"], T=F, device=PS) + node("new_n", "AddV2", ["old_n", "line"], T=F, device=PS)
+g += node("train_n", "Assign", ["n", "new_n"], T=F, device=PS)
+g += node("train", "NoOp", ["^train_w", "^train_n"])
+open(sys.argv[1] + "/queues.pbtxt", "w").write(g)
+
+# Elements that no file can have: a queue of lists.
 g = const("zero", "DT_FLOAT", [0], device=PS) + variable("w", "", "zero")
-g += node("queue", "FIFOQueueV2", component_types="list { type: DT_FLOAT }", shapes="list { shape { } }", device=PS)
-g += node("train", "QueueEnqueueV2", ["queue", "w/read"], Tcomponents="list { type: DT_FLOAT }", device=PS)
-open(sys.argv[1] + "/queue.pbtxt", "w").write(g)
+g += const("shape", "DT_INT32", [], "dim { size: 0 }", device=PS) + const("many", "DT_INT32", [5], device=PS)
+g += node("list", "EmptyTensorList", ["shape", "many"], element_dtype=F, shape_type=I, device=PS)
+g += node("queue", "FIFOQueueV2", component_types="list { type: DT_VARIANT }", device=PS)
+g += node("put", "QueueEnqueueV2", ["queue", "list"], Tcomponents="list { type: DT_VARIANT }", device=PS)
+g += const("one", "DT_FLOAT", [1], device=PS) + node("add", "AssignAdd", ["w", "one"], T=F, device=PS)
+g += node("train", "NoOp", ["^put", "^add"], device=PS)
+open(sys.argv[1] + "/lists.pbtxt", "w").write(g)
 END
 
 # train GRAPH NAME STEPS
 mpirun_ranks=$out/ranks
+cluster=ps=1,worker=1
 train() {
-  mpirun_here 2 "$build/bin/tfc-run" --graph "$out/$1.pbtxt" --cluster ps=1,worker=1 --supervise "$out/$2" --steps "$3" \
+  mpirun_here 2 "$build/bin/tfc-run" --graph "$out/$1.pbtxt" --cluster "$cluster" --supervise "$out/$2" --steps "$3" \
     --target train >"$out/log" 2>&1
 }
-for graph in dropout dataset; do
+for graph in dropout dataset queues; do
   train $graph $graph.whole 50 || fail "$graph: training failed"
   train $graph $graph.parts 23 || fail "$graph: training failed"
   [ -s "$out/$graph.parts/model.ckpt-23.state" ] || fail "$graph: no state is saved"
@@ -109,8 +143,21 @@ for graph in dropout dataset; do
   cmp "$out/$graph.whole/model.ckpt-50.state" "$out/$graph.parts/model.ckpt-50.state" || fail "$graph: another state"
 done
 
-train queue queue 2 || fail 'queue: training failed'
-said "what the queue 'queue' holds is not saved" || fail 'queue: no warning'
+train lists lists 2 || fail 'lists: training failed'
+said "what the queue 'queue' holds is not saved" || fail 'lists: no warning'
+
+# With nodes in other tasks, or other tasks, it is said whose states are lost.
+sed 's#/job:worker/task:0#/job:ps/task:0#' "$out/dropout.pbtxt" >"$out/moved.pbtxt"
+sed 's#/job:worker/task:0#/job:trainer/task:0#' "$out/dropout.pbtxt" >"$out/renamed.pbtxt"
+for shape in moved renamed; do cp -r "$out/dropout.parts" "$out/$shape"; done
+train moved moved 52 || fail 'moved: going on failed'
+said "model.ckpt-50.state: /job:worker/task:0 has other nodes or clients now; what it had before begins anew: operation 'mask'" ||
+  fail 'moved: it is not said'
+! said "'noise'" || fail 'moved: what is where it was is said to be lost'
+cluster=ps=1,trainer=1 train renamed renamed 52 || fail 'renamed: going on failed'
+said "/job:worker/task:0 is not in this job; what it had before begins anew: operation 'mask'" || fail 'renamed: it is not said'
+said "/job:ps/task:0 has other nodes or clients now; what it had before begins anew: operation 'noise'" ||
+  fail "renamed: a client's states are not said to be lost"
 
 # A state that is broken is an error that names the file; without the file it is said what begins anew.
 echo 'tfc state 1' >"$out/dropout.parts/model.ckpt-50.state"
@@ -119,4 +166,31 @@ said 'dropout.parts/model.ckpt-50.state: it has no beginning or no end' || fail 
 rm "$out/dropout.parts/model.ckpt-50.state"
 train dropout dropout.parts 51 || fail 'without the state'
 said 'model.ckpt-50.state is not there' || fail 'without the state: nothing is said'
-echo 'dropout and datasets: the same bits; a queue is named'
+
+# Rows that a queue runner puts into a queue of four, while states are saved all the time and while it waits for room; at
+# last its job is killed.
+cp tests/cluster/golden/input_queue_runner/graph.worker.0.meta "$out/rows.worker.0.meta"
+# rows NAME STEPS
+rows() {
+  mpirun_here 2 "$build/bin/tfc-run" --graph "$out/rows.{job}.{task}.meta" --cluster ps=1,worker=1 --supervise "$out/$1" \
+    --save-every 0.01s --steps "$2" --target GradientDescent >"$out/log" 2>&1
+}
+rows rows.whole 40 || fail 'rows: training failed'
+for steps in 7 19 32 40; do rows rows.parts $steps || fail "rows: training to $steps failed"; done
+! said 'is not saved' || fail 'rows: what is not saved?'
+cmp "$out/rows.whole/model.ckpt-40.data-00000-of-00001" "$out/rows.parts/model.ckpt-40.data-00000-of-00001" ||
+  fail 'rows: other bits'
+rows rows.killed 10000000 &
+for _ in $(seq 600); do
+  [ -e "$out/rows.killed/checkpoint" ] && break
+  sleep 0.1
+done
+[ -e "$out/rows.killed/checkpoint" ] || fail 'rows: nothing is saved'
+kill -s KILL $(pgrep -f -- "tfc-run .*--supervise $out/rows.killed ") 2>/dev/null
+wait $!
+steps=$(($(sed -n 's/^model_checkpoint_path: "model.ckpt-\([0-9]*\)"/\1/p' "$out/rows.killed/checkpoint") + 11))
+rows rows.killed $steps || fail 'rows: going on after a kill failed'
+rows rows.long $steps || fail 'rows: training failed'
+cmp "$out/rows.long/model.ckpt-$steps.data-00000-of-00001" "$out/rows.killed/model.ckpt-$steps.data-00000-of-00001" ||
+  fail "rows: other bits after a kill, at step $steps"
+echo 'dropout, datasets, queues, a reader and a queue runner: the same bits'
