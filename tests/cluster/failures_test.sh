@@ -23,8 +23,10 @@ children() {
   done
 }
 
-# with SIGNAL TEXT: sends the signal to the second task while two workers train without an end, and expects the text. The
-# limit is for busy machines: on a free one the job ends after 1 to 8 s (docs/cluster.md).
+# with SIGNAL TEXT: sends the signal to the second task while two workers train without an end, and expects the text. The job
+# has to end within 10 s, which a test that shares its cores with others cannot see from outside: processes that end wait for
+# a core, too. So the limit here only finds a job that hangs; what the job itself says of its time is checked below, and
+# kills_endless_test.sh, on a free machine, has the 10 s.
 with() {
   local signal=$1 text=$2 begin code
   mpirun_here 3 "$build/bin/tfc-run" --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 --target Adam \
@@ -52,6 +54,9 @@ with() {
 mpirun_ranks=$out/ranks
 with KILL 'was ended by signal 9'
 with STOP 'has said nothing for'
+# By the clock of the task that misses the other one; it does not count the time in which it had no core itself.
+silence=$(cat "$out/log" $(find "$mpirun_ranks" -type f) | sed -n 's/.* has said nothing for \([0-9]*\)\.[0-9]* s;.*/\1/p' | head -n 1)
+[ "${silence:-99}" -lt 10 ] || fail "STOP: noticed after ${silence:-no} s"
 mpirun_ranks=
 
 # --restarts ends an mpirun whose processes have ended and which waits for them nevertheless.
