@@ -723,8 +723,8 @@ static uint32_t rank_of(const struct tfc_member *t, tfc_str name) {
   return UINT32_MAX;
 }
 
-// Whether the graph's node with this written name, or one that makes an object of this name, is in another task and none
-// in this one.
+// Whether the graph's node with this written name, or one that makes an object of this name, is in another task and
+// none in this one.
 static bool has_moved(const struct tfc_cluster_session *session, tfc_str written, uint32_t rank) {
   const struct tfc_graph *g = session->graph;
   bool elsewhere = false, here = false;

@@ -1,6 +1,6 @@
 // The state that operations keep from step to step beside variables, as text that a checkpoint keeps: how far random
-// generators have drawn, how many elements iterators have given, and what queues, readers, mutable hash tables and other
-// objects hold. A line is one of
+// generators have drawn, how many elements iterators have given, and what queues, readers, mutable hash tables and
+// other objects hold. A line is one of
 //
 //   node<TAB>NUMBERS DRAWN<TAB>FUNCTION OR NOTHING<TAB>NODE
 //   iterator<TAB>ELEMENTS<TAB>CONTAINER<TAB>NAME

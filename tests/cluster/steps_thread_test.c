@@ -182,7 +182,7 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   struct client c;
   float v = 0;
   tfc_status e = NULL;
-  struct tfc_text text = {0};
+  struct tfc_text text = {0}, lost = {0};
   (void)arg;
   tfc_status s = open_text(member, graph_text, &c);
   if (s || tfc_member_rank(member) != 1) goto out;
@@ -208,12 +208,12 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
   e = tfc_cluster_session_save_state(c.session, &cancel, &text);
   WANT(tfc_status_code(e) == TFC_CANCELLED && text.size == 0);
   tfc_status_free(e);
-  e = tfc_cluster_session_restore_state(c.session, TFC_STR("task\t/job:ps/task:0\n"), &cancel);
+  e = tfc_cluster_session_restore_state(c.session, TFC_STR("task\t/job:ps/task:0\n"), &cancel, &lost);
   WANT(tfc_status_code(e) == TFC_CANCELLED);
   tfc_status_free(e), e = NULL;
   cancel = false;
   TFC_TRY(s, tfc_cluster_session_save_state(c.session, &cancel, &text));
-  TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){text.data, text.size}, &cancel));
+  TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){text.data, text.size}, &cancel, &lost));
   TFC_TRY(s, run(&c, NULL, 0, "init", NULL, NULL));
   TFC_TRY(s, run(&c, "x", 7, "sum", &v, NULL));
   WANT(v == 14);
@@ -224,6 +224,7 @@ static tfc_status errors(struct tfc_member *member, void *arg) {
 out:
   tfc_status_free(e);
   tfc_text_deinit(&text);
+  tfc_text_deinit(&lost);
   close_client(&c);
   return s;
 }
@@ -487,6 +488,7 @@ static tfc_status draws(struct tfc_member *member, void *arg) {
   static const char *const names[] = {"here", "there", "element"};
   struct drawing *d = arg;
   struct client c = {0};
+  struct tfc_text lost = {0};
   tfc_status s = NULL;
   if (tfc_member_rank(member) != 1) return NULL;
   TFC_TRY(s, open_text(member, state_text, &c));
@@ -494,11 +496,12 @@ static tfc_status draws(struct tfc_member *member, void *arg) {
   for (int i = 0; i < 5 && !d->restores; i++)
     for (int k = 0; k < 3; k++) TFC_TRY(s, run(&c, NULL, 0, names[k], &d->drawn[0], NULL));
   if (d->restores)
-    TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){d->state.data, d->state.size}, NULL));
+    TFC_TRY(s, tfc_cluster_session_restore_state(c.session, (tfc_str){d->state.data, d->state.size}, NULL, &lost));
   else
     TFC_TRY(s, tfc_cluster_session_save_state(c.session, NULL, &d->state));
   for (int i = 0; i < DRAWN; i++)
     for (int k = 0; k < 3; k++) TFC_TRY(s, run(&c, NULL, 0, names[k], &d->drawn[3 * i + k], NULL));
+  WANT(!lost.size);
 out:
   close_client(&c);
   return s;
@@ -523,25 +526,32 @@ static tfc_status bad_states(struct tfc_member *member, void *arg) {
                                     "task\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\nnode\tmany\t\tthere\n",
                                     "task\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\nnode\t-1\t\tthere\n"};
   struct client c = {0};
+  struct tfc_text lost = {0};
   float v = 0;
   (void)arg;
   if (tfc_member_rank(member) != 1) return NULL;
   tfc_status s = open_text(member, state_text, &c);
   if (!s) s = run(&c, NULL, 0, "there", &v, NULL);
   for (size_t i = 0; i < sizeof bad / sizeof *bad && !s; i++) {
-    tfc_status e = tfc_cluster_session_restore_state(c.session, tfc_str_from(bad[i]), NULL);
+    tfc_status e = tfc_cluster_session_restore_state(c.session, tfc_str_from(bad[i]), NULL, &lost);
     const bool right = says(e, TFC_INVALID_ARGUMENT, "is not the state of an operation");
     tfc_status_free(e);
     WANT(right);
   }
-  // What is not there is skipped: another graph may have been given.
+  // What is not there is skipped: another graph may have been given. What is elsewhere now is named.
+  WANT(!lost.size);
   if (!s)
     s = tfc_cluster_session_restore_state(
         c.session,
         TFC_STR("task\t/job:gone/task:0\nnode\t00\t\tx\ntask\t/job:ps/task:0\nsession\t/job:worker/task:0\t1\n"
-                "node\t1\t\tgone\n"),
-        NULL);
+                "node\t1\t\tgone\nnode\t1\t\there\nnode\t1\t\tthere\n"),
+        NULL, &lost);
+  if (!s)
+    WANT(lost.size && !strcmp(lost.data, "/job:gone/task:0 is not in this job; what it had before begins anew: "
+                                         "operation 'x'\n/job:ps/task:0 has other nodes or clients now; what it had "
+                                         "before begins anew: operation 'here'\n"));
 out:
+  tfc_text_deinit(&lost);
   close_client(&c);
   return s;
 }

@@ -1,4 +1,5 @@
-// Tests that queues, readers, accumulators, barriers, staging areas and learned samplers go on as they would have after
+// Tests that queues, readers, accumulators, barriers, staging areas and maps, learned samplers and
+// mutable tables go on as they would have after
 // their content was saved as text and loaded by another session; that text which makes no sense is refused; and that
 // elements which waited for room come in behind the others.
 #include "tests/common/test.h"
@@ -79,38 +80,65 @@ static const char graph_text[] = NODE("x", "Placeholder", "", TYPE("dtype", "FLO
         NODE("put_first", "BarrierInsertMany", IN("barrier") IN("text_list") IN("x_list"),
              TYPE("T", "FLOAT") ATTR("component_index", "i: 0"))
             NODE("put_second", "BarrierInsertMany", IN("barrier") IN("text_list") IN("x_list"),
-                 TYPE("T", "FLOAT") ATTR("component_index", "i: 1")) NODE("take_barrier", "BarrierTakeMany",
-                                                                          IN("barrier") IN("single"),
-                                                                          TYPES("component_types", FLOATS " " FLOATS))
-                NODE("number_row", "Reshape", IN("number") IN("square"), TYPE("T", "INT64") TYPE("Tshape", "INT32"))
-                    NODE("learned", "LearnedUnigramCandidateSampler", IN("number_row"),
-                         ATTR("num_true", "i: 1") ATTR("num_sampled", "i: 2") ATTR("unique", "b: true")
-                             ATTR("range_max", "i: 5") ATTR("seed", "i: 1") ATTR("seed2", "i: 2"))
-                        NODE("put_area", "Stage", IN("x"), TYPES("dtypes", FLOATS) ATTR("shared_name", "s: 'area'"))
-                            NODE("take_area", "Unstage", "", TYPES("dtypes", FLOATS) ATTR("shared_name", "s: 'area'"));
+                 TYPE("T", "FLOAT") ATTR("component_index", "i: 1"))
+                NODE("take_barrier", "BarrierTakeMany", IN("barrier") IN("single"),
+                     TYPES("component_types", FLOATS " " FLOATS))
+                    NODE("number_row", "Reshape", IN("number") IN("square"), TYPE("T", "INT64") TYPE("Tshape", "INT32"))
+                        NODE("learned", "LearnedUnigramCandidateSampler", IN("number_row"),
+                             ATTR("num_true", "i: 1") ATTR("num_sampled", "i: 2") ATTR("unique", "b: true")
+                                 ATTR("range_max", "i: 5") ATTR("seed", "i: 1") ATTR("seed2", "i: 2"))
+                            CONST("first", "INT32", ONE, "int_val: 0") CONST("second", "INT32", ONE, "int_val: 1")
+                                CONST("both", "INT32", "dim { size: 2 }", "int_val: 0 int_val: 1")
+                                    NODE("put_map_first", "MapStage", IN("number") IN("first") IN("x"),
+                                         TYPES("dtypes", FLOATS " " FLOATS) TYPES("fake_dtypes", FLOATS)
+                                             ATTR("shared_name", "s: 'map'"))
+                                        NODE("put_map_second", "MapStage", IN("number") IN("second") IN("x"),
+                                             TYPES("dtypes", FLOATS " " FLOATS) TYPES("fake_dtypes", FLOATS)
+                                                 ATTR("shared_name", "s: 'map'"))
+                                            NODE("take_map", "MapUnstage", IN("number") IN("both"),
+                                                 TYPES("dtypes", FLOATS " " FLOATS) ATTR("shared_name", "s: 'map'"))
+                                                NODE("table", "MutableHashTableV2", "",
+                                                     TYPE("key_dtype", "STRING") TYPE("value_dtype", "INT64"))
+                                                    NODE("put_table", "LookupTableInsertV2",
+                                                         IN("table") IN("text_list") IN("number_list"),
+                                                         TYPE("Tin", "STRING") TYPE("Tout", "INT64"))
+                                                        NODE("drop_table", "LookupTableRemoveV2",
+                                                             IN("table") IN("text_list"), TYPE("Tin", "STRING"))
+                                                            NODE("all_table", "LookupTableExportV2", IN("table"),
+                                                                 TYPE("Tkeys", "STRING") TYPE("Tvalues", "INT64"))
+                                                                NODE("put_area", "Stage", IN("x"),
+                                                                     TYPES("dtypes", FLOATS)
+                                                                         ATTR("shared_name", "s: 'area'"))
+                                                                    NODE("take_area", "Unstage", "",
+                                                                         TYPES("dtypes", FLOATS)
+                                                                             ATTR("shared_name", "s: 'area'"));
 
 struct move {
   const char *node; // if it has outputs, all are fetched; otherwise it is a target
   float x;
 };
 static const struct move before[] = {
-    {"put_fifo", 1},     {"put_fifo", 2},     {"take_fifo", 0},      {"put_fifo", 3},     {"put_shuffle", 1},
-    {"put_shuffle", 2},  {"put_shuffle", 3},  {"put_shuffle", 4},    {"put_shuffle", 5},  {"take_shuffle", 0},
-    {"put_padding", 2},  {"put_padding", 3},  {"put_padding", 1},    {"take_padding", 0}, {"put_priority", 5},
-    {"put_priority", 3}, {"put_priority", 9}, {"put_priority", 3.5}, {"put_priority", 4}, {"take_priority", 0},
-    {"put_dense", 2},    {"put_dense", 3},    {"take_dense", 0},     {"put_dense", 7},    {"put_sparse", 4},
-    {"put_sparse", 1},   {"put_sparse", 4},   {"put_file", 0},       {"put_file", 0},     {"read", 0},
-    {"read", 0},         {"put_first", 7},    {"put_first", 8},      {"put_second", 7},   {"put_area", 3},
-    {"put_area", 4},     {"learned", 3},      {"learned", 3}};
+    {"put_fifo", 1},       {"put_fifo", 2},      {"take_fifo", 0},      {"put_fifo", 3},      {"put_shuffle", 1},
+    {"put_shuffle", 2},    {"put_shuffle", 3},   {"put_shuffle", 4},    {"put_shuffle", 5},   {"take_shuffle", 0},
+    {"put_padding", 2},    {"put_padding", 3},   {"put_padding", 1},    {"take_padding", 0},  {"put_priority", 5},
+    {"put_priority", 3},   {"put_priority", 9},  {"put_priority", 3.5}, {"put_priority", 4},  {"take_priority", 0},
+    {"put_dense", 2},      {"put_dense", 3},     {"take_dense", 0},     {"put_dense", 7},     {"put_sparse", 4},
+    {"put_sparse", 1},     {"put_sparse", 4},    {"put_file", 0},       {"put_file", 0},      {"read", 0},
+    {"read", 0},           {"put_first", 7},     {"put_first", 8},      {"put_second", 7},    {"put_area", 3},
+    {"put_area", 4},       {"learned", 3},       {"learned", 3},        {"put_map_first", 5}, {"put_map_second", 5},
+    {"put_map_second", 6}, {"put_map_first", 7}, {"put_table", 3},      {"put_table", 1},     {"put_table", 2},
+    {"drop_table", 1}};
 static const struct move after[] = {
-    {"take_fifo", 0},    {"put_fifo", 9},      {"take_fifo", 0},    {"closed_fifo", 0},   {"close_fifo", 0},
-    {"take_fifo", 0},    {"closed_fifo", 0},   {"put_shuffle", 6},  {"put_shuffle", 7},   {"take_shuffle", 0},
-    {"take_shuffle", 0}, {"take_shuffle", 0},  {"put_shuffle", 8},  {"take_shuffle", 0},  {"put_padding", 4},
-    {"take_padding", 0}, {"take_priority", 0}, {"put_priority", 1}, {"take_priority", 0}, {"take_priority", 0},
-    {"put_dense", 0},    {"count_dense", 0},   {"put_dense", 5},    {"take_dense", 0},    {"put_sparse", 2},
-    {"take_sparse", 0},  {"read", 0},          {"read", 0},         {"records", 0},       {"put_second", 8},
-    {"take_barrier", 0}, {"take_barrier", 0},  {"take_area", 0},    {"put_area", 5},      {"take_area", 0},
-    {"learned", 1},      {"learned", 4}};
+    {"take_fifo", 0},      {"put_fifo", 9},      {"take_fifo", 0},    {"closed_fifo", 0},   {"close_fifo", 0},
+    {"take_fifo", 0},      {"closed_fifo", 0},   {"put_shuffle", 6},  {"put_shuffle", 7},   {"take_shuffle", 0},
+    {"take_shuffle", 0},   {"take_shuffle", 0},  {"put_shuffle", 8},  {"take_shuffle", 0},  {"put_padding", 4},
+    {"take_padding", 0},   {"take_priority", 0}, {"put_priority", 1}, {"take_priority", 0}, {"take_priority", 0},
+    {"put_dense", 0},      {"count_dense", 0},   {"put_dense", 5},    {"take_dense", 0},    {"put_sparse", 2},
+    {"take_sparse", 0},    {"read", 0},          {"read", 0},         {"records", 0},       {"put_second", 8},
+    {"take_barrier", 0},   {"take_barrier", 0},  {"take_area", 0},    {"put_area", 5},      {"take_area", 0},
+    {"learned", 1},        {"learned", 4},       {"take_map", 5},     {"put_map_first", 6}, {"take_map", 6},
+    {"put_map_second", 7}, {"take_map", 7},      {"all_table", 0},    {"put_table", 9},     {"drop_table", 3},
+    {"put_table", 3},      {"all_table", 0}};
 enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
 
 struct rig {
@@ -251,6 +279,11 @@ static void refuses(void **unused) {
       "object\t\treader\treader\t1\t0\t1\t2f6e6f7768657265\t9\t2\t1",  // a file that is not there
       "object\tcandidates\tlearned\tlearned unigram distribution\t7\t0100000001000000",
       "object\tcandidates\tlearned\tlearned unigram distribution\t5\t0100000001000000000000000100000002000000",
+      "object\t\ttable\thash table\t696e743634\t0",                          // keys of another type
+      "object\t\ttable\thash table\t737472696e67\t1\t61\tint32\t\t01000000", // values of another type
+      "object\t\ttable\thash table\t737472696e67\t1\t61\tint64\t1\t0100000000000000",
+      "object\t\tmap\tstaging map\t2\t1\t5\t1\tfloat32\t\t0000803f\t2", // neither there nor not
+      "object\t\tmap\tstaging map\t2\t2\t5\t0\t0\t5\t0\t0\t0",          // a key twice
       "object\t\tfifo",
       "object\t\t\tqueue",
   };
