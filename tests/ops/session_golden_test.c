@@ -52,7 +52,7 @@ static const char *text_of(const json_t *object, const char *key) {
 
 enum { MOST = 160 };
 #ifdef TFC_SANITIZED
-enum { EVERY = 5 };
+enum { EVERY = 7 };
 #else
 enum { EVERY = 1 };
 #endif
