@@ -69,14 +69,3 @@ bool tfc_state_copy_bytes(tfc_str word, char *to) {
   }
   return true;
 }
-
-bool tfc_state_read_bytes(tfc_str word, struct tfc_text *out) {
-  char piece[2048];
-  while (word.size) {
-    const tfc_str part = tfc_str_sub(word, 0, 2 * sizeof piece);
-    if (!tfc_state_copy_bytes(part, piece)) return false;
-    tfc_text_add(out, (tfc_str){piece, part.size / 2});
-    word = tfc_str_sub(word, part.size, SIZE_MAX);
-  }
-  return !out->failed;
-}

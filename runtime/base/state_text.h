@@ -18,9 +18,9 @@ tfc_str tfc_state_word(tfc_str *line);
 void tfc_state_add(struct tfc_text *out, tfc_str word);
 // Appends what a written word stands for.
 void tfc_state_read(tfc_str word, struct tfc_text *out);
-// The same for bytes that are no text, as hexadecimal digits. False: the word has something else in it.
+// Bytes that are no text are written as hexadecimal digits. tfc_state_copy_bytes writes half as many bytes as the word
+// has; false: the word has something else in it.
 void tfc_state_add_bytes(struct tfc_text *out, tfc_str bytes);
-bool tfc_state_read_bytes(tfc_str word, struct tfc_text *out);
-bool tfc_state_copy_bytes(tfc_str word, char *to); // writes half as many bytes as the word has
+bool tfc_state_copy_bytes(tfc_str word, char *to);
 
 #endif
