@@ -38,8 +38,10 @@ void tfc_run_loop(struct tfc_run *r) {
 }
 
 static bool run_cancelled(struct tfc_kernel_env *env) {
-  const struct tfc_run *r = env->owner;
-  return atomic_load(&((struct tfc_run *)(uintptr_t)r)->stopped) || (r->nested && tfc_step_stopped(r->step));
+  struct tfc_run *r = env->owner;
+  // A kernel that loops keeps the run's own thread from looking.
+  return atomic_load(&r->stopped) || (r->cancel && atomic_load(r->cancel)) ||
+         (r->deadline && tfc_now_ns() >= r->deadline) || (r->nested && tfc_step_stopped(r->step));
 }
 
 tfc_status tfc_run_begin(struct tfc_run *r) {
@@ -202,5 +204,6 @@ tfc_status tfc_plan_run_inside(struct tfc_plan *plan, const struct tfc_dynamic_p
                       .fetches = fetches,
                       .self = *parent};
   for (uint32_t i = 0; i < plan->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
-  return run_plan(&r);
+  tfc_run_check_time(&r); // a function of a few nodes, called again and again, would never look
+  return r.failed ? r.status : run_plan(&r);
 }

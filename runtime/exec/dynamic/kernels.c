@@ -364,6 +364,7 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
   const bool here = n->direct || r->d->inline_only || !device->driver->post;
   tfc_status s = NULL;
   if (here) {
+    r->at = n;
     if (r->copies) s = name_node(r, item, f->inputs, get_inputs(r, item));
     if (!s) run_flight(&f->task);
   } else {

@@ -1,4 +1,5 @@
 // The ready list of a run, and its error: state that all other parts of a run change.
+#include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 
@@ -9,6 +10,12 @@ tfc_status tfc_run_no_memory(void) {
 void tfc_run_fail(struct tfc_run *r, tfc_status s) {
   if (r->failed) {
     tfc_status_free(s);
+    return;
+  }
+  const bool asked = r->cancel && atomic_load(r->cancel);
+  if (tfc_status_code(s) == TFC_CANCELLED && r->deadline && !asked && tfc_now_ns() >= r->deadline) {
+    tfc_status_free(s); // a kernel has seen before the run that time is over
+    tfc_run_check_time(r);
     return;
   }
   r->failed = true;

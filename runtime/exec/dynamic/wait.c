@@ -147,13 +147,14 @@ void tfc_run_check_time(struct tfc_run *r) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
   } else if (r->deadline && tfc_now_ns() >= r->deadline) {
     struct tfc_text text = {0};
-    if (!r->root)
+    struct tfc_run *at = r->root || !r->parent ? r : r->parent; // of a function that has not begun: its caller
+    if (!at->root)
       tfc_text_printf(&text, "it had not begun");
-    else if (!r->flights && r->at)
-      tfc_text_printf(&text, "'%.*s' (%s) on %s was running", TFC_STR_ARG(r->plan->ir.graph->nodes[r->at->node].name),
-                      r->at->def->name, r->session->devices[r->at->device]->info.name);
+    else if (!at->flights && at->at)
+      tfc_text_printf(&text, "'%.*s' (%s) on %s was running", TFC_STR_ARG(at->plan->ir.graph->nodes[at->at->node].name),
+                      at->at->def->name, r->session->devices[at->at->device]->info.name);
     else
-      tfc_run_name_waiting(r, &text);
+      tfc_run_name_waiting(at, &text);
     tfc_run_fail(r,
                  tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end within %g ms%s%s",
                                  (double)r->step->limit_ns * 1e-6, text.size ? ": " : "", text.size ? text.data : ""));
