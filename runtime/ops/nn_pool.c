@@ -309,6 +309,44 @@ static void route_images(void *arg, int64_t begin, int64_t end) {
   })
 }
 
+// As route_positions, for 8 channels of one window of float32, which stay in registers. The window's cells are at
+// `cells`, elements of x; `y` is the place of the channels in y.
+enum { MOST_CELLS = 64 };
+typedef float eight __attribute__((vector_size(8 * sizeof(float)), aligned(4)));
+typedef int32_t eight_masks __attribute__((vector_size(8 * sizeof(int32_t))));
+static inline __attribute__((always_inline)) void route_eight(const struct max_grad *m, const int64_t *cells,
+                                                              int32_t count, int64_t channel, int64_t y) {
+  const float *x = (const float *)m->pool.in + channel;
+  float *dx = (float *)m->dx + channel;
+  eight best = *(const eight *)(x + cells[0]);
+  eight_masks where = {0};
+  for (int32_t k = 1; k < count; k++) {
+    const eight v = *(const eight *)(x + cells[k]);
+    const eight_masks larger = v > best;
+    best = (eight)(((eight_masks)v & larger) | ((eight_masks)best & ~larger));
+    where = ((k - (eight_masks){0}) & larger) | (where & ~larger);
+  }
+  const eight dy = *(const eight *)((const float *)m->dy + y);
+  for (int32_t k = 0; k < count; k++) {
+    eight *to = (eight *)(dx + cells[k]);
+    const eight_masks here = where == k;
+    *to = (eight)(((eight_masks)(*to + dy) & here) | ((eight_masks)*to & ~here));
+  }
+}
+
+// Computes the first channels of a window by vectors, and returns how many.
+static inline __attribute__((always_inline)) int64_t route_eights(const struct max_grad *m, int64_t n,
+                                                                  const int64_t lo[3], const int64_t hi[3], int64_t y) {
+  const struct pool *p = &m->pool;
+  int64_t cells[MOST_CELLS], channel = 0;
+  int32_t count = 0;
+  const int64_t all = (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
+  if (p->dtype != TFC_FLOAT || all < 1 || all > MOST_CELLS) return 0;
+  EACH_CELL(cell, lo, hi) cells[count++] = place(&p->x, n, cell);
+  for (; channel + 8 <= p->y.channels; channel += 8) route_eight(m, cells, count, channel, y + channel);
+  return channel;
+}
+
 // Channels last: all channels of a window at once. Finds each maximum's cell in the window; then every cell adds its
 // gradients, in the order of route_images, so that the sums are the same to the bit. Output positions [begin, end).
 static inline __attribute__((always_inline)) void route_positions(const struct max_grad *m, int64_t begin,
@@ -320,7 +358,7 @@ static inline __attribute__((always_inline)) void route_positions(const struct m
       position(p, row, &n, at);
       window_at(p, at, lo, hi);
       const int64_t to = place(&p->y, n, at);
-      for (int64_t first = 0; first < p->y.channels; first += CHANNELS) {
+      for (int64_t first = route_eights(m, n, lo, hi, to); first < p->y.channels; first += CHANNELS) {
         const int64_t count = p->y.channels - first < CHANNELS ? p->y.channels - first : CHANNELS;
         const S *dy = (const S *)m->dy + to + first;
         C best[CHANNELS];
