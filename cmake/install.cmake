@@ -108,4 +108,11 @@ set(CPACK_DEBIAN_LIBTFC-DEV_PACKAGE_DEPENDS "libtfc ${same}")
 set(CPACK_DEBIAN_PYTHON3-TFC_PACKAGE_DEPENDS "libtfc ${same}, python3-numpy")
 set(CPACK_DEBIAN_PYTHON3-TFC_PACKAGE_RECOMMENDS tfc)
 set(CPACK_DEBIAN_TFC-CUDA_PACKAGE_DEPENDS "libtfc ${same}")
+if(TARGET tfc_cuda)
+  # CUDA's libraries are no packages of Debian. NVIDIA's packages have them; an installation of another kind serves as well.
+  set(cuda ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
+  set(CPACK_DEBIAN_TFC-CUDA_PACKAGE_RECOMMENDS
+      "cuda-cudart-${cuda}, libcublas-${cuda}, libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}, cuda-cupti-${cuda}")
+  set(CPACK_DEBIAN_TFC-CUDA_DESCRIPTION "Plug-ins with which tfc runs and times graphs on NVIDIA's GPUs")
+endif()
 include(CPack)

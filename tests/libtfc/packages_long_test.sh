@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Debian packages: they are made, say what they need, and in a bare system, which has that and nothing else, they
-# install, place a graph and write its report, and Python imports them.
+# install, place a graph and write its report, and Python imports them. With tfc-cuda among them (in builds that have it),
+# a GPU that is asked for is refused with the reason: without CUDA's libraries their loader's, with them CUDA's.
 set -u
 build=$(cd "$1" && pwd)
 source=$PWD
@@ -18,6 +19,15 @@ for package in "${packages[@]}"; do
 done
 dpkg -f "$dir"/libtfc_*.deb Depends | grep -q libsqlite3-0 || fail "libtfc does not say that it needs SQLite"
 "$dir/unpacked/usr/bin/tfc-run" --graph "$source/examples/mlp.pb" --steps 2 >"$dir/out" 2>&1 || { cat "$dir/out"; fail "tfc-run"; }
+cuda=''
+if [ -e "$build/lib/libtfc_cuda.so" ]; then
+  dpkg -f "$dir"/tfc-cuda_*.deb Recommends | grep -q 'libcublas-.*libcudnn9' || fail "tfc-cuda does not say whose libraries it uses"
+  cuda=$(ldd "$(find "$dir/unpacked/usr/lib" -name libtfc_cuda.so)" | awk '$1 ~ /^libcudart/ && $3 ~ /^\// { sub("/[^/]*$", "", $3); print $3 }')
+  [ "$cuda" ] || fail "the packaged plug-in does not find CUDA's libraries where the build found them"
+  "$dir/unpacked/usr/bin/tfc-run" --graph "$source/examples/mlp.pb" --devices gpu:0 --steps 1 >"$dir/out" 2>&1
+  case $? in 0 | 4) ;; *) cat "$dir/out"; fail "tfc-run on a GPU" ;; esac
+  grep 'cannot be loaded' "$dir/out" && fail "the packaged plug-in cannot be loaded"
+fi
 ldd "$dir/unpacked/usr/bin/tfc-place" | grep -F "$build" && fail "a packaged program uses a library of the build"
 
 # The bare system. Names of its own for mounts and processes are needed: as root, or where users may make them.
@@ -26,7 +36,7 @@ if ! "${apart[@]}" mount -t proc proc /proc 2>"$dir/said"; then
   echo "SKIPPED: the packages in a bare system: $(cat "$dir/said")"
   exit 0
 fi
-debs=$(ls "$dir"/*.deb | grep -v '/tfc-cuda_') # needs CUDA's packages
+debs=$(ls "$dir"/*.deb)
 mkdir "$dir/root"
 # shellcheck disable=SC2086 # names
 python3 "$source/tests/libtfc/bare_root.py" "$dir/root" $debs || fail "no bare system could be made"
@@ -46,10 +56,25 @@ tfc-report list | grep -q mlp.pb
 tfc-export --run 1 --graph mlp.pb --out placed.pb
 tfc-run --graph placed.pb --steps 2 >ran 2>&1 || { cat ran; exit 1; }
 python3 -c 'import tfc; m = tfc.load("mlp.pb"); print("python:", m.devices)'
+if dpkg -s tfc-cuda >/dev/null 2>&1; then
+  tfc-run --graph mlp.pb --devices gpu:0 --steps 1 >ran 2>&1 && code=0 || code=$?
+  { [ $code = 4 ] && grep -q 'libcudart' ran; } || { cat ran; echo "a GPU without CUDA's libraries: exit $code"; exit 1; }
+  mkdir -p "$CUDA" && rmdir "$CUDA" && ln -s /cuda "$CUDA"
+  tfc-run --graph mlp.pb --devices gpu:0 --steps 1 >ran 2>&1 && code=0 || code=$?
+  case $code in 0 | 4) ;; *) cat ran; echo "a GPU: exit $code"; exit 1 ;; esac
+  ! grep 'cannot be loaded' ran || exit 1
+  echo "tfc-cuda, with CUDA's libraries: $(tail -n 1 ran)"
+  rm "$CUDA"
+  dpkg --remove tfc-cuda >removed 2>&1 || { cat removed; exit 1; }
+  tfc-run --graph mlp.pb --devices gpu:0 --steps 1 >ran 2>&1 && exit 1
+  grep -q 'this build has no CUDA plug-in' ran || { cat ran; exit 1; }
+fi
 ls /usr/share/man/man1/tfc-place.1* /usr/include/tfc.h /usr/lib/pkgconfig/tfc.pc >/dev/null
 dpkg --remove python3-tfc tfc libtfc-dev libtfc >removed 2>&1 || { cat removed; exit 1; }
 [ ! -e /usr/bin/tfc-place ] || { echo "tfc-place is still there after the packages were removed"; exit 1; }
 END
+if [ "$cuda" ]; then mkdir "$dir/root/cuda"; fi
+export CUDA=$cuda
 # shellcheck disable=SC2016 # the inner shell's
-"${apart[@]}" sh -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && exec chroot "$0" /bin/sh /try/run.sh' "$dir/root" ||
+"${apart[@]}" sh -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys" && { [ -z "$CUDA" ] || mount --bind "$CUDA" "$0/cuda"; } && exec chroot "$0" /bin/sh /try/run.sh' "$dir/root" ||
   fail "the packages in a bare system"
