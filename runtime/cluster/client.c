@@ -13,6 +13,7 @@
 #include "runtime/cluster/cut.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/queues.h"
+#include "runtime/cluster/states.h"
 #include "runtime/exec/saved_state.h"
 #include "runtime/pass/pass.h"
 
@@ -715,70 +716,6 @@ tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, c
   return s;
 }
 
-// Returns the rank of the task with this name; UINT32_MAX: there is none.
-static uint32_t rank_of(const struct tfc_member *t, tfc_str name) {
-  char own[TFC_TASK_TEXT];
-  for (uint32_t r = 0; r < t->count; r++)
-    if (tfc_str_is(name, tfc_member_name_of(t, r, own))) return r;
-  return UINT32_MAX;
-}
-
-// Whether the graph's node with this written name, or one that makes an object of this name, is in another task and
-// none in this one.
-static bool has_moved(const struct tfc_cluster_session *session, tfc_str written, uint32_t rank) {
-  const struct tfc_graph *g = session->graph;
-  bool elsewhere = false, here = false;
-  struct tfc_text plain = {0};
-  tfc_state_read(written, &plain);
-  const tfc_str name = {plain.data, plain.size};
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const tfc_str shared = tfc_node_attr_string(g, &g->nodes[i], "shared_name", "");
-    if (!tfc_str_equal(g->nodes[i].name, name) && !tfc_str_equal(shared, name)) continue;
-    here |= session->cut.ranks[i] == rank;
-    elsewhere |= session->cut.ranks[i] != rank;
-  }
-  tfc_text_deinit(&plain);
-  return elsewhere && !here;
-}
-
-// What a task's lines are about that nothing will take. The lines of other clients' sessions are for graphs that this
-// client does not know.
-static void list_lost(const struct tfc_cluster_session *session, tfc_str task, uint32_t rank, tfc_str text,
-                      struct tfc_text *out) {
-  enum { SHOWN = 8 };
-  const struct tfc_member *t = session->task;
-  uint32_t count = 0;
-  bool own = false, known_client = true;
-  for (tfc_str line; tfc_state_line(&text, &line);) {
-    const tfc_str kind = tfc_state_word(&line);
-    tfc_str name = {0};
-    const char *what = NULL;
-    if (tfc_str_is(kind, "session")) {
-      const uint32_t client = rank_of(t, tfc_state_word(&line));
-      own = client == t->rank, known_client = client != UINT32_MAX;
-    } else if (tfc_str_is(kind, "node")) {
-      tfc_state_word(&line);
-      const bool in_function = tfc_state_word(&line).size > 0;
-      name = line, what = "operation";
-      if (known_client && rank != UINT32_MAX && (!own || in_function || !has_moved(session, name, rank))) continue;
-    } else if (tfc_str_is(kind, "iterator") || tfc_str_is(kind, "object")) {
-      const bool object = tfc_str_is(kind, "object");
-      tfc_state_word(&line); // elements, or the container
-      name = object ? tfc_state_word(&line) : (tfc_state_word(&line), line);
-      what = object ? "object" : "iterator";
-      if (rank != UINT32_MAX && !has_moved(session, name, rank)) continue;
-    }
-    if (!what) continue;
-    if (!count)
-      tfc_text_printf(out, "%.*s %s; what it had before begins anew: ", TFC_STR_ARG(task),
-                      rank == UINT32_MAX ? "is not in this job" : "has other nodes or clients now");
-    if (count < SHOWN) tfc_text_printf(out, "%s%s '%.*s'", count ? ", " : "", what, TFC_STR_ARG(name));
-    count++;
-  }
-  if (count > SHOWN) tfc_text_printf(out, " and %u more", count - SHOWN);
-  if (count) tfc_text_printf(out, "\n");
-}
-
 tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session, tfc_str text,
                                              const _Atomic bool *cancel, struct tfc_text *out_lost) {
   tfc_status s = NULL;
@@ -791,8 +728,7 @@ tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session
     size_t size = 0;
     while (tfc_state_line(&rest, &next) && !tfc_str_starts(next, "task\t")) size = text.size - rest.size;
     const tfc_str own = tfc_str_sub(text, 0, size);
-    const uint32_t rank = rank_of(t, line);
-    list_lost(session, line, rank, own, out_lost);
+    const uint32_t rank = tfc_states_list_lost(&session->cut, t->rank, line, own, out_lost);
     if (rank == UINT32_MAX || texts[rank].dtype || !own.size) continue;
     TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[rank]));
     memcpy(texts[rank].data, own.data, own.size);
