@@ -368,6 +368,53 @@ static void goes_on(void **state) {
   end();
 }
 
+// What was learned of operations is stored, and read again before anything new is learned.
+static void learning_goes_on(void **state) {
+  (void)state;
+  begin();
+  play.found = two_rounds;
+  play.cancel_at = 6;
+  struct tfc_job_options o = options_of();
+  o.prior = false;
+  assert_ok(tfc_job_run(&o, &out));
+  show_log();
+  assert_int_equal(out.measured, 2);
+  rows_are("SELECT COUNT(*), SUM(length(value) > 100) FROM state WHERE name = 'learned'", "1 1");
+  rows_are("SELECT COUNT(*), SUM(measured), SUM(won) FROM proposer", "2 2 0");
+  tfc_job_outcome_deinit(&out);
+  sqlite3 *db = NULL; // keeps what was learned beside it
+  assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, "INSERT INTO state SELECT run_id, 'kept', value FROM state WHERE name = 'learned'",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  sqlite3_close(db);
+  play.cancel_at = 1, play.batches = 0; // the first batch after resuming is interrupted
+  atomic_store(&play.cancel, false);
+  o.resume = -1;
+  assert_ok(tfc_job_run(&o, &out));
+  assert_int_equal(out.measured, 2);
+  not_logged("is lost");
+  rows_are("SELECT COUNT(DISTINCT value) FROM state WHERE name IN ('kept', 'learned')", "1");
+  rows_are("SELECT COUNT(*), SUM(measured), SUM(won) FROM proposer", "2 2 0");
+  end();
+}
+
+// Steps overlap only if some unit is elsewhere.
+static void one_device(void **state) {
+  (void)state;
+  static const struct {
+    tfc_device_id device[3];
+    bool one;
+  } cases[] = {{{0, 0, 0}, true},  {{2, 2, 2}, true},  {{1, 0, 0}, false},
+               {{0, 1, 0}, false}, {{0, 0, 1}, false}, {{0, 1, 2}, false}};
+  const struct tfc_problem p = {.unit_count = 3}, small = {.unit_count = 1};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct tfc_job_candidate k = {.solution.device = (tfc_device_id *)(uintptr_t)cases[i].device};
+    assert_int_equal(on_one_device(&p, &k), cases[i].one);
+    assert_true(on_one_device(&small, &k));
+  }
+}
+
 // --- Throughput ------------------------------------------------------------------------------------------------------
 static void throughput(void **state) {
   (void)state;
@@ -802,11 +849,15 @@ static void learners(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job),  cmocka_unit_test(database), cmocka_unit_test(goes_on),
-      cmocka_unit_test(throughput), cmocka_unit_test(again),    cmocka_unit_test(evaluated),
-      cmocka_unit_test(files),      cmocka_unit_test(expert),   cmocka_unit_test(fused),
-      cmocka_unit_test(converged),  cmocka_unit_test(late),     cmocka_unit_test(wrong_bound),
-      cmocka_unit_test(troubles),   cmocka_unit_test(limits),   cmocka_unit_test(learners),
+      cmocka_unit_test(whole_job),  cmocka_unit_test(database),
+      cmocka_unit_test(goes_on),    cmocka_unit_test(throughput),
+      cmocka_unit_test(again),      cmocka_unit_test(evaluated),
+      cmocka_unit_test(files),      cmocka_unit_test(expert),
+      cmocka_unit_test(fused),      cmocka_unit_test(learning_goes_on),
+      cmocka_unit_test(one_device), cmocka_unit_test(converged),
+      cmocka_unit_test(late),       cmocka_unit_test(wrong_bound),
+      cmocka_unit_test(troubles),   cmocka_unit_test(limits),
+      cmocka_unit_test(learners),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());
   snprintf(answer_path, sizeof answer_path, "/tmp/tfc-played-job-test-%d.json", (int)getpid());
