@@ -307,6 +307,7 @@ static void functions_have_functions(void **state) {
     const struct tfc_attr *index = tfc_node_attr(out.body, n, "index");
     const struct tfc_tensor *t;
     assert_true(tfc_str_is(n->op, "_Retval") && index && index->i == i);
+    assert_int_equal(n->attr_count, body->nodes[rets[0]].attr_count); // the same attributes as any result has
     assert_ok(eval_output(&e, out.body->inputs[n->input_begin], &t));
     assert_true(fabs((double)*(float *)t->data - expected[i]) < 1e-3);
   }

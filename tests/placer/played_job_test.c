@@ -263,7 +263,7 @@ static void database(void **state) {
            "acc 960 960 7; cpu 820 820 7");
   rows_are("SELECT name, op, flops - node_id, bytes_touched - node_id, output_bytes FROM node WHERE unit_id IS NULL "
            "ORDER BY name",
-           "outside Neg 16 128 0; x Placeholder 16 128 64");
+           "outside Unpack 16 128 128; x Placeholder 16 128 64");
   rows_are("SELECT COUNT(*), SUM(bytes) FROM edge", "6 384");
   // Baselines first, which ran before any time was known that could be simulated; then heuristics: those that were not
   // measured have no figures of a run.
@@ -638,6 +638,7 @@ static void files(void **state) {
     told++;
   }
   assert_int_equal(told, 1);
+  out.placement->gpu_math = TFC_STR("float32"); // say, on another day
   assert_ok(tfc_placement_write(out.placement, answer_path));
   tfc_job_outcome_deinit(&out);
   o.save_problem = NULL, play.info.fallback_count = 0, play.found = NULL;
@@ -646,7 +647,14 @@ static void files(void **state) {
   o.baselines = baselines, o.baseline_count = 1;
   play.log.size = 0, play.now_ns = INT64_C(1000000000000);
   note("begins");
+  snprintf(play.devices[2].math, sizeof play.devices[2].math, "tf32");
   assert_ok(tfc_job_run(&o, &out));
+  char line[200];
+  snprintf(line, sizeof line, "warning: %s was measured with products in float32 on GPUs; they are in tf32 now",
+           answer_path);
+  logged(line);
+  logged("says: GPUs compute products and convolutions of float32 tensors in tf32");
+  assert_true(tfc_str_is(out.placement->gpu_math, "tf32"));
   logged("1.50 batch 2220000, 1110000, 0002220, 1111110; 1 + 1 x 5, stop 1.5, best 827, trace all, until 35.00");
   logged("says: own: 424.0 us a step (simulated 424.0 us)");
   assert_string_equal(out.first_line, "Found: 424.0 us a step.");
