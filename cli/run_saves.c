@@ -29,7 +29,7 @@ static tfc_status no_memory(void) {
   return tfc_status_no_memory("a checkpoint");
 }
 
-// Whether a variable is local to one session; local variables are not saved. The first field of a VariableDef is the
+// Whether a variable is local to one session; these are in no checkpoint. The first field of a VariableDef is the
 // variable's name.
 static bool is_local(const struct tfc_graph *g, tfc_str name) {
   for (uint32_t i = 0; i < g->collection_count; i++) {
@@ -220,6 +220,7 @@ static tfc_status write_state_of_operations(struct run_saves *s, const char *pre
   struct tfc_text state = {0}, file = {0};
   char *path = tfc_format("%s.state", prefix);
   if (!path) return no_memory();
+  tfc_cluster_session_pause(s->setup->cluster); // until local variables are fetched, too: runners count epochs in them
   TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, tfc_program_cancel(), &state));
   tfc_text_printf(&file, "%s", state_begin);
   TFC_TRY(status, write_local_variables(s, &file));
@@ -228,6 +229,7 @@ static tfc_status write_state_of_operations(struct run_saves *s, const char *pre
   if (file.failed) TFC_TRY(status, no_memory());
   status = tfc_file_write(path, (tfc_str){file.data, file.size});
 out:
+  tfc_cluster_session_go_on(s->setup->cluster);
   tfc_text_deinit(&state);
   tfc_text_deinit(&file);
   free(path);

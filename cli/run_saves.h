@@ -1,6 +1,6 @@
 // The checkpoints of --supervise DIR: DIR/model.ckpt-STEPS (TensorFlow's V2 format), the last five, and the file
 // DIR/checkpoint that names them, as TensorFlow's Saver keeps it. Beside each is model.ckpt-STEPS.state, with the state
-// of random operations, iterators and tables.
+// of random operations, iterators, queues, tables and other objects.
 #ifndef TFC_CLI_RUN_SAVES_H
 #define TFC_CLI_RUN_SAVES_H
 

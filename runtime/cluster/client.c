@@ -702,6 +702,13 @@ static tfc_status fetch_resting(struct tfc_cluster_session *session, const _Atom
   return s;
 }
 
+void tfc_cluster_session_pause(struct tfc_cluster_session *session) {
+  if (session->queues) tfc_cluster_queues_pause(session->queues);
+}
+void tfc_cluster_session_go_on(struct tfc_cluster_session *session) {
+  if (session->queues) tfc_cluster_queues_go_on(session->queues);
+}
+
 tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, const _Atomic bool *cancel,
                                           struct tfc_text *out) {
   step_list waits = {0};

@@ -25,6 +25,9 @@ TFC_MUST_USE tfc_status tfc_cluster_session_run(struct tfc_cluster_session *sess
                                                 const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                                 const struct tfc_run_options *options);
 
+// Between these calls the client's queue runners begin no step.
+void tfc_cluster_session_pause(struct tfc_cluster_session *session);
+void tfc_cluster_session_go_on(struct tfc_cluster_session *session);
 // The state that operations of all tasks keep from step to step beside variables: positions of random generators and
 // iterators, contents of queues, also of other clients' sessions. Save it while this client's only steps are those of
 // its queue runners, which it lets come to rest; restore it after initialising and before training. The text has

@@ -22,10 +22,10 @@ struct tfc_cluster_queues {
   _Atomic bool stop;
   pthread_mutex_t lock;   // guards the fields below
   pthread_cond_t changed; // a pause has ended, or all end
-  bool paused;
-  uint32_t active;   // number of threads that run a step
-  bool *started;     // [runner]
-  uint32_t *running; // [runner] number of threads that run
+  uint32_t pauses;        // pauses that have not ended
+  uint32_t active;        // number of threads that run a step
+  bool *started;          // [runner]
+  uint32_t *running;      // [runner] number of threads that run
   TFC_ARRAY(struct thread *) threads;
   tfc_status failure;
 };
@@ -89,7 +89,7 @@ bool *tfc_cluster_queues_wanted(const struct tfc_cluster_queues *q, const bool *
 // Runs a node of the graph as a step, when there is no pause.
 static tfc_status run(struct tfc_cluster_queues *q, uint32_t node) {
   pthread_mutex_lock(&q->lock);
-  while (q->paused && !atomic_load(&q->stop)) pthread_cond_wait(&q->changed, &q->lock);
+  while (q->pauses && !atomic_load(&q->stop)) pthread_cond_wait(&q->changed, &q->lock);
   q->active++;
   pthread_mutex_unlock(&q->lock);
   tfc_status s = q->filler.run(q->filler.arg, node, &q->stop);
@@ -154,17 +154,16 @@ void tfc_cluster_queues_start(struct tfc_cluster_queues *q, const bool *wanted) 
   pthread_mutex_unlock(&q->lock);
 }
 
-static void set_paused(struct tfc_cluster_queues *q, bool paused) {
+void tfc_cluster_queues_pause(struct tfc_cluster_queues *q) {
   pthread_mutex_lock(&q->lock);
-  q->paused = paused;
-  pthread_cond_broadcast(&q->changed);
+  q->pauses++;
   pthread_mutex_unlock(&q->lock);
 }
-void tfc_cluster_queues_pause(struct tfc_cluster_queues *q) {
-  set_paused(q, true);
-}
 void tfc_cluster_queues_go_on(struct tfc_cluster_queues *q) {
-  set_paused(q, false);
+  pthread_mutex_lock(&q->lock);
+  q->pauses--;
+  pthread_cond_broadcast(&q->changed);
+  pthread_mutex_unlock(&q->lock);
 }
 uint32_t tfc_cluster_queues_active(struct tfc_cluster_queues *q) {
   pthread_mutex_lock(&q->lock);
