@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/cluster/cut.h"
 #include "runtime/cluster/member_internal.h"
@@ -48,7 +49,7 @@ struct tfc_cluster_session {
 };
 
 static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  return tfc_status_no_memory("a step of several tasks");
 }
 
 // --- Plans -----------------------------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ static tfc_status find_needed(const struct tfc_cut *cut, const struct tfc_run_sp
   uint32_t *targets = calloc((size_t)spec->target_count + cut->frames.count + 1, sizeof *targets);
   bool *runs = calloc(cut->frames.count + 1u, sizeof *runs);
   uint32_t count = spec->target_count;
-  if (!targets || !runs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  if (!targets || !runs) TFC_TRY(s, no_memory());
   if (count) memcpy(targets, spec->targets, count * sizeof *targets);
   for (bool more = true; more;) {
     more = false;
@@ -242,8 +243,7 @@ static tfc_status make_plan(struct tfc_cluster_session *session, const struct tf
   p->targets = copy_of(spec->targets, spec->target_count * sizeof *p->targets);
   p->parts = calloc(tasks, sizeof *p->parts);
   p->ranks = calloc(tasks, sizeof *p->ranks);
-  if (!p->feeds || !p->fetches || !p->targets || !p->parts || !p->ranks)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p->feeds || !p->fetches || !p->targets || !p->parts || !p->ranks) TFC_TRY(s, no_memory());
   p->feed_count = spec->feed_count;
   p->fetch_count = spec->fetch_count;
   p->target_count = spec->target_count;
@@ -325,7 +325,7 @@ static tfc_status tell_plan(struct tfc_cluster_session *session, const struct pl
   tfc_text_add(&names, (tfc_str){part->feed_names.data, part->feed_names.size});
   tfc_text_add(&names, (tfc_str){part->fetch_names.data, part->fetch_names.size});
   tfc_text_add(&names, (tfc_str){part->target_names.data, part->target_names.size});
-  if (names.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  if (names.failed) TFC_TRY(s, no_memory());
   TFC_TRY(s, buffer_of((tfc_str){names.data, names.size}, &body));
   s = part->rank == t->rank
           ? tfc_serve_plan(t, t->rank, &head, body, names.size)
@@ -364,7 +364,7 @@ static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_
     TFC_TRY(s, tell_graph(session, p->parts[i].rank));
     TFC_TRY(s, tell_plan(session, p, &p->parts[i]));
   }
-  if (!tfc_array_push(&session->plans, p)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_push(&session->plans, p)) TFC_TRY(s, no_memory());
   *out = p, p = NULL;
 out:
   pthread_mutex_unlock(&session->lock);
@@ -494,7 +494,7 @@ static tfc_status run_here(struct tfc_cluster_session *session, const struct pla
                     *out = calloc(part->fetches.count + 1, sizeof *out);
   struct tfc_run_options own = {.cancel = &step->cancel, .step = step->number};
   if (options) own.trace = options->trace, own.deadline_ns = options->deadline_ns;
-  if (!in || !out) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!in || !out) TFC_TRY(s, no_memory());
   for (size_t k = 0; k < part->feeds.count; k++) in[k] = feeds[part->feeds.data[k]];
   TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, in, out, &own));
   for (size_t k = 0; k < part->fetches.count; k++) {
@@ -608,14 +608,14 @@ static tfc_status run_in_all(struct tfc_cluster_session *session, uint32_t id, c
       .id = id, .own = t->rank, .feed_count = feeds ? t->count : 0, .fetch_count = fetches ? t->count : 0};
   p->parts = calloc(t->count, sizeof *p->parts);
   p->ranks = calloc(t->count, sizeof *p->ranks);
-  if (!p->parts || !p->ranks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  if (!p->parts || !p->ranks) TFC_TRY(s, no_memory());
   p->part_count = t->count;
   for (uint32_t r = 0; r < t->count; r++) {
     p->parts[r].rank = r;
     ok &= feeds ? tfc_array_push(&p->parts[r].feeds, r) : tfc_array_push(&p->parts[r].fetches, r);
     if (r != t->rank) p->ranks[p->foreign_count++] = r;
   }
-  if (!ok) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a step of several tasks");
+  if (!ok) TFC_TRY(s, no_memory());
   s = run_plan(session, p, feeds, fetches, &options);
 out:
   plan_free(p);
@@ -767,7 +767,7 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
                                                            // limits, so they are not sent
   tfc_execution_format(&how, &text);
   session->execution = tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
-  if (!session->told || !session->execution || text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!session->told || !session->execution || text.failed) TFC_TRY(s, no_memory());
   TFC_TRY(s, tfc_cut_make(graph, task->spec, task->rank, &session->cut));
   pthread_mutex_lock(&task->lock);
   session->number = ++task->next_session;
