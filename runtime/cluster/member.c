@@ -506,6 +506,7 @@ void tfc_member_free(struct tfc_member *t) {
   tfc_serve_end(t);
   atomic_store(&t->stop, true);
   if (t->progress_started) pthread_join(t->progress, NULL);
+  tfc_serve_free(t);
   tfc_transport_close(t->transport);
   tfc_meeting_free(t->meeting);
   tfc_collectives_release(t->collectives);

@@ -117,7 +117,10 @@ tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_
                           const struct tfc_tensor *value);
 // Frees a client's part of a graph. No step of it runs any more.
 void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session);
-void tfc_serve_end(struct tfc_member *t); // joins the threads and frees what was served
+// Ends all steps and joins the threads that run them. The thread that receives messages may still run: what it hears
+// from now on starts no step.
+void tfc_serve_end(struct tfc_member *t);
+void tfc_serve_free(struct tfc_member *t); // frees what was served, when that thread has ended, too
 
 // --- client.c ---
 TFC_MUST_USE tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,

@@ -443,6 +443,11 @@ tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct t
   tfc_status s = NULL;
   uint32_t queued = 1;
   pthread_mutex_lock(&t->lock);
+  if (atomic_load(&t->stop)) { // this task is about to leave, and its threads are joined: nobody would run the step
+    pthread_mutex_unlock(&t->lock);
+    free(r);
+    return NULL;
+  }
   if (t->failure) atomic_store(&r->cancel, true);
   for (const struct tfc_running *q = t->queue; q; q = q->next) queued++;
   *t->queue_last = r;
@@ -495,6 +500,10 @@ void tfc_serve_end(struct tfc_member *t) {
   pthread_mutex_unlock(&t->lock);
   if (t->resources) tfc_resources_wake(t->resources);
   for (size_t i = 0; i < t->threads.count; i++) pthread_join(t->threads.data[i], NULL);
+  t->threads.count = 0;
+}
+
+void tfc_serve_free(struct tfc_member *t) {
   tfc_array_free(&t->threads);
   for (size_t i = 0; i < t->served.count; i++) let_go(t, t->served.data[i]);
   tfc_array_free(&t->served);

@@ -574,6 +574,27 @@ static void barrier_that_never_opens(void **state) {
   free_all(&job);
 }
 
+// Another task may ask for a step after this one has joined its threads: nobody would run it, and nothing is started.
+static void no_step_begins_after_the_end(void **state) {
+  (void)state;
+  struct tfc_cluster_spec spec = {0};
+  struct tfc_transport *transport;
+  struct tfc_device_set devices = {0};
+  struct tfc_member *member = NULL;
+  assert_ok(tfc_cluster_spec_parse(TFC_STR("worker=1"), &spec));
+  assert_ok(tfc_transport_local(1, &transport));
+  assert_ok(tfc_devices_open("cpu:0", NULL, 0, &devices));
+  const struct tfc_member_options options = {.spec = &spec, .transport = transport, .devices = &devices};
+  assert_ok(tfc_member_join(&options, &member));
+  tfc_serve_end(member);
+  assert_ok(tfc_serve_start(member, 0, &(struct tfc_head_run){.step = tfc_step_number(0, 1)}));
+  assert_int_equal(member->threads.count, 0);
+  assert_null(member->queue);
+  tfc_member_free(member);
+  tfc_devices_close(&devices);
+  tfc_cluster_spec_deinit(&spec);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values),
@@ -587,6 +608,7 @@ int main(void) {
       cmocka_unit_test(state_goes_on),
       cmocka_unit_test(broken_state),
       cmocka_unit_test(barrier_that_never_opens),
+      cmocka_unit_test(no_step_begins_after_the_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
