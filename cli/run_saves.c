@@ -62,7 +62,8 @@ static tfc_status find(const struct run_setup *setup, bool local, variables *out
       const struct tfc_consumer *k = &g->consumers[c];
       const struct tfc_node *reader = &g->nodes[k->node];
       if (k->input != 0) continue;
-      if (!reference && v.value.node == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_READ)
+      if (!reference && v.value.node == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_READ &&
+          !(local && reader->control_count)) // what it waits for would run, too
         v.value = (struct tfc_output){k->node, 0};
       if (v.assign == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_ASSIGN) {
         v.assign = k->node;
@@ -167,7 +168,8 @@ static tfc_status write_local_variables(const struct run_saves *s, struct tfc_te
   for (size_t i = 0; i < all.count; i++) {
     const struct variable *v = &all.data[i];
     struct tfc_tensor value = {0};
-    status = run_step(s->setup, &(struct tfc_run_spec){.fetches = &v->value, .fetch_count = 1}, NULL, &value, NULL);
+    status = run_step(s->setup, &(struct tfc_run_spec){.fetches = &v->value, .fetch_count = 1}, NULL, &value,
+                      &(struct tfc_run_options){.cancel = tfc_program_cancel()});
     if (tfc_status_code(status) == TFC_FAILED_PRECONDITION) { // it has no value
       tfc_status_free(status);
       status = NULL;
@@ -203,7 +205,8 @@ static tfc_status restore_local_variables(const struct run_saves *s, tfc_str tex
       tfc_saved_tensor(&in, tfc_dtype_base(tfc_output_dtype(s->setup->graph, v->given)), &value);
       status = tfc_saved_end(&in);
       const struct tfc_run_spec spec = {.feeds = &v->given, .feed_count = 1, .targets = &v->assign, .target_count = 1};
-      if (!status) status = run_step(s->setup, &spec, &value, NULL, NULL);
+      if (!status)
+        status = run_step(s->setup, &spec, &value, NULL, &(struct tfc_run_options){.cancel = tfc_program_cancel()});
       tfc_tensor_release(&value);
       if (status) status = tfc_status_annotate(status, "the local variable '%.*s'", TFC_STR_ARG(name));
       if (status) goto out;

@@ -43,7 +43,7 @@ static tfc_code unusable(bool write) {
 tfc_status tfc_store_unreadable(struct tfc_store *store) {
   const int code = sqlite3_errcode(store->db);
   if (code == SQLITE_NOMEM) return tfc_status_no_memory("reading a database");
-  if (code == SQLITE_BUSY) return failed(store, "cannot be read");
+  if (code != SQLITE_CORRUPT && code != SQLITE_NOTADB && code != SQLITE_ERROR) return failed(store, "cannot be read");
   return tfc_status_make(
       unusable(store->lock != NULL),
       "%s: the database is damaged, or its tables were changed by another program (%s); give another "

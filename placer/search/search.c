@@ -163,6 +163,7 @@ static void run_job(void *user, uint32_t i) {
   struct job_list *list = user;
   struct tfc_search_job *j = &list->jobs[i];
   const double begin = tfc_seconds_now();
+  if (j->slice > 0 && tfc_finder_is_over(list->f)) return; // there are more jobs than threads: time may be over
   if (j->slice > 0) j->budget.deadline = fmin(begin + j->slice, list->f->deadline);
   j->status = tfc_search_job_run(list->f->p, j);
   j->seconds = tfc_seconds_now() - begin;

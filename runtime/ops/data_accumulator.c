@@ -78,7 +78,7 @@ static tfc_status load(struct tfc_object *self, tfc_str words) {
   struct tfc_tensor sum = {0};
   int64_t *indices = NULL, *counts = NULL;
   const bool sparse = tfc_saved_number(&in, 0, 1);
-  const int64_t step = tfc_saved_number(&in, INT64_MIN, INT64_MAX), count = tfc_saved_number(&in, 0, INT64_MAX);
+  const int64_t step = tfc_saved_number(&in, INT64_MIN, INT64_MAX / 2), count = tfc_saved_number(&in, 0, INT64_MAX / 2);
   if (!in.failure && sparse != a->sparse)
     in.failure = tfc_status_make(TFC_INVALID_ARGUMENT, "it was %s, and is not any more", sparse ? "sparse" : "dense");
   if (count) tfc_saved_tensor(&in, a->dtype, &sum);
@@ -90,7 +90,7 @@ static tfc_status load(struct tfc_object *self, tfc_str words) {
   }
   for (int64_t i = 0; i < rows && !in.failure; i++) {
     indices[i] = tfc_saved_number(&in, i ? indices[i - 1] : 0, INT64_MAX);
-    counts[i] = tfc_saved_number(&in, 1, INT64_MAX);
+    counts[i] = tfc_saved_number(&in, 1, INT64_MAX / 2);
   }
   tfc_status s = tfc_saved_end(&in);
   if (s) {

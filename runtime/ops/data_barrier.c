@@ -355,8 +355,11 @@ static void load_partial(struct barrier *b, struct tfc_saved *in) {
   if (!in->failure && !new) in->failure = tfc_status_make(TFC_INVALID_ARGUMENT, "a key is there twice");
   if (in->failure) return;
   p->index = index;
-  for (uint32_t k = 0; k < b->components; k++)
-    if (tfc_saved_number(in, 0, 1)) tfc_saved_tensor(in, tfc_queue_dtype(b->ready, k + 2), &p->parts[k]);
+  for (uint32_t k = 0; k < b->components; k++) {
+    if (!tfc_saved_number(in, 0, 1)) continue;
+    tfc_saved_tensor(in, tfc_queue_dtype(b->ready, k + 2), &p->parts[k]);
+    if (!in->failure) in->failure = tfc_queue_check_one(b->ready, k + 2, &p->parts[k]);
+  }
 }
 
 static tfc_status barrier_load(struct tfc_object *self, tfc_str words) {
@@ -366,7 +369,7 @@ static tfc_status barrier_load(struct tfc_object *self, tfc_str words) {
   forget_all(b);
   b->closed = false; // so that tuples can begin
   const bool closed = tfc_saved_number(&in, 0, 1), cancelled = tfc_saved_number(&in, 0, 1);
-  b->next_index = tfc_saved_number(&in, INT64_MIN, INT64_MAX);
+  b->next_index = tfc_saved_number(&in, INT64_MIN, INT64_MAX / 2);
   for (int64_t n = tfc_saved_number(&in, 0, (int64_t)in.words.size); n > 0 && !in.failure; n--) load_partial(b, &in);
   b->closed = closed, b->cancelled = cancelled;
   pthread_mutex_unlock(&b->lock);

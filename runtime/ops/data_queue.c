@@ -589,7 +589,9 @@ static void load_tuples(const struct tfc_queue *q, struct tfc_saved *in, tuples 
     }
     for (uint32_t k = 0; k < q->parts; k++) {
       tfc_saved_tensor(in, q->dtypes[k], &t.parts[k]);
-      if (!in->failure && q->shapes && !tfc_shape_compatible(&q->shapes[k], &t.parts[k].shape))
+      const bool is_priority = q->kind == PRIORITY && k == 0; // a scalar, also where shapes are not declared
+      if (!in->failure && ((q->shapes && !tfc_shape_compatible(&q->shapes[k], &t.parts[k].shape)) ||
+                           (is_priority && t.parts[k].shape.rank != 0)))
         in->failure =
             tfc_status_make(TFC_INVALID_ARGUMENT, "component %u has another shape than the queue declares", k);
     }
@@ -717,6 +719,9 @@ bool tfc_queue_is_closed(struct tfc_queue *q) {
 
 tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values) {
   return check_part(q, part, values, 1);
+}
+tfc_status tfc_queue_check_one(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *value) {
+  return check_part(q, part, value, 0);
 }
 
 tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts) {

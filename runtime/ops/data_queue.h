@@ -25,6 +25,8 @@ int64_t tfc_queue_size(struct tfc_queue *q);
 tfc_dtype tfc_queue_dtype(const struct tfc_queue *q, uint32_t part);
 // Checks that these values [n, ...] are valid for part `part` of n tuples.
 TFC_MUST_USE tfc_status tfc_queue_check(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *values);
+// The same for the value of one tuple.
+TFC_MUST_USE tfc_status tfc_queue_check_one(const struct tfc_queue *q, uint32_t part, const struct tfc_tensor *value);
 // Takes over the parts of one tuple; on failure they still belong to the caller.
 TFC_MUST_USE tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts);
 // Completes the kernel later, with `n` tuples as its outputs (or, with `up_to`, with what a closed queue still has).

@@ -83,13 +83,13 @@ static tfc_status load(struct tfc_object *self, tfc_str words) {
   size_t name_size;
   char *name = NULL;
   tfc_status s = NULL;
-  const int64_t produced = tfc_saved_number(&in, 0, INT64_MAX), finished = tfc_saved_number(&in, 0, INT64_MAX);
+  const int64_t produced = tfc_saved_number(&in, 0, INT64_MAX / 2), finished = tfc_saved_number(&in, 0, INT64_MAX / 2);
   const bool open = tfc_saved_number(&in, 0, 1);
   if (open) {
     name = tfc_saved_bytes(&in, &name_size);
     size = tfc_saved_number(&in, 0, INT64_MAX);
     at = tfc_saved_number(&in, 0, size);
-    number = tfc_saved_number(&in, 0, INT64_MAX);
+    number = tfc_saved_number(&in, 0, INT64_MAX / 2);
   }
   TFC_TRY(s, tfc_saved_end(&in));
   if (open) {

@@ -343,6 +343,7 @@ static inline __attribute__((always_inline)) int64_t route_eights(const struct m
   const int64_t all = (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
   if (p->dtype != TFC_FLOAT || all < 1 || all > MOST_CELLS) return 0;
   EACH_CELL(cell, lo, hi) cells[count++] = place(&p->x, n, cell);
+  if (!count) return 0; // the window lies in the padding: two of its dimensions have negative sizes
   for (; channel + 8 <= p->y.channels; channel += 8) route_eight(m, cells, count, channel, y + channel);
   return channel;
 }

@@ -24,7 +24,7 @@ static const char text[] =
             ATTR("T",
                  "list { type: DT_INT64 }") " }\nnode { name: 'range' op: 'RangeDataset' input: 'zero' input: 'one' "
                                             "input: 'one'" KINDS " }\nnode { name: 'repeated' op: 'RepeatDataset' "
-                                                                 "input: 'range' input: 'forever'" KINDS
+                                            "input: 'range' input: 'forever'" KINDS
                                             " }\nnode { name: 'dropped' op: 'SkipDataset' input: 'repeated' input: "
                                             "'many'" KINDS
                                             " }\nnode { name: 'iterator' op: 'IteratorV2'" ATTR("shared_name", "s: 'i'")
@@ -61,7 +61,7 @@ static void they_end(void **state) {
     assert_fails(s, TFC_CANCELLED, "cancelled");
     char named[32];
     snprintf(named, sizeof named, "'%s' (", names[i]);
-    assert_fails(run(names[i], &(struct tfc_run_options){.deadline_ns = 30000000}), TFC_DEADLINE_EXCEEDED, named);
+    assert_fails(run(names[i], &(struct tfc_run_options){.deadline_ns = 300000000}), TFC_DEADLINE_EXCEEDED, named);
   }
 }
 

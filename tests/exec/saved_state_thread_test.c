@@ -314,9 +314,9 @@ static void what_makes_no_sense_is_refused(void **state) {
   }
 }
 
-// --- Another client
-// ---------------------------------------------------------------------------------------------------- One client saves
-// while another one's steps use an iterator without a name.
+// --- Another client --------------------------------------------------------------------------------------------------
+
+// One client saves while another one's steps use an iterator without a name.
 static const char anonymous_text[] = NODE(CONST("zero", "DT_INT64", "", "int64_val: 0"))
     NODE(CONST("many", "DT_INT64", "", "int64_val: 1000000")) NODE(CONST("one", "DT_INT64", "", "int64_val: 1"))
         NODE(" name: 'range' op: 'RangeDataset'" IN("zero") IN("many") IN("one") KINDS("DT_INT64"))

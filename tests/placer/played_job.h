@@ -147,7 +147,7 @@ static void fill_profile(struct tfc_step_profile *p, const struct tfc_measure_en
   }
 }
 
-// Plays the blocks of an entry, from `first` on.
+// Plays so many blocks of an entry.
 static tfc_status play_entry(const struct tfc_measure_batch *b, uint32_t index, uint32_t blocks, double reference_us,
                              tfc_measured_fn fn, void *user) {
   static struct tfc_measured_step steps[MOST_STEPS];

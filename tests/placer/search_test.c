@@ -234,8 +234,7 @@ static void close_idle(struct tfc_guidance *g) {
   (void)g;
 }
 
-// A policy that finds nothing costs an eighth of the search. That holds even if a clock limits a search on two threads,
-// which has four rounds in this time, or fewer if something else keeps the machine busy.
+// A policy that finds nothing has one turn in eight. That holds even if a clock limits a search on two threads.
 static void test_policy_share(void **state) {
   (void)state;
   static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL};
@@ -245,7 +244,7 @@ static void test_policy_share(void **state) {
   struct tfc_search_outcome out = {0};
   assert_ok(
       tfc_search(i.problem, &(struct tfc_search_options){.seconds = 1, .seed = 1, .threads = 2, .guide = &idle}, &out));
-  assert_true(guidance.asked <= 1);
+  assert_true(8 * guidance.asked <= guidance.asked + out.learned.others.count + 8);
   tfc_search_outcome_deinit(&out);
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));

@@ -40,8 +40,9 @@ void tfc_run_loop(struct tfc_run *r) {
 static bool run_cancelled(struct tfc_kernel_env *env) {
   struct tfc_run *r = env->owner;
   // A kernel that loops keeps the run's own thread from looking.
-  return atomic_load(&r->stopped) || (r->cancel && atomic_load(r->cancel)) ||
-         (r->deadline && tfc_now_ns() >= r->deadline) || (r->nested && tfc_step_stopped(r->step));
+  if (atomic_load(&r->stopped) || (r->nested && tfc_step_stopped(r->step))) return true;
+  if (r->partial) return false; // its kernels wait also between calls, each of which has limits of its own
+  return (r->cancel && atomic_load(r->cancel)) || (r->deadline && tfc_now_ns() >= r->deadline);
 }
 
 tfc_status tfc_run_begin(struct tfc_run *r) {

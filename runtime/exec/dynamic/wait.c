@@ -147,7 +147,8 @@ void tfc_run_check_time(struct tfc_run *r) {
     tfc_run_fail(r, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
   } else if (r->deadline && tfc_now_ns() >= r->deadline) {
     struct tfc_text text = {0};
-    struct tfc_run *at = r->root || !r->parent ? r : r->parent; // of a function that has not begun: its caller
+    // of a function that has not begun: its caller, if that runs on this thread; otherwise its flights may end now
+    struct tfc_run *at = r->root || !r->parent || !r->parent->d->inline_only ? r : r->parent;
     if (!at->root)
       tfc_text_printf(&text, "it had not begun");
     else if (!at->flights && at->at)

@@ -139,6 +139,7 @@ tfc_status tfc_partial_run(struct tfc_partial *p, const struct tfc_partial_call 
   if (sink && !r->failed)
     tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, tfc_ticks(), 0);
   p->step.trace = NULL;
+  r->cancel = NULL, r->deadline = 0; // of this call
   leave(p, mode);
   for (uint32_t i = 0; i < call->feed_count; i++) p->feeds[call->feeds[i]] = (struct tfc_tensor){0};
   tfc_status s = r->failed ? r->status : missing(p);

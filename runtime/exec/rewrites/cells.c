@@ -52,7 +52,7 @@ struct cell {
 
 static bool launches(const struct tfc_ir *ir, uint16_t device) {
   const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return driver->chains && !driver->host_kernels;
+  return !driver->host_kernels && driver->has_kernel && driver->has_kernel(&rows_def, TFC_FLOAT);
 }
 
 static bool is_plain(const struct cells *c, uint32_t id) {
@@ -118,7 +118,10 @@ static uint32_t joined_for(const struct cells *c, uint32_t product, int64_t *wid
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (!is_plain(c, id) || op->device != ir->ops.data[product].device || !operands_of(ir, op, &from)) return TFC_NONE32;
   if (!tfc_joins_columns(&from.of, &count) || count != 2 || !are_matrices(ir, op, 2)) return TFC_NONE32;
-  for (int k = 0; k < 2; k++) widths[k] = from.shapes[k]->dims[1];
+  for (int k = 0; k < 2; k++) {
+    if (ir->values.data[op->inputs[k].value].kind == TFC_IR_VARIABLE) return TFC_NONE32; // may be updated before
+    widths[k] = from.shapes[k]->dims[1];
+  }
   return id;
 }
 
@@ -148,7 +151,9 @@ static bool is_free(const struct cells *c, const struct cell *cell, int k) {
     int64_t widths[2];
     const struct tfc_ir_op *join = &ir->ops.data[joined_for(c, id, widths)];
     const struct tfc_ir_value *v = &ir->values.data[join->inputs[k].value];
-    if (!is_made(ir, join->inputs[k].value) || c->reached[v->op] || ir->ops.data[v->op].device != join->device)
+    // operations from op_count on are of a cell that was divided before: what they come after is not known
+    if (!is_made(ir, join->inputs[k].value) || v->op >= c->op_count || c->reached[v->op] ||
+        ir->ops.data[v->op].device != join->device)
       return false;
   }
   return true;
@@ -288,6 +293,8 @@ static tfc_status divide_all(struct cells *c, uint32_t first) {
       return NULL;
   }
   if (count < LEAST || cell.widths[0] + cell.widths[1] > INT32_MAX) return NULL;
+  if (!cell.widths[0] || !cell.widths[1] || !tfc_shape_elements(&ir->values.data[ir->ops.data[first].outputs[0]].shape))
+    return NULL; // the kernels take no empty matrices
   search(c, &cell);
   const bool free[2] = {is_free(c, &cell, 0), is_free(c, &cell, 1)};
   if (free[0] == free[1]) return NULL; // the steps do not wait for each other, or for each other's inputs, too

@@ -91,7 +91,7 @@ static tfc_status scale_gradients(struct tfc_ir *ir) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || !op->def || !(op->def->flags & TFC_OP_UPDATE)) continue;
     const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (!driver->chains || driver->host_kernels) continue;
+    if (driver->host_kernels || !driver->has_kernel || !driver->has_kernel(op->def, TFC_FLOAT)) continue;
     uint32_t whole = 0;
     const uint32_t product = product_of(ir, &readers, op, &whole);
     if (product != TFC_NONE32 && !leads[product]) TFC_TRY(s, scale(ir, i, product, whole));

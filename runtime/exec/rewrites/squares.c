@@ -21,7 +21,7 @@ enum { UNSEEN, MET, MEMBER };
 
 static bool launches(const struct tfc_ir *ir, uint16_t device) {
   const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return driver->chains && !driver->host_kernels;
+  return !driver->host_kernels && driver->has_kernel && driver->has_kernel(&sums_def, TFC_FLOAT);
 }
 
 // Whether this value is a sum of squares that only one operation reads.
@@ -33,7 +33,7 @@ static bool is_sum(const struct search *s, uint32_t v) {
       value->dtype != TFC_FLOAT)
     return false;
   const struct tfc_ir_op *op = &ir->ops.data[value->op];
-  return !op->dead && !op->joint && !op->prepared && !op->wanted && op->def &&
+  return !op->dead && !op->joint && !op->prepared && !op->wanted && !op->host.all && op->def &&
          tfc_plan_trait_of(op->def) == TFC_PLAN_HALF_SQUARES && op->input_count == 1 &&
          op->inputs[0].value != TFC_NONE32 && launches(ir, op->device);
 }

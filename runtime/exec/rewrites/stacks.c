@@ -224,6 +224,9 @@ static tfc_status try_stack(struct finding *f, uint32_t *ops, uint32_t count) {
                            // readers of single pieces
   if (!are_alike(f, ops, count, &stack.stacked) || !tfc_stacks_describe(f->w.ir, ops[0], stack.stacked, &op))
     return NULL;
+  for (size_t t = 0; t < f->w.totals.count; t++) // a reduction computes these sums
+    for (uint32_t i = 0; i < count; i++)
+      if (f->w.totals.data[t].sum == ops[i]) return NULL;
   stack.how = tfc_stacking_of(&op.of);
   if (stack.how == TFC_STACKING_NONE || op.shapes[0]->rank == TFC_MAX_RANK) return NULL;
   for (uint32_t k = 0; k < op.of.input_count; k++) {

@@ -78,7 +78,8 @@ static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_fir
       for (int64_t i = block; i < end; i++) {
         const float *in = b.data + i * b.row + p * width;
         float *out = packed + (p * k + i) * width;
-        if (columns == 24) { // with a length that the compiler knows, it is a few vectors instead of two calls
+        if (columns == 24 &&
+            width == 24) { // with a length that the compiler knows, it is a few vectors instead of two calls
           memcpy(out, in, 24 * sizeof *out);
         } else if (columns == 48) {
           memcpy(out, in, 48 * sizeof *out);
