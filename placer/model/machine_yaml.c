@@ -133,12 +133,12 @@ static tfc_str count_up(struct tfc_arena *arena, tfc_str name, uint32_t by, bool
   return tfc_arena_printf(arena, "%.*s%llu", (int)(name.size - digits), name.data, number);
 }
 
-// Replaces "{host}" in the name by the host's number.
+// Replaces each "{host}" in the name by the host's number.
 static tfc_str name_host(struct tfc_arena *arena, tfc_str name, uint32_t host) {
   for (size_t i = 0; i < name.size; i++) {
     const tfc_str rest = tfc_str_sub(name, i, SIZE_MAX);
     if (!tfc_str_starts(rest, "{host}")) continue;
-    const tfc_str after = tfc_str_sub(rest, strlen("{host}"), SIZE_MAX);
+    const tfc_str after = name_host(arena, tfc_str_sub(rest, strlen("{host}"), SIZE_MAX), host);
     return tfc_arena_printf(arena, "%.*s%u%.*s", (int)i, name.data, host, TFC_STR_ARG(after));
   }
   return name;
