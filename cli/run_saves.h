@@ -14,7 +14,7 @@ struct run_saves {
   int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
   int64_t steps;        // step number of the last checkpoint; 0: there is none
-  struct tfc_text told; // lines about what is not saved, of which the user was warned
+  struct tfc_text told; // what the user was already warned is not saved, a line for each object
 };
 TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
 void run_saves_close(struct run_saves *saves);

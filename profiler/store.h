@@ -40,8 +40,8 @@ const char *tfc_store_path(const struct tfc_store *store); // exists as long as 
 bool tfc_store_being_written(const struct tfc_store *store);
 // Returns SQLite's handle for the caller's own queries, which may only read.
 struct sqlite3 *tfc_store_handle(struct tfc_store *store);
-// The status of a query that has just failed; what to do about it is in its message. INVALID_ARGUMENT (DATA_LOSS in a
-// store that is written): the file is damaged, or another program has changed its tables.
+// Returns the error of a query that has just failed; its message says what the user can do. INVALID_ARGUMENT: the file
+// is damaged, or another program has changed its tables (DATA_LOSS if the store was opened for writing).
 TFC_MUST_USE tfc_status tfc_store_unreadable(struct tfc_store *store);
 
 TFC_MUST_USE tfc_status tfc_store_begin(struct tfc_store *store); // BEGIN IMMEDIATE

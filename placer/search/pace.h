@@ -19,9 +19,9 @@ struct tfc_pace {
   double seconds; // of each job
   bool cools;     // the round is the last one, in which jobs only cool down
 };
-// The next round of a search for the step objective: all rounds take equally long, and have as many jobs as `most`, but
-// fewer, though one for each thread, if those were very short. *slice: seconds of a round; 0 before the first one.
-// `left`: seconds that the search has left. `cooling`: whether it ends with a round that cools down.
+// Returns the next round of a search for the step objective. All rounds take the same time. A round has `most` jobs; if
+// these would be very short, it has fewer, but at least one for each thread. *slice: seconds of a round; 0 before the
+// first round. `left`: seconds until the search ends. `cooling`: whether the last round only lowers the temperature.
 struct tfc_pace tfc_pace_step(double *slice, double left, uint32_t threads, uint32_t most, bool cooling);
 // The next round of a search for throughput, where starts take long: one job for each thread, each round longer than
 // the one before.

@@ -339,8 +339,9 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tf
   return tfc_credits_draw(credits, methods, credits->of[TFC_METHOD_POLICY].gain > 0 ? count : count - 1, random);
 }
 
-// Plans a job that cools down from the best placement, with temperatures that fit it. `like`: another such job, whose
-// temperature it takes, and which differs by its random numbers only; NULL: there is none yet.
+// Plans a job of simulated annealing that starts at the best placement, with a start temperature found for it. `like`:
+// an earlier job of this round, whose temperature is used again (the two jobs then differ only by their random
+// numbers); NULL: this is the first job.
 static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *random, const struct tfc_elite *elite,
                                const struct tfc_search_job *like, struct tfc_search_job *j) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[0], p));

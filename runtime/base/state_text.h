@@ -11,9 +11,9 @@
 
 #include "runtime/base/str.h"
 
-// Takes the first line off `text`, without its end. False: there is none.
+// Removes the first line from `text`, and returns it without its newline. False: `text` is empty.
 bool tfc_state_line(tfc_str *text, tfc_str *out_line);
-// Takes the first word off a line, up to a tab, as it is written.
+// Removes the first word, up to a tab, from a line, and returns it with its escapes.
 tfc_str tfc_state_word(tfc_str *line);
 void tfc_state_add(struct tfc_text *out, tfc_str word);
 // Appends what a written word stands for.

@@ -330,8 +330,8 @@ extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
 // Finds the driver of a kind ("cpu", "emu", "plain", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the
 // reason.
 TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);
-// Registers another driver for its kind of device, or replaces the driver of the plug-in (for tests). Call it before a
-// driver is looked up for the first time.
+// Registers the driver of a kind of device. If that kind has a driver from a plug-in, the new one is used instead (for
+// tests). Call this before any devices are opened.
 void tfc_driver_add(const struct tfc_device_driver *driver);
 
 // Opens the devices of --devices in order: "4" or "cpu:0-3,emu:0"; with ",shared" after it, virtual and emulated

@@ -244,7 +244,8 @@ static void idle(void **state) {
   fill(25, 3, false, "10324");
   fill(24, 3, false, "10234"); // a wait of 19 µs is too short to be used
   fill(25, 20, true, "10234"); // the operation waits for another one
-  // Two of which one fits: the later one moves. With room for both, both do, in their order.
+  // Two operations could fill the wait. If only one of them fits, the later one is moved into it; if there is room for
+  // both, both are moved, and keep their order.
   for (int room = 0; room < 2; room++) {
     struct step s;
     struct tfc_order_graph g;

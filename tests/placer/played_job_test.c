@@ -842,7 +842,7 @@ static void learners(void **state) {
       logged("says: best so far: 424.0 us a step, by rl");
       assert_int_equal(times_logged(" batch 2220000, 1110000 reference; 1 + 3 x 5, trace none"), 1);
     }
-    // A placement that is measured again is an episode of its own.
+    // Each measurement of a placement has its own row: two placements, one of them measured twice, have three rows.
     rows_are("SELECT COUNT(*), COUNT(DISTINCT digest), MIN(median_us), MAX(median_us) FROM placement WHERE algorithm = "
              "'rl' AND episode > 0",
              "3 2 424 434");

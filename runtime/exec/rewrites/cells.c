@@ -11,10 +11,9 @@
 
 #include "runtime/base/map.h"
 #include "runtime/base/no_memory.h"
-#include "runtime/exec/rewrites/rewrite.h"
-#include "runtime/ops/array_columns.h"
+#include "runtime/exec/rewrites/operands.h"
 
-enum { LEAST = 4, MOST_INPUTS = 4 }; // the fewest steps
+enum { LEAST = 4 }; // the fewest steps
 
 // a [m, k], b [K, n], first: the first row of b. The result is a times k rows of b; or a [m, n] times the transposed
 // rows, of which there are as many as the result has columns.
@@ -89,34 +88,17 @@ static bool is_product(const struct cells *c, uint32_t id, bool turned) {
          tfc_node_attr_bool(ir->graph, node, "transpose_b", false) == turned;
 }
 
-struct operands { // of an operation, in the form that runtime/ops/array_columns.h takes
-  struct tfc_columns_of of;
-  const struct tfc_shape *shapes[MOST_INPUTS];
-  const struct tfc_tensor *values[MOST_INPUTS];
-};
-static bool operands_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct operands *out) {
-  if (!op->def || op->input_count > MOST_INPUTS) return false;
-  for (uint32_t i = 0; i < op->input_count; i++) {
-    if (op->inputs[i].value == TFC_NONE32 || op->inputs[i].variable != TFC_NONE32) return false;
-    const struct tfc_ir_value *v = &ir->values.data[op->inputs[i].value];
-    out->shapes[i] = tfc_ir_shape(ir, &op->inputs[i]);
-    out->values[i] = v->kind == TFC_IR_CONST ? v->constant : NULL;
-    if (!tfc_shape_is_static(out->shapes[i])) return false;
-  }
-  out->of = (struct tfc_columns_of){op->def, out->shapes, out->values, op->input_count, op->output_count};
-  return true;
-}
-
 // Returns the operation that puts two matrices side by side for the product; TFC_NONE32: there is none.
 static uint32_t joined_for(const struct cells *c, uint32_t product, int64_t *widths) {
   const struct tfc_ir *ir = c->ir;
   const struct tfc_ir_input *in = &ir->ops.data[product].inputs[0];
-  struct operands from;
+  struct tfc_operands from;
   uint32_t count = 0;
   if (in->view || !is_made(ir, in->value)) return TFC_NONE32;
   const uint32_t id = ir->values.data[in->value].op;
   const struct tfc_ir_op *op = &ir->ops.data[id];
-  if (!is_plain(c, id) || op->device != ir->ops.data[product].device || !operands_of(ir, op, &from)) return TFC_NONE32;
+  if (!is_plain(c, id) || op->device != ir->ops.data[product].device || !tfc_operands_of(ir, op, &from))
+    return TFC_NONE32;
   if (!tfc_joins_columns(&from.of, &count) || count != 2 || !are_matrices(ir, op, 2)) return TFC_NONE32;
   for (int k = 0; k < 2; k++) {
     if (ir->values.data[op->inputs[k].value].kind == TFC_IR_VARIABLE) return TFC_NONE32; // may be updated before
@@ -234,12 +216,12 @@ static tfc_status divide_forward(struct cells *c, struct cell *cell, uint32_t id
 static bool takes_part(const struct cells *c, const struct cell *cell, uint32_t id, uint32_t wide, int *out_part) {
   const struct tfc_ir *ir = c->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
-  struct operands from;
+  struct tfc_operands from;
   uint32_t input = 0;
   int64_t first = 0;
   if (!is_plain(c, id) || op->output_count != 1 || op->outputs[0] == TFC_NONE32 || !is_made(ir, op->outputs[0]))
     return false;
-  if (!operands_of(ir, op, &from) || !tfc_takes_columns(&from.of, 0, &input, &first)) return false;
+  if (!tfc_operands_of(ir, op, &from) || !tfc_takes_columns(&from.of, 0, &input, &first)) return false;
   const struct tfc_shape *y = &ir->values.data[op->outputs[0]].shape;
   if (op->inputs[input].value != wide || op->inputs[input].view || y->rank != 2) return false;
   *out_part = first != 0;

@@ -9,9 +9,7 @@
 
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/chains.h"
-#include "runtime/ops/array_columns.h"
-
-enum { MOST_INPUTS = 16 };
+#include "runtime/exec/rewrites/operands.h"
 
 struct windows {
   struct tfc_ir *ir;
@@ -32,26 +30,6 @@ static bool has_edges(const struct tfc_ir *ir, uint32_t op, bool from, bool to) 
   for (size_t i = 0; i < ir->edges.count; i++)
     if ((from && ir->edges.data[i].from == op) || (to && ir->edges.data[i].to == op)) return true;
   return false;
-}
-
-// Describes the operands of an operation in the form that runtime/ops/array_columns.h takes. False: the operation has
-// too many operands, or shapes are not known.
-struct operands {
-  struct tfc_columns_of of;
-  const struct tfc_shape *shapes[MOST_INPUTS];
-  const struct tfc_tensor *values[MOST_INPUTS];
-};
-static bool operands_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct operands *out) {
-  if (op->dead || op->joint || op->prepared || !op->def || op->input_count > MOST_INPUTS) return false;
-  for (uint32_t i = 0; i < op->input_count; i++) {
-    if (op->inputs[i].value == TFC_NONE32 || op->inputs[i].variable != TFC_NONE32) return false;
-    const struct tfc_ir_value *v = &ir->values.data[op->inputs[i].value];
-    out->shapes[i] = tfc_ir_shape(ir, &op->inputs[i]);
-    out->values[i] = v->kind == TFC_IR_CONST ? v->constant : NULL;
-    if (!tfc_shape_is_static(out->shapes[i])) return false;
-  }
-  out->of = (struct tfc_columns_of){op->def, out->shapes, out->values, op->input_count, op->output_count};
-  return true;
 }
 
 // Divides the single row of a chain into rows of `columns` elements. False: the chain has more than one row, or the row
@@ -95,12 +73,12 @@ static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   struct tfc_ir_op *op = &ir->ops.data[id];
   struct tfc_chain *chain = &((struct tfc_chain_op *)op->state)->chain;
   const struct tfc_ir_value *v = &ir->values.data[op->inputs[input].value];
-  struct operands from;
+  struct tfc_operands from;
   uint32_t which = 0;
   int64_t first = 0;
   if (op->inputs[input].view || v->kind != TFC_IR_OP || v->op == TFC_NONE32) return NULL;
   const struct tfc_ir_op *taken = &ir->ops.data[v->op];
-  if (taken->device != op->device || !operands_of(ir, taken, &from)) return NULL;
+  if (taken->device != op->device || !tfc_operands_of(ir, taken, &from)) return NULL;
   if (!tfc_takes_columns(&from.of, v->output, &which, &first)) return NULL;
   const struct tfc_ir_value *wide = &ir->values.data[taken->inputs[which].value];
   const struct tfc_shape *whole = from.shapes[which], *part = &v->shape;
@@ -122,11 +100,11 @@ static tfc_status drop_unread(struct windows *w) {
   TFC_RETURN_IF_ERROR(tfc_ir_readers(ir, &w->arena, &w->readers));
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
-    struct operands from;
+    struct tfc_operands from;
     uint32_t which = 0;
     int64_t first = 0;
     const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (!driver->chains || driver->host_kernels || op->wanted || !operands_of(ir, op, &from)) continue;
+    if (!driver->chains || driver->host_kernels || op->wanted || !tfc_operands_of(ir, op, &from)) continue;
     bool unread = op->output_count && tfc_takes_columns(&from.of, 0, &which, &first);
     for (uint32_t k = 0; k < op->output_count && unread; k++)
       unread =
@@ -307,9 +285,9 @@ static tfc_status add_bias(struct windows *w, uint32_t id, uint32_t input) {
 static bool joins_outputs(const struct windows *w, const struct tfc_ir_op *join, uint32_t *out_chain,
                           uint32_t *out_count) {
   const struct tfc_ir *ir = w->ir;
-  struct operands from;
+  struct tfc_operands from;
   *out_chain = TFC_NONE32;
-  if (!operands_of(ir, join, &from) || !tfc_joins_columns(&from.of, out_count) || join->outputs[0] == TFC_NONE32)
+  if (!tfc_operands_of(ir, join, &from) || !tfc_joins_columns(&from.of, out_count) || join->outputs[0] == TFC_NONE32)
     return false;
   for (uint32_t i = 0; i < *out_count; i++) {
     const struct tfc_ir_value *v = &ir->values.data[join->inputs[i].value];
