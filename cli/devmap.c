@@ -18,11 +18,12 @@ tfc_status cli_devmap_apply(struct tfc_placement *placement, const char *text) {
     if (d->tensorflow.size) continue;
     size_t colon = tfc_str_rfind(d->name, ':');
     tfc_str type = tfc_str_sub(d->name, 0, colon == SIZE_MAX ? d->name.size : colon);
-    char upper[32] = "";
-    for (size_t k = 0; k < type.size && k + 1 < sizeof upper; k++)
-      upper[k] = (char)toupper((unsigned char)type.data[k]);
+    char *upper = tfc_str_dup(type);
+    if (!upper) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
     tfc_str index = colon == SIZE_MAX ? TFC_STR("0") : tfc_str_sub(d->name, colon + 1, SIZE_MAX);
     d->tensorflow = tfc_arena_printf(&placement->arena, "/device:%s:%.*s", upper, TFC_STR_ARG(index));
+    free(upper);
   }
   for (const char *p = text; p && *p;) {
     size_t n = strcspn(p, ",");
@@ -47,6 +48,22 @@ tfc_status cli_devmap_apply(struct tfc_placement *placement, const char *text) {
   }
 out:
   return s;
+}
+
+tfc_status cli_devmap_check(const struct tfc_placement *placement) {
+  for (uint32_t d = 0; d < placement->device_count; d++) {
+    const struct tfc_placement_device *device = &placement->devices[d];
+    struct tfc_device_spec spec;
+    tfc_status s = tfc_device_spec_parse(device->tensorflow, &spec);
+    bool used = false;
+    for (uint32_t i = 0; s && i < placement->node_count && !used; i++)
+      used = tfc_str_equal(placement->nodes[i].device, device->name);
+    if (s && used)
+      return tfc_status_annotate(s, "TensorFlow takes no device of the name '%.*s' (give it one with --map)",
+                                 TFC_STR_ARG(device->name));
+    tfc_status_free(s);
+  }
+  return NULL;
 }
 
 static bool names(const char *text, tfc_str device) {

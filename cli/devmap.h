@@ -11,6 +11,10 @@
 // device string cannot be read. `text` may be NULL.
 TFC_MUST_USE tfc_status cli_devmap_apply(struct tfc_placement *placement, const char *text);
 
+// INVALID_ARGUMENT names a device with nodes on it whose `tensorflow` is not the name of a device as TensorFlow reads
+// it.
+TFC_MUST_USE tfc_status cli_devmap_check(const struct tfc_placement *placement);
+
 // Returns the first device with nodes on it that `text` gives no new name; data NULL: there is none. The host needs no
 // new name.
 tfc_str cli_devmap_unnamed(const struct tfc_placement *placement, const char *text);

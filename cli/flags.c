@@ -247,6 +247,7 @@ struct settings_sink {
   const struct tfc_program *program;
   void *options;
   const bool *given; // which flags the command line has; they take precedence over the settings file
+  bool *set;         // which flags a settings file has
   const char *path;
   int code;
 };
@@ -265,6 +266,7 @@ static bool on_setting(void *user, const char *key, const char *value) {
     return false;
   }
   if (sink->given[flag - program->flags]) return true;
+  sink->set[flag - program->flags] = true;
   if (flag->kind == TFC_FLAG_BOOL) {
     bool yes = strcmp(value, "true") == 0;
     if (yes || strcmp(value, "false") == 0) {
@@ -284,12 +286,12 @@ static bool on_setting(void *user, const char *key, const char *value) {
   return true;
 }
 
-// Reads the settings files that the command line names.
-static int read_settings(const struct tfc_program *program, void *options, const bool *given) {
+// Reads the settings files that the command line names, and notes which flags they have.
+static int read_settings(const struct tfc_program *program, void *options, const bool *given, bool *set) {
   for (size_t i = 0; i < program->flag_count; i++) {
     const struct tfc_flag *flag = &program->flags[i];
     if (flag->kind != TFC_FLAG_SETTINGS || !given[i]) continue;
-    struct settings_sink sink = {program, options, given, *(const char **)((char *)options + flag->offset), 0};
+    struct settings_sink sink = {program, options, given, set, *(const char **)((char *)options + flag->offset), 0};
     tfc_status s = tfc_settings_read(sink.path, on_setting, &sink);
     if (s) return tfc_program_fail(s);
     if (sink.code) return sink.code;
@@ -300,7 +302,7 @@ static int read_settings(const struct tfc_program *program, void *options, const
 int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, void *options,
                     struct tfc_texts *arguments) {
   struct tfc_common *common = options;
-  bool seen[128] = {0}, only_arguments = false;
+  bool seen[128] = {0}, set[128] = {0}, only_arguments = false;
   if (argc == 3 && strcmp(argv[1], "--generate") == 0 && tfc_manual_print(program, argv[2]))
     return tfc_program_finish(0);
   for (int i = 1; i < argc; i++) {
@@ -367,10 +369,10 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
     printf("%s %s\n", program->name, TFC_VERSION);
     return tfc_program_finish(0);
   }
-  int code = read_settings(program, options, seen);
+  int code = read_settings(program, options, seen, set);
   if (code >= 0) return code;
   for (size_t i = 0; i < program->flag_count; i++)
-    if (program->flags[i].required && !seen[i])
+    if (program->flags[i].required && !seen[i] && !set[i])
       return tfc_flags_error(program, "--%s %s is missing", program->flags[i].name, program->flags[i].value);
   return -1;
 }

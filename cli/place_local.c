@@ -145,6 +145,8 @@ static void print_devices(const struct tfc_job_outcome *o) {
       printf(" %8s", "-");
     printf(" %12s  ", o->peak ? tfc_show_bytes(a, (double)o->peak[d]) : "-");
     struct tfc_text sends = {0};
+    if (o->limit && o->limit[d] != TFC_NO_LIMIT)
+      tfc_text_printf(&sends, "(its limit is %s) ", tfc_show_bytes(b, (double)o->limit[d]));
     for (uint32_t t = 0; o->crossing && t < o->device_count; t++) {
       uint64_t bytes = o->crossing[(size_t)d * o->device_count + t];
       if (bytes == 0 || t == d) continue;
@@ -155,6 +157,20 @@ static void print_devices(const struct tfc_job_outcome *o) {
     cli_paragraph(stdout, sends.data ? sends.data : "", SENDS, SENDS, CLI_COLUMNS);
     tfc_text_deinit(&sends);
   }
+}
+
+void place_explain(const char *db, struct tfc_store *record, int64_t run) {
+  struct tfc_store *store = NULL;
+  struct tfc_text text = {0};
+  tfc_status s = record ? NULL : tfc_store_open(db, &(struct tfc_store_options){0}, &store);
+  if (!s) s = tfc_report_explain(record ? record : store, run, &text);
+  if (s)
+    tfc_warn("the run cannot be explained: %s", tfc_status_message(s));
+  else if (text.size)
+    fwrite(text.data, 1, text.size, stdout);
+  tfc_status_free(s);
+  tfc_text_deinit(&text);
+  tfc_store_close(store);
 }
 
 static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out) {
@@ -184,7 +200,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     printf("Lower bound %s%s%s%s; the answer is %.1f %% above it.\n", tfc_show_us(a, out->bound_us),
            out->bound_name ? " (" : "", out->bound_name ? out->bound_name : "", out->bound_name ? ")" : "",
            100 * out->gap);
-  if (out->path) {
+  if (out->path && !out->run) { // the database has the measured one
     const int n = printf("Critical path (simulated): ");
     cli_paragraph(stdout, out->path, n, 2, CLI_COLUMNS);
   }
@@ -199,7 +215,10 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     printf("GPUs' records time the steps above; untraced, by the host's clock, the answer takes %s (median of %u).\n",
            tfc_show_us(a, out->untraced_us), out->untraced_steps);
   if (out->lost_workers) printf("%u measuring processes were lost on the way.\n", out->lost_workers);
-  if (out->run) printf("Run %lld of %s.\n", (long long)out->run, o->db);
+  if (out->run) {
+    printf("Run %lld of %s.\n", (long long)out->run, o->db);
+    place_explain(o->db, NULL, out->run);
+  }
 }
 
 // --- Running the job -------------------------------------------------------------------------------------------------

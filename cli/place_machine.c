@@ -124,9 +124,9 @@ out:
   return s;
 }
 
-// Returns the operation that a node's work is fused into; UINT32_MAX: it is not fused.
+// Returns the operation that a node's work is fused into; TFC_NONE: it is not fused.
 static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
-  if (!info->runs_in || info->runs_in[node] == node) return UINT32_MAX;
+  if (!info->runs_in || info->runs_in[node] == node) return TFC_NONE;
   for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
     node = info->runs_in[node];
   return node;
@@ -170,7 +170,7 @@ static tfc_status plan_step(struct described *d) {
   for (uint32_t i = 0; i < info->op_count; i++) runs[info->ops[i].node] = true;
   for (uint32_t i = 0; i < g->node_count; i++) {
     d->done_by[i] = done_by(info, i);
-    if (runs[i] || d->done_by[i] != UINT32_MAX) d->ops[d->op_count++] = i;
+    if (runs[i] || d->done_by[i] != TFC_NONE) d->ops[d->op_count++] = i;
   }
   if (d->op_count == 0)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: the step has no operation that takes time: there is nothing to place",

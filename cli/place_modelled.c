@@ -228,6 +228,10 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     print_table(&outcome);
     putchar('\n');
     if (outcome.summary) cli_paragraph(stdout, outcome.summary, 0, 0, CLI_COLUMNS);
+    if (outcome.record || outcome.run) {
+      place_explain(o->db, outcome.record, outcome.record ? -1 : outcome.run);
+      putchar('\n');
+    }
     if (path) printf("Written: %s\n", path);
     if (report) printf("Written: %s/index.html\n", report);
   }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/program.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/replicas.h"
 
 struct tasks { // the device strings of the towers' tasks and of the stores' tasks
@@ -11,9 +12,6 @@ struct tasks { // the device strings of the towers' tasks and of the stores' tas
   uint32_t tower_count, store_count, own;
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
-}
 static bool is_store(const struct tfc_cluster_spec *spec, uint32_t rank) {
   return strcmp(spec->tasks.data[rank].job, "ps") == 0;
 }
@@ -65,7 +63,7 @@ static tfc_status find_tasks(const struct run_setup *setup, struct tasks *out) {
       t.towers[t.tower_count++] = device;
   }
   *out = t;
-  return failed ? no_memory() : NULL;
+  return failed ? tfc_status_no_memory("replicas") : NULL;
 }
 
 tfc_status run_replicas_part(const struct run_setup *setup, struct tfc_output feed, struct tfc_shape *shape) {
@@ -117,7 +115,7 @@ static tfc_status spread_feeds(const struct tfc_graph *g, const struct tfc_graph
   made.outputs = calloc((size_t)feeds->count * t->tower_count + 1, sizeof *made.outputs);
   made.values = calloc((size_t)feeds->count * t->tower_count + 1, sizeof *made.values);
   if (!made.outputs || !made.values) {
-    s = no_memory();
+    s = tfc_status_no_memory("replicas");
     goto out;
   }
   for (uint32_t i = 0; i < feeds->count; i++)
@@ -144,7 +142,7 @@ out:
 static tfc_status spread_nodes(const struct tfc_graph *g, const struct tfc_graph *all, uint32_t towers,
                                struct tfc_arena *arena, uint32_t **nodes, uint32_t *count) {
   uint32_t made = 0, *out = tfc_arena_alloc(arena, ((size_t)*count * towers + 1) * sizeof *out);
-  if (!out) return no_memory();
+  if (!out) return tfc_status_no_memory("replicas");
   for (uint32_t i = 0; i < *count; i++)
     for (uint32_t k = 0; k < towers; k++) {
       const uint32_t node = node_of(all, g->nodes[(*nodes)[i]].name, k);

@@ -11,6 +11,7 @@
 #include "cli/program.h"
 #include "cli/run_replicas.h"
 #include "runtime/base/file.h"
+#include "runtime/base/line.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/saved_state.h"
@@ -25,25 +26,6 @@ struct variable { // of the graph
 };
 typedef TFC_ARRAY(struct variable) variables;
 
-static tfc_status no_memory(void) {
-  return tfc_status_no_memory("a checkpoint");
-}
-
-// Whether a variable is local to one session; these are in no checkpoint. The first field of a VariableDef is the
-// variable's name.
-static bool is_local(const struct tfc_graph *g, tfc_str name) {
-  for (uint32_t i = 0; i < g->collection_count; i++) {
-    const struct tfc_collection *c = &g->collections[i];
-    for (uint32_t k = 0; tfc_str_is(c->name, "local_variables") && k < c->count; k++) {
-      const tfc_str def = c->values[k];
-      if (def.size > 2 && def.data[0] == 10 && (size_t)def.data[1] + 2 <= def.size &&
-          (size_t)def.data[1] == name.size + 2 && !memcmp(def.data + 2, name.data, name.size))
-        return true;
-    }
-  }
-  return false;
-}
-
 // Finds the variables that a checkpoint keeps, or those that are local.
 static tfc_status find(const struct run_setup *setup, bool local, variables *out) {
   const struct tfc_graph *g = setup->graph;
@@ -52,7 +34,7 @@ static tfc_status find(const struct run_setup *setup, bool local, variables *out
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE) || tfc_node_role(n) == TFC_ROLE_TEMPORARY) continue;
     const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
     struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NO_NODE};
-    if (is_local(g, v.name) != local) continue;
+    if (tfc_step_is_local_variable(g, v.name) != local) continue;
     const tfc_str original = setup->mirrors && !local ? run_replicas_original(v.name) : v.name;
     v.copy = original.size != v.name.size;
     v.name = original;
@@ -75,7 +57,7 @@ static tfc_status find(const struct run_setup *setup, bool local, variables *out
     if (!usable)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "--supervise: nothing in the graph %s the variable '%.*s'",
                              v.assign == TFC_NO_NODE ? "assigns" : "reads", TFC_STR_ARG(v.name));
-    if (!tfc_array_push(out, v)) return no_memory();
+    if (!tfc_array_push(out, v)) return tfc_status_no_memory("a checkpoint");
   }
   return NULL;
 }
@@ -87,8 +69,8 @@ static tfc_status write_state(const struct run_saves *s) {
   tfc_text_printf(&text, "model_checkpoint_path: \"model.ckpt-%lld\"\n", (long long)s->kept[s->kept_count - 1]);
   for (uint32_t i = 0; i < s->kept_count; i++)
     tfc_text_printf(&text, "all_model_checkpoint_paths: \"model.ckpt-%lld\"\n", (long long)s->kept[i]);
-  tfc_status status =
-      path && next && !text.failed ? tfc_file_write(next, (tfc_str){text.data, text.size}) : no_memory();
+  tfc_status status = path && next && !text.failed ? tfc_file_write(next, (tfc_str){text.data, text.size})
+                                                   : tfc_status_no_memory("a checkpoint");
   if (!status && rename(next, path) != 0) status = tfc_status_make(TFC_DATA_LOSS, "%s: cannot be written", path);
   tfc_text_deinit(&text);
   free(path);
@@ -96,22 +78,21 @@ static tfc_status write_state(const struct run_saves *s) {
   return status;
 }
 
-tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out) {
-  struct run_saves s = {.setup = setup, .folder = folder};
+tfc_status run_saves_open(const struct run_setup *setup, const char *folder, bool chief, bool together,
+                          struct run_saves *out) {
+  struct run_saves s = {.setup = setup, .folder = folder, .chief = chief, .together = together};
   struct tfc_file file = {0};
   tfc_status status = NULL;
   char *path = tfc_format("%s/checkpoint", folder);
-  if (!path) return no_memory();
+  if (!path) return tfc_status_no_memory("a checkpoint");
   TFC_TRY(status, tfc_file_make_parents(path));
   *out = s;
   if (access(path, F_OK) != 0) goto out;
   TFC_TRY(status, tfc_file_map(path, &file));
-  for (tfc_str rest = {(const char *)file.data, file.size}; rest.size;) {
-    size_t end = tfc_str_find(rest, '\n');
-    if (end == SIZE_MAX) end = rest.size;
+  for (tfc_str rest = {(const char *)file.data, file.size}, whole; tfc_line_next(&rest, &whole);) {
     char line[256] = "";
     long long steps = 0;
-    snprintf(line, sizeof line, "%.*s", (int)(end < 200 ? end : 200), rest.data);
+    snprintf(line, sizeof line, "%.*s", TFC_STR_ARG(tfc_str_sub(whole, 0, 200)));
     if (sscanf(line, "all_model_checkpoint_paths: \"model.ckpt-%lld\"", &steps) == 1 && steps > 0) {
       if (s.kept_count == RUN_SAVES_KEPT) {
         memmove(s.kept, s.kept + 1, (RUN_SAVES_KEPT - 1) * sizeof *s.kept);
@@ -123,7 +104,6 @@ tfc_status run_saves_open(const struct run_setup *setup, const char *folder, str
     } else if (line[0]) {
       TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: '%s' is not a line of tfc-run's", path, line);
     }
-    rest = tfc_str_sub(rest, end < rest.size ? end + 1 : end, rest.size);
   }
   if (s.kept_count && s.steps != s.kept[s.kept_count - 1])
     TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: the last checkpoint is not in the list", path);
@@ -135,11 +115,11 @@ out:
 }
 
 // --- The state of operations -----------------------------------------------------------------------------------------
-static const char state_begin[] = "tfc state 1\n", state_end[] = "end\n";
+static const char state_begin[] = "tfc state 2\n", state_end[] = "end\n";
 
 static bool has_line(const struct tfc_text *lines, tfc_str wanted) {
   tfc_str text = {lines->data, lines->size};
-  for (tfc_str line; tfc_state_line(&text, &line);)
+  for (tfc_str line; tfc_line_next(&text, &line);)
     if (tfc_str_equal(line, wanted)) return true;
   return false;
 }
@@ -147,7 +127,7 @@ static bool has_line(const struct tfc_text *lines, tfc_str wanted) {
 // Warns once of each thing that cannot be saved, and drops these lines.
 static void drop_unsaved(struct run_saves *s, const struct tfc_text *state, struct tfc_text *out) {
   tfc_str text = {state->data, state->size};
-  for (tfc_str line; tfc_state_line(&text, &line);) {
+  for (tfc_str line; tfc_line_next(&text, &line);) {
     const bool saved = !tfc_str_starts(line, "unsaved\t");
     if (!saved && has_line(&s->told, line)) continue;
     if (!saved)
@@ -159,10 +139,11 @@ static void drop_unsaved(struct run_saves *s, const struct tfc_text *state, stru
 }
 
 // Local variables are in no checkpoint of TensorFlow's (it gives them their initial values again), but counters of
-// epochs and sums of metrics go on. Lines before those of the tasks: "variable<TAB>NAME<TAB>WORDS"
-// (runtime/ops/saved.h).
-static tfc_status write_local_variables(const struct run_saves *s, struct tfc_text *out) {
+// epochs and sums of metrics go on. Each client keeps its own beside the state of its task's operations:
+// "variable<TAB>NAME<TAB>WORDS" (runtime/ops/saved.h).
+static tfc_status keep_local_variables(const struct run_saves *s) {
   tfc_status status = NULL;
+  struct tfc_text lines = {0}, *out = &lines;
   variables all = {0};
   TFC_TRY(status, find(s->setup, true, &all));
   for (size_t i = 0; i < all.count; i++) {
@@ -184,19 +165,23 @@ static tfc_status write_local_variables(const struct run_saves *s, struct tfc_te
     }
     tfc_tensor_release(&value);
   }
+  if (lines.failed) TFC_TRY(status, tfc_status_no_memory("a checkpoint"));
+  status = tfc_cluster_session_keep(s->setup->cluster, (tfc_str){lines.data ? lines.data : "", lines.size});
 out:
+  tfc_text_deinit(&lines);
   tfc_array_free(&all);
   return status;
 }
 
-static tfc_status restore_local_variables(const struct run_saves *s, tfc_str text) {
+tfc_status run_saves_restore_own(struct run_saves *s) {
   tfc_status status = NULL;
   variables all = {0};
+  char *lines = tfc_cluster_session_kept(s->setup->cluster);
+  tfc_str text = tfc_str_from(lines ? lines : "");
   TFC_TRY(status, find(s->setup, true, &all));
-  for (tfc_str line; tfc_state_line(&text, &line);) {
-    const tfc_str kind = tfc_state_word(&line), whole = line, name = tfc_state_word(&line);
-    if (tfc_str_is(kind, "task")) break;
-    if (!tfc_str_is(kind, "variable")) continue;
+  for (tfc_str line; tfc_line_next(&text, &line);) {
+    tfc_state_word(&line); // "variable"
+    const tfc_str whole = line, name = tfc_state_word(&line);
     for (size_t i = 0; i < all.count; i++) {
       const struct variable *v = &all.data[i];
       struct tfc_tensor value = {0};
@@ -214,25 +199,25 @@ static tfc_status restore_local_variables(const struct run_saves *s, tfc_str tex
     }
   }
 out:
+  free(lines);
   tfc_array_free(&all);
   return status;
 }
 
-static tfc_status write_state_of_operations(struct run_saves *s, const char *prefix) {
+// `unsaved`: lines about what is not saved.
+static tfc_status write_state_of_operations(struct run_saves *s, const char *prefix, const struct tfc_text *unsaved) {
   tfc_status status = NULL;
   struct tfc_text state = {0}, file = {0};
   char *path = tfc_format("%s.state", prefix);
-  if (!path) return no_memory();
-  tfc_cluster_session_pause(s->setup->cluster); // until local variables are fetched, too: runners count epochs in them
+  if (!path) return tfc_status_no_memory("a checkpoint");
   TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, tfc_program_cancel(), &state));
   tfc_text_printf(&file, "%s", state_begin);
-  TFC_TRY(status, write_local_variables(s, &file));
+  drop_unsaved(s, unsaved, &file);
   drop_unsaved(s, &state, &file);
   tfc_text_printf(&file, "%s", state_end);
-  if (file.failed) TFC_TRY(status, no_memory());
+  if (file.failed) TFC_TRY(status, tfc_status_no_memory("a checkpoint"));
   status = tfc_file_write(path, (tfc_str){file.data, file.size});
 out:
-  tfc_cluster_session_go_on(s->setup->cluster);
   tfc_text_deinit(&state);
   tfc_text_deinit(&file);
   free(path);
@@ -244,7 +229,7 @@ static tfc_status restore_state_of_operations(const struct run_saves *s, const c
   struct tfc_file file = {0};
   struct tfc_text lost = {0};
   char *path = tfc_format("%s.state", prefix);
-  if (!path) return no_memory();
+  if (!path) return tfc_status_no_memory("a checkpoint");
   if (access(path, F_OK) != 0) {
     tfc_warn("%s is not there: random numbers, datasets and queues begin anew", path);
     goto out;
@@ -254,9 +239,8 @@ static tfc_status restore_state_of_operations(const struct run_saves *s, const c
   if (!tfc_str_starts(text, state_begin) || !tfc_str_ends(text, state_end))
     TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no beginning or no end", path);
   const tfc_str lines = tfc_str_sub(text, sizeof state_begin - 1, text.size - (sizeof state_end - 1));
-  status = restore_local_variables(s, lines);
-  if (!status) status = tfc_cluster_session_restore_state(s->setup->cluster, lines, tfc_program_cancel(), &lost);
-  for (tfc_str rest = {lost.data, lost.size}, line; !status && tfc_state_line(&rest, &line);)
+  status = tfc_cluster_session_restore_state(s->setup->cluster, lines, tfc_program_cancel(), &lost);
+  for (tfc_str rest = {lost.data, lost.size}, line; !status && tfc_line_next(&rest, &line);)
     tfc_warn("%s: %.*s", path, TFC_STR_ARG(line));
   if (status) status = tfc_status_annotate(status, "%s", path);
 out:
@@ -284,7 +268,7 @@ tfc_status run_saves_restore(struct run_saves *s) {
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)s->steps);
   if (!s->steps) goto out;
   if (!prefix) {
-    status = no_memory();
+    status = tfc_status_no_memory("a checkpoint");
     goto out;
   }
   TFC_TRY(status, find(s->setup, false, &all));
@@ -294,7 +278,7 @@ tfc_status run_saves_restore(struct run_saves *s) {
   targets = calloc(all.count + 1, sizeof *targets);
   fed = calloc(all.count + 1, sizeof *fed);
   if (!feeds || !values || !targets || !fed) {
-    status = no_memory();
+    status = tfc_status_no_memory("a checkpoint");
     goto out;
   }
   for (size_t i = 0; i < all.count; i++) {
@@ -338,7 +322,7 @@ static void remove_save(const char *folder, int64_t steps) {
   }
 }
 
-tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
+static tfc_status write_files(struct run_saves *s, int64_t steps, const struct tfc_text *unsaved) {
   tfc_status status = NULL;
   variables all = {0};
   struct tfc_arena arena = {0};
@@ -355,7 +339,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   values = calloc(all.count + 1, sizeof *values);
   items = calloc(all.count + 1, sizeof *items);
   if (!prefix || !fetches || !values || !items) {
-    status = no_memory();
+    status = tfc_status_no_memory("a checkpoint");
     goto out;
   }
   for (size_t i = 0; i < all.count; i++) {
@@ -365,7 +349,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
   TFC_TRY(status, run_step(s->setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cancel()}));
   TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
-  TFC_TRY(status, write_state_of_operations(s, prefix));
+  TFC_TRY(status, write_state_of_operations(s, prefix, unsaved));
   TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
   if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
     if (s->kept_count == RUN_SAVES_KEPT) { // rewrites `checkpoint` first, so that it never names a deleted checkpoint
@@ -387,5 +371,29 @@ out:
   free(fetches), free(values), free(items), free(prefix);
   tfc_array_free(&all);
   tfc_arena_deinit(&arena);
+  return status;
+}
+
+// Waits for the other clients, if they take part.
+static tfc_status meet(const struct run_saves *s, const char *name) {
+  return s->together ? tfc_member_barrier(s->setup->member, name, tfc_program_cancel()) : NULL;
+}
+
+// Queue runners rest until all is saved: they count epochs in local variables.
+tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
+  tfc_status status = NULL;
+  struct tfc_text unsaved = {0};
+  struct tfc_cluster_session *session = s->setup->cluster;
+  tfc_cluster_session_pause(session);
+  TFC_TRY(status, meet(s, "queue runners pause"));
+  if (s->chief) TFC_TRY(status, tfc_cluster_session_rest(session, s->together, tfc_program_cancel(), &unsaved));
+  TFC_TRY(status, meet(s, "queue runners rest"));
+  TFC_TRY(status, keep_local_variables(s));
+  TFC_TRY(status, meet(s, "local variables are kept"));
+  if (s->chief) TFC_TRY(status, write_files(s, steps, &unsaved));
+  status = meet(s, "saved");
+out:
+  tfc_cluster_session_go_on(session);
+  tfc_text_deinit(&unsaved);
   return status;
 }

@@ -11,16 +11,23 @@ enum { RUN_SAVES_KEPT = 5 };
 struct run_saves {
   const struct run_setup *setup;
   const char *folder;
+  // Only the chief reads and writes files. `together`: all clients save and restore, each at the same step.
+  bool chief, together;
   int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
   int64_t steps;        // step number of the last checkpoint; 0: there is none
   struct tfc_text told; // what the user was already warned is not saved, a line for each object
 };
-TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, struct run_saves *out);
+TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, bool chief, bool together,
+                                       struct run_saves *out);
 void run_saves_close(struct run_saves *saves);
 // Gives the variables the values of the last checkpoint, if there is one, and operations the state that they had.
 // Initialise before, for what is in no checkpoint: tables, datasets.
+// The chief alone calls it.
 TFC_MUST_USE tfc_status run_saves_restore(struct run_saves *saves);
+// Gives this client's local variables the values that they had. Each client calls it after the chief has restored.
+TFC_MUST_USE tfc_status run_saves_restore_own(struct run_saves *saves);
+// Each client that takes part calls it, with no step of its own running.
 TFC_MUST_USE tfc_status run_saves_write(struct run_saves *saves, int64_t steps);
 
 #endif

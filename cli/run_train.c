@@ -11,8 +11,12 @@
 #include "cli/run.h"
 #include "cli/run_replicas.h"
 #include "cli/run_saves.h"
+#include "cli/run_together.h"
+#include "cli/run_traces.h"
 #include "profiler/statistics.h"
+#include "profiler/store.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 struct training {
@@ -23,12 +27,11 @@ struct training {
   struct run_saves saves;
   double *times_us;
   uint32_t taken;
-  int64_t done; // steps that were taken before this start
+  int64_t done;             // steps that were taken before this start
+  bool chief;               // initialises the variables, restores and saves
+  bool together;            // all tasks with a graph take each step together (run_together.h)
+  struct run_traces traces; // with --profile
 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: training");
-}
 
 static tfc_status read_node(const struct run_setup *setup, const char *flag, const char *name, uint32_t *out) {
   tfc_status s = tfc_graph_parse_node(setup->graph, tfc_str_from(name), out);
@@ -82,7 +85,7 @@ static tfc_status infer(struct training *t) {
            *inits = calloc(o->inits.count + 1u, sizeof *inits);
   bool *split = NULL;
   if (!given || !requests || !fetches || !targets || !inits) {
-    s = no_memory();
+    s = tfc_status_no_memory("training");
     goto out;
   }
   for (uint32_t i = 0; i < n; i++) {
@@ -102,6 +105,7 @@ static tfc_status infer(struct training *t) {
                                            .target_count = o->targets.count,
                                            .inits = inits,
                                            .init_count = o->inits.count,
+                                           .only_local = !t->chief && !o->replicas,
                                            .feeds = requests,
                                            .feed_count = n,
                                            .batch = o->batch};
@@ -114,12 +118,12 @@ static tfc_status infer(struct training *t) {
   t->results = calloc(t->step.fetch_count + 1u, sizeof *t->results);
   t->times_us = calloc((size_t)o->steps + 1, sizeof *t->times_us);
   if (!t->feeds || !t->values || !t->init_feeds || !t->init_values || !t->results || !t->times_us) {
-    s = no_memory();
+    s = tfc_status_no_memory("training");
     goto out;
   }
   split = calloc(t->step.feed_count + 1u, sizeof *split);
   if (!split) {
-    s = no_memory();
+    s = tfc_status_no_memory("training");
     goto out;
   }
   find_split(t, given, split);
@@ -132,7 +136,20 @@ out:
   return s;
 }
 
+// Who is not the chief initialises only its local variables, and tables and iterators of its own task; a replica
+// nothing. The chief runs its initialisers in other tasks, too.
+static void keep_own_inits(struct training *t) {
+  const uint32_t own = tfc_member_rank(t->setup->member), all = t->step.init_count;
+  if (t->chief) return;
+  t->step.init_count = 0;
+  for (uint32_t i = 0; i < all && !t->setup->options->replicas; i++)
+    if (tfc_cluster_session_task_of(t->setup->cluster, t->step.inits[i]) == own)
+      t->step.inits[t->step.init_count++] = t->step.inits[i];
+}
+
 static tfc_status initialise(struct training *t) {
+  keep_own_inits(t);
+  if (!t->step.init_count) return NULL;
   const struct tfc_run_spec spec = {.feeds = t->init_feeds,
                                     .feed_count = t->step.init_feed_count,
                                     .targets = t->step.inits,
@@ -146,7 +163,39 @@ static void release_results(struct training *t) {
   for (uint32_t i = 0; t->results && i < t->step.fetch_count; i++) tfc_tensor_release(&t->results[i]);
 }
 
-static tfc_status take_steps(struct training *t, bool chief) {
+// Whether the variables are saved after a step: the chief decides it, for all if they train together.
+static tfc_status is_saved_now(const struct training *t, int64_t saved, int64_t now, bool last, bool *out) {
+  const struct run_options *o = t->setup->options;
+  bool saves = t->chief && o->supervise && (last || (double)(now - saved) * 1e-9 >= o->save_every);
+  if (t->together) {
+    uint32_t votes;
+    TFC_RETURN_IF_ERROR(tfc_member_vote(t->setup->member, "step", saves, tfc_program_cancel(), &votes));
+    saves = votes & 1;
+  }
+  *out = saves;
+  return NULL;
+}
+
+static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec, bool warms_up) {
+  const struct tfc_run_options options = {.cancel = tfc_program_cancel()};
+  struct tfc_cluster_trace trace = {0};
+  if (!t->setup->options->profile || warms_up) return run_step(t->setup, spec, t->values, t->results, &options);
+  TFC_RETURN_IF_ERROR(tfc_cluster_session_run_traced(t->setup->cluster, spec, t->values, t->results, &options, &trace));
+  return run_traces_add(&t->traces, &trace);
+}
+
+// Tasks write to the database one after the other.
+static tfc_status store_profiles(const struct training *t) {
+  const struct run_setup *setup = t->setup;
+  for (uint32_t r = 0; setup->options->profile && r < setup->tasks->tasks.count; r++) {
+    if (r == tfc_member_rank(setup->member) && t->taken)
+      TFC_RETURN_IF_ERROR(run_traces_store(&t->traces, setup, tfc_quartiles_of(t->times_us, t->taken)));
+    TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "a profile is stored", tfc_program_cancel()));
+  }
+  return NULL;
+}
+
+static tfc_status take_steps(struct training *t) {
   const struct run_options *o = t->setup->options;
   const struct tfc_run_spec spec = {.feeds = t->feeds,
                                     .feed_count = t->step.feed_count,
@@ -154,7 +203,6 @@ static tfc_status take_steps(struct training *t, bool chief) {
                                     .fetch_count = t->step.fetch_count,
                                     .targets = t->step.targets,
                                     .target_count = t->step.target_count};
-  const struct tfc_run_options options = {.cancel = tfc_program_cancel()};
   const int64_t warmup = o->supervise ? 0 : o->warmup, total = o->steps + warmup;
   int64_t saved = tfc_now_ns();
   tfc_progress_begin("run");
@@ -164,15 +212,15 @@ static tfc_status take_steps(struct training *t, bool chief) {
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
     release_results(t);
     const int64_t begin = tfc_now_ns();
-    TFC_RETURN_IF_ERROR(run_step(t->setup, &spec, t->values, t->results, &options));
+    TFC_RETURN_IF_ERROR(take_step(t, &spec, i < warmup));
     const int64_t end = tfc_now_ns();
     if (i >= warmup) t->times_us[t->taken++] = (double)(end - begin) * 1e-3;
-    if (chief && o->supervise && (double)(end - saved) * 1e-9 >= o->save_every && i + 1 < total) {
-      TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
-      saved = tfc_now_ns();
-    }
+    bool saves;
+    TFC_RETURN_IF_ERROR(is_saved_now(t, saved, end, i + 1 == total, &saves));
+    if (!saves) continue;
+    TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
+    saved = tfc_now_ns();
   }
-  if (chief && o->supervise && total > t->done) TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, total));
   tfc_progress_end("%lld steps", (long long)(total > t->done ? total - t->done : 0));
   return NULL;
 }
@@ -207,26 +255,52 @@ static tfc_status print(const struct training *t) {
   return s;
 }
 
+// Initialises, and restores what was saved. The chief goes first. All tasks with a graph meet several times: the
+// others' initialisers may read variables; states are restored when all initialisers have run, since these may draw
+// numbers; and steps begin when all is there.
+static tfc_status prepare(struct training *t) {
+  struct run_setup *setup = t->setup;
+  const char *folder = setup->options->supervise;
+  const uint32_t clients = tfc_member_clients(setup->member);
+  const _Atomic bool *cancel = tfc_program_cancel();
+  uint32_t votes;
+  bool can = false;
+  if (t->chief) TFC_RETURN_IF_ERROR(initialise(t)); // also before restoring: tables and iterators are in no checkpoint
+  TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "variables are initialised", cancel));
+  if (!t->chief) TFC_RETURN_IF_ERROR(initialise(t));
+  if (folder && clients > 1 && !setup->options->replicas)
+    TFC_RETURN_IF_ERROR(run_together_can(setup, &t->step, t->feeds, clients, &can));
+  TFC_RETURN_IF_ERROR(tfc_member_vote(setup->member, "initialised", !can, cancel, &votes));
+  t->together = !(votes & 1);
+  if (folder) TFC_RETURN_IF_ERROR(run_saves_open(setup, folder, t->chief, t->together, &t->saves));
+  t->done = t->saves.steps;
+  if (folder && t->chief) TFC_RETURN_IF_ERROR(run_saves_restore(&t->saves));
+  TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "restored", cancel));
+  return folder ? run_saves_restore_own(&t->saves) : NULL;
+}
+
 tfc_status run_train(struct run_setup *setup, bool chief) {
   tfc_status s = NULL;
-  struct training t = {.setup = setup};
+  struct training t = {.setup = setup, .chief = chief};
+  if (chief && setup->options->profile) { // checks that the database can be written before anything runs
+    struct tfc_store *store = NULL;
+    TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
+                              &store));
+    tfc_store_close(store);
+  }
   TFC_TRY(s, infer(&t));
   if (!setup->cluster)
     TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
-  if (chief) TFC_TRY(s, initialise(&t)); // also before restoring: tables and iterators are in no checkpoint
-  if (setup->options->supervise) {
-    TFC_TRY(s, run_saves_open(setup, setup->options->supervise, &t.saves));
-    t.done = t.saves.steps;
-    if (chief) TFC_TRY(s, run_saves_restore(&t.saves));
-  }
-  TFC_TRY(s, tfc_member_barrier(setup->member, "initialised", tfc_program_cancel()));
-  TFC_TRY(s, take_steps(&t, chief));
+  TFC_TRY(s, prepare(&t));
+  TFC_TRY(s, take_steps(&t));
+  TFC_TRY(s, store_profiles(&t));
   s = print(&t);
 out:
   release_results(&t);
   for (uint32_t i = 0; t.values && i < t.step.feed_count; i++) tfc_tensor_release(&t.values[i]);
   for (uint32_t i = 0; t.init_values && i < t.step.init_feed_count; i++) tfc_tensor_release(&t.init_values[i]);
   free(t.feeds), free(t.values), free(t.init_feeds), free(t.init_values), free(t.results), free(t.times_us);
+  run_traces_deinit(&t.traces);
   run_saves_close(&t.saves);
   tfc_step_spec_deinit(&t.step);
   return s;

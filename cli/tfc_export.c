@@ -15,7 +15,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/units.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 
 // format, its name, the file name extension that selects it, whether the file contains a graph
 #define FORMATS(X)                                                                                                     \
@@ -203,6 +203,8 @@ static tfc_status export(const struct options *o, struct tfc_placement **placeme
       goto out;
     }
   }
+  // The other formats have the placement's own names, too.
+  if (*placement && o->format != TO_JSON && o->format != TO_CSV) TFC_TRY(s, cli_devmap_check(*placement));
   if (!formats[o->format].is_graph && o->graph && access(o->graph, R_OK) != 0) // it is not read, but was named
     TFC_FAIL(s, TFC_NOT_FOUND, "--graph %s: %s", o->graph, strerror(errno));
   if (o->format == TO_JSON) {
@@ -229,9 +231,10 @@ out:
 
 // A graph file cannot contain the order of operations, so its steps take another time; this prints it.
 static void say_step(const struct tfc_placement *p, bool graph_format) {
-  char a[32], b[32];
+  char a[64], b[32];
   if (!p || !graph_format || !isfinite(p->step_median_us)) return;
   const char *ordered = tfc_show_us(a, p->step_median_us);
+  if (p->step_label == TFC_LABEL_MODELLED) strcat(a, " (simulated)");
   if (isfinite(p->unordered_median_us))
     tfc_say("A step takes %s (median of %llu) in an order of the runtime's own; with the order of operations that the "
             "placement file holds, and a graph cannot carry, %s.",

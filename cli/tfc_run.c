@@ -225,9 +225,11 @@ static int check(const struct run_options *o) {
   int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : -1;
   free(error);
   if (code >= 0) return code;
-  if (o->cluster && (o->placement || o->profile || o->checkpoint || o->save_checkpoint || o->common.untrusted))
-    return tfc_flags_error(&program, "--cluster goes with none of --placement, --profile, --checkpoint, "
-                                     "--save-checkpoint and --untrusted");
+  if (o->cluster && (o->placement || o->checkpoint || o->save_checkpoint || o->common.untrusted))
+    return tfc_flags_error(&program, "--cluster goes with none of --placement, --checkpoint, --save-checkpoint and "
+                                     "--untrusted");
+  if (o->cluster && o->profile && o->script)
+    return tfc_flags_error(&program, "--cluster and --profile do not go with --run");
   if (!o->cluster && (o->supervise || o->restarts >= 0))
     return tfc_flags_error(&program, "--supervise and --restarts go with --cluster");
   if (o->save_every > 0 && !o->supervise)

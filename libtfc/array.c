@@ -10,6 +10,11 @@ static tfc_status strings_to_tensor(const tfc_array *array, const struct tfc_sha
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_STRING, shape, &t));
   const tfc_text_element *from = array->data;
   for (int64_t i = 0; i < tfc_tensor_elements(&t); i++) {
+    if (from[i].size && !from[i].data) {
+      tfc_tensor_release(&t);
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "element %lld has %zu bytes and no data", (long long)i,
+                             from[i].size);
+    }
     if (tfc_tensor_set_string(&t, i, (tfc_str){from[i].data, from[i].size})) continue;
     tfc_tensor_release(&t);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory copying strings");
@@ -39,10 +44,12 @@ tfc_status tfc_array_to_tensor(const tfc_array *array, const char *name, struct 
     return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%s': its shape has %zu bytes, the array says %zu", name, bytes,
                            array->bytes);
   if (bytes && !array->data) return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%s' has no data", name);
-  if (dtype == TFC_STRING) return tfc_status_annotate(strings_to_tensor(array, &shape, out), "feed '%s'", name);
-  size_t alignment = tfc_dtype_size(dtype) < 8 ? tfc_dtype_size(dtype) : 8;
+  const size_t alignment = dtype == TFC_STRING         ? _Alignof(tfc_text_element)
+                           : tfc_dtype_size(dtype) < 8 ? tfc_dtype_size(dtype)
+                                                       : 8;
   if ((uintptr_t)array->data % alignment)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%s': its data is not aligned to %zu bytes", name, alignment);
+  if (dtype == TFC_STRING) return tfc_status_annotate(strings_to_tensor(array, &shape, out), "feed '%s'", name);
   *out = (struct tfc_tensor){.dtype = dtype, .shape = shape, .data = array->data, .size = bytes};
   return NULL;
 }

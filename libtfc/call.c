@@ -36,6 +36,8 @@ struct tfc_call {
 // --- Preparing -----------------------------------------------------------------------------------------------------
 static tfc_status find_outputs(const struct tfc_graph *g, const char *what, const char *const *names, uint32_t count,
                                char ***out_names, struct tfc_output **out) {
+  if (count && !names)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "there are %u names of %ss, and no array of them", count, what);
   char **copies = calloc(count + 1u, sizeof *copies);
   struct tfc_output *outputs = calloc(count + 1u, sizeof *outputs);
   *out_names = copies, *out = outputs;
@@ -55,6 +57,9 @@ static tfc_status find_outputs(const struct tfc_graph *g, const char *what, cons
 }
 
 static tfc_status find_targets(const struct tfc_graph *g, const tfc_call_spec *spec, struct tfc_call *call) {
+  if (spec->target_count && !spec->targets)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "there are %d names of targets, and no array of them",
+                           (int)spec->target_count);
   call->targets = calloc((size_t)spec->target_count + 1, sizeof *call->targets);
   if (!call->targets) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (int32_t i = 0; i < spec->target_count; i++) {
@@ -68,6 +73,7 @@ static tfc_status find_targets(const struct tfc_graph *g, const tfc_call_spec *s
 
 tfc_error *tfc_call_prepare(tfc_model *model, const tfc_call_spec *spec, tfc_call **out) {
   tfc_status s = NULL;
+  if (!model || !spec || !out) return tfc_error_missing("tfc_call_prepare", "a model, a spec, or a place for the call");
   const struct tfc_graph *g = model->graph;
   struct tfc_call *call = calloc(1, sizeof *call);
   if (!call) return tfc_error_of(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
@@ -231,10 +237,12 @@ out:
 }
 
 tfc_error *tfc_call_run(tfc_call *call, const tfc_array *feeds, tfc_array *fetches) {
+  if (!call) return tfc_error_missing("tfc_call_run", "a call");
   return tfc_error_of(run(call, feeds, fetches, NULL));
 }
 
 tfc_error *tfc_call_profile(tfc_call *call, const tfc_array *feeds, tfc_array *fetches, tfc_profile **out) {
+  if (!call || !out) return tfc_error_missing("tfc_call_profile", "a call, or a place for the profile");
   tfc_profile *profile = NULL;
   tfc_status s = run(call, feeds, fetches, &profile);
   if (!s) *out = profile;
@@ -242,5 +250,6 @@ tfc_error *tfc_call_profile(tfc_call *call, const tfc_array *feeds, tfc_array *f
 }
 
 double tfc_call_step_us(const tfc_call *call) {
+  if (!call) return (double)NAN;
   return atomic_load(&((struct tfc_call *)(uintptr_t)call)->last_us);
 }

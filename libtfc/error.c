@@ -36,3 +36,7 @@ const char *tfc_error_text(const tfc_error *error) {
 void tfc_error_free(tfc_error *error) {
   tfc_status_free(status_of(error));
 }
+
+tfc_error *tfc_error_missing(const char *function, const char *what) {
+  return tfc_error_of(tfc_status_make(TFC_INVALID_ARGUMENT, "%s was given NULL instead of %s", function, what));
+}

@@ -69,6 +69,7 @@ out:
 
 tfc_error *tfc_model_open(const char *path, const tfc_model_options *options, tfc_model **out) {
   static const tfc_model_options defaults;
+  if (!path || !out) return tfc_error_missing("tfc_model_open", "a path, or a place for the model");
   struct tfc_model *m = calloc(1, sizeof *m);
   if (!m) return tfc_error_of(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
   tfc_status s = open_model(path, options ? options : &defaults, m);
@@ -90,24 +91,28 @@ void tfc_model_close(tfc_model *m) {
 }
 
 tfc_error *tfc_model_restore(tfc_model *m, const char *prefix) {
+  if (!m || !prefix) return tfc_error_missing("tfc_model_restore", "a model, or a prefix");
   struct tfc_restored restored;
   return tfc_error_of(tfc_session_load_checkpoint(m->session, m->graph, prefix, &restored));
 }
 
 tfc_error *tfc_model_save(tfc_model *m, const char *prefix) {
+  if (!m || !prefix) return tfc_error_missing("tfc_model_save", "a model, or a prefix");
   size_t saved;
   return tfc_error_of(tfc_session_save_checkpoint(m->session, m->graph, prefix, &saved));
 }
 
 int32_t tfc_model_device_count(const tfc_model *m) {
-  return (int32_t)m->devices.count;
+  return m ? (int32_t)m->devices.count : 0;
 }
 
 const char *tfc_model_device_name(const tfc_model *m, int32_t index) {
-  return index >= 0 && (uint32_t)index < m->devices.count ? m->devices.devices[index]->info.name : NULL;
+  return m && index >= 0 && (uint32_t)index < m->devices.count ? m->devices.devices[index]->info.name : NULL;
 }
 
 tfc_error *tfc_model_tensor_type(const tfc_model *m, const char *tensor, int32_t *out_dtype) {
+  if (!m || !tensor || !out_dtype)
+    return tfc_error_missing("tfc_model_tensor_type", "a model, a tensor, or a place for the type");
   struct tfc_output output;
   tfc_status s = tfc_graph_parse_output(m->graph, tfc_str_from(tensor), &output);
   if (s) return tfc_error_of(s);

@@ -17,5 +17,7 @@ struct tfc_model {
 static inline tfc_error *tfc_error_of(tfc_status status) {
   return (tfc_error *)status;
 }
+// Returns the error of a function that was given NULL where it needs `what`.
+tfc_error *tfc_error_missing(const char *function, const char *what);
 
 #endif

@@ -91,11 +91,11 @@ out:
 }
 
 size_t tfc_profile_count(const tfc_profile *profile) {
-  return profile->count;
+  return profile ? profile->count : 0;
 }
 
 const tfc_profile_event *tfc_profile_events(const tfc_profile *profile) {
-  return profile->events;
+  return profile ? profile->events : NULL;
 }
 
 void tfc_profile_free(tfc_profile *profile) {

@@ -9,13 +9,16 @@
  *   float image[784] = {0}, probabilities[10];
  *   tfc_array in = {.dtype = TFC_ARRAY_FLOAT32, .rank = 2, .dims = {1, 784}, .data = image, .bytes = sizeof image};
  *   tfc_array out = {.data = probabilities, .bytes = sizeof probabilities};
+ *   tfc_call_spec spec = {.feeds = feeds, .feed_count = 1, .fetches = fetches, .fetch_count = 1};
  *   tfc_error *error = tfc_model_open("model.pb", NULL, &model);
- *   if (!error) error = tfc_call_prepare(model, &(tfc_call_spec){.feeds = feeds, .feed_count = 1, .fetches = fetches,
- * .fetch_count = 1}, &call); if (!error) error = tfc_call_run(call, &in, &out); if (error) fprintf(stderr, "%s\n",
- * tfc_error_text(error)); tfc_error_free(error), tfc_call_free(call), tfc_model_close(model);
+ *   if (!error) error = tfc_call_prepare(model, &spec, &call);
+ *   if (!error) error = tfc_call_run(call, &in, &out);
+ *   if (error) fprintf(stderr, "%s\n", tfc_error_text(error));
+ *   tfc_error_free(error), tfc_call_free(call), tfc_model_close(model);
  *
  * Errors. A function that can fail returns NULL, or an error that the caller owns and frees. An error has a code and a
- * text that names the file, node or value involved. Outputs are written only on success.
+ * text that names the file, node or value involved. Outputs are written only on success. NULL instead of an object that
+ * a function needs is TFC_ERROR_INVALID_ARGUMENT.
  *
  * Threads. A model and its calls may be used by several threads at once: its variables are shared, and no operation
  * sees another one's update half done. Opening, closing, restoring, saving and freeing want the object for themselves.

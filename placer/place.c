@@ -229,7 +229,7 @@ static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph 
   }
   for (uint32_t i = 0; i < o->pin_count; i++) {
     const char *equals = strrchr(o->pins[i], '=');
-    if (equals && tfc_machine_find(*machine, tfc_str_from(equals + 1)) == UINT32_MAX)
+    if (equals && tfc_machine_find(*machine, tfc_str_from(equals + 1)) == TFC_NONE)
       TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': device '%s' is not in the machine", o->pins[i], equals + 1);
   }
   for (uint32_t i = 0; i < o->pin_count; i++) {

@@ -244,6 +244,17 @@ static const char *show_bytes(char *buffer, double bytes) {
   return bytes == bytes ? tfc_show_bytes(buffer, bytes) : "-";
 }
 
+// Says which runs are of another graph than the first one: their times do not compare.
+static void print_other_graphs(const struct side *sides, uint32_t count, struct tfc_text *out) {
+  const tfc_str first = tfc_table_text(&sides[0].run, 0, "graph_sha256");
+  for (uint32_t i = 1; i < count; i++) {
+    const tfc_str other = tfc_table_text(&sides[i].run, 0, "graph_sha256");
+    if (first.size && other.size && !tfc_str_equal(first, other))
+      tfc_text_printf(out, "\nRun %lld is of another graph than run %lld: its times do not compare with those.\n",
+                      (long long)sides[i].args.run, (long long)sides[0].args.run);
+  }
+}
+
 static void print_row(struct tfc_text *out, const char *label, double a, double b, bool bytes) {
   char x[32], y[32];
   tfc_text_printf(out, "%-26s %16s %16s", label, bytes ? show_bytes(x, a) : show(x, a),
@@ -385,6 +396,7 @@ tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint
     print_two(&sides[0], &sides[1], &lists, &lists.text);
   else
     print_many(sides, count, &lists, &lists.text);
+  print_other_graphs(sides, count, &lists.text);
   tfc_text_printf(&lists.text, "\nNoise: the 95 %% intervals of the medians meet. Runs are not measured in turns;\n"
                                "what the machine did meanwhile shows in rivals (undivided, single device).\n");
   if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

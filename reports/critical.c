@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reports/lists.h"
 #include "reports/reports.h"
@@ -159,7 +160,7 @@ out:
 
 // Items of less than 0.5 % of the step are summed into one line, so that the path of a large graph stays readable.
 static void print_path(const struct tfc_table *t, double step_us, struct tfc_text *out) {
-  char a[32], b[32], name[96], where[96];
+  char a[32], b[32], name[96], from[96], to[96], where[200];
   double small = 0, waited = 0;
   uint32_t count = 0;
   tfc_text_printf(out, "\n  %-10s %-10s %-10s %-18s %s\n", "at", "takes", "waited", "on", "operation or tensor");
@@ -176,13 +177,12 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
     if (r == t->row_count) break;
     tfc_str source = tfc_table_text(t, r, "source"), device = tfc_table_text(t, r, "device");
     if (source.size)
-      snprintf(where, sizeof where, "%.*s to %.*s", (int)(source.size > 8 ? 8 : source.size), source.data,
-               (int)(device.size > 8 ? 8 : device.size), device.data);
+      snprintf(where, sizeof where, "%s to %s", tfc_report_fit(from, source, 8), tfc_report_fit(to, device, 8));
     else
       tfc_report_fit(where, device, 18);
     tfc_text_printf(out, "  %-10s", us_text(a, tfc_table_number(t, r, "start_us")));
     tfc_text_printf(out, " %-10s %-10s %-18s %s\n", us_text(a, time), us_text(b, wait), where,
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), strlen(where) > 18 ? 24 : 26));
   }
 }
 
@@ -198,7 +198,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
   struct shares types = {0}, edges = {0};
   struct tfc_query_args args;
   int64_t total = 0, end = 0;
-  char a[32], name[96];
+  char a[32], name[96], from[96], to[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   lists.count = 3;
@@ -234,10 +234,11 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
     tfc_text_printf(text, "\n  %8s %10s %8s  %s\n", "share", "time", "in steps", "transfers");
   for (uint32_t r = 0; r < lists.tables[2].row_count && r < 10; r++) {
     const struct tfc_table *t = &lists.tables[2];
-    tfc_str source = tfc_table_text(t, r, "source"), target = tfc_table_text(t, r, "target");
-    tfc_text_printf(text, "  %6.1f %% %10s %8.0f  %.8s to %.8s: %s\n", tfc_table_number(t, r, "percent"),
-                    us_text(a, tfc_table_number(t, r, "time_us")), tfc_table_number(t, r, "steps"), source.data,
-                    target.data, tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
+    tfc_text_printf(text, "  %6.1f %% %10s %8.0f  %s to %s: %s\n", tfc_table_number(t, r, "percent"),
+                    us_text(a, tfc_table_number(t, r, "time_us")), tfc_table_number(t, r, "steps"),
+                    tfc_report_fit(from, tfc_table_text(t, r, "source"), 8),
+                    tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
   }
   tfc_text_printf(text, "\nStep %lld, nearest to the median, which ends after %s%s:\n", (long long)args.step,
                   us_text(a, us_of(end)), simulated);

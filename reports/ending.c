@@ -20,15 +20,13 @@ static const char best_seen_sql[] =
 // Returns the value of a flag in a saved command line; empty: the flag is not there.
 static tfc_str flag_of(tfc_str command, const char *flag) {
   const size_t size = strlen(flag);
-  size_t at = 0;
-  while (at + size <= command.size && memcmp(command.data + at, flag, size) != 0) at++;
-  if (at + size > command.size) return (tfc_str){0};
-  tfc_str rest = tfc_str_sub(command, at + size, SIZE_MAX);
-  if (!rest.size || (rest.data[0] != ' ' && rest.data[0] != '=')) return (tfc_str){0};
-  rest = tfc_str_sub(rest, 1, SIZE_MAX);
-  size_t end = 0;
-  while (end < rest.size && rest.data[end] != ' ') end++;
-  return tfc_str_sub(rest, 0, end);
+  for (size_t at = 0; at + size < command.size; at++) {
+    tfc_str rest = tfc_str_sub(command, at + size, SIZE_MAX);
+    if (memcmp(command.data + at, flag, size) != 0 || (rest.data[0] != ' ' && rest.data[0] != '=')) continue;
+    rest = tfc_str_sub(rest, 1, SIZE_MAX);
+    return tfc_str_sub(rest, 0, tfc_str_find(rest, ' '));
+  }
+  return (tfc_str){0};
 }
 
 static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
@@ -48,15 +46,24 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
     return;
   }
   if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") || wall != wall) return;
+  if (tfc_str_is(tfc_table_text(run, 0, "label"), "modelled") && !tfc_table_text(run, 0, "measured_with").size) {
+    tfc_text_printf(out, "It simulated for %s and measured nothing.", tfc_show_us(a, wall * 1e6));
+    return;
+  }
   double most = 200, time = 600e6, value; // tfc-place's defaults
-  tfc_str measurements = flag_of(command, "--measurements"), budget = flag_of(command, "--time");
+  tfc_str measurements = flag_of(command, "--measurements"), budget = flag_of(command, "--time"),
+          settings = flag_of(command, "--config");
   tfc_status s = NULL;
+  if (!settings.size) settings = flag_of(command, "--step");
   if (measurements.size && !(s = tfc_parse_double(measurements, &value))) most = value;
   tfc_status_free(s), s = NULL;
   if (budget.size && !(s = tfc_parse_time_us(budget, &value))) time = value;
   tfc_status_free(s);
-  if (flag_of(command, "--evaluate").size)
-    tfc_text_printf(out, "It measured what it was given, without a search.");
+  if (flag_of(command, "--evaluate").size) tfc_text_printf(out, "It measured what it was given, without a search.");
+  // Limits that a file of settings gives are not known here.
+  else if (settings.size && (!measurements.size || !budget.size))
+    tfc_text_printf(out, "It ended after %s, %.0f candidates measured; its limits are those of %.*s.",
+                    tfc_show_us(a, wall * 1e6), episodes, TFC_STR_ARG(settings));
   else if (episodes >= most)
     tfc_text_printf(out, "It ended with the %.0f measurements that it had.", most);
   else
@@ -64,8 +71,7 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
                     tfc_show_us(b, time), episodes, most);
 }
 
-// Adds what learning contributed to the run: the text that was stored when the run ended.
-static void add_learning(const struct tfc_table *run, struct tfc_text *out) {
+void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out) {
   tfc_str text = tfc_table_text(run, 0, "learning");
   while (text.size) {
     const size_t end = tfc_str_find(text, '\n');
@@ -98,7 +104,6 @@ tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_arg
   else
     tfc_text_printf(out, ".");
 out:
-  if (!s) add_learning(run, out);
   tfc_table_deinit(&best);
   return s;
 }

@@ -1,33 +1,50 @@
 // Makes the list of `tfc-report gaps`: the gaps of each device in the representative traced step, and what the device
 // waited for in them.
 #include <stdio.h>
+#include <string.h>
 
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "reports/traced.h"
 #include "runtime/base/units.h"
 
-// Writes one gap as a sentence: what the device waited for, cause after cause.
+// Returns `name`, or its end, in what is left of a line of 80 columns of which `used` are taken.
+static const char *fit_rest(char buffer[96], tfc_str name, size_t used, size_t most) {
+  const size_t left = used < 74 ? 80 - used : 6;
+  return tfc_report_fit(buffer, name, left < most ? left : most);
+}
+
+// Writes one gap as a sentence: what the device waited for, cause after cause. A line has at most 80 columns, after an
+// indent of two.
 void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *out) {
-  char a[32], name[96];
+  enum { INDENT = 2, DEVICE = 12, NODE = 40, TENSOR = 30 }; // most columns of a device's and of a node's name
+  char a[32], name[96], device[96], source[96];
   double wait = tfc_table_number(t, row, "dependency_us"), transfer = tfc_table_number(t, row, "transfer_us"),
          other = tfc_table_number(t, row, "other_us");
-  tfc_str producer = tfc_table_text(t, row, "producer"), source = tfc_table_text(t, row, "source"),
-          device = tfc_table_text(t, row, "device");
+  tfc_str producer = tfc_table_text(t, row, "producer");
+  tfc_report_fit(device, tfc_table_text(t, row, "device"), DEVICE);
+  tfc_report_fit(source, tfc_table_text(t, row, "source"), DEVICE);
   if (tfc_str_is(tfc_table_text(t, row, "cause"), "end")) {
-    tfc_text_printf(out, "%.*s has nothing more to do: %s to the end of the step", TFC_STR_ARG(device),
+    tfc_text_printf(out, "%s has nothing more to do: %s to the end of the step", device,
                     tfc_show_us(a, tfc_table_number(t, row, "gap_us")));
     return;
   }
-  tfc_text_printf(out, "%.*s waits ", TFC_STR_ARG(device));
-  if (wait > 0)
-    tfc_text_printf(out, "%s for %s of %.*s%s", tfc_show_us(a, wait), tfc_report_fit(name, producer, 40),
-                    TFC_STR_ARG(source), transfer > 0 || other > 0 ? ",\n    then " : "");
-  if (transfer > 0 && wait > 0)
+  tfc_text_printf(out, "%s waits ", device);
+  const size_t names = INDENT + strlen(device) + strlen(source);
+  if (wait > 0) {
+    tfc_show_us(a, wait);
+    tfc_text_printf(out, "%s for %s of %s%s", a,
+                    fit_rest(name, producer, names + strlen(a) + strlen(" waits  for  of ,"), NODE), source,
+                    transfer > 0 || other > 0 ? ",\n    then " : "");
+  }
+  if (transfer > 0 && wait > 0) {
     tfc_text_printf(out, "%s for its transfer%s", tfc_show_us(a, transfer), other > 0 ? ", then " : "");
-  else if (transfer > 0)
-    tfc_text_printf(out, "%s for the transfer of %s from %.*s%s", tfc_show_us(a, transfer),
-                    tfc_report_fit(name, producer, 30), TFC_STR_ARG(source), other > 0 ? ",\n    then " : "");
+  } else if (transfer > 0) {
+    tfc_show_us(a, transfer);
+    tfc_text_printf(out, "%s for the transfer of %s from %s%s", a,
+                    fit_rest(name, producer, names + strlen(a) + strlen(" waits  for the transfer of  from ,"), TENSOR),
+                    source, other > 0 ? ",\n    then " : "");
+  }
   if (other > 0) {
     // If devices share cores, a device that has all its inputs may have no core to run on. The text mentions this if
     // the time is not small.

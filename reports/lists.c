@@ -13,11 +13,17 @@ void tfc_report_lists_deinit(struct tfc_report_lists *lists) {
 }
 
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width) {
-  if (text.size <= width)
-    snprintf(buffer, 96, "%.*s", TFC_STR_ARG(text));
-  else
-    snprintf(buffer, 96, "..%.*s", (int)(width - 2), text.data + text.size - (width - 2));
+  const bool cut = text.size > width;
+  size_t from = cut ? text.size - (width - 2) : 0;
+  while (cut && from < text.size && ((unsigned char)text.data[from] & 0xc0) == 0x80) from++; // not within a character
+  snprintf(buffer, 96, "%s%.*s", cut ? ".." : "", (int)(text.size - from), text.data ? text.data + from : "");
+  tfc_report_plain(buffer);
   return buffer;
+}
+
+void tfc_report_plain(char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
 }
 
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args) {

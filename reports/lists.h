@@ -45,6 +45,8 @@ TFC_MUST_USE tfc_status tfc_report_lists_page(const struct tfc_report_lists *lis
 // Writes why the run ended and what became of the best candidate seen, in sentences; `run`: its row of v_run.
 TFC_MUST_USE tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args,
                                           const struct tfc_table *run, struct tfc_text *out);
+// Adds what learning contributed to the run: the text that was stored when the run ended.
+void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out);
 // A summary of the traced step, for `tfc-report show` and the page: gaps, bytes between pairs of devices, critical
 // path, and what would make the step shorter. NOT_FOUND: args->step is no step.
 struct tfc_report_summary {
@@ -61,9 +63,10 @@ TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct
                                            struct tfc_text *out);
 void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 
-// Returns `text` if it fits into `width` columns, otherwise "..." and its end, because names of nodes differ at their
-// ends.
+// Returns `text` if it fits into `width` bytes, otherwise ".." and its end, because names of nodes differ at their
+// ends. Characters that control a terminal become question marks.
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width);
+void tfc_report_plain(char *text); // replaces these characters in a whole text, line ends too
 // Returns " (simulated)" if the placement's times come from a model, otherwise "".
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args);
 

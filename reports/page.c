@@ -121,6 +121,16 @@ static tfc_status add_plots(struct tfc_page *p) {
     if (!drawn[i].left_out) add_plot(p, names[i], &drawn[i]);
     if (strncmp(names[i], "memory.", 7) == 0) TFC_TRY(s, tfc_page_memory(p));
   }
+  uint32_t missing = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!drawn[i].left_out) continue;
+    tfc_page_add(p, missing++ ? "; " : "<p class=\"note\" id=\"missing\">Not drawn: ");
+    tfc_page_escaped(p, (tfc_str){drawn[i].title.data, drawn[i].title.size});
+    tfc_page_add(p, " (");
+    tfc_page_escaped(p, (tfc_str){drawn[i].reason.data, drawn[i].reason.size});
+    tfc_page_add(p, ")");
+  }
+  if (missing) tfc_page_add(p, ".</p>\n");
 out:
   for (uint32_t i = 0; drawn && i < count; i++) tfc_plot_deinit(&drawn[i]);
   free(drawn);
@@ -215,6 +225,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   tfc_html_begin(out, tfc_str_from(title), true);
   tfc_page_head(&p);
   if (p.kept) TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
+  if (p.kept) tfc_report_learning(&p.run, &ending);
   if (ending.size) {
     tfc_page_add(&p, "<p class=\"note\">");
     tfc_page_escaped(&p, (tfc_str){ending.data, ending.size});

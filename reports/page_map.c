@@ -32,6 +32,7 @@ struct map {
   struct box boxes[BOXES];
   double us;
   bool has_rival;
+  double *device_us; // [devices + 1] scratch
 };
 
 // '/' sorts before all other characters, so that the members of a scope are neighbours.
@@ -90,7 +91,8 @@ static tfc_status load(struct map *m, struct tfc_table *rows, struct member ***o
   }
   struct member **sorted = TFC_ARENA_ARRAY(&m->arena, struct member *, (size_t)rows->row_count + 1);
   m->members = TFC_ARENA_ARRAY(&m->arena, struct member, (size_t)rows->row_count + 1);
-  if (!m->members || !sorted) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  m->device_us = TFC_ARENA_ARRAY(&m->arena, double, (size_t)p->devices.row_count + 1);
+  if (!m->members || !sorted || !m->device_us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t r = 0; r < rows->row_count; r++) {
     const struct tfc_cell *node = tfc_table_cell(rows, r, 0);
     double us = tfc_table_cell(rows, r, 3)->real;
@@ -285,22 +287,35 @@ static void add_title(struct map *m, const struct box *b) {
 // Draws the share of each device in the time of a box's operations, from left to right.
 static void add_colours(struct map *m, uint32_t index, int which, double *out_moved) {
   struct tfc_page *p = m->p;
-  double us[64] = {0}, all = 0, at = 0;
+  double all = 0, at = 0, *us = m->device_us;
   *out_moved = 0;
+  memset(us, 0, (p->devices.row_count + 1u) * sizeof *us);
   for (uint32_t i = 0; i < m->count; i++) {
     const struct member *x = &m->members[i];
-    if (x->box != index || x->device[which] < 0 || x->device[which] >= 64) continue;
+    if (x->box != index || x->device[which] < 0) continue;
     us[x->device[which]] += x->us, all += x->us;
     if (x->device[1] >= 0 && x->device[0] != x->device[1]) *out_moved += x->us;
   }
   tfc_page_add(p, "background:linear-gradient(90deg");
-  for (uint32_t d = 0; d < 64 && d < p->devices.row_count && all > 0; d++) {
+  for (uint32_t d = 0; d < p->devices.row_count && all > 0; d++) {
     if (!(us[d] > 0)) continue;
     uint32_t colour = tfc_palette_device(tfc_table_text(&p->devices, d, "name"));
     tfc_page_add(p, ",var(--d%u) %.1f%% %.1f%%", colour, 100 * at / all, 100 * (at + us[d]) / all);
     at += us[d];
   }
   tfc_page_add(p, all > 0 ? ")" : ",var(--line),var(--line))");
+}
+
+// Adds the full scope of a box, or the scope in which small ones were put together.
+static void add_scope(struct map *m, const struct box *b) {
+  const struct box *named = b->gathered ? &m->boxes[b->parent] : b;
+  if (b->gathered) add_title(m, b), tfc_page_add(m->p, " in ");
+  tfc_str name = tfc_str_sub(m->members[named->begin].name, 0, named->prefix);
+  while (name.size && name.data[name.size - 1] == '/') name.size--;
+  if (name.size)
+    tfc_page_escaped(m->p, name);
+  else
+    tfc_page_add(m->p, "the graph");
 }
 
 static void add_boxes(struct map *m, int which) {
@@ -317,7 +332,10 @@ static void add_boxes(struct map *m, int which) {
     tfc_page_add(p, "\"");
     if (moved > 0.001 * b->us && b->w >= 4 && b->h >= 4) tfc_page_add(p, " data-moved=\"%.0f\"", 100 * moved / b->us);
     tfc_page_add(p, " title=\"");
-    if (!b->gathered) tfc_page_escaped(p, tfc_str_sub(m->members[b->begin].name, 0, b->prefix));
+    if (b->gathered)
+      add_scope(m, b);
+    else
+      tfc_page_escaped(p, tfc_str_sub(m->members[b->begin].name, 0, b->prefix));
     tfc_page_add(p, " %s\">", tfc_show_us(a, b->us));
     if (b->h >= 15 && b->w >= 24) {
       tfc_page_add(p, "<span>");
@@ -327,18 +345,6 @@ static void add_boxes(struct map *m, int which) {
     tfc_page_add(p, "</div>\n");
     if (m->box_count == 1) break;
   }
-}
-
-// Adds the full scope of a box, or the scope in which small ones were put together.
-static void add_scope(struct map *m, const struct box *b) {
-  const struct box *named = b->gathered ? &m->boxes[b->parent] : b;
-  if (b->gathered) add_title(m, b), tfc_page_add(m->p, " in ");
-  tfc_str name = tfc_str_sub(m->members[named->begin].name, 0, named->prefix);
-  while (name.size && name.data[name.size - 1] == '/') name.size--;
-  if (name.size)
-    tfc_page_escaped(m->p, name);
-  else
-    tfc_page_add(m->p, "the graph");
 }
 
 struct cut {
@@ -356,10 +362,11 @@ static int most_first(const void *a, const void *b) {
 static tfc_status find_cuts(struct map *m, struct member **sorted, const struct tfc_table *edges, int which,
                             struct cut **out, uint32_t *out_count) {
   double *bytes = TFC_ARENA_ARRAY(&m->arena, double, (size_t)BOXES *BOXES);
-  uint32_t *seen = TFC_ARENA_ARRAY(&m->arena, uint32_t, (size_t)BOXES * 64), tensor = 0, count = 0;
+  const uint32_t devices = m->p->devices.row_count;
+  uint32_t *seen = TFC_ARENA_ARRAY(&m->arena, uint32_t, (size_t)BOXES * devices + 1), tensor = 0, count = 0;
   if (!bytes || !seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   memset(bytes, 0, (size_t)BOXES * BOXES * sizeof *bytes);
-  memset(seen, 0, (size_t)BOXES * 64 * sizeof *seen);
+  memset(seen, 0, ((size_t)BOXES * devices + 1) * sizeof *seen);
   for (uint32_t r = 0; r < edges->row_count; r++) {
     int64_t node = tfc_table_cell(edges, r, 0)->integer, output = tfc_table_cell(edges, r, 1)->integer;
     if (r == 0 || node != tfc_table_cell(edges, r - 1, 0)->integer ||
@@ -367,9 +374,9 @@ static tfc_status find_cuts(struct map *m, struct member **sorted, const struct 
       tensor++;
     const struct member *a = member_of(sorted, m->count, node),
                         *b = member_of(sorted, m->count, tfc_table_cell(edges, r, 2)->integer);
-    if (!a || !b || a->device[which] < 0 || b->device[which] < 0 || b->device[which] >= 64) continue;
+    if (!a || !b || a->device[which] < 0 || b->device[which] < 0) continue;
     if (a->device[which] == b->device[which]) continue;
-    uint32_t *last = &seen[b->box * 64 + (uint32_t)b->device[which]];
+    uint32_t *last = &seen[b->box * devices + (uint32_t)b->device[which]];
     if (*last == tensor) continue;
     *last = tensor;
     bytes[a->box * BOXES + b->box] += tfc_table_cell(edges, r, 3)->real;
@@ -450,6 +457,17 @@ static void add_legend(struct map *m) {
   tfc_page_add(p, "</p>\n");
 }
 
+// Returns whether two devices have the same colour.
+static bool colours_repeat(const struct tfc_table *devices) {
+  bool seen[TFC_DEVICE_COLOURS] = {false};
+  for (uint32_t d = 0; d < devices->row_count; d++) {
+    bool *colour = &seen[tfc_palette_device(tfc_table_text(devices, d, "name"))];
+    if (*colour) return true;
+    *colour = true;
+  }
+  return false;
+}
+
 static tfc_status add_content(struct map *m, struct member **sorted) {
   struct tfc_page *p = m->p;
   struct tfc_table edges = {0};
@@ -466,6 +484,7 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
                "device (a box of several colours is split between them). Lines are tensors that cross to another "
                "device, as wide as their bytes.",
                m->count);
+  if (colours_repeat(&p->devices)) tfc_page_add(p, " Some devices have the same colour: names tell them apart.");
   if (m->has_rival)
     tfc_page_add(p, " %u operations are not where the expert has them; their boxes are outlined.", moved);
   tfc_page_add(p, "</p>\n");

@@ -75,7 +75,6 @@ static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs) {
                "<th class=\"n\">bytes</th><th class=\"n\">took</th><th class=\"n\">exposed</th>"
                "<th class=\"n\">overlapped</th></tr>");
   for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
-    double took = tfc_table_number(pairs, r, "time_us"), exposed = tfc_table_number(pairs, r, "exposed_us");
     tfc_page_add(p, "<tr><td>");
     tfc_page_escaped(p, tfc_table_text(pairs, r, "source"));
     tfc_page_add(p, " → ");
@@ -84,9 +83,15 @@ static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs) {
                  "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
                  "<td class=\"n\">%s</td></tr>\n",
                  tfc_table_number(pairs, r, "number"), tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
-                 tfc_show_us(b, took), tfc_show_us(c, exposed), tfc_show_us(d, took > exposed ? took - exposed : 0));
+                 tfc_show_us(b, tfc_table_number(pairs, r, "time_us")),
+                 tfc_show_us(c, tfc_table_number(pairs, r, "exposed_us")),
+                 tfc_show_us(d, tfc_table_number(pairs, r, "overlapped_us")));
   }
-  tfc_page_add(p, "</table></div>\n");
+  tfc_page_add(p, "</table>\n");
+  if (pairs->row_count > 12)
+    tfc_page_add(p, "<p class=\"note\">and %u more pairs: \"What moves between devices\" has them.</p>",
+                 pairs->row_count - 12);
+  tfc_page_add(p, "</div>\n");
 }
 
 tfc_status tfc_page_summary(struct tfc_page *p) {

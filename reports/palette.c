@@ -1,14 +1,15 @@
 // The colours of reports. Devices have eight colours after Okabe and Ito (with brown instead of black, and a darker
-// purple and yellow) and eight of Tol's scheme "light". Operations have the colours of Tol's scheme "muted" (2021),
-// with lighter variants of its dark colours for a dark page.
+// purple and yellow), five of Tol's scheme "light", and a blue, a violet and a dark red instead of three that are
+// hardly different from colours of operations. Operations have the colours of Tol's scheme "muted" (2021), with lighter
+// variants of its dark colours for a dark page.
 #include "reports/palette.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const uint32_t devices[TFC_DEVICE_COLOURS] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00, 0x56B4E9, 0xB0578D,
-                                                     0xD8C70A, 0x7A5C43, 0x77AADD, 0xEE8866, 0x44BB99, 0xFFAABB,
-                                                     0x99DDFF, 0xBBCC33, 0xEEDD88, 0xAAAA00};
+                                                     0xD8C70A, 0x7A5C43, 0x77AADD, 0xEE8866, 0x2A3CE8, 0xFFAABB,
+                                                     0x9048F0, 0xBBCC33, 0x9E2A10, 0xAAAA00};
 
 // A row matches type names by their beginning (MatMul*), their end (*Grad), a part (*Pool*) or the whole name. The
 // first row that matches is used.
@@ -82,14 +83,17 @@ uint32_t tfc_palette_family_rgb(uint32_t family) {
   return families[family].light;
 }
 
+// Up to sixteen devices of one kind differ, and so do the first devices of kinds that are used together.
 uint32_t tfc_palette_device(tfc_str name) {
-  enum { HALF = TFC_DEVICE_COLOURS / 2 };
+  enum { OF_GPUS = TFC_DEVICE_COLOURS / 2, OF_OTHERS = TFC_DEVICE_COLOURS / 4 };
   uint32_t number = 0;
   size_t digits = name.size;
   while (digits > 0 && name.data[digits - 1] >= '0' && name.data[digits - 1] <= '9') digits--;
   for (size_t i = digits; i < name.size; i++) number = (number * 10 + (uint32_t)(name.data[i] - '0')) % (1u << 24);
-  bool cpu = tfc_str_starts(name, "cpu") || tfc_str_is(name, "host");
-  return number % HALF + (cpu ? 0 : HALF);
+  const uint32_t first = tfc_str_starts(name, "cpu") || tfc_str_is(name, "host")       ? 0
+                         : tfc_str_starts(name, "gpu") || tfc_str_starts(name, "vgpu") ? OF_GPUS
+                                                                                       : OF_OTHERS;
+  return (number + first) % TFC_DEVICE_COLOURS;
 }
 uint32_t tfc_palette_device_rgb(uint32_t index) {
   return devices[index % TFC_DEVICE_COLOURS];

@@ -8,8 +8,8 @@
 
 enum { TFC_DEVICE_COLOURS = 16, TFC_OP_FAMILIES = 9 };
 
-// Returns 0 to TFC_DEVICE_COLOURS - 1: "cpu:I" and "host" use the first half of the colours, other kinds the second
-// half. If a kind has more than eight devices, some have the same colour.
+// Returns 0 to TFC_DEVICE_COLOURS - 1. Sixteen devices of one kind have different colours, and so have the first
+// devices of CPUs, GPUs and other kinds (eight CPUs beside eight GPUs, or four beside four of another kind).
 uint32_t tfc_palette_device(tfc_str name);
 uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1 stands for all types without a family
 const char *tfc_palette_family_name(uint32_t family);

@@ -120,6 +120,8 @@ static tfc_status read_head(struct drawing *d) {
       tfc_text_printf(&d->plot->queries, "%.*s\n", TFC_STR_ARG(tfc_str_sub(text, 5, SIZE_MAX)));
     } else if (tfc_str_starts(rest, "title: ")) {
       tfc_text_add(&d->plot->title, tfc_str_sub(rest, 7, SIZE_MAX));
+    } else if (tfc_str_starts(rest, "reason: ")) {
+      tfc_text_add(&d->plot->reason, tfc_str_sub(rest, 8, SIZE_MAX));
     } else if (tfc_str_starts(rest, "caption: ")) {
       tfc_text_add(&d->plot->caption, tfc_str_sub(rest, 9, SIZE_MAX));
     } else if (tfc_str_starts(rest, "query ")) {
@@ -232,15 +234,22 @@ static void clean_svg(const char *name, const char *svg, const char *end, struct
 }
 
 // Makes the colours that every script gets in addition to its rows: by device_id and by type of operation.
+enum { MOST_DEVICES = 65536 };
 static tfc_status make_colours(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
   struct tfc_table devices = {0}, ops = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_query(store, "SELECT device_id, name FROM v_device WHERE run_id = :run", args, &devices));
   TFC_TRY(s, tfc_table_query(store, "SELECT DISTINCT op FROM v_node WHERE run_id = :run", args, &ops));
-  tfc_text_printf(out, "array device_colour[256]\ndo for [i = 1:256] { device_colour[i] = 0x60656f }\n");
+  int64_t size = 1;
+  for (uint32_t r = 0; r < devices.row_count; r++) {
+    const int64_t id = tfc_table_cell(&devices, r, 0)->integer;
+    if (id >= size && id < MOST_DEVICES) size = id + 1;
+  }
+  tfc_text_printf(out, "array device_colour[%lld]\ndo for [i = 1:%lld] { device_colour[i] = 0x60656f }\n",
+                  (long long)size, (long long)size);
   for (uint32_t r = 0; r < devices.row_count; r++) {
     int64_t id = tfc_table_cell(&devices, r, 0)->integer;
-    if (id >= 0 && id < 256)
+    if (id >= 0 && id < size)
       tfc_text_printf(out, "device_colour[%lld] = 0x%06x\n", (long long)id + 1,
                       tfc_palette_device_rgb(tfc_palette_device(tfc_table_cell(&devices, r, 1)->text)));
   }
@@ -387,4 +396,5 @@ void tfc_plot_deinit(struct tfc_plot *plot) {
   tfc_text_deinit(&plot->caption);
   tfc_text_deinit(&plot->queries);
   tfc_text_deinit(&plot->note);
+  tfc_text_deinit(&plot->reason);
 }

@@ -7,7 +7,8 @@
 //   #@   SELECT ... :run :placement :step
 //   #@ optional NAME                           the plot is drawn although this query has no rows
 //   #@ place: 40                               its position on the page: plots are sorted by this number
-//   #@ left out without NAME                   the page has no such plot where this query has no rows
+//   #@ left out without NAME                   the page only says why this plot is missing where this query has no rows
+//   #@ reason: ...                             what it says then
 //
 // Scripts are embedded in the library (cmake/embed.cmake).
 #ifndef TFC_REPORTS_PLOT_H
@@ -24,7 +25,8 @@ const char *tfc_embedded_find(const char *name);            // NULL: there is no
 struct tfc_plot {
   struct tfc_text svg, narrow; // `svg` is for a page, `narrow` for a telephone; empty: there was nothing to draw
   struct tfc_text title, caption, queries, note; // `note`: why there is no picture
-  bool left_out; // its script says that a page should rather have nothing than a note in its place
+  struct tfc_text reason;                        // why it was left out
+  bool left_out; // its script says that a page should rather have a reason in one line than a note in its place
 };
 struct tfc_plot_scale {
   double factor; // microseconds times this are numbers in `unit`

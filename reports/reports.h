@@ -42,6 +42,10 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
 // These functions write plain text for people: the list of all runs, and a report of one run.
 TFC_MUST_USE tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out);
 TFC_MUST_USE tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
+// Writes what tfc-place prints below its table, and `show` too: why the run ended and what became of the best
+// candidate; of the traced step the longest gaps, what moved, the critical path and what would help most; and the next
+// commands.
+TFC_MUST_USE tfc_status tfc_report_explain(struct tfc_store *store, int64_t run_id, struct tfc_text *out);
 
 // Returns how a tensor goes between two virtual devices of a run: "copy on one GPU" or "handed over"; empty: there are
 // no two virtual devices, or the database does not contain it.

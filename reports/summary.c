@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reports/lists.h"
 #include "reports/reports.h"
@@ -31,7 +32,8 @@ static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELEC
 // waited for them. It counts from the producer's end on, so it includes waiting for the link.
 static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_table *gaps, struct tfc_table *out,
                              struct tfc_arena *arena) {
-  static const char *const columns[] = {"source", "target", "number", "bytes", "time_us", "exposed_us", NULL};
+  static const char *const columns[] = {"source",  "target",     "number",        "bytes",
+                                        "time_us", "exposed_us", "overlapped_us", NULL};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(out, columns));
   for (uint32_t r = 0; r < rows->row_count; r++) {
@@ -45,7 +47,8 @@ static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_tabl
     TFC_TRY(s, tfc_table_add(out, &row));
     row[0] = tfc_cell_text(tfc_arena_str(arena, source)), row[1] = tfc_cell_text(tfc_arena_str(arena, target));
     row[2] = *tfc_table_find(rows, r, "number"), row[3] = *tfc_table_find(rows, r, "bytes");
-    row[4] = tfc_cell_real(tfc_table_number(rows, r, "time_us")), row[5] = tfc_cell_real(exposed);
+    const double took = tfc_table_number(rows, r, "time_us");
+    row[4] = tfc_cell_real(took), row[5] = tfc_cell_real(exposed), row[6] = tfc_cell_real(fmax(took - exposed, 0));
   }
 out:
   return s;
@@ -128,16 +131,17 @@ static void print_gaps(const struct tfc_table *t, struct tfc_text *out) {
 }
 
 static void print_pairs(const struct tfc_table *pairs, struct tfc_text *out) {
-  char a[32], b[32], c[32], name[96];
+  char a[32], b[32], c[32], d[32], name[96];
   if (!pairs->row_count) return;
-  tfc_text_printf(out, "\n  %-25s %9s %11s %13s %13s\n", "moved in the step", "tensors", "bytes", "took", "exposed");
+  tfc_text_printf(out, "\n  %-25s %7s %9s %10s %10s %10s\n", "moved in the step", "tensors", "bytes", "took", "exposed",
+                  "overlapped");
   for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
     tfc_text_printf(out, "  %-11s", tfc_report_fit(name, tfc_table_text(pairs, r, "source"), 11));
-    tfc_text_printf(out, " to %-10s %9.0f %11s %13s %13s\n",
-                    tfc_report_fit(name, tfc_table_text(pairs, r, "target"), 10), tfc_table_number(pairs, r, "number"),
-                    tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
-                    tfc_show_us(b, tfc_table_number(pairs, r, "time_us")),
-                    tfc_show_us(c, tfc_table_number(pairs, r, "exposed_us")));
+    tfc_text_printf(
+        out, " to %-10s %7.0f %9s %10s %10s %10s\n", tfc_report_fit(name, tfc_table_text(pairs, r, "target"), 10),
+        tfc_table_number(pairs, r, "number"), tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
+        tfc_show_us(b, tfc_table_number(pairs, r, "time_us")), tfc_show_us(c, tfc_table_number(pairs, r, "exposed_us")),
+        tfc_show_us(d, tfc_table_number(pairs, r, "overlapped_us")));
   }
   if (pairs->row_count > 12) tfc_text_printf(out, "  and %u more pairs\n", pairs->row_count - 12);
 }
@@ -155,7 +159,7 @@ static void print_path(const struct tfc_report_lists *path, const char *simulate
   if (!edges->row_count) return;
   tfc_text_printf(out, "  %5.1f %% %10s", tfc_table_number(edges, 0, "percent"),
                   tfc_show_us(a, tfc_table_number(edges, 0, "time_us")));
-  tfc_text_printf(out, "  of it %s", tfc_report_fit(name, tfc_table_text(edges, 0, "node"), 24));
+  tfc_text_printf(out, "  of it %s", tfc_report_fit(name, tfc_table_text(edges, 0, "node"), 22));
   tfc_text_printf(out, " from %s", tfc_report_fit(name, tfc_table_text(edges, 0, "source"), 10));
   tfc_text_printf(out, " to %s\n", tfc_report_fit(name, tfc_table_text(edges, 0, "target"), 10));
 }
@@ -171,9 +175,21 @@ static void print_winnings(const struct tfc_table *won, bool has_rates, struct t
                     tfc_report_fit(name, tfc_table_text(won, r, "node"), 50));
 }
 
+// Prints the commands that show more. A database in memory is not there for another command.
+static void print_next(const char *path, const struct tfc_query_args *args, struct tfc_text *out) {
+  const long long run = (long long)args->run;
+  if (!*path) return;
+  if (args->step >= 0)
+    tfc_text_printf(out, "\nNext: tfc-report critical %lld, gaps %lld, memory %lld, nodes %lld, trace %lld;\n", run,
+                    run, run, run, run);
+  else
+    tfc_text_printf(out, "Next:\n");
+  tfc_text_printf(out, "      tfc-report show %lld --out DIR (the page)\n", run);
+  if (strcmp(path, "tfc.db") != 0) tfc_text_printf(out, "      with --db %s\n", path);
+}
+
 tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
   struct tfc_report_summary m = {0};
-  const long long run = (long long)args->run;
   tfc_status s = NULL;
   if (args->step >= 0) {
     TFC_TRY(s, tfc_report_summarize(store, args, &m));
@@ -181,11 +197,9 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     print_pairs(&m.lists.tables[0], out);
     print_path(&m.path, tfc_report_simulated(store, args), out);
     print_winnings(&m.lists.tables[1], m.has_rates, out);
-    tfc_text_printf(out, "\nNext: tfc-report critical %lld, gaps %lld, memory %lld, nodes %lld, trace %lld;\n", run,
-                    run, run, run, run);
   } else
-    tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\nNext:\n");
-  tfc_text_printf(out, "      tfc-report show %lld --out DIR (the page)\n", run);
+    tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\n");
+  print_next(tfc_store_path(store), args, out);
 out:
   tfc_report_summary_deinit(&m);
   return s;

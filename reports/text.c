@@ -134,26 +134,58 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
   }
 }
 
-// Breaks lines at spaces, at 80 columns; a longer word is cut.
+// Breaks lines at spaces, at 80 columns; a longer word is cut, but not within a character. Characters that control a
+// terminal become question marks.
 static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) {
   const size_t width = 80 - strlen(indent);
+  char line[96];
   while (text.size) {
-    size_t size = text.size;
+    const size_t end = tfc_str_find(text, '\n');
+    size_t size = end < text.size ? end : text.size;
     if (size > width) {
       for (size = width; size > 0 && text.data[size] != ' '; size--) {
       }
-      if (size == 0) size = width;
+      if (size == 0)
+        for (size = width; size > 1 && ((unsigned char)text.data[size] & 0xc0) == 0x80;) size--;
     }
-    tfc_text_printf(out, "%s%.*s\n", indent, (int)size, text.data);
-    text = tfc_str_sub(text, size, SIZE_MAX);
+    snprintf(line, sizeof line, "%.*s", (int)size, text.data);
+    tfc_report_plain(line);
+    tfc_text_printf(out, "%s%s\n", indent, line);
+    text = tfc_str_sub(text, size == end ? size + 1 : size, SIZE_MAX);
     while (text.size && text.data[0] == ' ') text = tfc_str_sub(text, 1, SIZE_MAX);
   }
+}
+
+// learning: also what learning contributed; tfc-place prints that above.
+static tfc_status add_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
+                             bool learning, struct tfc_text *out) {
+  struct tfc_text ending = {0};
+  tfc_status s = tfc_report_ending(store, args, run, &ending);
+  if (!s && learning) tfc_report_learning(run, &ending);
+  if (!s) add_wrapped(out, "", (tfc_str){ending.data, ending.size});
+  tfc_text_deinit(&ending);
+  return s;
+}
+
+tfc_status tfc_report_explain(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
+  struct tfc_query_args args;
+  struct tfc_table run = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  if (*tfc_store_path(store)) { // a database in memory does not say how its run went
+    TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
+    TFC_TRY(s, add_ending(store, &args, &run, false, out));
+  }
+  TFC_TRY(s, tfc_report_summary(store, &args, out));
+  if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+out:
+  tfc_table_deinit(&run);
+  return s;
 }
 
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
-  struct tfc_text ending = {0};
   char a[32], b[32], c[32], math[16], text[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
@@ -220,8 +252,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (tau == tau)
     tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
                     tfc_table_number(&run, 0, "tau_placements"));
-  TFC_TRY(s, tfc_report_ending(store, &args, &run, &ending));
-  add_wrapped(out, "", (tfc_str){ending.data, ending.size});
+  TFC_TRY(s, add_ending(store, &args, &run, true, out));
   tfc_text_printf(out, "\n  %-10s %-14s %8s %10s %9s %10s %10s\n", "device", "label", "busy", "operations", "received",
                   "peak", "limit");
   for (uint32_t r = 0; r < devices.row_count; r++) {
@@ -248,7 +279,6 @@ out:
   tfc_table_deinit(&run);
   tfc_table_deinit(&results);
   tfc_table_deinit(&devices);
-  tfc_text_deinit(&ending);
   tfc_table_deinit(&in_flight);
   return s;
 }

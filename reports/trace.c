@@ -1,6 +1,7 @@
 // Writes Chrome's trace format. Each device is a process with two rows: one for operations, one for tensors that it
-// receives. Flow arrows go from producers through transfers to consumers. Each device has a counter that is 1 while it
-// is busy. The traced steps follow each other on one time axis, and each is an event of a separate process.
+// receives, and one for each stream that a GPU's profiler has seen. Flow arrows go from producers through transfers to
+// consumers. Each device has a counter that is 1 while it is busy. The traced steps follow each other on one time axis,
+// and each is an event of a separate process.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,9 +69,15 @@ out:
   return s;
 }
 
+enum { MOST_TRACKS = 256 };
 struct writer {
   struct tfc_text text;
   uint64_t events, flows;
+  struct {
+    int64_t pid;
+    int tid;
+  } tracks[MOST_TRACKS]; // of streams, which have been named
+  uint32_t track_count;
 };
 
 // Writes an event up to its name; the caller adds the rest and the closing brace.
@@ -121,7 +128,7 @@ static void add_busy(struct writer *w, int64_t pid, int64_t ns, bool busy) {
   add_literal(&w->text, busy ? "1}}" : "0}}");
 }
 
-enum { OPERATIONS = 1, ARRIVING = 2 };
+enum { OPERATIONS = 1, ARRIVING = 2, STREAMS = 16 }; // rows of a device; from STREAMS on those of a GPU's streams
 
 // Writes one step, which began `at` nanoseconds after the first one. Device d is process d + 1.
 static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step, int64_t at, int64_t step_ns,
@@ -131,7 +138,8 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
   for (uint32_t i = 0; i < t->op_count; i++) {
     const struct tfc_traced_op *o = &t->ops[i];
     begin_slice(w, o->device + 1, OPERATIONS, at + o->start, o->end - o->start, "op");
-    add_escaped(&w->text, tfc_table_text(&t->op_rows, i, "op"));
+    tfc_str op = tfc_table_text(&t->op_rows, i, "op"); // empty in cost graphs, whose nodes have no type
+    add_escaped(&w->text, op.size ? op : tfc_table_text(&t->op_rows, i, "node"));
     add_literal(&w->text, "\", \"args\": {\"node\": \"");
     add_escaped(&w->text, tfc_table_text(&t->op_rows, i, "node"));
     add_literal(&w->text, "\", \"step\": "), add_integer(&w->text, step), add_literal(&w->text, "}}");
@@ -171,6 +179,49 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
     }
     if (until >= 0) add_busy(w, d + 1, at + until, false);
   }
+}
+
+// Writes what the GPU's profiler recorded of one step: a row for each stream, with its kernels, copies and fills. Works
+// of no device are in a process of their own.
+static tfc_status add_streams(struct writer *w, struct tfc_store *store, const struct tfc_query_args *args, int64_t at,
+                              int64_t devices) {
+  static const char sql[] =
+      "SELECT device_id, stream, start_us, duration_us, name, node, NULL AS bytes FROM v_kernel WHERE run_id = :run AND"
+      " placement_id = :placement AND step = :step UNION ALL SELECT device_id, stream, start_us, duration_us, kind || "
+      "' '"
+      " || COALESCE(direction, ''), node, bytes FROM v_copy WHERE run_id = :run AND placement_id = :placement AND step "
+      "="
+      " :step ORDER BY 3";
+  struct tfc_table rows = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(store, sql, args, &rows));
+  for (uint32_t r = 0; r < rows.row_count; r++) {
+    const struct tfc_cell *device = tfc_table_cell(&rows, r, 0), *stream = tfc_table_cell(&rows, r, 1),
+                          *bytes = tfc_table_cell(&rows, r, 6);
+    const int64_t pid = device->kind == TFC_CELL_INTEGER ? device->integer + 1 : devices + 1;
+    const int tid = STREAMS + (stream->kind == TFC_CELL_INTEGER ? (int)stream->integer : 0);
+    uint32_t k = 0;
+    while (k < w->track_count && (w->tracks[k].pid != pid || w->tracks[k].tid != tid)) k++;
+    if (k == w->track_count && k < MOST_TRACKS) {
+      char name[32];
+      snprintf(name, sizeof name, "stream %d", tid - STREAMS);
+      w->tracks[w->track_count].pid = pid, w->tracks[w->track_count++].tid = tid;
+      if (pid > devices) add_name(w, pid, 0, TFC_STR("no device"), (tfc_str){0});
+      add_name(w, pid, tid, tfc_str_from(name), (tfc_str){0});
+    }
+    const int64_t start = llround(1e3 * tfc_table_cell(&rows, r, 2)->real);
+    begin_slice(w, pid, tid, at + start, llround(1e3 * tfc_table_cell(&rows, r, 3)->real),
+                bytes->kind == TFC_CELL_NULL ? "kernel" : "copy");
+    add_escaped(&w->text, tfc_table_text(&rows, r, "name"));
+    add_literal(&w->text, "\", \"args\": {\"node\": \"");
+    add_escaped(&w->text, tfc_table_text(&rows, r, "node"));
+    add_literal(&w->text, "\", \"step\": "), add_integer(&w->text, args->step);
+    if (bytes->kind == TFC_CELL_INTEGER) add_literal(&w->text, ", \"bytes\": "), add_integer(&w->text, bytes->integer);
+    add_literal(&w->text, "}}");
+  }
+out:
+  tfc_table_deinit(&rows);
+  return s;
 }
 
 // Only so many steps, the first ones, get memory counters, because computing these takes longer than everything else.
@@ -243,6 +294,7 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const struc
     const int64_t at = llround(1e3 * (tfc_table_cell(&steps, r, 1)->real - tfc_table_cell(&steps, 0, 1)->real));
     TFC_TRY(s, tfc_traced_load_step(store, &args, &edges, &traced));
     add_step(&w, &traced, args.step, at, llround(1e3 * tfc_table_cell(&steps, r, 2)->real), device_count);
+    TFC_TRY(s, add_streams(&w, store, &args, at, device_count));
     tfc_traced_deinit(&traced);
     if (written++ >= MEMORY_STEPS) continue;
     TFC_TRY(s, tfc_report_memory_levels(store, &args, &levels));

@@ -5,26 +5,8 @@
 #ifndef TFC_PLACER_ALGO_ALGO_H
 #define TFC_PLACER_ALGO_ALGO_H
 
-#include <stdatomic.h>
-
+#include "placer/algo/budget.h"
 #include "placer/simulate/evaluator.h"
-
-// What limits a proposal: it ends as soon as one of the limits is reached; a heuristic returns as soon as it is ready.
-// If `evaluations` is the only limit, the outcome depends on the seed alone, not on time or the number of cores.
-struct tfc_guide;
-struct tfc_budget {
-  double deadline;      // seconds on tfc_now_ns()'s clock (1e-9 * ns), 0: none
-  uint64_t evaluations; // simulated or measured placements, 0: no limit
-  uint64_t seed;
-  uint32_t threads;              // at least 1
-  const atomic_bool *cancel;     // set by another thread to cancel (say, one that handles signals); NULL: never
-  const struct tfc_guide *guide; // the learned policy, for algorithms that use one; NULL: none
-  // Called when an algorithm finds a better placement, on the thread that found it, with the bytes above the memory
-  // limits and the value in ps. NULL: not called.
-  void (*found)(void *user, uint64_t excess, int64_t value);
-  void *found_user;
-};
-bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the deadline has passed
 
 #define TFC_NEEDS_STEP 1u       // only for the step objective
 #define TFC_NEEDS_THROUGHPUT 2u // only for the throughput objective

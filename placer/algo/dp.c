@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "placer/algo/dp.h"
+#include "placer/algo/fold.h"
 #include "placer/algo/order.h"
 
 #define LONGEST_ORDER 1200

@@ -1,6 +1,8 @@
 // Makes the folded order: a unit that has only nodes of the backward pass moves to the weighted mean position of the
 // units with which it exchanges bytes. This is repeated SWEEPS times; all other units keep the position of their first
 // node.
+#include "placer/algo/fold.h"
+
 #include <stdlib.h>
 
 #include "placer/algo/order.h"

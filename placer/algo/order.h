@@ -9,9 +9,4 @@
 // Fills out_order [unit_count]. depth_first: successors in the graph follow closely in the order; else breadth first.
 TFC_MUST_USE tfc_status tfc_order_units(const struct tfc_problem *problem, bool depth_first, uint32_t *out_order);
 
-// For graphs with a backward pass whose groups tie it to the forward pass (gradients and their weights, say): units
-// that belong only to the backward pass are put next to the units with which they exchange most data, and not after all
-// others. *out_folded false: there is no backward pass, and the order is breadth first.
-TFC_MUST_USE tfc_status tfc_order_folded(const struct tfc_problem *problem, bool *out_folded, uint32_t *out_order);
-
 #endif

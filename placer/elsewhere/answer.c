@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/answer.h"
 #include "placer/learned/errors.h"
 #include "profiler/statistics.h"
 #include "runtime/base/units.h"
@@ -60,7 +60,7 @@ static void summarise(struct tfc_elsewhere *r, const struct tfc_elsewhere_verdic
   tfc_text_printf(
       &t, r->o->settings->ask ? "Measured on %s (%s): %zu placements.\n" : "Measured with '%s' (%s): %zu placements.\n",
       r->o->settings->measure_with, label, r->known.count);
-  if (v->single != UINT32_MAX && isfinite(v->ratio))
+  if (v->single != TFC_NONE && isfinite(v->ratio))
     tfc_text_printf(&t, "Best single device (%s): %.3f times as long (95 %%: %.3f to %.3f).\n",
                     r->known.data[v->single].name, v->ratio, v->low, v->high);
   if (isfinite(k->simulated_us))
@@ -113,7 +113,7 @@ out:
 tfc_status tfc_elsewhere_tell_best(struct tfc_elsewhere *r) {
   const struct tfc_elsewhere_settings *settings = r->o->settings;
   struct tfc_placement *p = NULL;
-  if (!settings->improved || r->o->evaluate || r->best == UINT32_MAX) return NULL;
+  if (!settings->improved || r->o->evaluate || r->best == TFC_NONE) return NULL;
   TFC_RETURN_IF_ERROR(make_document(r, &r->known.data[r->best], &p));
   tfc_status s = settings->improved(settings->improved_user, p);
   tfc_placement_free(p);
@@ -124,7 +124,7 @@ tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *r, const struct tfc_elsewh
   tfc_status s = NULL;
   bool any_fits = false;
   for (size_t i = 0; i < r->known.count; i++) any_fits |= r->known.data[i].state != TFC_RESULT_NO_FIT;
-  if (v->answer == UINT32_MAX) {
+  if (v->answer == TFC_NONE) {
     const char *note = r->known.count ? r->known.data[0].note : NULL;
     if (!any_fits)
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "no placement that was tried fits, says the program that measures");
@@ -137,7 +137,7 @@ tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *r, const struct tfc_elsewh
   TFC_TRY(s, make_document(r, k, &r->out->placement));
   summarise(r, v);
   r->out->exit_code = !timed ? 5 : 0;
-  if (timed && !r->o->evaluate && v->single != UINT32_MAX && !(v->low > 1)) r->out->exit_code = 7;
+  if (timed && !r->o->evaluate && v->single != TFC_NONE && !(v->low > 1)) r->out->exit_code = 7;
 out:
   return s;
 }

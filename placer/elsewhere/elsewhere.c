@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/answer.h"
+#include "placer/elsewhere/final.h"
+#include "placer/elsewhere/readings.h"
+#include "placer/elsewhere/record.h"
+#include "placer/elsewhere/resume.h"
+#include "placer/elsewhere/rounds.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
@@ -78,8 +83,8 @@ out:
 
 tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_elsewhere_outcome *out) {
   tfc_status s = NULL;
-  struct tfc_elsewhere r = {.o = o, .out = out, .problem = o->problem, .best = UINT32_MAX, .reference = UINT32_MAX};
-  struct tfc_elsewhere_verdict verdict = {UINT32_MAX, UINT32_MAX, (double)NAN, (double)NAN, (double)NAN};
+  struct tfc_elsewhere r = {.o = o, .out = out, .problem = o->problem, .best = TFC_NONE, .reference = TFC_NONE};
+  struct tfc_elsewhere_verdict verdict = {TFC_NONE, TFC_NONE, (double)NAN, (double)NAN, (double)NAN};
   bool cancelled = false;
   r.begin_s = 1e-9 * (double)tfc_now_ns();
   r.seconds = o->search.seconds > 0 || o->search.evaluations ? o->search.seconds : usual_seconds;
@@ -105,7 +110,7 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
     r.phase = "final";
     TFC_TRY(s, tfc_elsewhere_final(&r, &verdict));
   }
-  if (verdict.answer == UINT32_MAX && cancelled) TFC_FAIL(s, TFC_CANCELLED, "interrupted before a step was measured");
+  if (verdict.answer == TFC_NONE && cancelled) TFC_FAIL(s, TFC_CANCELLED, "interrupted before a step was measured");
   TFC_TRY(s, tfc_elsewhere_answer(&r, &verdict));
   if (cancelled) out->exit_code = 130, out->cancelled = true;
 out:

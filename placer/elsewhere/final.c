@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/final.h"
+#include "placer/elsewhere/record.h"
 #include "profiler/statistics.h"
 
 enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = CHOOSE };
@@ -80,11 +81,11 @@ static uint32_t compare(const struct finalist *a, const struct finalist *b, uint
 }
 
 static uint32_t leader(const struct finalist *list, uint32_t count, uint32_t turns) {
-  uint32_t best = UINT32_MAX;
+  uint32_t best = TFC_NONE;
   for (uint32_t i = 0; i < count; i++) {
     double mean, error;
     if (list[i].out || !isfinite(list[i].log_us[turns - 1])) continue;
-    if (best == UINT32_MAX || (compare(&list[best], &list[i], turns, &mean, &error) && mean < 0)) best = i;
+    if (best == TFC_NONE || (compare(&list[best], &list[i], turns, &mean, &error) && mean < 0)) best = i;
   }
   return best;
 }
@@ -122,20 +123,20 @@ out:
 tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_verdict *out) {
   tfc_status s = NULL;
   struct finalist list[FINALISTS + 1] = {0};
-  uint32_t count = 0, single = UINT32_MAX, most, turns = plan(r, &most);
+  uint32_t count = 0, single = TFC_NONE, most, turns = plan(r, &most);
   for (uint32_t i = 0; i < r->known.count; i++) {
     const struct tfc_elsewhere_known *k = &r->known.data[i];
-    if (is_fine(k) && k->single && (out->single == UINT32_MAX || k->log_us < r->known.data[out->single].log_us))
+    if (is_fine(k) && k->single && (out->single == TFC_NONE || k->log_us < r->known.data[out->single].log_us))
       out->single = i;
   }
   while (count < most) { // the next best
-    uint32_t best = UINT32_MAX;
+    uint32_t best = TFC_NONE;
     for (uint32_t i = 0; i < r->known.count; i++) {
       bool taken = !is_fine(&r->known.data[i]);
       for (uint32_t f = 0; f < count; f++) taken |= list[f].index == i;
-      if (!taken && (best == UINT32_MAX || r->known.data[i].log_us < r->known.data[best].log_us)) best = i;
+      if (!taken && (best == TFC_NONE || r->known.data[i].log_us < r->known.data[best].log_us)) best = i;
     }
-    if (best == UINT32_MAX) break;
+    if (best == TFC_NONE) break;
     list[count++].index = best;
   }
   if (!count) return NULL;
@@ -143,12 +144,12 @@ tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_ver
   if (tfc_elsewhere_cancelled(r)) return NULL;
   for (uint32_t i = 0; i < count; i++)
     if (list[i].index == out->single) single = i;
-  if (single == UINT32_MAX && out->single != UINT32_MAX) single = count, list[count++].index = out->single;
+  if (single == TFC_NONE && out->single != TFC_NONE) single = count, list[count++].index = out->single;
   uint32_t best = 0;
   for (uint32_t turn = 0; turn < turns; turn++) {
     TFC_TRY(s, read_turn(r, list, count, turn));
     const uint32_t now = leader(list, count, turn + 1);
-    if (now == UINT32_MAX) continue;
+    if (now == TFC_NONE) continue;
     best = now;
     for (uint32_t i = 0; i < count && turn > 0; i++) {
       double mean, error;
@@ -161,9 +162,8 @@ tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_ver
   for (uint32_t i = 0; i < count; i++) list[i].out = i != best && i != single;
   for (uint32_t turn = CHOOSE; turn < CHOOSE + turns; turn++) TFC_TRY(s, read_turn(r, list, count, turn));
   TFC_TRY(s, store_final(r, &r->known.data[out->answer]));
-  if (single != UINT32_MAX && single != best) TFC_TRY(s, store_final(r, &r->known.data[out->single]));
-  if (single != UINT32_MAX)
-    TFC_TRY(s, interval(r, &r->known.data[out->answer], &r->known.data[out->single], turns, out));
+  if (single != TFC_NONE && single != best) TFC_TRY(s, store_final(r, &r->known.data[out->single]));
+  if (single != TFC_NONE) TFC_TRY(s, interval(r, &r->known.data[out->answer], &r->known.data[out->single], turns, out));
 out:
   if (tfc_status_code(s) == TFC_CANCELLED) { // the best so far is an answer
     tfc_status_free(s);

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/answer.h"
+#include "placer/elsewhere/readings.h"
+#include "placer/elsewhere/record.h"
+#include "placer/elsewhere/resume.h"
 
 static void average(struct tfc_elsewhere_known *k, double log_us) {
   k->log_us = k->readings ? k->log_us + (log_us - k->log_us) / (k->readings + 1.0) : log_us;
@@ -51,7 +54,7 @@ out:
 tfc_status tfc_elsewhere_observe(void *user, uint32_t index, const struct tfc_solution *candidate,
                                  const struct tfc_command_answer *a, const struct tfc_result *result) {
   struct tfc_elsewhere *r = user;
-  const bool is_reference = index == UINT32_MAX;
+  const bool is_reference = index == TFC_NONE;
   struct tfc_elsewhere_known *k = &r->known.data[is_reference ? r->reference : r->batch[index]];
   const double us = result->state == TFC_RESULT_OK ? 1e-6 * (double)result->value : (double)NAN;
   r->reading_s = r->reading_s > 0 ? 0.8 * r->reading_s + 0.2 * result->cost_seconds : result->cost_seconds;
@@ -62,7 +65,7 @@ tfc_status tfc_elsewhere_observe(void *user, uint32_t index, const struct tfc_so
       TFC_RETURN_IF_ERROR(learn(r, candidate, a, us, exp(k->log_us) / us));
     return NULL;
   }
-  const struct tfc_elsewhere_known *reference = r->reference == UINT32_MAX ? NULL : &r->known.data[r->reference];
+  const struct tfc_elsewhere_known *reference = r->reference == TFC_NONE ? NULL : &r->known.data[r->reference];
   const bool is_first = k->key == 0;
   k->state = result->state, k->seconds = result->cost_seconds;
   free(k->note);
@@ -92,21 +95,16 @@ tfc_status tfc_elsewhere_read(struct tfc_elsewhere *r, const uint32_t *list, uin
   for (uint32_t i = 0; i < count; i++) candidates[i] = r->known.data[list[i]].solution;
   r->batch = list;
   struct tfc_rules rules = {.cutoff = TFC_TIME_MAX, .warmup = 1, .steps = 5};
-  if (r->reference != UINT32_MAX) reference = r->known.data[r->reference].solution, rules.reference = &reference;
+  if (r->reference != TFC_NONE) reference = r->known.data[r->reference].solution, rules.reference = &reference;
   TFC_TRY(s, tfc_evaluate(r->evaluator, candidates, count, &rules, results));
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_elsewhere_known *k = &r->known.data[list[i]];
     if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL)
       tfc_elsewhere_say(r, true, "%s was not measured: %s", k->name, k->note ? k->note : "no reason given");
   }
-  for (uint32_t i = 0; i < r->known.count; i++) {
-    const struct tfc_elsewhere_known *k = &r->known.data[i];
-    if (k->state == TFC_RESULT_OK && isfinite(k->log_us) &&
-        (r->best == UINT32_MAX || k->log_us < r->known.data[r->best].log_us))
-      r->best = i;
-  }
+  tfc_elsewhere_choose(r);
   if (r->best != former && !r->known.data[r->best].baseline) r->known.data[r->best].won = true;
-  if (r->reference == UINT32_MAX) r->reference = r->best;
+  if (r->reference == TFC_NONE) r->reference = r->best;
   TFC_TRY(s, tfc_elsewhere_keep(r));
   if (r->best != former) TFC_TRY(s, tfc_elsewhere_tell_best(r));
 out:

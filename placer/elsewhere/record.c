@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/record.h"
+#include "placer/elsewhere/resume.h"
 #include "profiler/collector.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
@@ -179,10 +180,9 @@ static int64_t step_ns(double us) {
 
 // Returns the step that the trace belongs to: the shortest step that is not shorter than the trace.
 static uint32_t step_of_trace(const struct tfc_command_answer *a, double span_us) {
-  uint32_t best = UINT32_MAX;
+  uint32_t best = TFC_NONE;
   for (uint32_t i = 0; i < a->step_us.count; i++)
-    if (step_ns(a->step_us.data[i]) >= ns(span_us) &&
-        (best == UINT32_MAX || a->step_us.data[i] < a->step_us.data[best]))
+    if (step_ns(a->step_us.data[i]) >= ns(span_us) && (best == TFC_NONE || a->step_us.data[i] < a->step_us.data[best]))
       best = i;
   return best;
 }
@@ -206,8 +206,8 @@ static tfc_status add_trace(struct tfc_elsewhere *r, struct tfc_elsewhere_known 
     if (isfinite(x->start_us)) span = fmax(span, x->start_us + x->time_us);
   }
   for (uint32_t d = 0; d < p->device_count; d++) span = fmax(span, 1e-3 * (double)busy[d]);
-  const uint32_t at = rows ? step_of_trace(a, span) : UINT32_MAX;
-  if (at == UINT32_MAX) goto out;
+  const uint32_t at = rows ? step_of_trace(a, span) : TFC_NONE;
+  if (at == TFC_NONE) goto out;
   const uint32_t step = first_step + at;
   for (uint32_t i = 0; i < rows; i++) ops[i].step = step, ops[i].position = i;
   TFC_TRY(s, tfc_store_add_ops(r->store, k->key, ops, rows));
@@ -291,7 +291,7 @@ tfc_status tfc_elsewhere_close(struct tfc_elsewhere *r, const struct tfc_elsewhe
                                bool cancelled) {
   tfc_status s = NULL;
   struct tfc_text document = {0};
-  const bool answered = v->answer != UINT32_MAX;
+  const bool answered = v->answer != TFC_NONE;
   const struct tfc_elsewhere_known *k = answered ? &r->known.data[v->answer] : NULL;
   if (!r->run) goto out;
   if (r->out->placement) TFC_TRY(s, tfc_placement_format(r->out->placement, &document));

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/record.h"
+#include "placer/elsewhere/resume.h"
 #include "profiler/store_read.h"
 #include "runtime/base/no_memory.h"
 
@@ -245,20 +246,15 @@ tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
   // the run was interrupted before its first batch ended, so only its rows in the tables are lost
   if (tfc_status_code(s) == TFC_NOT_FOUND) {
     tfc_status_free(s), s = NULL;
-    r->reference = UINT32_MAX;
+    r->reference = TFC_NONE;
   }
   if (!s) s = take_learned(r);
   if (tfc_status_code(s) == TFC_INVALID_ARGUMENT)
     s = tfc_status_annotate(s, "run %lld cannot go on; leave --resume out to begin anew", (long long)r->run);
   if (s) goto out;
   TFC_TRY(s, tfc_store_read_placements(r->store, r->run, take_placement, &t));
-  if (r->reference != UINT32_MAX && r->reference >= r->known.count) r->reference = UINT32_MAX;
-  for (uint32_t i = 0; i < r->known.count; i++) {
-    const struct tfc_elsewhere_known *k = &r->known.data[i];
-    if (k->state == TFC_RESULT_OK && isfinite(k->log_us) &&
-        (r->best == UINT32_MAX || k->log_us < r->known.data[r->best].log_us))
-      r->best = i;
-  }
+  if (r->reference != TFC_NONE && r->reference >= r->known.count) r->reference = TFC_NONE;
+  tfc_elsewhere_choose(r);
   tfc_elsewhere_say(r, false, "going on with run %lld after %.0f s and %zu measured placements", (long long)r->run,
                     tfc_elsewhere_seconds(r), r->known.count);
 out:

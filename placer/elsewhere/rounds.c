@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/final.h"
+#include "placer/elsewhere/readings.h"
+#include "placer/elsewhere/rounds.h"
 
 // How many draws (worlds) a round searches. With traced operations there is little uncertainty left, so one deeper
 // search finds more.
@@ -121,7 +123,7 @@ static tfc_status fill_up(struct round *x) {
   tfc_status s = NULL;
   struct tfc_elsewhere *r = x->run;
   struct tfc_solution near = {0};
-  for (int tries = 0; tries < 40 && x->count < x->wanted && r->best != UINT32_MAX; tries++) {
+  for (int tries = 0; tries < 40 && x->count < x->wanted && r->best != TFC_NONE; tries++) {
     TFC_TRY(s, perturb(r, &r->known.data[r->best].solution, &near));
     if (!isnan(r->known.data[r->best].simulated_us)) TFC_TRY(s, offer(x, r->problem, &near, "neighbour"));
     tfc_solution_deinit(&near);
@@ -171,7 +173,7 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     if (r->o->search.evaluations && r->evaluations >= r->o->search.evaluations) break;
     const double seconds = round_seconds(r, rounds_left) * (begun ? 1 : 2);
     struct tfc_solution start = {0};
-    if (r->best != UINT32_MAX && begun) start = r->known.data[r->best].solution;
+    if (r->best != TFC_NONE && begun) start = r->known.data[r->best].solution;
     if (r->learned && tfc_learned_readings(r->learned) > 0 && begun)
       s = search_learned(&x, seconds, evaluations, start.device ? &start : NULL);
     else
@@ -183,11 +185,10 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     if (!x.count) continue;
     const uint32_t added = x.count;
     if (r->learned && begun) predict(&x);
-    if (r->best != UINT32_MAX && r->best != r->reference) x.list[x.count++] = r->best;
+    if (r->best != TFC_NONE && r->best != r->reference) x.list[x.count++] = r->best;
     TFC_TRY(s, tfc_elsewhere_read(r, x.list, x.count));
     tfc_elsewhere_say(r, false, "round %u: %u placements measured, %u in all; the best takes %.4g us", round + 1, added,
-                      (uint32_t)r->known.count,
-                      r->best == UINT32_MAX ? (double)NAN : exp(r->known.data[r->best].log_us));
+                      (uint32_t)r->known.count, r->best == TFC_NONE ? (double)NAN : exp(r->known.data[r->best].log_us));
   }
 out:
   return s;

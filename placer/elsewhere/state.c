@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/elsewhere/private.h"
+#include "placer/elsewhere/state.h"
 #include "runtime/base/clock.h"
 
 double tfc_elsewhere_seconds(const struct tfc_elsewhere *r) {
@@ -65,6 +65,15 @@ tfc_status tfc_elsewhere_add(struct tfc_elsewhere *r, const char *name, const ch
 out:
   if (s) free(k.name), tfc_solution_deinit(&k.solution);
   return s;
+}
+
+void tfc_elsewhere_choose(struct tfc_elsewhere *r) {
+  for (uint32_t i = 0; i < r->known.count; i++) {
+    const struct tfc_elsewhere_known *k = &r->known.data[i];
+    if (k->state == TFC_RESULT_OK && isfinite(k->log_us) &&
+        (r->best == TFC_NONE || k->log_us < r->known.data[r->best].log_us))
+      r->best = i;
+  }
 }
 
 void tfc_elsewhere_known_deinit(struct tfc_elsewhere_known *k) {

@@ -98,7 +98,7 @@ static bool try_placements(struct walk *w, bool orders) {
       next_device(w, u, 0);
       if (u == 0) return true;
     }
-    if (u == UINT32_MAX) return true; // no units
+    if (u == TFC_NONE) return true; // no units
   }
 }
 

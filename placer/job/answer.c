@@ -29,13 +29,19 @@ static const struct tfc_job_candidate *nearest_fit(const struct tfc_job_candidat
   return nearest;
 }
 
-static tfc_status say_no_fit(const struct tfc_job_candidates *c) {
-  char need[32], held[32];
+// Returns the bytes that all devices together may hold.
+static uint64_t limit_of_all(const struct tfc_job_candidates *c) {
   uint64_t limit = 0;
   for (uint32_t d = 0; d < c->model->bare->device_count; d++) {
     uint64_t one = c->model->bare->devices[d].memory;
     limit = one == TFC_NO_LIMIT || limit + one < limit ? TFC_NO_LIMIT : limit + one;
   }
+  return limit;
+}
+
+static tfc_status say_no_fit(const struct tfc_job_candidates *c) {
+  char need[32], held[32];
+  const uint64_t limit = limit_of_all(c);
   uint64_t variables = c->model->subject->variable_bytes, least = 0;
   uint32_t where = 0;
   const struct tfc_job_candidate *nearest = nearest_fit(c, &where, &least);
@@ -51,7 +57,8 @@ static tfc_status say_no_fit(const struct tfc_job_candidates *c) {
                          variables > limit ? ", which is too little already" : "", text);
 }
 
-// Explains why there is no answer: no placement fits, or everything that was tried failed for another reason.
+// Explains why there is no answer: no placement fits, everything that was tried failed for another reason, or nothing
+// was tried because an earlier part of the run had used up the time.
 static tfc_status say_why_not(const struct tfc_job_candidates *c, int *out_exit_code) {
   const struct tfc_job_candidate *other = NULL;
   bool no_fit = false;
@@ -61,8 +68,14 @@ static tfc_status say_why_not(const struct tfc_job_candidates *c, int *out_exit_
     no_fit |= k->state == TFC_RESULT_NO_FIT;
     if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL) other = k;
   }
-  *out_exit_code = no_fit || !other ? 5 : 1;
+  uint32_t where;
+  uint64_t missing;
+  const bool room = c->model->subject->variable_bytes <= limit_of_all(c) && !nearest_fit(c, &where, &missing);
+  *out_exit_code = no_fit || (!other && !room) ? 5 : 1;
   if (*out_exit_code == 5) return say_no_fit(c);
+  if (!other)
+    return tfc_status_make(TFC_ABORTED, "no placement was measured: the time was over before the first one; "
+                                        "--time gives more");
   return tfc_status_make(other->code == TFC_OK || other->code == TFC_CANCELLED ? TFC_ABORTED : other->code,
                          "no placement could be measured: %s", other->note ? other->note : "they failed");
 }
@@ -101,6 +114,17 @@ static char *first_line_of_load(const struct tfc_job_candidate *best, const stru
   return text;
 }
 
+// Adds to the first line that the answer does not beat the best single device.
+static void add_warning(const struct tfc_job_candidate *single, bool loads, struct tfc_job_outcome *out) {
+  char a[32];
+  char *text = tfc_format("%s It does not beat the best single device (%s, %s) by more than the noise.",
+                          out->first_line, single->name + strlen("single:"),
+                          tfc_show_us(a, loads ? tfc_job_load_us(single) : tfc_job_final_us(single)));
+  if (!text) return;
+  free(out->first_line);
+  out->first_line = text;
+}
+
 // --- The answer ------------------------------------------------------------------------------------------------------
 static const struct tfc_job_candidate *best_single(const struct tfc_job_candidates *c) {
   const struct tfc_job_candidate *single = NULL;
@@ -118,7 +142,7 @@ static void replace_a_failed_best(struct tfc_job_candidates *c, const struct tfc
   const struct tfc_job_candidate *lost = tfc_job_candidates_best(c);
   if (!lost || tfc_job_can_answer(lost)) return; // it did not fail in the final run
   tfc_job_say(clock, true, "the best placement could not be run once more: %s", lost->note ? lost->note : "it failed");
-  tfc_job_candidates_lead(c, UINT32_MAX);
+  tfc_job_candidates_lead(c, TFC_NONE);
   tfc_job_candidates_choose_by_final(c);
 }
 
@@ -143,7 +167,7 @@ tfc_status tfc_job_answer(struct tfc_job_candidates *c, const struct tfc_job_clo
   if (loads) {
     uint32_t index;
     in_flight_measured = tfc_job_candidates_choose_by_load(c, &index);
-    single = index == UINT32_MAX ? NULL : &c->list.data[index];
+    single = index == TFC_NONE ? NULL : &c->list.data[index];
   }
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
   out->measured = c->episodes;
@@ -168,6 +192,7 @@ tfc_status tfc_job_answer(struct tfc_job_candidates *c, const struct tfc_job_clo
     better = !single || tfc_job_load_us(best) < tfc_job_load_us(single);
   out->exit_code = better ? 0 : 7;
   out->first_line = loads ? first_line_of_load(best, whole, in_flight_measured) : first_line_of_step(best, whole);
+  if (!better && !best->single && out->first_line) add_warning(single, loads, out);
 out:
   return s;
 }

@@ -20,9 +20,9 @@ void tfc_job_candidates_init(struct tfc_job_candidates *c, struct tfc_job_clock 
                              const struct tfc_job_model *model) {
   *c = (struct tfc_job_candidates){.clock = clock,
                                    .model = model,
-                                   .best = UINT32_MAX,
+                                   .best = TFC_NONE,
                                    .best_seen_us = INFINITY,
-                                   .seen = UINT32_MAX,
+                                   .seen = TFC_NONE,
                                    .unordered.us = (double)NAN};
   show(c);
 }
@@ -45,7 +45,7 @@ void tfc_job_candidate_deinit(struct tfc_job_candidate *k) {
 
 void tfc_job_candidates_clear(struct tfc_job_candidates *c) {
   for (size_t i = 0; i < c->list.count; i++) tfc_job_candidate_deinit(&c->list.data[i]);
-  c->list.count = 0, c->best = c->seen = UINT32_MAX, c->best_seen_us = INFINITY;
+  c->list.count = 0, c->best = c->seen = TFC_NONE, c->best_seen_us = INFINITY;
   show(c);
 }
 
@@ -329,7 +329,7 @@ void tfc_job_candidates_consider(struct tfc_job_candidates *c, uint32_t index) {
 }
 
 void tfc_job_candidates_confirm(struct tfc_job_candidates *c, uint32_t former, double ratio) {
-  if (c->best == UINT32_MAX) return;
+  if (c->best == TFC_NONE) return;
   // this ratio is from more measurements than the first level
   c->list.data[c->best].level_us = ratio * c->list.data[former].level_us;
   if (ratio > 1) tfc_job_candidates_lead(c, former);
@@ -361,13 +361,13 @@ void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *c) {
 }
 
 void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint32_t *index, uint32_t count) {
-  uint32_t turns = 0, leader = UINT32_MAX;
+  uint32_t turns = 0, leader = TFC_NONE;
   double log_us[TFC_JOB_MOST_FINALISTS * TFC_JOB_CHOOSE_ROUNDS];
   for (uint32_t i = 0; i < count; i++)
     if (c->list.data[index[i]].choose_count > turns) turns = c->list.data[index[i]].choose_count;
   // Chooses among the candidates that have a time from the final run: in that run the batch itself chose one, and
   // measured it to the end. If there is none, chooses among all.
-  for (int measured = 1; measured >= 0 && leader == UINT32_MAX; measured--) {
+  for (int measured = 1; measured >= 0 && leader == TFC_NONE; measured--) {
     for (uint32_t i = 0; i < count && i < TFC_JOB_MOST_FINALISTS; i++) {
       const struct tfc_job_candidate *k = &c->list.data[index[i]];
       const bool fits = tfc_job_can_answer(k) && (!measured || isfinite(k->final_us));
@@ -376,24 +376,24 @@ void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint
     }
     leader = tfc_choice_leader(log_us, count, TFC_JOB_CHOOSE_ROUNDS, turns);
   }
-  if (leader != UINT32_MAX) c->best = index[leader];
+  if (leader != TFC_NONE) c->best = index[leader];
   show(c);
 }
 
 bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *out_single) {
   bool measured = false;
-  *out_single = UINT32_MAX;
+  *out_single = TFC_NONE;
   for (uint32_t i = 0; i < c->list.count; i++)
     measured |= tfc_job_can_answer(&c->list.data[i]) && c->list.data[i].in_flight.us.count;
-  c->best = UINT32_MAX;
+  c->best = TFC_NONE;
   for (uint32_t i = 0; i < c->list.count; i++) {
     struct tfc_job_candidate *k = &c->list.data[i];
     if (k->solution.device && !k->in_flight.us.count)
       k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // with the costs as they are at the end
     const double us = tfc_job_load_us(k);
     if (!tfc_job_can_answer(k) || (measured && !k->in_flight.us.count) || isnan(us)) continue;
-    if (c->best == UINT32_MAX || !(tfc_job_load_us(&c->list.data[c->best]) <= us)) c->best = i;
-    if (k->single && (*out_single == UINT32_MAX || us < tfc_job_load_us(&c->list.data[*out_single]))) *out_single = i;
+    if (c->best == TFC_NONE || !(tfc_job_load_us(&c->list.data[c->best]) <= us)) c->best = i;
+    if (k->single && (*out_single == TFC_NONE || us < tfc_job_load_us(&c->list.data[*out_single]))) *out_single = i;
   }
   show(c);
   return measured;
@@ -401,7 +401,7 @@ bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *o
 
 // --- Facts about candidates ------------------------------------------------------------------------------------------
 const struct tfc_job_candidate *tfc_job_candidates_best(const struct tfc_job_candidates *c) {
-  return c->best == UINT32_MAX ? NULL : &c->list.data[c->best];
+  return c->best == TFC_NONE ? NULL : &c->list.data[c->best];
 }
 bool tfc_job_can_answer(const struct tfc_job_candidate *k) {
   return k->solution.device && k->state == TFC_RESULT_OK && isfinite(k->median_us);

@@ -73,9 +73,9 @@ struct tfc_job_candidates {
   const struct tfc_job_model *model;
   TFC_ARRAY(struct tfc_job_candidate) list;
   uint32_t episodes;   // measured candidates of this run, and of the run that it resumes
-  uint32_t best;       // index of the incumbent, UINT32_MAX: none
+  uint32_t best;       // index of the incumbent, TFC_NONE: none
   double best_seen_us; // the shortest median among candidates that can be the answer
-  uint32_t seen;       // the candidate with that median, which was reported as the best so far; UINT32_MAX: none
+  uint32_t seen;       // the candidate with that median, which was reported as the best so far; TFC_NONE: none
   uint32_t final_from; // number of the first block of the final turns that has no part in the choice
   struct tfc_job_unordered unordered;
 };
@@ -125,7 +125,7 @@ void tfc_job_candidates_predict(struct tfc_job_candidates *candidates); // simul
 // --- The incumbent ---------------------------------------------------------------------------------------------------
 // Makes the candidate the incumbent if it is better.
 void tfc_job_candidates_consider(struct tfc_job_candidates *candidates, uint32_t index);
-// Makes the candidate the incumbent even if it is not better; UINT32_MAX: from now on there is none.
+// Makes the candidate the incumbent even if it is not better; TFC_NONE: from now on there is none.
 void tfc_job_candidates_lead(struct tfc_job_candidates *candidates, uint32_t index);
 // The incumbent was measured again in turns with `former`, and took `ratio` times as long. If the ratio is above 1,
 // `former` becomes the incumbent again.
@@ -140,7 +140,7 @@ void tfc_job_candidates_choose_by_final(struct tfc_job_candidates *candidates);
 void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *candidates, const uint32_t *index, uint32_t count);
 // For the throughput objective, compares by load: the load measured with several steps in flight, if any candidate has
 // one; otherwise the load that is modelled from the measured times of operations and links. True: loads were measured.
-// *out_single: the index of the best single device, or UINT32_MAX.
+// *out_single: the index of the best single device, or TFC_NONE.
 bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *candidates, uint32_t *out_single);
 
 // --- Facts about candidates ------------------------------------------------------------------------------------------

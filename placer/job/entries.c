@@ -21,7 +21,7 @@ tfc_status tfc_job_entries_make(const struct tfc_job_candidates *c, const uint32
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < all; i++) {
     const uint32_t at = i < count ? index[i] : last;
-    if (at == UINT32_MAX) break;
+    if (at == TFC_NONE) break;
     struct tfc_measure_entry *e = &out->list[i];
     uint16_t *placement = out->placements + i * nodes;
     uint32_t *sequence = out->sequences + i * costs;

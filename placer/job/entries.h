@@ -10,7 +10,7 @@ struct tfc_job_entries {
   uint16_t *placements;           // arrays that entries of the list point into
   uint32_t *sequences;
 };
-// Makes entries for the candidates index[count], and for candidate `last` unless that is UINT32_MAX. Deinitialise them
+// Makes entries for the candidates index[count], and for candidate `last` unless that is TFC_NONE. Deinitialise them
 // also after an error.
 TFC_MUST_USE tfc_status tfc_job_entries_make(const struct tfc_job_candidates *candidates, const uint32_t *index,
                                              uint32_t count, uint32_t last, struct tfc_job_entries *out);

@@ -16,7 +16,7 @@ tfc_status tfc_job_evaluate(struct tfc_job_turns *t, struct tfc_job_outcome *out
   bool is_new;
   TFC_TRY(s, tfc_job_given(m, t->clock, &solution));
   TFC_TRY(s, tfc_job_candidates_add(c, "evaluated", NULL, "baseline", &solution, &index, &is_new));
-  tfc_job_candidates_lead(c, UINT32_MAX);
+  tfc_job_candidates_lead(c, TFC_NONE);
   t->clock->phase = TFC_JOB_FINAL;
   TFC_TRY(s, tfc_job_turns_measure(t, &index, 1, true));
   const struct tfc_job_candidate *k = &c->list.data[index];

@@ -39,11 +39,11 @@ static tfc_status measure_unordered(struct tfc_job_turns *t, double deadline_s) 
   // Even if it is late, a warm-up and two steps are measured, but not if the whole job would then take more than 5 %
   // longer.
   if (tfc_job_seconds(t->clock) + 4e-6 * best->median_us > 1.05 * total + 1) return NULL;
-  TFC_TRY(s, tfc_job_entries_make(t->candidates, &t->candidates->best, 1, UINT32_MAX, &entries));
+  TFC_TRY(s, tfc_job_entries_make(t->candidates, &t->candidates->best, 1, TFC_NONE, &entries));
   entries.list[0].sequence = NULL, entries.list[0].sequence_count = 0;
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = 1,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = TFC_JOB_FINAL_BLOCK,
                                     .blocks = 2,
@@ -62,7 +62,7 @@ out:
 static void explain_seen(const struct tfc_job_turns *t) {
   const struct tfc_job_candidates *c = t->candidates;
   char a[32], b[32];
-  if (c->seen == UINT32_MAX) return;
+  if (c->seen == TFC_NONE) return;
   const struct tfc_job_candidate *k = &c->list.data[c->seen];
   const char *by = k->algorithm ? k->algorithm : k->name;
   const double us = isfinite(k->final_us) ? k->final_us : tfc_job_choose_us(k);
@@ -88,7 +88,7 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left;
   reserve += tfc_job_shares.unordered * fmax(0, total - reserve - tfc_job_seconds(t->clock));
   uint32_t count = tfc_job_finalists(c, total - reserve - tfc_job_seconds(t->clock), f.index, &block);
-  TFC_TRY(s, tfc_job_entries_make(c, f.index, count, UINT32_MAX, &entries));
+  TFC_TRY(s, tfc_job_entries_make(c, f.index, count, TFC_NONE, &entries));
   uint32_t answers = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[f.index[i]];
@@ -100,7 +100,7 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   tfc_job_say(t->clock, false, "final run: %u placements in turns", count);
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = block,
                                     .blocks = TFC_JOB_FINAL_ROUNDS,

@@ -23,14 +23,14 @@ static bool is_timed(const struct tfc_job_candidate *k) {
 }
 
 // Returns the fastest candidate that can be the answer; `single`: among those on one device; otherwise among those on
-// several devices that are not in `list`. UINT32_MAX: there is none.
+// several devices that are not in `list`. TFC_NONE: there is none.
 static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const uint32_t *list, uint32_t count) {
-  uint32_t best = UINT32_MAX;
+  uint32_t best = TFC_NONE;
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     bool taken = !tfc_job_can_answer(k) || k->single != single;
     for (uint32_t n = 0; n < count && !taken; n++) taken = list[n] == i || c->list.data[list[n]].digest == k->digest;
-    if (!taken && (best == UINT32_MAX || k->level_us < c->list.data[best].level_us)) best = i;
+    if (!taken && (best == TFC_NONE || k->level_us < c->list.data[best].level_us)) best = i;
   }
   return best;
 }
@@ -39,10 +39,10 @@ static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const u
 // one on several devices and on one, the undivided machine, and the rivals.
 static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
-  if (c->best != UINT32_MAX) add_once(list, &count, c->best);
-  if (c->seen != UINT32_MAX && tfc_job_can_answer(&c->list.data[c->seen])) add_once(list, &count, c->seen);
-  if (spread != UINT32_MAX) add_once(list, &count, spread);
-  if (single != UINT32_MAX) add_once(list, &count, single);
+  if (c->best != TFC_NONE) add_once(list, &count, c->best);
+  if (c->seen != TFC_NONE && tfc_job_can_answer(&c->list.data[c->seen])) add_once(list, &count, c->seen);
+  if (spread != TFC_NONE) add_once(list, &count, spread);
+  if (single != TFC_NONE) add_once(list, &count, single);
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     if ((k->whole && k->state == TFC_RESULT_OK) || (is_rival(k) && is_timed(k))) add_once(list, &count, i);
@@ -71,16 +71,16 @@ static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *li
 // Is called if even the fewest steps of all candidates take too long. Drops the slowest of the user's placements, or
 // the expert's placement if it is slower than the fastest candidate by a large factor.
 static bool drop_one(const struct tfc_job_candidates *c, uint32_t *list, uint32_t *count) {
-  uint32_t worst = UINT32_MAX;
+  uint32_t worst = TFC_NONE;
   double least_us = INFINITY;
   for (uint32_t i = 0; i < *count; i++) least_us = fmin(least_us, c->list.data[list[i]].median_us);
   for (uint32_t i = 0; i < *count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
     if (list[i] == c->best || list[i] == c->seen || !is_rival(k)) continue;
     if (strcmp(k->name, "expert") == 0 && k->median_us < 5 * least_us) continue;
-    if (worst == UINT32_MAX || k->median_us > c->list.data[list[worst]].median_us) worst = i;
+    if (worst == TFC_NONE || k->median_us > c->list.data[list[worst]].median_us) worst = i;
   }
-  if (worst == UINT32_MAX) return false;
+  if (worst == TFC_NONE) return false;
   memmove(list + worst, list + worst + 1, (*count - worst - 1) * sizeof *list);
   --*count;
   return true;
@@ -99,7 +99,7 @@ uint32_t tfc_job_finalists(const struct tfc_job_candidates *c, double left_s, ui
     const uint32_t choose = few ? TFC_JOB_FINAL_BLOCK : TFC_JOB_CHOOSE_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;
     const uint32_t stay = few ? TFC_JOB_FINAL_BLOCK : TFC_JOB_FINAL_ROUNDS * TFC_JOB_FINAL_BLOCK * 4 / 3;
     list[count] = fastest(c, false, list, count);
-    if (list[count] == UINT32_MAX || seconds_for(c, list, count + 1, choose, stay) > left_s) break;
+    if (list[count] == TFC_NONE || seconds_for(c, list, count + 1, choose, stay) > left_s) break;
     count++;
   }
   while (seconds_for(c, list, count, FEWEST_BLOCK, FEWEST_BLOCK) > left_s && drop_one(c, list, &count)) {
@@ -120,14 +120,14 @@ uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *c, uint32_t 
   uint32_t count = 0;
   for (int single = 0; single < 2; single++)
     for (uint32_t round = 0; round < (single ? 1 : FINALISTS); round++) {
-      uint32_t best = UINT32_MAX;
+      uint32_t best = TFC_NONE;
       for (uint32_t i = 0; i < c->list.count; i++) {
         const struct tfc_job_candidate *k = &c->list.data[i];
         bool taken = !tfc_job_can_answer(k) || k->single != (single == 1) || isnan(k->simulated_us);
         for (uint32_t n = 0; n < count && !taken; n++) taken = c->list.data[list[n]].digest == k->digest;
-        if (!taken && (best == UINT32_MAX || k->simulated_us < c->list.data[best].simulated_us)) best = i;
+        if (!taken && (best == TFC_NONE || k->simulated_us < c->list.data[best].simulated_us)) best = i;
       }
-      if (best != UINT32_MAX) add_once(list, &count, best);
+      if (best != TFC_NONE) add_once(list, &count, best);
     }
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];

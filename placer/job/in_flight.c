@@ -42,7 +42,7 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job_turns *t, const uint32_t *in
   struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
   uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
   if (!entry || !of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_job_entries_make(t->candidates, index, count, UINT32_MAX, &alone));
+  TFC_TRY(s, tfc_job_entries_make(t->candidates, index, count, TFC_NONE, &alone));
   for (uint32_t i = 0; i < count; i++) {
     of[entries] = index[i], entry[entries] = alone.list[i];
     entry[entries++].in_flight = 1;
@@ -53,7 +53,7 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job_turns *t, const uint32_t *in
   tfc_job_say(t->clock, false, "%u placements in turns, one step by one and with %u in flight", count, in_flight);
   struct tfc_measure_batch batch = {.entries = entry,
                                     .count = entries,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = BLOCK,
                                     .blocks = BLOCKS,

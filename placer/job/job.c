@@ -165,7 +165,6 @@ static tfc_status set_up(struct tfc_job *j, const char *sha256) {
   const struct tfc_subject *subject = j->model.subject;
   tfc_job_say(&j->clock, false, "the step: %u operations, %u variables, %u edges; %u units", j->info->op_count,
               subject->cost_count - j->info->op_count, subject->edge_count, subject->unit_count);
-  tfc_job_candidates_init(&j->candidates, &j->clock, &j->model);
   if (j->o->resume)
     TFC_TRY(s, tfc_job_resume(j->o, sha256, &j->clock, &j->model, &j->candidates, &j->journal));
   else
@@ -280,7 +279,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
                                    .user = o->user,
                                    .measured_total = j.schedule.measurements,
                                    .best_us = (double)NAN};
-  j.candidates.best = j.candidates.seen = UINT32_MAX;
+  tfc_job_candidates_init(&j.candidates, &j.clock, &j.model);
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
   // Steps that can fail for reasons outside of the graph come first, before time is spent.
   TFC_TRY(s, tfc_job_journal_open(&j.journal, o, &j.clock));

@@ -39,7 +39,7 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
   uint32_t at;
   bool is_new;
   (void)result;
-  if (index == UINT32_MAX || (m->state == TFC_RESULT_CUT && m->step_count == 0)) return NULL;
+  if (index == TFC_NONE || (m->state == TFC_RESULT_CUT && m->step_count == 0)) return NULL;
   TFC_TRY(s, tfc_job_model_found(l->t->model, candidate, &fine));
   TFC_TRY(s, tfc_job_candidates_add(c, NULL, l->algorithm, "candidate", &fine, &at, &is_new));
   if (!is_new) TFC_TRY(s, tfc_job_candidates_add_again(c, at, &fine, l->algorithm, &at));

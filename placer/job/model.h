@@ -21,10 +21,8 @@ struct tfc_job_model {
   struct tfc_cost_table *plain; // times of operations in steps without rewrites, in which each node is an operation of
                                 // its own
   bool *kept;                   // [node] it stays with the operation that it is fused into; NULL: nothing is fused
-  struct tfc_cost_table *alone,
-      // `alone`: times from the profile; `costs`: also times from candidates, because bounds need the fastest time ever
-      // seen
-      *costs;
+  struct tfc_cost_table *alone; // times from the profile
+  struct tfc_cost_table *costs; // also times from candidates, because bounds need the fastest time ever seen
   uint32_t *kind_of_device;
   // The profile's machine, costs and problem, which learning corrects; and the learned model. NULL: the profile has not
   // ended, or costs are not corrected (--model prior).

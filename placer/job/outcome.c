@@ -23,6 +23,7 @@ void tfc_job_outcome_deinit(struct tfc_job_outcome *out) {
   free(out->pairs);
   free(out->busy_share);
   free(out->peak);
+  free(out->limit);
   free(out->crossing);
   free(out->path);
   free(out->first_line);

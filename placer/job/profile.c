@@ -58,7 +58,7 @@ static double dispatch_of(const struct tfc_measured *m) {
 
 struct profiling {
   struct tfc_job_turns *t;
-  const uint32_t *device; // [entry]; UINT32_MAX: the undivided machine
+  const uint32_t *device; // [entry]; TFC_NONE: the undivided machine
   char *trouble;          // why the first run that failed did so; NULL: none failed
   tfc_code trouble_code;
 };
@@ -89,7 +89,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   struct tfc_job_candidates *c = p->t->candidates;
   uint32_t device = p->device[m->entry];
   remember_trouble(p, m);
-  bool whole = device == UINT32_MAX;
+  bool whole = device == TFC_NONE;
   struct tfc_job_candidate known = {.role = "baseline",
                                     .whole = whole,
                                     .single = !whole,
@@ -185,7 +185,7 @@ static tfc_status profile_steps(struct profiling *p) {
   for (uint32_t i = 0; i < count; i++) entry[i].plain = true;
   struct tfc_measure_batch plain = {.entries = entry,
                                     .count = count,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 3,
                                     .blocks = 1,
@@ -202,11 +202,11 @@ static tfc_status profile_steps(struct profiling *p) {
   if (model->info->device_count > 1) TFC_TRY(s, tfc_measurer_run(t->measurer, &parts, run_in_parts, p));
   for (uint32_t i = 0; i < count; i++) entry[i].in_parts = false;
   entry[count].whole = true;
-  device[count++] = UINT32_MAX;
+  device[count++] = TFC_NONE;
   p->device = device;
   struct tfc_measure_batch batch = {.entries = entry,
                                     .count = count,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 2,
                                     .settle = true,
                                     .block = 3,

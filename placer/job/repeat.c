@@ -32,10 +32,10 @@ static tfc_status measure_some(struct tfc_job_turns *t, struct tfc_job_outcome *
   struct tfc_job_pair *pairs[AT_ONCE] = {NULL};
   uint32_t known[AT_ONCE];
   for (uint32_t i = 0; i < count; i++) known[i] = index[order[i]], pairs[i] = &out->pairs[order[i]];
-  TFC_TRY(s, tfc_job_entries_make(t->candidates, known, count, UINT32_MAX, &entries));
+  TFC_TRY(s, tfc_job_entries_make(t->candidates, known, count, TFC_NONE, &entries));
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 1,

@@ -155,13 +155,13 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
   struct tfc_job_candidates *c = t->candidates;
   uint32_t list[64], count = 0;
   for (uint32_t i = 0; i < c->list.count; i++)
-    if (c->list.data[i].single && c->best == UINT32_MAX) tfc_job_candidates_consider(c, i);
+    if (c->list.data[i].single && c->best == TFC_NONE) tfc_job_candidates_consider(c, i);
   uint32_t single = c->best;
   if (o->device_strings == TFC_STRINGS_RIVAL) TFC_TRY(s, add_expert(t, list, &count));
   for (uint32_t i = 0; i < o->baseline_count && count < 32; i++) TFC_TRY(s, add_file(t, o->baselines[i], list, &count));
   if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, list, &count));
   // the first batch has no reference: it would be a single device, which takes too long to be run again
-  tfc_job_candidates_lead(c, UINT32_MAX);
+  tfc_job_candidates_lead(c, TFC_NONE);
   t->schedule->batch_until_s = tfc_job_until(t->schedule, tfc_job_shares.rivals);
   if (count) TFC_TRY(s, tfc_job_turns_measure(t, list, count, false));
   t->schedule->batch_until_s = 0;
@@ -175,7 +175,7 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
       tfc_job_say(t->clock, true, "%s: %s", k->name, k->note);
   }
   tfc_job_candidates_choose_by_median(c);
-  if (c->best == UINT32_MAX) tfc_job_candidates_lead(c, single);
+  if (c->best == TFC_NONE) tfc_job_candidates_lead(c, single);
   TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
 out:
   return s;

@@ -44,11 +44,11 @@ tfc_status tfc_job_check_room(const struct tfc_job_model *m) {
     need[u] += v->bytes;
   }
   for (uint32_t u = 0; u < p->unit_count; u++) {
-    uint32_t widest = UINT32_MAX;
+    uint32_t widest = TFC_NONE;
     for (uint32_t d = 0; d < p->device_count; d++)
-      if (tfc_problem_allows(p, u, d) && (widest == UINT32_MAX || limit_of(m, d) > limit_of(m, widest))) widest = d;
+      if (tfc_problem_allows(p, u, d) && (widest == TFC_NONE || limit_of(m, d) > limit_of(m, widest))) widest = d;
     // Units that no device may run are reported elsewhere.
-    if (widest == UINT32_MAX || need[u] <= limit_of(m, widest)) continue;
+    if (widest == TFC_NONE || need[u] <= limit_of(m, widest)) continue;
     char a[32], b[32], c[32], others[64] = "";
     tfc_str name = m->o->graph->nodes[m->info->variables[largest[u]].node].name;
     if (count[u] > 1) snprintf(others, sizeof others, " and %u more that must be on one device with it", count[u] - 1);

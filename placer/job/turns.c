@@ -82,7 +82,7 @@ tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index,
   if (t->schedule->batch_until_s > 0) end = fmin(end, t->schedule->batch_until_s);
   bool reference = incumbent && time_for_reference(incumbent->median_us, end - tfc_job_seconds(t->clock), &count);
   const bool loads = o->objective == TFC_OBJECTIVE_THROUGHPUT; // for throughput a long step may have a small load
-  TFC_TRY(s, tfc_job_entries_make(c, index, count, reference ? c->best : UINT32_MAX, &entries));
+  TFC_TRY(s, tfc_job_entries_make(c, index, count, reference ? c->best : TFC_NONE, &entries));
   // "Far too slow" is relative to the best candidate, even if that is on a single device.
   for (uint32_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
@@ -90,7 +90,7 @@ tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index,
   }
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count + reference,
-                                    .reference = reference ? count : UINT32_MAX,
+                                    .reference = reference ? count : TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = thorough                                      ? 4
@@ -124,7 +124,7 @@ tfc_status tfc_job_turns_confirm(struct tfc_job_turns *t, uint32_t former) {
   const struct tfc_job_candidate *now = tfc_job_candidates_best(c);
   struct tfc_job_entries entries = {0};
   double ratio = (double)NAN;
-  if (!now || former == UINT32_MAX || former == c->best || !c->list.data[former].solution.device) return NULL;
+  if (!now || former == TFC_NONE || former == c->best || !c->list.data[former].solution.device) return NULL;
   const double left = tfc_job_turns_search_end_s(t) - tfc_job_seconds(t->clock);
   const double steps = (2 * CONFIRM_BLOCKS + 1) * CONFIRM_BLOCK + 2 * (TFC_ADAPT_ORDER_STEPS + 1);
   if (1e-6 * steps * now->median_us > confirm_share * left) return NULL;

@@ -416,7 +416,7 @@ static tfc_status choose(struct batch *b) {
   tfc_status s = NULL;
   const size_t cells = (size_t)b->count * MOST_CHOOSING;
   double *log_us = malloc((cells + 1) * sizeof *log_us);
-  uint32_t best = UINT32_MAX;
+  uint32_t best = TFC_NONE;
   if (!log_us) return tfc_status_no_memory("measuring");
   for (size_t i = 0; i < cells; i++) log_us[i] = (double)NAN;
   for (uint32_t k = 0; k < b->rules.choose; k++) {
@@ -426,7 +426,7 @@ static tfc_status choose(struct batch *b) {
     for (uint32_t i = 0; i < b->count; i++) // an entry that has failed since then cannot be the leader
       if (b->runs[i].ended) log_us[(size_t)i * MOST_CHOOSING] = (double)NAN;
     best = tfc_choice_leader(log_us, b->count, MOST_CHOOSING, k + 1);
-    for (uint32_t i = 0; i < b->count && best != UINT32_MAX; i++) {
+    for (uint32_t i = 0; i < b->count && best != TFC_NONE; i++) {
       struct run *r = &b->runs[i];
       if (!r->ended && !r->entry.stays && r->entry.answers &&
           tfc_choice_surely_slower(log_us + (size_t)best * MOST_CHOOSING, log_us + (size_t)i * MOST_CHOOSING, k + 1))
@@ -506,7 +506,7 @@ static tfc_status read_batch(struct batch *b, struct tfc_unpack *u) {
   m->ignore_limits = tfc_unpack_u32(u);
   m->deadline_s = tfc_unpack_f64(u);
   if (u->failed || m->count > 65536 || m->choose > MOST_CHOOSING ||
-      (m->reference != UINT32_MAX && m->reference >= m->count))
+      (m->reference != TFC_NONE && m->reference >= m->count))
     return tfc_status_make(TFC_INTERNAL, "a broken message");
   if (!(b->runs = calloc(m->count + 1u, sizeof *b->runs))) return tfc_status_no_memory("measuring");
   b->count = m->count;
@@ -536,7 +536,7 @@ tfc_status tfc_worker_batch(struct tfc_worker *w, struct tfc_unpack *u) {
   tfc_status s = NULL;
   struct batch b = {.w = w};
   TFC_TRY(s, read_batch(&b, u));
-  TFC_TRY(s, b.rules.reference == UINT32_MAX ? rounds(&b) : against_reference(&b));
+  TFC_TRY(s, b.rules.reference == TFC_NONE ? rounds(&b) : against_reference(&b));
   TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_DONE, NULL));
 out:
   for (uint32_t i = 0; i < b.count; i++) run_deinit(&b.runs[i]);

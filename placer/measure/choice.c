@@ -2,12 +2,14 @@
 
 #include <math.h>
 
+#include "runtime/base/none.h"
+
 static const double least_sd = 0.02; // the smallest standard deviation that is assumed for a block's logarithm, because
                                      // two turns may agree by chance
 static const double errors = 4;      // a difference of so many standard errors is no chance
 
 uint32_t tfc_choice_leader(const double *log_us, uint32_t entries, uint32_t turns, uint32_t count) {
-  uint32_t best = UINT32_MAX;
+  uint32_t best = TFC_NONE;
   double least = INFINITY;
   for (uint32_t i = 0; i < entries && count; i++) {
     double sum = 0;

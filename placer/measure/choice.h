@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 // Returns the entry with the smallest mean, among those that were measured in all of the first `count` turns;
-// UINT32_MAX: there is none.
+// TFC_NONE: there is none.
 uint32_t tfc_choice_leader(const double *log_us, uint32_t entries, uint32_t turns, uint32_t count);
 // Whether `other` is slower than `leader` by more than the variation of both over the first `count` turns; false after
 // one turn.

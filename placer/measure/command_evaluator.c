@@ -73,7 +73,7 @@ static tfc_status read_reference(struct command_evaluator *e, const struct tfc_r
   if (!rules->reference) return NULL;
   TFC_TRY(s, read_one(e, rules->reference, rules, &answer, &result));
   if (result.state == TFC_RESULT_OK && result.value > 0) *out_log = log((double)result.value);
-  if (e->observe) TFC_TRY(s, e->observe(e->observe_user, UINT32_MAX, rules->reference, &answer, &result));
+  if (e->observe) TFC_TRY(s, e->observe(e->observe_user, TFC_NONE, rules->reference, &answer, &result));
 out:
   tfc_command_answer_deinit(&answer);
   tfc_result_deinit(&result);

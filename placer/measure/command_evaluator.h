@@ -8,7 +8,7 @@
 
 // Makes the document that the program gets for a solution.
 typedef tfc_status (*tfc_describe_fn)(void *user, const struct tfc_solution *solution, struct tfc_placement **out);
-// Is called for each reading. `index` UINT32_MAX: it is one of the reference. An error status ends the evaluation.
+// Is called for each reading. `index` TFC_NONE: it is one of the reference. An error status ends the evaluation.
 typedef tfc_status (*tfc_reading_fn)(void *user, uint32_t index, const struct tfc_solution *candidate,
                                      const struct tfc_command_answer *answer, const struct tfc_result *result);
 

@@ -82,7 +82,7 @@ static tfc_status got(void *user, const struct tfc_measured *m) {
   struct tfc_result *r = is_candidate ? &c->results[m->entry] : &reference;
   tfc_status s = tfc_result_from_measured(m, info->device_count, tfc_measure_label(info), c->rules->detail, r);
   if (!s && c->self->observe)
-    s = c->self->observe(c->self->user, is_candidate ? m->entry : UINT32_MAX,
+    s = c->self->observe(c->self->user, is_candidate ? m->entry : TFC_NONE,
                          is_candidate ? &c->candidates[m->entry] : c->rules->reference, m, r);
   tfc_result_deinit(&reference);
   return s;
@@ -111,7 +111,7 @@ static tfc_status evaluate(struct tfc_evaluator *base, const struct tfc_solution
   struct tfc_measure_batch batch = {
       .entries = entry,
       .count = entries,
-      .reference = rules->reference ? count : UINT32_MAX,
+      .reference = rules->reference ? count : TFC_NONE,
       .warmup = rules->warmup ? rules->warmup
                 : t->warmup   ? t->warmup
                               : 1,

@@ -13,7 +13,7 @@ struct tfc_measure_settings {
   double deadline_s; // 0: none
 };
 // Is called for each evaluation with the candidate, the measurement, and the result as algorithms see it. `index`
-// UINT32_MAX: it is the reference. An error status ends the evaluation.
+// TFC_NONE: it is the reference. An error status ends the evaluation.
 typedef tfc_status (*tfc_observe_fn)(void *user, uint32_t index, const struct tfc_solution *candidate,
                                      const struct tfc_measured *measured, const struct tfc_result *result);
 

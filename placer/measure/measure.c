@@ -372,7 +372,7 @@ struct pending { // the entries of a batch that are not yet measured, in the mes
 
 static void pack_batch(const struct tfc_measure_batch *b, const struct pending *left, uint32_t nodes,
                        struct tfc_pack *p) {
-  uint32_t reference = UINT32_MAX;
+  uint32_t reference = TFC_NONE;
   for (uint32_t i = 0; i < left->count; i++)
     if (left->entry[i] == b->reference) reference = i;
   tfc_pack_u32(p, left->count);
@@ -489,7 +489,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
   if (!left.entry || !done || !tried) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < b->count; i++) left.entry[i] = i;
   while (left.count) {
-    uint32_t at = UINT32_MAX;
+    uint32_t at = TFC_NONE;
     double waited = m->hang_seconds;
     bool mine = false;
     if (m->fd < 0 && time_is_over(m)) { // the worker was lost, and there is no time for another one
@@ -524,12 +524,12 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
     for (uint32_t i = 0; i < left.count; i++) {
       if (done[i]) continue;
       uint32_t entry = left.entry[i];
-      if ((i == at || at == UINT32_MAX) && b->again && !hung && !tried[entry]) {
+      if ((i == at || at == TFC_NONE) && b->again && !hung && !tried[entry]) {
         if (why) tfc_log(TFC_LOG_WARNING, "%s; it is started again", why);
         tried[entry] = true;
         rest.entry[rest.count++] = entry;
         at = i;
-      } else if (i == at || at == UINT32_MAX) {
+      } else if (i == at || at == TFC_NONE) {
         struct tfc_measured lost_entry = {
             .entry = entry, .state = TFC_RESULT_FAILED, .code = TFC_ABORTED, .message = why, .ratio = (double)NAN};
         s = fn(user, &lost_entry);

@@ -73,7 +73,7 @@ struct tfc_measure_info {
   // The variables of a static step, each listed once: they stay on a device under every placement.
   struct tfc_plan_variable *variables;
   uint32_t variable_count;
-  // [node_count] on one device: the operation that the node is fused into, otherwise UINT32_MAX; NULL: no node is
+  // [node_count] on one device: the operation that the node is fused into, otherwise TFC_NONE; NULL: no node is
   // fused.
   uint32_t *done_by;
   // Bytes of the step's outputs by number (node.output_begin + index); 0: not known.
@@ -117,7 +117,7 @@ struct tfc_measure_entry {
 struct tfc_measure_batch {
   const struct tfc_measure_entry *entries;
   uint32_t count;
-  uint32_t reference;     // the entry with which the others run in turns; UINT32_MAX: there is none
+  uint32_t reference;     // the entry with which the others run in turns; TFC_NONE: there is none
   uint32_t warmup;        // untimed steps before each entry's first block
   bool settle;            // warms up until allocation has settled: `warmup` to 10 steps, one if the deadline has passed
   uint32_t block, blocks; // timed steps of a block, blocks of each entry
@@ -169,7 +169,7 @@ struct tfc_measured {
     uint64_t bytes;
   } * transfers;
   uint32_t transfer_count;
-  // [node] the operation that the node is fused into, or UINT32_MAX; NULL: no node is fused.
+  // [node] the operation that the node is fused into, or TFC_NONE; NULL: no node is fused.
   const uint32_t *done_by;
   uint32_t done_by_count; // node_count, or 0
   double ratio;           // time divided by the reference's, from neighbouring blocks; NaN: there is no reference

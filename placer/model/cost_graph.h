@@ -18,10 +18,10 @@
 #define TFC_PLACER_MODEL_COST_GRAPH_H
 
 #include "runtime/base/arena.h"
+#include "runtime/base/none.h"
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
-#define TFC_NONE UINT32_MAX
 #define TFC_LIVE_ABSENT UINT64_MAX // the edge does not give live bytes
 #define TFC_OUTPUT_CONTROL (-1)    // the output of control dependencies; their bytes are 0
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/base/none.h"
 #include "runtime/base/units.h"
 
 const char *tfc_label_name(tfc_label label) {
@@ -121,7 +122,7 @@ uint32_t tfc_machine_find(const struct tfc_machine *m, tfc_str name) {
     if (tfc_str_equal(m->devices[i].name, name)) return i;
   for (uint32_t i = 0; i < m->device_count; i++)
     if (m->devices[i].tensorflow.data && tfc_str_equal(m->devices[i].tensorflow, name)) return i;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 static bool same_host(const struct tfc_machine *m, uint32_t a, uint32_t b) {
@@ -175,7 +176,7 @@ static tfc_status mark_item(const struct tfc_machine *m, const struct tfc_device
   if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a list of devices");
   const uint32_t device = tfc_machine_find(m, tfc_str_from(name));
   tfc_status s =
-      device == UINT32_MAX ? tfc_status_make(TFC_UNAVAILABLE, "device '%s' is not in the machine", name) : NULL;
+      device == TFC_NONE ? tfc_status_make(TFC_UNAVAILABLE, "device '%s' is not in the machine", name) : NULL;
   if (!s) marked[device] = true;
   free(name);
   return s;

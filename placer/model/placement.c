@@ -113,7 +113,7 @@ out:
 tfc_status tfc_placement_single(const struct tfc_problem *p, tfc_str name, struct tfc_solution *out) {
   struct tfc_solution solution = {0};
   uint32_t device = tfc_machine_find(p->machine, name);
-  if (device == UINT32_MAX)
+  if (device == TFC_NONE)
     return tfc_status_make(TFC_UNAVAILABLE, "device '%.*s' is not in the machine", TFC_STR_ARG(name));
   TFC_RETURN_IF_ERROR(tfc_solution_init(&solution, p));
   for (uint32_t u = 0; u < p->unit_count; u++) solution.device[u] = (tfc_device_id)device;
@@ -129,11 +129,11 @@ tfc_status tfc_placement_single(const struct tfc_problem *p, tfc_str name, struc
 
 tfc_status tfc_placement_check_devices(const char *what, const struct tfc_placement *placement,
                                        const struct tfc_machine *machine, bool host) {
-  if (strncmp(what, "single:", 7) == 0 && tfc_machine_find(machine, tfc_str_from(what + 7)) == UINT32_MAX)
+  if (strncmp(what, "single:", 7) == 0 && tfc_machine_find(machine, tfc_str_from(what + 7)) == TFC_NONE)
     return tfc_status_make(TFC_UNAVAILABLE, "device '%s' is not in the machine", what + 7);
   for (uint32_t i = 0; placement && i < placement->node_count; i++) {
     const struct tfc_placement_node *n = &placement->nodes[i];
-    if (tfc_machine_find(machine, n->device) == UINT32_MAX && !(host && tfc_str_is(n->device, "host")))
+    if (tfc_machine_find(machine, n->device) == TFC_NONE && !(host && tfc_str_is(n->device, "host")))
       return tfc_status_make(TFC_UNAVAILABLE, "%s: node '%.*s' is placed on '%.*s', which is not in the machine", what,
                              TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
   }

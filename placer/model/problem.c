@@ -86,7 +86,7 @@ static tfc_status make_units(struct tfc_problem *p) {
   for (uint32_t n = 0; n < p->node_count; n++) {
     if (!g->pin[n].data) continue;
     uint32_t device = tfc_machine_find(p->machine, g->pin[n]);
-    if (device == UINT32_MAX)
+    if (device == TFC_NONE)
       return tfc_status_make(TFC_UNAVAILABLE, "node '%.*s' is pinned to '%.*s', which is not in the machine",
                              TFC_STR_ARG(g->names[n]), TFC_STR_ARG(g->pin[n]));
     if (pin[unit[n]] != TFC_NONE && pin[unit[n]] != device)

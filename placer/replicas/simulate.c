@@ -9,13 +9,10 @@
 #include <string.h>
 
 #include "profiler/statistics.h"
+#include "runtime/base/no_memory.h"
 
 enum { TICKS = 250, LEAST_STEPS = 40, MOST_STEPS = 300, MOST_TICKS = 4000000, SHORTEST = 16 };
 static const double bucket_bytes = 25e6;
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
-}
 
 struct times { // step times, in us
   double *us;
@@ -288,7 +285,7 @@ static tfc_status serve_sync(struct fleet *f, uint32_t steps, double tick_us, st
   uint64_t step = 0, dropped = 0;
   uint32_t arrived = 0;
   double began = 0;
-  if (!list) return no_memory();
+  if (!list) return tfc_status_no_memory("replicas");
   for (uint32_t i = 0; i < f->count; i++) begin_step(f, &f->replica[i], 0, step);
   for (uint32_t t = 0; t < MOST_TICKS && step < steps; t++) {
     double end;
@@ -374,7 +371,7 @@ static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct tim
   f.pulls = calloc(f.hosts + 1u, sizeof *f.pulls);
   f.pushes = calloc(f.hosts + 1u, sizeof *f.pushes);
   if (!f.replica || !f.pulls || !f.pushes) {
-    s = no_memory();
+    s = tfc_status_no_memory("replicas");
     goto out;
   }
   for (uint32_t i = 0; i < f.count; i++) f.replica[i].host = i / h->per_host;

@@ -15,11 +15,6 @@ double tfc_seconds_now(void) {
   return (double)tfc_now_ns() * 1e-9;
 }
 
-bool tfc_budget_over(const struct tfc_budget *budget) {
-  return (budget->cancel && atomic_load_explicit(budget->cancel, memory_order_relaxed)) ||
-         (budget->deadline > 0 && tfc_seconds_now() >= budget->deadline);
-}
-
 void tfc_meter_init(struct tfc_meter *m, const struct tfc_budget *budget) {
   *m = (struct tfc_meter){.budget = budget, .begin = tfc_seconds_now()};
 }

@@ -1,11 +1,12 @@
 // `auto` has three phases. First the heuristics run in parallel, each once; for tiny problems the search then tries
-// every placement and ends. The second phase are rounds: each worker takes a placement from the elite and improves it
-// by its method (annealing on units or on clusters, starts from nothing, large neighbourhoods, and packing anew where
-// memory is nearly full). Every other job's method is drawn by its credit (credit.h). What the jobs find goes back to
-// the elite in the order of the workers. The third phase, for the step objective only, cools down from the best
-// placement, with temperatures that fit it. A round has eight jobs, or one a thread if that is more, and gets the same
-// share of the budget as every other round. (For throughput under a time limit there is one job a thread, and rounds
-// get longer.) With a limit on evaluations alone, nothing looks at the clock: the outcome depends on the seed alone.
+// every placement and ends. A learned policy then proposes placements, as long as these may lead to something. The
+// second phase are rounds: each worker takes a placement from the elite and improves it by its method (annealing on
+// units or on clusters, starts from nothing, large neighbourhoods, and packing anew where memory is nearly full). Every
+// other job's method is drawn by its credit (credit.h). What the jobs find goes back to the elite in the order of the
+// workers. The third phase, for the step objective only, cools down from the best placement, with temperatures that fit
+// it. A round has eight jobs, or one a thread if that is more, and gets the same share of the budget as every other
+// round. (For throughput under a time limit there is one job a thread, and rounds get longer.) With a limit on
+// evaluations alone, nothing looks at the clock: the outcome depends on the seed alone.
 #include "placer/search/search.h"
 
 #include <math.h>
@@ -25,12 +26,18 @@
 
 #define FIXED_WORKERS 8
 #define POLICY_TURNS 8 // one turn in 8 belongs to the policy
-#define FEWEST 64    // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
-#define ROLLOUTS 200 // placements that a learned policy proposes before the rounds
-#define TRIED 48 // so many of the ROLLOUTS are tried first; the others follow only if the first ones improve the search
-#define WORTHWHILE 0.01 // "improve" means: the best step got shorter by this share
-#define ENOUGH 600      // with fewer evaluations than this, the search has no phase that only cools down
-#define SETTLED 3       // so many of the best placements that heuristics found get a new order of operations
+#define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
+#define EARLY_POLICY 3
+#define FEWEST 64     // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
+#define ROLLOUTS 1000 // placements that a learned policy proposes before the rounds, at most
+#define ROLLOUT_SHARE 0.6 // and at most this share of the evaluations that are left
+#define TRIED 48          // so many of them are tried first: until then it has hardly learned anything of the problem
+#define BLOCK 16          // the others follow in blocks of this size, as long as they may lead to something
+#define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
+#define BEHIND 0.05     // it is far behind if its best step is longer by this share
+#define PROGRESS 0.005 // it is learning if its best step became shorter by this share in the last half of its proposals
+#define ENOUGH 600     // with fewer evaluations than this, the search has no phase that only cools down
+#define SETTLED 3      // so many of the best placements that heuristics found get a new order of operations
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
 // --- Running algorithms: one after another, or in parallel ---------------------------------------------------------
@@ -170,6 +177,17 @@ static void run_job(void *user, uint32_t i) {
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
+// The heuristics that take more evaluations than the others. In a short search without memory limits, proposals of a
+// policy are worth more than theirs.
+static bool is_dear(const char *name) {
+  return strcmp(name, "pack") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "multilevel") == 0;
+}
+
+// The policy is asked only for the step objective, which it is trained on; on one device there is nothing to choose.
+static bool asks_policy(const struct tfc_finder *f) {
+  return f->o->guide && f->p->objective == TFC_OBJECTIVE_STEP && f->p->device_count > 1;
+}
+
 static tfc_status heuristics(struct tfc_finder *f) {
   struct tfc_elite *elite = &f->course.elite;
   static const char *const names[] = {"single", "pack", "split", "layout", "dp",     "m-topo",      "m-etf",
@@ -179,10 +197,12 @@ static tfc_status heuristics(struct tfc_finder *f) {
   tfc_status s = NULL;
   uint32_t count = 0;
   uint64_t planned = 0;
+  const bool guided = asks_policy(f);
   for (uint32_t i = 0; i < COUNT; i++) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
+    if (guided && f->limit && f->limit < ENOUGH && !f->p->has_limits && is_dear(names[i])) continue;
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
       uint64_t few = i == 0 ? f->p->device_count : 6;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
@@ -339,6 +359,20 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tf
   return tfc_credits_draw(credits, methods, credits->of[TFC_METHOD_POLICY].gain > 0 ? count : count - 1, random);
 }
 
+// Whether a turn goes to the policy, whatever its credit. One in eight does, however many workers there are: one job of
+// each round would be half of the search if two threads work. A search by a number of evaluations may have only a dozen
+// turns; there the policy has one in three at first.
+static bool is_policy_turn(uint64_t turn, bool fixed) {
+  return fixed && turn < EARLY_TURNS ? turn % EARLY_POLICY == 1 : turn % POLICY_TURNS == 1;
+}
+
+// Whether the policy's moves share the last phase with annealing: unless its turns have gained less than those of
+// annealing.
+static bool policy_cools(const struct tfc_credits *credits) {
+  const struct tfc_credit *policy = &credits->of[TFC_METHOD_POLICY], *anneal = &credits->of[TFC_METHOD_ANNEAL];
+  return policy->gain * anneal->effort >= anneal->gain * policy->effort;
+}
+
 // Plans a job of simulated annealing that starts at the best placement, with a start temperature found for it. `like`:
 // an earlier job of this round, whose temperature is used again (the two jobs then differ only by their random
 // numbers); NULL: this is the first job.
@@ -354,15 +388,17 @@ static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *r
   return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
 }
 
-// Counts the result of a job in the account and the credits. `before`: the best score when the job's round began.
+// Counts the result of a job in the account and the credits. `before`: the best score when the job's round began. Of a
+// job of the policy, only what its own moves gained is its gain in the account.
 static void account_for(struct tfc_search_account *a, struct tfc_credits *credits, const struct tfc_search_job *j,
                         struct tfc_score before, bool fixed) {
   struct tfc_search_turns *turns = j->method == TFC_METHOD_POLICY ? &a->moves : &a->others;
   const bool gains = tfc_score_better(j->score, before),
              timed = before.value != TFC_TIME_MAX && j->score.excess == before.excess;
   const double gain = !gains ? 0 : timed ? log((double)before.value / (double)j->score.value) : 1;
-  turns->count++, turns->wins += gains, turns->evaluations += j->evaluations, turns->seconds += j->seconds;
-  if (timed) turns->gained += gain;
+  const double own = j->method == TFC_METHOD_POLICY ? fmin(gain, j->by_policy) : gain;
+  turns->count++, turns->wins += gains && own > 0, turns->evaluations += j->evaluations, turns->seconds += j->seconds;
+  if (timed) turns->gained += own, a->others.gained += gain - own;
   tfc_credits_add(credits, j->method, gain, fixed ? (double)j->evaluations : j->seconds);
 }
 
@@ -381,12 +417,9 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
   c->total_left = f->limit > tfc_finder_spent(f) ? f->limit - tfc_finder_spent(f) : 0;
   // Evaluations for the last phase, which only cools down (step objective).
   if (c->temperature > 0 && c->total_left >= ENOUGH) c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
-  // All evaluations of a short search go to that phase if the policy was tried and hardly improved anything: with so
-  // few evaluations no other method gains.
-  const struct tfc_search_account *learned = &f->out->learned;
-  if (f->guidance && f->limit && f->limit < ENOUGH && c->temperature > 0 &&
-      (double)learned->after > (1 - WORTHWHILE) * (double)learned->before)
-    c->cooling = c->total_left;
+  // All evaluations of a short search with a policy go to that phase, in which its moves and annealing share one job:
+  // with so few evaluations no other method gains.
+  if (f->guidance && f->limit && f->limit < ENOUGH && c->temperature > 0) c->cooling = c->total_left;
   // If the budget allows only few jobs in the first round, the policy's job comes first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:
@@ -444,13 +477,15 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       TFC_TRY(s, plan_job(p, &c->random, elite, tight, c->turn, drawn, c->temperature, j));
       j->budget.cancel = &f->stop;
       j->guide = f->o->guide, j->guidance = f->guidance;
-      // One turn in eight goes to the policy, however many workers there are: one job of each round would be half of
-      // the search if two threads work.
-      if (f->guidance && c->turn % POLICY_TURNS == 1) j->method = TFC_METHOD_POLICY;
+      if (f->guidance && is_policy_turn(c->turn, fixed)) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = tfc_finder_found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->slice = seconds, j->budget.deadline = f->deadline;
-      if (cools) TFC_TRY(s, plan_cooling(p, &c->random, elite, w ? jobs : NULL, j));
+      // In the first round nothing has changed since the temperature was found.
+      const struct tfc_search_job first = {.hot = c->temperature};
+      if (cools) TFC_TRY(s, plan_cooling(p, &c->random, elite, w ? jobs : c->round ? NULL : &first, j));
+      if (cools && f->guidance && fixed && policy_cools(&c->credits))
+        j->method = TFC_METHOD_POLICY, j->rounds = 0, j->cold = 0.01 * j->hot;
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tfc_finder_tick, f);
@@ -522,43 +557,65 @@ out:
   return s;
 }
 
-// Whether the best step became shorter by at least this share.
+// What the policy has proposed so far.
+struct proposals {
+  struct tfc_finder *f;
+  struct tfc_score best;                                  // of its own placements
+  struct tfc_score after[(ROLLOUTS - TRIED) / BLOCK + 2]; // `best` after the first TRIED and after each further block
+  uint32_t count;                                         // of `after`
+};
+
+// Whether a step is at least this share shorter than another one; with a negative share, at most that much longer.
 static bool gains(struct tfc_score before, struct tfc_score after, double share) {
-  if (before.value == TFC_TIME_MAX || before.excess != after.excess) return tfc_score_better(after, before);
+  if (before.value == TFC_TIME_MAX || after.value == TFC_TIME_MAX || before.excess != after.excess)
+    return tfc_score_better(after, before);
   return (double)after.value <= (1 - share) * (double)before.value;
+}
+
+// Whether more proposals of the policy are worth their evaluations. If it is ahead of the heuristics (`before`), they
+// are: its best step becomes shorter with the logarithm of their number, and no other method finds such starts. If it
+// is far behind, they are not. In between it has to show that it still learns.
+static bool may_lead(const struct proposals *o, struct tfc_score before) {
+  const uint32_t last = o->count - 1, used = TRIED + last * BLOCK, window = used / 2 > TRIED ? used / 2 : TRIED;
+  const uint32_t back = (window + BLOCK - 1) / BLOCK;
+  if (gains(before, o->best, WORTHWHILE)) return true;
+  if (!gains(before, o->best, -BEHIND)) return false;
+  return last < back || gains(o->after[last - back], o->best, PROGRESS);
 }
 
 // The policy calls it for each placement that it proposes: the placement joins the elite.
 static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
-  struct tfc_finder *f = user;
-  TFC_RETURN_IF_ERROR(tfc_finder_keep(f, solution, score, "auto: policy"));
-  return tfc_elite_join(&f->course.elite, f->p, solution, score);
+  struct proposals *o = user;
+  if (tfc_score_better(score, o->best)) o->best = score;
+  TFC_RETURN_IF_ERROR(tfc_finder_keep(o->f, solution, score, "auto: policy"));
+  return tfc_elite_join(&o->f->course.elite, o->f->p, solution, score);
 }
 static tfc_status ask_policy(struct tfc_finder *f) {
   struct tfc_guidance *guidance = f->guidance;
-  struct tfc_budget budget = {
-      .seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop, .evaluations = ROLLOUTS};
+  struct tfc_budget budget = {.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
+  uint64_t most = ROLLOUTS, used = 0;
   if (tfc_finder_is_over(f)) return NULL;
   if (f->limit) {
-    const uint64_t left = f->limit - tfc_finder_spent(f);
-    if (budget.evaluations > left * 6 / 10) budget.evaluations = left * 6 / 10;
-    if (!budget.evaluations) return NULL;
-  } else {
+    const uint64_t part = (uint64_t)(ROLLOUT_SHARE * (double)(f->limit - tfc_finder_spent(f)));
+    if (most > part) most = part;
+    if (!most) return NULL;
+  }
+  if (f->deadline > 0) {
     budget.deadline = tfc_seconds_now() + 0.1 * (f->deadline - tfc_seconds_now());
     budget.found = tfc_finder_found, budget.found_user = f;
   }
   f->at_work = "policy";
   f->out->learned.before = f->course.best.value;
-  uint64_t used = 0;
-  // Asks for a few proposals first: if these are hardly better than the heuristics' placements, more of them are not
-  // worth their evaluations.
-  const uint64_t all = budget.evaluations;
   const struct tfc_score before = f->course.best;
-  if (all > TRIED) budget.evaluations = TRIED;
-  tfc_status s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, f, &used);
-  budget.evaluations = all > used ? all - used : 0;
-  if (!s && budget.evaluations && gains(before, f->course.best, WORTHWHILE))
-    s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, f, &used);
+  struct proposals own = {.f = f, .best = TFC_SCORE_NONE};
+  tfc_status s = NULL;
+  do {
+    const uint64_t next = own.count ? BLOCK : TRIED;
+    budget.evaluations = next < most - used ? next : most - used;
+    s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &own, &used);
+    own.after[own.count++] = own.best;
+  } while (!s && used < most && own.count < sizeof own.after / sizeof *own.after && !tfc_budget_over(&budget) &&
+           may_lead(&own, before));
   f->out->evaluations += used;
   f->out->learned.after = f->course.best.value;
   f->o->guide->samples(guidance, &f->out->learned.samples);
@@ -625,8 +682,7 @@ static tfc_status prepare(struct tfc_finder *f) {
     TFC_TRY(s, settle_best(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_SETTLED));
   }
-  // Asks the policy only for the step objective, which it is trained on; on one device there is nothing to choose.
-  if (c->stage < TFC_STAGE_POLICY && f->o->guide && p->objective == TFC_OBJECTIVE_STEP && p->device_count > 1) {
+  if (c->stage < TFC_STAGE_POLICY && asks_policy(f)) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &f->guidance));
     TFC_TRY(s, ask_policy(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_POLICY));

@@ -11,8 +11,12 @@
 #include "placer/search/parts.h"
 
 #define KEPT_STARTS 6
-#define MANY_REGIONS 10 // so many of 16 moves take a connected region
-#define CRITICAL 0.5    // share of the moves of units that begin at a critical operation
+#define MANY_REGIONS 10  // so many of 16 moves take a connected region
+#define CRITICAL 0.5     // share of the moves of units that begin at a critical operation
+#define SHARE_BLOCKS 8   // a job that the policy shares with annealing has so many blocks
+#define SHARE_LEAST 12   // of at least so many evaluations
+#define SHARE_KEPT 0.8   // each newer block multiplies the weight of the older ones of the same way by this
+#define SHARE_FLOOR 0.15 // this share of the greater worth is added to both, so that either can be drawn
 
 const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
                                                "auto: combine", "auto: fresh",      "auto: names", "auto: regroup",
@@ -386,20 +390,72 @@ static uint32_t regions_of(struct tfc_random *random) {
   return 3 + (uint32_t)tfc_random_below(random, 9);
 }
 
-// The policy takes some units off their devices and places them again. When it finds no more improvement, or half of
-// the budget is spent, the rest of the budget goes to annealing on units.
+// The two ways in which a job of the policy spends a block of its budget, and what each has gained for its effort.
+enum { BY_POLICY, BY_ANNEALING, WAYS };
+struct shares {
+  double gain[WAYS], effort[WAYS]; // sums in which older blocks count less
+};
+
+// Draws who gets the next block, in proportion to gain by effort; nobody's share falls to nothing.
+static int draw_share(const struct shares *s, struct tfc_random *random) {
+  double worth[WAYS], most = 1e-300;
+  for (int i = 0; i < WAYS; i++)
+    worth[i] = s->effort[i] > 0 ? s->gain[i] / s->effort[i] : 0, most = fmax(most, worth[i]);
+  for (int i = 0; i < WAYS; i++) worth[i] += SHARE_FLOOR * most;
+  return tfc_random_unit(random) * (worth[BY_POLICY] + worth[BY_ANNEALING]) < worth[BY_POLICY] ? BY_POLICY
+                                                                                               : BY_ANNEALING;
+}
+
+static double gain_of(struct tfc_score before, struct tfc_score after) {
+  if (!tfc_score_better(after, before)) return 0;
+  return before.value != TFC_TIME_MAX && after.excess == before.excess ? log((double)before.value / (double)after.value)
+                                                                       : 1;
+}
+
+// How much of a job's budget is spent, from 0 to 1, by the limit that is closest.
+static double spent_share(const struct tfc_search_job *j, double begin) {
+  double share = j->budget.evaluations ? (double)j->evaluations / (double)j->budget.evaluations : 0;
+  if (j->budget.deadline > begin) share = fmax(share, (tfc_seconds_now() - begin) / (j->budget.deadline - begin));
+  return fmin(share, 1);
+}
+
+// Moves of the policy, which takes some units off their devices and places them again, and annealing on units share a
+// job in blocks: each has one, and the others are drawn by what the two have gained. When the policy finds no more
+// improvement, annealing gets what is left. The temperature falls over the whole job.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
-  struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.5, tfc_random_u64(random));
-  TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &part, &j->solution, &j->score, &j->evaluations));
-  if (job_over(j)) return NULL;
-  const struct tfc_anneal_options options = {.hot = j->hot,
-                                             .cold = j->cold,
-                                             .orders = true,
-                                             .critical = CRITICAL,
-                                             .regions = regions_of(random),
-                                             .kinds = true};
-  part = part_of(&j->budget, j->evaluations, 1, tfc_random_u64(random));
-  return tfc_local_anneal(p, &part, &options, &j->solution, &j->score, &j->evaluations);
+  const double begin = tfc_seconds_now();
+  struct shares shares = {0};
+  bool stuck = false;
+  uint64_t blocks = SHARE_BLOCKS;
+  if (j->budget.evaluations && j->budget.evaluations / SHARE_LEAST < blocks)
+    blocks = j->budget.evaluations / SHARE_LEAST;
+  for (uint64_t b = 0; !job_over(j); b++) {
+    const int way = stuck ? BY_ANNEALING : b < WAYS ? (int)b : draw_share(&shares, random);
+    const double part = b + 1 < blocks ? 1.0 / (double)(blocks - b) : 1, done = spent_share(j, begin);
+    const struct tfc_budget budget = part_of(&j->budget, j->evaluations, part, tfc_random_u64(random));
+    const struct tfc_score before = j->score;
+    const uint64_t used = j->evaluations;
+    const double now = tfc_seconds_now();
+    if (way == BY_POLICY) {
+      TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &budget, &j->solution, &j->score, &j->evaluations));
+      stuck = budget.evaluations ? j->evaluations - used < budget.evaluations / 2 : !tfc_budget_over(&budget);
+    } else {
+      const double fall = j->hot > 0 ? j->cold / j->hot : 1;
+      const struct tfc_anneal_options options = {.hot = j->hot * pow(fall, done),
+                                                 .cold = j->hot * pow(fall, done + (1 - done) * part),
+                                                 .orders = true,
+                                                 .critical = CRITICAL,
+                                                 .regions = regions_of(random),
+                                                 .kinds = true};
+      TFC_RETURN_IF_ERROR(tfc_local_anneal(p, &budget, &options, &j->solution, &j->score, &j->evaluations));
+    }
+    const double gain = gain_of(before, j->score);
+    if (way == BY_POLICY) j->by_policy += gain;
+    shares.gain[way] = SHARE_KEPT * shares.gain[way] + gain;
+    shares.effort[way] = SHARE_KEPT * shares.effort[way] +
+                         (j->budget.deadline > 0 ? tfc_seconds_now() - now : (double)(j->evaluations - used));
+  }
+  return NULL;
 }
 
 // Anneals in rounds, as in the algorithm `anneal` (placer/algo/anneal.c): each begins at the best placement so far,

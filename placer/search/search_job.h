@@ -35,6 +35,7 @@ struct tfc_search_job {
                     // far; 0: one
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;
+  double by_policy; // TFC_METHOD_POLICY: what its own moves gained, as log(before / after); the rest is annealing's
   tfc_status status;
 };
 TFC_MUST_USE tfc_status tfc_search_job_run(const struct tfc_problem *problem, struct tfc_search_job *job);

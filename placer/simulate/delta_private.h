@@ -48,9 +48,9 @@ struct tfc_delta {
   bool open;   // the moves of a trial were made, and it was not committed
   bool peeked; // the trial is one move that was evaluated without making it (throughput)
   struct tfc_move peek;
-  // For the throughput objective.
+  // Throughput objective: the load of each device.
   struct tfc_loads loads;
-  // Step: the incumbent.
+  // Step objective, about the incumbent:
   struct tfc_engine engine;
   struct tfc_engine_save save[SAVES];
   uint32_t patience;           // how many operations end before the trial is compared with the incumbent again
@@ -62,7 +62,7 @@ struct tfc_delta {
   int64_t *tail;       // [node] longest remaining path with its devices and transfers
   uint64_t *stale;     // set of positions whose tails must be computed again; empty between calls
   uint32_t *position;  // [node] in the topological order
-  // Step: the trial.
+  // Step objective, about the trial:
   struct silent silent[MOST_SILENT];
   uint32_t silent_count;
   uint32_t *mark, stamp; // [node] the number of the last trial that moved it

@@ -158,6 +158,11 @@ typedef enum tfc_engine_stop {
   TFC_ENGINE_PAUSED
 } tfc_engine_stop;
 tfc_engine_stop tfc_engine_run(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
+// For the engine*.c files only. Runs one round as for any plain problem. The lean loop calls it at the beginning, and
+// if several items end at one instant.
+bool tfc_engine_round(struct tfc_engine *engine, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop);
+tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
+tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, uint32_t pause); // may record
 
 struct tfc_engine_save {
   uint8_t *block;

@@ -16,12 +16,6 @@
 
 #define NOWHERE 63 // a device number that no device of a lean problem has
 
-// Runs one round as for any plain problem. The lean loop calls it at the beginning, and if several items end at one
-// instant.
-bool tfc_engine_round(struct tfc_engine *engine, int64_t now, bool first, int64_t cutoff, tfc_engine_stop *stop);
-tfc_engine_stop tfc_engine_run_lean(struct tfc_engine *engine, int64_t cutoff, uint32_t pause);
-tfc_engine_stop tfc_engine_run_inbox(struct tfc_engine *engine, int64_t cutoff, uint32_t pause); // may record
-
 // --- Sets of ready operations -------------------------------------------------------------------------------------
 
 // Always writes all levels: a branch on the old value would be mispredicted half of the time. `levels`: e->levels, or

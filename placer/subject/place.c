@@ -4,7 +4,6 @@
 
 #include "placer/model/keys.h"
 #include "placer/subject/subject.h"
-#include "placer/subject/units.h"
 #include "runtime/base/map.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/graph/device_spec.h"

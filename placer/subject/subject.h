@@ -128,6 +128,10 @@ TFC_MUST_USE tfc_status tfc_subject_assign(const struct tfc_subject *subject, co
 // be read; the message names its node.
 TFC_MUST_USE tfc_status tfc_subject_strings(const struct tfc_subject *subject, const struct tfc_problem *problem,
                                             const struct tfc_graph *strings, struct tfc_solution *out, char **out_note);
+// Finds the device of a machine that a device string means, or TFC_NONE if it names no type. A type that the machine
+// lacks is mapped, and `note` (may be NULL) says so.
+TFC_MUST_USE tfc_status tfc_subject_string(const struct tfc_machine *machine, tfc_str text, uint32_t *out,
+                                           struct tfc_text *note);
 // Makes the solution that a placement file describes (for --evaluate and --baseline). UNAVAILABLE: a device is unknown
 // (checked first). INVALID_ARGUMENT: a node of the step is missing, a node is not in the graph, the nodes of a unit are
 // on different devices, or a pin or an unsupported kind is violated.

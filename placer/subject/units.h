@@ -26,9 +26,4 @@ uint32_t tfc_units_root(const struct tfc_units *units, uint32_t node);
 
 int tfc_subject_by_ends(const void *a, const void *b); // edges, for qsort: producer, output, consumer
 
-// Finds the device of a machine that a device string means, or TFC_NONE if it names no type. A type that the machine
-// lacks is mapped, and `note` (may be NULL) says so.
-TFC_MUST_USE tfc_status tfc_subject_string(const struct tfc_machine *machine, tfc_str text, uint32_t *out,
-                                           struct tfc_text *note);
-
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/none.h"
 
 // Reads the next device in a task's description: its name, and the text in brackets. False: there are no more.
 static bool next_device(const char **at, tfc_str *out_name, tfc_str *out_what) {
@@ -128,7 +129,7 @@ out:
 
 tfc_status tfc_task_devices(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
                             const struct tfc_machine *machine, struct tfc_task_device *out) {
-  for (uint32_t d = 0; d < machine->device_count; d++) out[d] = (struct tfc_task_device){UINT32_MAX, 0};
+  for (uint32_t d = 0; d < machine->device_count; d++) out[d] = (struct tfc_task_device){TFC_NONE, 0};
   for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
     const char *at = tfc_member_devices(member, rank);
     tfc_str device, what;
@@ -136,11 +137,11 @@ tfc_status tfc_task_devices(const struct tfc_member *member, const struct tfc_cl
       char name[TFC_TASK_TEXT + 32];
       full_name(spec, rank, device, name);
       const uint32_t d = tfc_machine_find(machine, tfc_str_from(name));
-      if (d != UINT32_MAX) out[d] = (struct tfc_task_device){rank, number};
+      if (d != TFC_NONE) out[d] = (struct tfc_task_device){rank, number};
     }
   }
   for (uint32_t d = 0; d < machine->device_count; d++)
-    if (out[d].rank == UINT32_MAX)
+    if (out[d].rank == TFC_NONE)
       return tfc_status_make(TFC_INTERNAL, "no task has the device %.*s", TFC_STR_ARG(machine->devices[d].name));
   return NULL;
 }

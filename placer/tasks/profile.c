@@ -46,7 +46,7 @@ tfc_status tfc_task_profile(const struct tfc_measure_options *options, uint32_t 
   }
   const struct tfc_measure_batch batch = {.entries = entry,
                                           .count = devices,
-                                          .reference = UINT32_MAX,
+                                          .reference = TFC_NONE,
                                           .warmup = 1,
                                           .block = STEPS,
                                           .blocks = 1,

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/graph/import.h"
+#include "runtime/base/no_memory.h"
+#include "runtime/graph/export.h"
 #include "runtime/pass/pass.h"
 
 enum { KEPT = 4 }; // so many sessions are kept open: the reference and those that are compared with it
@@ -24,10 +25,6 @@ struct tfc_task_steps {
   struct tfc_tensor *results;
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: steps of several tasks");
-}
-
 static void drop(struct kept *k) {
   tfc_cluster_session_free(k->session);
   tfc_graph_release(k->graph);
@@ -37,7 +34,7 @@ static void drop(struct kept *k) {
 
 tfc_status tfc_task_steps_create(const struct tfc_task_steps_options *options, struct tfc_task_steps **out) {
   struct tfc_task_steps *t = calloc(1, sizeof *t);
-  if (!t) return no_memory();
+  if (!t) return tfc_status_no_memory("steps of several tasks");
   const struct tfc_step_spec *step = options->step;
   t->o = *options;
   t->feeds = calloc(step->feed_count + 1u, sizeof *t->feeds);
@@ -45,7 +42,7 @@ tfc_status tfc_task_steps_create(const struct tfc_task_steps_options *options, s
   t->results = calloc(step->fetch_count + 1u, sizeof *t->results);
   if (!t->feeds || !t->init_feeds || !t->results) {
     tfc_task_steps_free(t);
-    return no_memory();
+    return tfc_status_no_memory("steps of several tasks");
   }
   for (uint32_t i = 0; i < step->feed_count; i++) t->feeds[i] = step->feeds[i].output;
   for (uint32_t i = 0; i < step->init_feed_count; i++) t->init_feeds[i] = step->init_feeds[i].output;
@@ -65,7 +62,7 @@ static tfc_status open_session(struct tfc_task_steps *t, struct kept *k) {
   tfc_status s = NULL;
   const uint32_t nodes = t->o.subject->graph->node_count;
   tfc_str *device = calloc(nodes + 1u, sizeof *device);
-  if (!device) return no_memory();
+  if (!device) return tfc_status_no_memory("steps of several tasks");
   TFC_TRY(s, tfc_graph_load(t->o.graph, NULL, &k->graph));
   TFC_TRY(s, tfc_lower_loaded(&k->graph));
   if (k->graph->node_count != nodes)
@@ -84,7 +81,7 @@ static tfc_status find_session(struct tfc_task_steps *t, const struct tfc_placem
   struct tfc_solution solution = {0};
   struct kept *k = &t->kept[0];
   uint16_t *device = malloc((nodes + 1u) * sizeof *device);
-  if (!device) return no_memory();
+  if (!device) return tfc_status_no_memory("steps of several tasks");
   TFC_TRY(s, tfc_solution_init(&solution, t->o.problem));
   TFC_TRY(s, tfc_subject_resolve(t->o.subject, t->o.problem, placement, &solution));
   TFC_TRY(s, tfc_subject_assign(t->o.subject, t->o.problem, &solution, device, NULL, NULL));
@@ -136,7 +133,7 @@ static tfc_status take_steps(struct tfc_task_steps *t, const struct kept *k, uin
                                 &(struct tfc_run_options){.cancel = t->o.cancel, .deadline_ns = step_ns}));
     const double us = 1e-3 * (double)(tfc_now_ns() - begin);
     for (uint32_t f = 0; f < step->fetch_count; f++) tfc_tensor_release(&t->results[f]);
-    if (i >= warmup && !tfc_array_push(&answer->step_us, us)) return no_memory();
+    if (i >= warmup && !tfc_array_push(&answer->step_us, us)) return tfc_status_no_memory("steps of several tasks");
   }
   return NULL;
 }

@@ -21,13 +21,16 @@ set yrange [n - 0.4:-0.6]
 unset grid
 set border 0
 set tics scale 0
-set x2tics
+every_x = wide ? int((n + 49) / 50) : int((n + 15) / 16)
+every_y = int((n + 29) / 30)
+mark(i, name, every) = int(i) % every == 0 ? short(name, wide ? 20 : 9) : ""
+if (n > (wide ? 10 : 4)) { set x2tics rotate by 90 } else { set x2tics }
 unset xtics
 set x2range [-0.6:n - 0.4]
 set x2label "to" textcolor rgb SOFT
 set ylabel "from"
 unset key
 half(v) = 0.3 * sqrt(v / top)
-plot $devices using 1:1:x2tic(2):ytic(2) with points axes x2y1 pt 7 ps 0 lc rgb LINE, \
+plot $devices using 1:1:x2tic(mark($1, strcol(2), every_x)):ytic(mark($1, strcol(2), every_y)) with points axes x2y1 pt 7 ps 0 lc rgb LINE, \
      $cells using 2:($1 - 0.12):($2 - half($3) / (wide ? 3 : 1)):($2 + half($3) / (wide ? 3 : 1)):($1 - 0.12 - half($3)):($1 - 0.12 + half($3)) with boxxyerror fs solid noborder lc rgb SOFT, \
-     $cells using 2:($1 + 0.34):($4 > 0 && n < (wide ? 10 : 4) ? held($3).sprintf(", %d", $4) : $1 == $2 || $4 > 0 ? "" : "–") with labels textcolor rgb INK
+     $cells using 2:($1 + 0.34):($4 > 0 && n < (wide ? 10 : 4) ? held($3).sprintf(", %d", $4) : $1 == $2 || $4 > 0 || n > (wide ? 24 : 16) ? "" : "–") with labels textcolor rgb INK

@@ -31,7 +31,7 @@ array name[n]
 stats $devices using (name[int($0) + 1] = strcol(2), $1) nooutput
 stats $types using 4 nooutput
 top = STATS_max
-eval PICTURE(80 + 25 * m, n)
+eval PICTURE(25 * m > 17 * keys(n) ? 80 + 25 * m : 80 + 17 * keys(n), keys(n))
 if (!wide) { set lmargin 17 }
 set yrange [m + 0.7:0.3]
 set xrange [0:top * scale * (wide ? 1.16 : 1.7)]
@@ -42,4 +42,4 @@ if (!wide && 1.7 * top * scale > 0) { set xtics tick_of(1.7 * top * scale) }
 plot $types using (NaN):1:ytic(short(strcol(2), wide ? 36 : 17)) with points notitle, \
      $bars using ($3 * scale):1:($3 * scale):($4 * scale):($1 - 0.36):($1 + 0.36):(device_colour[int($2) + 1]) with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
      $types using ($4 * scale):1:(took($4).sprintf(", %d", $3)) with labels left offset 0.4, 0 textcolor rgb SOFT notitle, \
-     for [k = 1:n] NaN with boxes fs solid 1.0 noborder lc rgb device_colour[k] title name[k]
+     for [k = 1:n] NaN with boxes fs solid 1.0 noborder lc rgb device_colour[k] title keyed(k, short(name[k], 24))

@@ -35,11 +35,11 @@ stats $levels using 3 nooutput
 top = STATS_max
 stats $levels using 2 nooutput
 end = STATS_max
-eval PICTURE(340, n)
+eval PICTURE(n > 16 ? 60 + 17 * keys(n) : 340, keys(n))
 set xlabel "time since the step began [".unit."]"
 set ylabel "MB"
 set xrange [0:end * scale]
 set yrange [0:top * 1.08]
 if (!wide && end * scale > 0) { set xtics tick_of(end * scale) }
-plot for [k = 1:n] $levels using ($1 == k - 1 ? $2 * scale : NaN):3 with steps lw 1.8 lc rgb device_colour[k] title name[k], \
+plot for [k = 1:n] $levels using ($1 == k - 1 ? $2 * scale : NaN):3 with steps lw 1.8 lc rgb device_colour[k] title keyed(k, short(name[k], 24)), \
      for [k = 1:n] (limit[k] <= top * 1.08 ? limit[k] : NaN) with lines dt 2 lw 1.2 lc rgb device_colour[k] notitle

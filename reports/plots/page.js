@@ -189,8 +189,9 @@
     const rows = data.nodes.filter((n) => words.every((w) => (n[NAME] + ' ' + n[OP] + ' ' + n[DEVICE]).toLowerCase().includes(w)));
     rows.sort((a, b) => {
       const x = a[order], y = b[order];
-      const c = x === null ? 1 : y === null ? -1 : typeof x === 'string' ? x.localeCompare(y) : x - y;
-      return (x === null || y === null ? c : up ? c : -c) || a[ID] - b[ID];
+      if (x === null || y === null) return (x === null) - (y === null) || a[ID] - b[ID]; // what is not known comes last
+      const c = typeof x === 'string' ? x.localeCompare(y) : x - y;
+      return (up ? c : -c) || a[ID] - b[ID];
     });
     body.textContent = '';
     rows.slice(0, find.value || order !== MEDIAN || up ? MOST : 40).forEach((n) => {

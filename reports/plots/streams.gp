@@ -2,6 +2,7 @@
 #@ caption: The same step as the GPU's profiler saw it. Each row is a stream; each coloured bar is a kernel, each grey one a copy or a fill. At the right: the share of the time from its first work to its last that the stream worked, and its longest gap. Below a device's name: how long its operations waited from their launch on the host to their start, the least and the mean (short means that the host is what the device waits for).
 #@ place: 15
 #@ left out without works
+#@ reason: no GPU's profiler recorded the step
 #@ query works: row, start and end in microseconds since the step began, 1: kernel, 2: copy or fill
 #@   WITH rows AS (SELECT context, stream, ROW_NUMBER() OVER (ORDER BY device, context, stream) - 1 AS row FROM v_stream
 #@     WHERE run_id = :run AND placement_id = :placement AND step = :step)
@@ -40,7 +41,7 @@ do for [k = 1:m] {
 unset key
 set grid noytics
 set offsets 0, 0, 0, 0
-plot $streams using (NaN):1:ytic(2) with points notitle, \
+plot $streams using (NaN):1:ytic(short(strcol(2), wide ? 30 : 14)) with points notitle, \
      for [k = 1:2] $works using ($2 * scale):($4 == k ? $1 : NaN):($2 * scale):($3 * scale):($1 - 0.3):($1 + 0.3) \
        with boxxyerror fs solid 1.0 noborder lc rgb (k == 1 ? op_colour("MatMul") : SOFT) notitle, \
      $streams using (top):1:(wide ? sprintf("%.0f %% busy, longest gap %.1f us", $3, $4) : "") with labels left offset 1, 0 \

@@ -29,3 +29,6 @@ tick_of(span) = span / tick_base(span) > 20 ? 10 * tick_base(span) : span / tick
 took(us) = us >= 1e6 ? sprintf("%.3g s", us * 1e-6) : us >= 1e3 ? sprintf("%.3g ms", us * 1e-3) : sprintf("%.3g µs", us)
 held(mb) = mb >= 1e3 ? sprintf("%.3g GB", mb * 1e-3) : mb >= 1 ? sprintf("%.3g MB", mb) : mb >= 1e-3 ? sprintf("%.3g kB", mb * 1e3) : sprintf("%.3g B", mb * 1e6)
 short(name, n) = strlen(name) > n ? "…".name[strlen(name) - n + 2:*] : name
+# A key has room for this many devices; further ones have no entry.
+keys(n) = n > 24 ? 24 : n
+keyed(k, name) = k <= 24 ? name : ""

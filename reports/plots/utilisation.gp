@@ -24,7 +24,7 @@ set xlabel "time since the step began [".unit."]"
 set grid noytics
 if (wide) { set rmargin at screen 0.9 }
 if (!wide && top > 0) { set xtics tick_of(top) }
-plot $devices using (NaN):($1 + 0.55):ytic(2) with points notitle, \
+plot $devices using (NaN):($1 + 0.55):ytic(short(strcol(2), wide ? 24 : 10)) with points notitle, \
      $parts using ($2 * scale):1:($2 * scale):($3 * scale):($1 + 0.95 - 0.85 * $4):($1 + 0.95):(device_colour[int($1) + 1]) \
        with boxxyerror fs solid 1.0 noborder lc rgb variable notitle, \
      $devices using (top):($1 + 0.55):(wide ? sprintf("  busy %.0f %%", $3) : "") with labels left textcolor rgb SOFT notitle

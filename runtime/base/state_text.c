@@ -1,13 +1,5 @@
 #include "runtime/base/state_text.h"
 
-bool tfc_state_line(tfc_str *text, tfc_str *out_line) {
-  if (!text->size) return false;
-  const size_t end = tfc_str_find(*text, '\n');
-  *out_line = tfc_str_sub(*text, 0, end);
-  *text = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*text, end + 1, SIZE_MAX);
-  return true;
-}
-
 tfc_str tfc_state_word(tfc_str *line) {
   const size_t end = tfc_str_find(*line, '\t');
   const tfc_str word = tfc_str_sub(*line, 0, end);

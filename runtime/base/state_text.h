@@ -2,17 +2,15 @@
 // variables. A word may have any bytes: a backslash, and bytes that would end the word or that nobody can read, are
 // written as \xHH.
 //
-//   while (tfc_state_line(&text, &line)) {
+//   while (tfc_line_next(&text, &line)) {
 //     tfc_str kind = tfc_state_word(&line), name = tfc_state_word(&line);
 //     tfc_state_read(name, &plain);
 //   }
 #ifndef TFC_RUNTIME_BASE_STATE_TEXT_H
 #define TFC_RUNTIME_BASE_STATE_TEXT_H
 
-#include "runtime/base/str.h"
+#include "runtime/base/line.h"
 
-// Removes the first line from `text`, and returns it without its newline. False: `text` is empty.
-bool tfc_state_line(tfc_str *text, tfc_str *out_line);
 // Removes the first word, up to a tab, from a line, and returns it with its escapes.
 tfc_str tfc_state_word(tfc_str *line);
 void tfc_state_add(struct tfc_text *out, tfc_str word);

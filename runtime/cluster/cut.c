@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/cluster/tasks.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/graph/wire.h"
 #include "runtime/ops/reference.h"

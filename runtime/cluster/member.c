@@ -73,6 +73,12 @@ static tfc_status failure_of(struct tfc_member *t) {
   return s;
 }
 
+uint32_t tfc_member_clients(const struct tfc_member *t) {
+  uint32_t clients = 0;
+  for (uint32_t r = 0; r < t->count; r++) clients += t->peers[r].hello.has_script;
+  return clients;
+}
+
 bool tfc_member_has_failed(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   const bool failed = t->failure != NULL;
@@ -161,9 +167,10 @@ static tfc_status never_comes(struct tfc_member *t, const struct tfc_gathering *
   return NULL;
 }
 
-static bool release_locked(struct tfc_member *t, const char *name) {
+static bool release_locked(struct tfc_member *t, const char *name, uint32_t votes) {
   char *copy = tfc_format("%s", name);
-  if (copy && tfc_array_push(&t->released, copy)) {
+  if (copy && tfc_array_push(&t->released, (struct tfc_release){copy, votes})) {
+    atomic_fetch_add(&t->releases, 1);
     pthread_cond_broadcast(&t->changed);
     return true;
   }
@@ -172,6 +179,7 @@ static bool release_locked(struct tfc_member *t, const char *name) {
 }
 
 static tfc_status take_barrier(struct tfc_member *t, uint32_t from, const struct tfc_head_barrier *h) {
+  struct tfc_head_barrier all_votes = *h;
   tfc_status s = NULL;
   bool all = true;
   pthread_mutex_lock(&t->lock);
@@ -179,6 +187,7 @@ static tfc_status take_barrier(struct tfc_member *t, uint32_t from, const struct
   if (!g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
   if (g->who[from]) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "it came twice to the barrier '%s'", h->name);
   g->who[from] = true;
+  g->votes |= h->votes;
   g->came++;
   for (uint32_t r = 0; r < t->count; r++) all = all && (g->who[r] || !t->peers[r].hello.has_script);
   if (!all) {
@@ -186,11 +195,15 @@ static tfc_status take_barrier(struct tfc_member *t, uint32_t from, const struct
     goto out;
   }
   memset(g->who, 0, t->count * sizeof *g->who);
-  g->came = 0;
-  if (!release_locked(t, h->name)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+  all_votes.votes = g->votes;
+  g->came = g->votes = 0;
+  if (t->options.has_script && !release_locked(t, h->name, all_votes.votes))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
 out:
   pthread_mutex_unlock(&t->lock);
-  return s || !all ? s : tell_all(t, TFC_KIND_RELEASE, h, sizeof *h);
+  for (uint32_t r = 0; r < t->count && all && !s; r++) // who only serves waits at no barrier
+    if (r != t->rank && t->peers[r].hello.has_script) s = tell(t, r, TFC_KIND_RELEASE, &all_votes, sizeof all_votes);
+  return s;
 }
 
 static tfc_status take_ended(struct tfc_member *t, uint32_t from, const struct tfc_head_ended *h) {
@@ -204,6 +217,16 @@ static tfc_status take_ended(struct tfc_member *t, uint32_t from, const struct t
   return s;
 }
 
+// Notes that a tensor has come, for the trace of its step.
+static void note_arrival(struct tfc_member *t, const struct tfc_head_tensor *h) {
+  enum { MOST = 1 << 20 }; // steps that fail leave some
+  const struct tfc_arrival arrival = {h->step, h->sent_ns, tfc_now_ns(), h->bytes, h->edge};
+  if (!tfc_step_is_traced(h->step) || h->edge & (TFC_EDGE_FEED | TFC_EDGE_FETCH)) return;
+  pthread_mutex_lock(&t->lock);
+  if (t->came_in.count < MOST) (void)tfc_array_push(&t->came_in, arrival);
+  pthread_mutex_unlock(&t->lock);
+}
+
 static tfc_status take_tensor(struct tfc_member *t, struct tfc_message *m) {
   struct tfc_head_tensor h;
   struct tfc_tensor value = {0};
@@ -212,6 +235,7 @@ static tfc_status take_tensor(struct tfc_member *t, struct tfc_message *m) {
     tfc_tensor_release(&value);
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor of a step that no task runs");
   }
+  note_arrival(t, &h);
   const struct tfc_rendezvous_key key = {.step = h.step, .iteration = h.iteration, .edge = h.edge, .peer = m->peer};
   tfc_status s = tfc_meeting_give(t->meeting, &key, h.dead ? NULL : &value);
   tfc_tensor_release(&value);
@@ -285,7 +309,7 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
       return tfc_status_make(TFC_INVALID_ARGUMENT, "a barrier that makes no sense");
     if (m->kind == TFC_KIND_BARRIER) return take_barrier(t, m->peer, &h);
     pthread_mutex_lock(&t->lock);
-    const bool ok = release_locked(t, h.name);
+    const bool ok = release_locked(t, h.name, h.votes);
     pthread_mutex_unlock(&t->lock);
     return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
   }
@@ -512,11 +536,14 @@ void tfc_member_free(struct tfc_member *t) {
   tfc_collectives_release(t->collectives);
   tfc_resources_free(t->resources);
   for (size_t i = 0; i < t->gatherings.count; i++) free(t->gatherings.data[i].who);
-  for (size_t i = 0; i < t->released.count; i++) free(t->released.data[i]);
+  for (size_t i = 0; i < t->released.count; i++) free(t->released.data[i].name);
   tfc_array_free(&t->gatherings);
   tfc_array_free(&t->released);
   tfc_status_free(t->failure);
   free(t->restored);
+  free(t->own_lines);
+  tfc_array_free(&t->came_in);
+  free(t->restored_lines);
   free(t->peers);
   pthread_cond_destroy(&t->changed);
   pthread_cond_destroy(&t->work);
@@ -525,26 +552,30 @@ void tfc_member_free(struct tfc_member *t) {
   free(t);
 }
 
-static bool take_release(struct tfc_member *t, const char *name) {
+static bool take_release(struct tfc_member *t, const char *name, uint32_t *out_votes) {
   for (size_t i = 0; i < t->released.count; i++)
-    if (!strcmp(t->released.data[i], name)) {
-      free(t->released.data[i]);
+    if (!strcmp(t->released.data[i].name, name)) {
+      free(t->released.data[i].name);
+      *out_votes = t->released.data[i].votes;
       t->released.data[i] = t->released.data[--t->released.count];
       return true;
     }
   return false;
 }
 
-tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Atomic bool *cancel) {
-  struct tfc_head_barrier h = {0};
+tfc_status tfc_member_vote(struct tfc_member *t, const char *name, uint32_t votes, const _Atomic bool *cancel,
+                           uint32_t *out_votes) {
+  struct tfc_head_barrier h = {.votes = votes};
+  const uint32_t seen = atomic_load(&t->releases);
   if (strlen(name) >= sizeof h.name)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the name of a barrier is longer than %zu bytes", sizeof h.name - 1);
   snprintf(h.name, sizeof h.name, "%s", name);
   tfc_member_note(t, "waits at the barrier '%s'", name);
   TFC_RETURN_IF_ERROR(tell(t, 0, TFC_KIND_BARRIER, &h, sizeof h));
   bool cancelled = false, came = false;
+  tfc_member_attend(t, &t->releases, seen);
   pthread_mutex_lock(&t->lock);
-  while (!(came = take_release(t, name)) && !t->failure && !cancelled) {
+  while (!(came = take_release(t, name, out_votes)) && !t->failure && !cancelled) {
     wait_changed(t);
     cancelled = cancel && atomic_load(cancel);
   }
@@ -554,6 +585,11 @@ tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Ato
     return NULL;
   }
   return cancelled ? tfc_status_make(TFC_CANCELLED, "cancelled at the barrier '%s'", name) : failure_of(t);
+}
+
+tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Atomic bool *cancel) {
+  uint32_t votes;
+  return tfc_member_vote(t, name, 0, cancel, &votes);
 }
 
 static tfc_status end(struct tfc_member *t, bool leaves, const _Atomic bool *cancel) {

@@ -42,11 +42,15 @@ uint32_t tfc_member_rank(const struct tfc_member *member);
 // are valid as long as the member.
 const char *tfc_member_host(const struct tfc_member *member, uint32_t rank);
 const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
+uint32_t tfc_member_clients(const struct tfc_member *member); // the number of tasks that run steps of their own
 
 // Returns whether the job has failed. Then no step can run any more.
 bool tfc_member_has_failed(struct tfc_member *member);
 // Waits until every task with a script has come to the barrier `name`. ABORTED: a task has ended without coming.
 TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char *name, const _Atomic bool *cancel);
+// The same, and every task gets the bits that any of them has set in its `votes`.
+TFC_MUST_USE tfc_status tfc_member_vote(struct tfc_member *member, const char *name, uint32_t votes,
+                                        const _Atomic bool *cancel, uint32_t *out_votes);
 // Call it when this task's script has ended. It serves other tasks until the scripts of all tasks have ended; queue
 // runners of this task's sessions continue until then. After it, free the sessions and leave.
 TFC_MUST_USE tfc_status tfc_member_end(struct tfc_member *member, const _Atomic bool *cancel);

@@ -11,6 +11,7 @@
 #include "runtime/cluster/member.h"
 #include "runtime/cluster/messages.h"
 #include "runtime/cluster/rendezvous.h"
+#include "runtime/cluster/traces.h"
 #include "runtime/ops/collective.h"
 
 struct tfc_peer { // another task, by rank
@@ -21,8 +22,12 @@ struct tfc_peer { // another task, by rank
 };
 struct tfc_gathering { // a barrier: task 0 counts the tasks that have come
   char name[TFC_NAME_TEXT];
-  uint32_t came, round;
+  uint32_t came, votes;
   bool *who; // [tasks] true: the task has arrived
+};
+struct tfc_release { // of a barrier that all tasks have come to
+  char *name;
+  uint32_t votes;
 };
 struct tfc_client_step { // a step that this task started as a client; on the stack of the thread that runs it
   struct tfc_client_step *next;
@@ -68,6 +73,8 @@ struct tfc_member {
   pthread_mutex_t helm;      // is held while messages are handled
   int64_t attend_ns;         // how long a waiting thread polls for messages
   _Atomic uint32_t arrivals; // steps that other tasks have started here
+  _Atomic uint32_t releases; // of barriers
+  _Atomic uint32_t fillers;  // threads of queue runners that begin, run or end a step of this task's sessions
   pthread_mutex_t lock;
   pthread_cond_t changed, work; // `work`: signalled when a step waits for a thread
   // Guarded by the lock:
@@ -75,9 +82,8 @@ struct tfc_member {
   uint32_t joined_count;
   bool all_joined;
   TFC_ARRAY(struct tfc_gathering) gatherings;
-  // names of barriers that all tasks have come to; a name is listed as often as it was released
-  TFC_ARRAY(char *) released;
-  tfc_status failure; // why the job failed; NULL: it has not failed
+  TFC_ARRAY(struct tfc_release) released; // one entry for each time that a barrier was released
+  tfc_status failure;                     // why the job failed; NULL: it has not failed
   bool told;
   struct tfc_client_step *steps;
   int64_t next_step;
@@ -89,6 +95,10 @@ struct tfc_member {
   TFC_ARRAY(pthread_t) threads;
   char last[TFC_LAST_TEXT];
   char *restored; // the state of operations that was restored, for sessions that are opened later; NULL: none was
+  // Lines about what belongs to this task as a client, its local variables: those that the next save takes, and those
+  // that the last restore brought. NULL: there are none.
+  char *own_lines, *restored_lines;
+  tfc_arrival_list came_in; // tensors of traced steps that have come from other tasks
 };
 
 // --- member.c ---

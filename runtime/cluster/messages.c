@@ -68,7 +68,8 @@ static tfc_status unpack_strings(const struct tfc_message *m, struct tfc_tensor 
 
 tfc_status tfc_message_of_tensor(const struct tfc_head_tensor *key, const struct tfc_tensor *value,
                                  struct tfc_message **out) {
-  struct tfc_head_tensor head = {.step = key->step, .iteration = key->iteration, .edge = key->edge};
+  struct tfc_head_tensor head = {
+      .step = key->step, .sent_ns = key->sent_ns, .iteration = key->iteration, .edge = key->edge};
   struct tfc_buffer *body = NULL;
   size_t body_size = 0;
   if (!value) {

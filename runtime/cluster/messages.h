@@ -29,7 +29,7 @@ enum tfc_message_kind {
 };
 const char *tfc_message_kind_name(uint32_t kind);
 
-enum { TFC_HELLO_VERSION = 2, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
+enum { TFC_HELLO_VERSION = 3, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
 struct tfc_head_hello { // WELCOME has it, too, and then it describes task `rank`
   uint32_t version, rank, has_script, pid;
   char host[TFC_HOST_TEXT], devices[TFC_DEVICES_TEXT];
@@ -52,7 +52,7 @@ struct tfc_head_run {
   int64_t step, oldest, deadline_ns;
 };
 struct tfc_head_tensor {
-  int64_t step;
+  int64_t step, sent_ns; // sent_ns: when a tensor was sent along an edge, if the step is traced
   uint64_t iteration, bytes;
   uint32_t edge, dtype, dead;
   int32_t rank;
@@ -66,6 +66,7 @@ struct tfc_head_abort {
   int64_t step;
 };
 struct tfc_head_barrier { // head of BARRIER and RELEASE messages
+  uint32_t votes, zero;   // of the task that came; in RELEASE, the bits that any task has set
   char name[TFC_NAME_TEXT];
 };
 struct tfc_head_ended {
@@ -77,6 +78,7 @@ struct tfc_head_forget {
 // One of these bits is set in the edge number of a feed or a fetch, to distinguish it from edges of the cut.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u
+#define TFC_EDGE_TRACE 0x20000000u // beside the bit of a fetch: the trace of a task's part (traces.h)
 // Each task numbers its own fetches, so the field `iteration` of a fetch's key says which task sent it.
 #define TFC_FETCHED_FROM(rank) ((uint64_t)(rank) + 1)
 

@@ -23,7 +23,6 @@ struct tfc_cluster_queues {
   pthread_mutex_t lock;   // guards the fields below
   pthread_cond_t changed; // a pause has ended, or all end
   uint32_t pauses;        // pauses that have not ended
-  uint32_t active;        // number of threads that run a step
   bool *started;          // [runner]
   uint32_t *running;      // [runner] number of threads that run
   TFC_ARRAY(struct thread *) threads;
@@ -90,12 +89,10 @@ bool *tfc_cluster_queues_wanted(const struct tfc_cluster_queues *q, const bool *
 static tfc_status run(struct tfc_cluster_queues *q, uint32_t node) {
   pthread_mutex_lock(&q->lock);
   while (q->pauses && !atomic_load(&q->stop)) pthread_cond_wait(&q->changed, &q->lock);
-  q->active++;
+  atomic_fetch_add(q->filler.active, 1);
   pthread_mutex_unlock(&q->lock);
   tfc_status s = q->filler.run(q->filler.arg, node, &q->stop);
-  pthread_mutex_lock(&q->lock);
-  q->active--;
-  pthread_mutex_unlock(&q->lock);
+  atomic_fetch_sub(q->filler.active, 1);
   return s;
 }
 
@@ -164,12 +161,6 @@ void tfc_cluster_queues_go_on(struct tfc_cluster_queues *q) {
   q->pauses--;
   pthread_cond_broadcast(&q->changed);
   pthread_mutex_unlock(&q->lock);
-}
-uint32_t tfc_cluster_queues_active(struct tfc_cluster_queues *q) {
-  pthread_mutex_lock(&q->lock);
-  const uint32_t active = q->active;
-  pthread_mutex_unlock(&q->lock);
-  return active;
 }
 
 tfc_status tfc_cluster_queues_explain(struct tfc_cluster_queues *q, tfc_status status) {

@@ -11,6 +11,7 @@ struct tfc_cluster_queues;
 struct tfc_cluster_filler {
   tfc_status (*run)(void *arg, uint32_t node, const _Atomic bool *cancel);
   void *arg;
+  _Atomic uint32_t *active; // counts the threads that begin, run or end a step
 };
 TFC_MUST_USE tfc_status tfc_cluster_queues_create(const struct tfc_graph *graph,
                                                   const struct tfc_cluster_filler *filler,
@@ -21,10 +22,9 @@ void tfc_cluster_queues_free(struct tfc_cluster_queues *q); // cancels and joins
 bool *tfc_cluster_queues_wanted(const struct tfc_cluster_queues *q, const bool *needed);
 // Starts the wanted runners that do not run yet. Any thread.
 void tfc_cluster_queues_start(struct tfc_cluster_queues *q, const bool *wanted);
-// Between these calls no thread begins a step; steps that have begun go on. `active` says how many threads run one.
+// Between these calls no thread begins a step; steps that have begun go on.
 void tfc_cluster_queues_pause(struct tfc_cluster_queues *q);
 void tfc_cluster_queues_go_on(struct tfc_cluster_queues *q);
-uint32_t tfc_cluster_queues_active(struct tfc_cluster_queues *q);
 // If a step failed because a queue runner had failed, adds that reason to the step's error.
 TFC_MUST_USE tfc_status tfc_cluster_queues_explain(struct tfc_cluster_queues *q, tfc_status status);
 

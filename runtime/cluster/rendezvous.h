@@ -23,6 +23,13 @@ static inline int64_t tfc_step_number(uint32_t client, int64_t count) {
 static inline uint32_t tfc_step_client(int64_t step) {
   return (uint32_t)(step >> TFC_STEP_BITS) - 1;
 }
+// The lowest bit of a step's number: all tasks record the step for its client (traces.h).
+static inline bool tfc_step_is_traced(int64_t step) {
+  return step & 1;
+}
+static inline int64_t tfc_step_count(int64_t step) { // how many steps the client began before
+  return (step & (((int64_t)1 << TFC_STEP_BITS) - 1)) >> 1;
+}
 
 // Call it when a step begins in this task. Steps of the same client with numbers below `oldest` have ended.
 TFC_MUST_USE tfc_status tfc_meeting_begin(struct tfc_meeting *m, int64_t step, int64_t oldest);

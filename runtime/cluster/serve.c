@@ -163,11 +163,11 @@ static tfc_status read_session(struct tfc_member *t, struct tfc_served *s, tfc_s
   const int size =
       snprintf(wanted, sizeof wanted, "session\t%s\t%u", tfc_member_name_of(t, s->client, name), s->number);
   tfc_str line;
-  while (tfc_state_line(&text, &line)) {
+  while (tfc_line_next(&text, &line)) {
     if (!tfc_str_equal(line, (tfc_str){wanted, (size_t)size})) continue;
     tfc_str rest = text;
     size_t size_of_own = 0;
-    while (tfc_state_line(&rest, &line) && !tfc_str_starts(line, "session\t")) size_of_own = text.size - rest.size;
+    while (tfc_line_next(&rest, &line) && !tfc_str_starts(line, "session\t")) size_of_own = text.size - rest.size;
     return tfc_session_read_state(s->session, tfc_str_sub(text, 0, size_of_own));
   }
   return NULL;
@@ -176,13 +176,40 @@ static tfc_status read_session(struct tfc_member *t, struct tfc_served *s, tfc_s
 // Returns the lines of a task's text from the first session on. What is before them may be long.
 static tfc_str sessions_of(tfc_str text) {
   tfc_str line;
-  for (tfc_str before = text; tfc_state_line(&text, &line); before = text)
+  for (tfc_str before = text; tfc_line_next(&text, &line); before = text)
     if (tfc_str_starts(line, "session\t")) return before;
   return (tfc_str){0};
 }
 
-// Runs a step that saves or restores the state of this task's operations: it has one fetch, or one feed, a text.
-static tfc_status run_state(struct tfc_member *t, const struct tfc_tensor *feed, struct tfc_tensor *fetch) {
+// Writes which steps this task runs as a client, without the step `own`, and its lines (tfc_cluster_session_keep).
+static void write_client(struct tfc_member *t, int64_t own, struct tfc_text *out) {
+  const uint32_t threads = atomic_load(&t->fillers); // before the list: these threads, and their steps, may end now
+  if (threads) tfc_text_printf(out, "threads\t%u\n", threads);
+  pthread_mutex_lock(&t->lock);
+  for (const struct tfc_client_step *step = t->steps; step; step = step->next)
+    if (step->number != own) tfc_text_printf(out, "runs\t%lld\n", (long long)step->number);
+  if (t->own_lines) tfc_text_printf(out, "%s", t->own_lines);
+  pthread_mutex_unlock(&t->lock);
+}
+
+// Returns the lines that this task wrote as a client; NULL: there are none, or (*out_ok false) out of memory.
+static char *client_lines_of(tfc_str text, bool *out_ok) {
+  struct tfc_text lines = {0};
+  for (tfc_str line; tfc_line_next(&text, &line) && !tfc_str_starts(line, "session\t");) {
+    if (!tfc_str_starts(line, "variable\t")) continue;
+    tfc_text_add(&lines, line);
+    tfc_text_add(&lines, TFC_STR("\n"));
+  }
+  char *copy = lines.size && !lines.failed ? tfc_str_dup((tfc_str){lines.data, lines.size}) : NULL;
+  *out_ok = !lines.failed && (copy || !lines.size);
+  tfc_text_deinit(&lines);
+  return copy;
+}
+
+// Runs the step `own`, which saves or restores the state of this task's operations: it has one fetch, or one feed, a
+// text.
+static tfc_status run_state(struct tfc_member *t, int64_t own, const struct tfc_tensor *feed,
+                            struct tfc_tensor *fetch) {
   tfc_status status = NULL;
   struct tfc_text text = {0};
   TFC_ARRAY(struct tfc_served *) all = {0};
@@ -194,8 +221,10 @@ static tfc_status run_state(struct tfc_member *t, const struct tfc_tensor *feed,
   }
   if (feed && ok) {
     free(t->restored);
+    free(t->restored_lines);
+    t->restored_lines = client_lines_of((tfc_str){feed->data, feed->size}, &ok);
     t->restored = tfc_str_dup(sessions_of((tfc_str){feed->data, feed->size}));
-    ok = t->restored != NULL;
+    ok = ok && t->restored;
   }
   pthread_mutex_unlock(&t->lock);
   if (!ok) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory: the state of operations");
@@ -209,6 +238,7 @@ static tfc_status run_state(struct tfc_member *t, const struct tfc_tensor *feed,
     }
     goto out;
   }
+  write_client(t, own, &text);
   TFC_TRY(status, tfc_resources_write_state(t->resources, &text));
   for (size_t i = 0; i < all.count; i++) TFC_TRY(status, write_session(t, all.data[i], &text));
   TFC_TRY(status, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)text.size), fetch));
@@ -304,14 +334,62 @@ static tfc_status run_plan(const struct tfc_served *s, const struct served_plan 
   return tfc_session_run(s->session, &spec, feeds, fetches, options);
 }
 
+// Takes the arrivals of a step from the task's list.
+static tfc_status take_arrivals(struct tfc_member *t, int64_t step, tfc_arrival_list *out) {
+  size_t kept = 0;
+  bool ok = true;
+  pthread_mutex_lock(&t->lock);
+  for (size_t i = 0; i < t->came_in.count; i++)
+    if (t->came_in.data[i].step == step)
+      ok &= tfc_array_push(out, t->came_in.data[i]);
+    else
+      t->came_in.data[kept++] = t->came_in.data[i];
+  t->came_in.count = kept;
+  pthread_mutex_unlock(&t->lock);
+  return ok ? NULL : no_memory();
+}
+
+// Runs a plan; of a traced step, *out_trace is the text of what this task has recorded.
+static tfc_status run_recorded(struct tfc_member *t, const struct tfc_served *s, const struct served_plan *p,
+                               const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                               const struct tfc_run_options *options, struct tfc_tensor *out_trace) {
+  tfc_status status = NULL;
+  struct tfc_part_trace recorded = {0};
+  tfc_arrival_list arrivals = {0};
+  struct tfc_text text = {0};
+  struct tfc_run_options own = {0};
+  if (!options || !tfc_step_is_traced(options->step)) return run_plan(s, p, feeds, fetches, options);
+  TFC_TRY(status, tfc_part_trace_begin(&recorded, t->devices->count, 4 * (size_t)s->graph->node_count + 1024));
+  own = *options;
+  own.trace = &recorded.sink;
+  TFC_TRY(status, run_plan(s, p, feeds, fetches, &own));
+  status = take_arrivals(t, options->step, &arrivals);
+  if (!status) status = tfc_part_trace_write(&recorded, s->graph, &arrivals, &text);
+  if (!status) status = tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)text.size), out_trace);
+  if (!status) memcpy(out_trace->data, text.data, text.size);
+  for (uint32_t i = 0; status && fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
+out:
+  tfc_part_trace_deinit(&recorded);
+  tfc_array_free(&arrivals);
+  tfc_text_deinit(&text);
+  return status;
+}
+
 tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, const struct tfc_tensor *feeds,
                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
   if (plan == TFC_PLAN_SAVE || plan == TFC_PLAN_RESTORE)
-    return run_state(t, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
+    return run_state(t, options->step, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
   tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
-  if (!status) status = run_plan(s, p, feeds, fetches, options);
+  struct tfc_tensor trace = {0};
+  if (!status) status = run_recorded(t, s, p, feeds, fetches, options, &trace);
+  if (!status && trace.dtype) { // the client finds it where those of other tasks come
+    const struct tfc_rendezvous_key key = {
+        .step = options->step, .iteration = TFC_FETCHED_FROM(t->rank), .edge = TFC_EDGE_FETCH | TFC_EDGE_TRACE};
+    status = tfc_meeting_give(t->meeting, &key, &trace);
+  }
+  tfc_tensor_release(&trace);
   let_go(t, s);
   return status;
 }
@@ -326,7 +404,10 @@ static tfc_status send_value(struct tfc_member *t, uint32_t to, const struct tfc
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                           const struct tfc_tensor *value) {
   struct tfc_member *t = ((struct tfc_meeting *)(void *)r)->owner;
-  const struct tfc_head_tensor head = {.step = key->step, .iteration = key->iteration, .edge = key->edge};
+  const struct tfc_head_tensor head = {.step = key->step,
+                                       .sent_ns = tfc_step_is_traced(key->step) ? tfc_now_ns() : 0,
+                                       .iteration = key->iteration,
+                                       .edge = key->edge};
   tfc_status s = send_value(t, key->peer, &head, value);
   return s ? tfc_status_annotate(s, "'%.*s'", TFC_STR_ARG(name)) : NULL;
 }
@@ -345,7 +426,7 @@ static tfc_status run_foreign_state(struct tfc_member *t, const struct tfc_runni
   tfc_status status = NULL;
   if (restores && (!tfc_meeting_take(t->meeting, &key, &feed) || feed.dtype != TFC_UINT8))
     TFC_FAIL(status, TFC_INVALID_ARGUMENT, "a step came without its feed");
-  TFC_TRY(status, run_state(t, restores ? &feed : NULL, &fetch));
+  TFC_TRY(status, run_state(t, r->number, restores ? &feed : NULL, &fetch));
   if (!restores) status = send_fetch(t, r, 0, &fetch);
 out:
   tfc_tensor_release(&feed);
@@ -358,7 +439,7 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
   tfc_status status = NULL;
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
-  struct tfc_tensor *feeds = NULL, *fetches = NULL;
+  struct tfc_tensor *feeds = NULL, *fetches = NULL, trace = {0};
   if (r->head.plan == TFC_PLAN_SAVE || r->head.plan == TFC_PLAN_RESTORE) return run_foreign_state(t, r);
   TFC_TRY(status, prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
   feeds = calloc(p->feed_count + 1u, sizeof *feeds);
@@ -370,11 +451,13 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
       TFC_FAIL(status, TFC_INVALID_ARGUMENT, "a step came without its feed %u", i);
   }
   const struct tfc_run_options options = {.deadline_ns = r->head.deadline_ns, .cancel = &r->cancel, .step = r->number};
-  TFC_TRY(status, run_plan(s, p, feeds, fetches, &options));
+  TFC_TRY(status, run_recorded(t, s, p, feeds, fetches, &options, &trace));
   for (uint32_t i = 0; i < p->fetch_count && !status; i++) status = send_fetch(t, r, i, &fetches[i]);
+  if (!status && trace.dtype) status = send_fetch(t, r, TFC_EDGE_TRACE, &trace);
 out:
   for (uint32_t i = 0; feeds && i < p->feed_count; i++) tfc_tensor_release(&feeds[i]);
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
+  tfc_tensor_release(&trace);
   free(feeds);
   free(fetches);
   let_go(t, s);
@@ -417,7 +500,7 @@ static void *work(void *arg) {
     r->next = t->running;
     t->running = r;
     pthread_mutex_unlock(&t->lock);
-    tfc_member_note(t, "ran its part of step %lld of %s", (long long)(r->number & (((int64_t)1 << TFC_STEP_BITS) - 1)),
+    tfc_member_note(t, "ran its part of step %lld of %s", (long long)tfc_step_count(r->number),
                     tfc_member_name_of(t, r->client, name));
     tfc_status status = run_foreign(t, r);
     tfc_meeting_end(t->meeting, r->number);

@@ -2,6 +2,7 @@
 #include "runtime/cluster/states.h"
 
 #include "runtime/base/state_text.h"
+#include "runtime/base/units.h"
 
 // Returns the rank of the task with this name; UINT32_MAX: there is none.
 static uint32_t rank_of(const struct tfc_cluster_spec *spec, tfc_str name) {
@@ -29,13 +30,21 @@ static bool has_moved(const struct tfc_cut *cut, tfc_str written, uint32_t rank)
   return elsewhere && !here;
 }
 
+// Whether the task ran steps of its own: then what is there may be of its own graph, which this client does not know.
+static bool was_client(tfc_str task, tfc_str text) {
+  for (tfc_str line; tfc_line_next(&text, &line);)
+    if (tfc_str_is(tfc_state_word(&line), "session") && tfc_str_equal(tfc_state_word(&line), task)) return true;
+  return false;
+}
+
 uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, tfc_str task, tfc_str text,
                               struct tfc_text *out) {
   enum { SHOWN = 8 };
   const uint32_t rank = rank_of(cut->spec, task);
   uint32_t count = 0;
+  const bool may_move = rank == client || !was_client(task, text);
   bool own = false, known_client = true;
-  for (tfc_str line; tfc_state_line(&text, &line);) {
+  for (tfc_str line; tfc_line_next(&text, &line);) {
     const tfc_str kind = tfc_state_word(&line);
     tfc_str name = {0};
     const char *what = NULL;
@@ -52,7 +61,9 @@ uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, tfc_st
       tfc_state_word(&line); // elements, or the container
       name = object ? tfc_state_word(&line) : (tfc_state_word(&line), line);
       what = object ? "object" : "iterator";
-      if (rank != UINT32_MAX && !has_moved(cut, name, rank)) continue;
+      if (rank != UINT32_MAX && !(may_move && has_moved(cut, name, rank))) continue;
+    } else if (tfc_str_is(kind, "variable") && rank == UINT32_MAX) {
+      name = tfc_state_word(&line), what = "local variable";
     }
     if (!what) continue;
     if (!count)
@@ -64,4 +75,49 @@ uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, tfc_st
   if (count > SHOWN) tfc_text_printf(out, " and %u more", count - SHOWN);
   if (count) tfc_text_printf(out, "\n");
   return rank;
+}
+
+void tfc_moving_begin(struct tfc_moving *m) {
+  m->waits.count = m->runs.count = 0;
+  m->threads = m->threads_before = m->runs_before = 0;
+  m->is_listed = true;
+  m->failed = false;
+}
+
+bool tfc_moving_take(struct tfc_moving *m, bool matters, tfc_str line) {
+  const tfc_str kind = tfc_state_word(&line);
+  const bool waits = tfc_str_is(kind, "waits"), runs = tfc_str_is(kind, "runs");
+  int64_t number = 0;
+  if (!waits && !runs && !tfc_str_is(kind, "threads")) return false;
+  tfc_status s = tfc_parse_i64(line, &number);
+  if (s)
+    m->failed = true;
+  else if (waits)
+    m->failed |= !tfc_array_push(&m->waits, number);
+  else if (runs && matters)
+    m->failed |= !tfc_array_push(&m->runs, number);
+  else if (matters)
+    m->threads += (uint32_t)number;
+  tfc_status_free(s);
+  return true;
+}
+
+void tfc_moving_next(struct tfc_moving *m) {
+  m->is_listed &= m->runs.count - m->runs_before == m->threads - m->threads_before;
+  m->runs_before = (uint32_t)m->runs.count;
+  m->threads_before = m->threads;
+}
+
+bool tfc_moving_rests(const struct tfc_moving *m) {
+  bool rests = m->is_listed;
+  for (size_t i = 0; i < m->runs.count && rests; i++) {
+    rests = false;
+    for (size_t k = 0; k < m->waits.count && !rests; k++) rests = m->waits.data[k] == m->runs.data[i];
+  }
+  return rests;
+}
+
+void tfc_moving_deinit(struct tfc_moving *m) {
+  tfc_array_free(&m->waits);
+  tfc_array_free(&m->runs);
 }

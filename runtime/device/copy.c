@@ -1,5 +1,6 @@
-// Copies between host memory and devices, on the calling thread: directly if one side is in the host's address space,
-// otherwise through a host buffer.
+// Copies directly if one side is in the host's address space, otherwise through a host buffer.
+#include "runtime/device/copy.h"
+
 #include <stdlib.h>
 #include <string.h>
 

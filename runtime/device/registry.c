@@ -153,12 +153,11 @@ static tfc_status open_kind(const char *kind, bool shared, const wanted_list *wa
     TFC_TRY(s, driver->open(&infos[w->index], &devices[i]));
     devices[i]->index = (uint16_t)i;
   }
-  if (!strcmp(kind, "cpu")) {
+  if (found && !strcmp(infos[0].label, "oversubscribed")) {
     struct tfc_topology t;
     TFC_TRY(s, tfc_topology_read(&t));
-    if (count > (uint32_t)t.core_count)
-      tfc_text_printf(note, "%s%u CPU devices share %d core%s: oversubscribed", note->size ? "; " : "", count,
-                      t.core_count, t.core_count == 1 ? "" : "s");
+    tfc_text_printf(note, "%s%u CPU devices share %d core%s: oversubscribed", note->size ? "; " : "", count,
+                    t.core_count, t.core_count == 1 ? "" : "s");
   }
 out:
   free(infos);

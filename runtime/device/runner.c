@@ -8,6 +8,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/pages.h"
 #include "runtime/device/cpu/kernels.h"
+#include "runtime/device/cpu/team.h"
 #include "runtime/host/chain/chain.h"
 #include "runtime/ops/host_memory.h"
 
@@ -18,12 +19,13 @@ struct finishing {
   void *inputs[TFC_CHAIN_OPERANDS];
 };
 
+// What a simple operation needs of it is at its begin, in as few cache lines as possible.
 struct call {
   tfc_status (*run)(struct tfc_kernel_ctx *ctx);
-  struct tfc_kernel_ctx ctx;
   uint32_t node;
   bool extra;
   bool foreign; // its tensors are in another address space
+  struct tfc_kernel_ctx ctx;
   const struct tfc_segment_op *op;
   struct finishing *finishing; // NULL: nothing follows on its output
   void (*release)(void *state);
@@ -217,10 +219,11 @@ tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *se
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
   p->runner = r;
   p->segment = segment;
-  p->calls = calloc(segment->op_count + 1u, sizeof *p->calls);
+  p->calls = malloc((segment->op_count + (size_t)1) * sizeof *p->calls);
   if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
   tfc_pages_advise(p->calls, (segment->op_count + 1u) * sizeof *p->calls);
   for (uint32_t i = 0; i < segment->op_count; i++) {
+    p->calls[i] = (struct call){0}; // one by one, because they are written at once while they are in the cache
     p->call_count = i + 1;
     TFC_TRY(s, build(r, p, &segment->ops[i], &p->calls[i]));
   }

@@ -6,10 +6,10 @@
 #ifndef TFC_RUNTIME_DEVICE_RUNNER_H
 #define TFC_RUNTIME_DEVICE_RUNNER_H
 
-#include "runtime/device/cpu/team.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/memory.h"
 
+struct tfc_team_times;
 struct tfc_runner {
   struct tfc_device *device;
   struct tfc_memory *memory;
@@ -46,13 +46,7 @@ void tfc_runner_attach(struct tfc_prepared *p, void *own, void (*release)(void *
 void *tfc_runner_attached(const struct tfc_prepared *p);
 bool tfc_runner_supports(struct tfc_runner *r, const struct tfc_op_def *def, tfc_dtype type, const char **out_reason);
 
-// Copies once, on the calling thread: between the host and devices of any address space. Allocates the target if it has
-// no place.
-TFC_MUST_USE tfc_status tfc_runner_copy(const struct tfc_copy *copy);
-// Runs a copy of a step: checks, traces, fails the step.
-void tfc_runner_copy_step(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step);
-
-// The offset of other address spaces on this host.
+// Addresses on a host-backed device with an address space of its own are host addresses plus this offset.
 #define TFC_FOREIGN_OFFSET UINT64_C(0x00a0000000000000) // never a mapped user address; a fault on x86-64 and aarch64
 static inline bool tfc_is_foreign(const void *p) {
   return ((uint64_t)(uintptr_t)p & TFC_FOREIGN_OFFSET) == TFC_FOREIGN_OFFSET;

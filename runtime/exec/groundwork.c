@@ -129,12 +129,17 @@ static bool is_of(const struct tfc_groundwork *ground, const struct tfc_graph *g
          same_outputs(own->fetches, spec->fetches, own->fetch_count);
 }
 
-static tfc_status estimate_costs(struct tfc_groundwork *ground) {
-  ground->cost_us = TFC_ARENA_ARRAY(&ground->arena, double, ground->graph->node_count + 1u);
-  if (!ground->cost_us) return TFC_PLAN_NO_MEMORY();
+static tfc_status describe_nodes(struct tfc_groundwork *ground) {
+  const struct tfc_graph *g = ground->graph;
+  ground->cost_us = TFC_ARENA_ARRAY(&ground->arena, double, g->node_count + 1u);
+  ground->host = TFC_ARENA_ARRAY(&ground->arena, struct tfc_host_memory, g->node_count + 1u);
+  if (!ground->cost_us || !ground->host) return TFC_PLAN_NO_MEMORY();
   for (uint32_t i = 0; i < ground->order_count; i++) {
-    const struct tfc_node *n = &ground->graph->nodes[ground->order[i]];
-    if (!tfc_all_fed(ground, n)) ground->cost_us[ground->order[i]] = estimate_us(ground, n);
+    const uint32_t id = ground->order[i];
+    const struct tfc_node *n = &g->nodes[id];
+    if (tfc_all_fed(ground, n)) continue;
+    ground->cost_us[id] = estimate_us(ground, n);
+    ground->host[id] = tfc_host_memory(g, n, n->def);
   }
   return NULL;
 }
@@ -197,7 +202,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
   TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, spec->feed_count, &ground->shapes));
   if (is_static) {
     TFC_TRY(s, make_order(ground));
-    TFC_TRY(s, estimate_costs(ground));
+    TFC_TRY(s, describe_nodes(ground));
   }
   ground->is_static = is_static;
   *out = ground, ground = NULL;

@@ -5,6 +5,7 @@
 #define TFC_RUNTIME_EXEC_GROUNDWORK_H
 
 #include "runtime/exec/session.h"
+#include "runtime/ops/host_memory.h"
 #include "runtime/pass/pass.h"
 
 struct tfc_groundwork { // immutable once made
@@ -17,6 +18,7 @@ struct tfc_groundwork { // immutable once made
   uint32_t *order;               // if is_static: the needed nodes in the canonical order
   uint32_t *position;            // if is_static: [node] its index in `order`
   double *cost_us;               // if is_static: [node] an estimate
+  struct tfc_host_memory *host;  // if is_static: [node] which of its operands are in host memory
   uint32_t order_count;
   struct tfc_shapes shapes;
   struct tfc_arena arena;

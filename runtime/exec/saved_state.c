@@ -6,7 +6,7 @@
 
 #include "runtime/base/units.h"
 #include "runtime/exec/plan/plan_internal.h"
-#include "runtime/ops/data_dataset.h"
+#include "runtime/ops/data_iterator.h"
 #include "runtime/ops/kernel.h"
 
 static tfc_status wrong(tfc_str line) {
@@ -94,7 +94,7 @@ out:
 }
 
 tfc_status tfc_session_read_state(struct tfc_session *session, tfc_str text) {
-  for (tfc_str line; tfc_state_line(&text, &line);)
+  for (tfc_str line; tfc_line_next(&text, &line);)
     if (tfc_str_starts(line, "node\t")) TFC_RETURN_IF_ERROR(read_node(session, line));
   return NULL;
 }
@@ -212,7 +212,7 @@ static tfc_status read_object(struct tfc_resources *resources, tfc_str line) {
 }
 
 tfc_status tfc_resources_read_state(struct tfc_resources *resources, tfc_str text) {
-  for (tfc_str line; tfc_state_line(&text, &line);) {
+  for (tfc_str line; tfc_line_next(&text, &line);) {
     if (tfc_str_starts(line, "iterator\t")) TFC_RETURN_IF_ERROR(read_iterator(resources, line));
     if (tfc_str_starts(line, "object\t")) TFC_RETURN_IF_ERROR(read_object(resources, line));
   }

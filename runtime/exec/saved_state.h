@@ -5,7 +5,7 @@
 //   node<TAB>NUMBERS DRAWN<TAB>FUNCTION OR NOTHING<TAB>NODE
 //   iterator<TAB>ELEMENTS<TAB>CONTAINER<TAB>NAME
 //   object<TAB>CONTAINER<TAB>NAME<TAB>TYPE<TAB>WORDS...: runtime/ops/saved.h
-//   waits<TAB>NUMBER OF A STEP that waits for an object; not for files
+//   waits<TAB>NUMBER OF A STEP that waits for an object; not for files (runtime/cluster/states.h has more such lines)
 //   unsaved<TAB>WHAT CANNOT BE SAVED, for people; not for files
 //
 // Names are written as runtime/base/state_text.h says. Write the lines while no step of the client runs whose training

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
-#include "runtime/ops/data_dataset.h"
+#include "runtime/ops/data_iterator.h"
 
 struct declaration {
   tfc_str name;

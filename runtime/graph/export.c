@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "runtime/graph/export_internal.h"
+#include "runtime/base/file.h"
+#include "runtime/graph/export.h"
+#include "runtime/graph/export_attr.h"
+#include "runtime/graph/graph_internal.h"
+#include "runtime/graph/text_format.h"
 
 struct devices {
   tfc_device_fn fn;

@@ -1,5 +1,4 @@
-// Writes nodes that a builder made as NodeDef.
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 
 void tfc_wire_put_shape(struct tfc_text *out, uint32_t number, const struct tfc_shape *shape) {
   struct tfc_text m = {0}, dim = {0};

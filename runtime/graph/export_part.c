@@ -1,6 +1,8 @@
 // Writes some nodes of a graph with other inputs. The runtime/cluster folder cuts a graph into parts with these
 // functions.
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export.h"
+#include "runtime/graph/export_attr.h"
+#include "runtime/graph/graph_internal.h"
 
 static void put_inputs(struct tfc_text *out, const tfc_str *inputs, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) tfc_wire_put_bytes(out, 3, inputs[i]);

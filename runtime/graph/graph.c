@@ -151,8 +151,11 @@ const struct tfc_attr *tfc_attr_find(const struct tfc_attr_view *view, tfc_str n
 }
 
 const struct tfc_attr *tfc_node_attr(const struct tfc_graph *g, const struct tfc_node *n, const char *name) {
-  struct tfc_attr_view view = {g->attrs + n->attr_begin, n->attr_count, n->def ? tfc_op_signature(n->def) : NULL};
-  return tfc_attr_find(&view, tfc_str_from(name));
+  const tfc_str wanted = tfc_str_from(name);
+  const struct tfc_attr_view own = {g->attrs + n->attr_begin, n->attr_count, NULL};
+  const struct tfc_attr *a = tfc_attr_find(&own, wanted);
+  if (a || !n->def) return a;
+  return tfc_attr_find(&(struct tfc_attr_view){.signature = tfc_op_signature(n->def)}, wanted);
 }
 
 int64_t tfc_node_attr_int(const struct tfc_graph *g, const struct tfc_node *n, const char *name, int64_t otherwise) {

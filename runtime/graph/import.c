@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/graph/import_internal.h"
+#include "runtime/graph/text_format.h"
 
 enum kind { kind_graph, kind_meta, kind_saved_model };
 

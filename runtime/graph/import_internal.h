@@ -5,7 +5,7 @@
 #include "runtime/base/array.h"
 #include "runtime/graph/graph_internal.h"
 #include "runtime/graph/import.h"
-#include "runtime/graph/wire.h"
+#include "runtime/graph/import_attr.h"
 
 // Limits of the memory that tfc allocates for a file, beyond the size of the file. Tests and fuzz targets lower them.
 struct tfc_import_limits {
@@ -13,21 +13,6 @@ struct tfc_import_limits {
   uint32_t depth;        // of attributes inside attributes
 };
 extern struct tfc_import_limits tfc_import_limits;
-
-// Reads attributes into `arena`; big zero constants go to the graph's heap.
-struct tfc_attr_reader {
-  struct tfc_graph *graph; // whose arena and heap are used
-  size_t expanded;         // bytes of constants so far
-  uint32_t depth;
-  bool empty_list; // a list without items was read, whose kind the file does not say
-};
-// Reads the AttrValue in `bytes` into *out, except for out->name, which stays. Errors say what is wrong in the value.
-TFC_MUST_USE tfc_status tfc_read_attr_value(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
-TFC_MUST_USE tfc_status tfc_read_shape(tfc_str bytes, struct tfc_shape *out);
-// Reads an entry of a map of attributes: name and value.
-TFC_MUST_USE tfc_status tfc_read_attr(struct tfc_attr_reader *r, tfc_str bytes, struct tfc_attr *out);
-// Reads key and value of an entry in a map (fields 1 and 2).
-TFC_MUST_USE tfc_status tfc_read_entry(tfc_str bytes, tfc_str *out_key, tfc_str *out_value);
 
 enum { TFC_KNOWN_ATTRS = 256 };
 // Reads nodes one by one into growing arrays, then hands them to the graph.
@@ -57,9 +42,5 @@ TFC_MUST_USE tfc_status tfc_read_versions(struct tfc_graph *g, tfc_str bytes);
 TFC_MUST_USE tfc_status tfc_read_meta(struct tfc_graph *g, tfc_str bytes);
 // Reads which tensors of a SavedModel are fed with the paths of which files.
 TFC_MUST_USE tfc_status tfc_read_assets(struct tfc_graph *g, tfc_str meta, const char *directory);
-
-// Converts a message as text to bytes and back ("GraphDef", "MetaGraphDef", "SavedModel").
-TFC_MUST_USE tfc_status tfc_text_to_wire(tfc_str text, const char *message, struct tfc_text *out);
-TFC_MUST_USE tfc_status tfc_wire_to_text(tfc_str bytes, const char *message, struct tfc_text *out);
 
 #endif

@@ -1,5 +1,5 @@
 // Reads a single tensor: the importer reads it as the value of a graph's only node.
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 #include "runtime/graph/import.h"
 
 tfc_status tfc_graph_parse_tensor(tfc_str message, tfc_dtype type, const char *path, struct tfc_graph **out,

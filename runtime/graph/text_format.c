@@ -1,6 +1,7 @@
-// Converts protocol buffers from bytes to their text format and back, by the schema in text_schema.c. If the schema
-// lacks a field, reading fails with an error that names the line, and writing leaves the field out, because no reader
-// of the text would accept it.
+// Conversion follows the schema in text_schema.c. If the schema lacks a field, reading fails with an error that names
+// the line, and writing leaves the field out, because no reader of the text would accept it.
+#include "runtime/graph/text_format.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

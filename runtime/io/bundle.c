@@ -2,6 +2,8 @@
 // tensorflow/core/lib/strings/ordered_code.h).
 #include "runtime/io/bundle.h"
 
+#include <stdlib.h>
+
 // the number of bytes, then the number, highest byte first, without leading zeros
 static void put_number(struct tfc_text *out, uint64_t value) {
   char bytes[9];

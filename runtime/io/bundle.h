@@ -2,7 +2,9 @@
 #ifndef TFC_RUNTIME_IO_BUNDLE_H
 #define TFC_RUNTIME_IO_BUNDLE_H
 
-#include "runtime/graph/import_internal.h"
+#include "runtime/base/array.h"
+#include "runtime/base/file.h"
+#include "runtime/graph/import_attr.h"
 #include "runtime/io/table.h"
 
 // Makes the key of a slice: the name, then each dimension's start and length, in an encoding whose byte order is the

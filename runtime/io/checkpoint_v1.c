@@ -6,7 +6,7 @@
 #include "runtime/base/array.h"
 #include "runtime/base/file.h"
 #include "runtime/base/no_memory.h"
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/wire.h"
 #include "runtime/io/table.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/crc32c.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/ops/data_dataset.h"
+#include "runtime/ops/data_iterator.h"
 #include "runtime/ops/data_named.h"
 #include "runtime/ops/data_variant.h"
 

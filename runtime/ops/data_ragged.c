@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
-#include "runtime/ops/data_variant.h"
+#include "runtime/ops/data_ragged.h"
 #include "runtime/ops/splits.h"
 
 static void ragged_destroy(struct tfc_object *object) {

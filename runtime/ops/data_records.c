@@ -40,9 +40,8 @@ out:
   return s;
 }
 
-// Finds the next line, without its end, as TensorFlow does. A line ends in "
-// " or "\r
-// "; the last one may have no end, but then it is not empty.
+// Finds the next line, as TensorFlow does: without the newline at its end, and without a carriage return before that.
+// The last line may have no newline; then it is a line only if it is not empty.
 static bool next_line(struct tfc_records *r, tfc_str *out) {
   const char *begin = r->data + r->at;
   size_t left = r->size - r->at;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/file.h"
+#include "runtime/base/line.h"
 #include "runtime/base/map.h"
 #include "runtime/base/units.h"
 #include "runtime/ops/data_named.h"
@@ -309,12 +310,9 @@ static tfc_status set_element(const struct text_file *f, tfc_str line, int64_t n
   return NULL;
 }
 
-// Takes the next line, without its end; the caller drops carriage returns. Returns false at the end of the file.
+// Takes the next line, without a carriage return at its end. False: the text has no more lines.
 static bool next_line(tfc_str *text, tfc_str *out) {
-  if (!text->size) return false;
-  size_t end = tfc_str_find(*text, '\n');
-  *out = tfc_str_sub(*text, 0, end == SIZE_MAX ? text->size : end);
-  *text = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*text, end + 1, text->size);
+  if (!tfc_line_next(text, out)) return false;
   if (tfc_str_ends(*out, "\r")) out->size--;
   return true;
 }

@@ -1,4 +1,5 @@
 #include "runtime/ops/data_variant.h"
+#include "runtime/ops/data_ragged.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Values that variants and handles hold: tensor lists, optionals and ragged tensors. Once made, they do not change, so
-// any number of handles may share one.
+// Values that variants and handles hold: tensor lists and optionals (ragged tensors: data_ragged.h). Once made, they do
+// not change, so any number of handles may share one.
 #ifndef TFC_RUNTIME_OPS_DATA_VARIANT_H
 #define TFC_RUNTIME_OPS_DATA_VARIANT_H
 
@@ -68,15 +68,6 @@ struct tfc_optional {
 };
 extern const struct tfc_object_type tfc_optional_type;
 TFC_MUST_USE tfc_status tfc_optional_create(uint32_t count, bool present, struct tfc_optional **out);
-
-// --- Ragged tensors ----------------------------------------------------------------------------------------------
-struct tfc_ragged {
-  struct tfc_object object;
-  uint32_t count;              // how many tensors: splits and values
-  struct tfc_tensor tensors[]; // [count]: the splits, then the values
-};
-extern const struct tfc_object_type tfc_ragged_type;
-TFC_MUST_USE tfc_status tfc_ragged_create(uint32_t count, struct tfc_ragged **out);
 
 // --- Arithmetic on variants: for ZerosLike and AddN --------------------------------------------------------------
 // Makes zeros like what each element of a variant tensor holds. tfc_variant_add adds two of the same kind and shape.

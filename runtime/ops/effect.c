@@ -80,6 +80,13 @@ bool tfc_op_closes_queue(tfc_str op) {
   return tfc_str_starts(op, "QueueClose");
 }
 
+bool tfc_op_gives_gradient(tfc_str op) {
+  return tfc_str_ends(op, "AccumulatorApplyGradient");
+}
+bool tfc_op_takes_gradient(tfc_str op) {
+  return tfc_str_ends(op, "AccumulatorTakeGradient");
+}
+
 tfc_status tfc_node_may_run(const struct tfc_graph *g, const struct tfc_node *n) {
   if (!tfc_untrusted() || !n->def) return NULL;
   const char *named = n->def->file_attr;

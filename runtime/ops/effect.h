@@ -21,6 +21,9 @@ bool tfc_op_is_outside(
     // Whether the op is a placeholder, with a default or without, or reads a queue, an iterator or a reader.
     tfc_str op);
 bool tfc_op_closes_queue(tfc_str op);
+// Puts a gradient into the accumulator in input 0; takes their average from it, when it has as many as input 1 says.
+bool tfc_op_gives_gradient(tfc_str op);
+bool tfc_op_takes_gradient(tfc_str op);
 
 // NULL: the node may run in this process. INVALID_ARGUMENT: the graph is not trusted (runtime/base/sandbox.h), and the
 // node reads or writes files.

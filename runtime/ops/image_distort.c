@@ -5,7 +5,8 @@
 
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stateless.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 struct rectangle { // of an object; as in TensorFlow, its maximum may be less than its minimum

@@ -3,7 +3,7 @@
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 enum noise { ZERO, UNIFORM, GAUSSIAN };

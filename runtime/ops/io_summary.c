@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 #include "runtime/ops/image_codec.h"
 
 static void put_double(struct tfc_text *out, uint32_t number, double value) {

@@ -1,5 +1,5 @@
 // SerializeTensor and ParseTensor, which convert tensors to messages (TensorProto) and back.
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 #include "runtime/graph/import.h"
 #include "runtime/ops/row.h"
 

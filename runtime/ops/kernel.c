@@ -1,6 +1,6 @@
 #include "runtime/ops/kernel.h"
 
-#include <stdio.h>
+#include <string.h>
 
 static tfc_status allocate(struct tfc_kernel_ctx *ctx, size_t bytes, struct tfc_buffer **out) {
   if (ctx->env && ctx->env->allocate) return ctx->env->allocate(ctx->env, bytes, out);
@@ -159,7 +159,9 @@ tfc_dtype tfc_kernel_type(const struct tfc_graph *g, const struct tfc_node *n) {
     if (signature->attrs[i].kind != TFC_ATTR_TYPE) continue;
     // `types` is not about this attribute but another one, e.g. not about the type of indices
     if (n->def->types && allowed && !(n->def->types & allowed)) continue;
-    snprintf(name, sizeof name, "%.*s", TFC_STR_ARG(signature->attrs[i].name));
+    const tfc_str attr = signature->attrs[i].name;
+    const size_t size = attr.size < sizeof name ? attr.size : sizeof name - 1;
+    memcpy(name, attr.data, size), name[size] = 0;
     return tfc_dtype_base(tfc_node_attr_type(g, n, name, output));
   }
   return output;

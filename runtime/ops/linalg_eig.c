@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "runtime/ops/gradient.h"
+#include "runtime/ops/linalg_eig.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_schur.h"
 #include "runtime/ops/linalg_wide.h"
@@ -129,7 +130,7 @@ static tfc_status eig(struct tfc_kernel_ctx *ctx) {
   tfc_buffer_release(held);
   return s;
 }
-static tfc_status shape_eig(struct tfc_shape_ctx *ctx) {
+tfc_status ops_linalg_shape_eig(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a;
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &a));
   bool vectors = tfc_node_attr_bool(ctx->graph, ctx->node, "compute_v", true);
@@ -178,7 +179,7 @@ static const struct tfc_op_def linalg_eig_rows[] = {
      .outputs = "e: Tout, v: Tout",
      .attrs = "compute_v: bool = true, T: {float, double, complex64, complex128}, Tout: {complex64, complex128}",
      .types = OPS_BITS(OPS_WIDE_FLOATS) | OPS_BITS(OPS_COMPLEX),
-     .shape = shape_eig,
+     .shape = ops_linalg_shape_eig,
      .cost = ops_cost_cubic,
      .kernel = eig,
      .gradient = gradient_Eig,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/ops/gradient.h"
+#include "runtime/ops/linalg_eig.h"
 #include "runtime/ops/linalg_grad.h"
 #include "runtime/ops/linalg_wide.h"
 #include "runtime/ops/math_elementwise.h"
@@ -261,20 +262,6 @@ static tfc_status shape_svd(struct tfc_shape_ctx *ctx) {
   if (vectors) ctx->outputs[1] = u, ctx->outputs[2] = v;
   return NULL;
 }
-static tfc_status shape_eig(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape a;
-  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &a));
-  bool vectors = tfc_node_attr_bool(ctx->graph, ctx->node, "compute_v", true);
-  if (!vectors) ctx->outputs[1] = TFC_SHAPE(0);
-  if (a.rank < 0) return NULL;
-  int64_t n;
-  TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[a.rank - 1], a.dims[a.rank - 2], &n));
-  a.dims[a.rank - 1] = a.dims[a.rank - 2] = n;
-  if (vectors) ctx->outputs[1] = a;
-  a.rank--;
-  ctx->outputs[0] = a;
-  return NULL;
-}
 static void cost_spectral(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *inputs,
                           const struct tfc_shape *outputs, struct tfc_op_cost *out) {
   const struct tfc_shape *a = &inputs[0];
@@ -389,7 +376,7 @@ static const struct tfc_op_def linalg_spectral_rows[] = {
      .outputs = "e: T, v: T",
      .attrs = "compute_v: bool = true, T: {double, float, half, complex64, complex128}",
      .types = OPS_BITS(OPS_FLOATS_COMPLEX),
-     .shape = shape_eig,
+     .shape = ops_linalg_shape_eig,
      .cost = cost_spectral,
      .kernel = self_adjoint_eig,
      .gradient = gradient_SelfAdjointEigV2,
@@ -408,7 +395,7 @@ static const struct tfc_op_def linalg_spectral_rows[] = {
      .outputs = "e: T, v: T",
      .attrs = "compute_v: bool = true, T: {double, float}",
      .types = OPS_BITS(OPS_FLOATS_COMPLEX),
-     .shape = shape_eig,
+     .shape = ops_linalg_shape_eig,
      .cost = cost_spectral,
      .kernel = self_adjoint_eig,
      .gradient = gradient_SelfAdjointEigV2},

@@ -151,25 +151,29 @@ static void binary_run(void *arg, const void *const in[3], const int64_t step[3]
 static tfc_status apply_binary(struct tfc_kernel_ctx *ctx, ops_binary_fn *fn, const struct tfc_tensor *a,
                                const struct tfc_tensor *b, tfc_dtype out, int64_t grain) {
   struct tfc_tensor *y = NULL;
-  size_t size = tfc_dtype_size(a->dtype);
   if (out == TFC_DTYPE_NONE) out = a->dtype;
-  size_t y_size = tfc_dtype_size(out);
   // If the shapes are equal or one operand is a scalar, the output is one run.
   bool a_whole = a->shape.rank != 0, b_whole = b->shape.rank != 0;
   if (!a_whole || !b_whole || tfc_shape_equal(&a->shape, &b->shape)) {
     const struct tfc_tensor *like = a_whole ? a : b;
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, out, &like->shape, &y));
     int64_t n = tfc_tensor_elements(like);
-    if (n == 0) return NULL;
-    struct binary_job job = {fn, a->data, b->data, y->data, a_whole ? 1 : 0, b_whole ? 1 : 0, size, y_size};
-    if (n <= grain)
-      binary_piece(&job, 0, n);
-    else
-      tfc_kernel_parallel_for(ctx, n, grain, binary_piece, &job);
+    if (n <= grain) {
+      if (n > 0) fn(a->data, a_whole, b->data, b_whole, y->data, n);
+      return NULL;
+    }
+    struct binary_job job = {
+        fn, a->data, b->data, y->data, a_whole, b_whole, tfc_dtype_size(a->dtype), tfc_dtype_size(out)};
+    tfc_kernel_parallel_for(ctx, n, grain, binary_piece, &job);
     return NULL;
   }
-  struct ops_broadcast_job job = {
-      .count = 2, .fn = binary_run, .arg = &fn, .in = {a->data, b->data}, .size = {size, size}, .out_size = y_size};
+  size_t size = tfc_dtype_size(a->dtype);
+  struct ops_broadcast_job job = {.count = 2,
+                                  .fn = binary_run,
+                                  .arg = &fn,
+                                  .in = {a->data, b->data},
+                                  .size = {size, size},
+                                  .out_size = tfc_dtype_size(out)};
   const struct tfc_shape *shapes[2] = {&a->shape, &b->shape};
   TFC_RETURN_IF_ERROR(ops_broadcast_plan(shapes, 2, &job.plan));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, out, &job.plan.shape, &y));

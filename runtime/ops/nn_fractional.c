@@ -6,7 +6,7 @@
 
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 // --- Boundaries of the pooling regions -----------------------------------------------------------------------------

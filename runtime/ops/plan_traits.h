@@ -10,6 +10,10 @@ typedef enum tfc_plan_trait {
   TFC_PLAN_MULTIPLY,     // two tensors, multiplied element by element
   TFC_PLAN_AT_LEAST,     // whether input 0 is at least input 1, element by element
   TFC_PLAN_SELECT,       // input 1 where input 0 is true, else input 2
+  TFC_PLAN_SUM,          // the sum of input 0 along the dimensions in input 1
+  TFC_PLAN_MEAN,         // the same, divided by the number of elements
+  TFC_PLAN_ADD,          // the sum of two tensors; a smaller one is repeated along the first dimensions
+  TFC_PLAN_RECTIFY,      // the elements of input 0 that are above 0, and 0 for the others
 } tfc_plan_trait;
 
 tfc_plan_trait tfc_plan_trait_of(const struct tfc_op_def *def);

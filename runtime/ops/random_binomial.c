@@ -4,7 +4,8 @@
 #include <math.h>
 
 #include "runtime/ops/math_elementwise.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_generator.h"
+#include "runtime/ops/random_stateless.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/state_common.h"
 

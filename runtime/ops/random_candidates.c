@@ -8,9 +8,10 @@
 #include <tgmath.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/line.h"
 #include "runtime/base/map.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/saved.h"
 
@@ -246,10 +247,7 @@ static tfc_status read_weights(tfc_str name, double **out, int64_t *out_count) {
   if (!path) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_file_map(path, &view));
   text = (tfc_str){(const char *)view.data, view.size};
-  while (text.size) {
-    size_t end = tfc_str_find(text, '\n');
-    tfc_str line = tfc_str_sub(text, 0, end == SIZE_MAX ? text.size : end);
-    text = tfc_str_sub(text, end == SIZE_MAX ? text.size : end + 1, text.size);
+  for (tfc_str line; tfc_line_next(&text, &line);) {
     size_t from = line.size;
     while (from && line.data[from - 1] != ',') from--;
     char number[64] = {0}, *stop = NULL;

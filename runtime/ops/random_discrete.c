@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "runtime/ops/data_variant.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stateless.h"
+#include "runtime/ops/random_stream.h"
 
 // Inputs: logits [batch, classes] (not normalised), num_samples; output [batch, num_samples]. `seeded`: the generator
 // of a stateless op, made from input 2; otherwise NULL.

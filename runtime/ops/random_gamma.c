@@ -7,7 +7,8 @@
 
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stateless.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 enum { RESERVED = 256, PIECE = 64 };

@@ -1,6 +1,7 @@
 // Operations on generators whose state is a variable (tf.random.Generator): RngReadAndSkip, RngSkip, and the older ops
 // that draw numbers themselves. The state of Philox is a counter, of two 64-bit words, and a key.
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_generator.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/state_common.h"
 

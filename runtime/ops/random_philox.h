@@ -9,9 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-struct tfc_kernel_ctx;
-struct tfc_tensor;
-
 struct tfc_philox {
   uint32_t counter[4], key[2];
 };
@@ -116,38 +113,5 @@ static inline uint32_t tfc_philox_below(struct tfc_philox_words *w, uint32_t n) 
   while (v < rest);
   return v % n;
 }
-
-// These distributions fill a tensor group by group. Each group has its own place in the stream, so that the numbers do
-// not depend on how the work is split.
-enum tfc_random_kind {
-  TFC_RANDOM_UNIFORM,          // floats in [0, 1)
-  TFC_RANDOM_NORMAL,           // floats
-  TFC_RANDOM_TRUNCATED_NORMAL, // floats within two standard deviations
-  TFC_RANDOM_UNIFORM_INT,      // [low, low + range) of int32, int64, uint32, uint64
-  TFC_RANDOM_FULL_INT,         // all values of int32, int64, uint32, uint64
-};
-struct tfc_random_request {
-  enum tfc_random_kind kind;
-  struct tfc_philox generator;
-  int64_t low;    // for UNIFORM_INT
-  uint64_t range; // for UNIFORM_INT, > 0
-};
-void tfc_random_fill(struct tfc_kernel_ctx *ctx, const struct tfc_random_request *request, struct tfc_tensor *out);
-
-// The generator of a stateful op (from attributes seed and seed2, or from the session's seed if both are 0). Reserves
-// `draws` for this run; the next run continues behind them. Needs op_def.node_state = TFC_RANDOM_NODE_STATE and
-// op_def.prepare = tfc_random_prepare.
-enum { TFC_RANDOM_NODE_STATE = 8 };
-struct tfc_prepare_ctx;
-struct tfc_status_record;
-struct tfc_status_record *tfc_random_prepare(struct tfc_prepare_ctx *ctx);
-struct tfc_philox tfc_random_reserve(struct tfc_kernel_ctx *ctx, uint64_t draws);
-// Makes the generator of a stateless op from its seed, a vector of two integers.
-struct tfc_status_record *tfc_random_of_seed(const struct tfc_tensor *seed, struct tfc_philox *out);
-// Makes the generator from the variable of input 0, with the algorithm that input 1 names. Moves the variable's state
-// on by so many numbers.
-struct tfc_status_record *tfc_random_of_variable(struct tfc_kernel_ctx *ctx, uint64_t numbers, struct tfc_philox *out);
-// Makes the generator from inputs (shape, seed, ...) or (shape, key, counter, alg, ...); *rest is the next input.
-struct tfc_status_record *tfc_random_of_inputs(struct tfc_kernel_ctx *ctx, struct tfc_philox *out, uint32_t *rest);
 
 #endif

@@ -1,6 +1,7 @@
 // Random ops without state: the stream is determined by a seed, which is an input (V1), or by a key and a counter (V2).
+#include "runtime/ops/random_stateless.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 enum { ALGORITHM_PHILOX = 1, ALGORITHM_AUTO = 3 };

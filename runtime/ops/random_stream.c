@@ -5,7 +5,7 @@
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 enum { RESERVED_WORDS_PER_OUTPUT = 256, WORDS_PER_DRAW = 4, GROUPS_PER_PIECE = 1024 };

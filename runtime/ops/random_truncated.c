@@ -8,7 +8,8 @@
 #include <tgmath.h>
 
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stateless.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 enum { MAX_ITERATIONS = 1000, SAMPLES_PER_PIECE = 100 };

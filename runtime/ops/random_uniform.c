@@ -1,7 +1,7 @@
 // Random ops that continue their stream from run to run: uniform, normal, truncated normal, uniform integers. As in
 // TensorFlow, each run reserves 256 draws for each output, however many it uses.
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 enum { RESERVED_DRAWS_PER_OUTPUT = 256 };

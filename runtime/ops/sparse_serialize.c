@@ -2,7 +2,7 @@
 // SerializeManySparse, DeserializeSparse, DeserializeManySparse.
 #include <stdlib.h>
 
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
 #include "runtime/graph/import.h"
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/sparse_parts.h"

@@ -1,5 +1,6 @@
 #include "runtime/ops/string_hash.h"
 
+// --- FarmHash --------------------------------------------------------------------------------------------------------
 #define K0 0xc3a5c85c97cb3127ull
 #define K1 0xb492b66fbe98f273ull
 #define K2 0x9ae16a3b2f90404full
@@ -97,4 +98,52 @@ uint64_t tfc_fingerprint64(tfc_str text) {
     s += 64;
   }
   return mix16(mix16(v.a, w.a, mul) + shift_mix(y) * K0 + z, mix16(v.b, w.b, mul) + x, mul);
+}
+
+// --- MurmurHash and SipHash ------------------------------------------------------------------------------------------
+static uint64_t word_at(const char *p, size_t n) { // up to 8 bytes, the first one lowest
+  uint64_t v = 0;
+  for (size_t i = 0; i < n; i++) v |= (uint64_t)(uint8_t)p[i] << (8 * i);
+  return v;
+}
+
+uint64_t tfc_murmur_hash64(tfc_str s, const uint64_t *unused) {
+  const uint64_t m = 0xc6a4a7935bd1e995u;
+  uint64_t h = 0xDECAFCAFFEu ^ s.size * m;
+  size_t i = 0;
+  (void)unused;
+  for (; i + 8 <= s.size; i += 8) {
+    uint64_t k = word_at(s.data + i, 8) * m;
+    k = (k ^ k >> 47) * m;
+    h = (h ^ k) * m;
+  }
+  if (i < s.size) h = (h ^ word_at(s.data + i, s.size - i)) * m;
+  h = (h ^ h >> 47) * m;
+  return h ^ h >> 47;
+}
+
+static uint64_t rotate_left(uint64_t v, int by) {
+  return v << by | v >> (64 - by);
+}
+static void sip_round(uint64_t v[4]) {
+  v[0] += v[1], v[1] = rotate_left(v[1], 13) ^ v[0], v[0] = rotate_left(v[0], 32);
+  v[2] += v[3], v[3] = rotate_left(v[3], 16) ^ v[2];
+  v[0] += v[3], v[3] = rotate_left(v[3], 21) ^ v[0];
+  v[2] += v[1], v[1] = rotate_left(v[1], 17) ^ v[2], v[2] = rotate_left(v[2], 32);
+}
+uint64_t tfc_keyed_hash64(tfc_str s, const uint64_t *key) {
+  uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
+                   key[1] ^ 0x7465646279746573u};
+  for (size_t i = 0;; i += 8) {
+    bool last = i + 8 > s.size;
+    uint64_t m = word_at(s.size ? s.data + i : "", last ? s.size - i : 8) | (last ? (uint64_t)s.size << 56 : 0);
+    v[3] ^= m;
+    sip_round(v);
+    sip_round(v);
+    v[0] ^= m;
+    if (last) break;
+  }
+  v[2] ^= 0xff;
+  for (int i = 0; i < 4; i++) sip_round(v);
+  return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -1,8 +1,6 @@
-// Builds the gradient of a function, as a function.
-#include <stdlib.h>
+#include "runtime/pass/function_gradient.h"
 
-#include "runtime/pass/functions.h"
-#include "runtime/pass/pass.h"
+#include <stdlib.h>
 
 tfc_status tfc_function_gradient(tfc_gradients_fn *gradients, const struct tfc_function *fn, struct tfc_function *out) {
   tfc_status s = NULL;

@@ -10,6 +10,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/library.h"
 #include "runtime/pass/frames.h"
+#include "runtime/pass/function_gradient.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 

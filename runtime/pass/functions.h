@@ -1,4 +1,4 @@
-// Lowers single calls, for passes that need to see the nodes of the function, and builds gradients of functions.
+// Lowers single calls, for passes that need to see the nodes of the function.
 #ifndef TFC_RUNTIME_PASS_FUNCTIONS_H
 #define TFC_RUNTIME_PASS_FUNCTIONS_H
 
@@ -17,10 +17,5 @@ TFC_MUST_USE tfc_status tfc_builder_lower(struct tfc_builder *b, tfc_gradients_f
 // As tfc_lower_functions, with the function that lowers SymbolicGradient as an argument.
 TFC_MUST_USE tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients, struct tfc_graph **out,
                                       uint32_t **out_origin);
-
-// Makes the gradient of a function as a function. Its arguments are those of the function and the gradients of its
-// results. *out borrows from `fn` and owns `body` and `args` (`rets` is in the same allocation).
-TFC_MUST_USE tfc_status tfc_function_gradient(tfc_gradients_fn *gradients, const struct tfc_function *fn,
-                                              struct tfc_function *out);
 
 #endif

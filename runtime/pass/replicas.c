@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "runtime/base/array.h"
-#include "runtime/graph/import.h"
+#include "runtime/base/no_memory.h"
+#include "runtime/graph/export.h"
 #include "runtime/graph/wire.h"
 #include "runtime/pass/frames.h"
 
@@ -28,10 +29,6 @@ struct maker {
   TFC_ARRAY(struct cut) cuts;
   struct tfc_text text;
 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
-}
 
 static bool is_variable(const struct tfc_node *n) {
   return n->def && n->def->flags & TFC_OP_VARIABLE && tfc_node_role(n) != TFC_ROLE_TEMPORARY;
@@ -125,7 +122,8 @@ static tfc_status find_cuts(struct maker *m, uint32_t update) {
       const struct tfc_node *from = &g->nodes[o.node];
       if (!m->varies[o.node] || tfc_dtype_is_ref(tfc_output_dtype(g, o))) continue;
       if (is_gradient(from->name)) {
-        if (cut_of(m, o) == UINT32_MAX && !tfc_array_push(&m->cuts, (struct cut){o, update})) return no_memory();
+        if (cut_of(m, o) == UINT32_MAX && !tfc_array_push(&m->cuts, (struct cut){o, update}))
+          return tfc_status_no_memory("replicas");
         continue;
       }
       if (has_state(from) || is_update(from))
@@ -220,7 +218,7 @@ static uint64_t variable_bytes(const struct tfc_graph *g, const struct tfc_node 
 static tfc_status choose_stores(const struct tfc_graph *g, uint32_t store_count, uint32_t *store) {
   uint64_t *load = calloc(store_count, sizeof *load);
   uint32_t *order = malloc((g->node_count + 1u) * sizeof *order);
-  tfc_status s = load && order ? tfc_graph_topological(g, order) : no_memory();
+  tfc_status s = load && order ? tfc_graph_topological(g, order) : tfc_status_no_memory("replicas");
   for (uint32_t i = 0; !s && i < g->node_count; i++) store[i] = UINT32_MAX;
   for (uint32_t i = 0; !s && i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
@@ -342,7 +340,7 @@ static tfc_status put_node(struct maker *m, uint32_t node, uint32_t tower) {
     else
       put_output(next_input(&in), m, o, tower);
   }
-  tfc_status s = op && attrs && !name.failed && !shared.failed ? NULL : no_memory();
+  tfc_status s = op && attrs && !name.failed && !shared.failed ? NULL : tfc_status_no_memory("replicas");
   if (s) in.failed = true;
   put_made(m, op, tfc_text_view(&name), device_of(m, node, tower), &in, attrs, attr_count);
   tfc_text_deinit(&name);
@@ -435,7 +433,7 @@ static tfc_status put_all(struct maker *m) {
     TFC_RETURN_IF_ERROR(put_joined(m, o, rank > 0, rank == 0, "fetch", i, r->towers[0]));
   }
   tfc_graph_put_library(m->g, &m->text);
-  return m->text.failed ? no_memory() : NULL;
+  return m->text.failed ? tfc_status_no_memory("replicas") : NULL;
 }
 
 static tfc_status find_needed(struct maker *m) {
@@ -443,7 +441,7 @@ static tfc_status find_needed(struct maker *m) {
   tfc_status s = NULL;
   const uint32_t count = step->target_count + step->init_count;
   uint32_t *targets = calloc(count + 1u, sizeof *targets);
-  if (!targets) return no_memory();
+  if (!targets) return tfc_status_no_memory("replicas");
   if (step->target_count) memcpy(targets, step->targets, step->target_count * sizeof *targets);
   if (step->init_count) memcpy(targets + step->target_count, step->inits, step->init_count * sizeof *targets);
   s = tfc_prune(m->g, NULL, 0, step->fetches, step->fetch_count, step->targets, step->target_count, m->in_step);
@@ -475,7 +473,7 @@ tfc_status tfc_replicas_make(const struct tfc_graph *g, const struct tfc_replica
   m.needed = calloc(n, 1), m.in_step = calloc(n, 1), m.varies = calloc(n, 1), m.copied = calloc(n, 1);
   m.seen = calloc(n, 1), m.todo = calloc(n, sizeof *m.todo), m.store = calloc(n, sizeof *m.store);
   if (!fed || !m.needed || !m.in_step || !m.varies || !m.copied || !m.seen || !m.todo || !m.store) {
-    s = no_memory();
+    s = tfc_status_no_memory("replicas");
     goto out;
   }
   for (uint32_t i = 0; i < step->feed_count; i++)
@@ -499,7 +497,7 @@ out:
 tfc_status tfc_replicas_place(struct tfc_graph *g, const char *tower, const char *const *stores, uint32_t store_count) {
   uint32_t *store = malloc((g->node_count + 1u) * sizeof *store);
   tfc_str *devices = calloc(g->node_count + 1u, sizeof *devices);
-  tfc_status s = store && devices ? choose_stores(g, store_count, store) : no_memory();
+  tfc_status s = store && devices ? choose_stores(g, store_count, store) : tfc_status_no_memory("replicas");
   for (uint32_t i = 0; !s && i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     const bool stored = (is_variable(n) || is_update(n)) && store[i] != UINT32_MAX;

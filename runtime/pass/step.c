@@ -164,6 +164,24 @@ static const struct tfc_collection *collection(const struct tfc_graph *g, const 
   return NULL;
 }
 
+// A VariableDef begins with its field 1, the name of the variable's first output.
+bool tfc_step_is_local_variable(const struct tfc_graph *g, tfc_str name) {
+  const struct tfc_collection *c = collection(g, "local_variables");
+  for (uint32_t k = 0; c && k < c->count; k++) {
+    const tfc_str def = c->values[k];
+    if (def.size > 2 && def.data[0] == 10 && (size_t)def.data[1] + 2 <= def.size &&
+        (size_t)def.data[1] == name.size + 2 && !memcmp(def.data + 2, name.data, name.size))
+      return true;
+  }
+  return false;
+}
+
+static tfc_str shared_name(const struct tfc_graph *g, uint32_t variable) {
+  const struct tfc_node *n = &g->nodes[variable];
+  const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
+  return shared.size ? shared : n->name;
+}
+
 static const struct tfc_signature *serving_signature(const struct tfc_graph *g) {
   const struct tfc_signature *found = NULL;
   for (uint32_t i = 0; i < g->signature_count; i++) {
@@ -285,18 +303,18 @@ static tfc_status infer_init(struct work *w) {
   bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   if (!inits || !covered || !done || !needed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   step->inits = inits;
-  for (uint32_t i = 0; i < r->init_count; i++) inits[count++] = r->inits[i];
+  for (uint32_t i = 0; i < r->init_count && !r->only_local; i++) inits[count++] = r->inits[i];
   w->init_source = TFC_STR("as given");
   if (count > 0 || r->no_init || g->variables_prefix.size > 0) goto out;
   w->init_source = (tfc_str){0};
   static const char *const names[] = {"init_op", "init"};
-  for (size_t k = 0; k < 2 && count == 0; k++) {
+  for (size_t k = 0; k < 2 && count == 0 && !r->only_local; k++) {
     const struct tfc_collection *c = collection(g, names[k]);
     for (uint32_t i = 0; c && i < c->count; i++)
       TFC_TRY(s, find_node(g, c->values[i], "the initialiser's collection", &inits[count++]));
     if (count > 0) w->init_source = tfc_arena_printf(&step->arena, "the collection '%s'", names[k]);
   }
-  for (size_t k = 0; k < 2 && count == 0; k++) {
+  for (size_t k = 0; k < 2 && count == 0 && !r->only_local; k++) {
     uint32_t node = tfc_graph_find(g, tfc_str_from(names[k]));
     if (node == TFC_NO_NODE || w->real[node]) continue;
     inits[count++] = node;
@@ -324,6 +342,7 @@ static tfc_status infer_init(struct work *w) {
       if (!w->initial[i] || covered[i]) continue;
       uint32_t variable = updated_variable(g, &g->nodes[i]);
       if (variable == TFC_NO_NODE || done[variable] || !needed[variable]) continue;
+      if (r->only_local && !tfc_step_is_local_variable(g, shared_name(g, variable))) continue;
       done[variable] = true;
     }
     inits[count++] = i;
@@ -332,6 +351,7 @@ static tfc_status infer_init(struct work *w) {
   if (own > 0)
     w->init_source = w->init_source.size ? tfc_arena_printf(&step->arena, "%.*s, and %u variables' own initial values",
                                                             TFC_STR_ARG(w->init_source), own)
+                     : r->only_local     ? TFC_STR("what belongs to this session alone")
                                          : TFC_STR("every variable's own initial value");
 out:
   step->init_count = count;

@@ -31,6 +31,9 @@ struct tfc_step_request {
   const uint32_t *inits;
   uint32_t init_count;
   bool no_init; // the variables come from elsewhere (a checkpoint)
+  // Only local variables, tables and iterators are initialised: another session initialises the variables that all
+  // share.
+  bool only_local;
   const struct tfc_step_feed_request *feeds;
   uint32_t feed_count;
   int64_t batch; // the size of leading dimensions that are unknown; 0: the size in a given feed, otherwise 32
@@ -65,6 +68,9 @@ TFC_MUST_USE tfc_status tfc_step_infer(const struct tfc_graph *g, const struct t
 // Finds only the initialisers of all variables, `inits` of *out, for callers that define their own steps.
 TFC_MUST_USE tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *out);
 void tfc_step_spec_deinit(struct tfc_step_spec *spec);
+
+// Whether the graph's collections say that a variable, whose shared name is `name`, belongs to one session alone.
+bool tfc_step_is_local_variable(const struct tfc_graph *g, tfc_str name);
 
 // Returns the shape that a placeholder declares for what is fed to it.
 struct tfc_shape tfc_step_placeholder_shape(const struct tfc_graph *g, const struct tfc_node *n);

@@ -29,7 +29,7 @@ MAY_USE = {
     "runtime/device": ["runtime/base", "runtime/graph", "runtime/ops", "runtime/host", "runtime/trace.h"],
     "runtime/exec": RUNTIME + ["runtime/trace.h"],
     "runtime/transport": ["runtime/base", "runtime/graph"],
-    "runtime/cluster": RUNTIME + TASKS,
+    "runtime/cluster": RUNTIME + ["runtime/trace.h"] + TASKS,
     "profiler": PROFILED,
     "placer/model": PROFILED,
     "placer/simulate": PROFILED + ["placer/model"],
@@ -47,40 +47,26 @@ MAY_USE = {
     "libtfc": PLACED,
     "cli": PLACED + ["rl", "reports", "placer/tasks"] + TASKS,
 }
-# Exceptions: what a folder may not use although its row allows it. The executor uses devices only through their
-# driver's vtable.
+# Exceptions: what a folder may not use although its row allows it, nor include through other headers. The executor uses
+# devices only through their driver's vtable.
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),
                ("runtime/exec", "runtime/device/emulated")]
 LARGEST_CIRCLE = 4
 # plug-ins, which are loaded only when needed
 PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")
-# Headers that declare functions of several files. Most of them exist because a folder has two headers: one for its
-# users, and one for its own files. Do not add to this list.
+# Headers that declare functions of several files: the contracts on which everything hangs (drivers, kernels, rows of ops,
+# sessions), and headers for the files of one folder. Do not add to this list.
 SHARED_HEADERS = [
-    "placer/algo/algo.h",
-    "placer/algo/order.h",
     "placer/search/local.h",
-    "placer/simulate/engine_queues.h",
-    "placer/subject/units.h",
     "reports/lists.h",
     "runtime/cluster/member_internal.h",
     "runtime/device/cuda/device.h",
     "runtime/device/cuda/kernel.h",
     "runtime/device/driver.h",
-    "runtime/device/runner.h",
-    "runtime/exec/dynamic/run.h",
     "runtime/exec/plan/plan_internal.h",
-    "runtime/exec/rewrites/product.h",
     "runtime/exec/session.h",
-    "runtime/graph/import.h",
-    "runtime/graph/import_internal.h",
     "runtime/graph/op_def.h",
-    "runtime/ops/data_dataset.h",
-    "runtime/ops/data_variant.h",
     "runtime/ops/kernel.h",
-    "runtime/ops/random_philox.h",
-    "runtime/ops/string_hash.h",
-    "runtime/pass/functions.h",
 ]
 
 
@@ -110,6 +96,18 @@ def includes(files):
             for used in line.findall(text.read()):
                 beside = os.path.normpath(os.path.join(os.path.dirname(path), used))
                 yield path, used if os.path.exists(used) else beside, "includes it"
+
+
+def included(uses, file):
+    """All headers that a file includes, also through others, each with the one that includes it."""
+    by, left = {}, [file]
+    while left:
+        at = left.pop()
+        for header in sorted(uses.get(at, ())):
+            if header.endswith(".h") and header not in by:
+                by[header] = at
+                left.append(header)
+    return by
 
 
 def objects(build, files):
@@ -272,6 +270,12 @@ def main():
             upwards.setdefault((user, used), []).append(how)
     for (user, used), how in sorted(upwards.items()):
         faults.append(f"{user} may not use {used}: {', '.join(sorted(set(how))[:4])}")
+
+    for above, below in MAY_NOT_USE:
+        for file in files:
+            if file.startswith(above + "/"):
+                faults += [f"{file} may not use {header}, which {by} includes" for header, by in included(uses, file).items()
+                           if header.startswith(below + "/") and by != file]
 
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
     faults += [f"{file} has no object file in {build}: build first" for file in missing if not PLUGIN.match(file)]

@@ -15,7 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/builder.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 #include "runtime/pass/pass.h"
 
 enum { ATTRIBUTES = 9, WIDTH = 8, AGAIN = 5 };

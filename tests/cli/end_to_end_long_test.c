@@ -71,6 +71,12 @@ static void test_place(void **state) {
              r->err); // either code is right: whether the answer is faster depends on the machine
   assert_non_null(strstr(r->out, "whole"));
   assert_non_null(strstr(r->out, "single:cpu:0"));
+  // The first screen: what was measured, why the search ended, and what to do next.
+  assert_non_null(strstr(r->out, "\nCritical path of the traced steps\n"));
+  assert_null(strstr(r->out, "Critical path (simulated)"));
+  assert_true(says(r->out, "candidates measured"));
+  assert_non_null(strstr(r->out, "\nNext: tfc-report critical 1,"));
+  assert_non_null(strstr(r->out, "with --db t.db\n"));
   check_columns(r->out);
   struct tfc_placement *p = NULL;
   struct tfc_graph *g = NULL;
@@ -151,11 +157,12 @@ static void test_resume(void **state) {
               folder);
   assert_true(number("SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
   // Memory limits are those of the resumed call, so a placement that fitted before may not fit now.
-  const struct command_result *r = command("cd %s && tfc-place --graph g.pb --devices 2 --time 20s --db t.db --resume "
-                                           "--memory 'cpu:*=10MB' --report none",
+  const struct command_result *r = command("cd %s && tfc-place --graph g.pb --devices 2 --time 150s --measurements 4 "
+                                           "--db t.db --resume --memory 'cpu:*=10MB' --report none",
                                            folder);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
   assert_true(says(r->out, "does not fit"));
+  assert_true(says(r->out, "(its limit is 10.0 MB)"));
   assert_non_null(strstr(r->err, "going on with run 1"));
   assert_exit(3, "is done", "cd %s && tfc-place --graph g.pb --devices 2 --db t.db --resume 1", folder);
   assert_true(number("SELECT COUNT(*) FROM v_run WHERE state = 'done'") == 1);

@@ -11,6 +11,7 @@
 #include "tests/common/command.h"
 
 #define GRAPH TFC_SOURCE_DIR "/examples/mlp.pb"
+#define SAVED_MODEL TFC_SOURCE_DIR "/examples/saved_model"
 static char folder[64];
 static struct tfc_graph *graph;
 
@@ -172,6 +173,36 @@ static void test_errors(void **state) {
   assert_exit(2, "did you mean --strip-devices", "tfc-export --strip-device --graph %s --out %s/x.pb", GRAPH, folder);
 }
 
+// A SavedModel with devices is loaded, its variables too, and its signature gives what it gave before. The step's time
+// was simulated, and is called so.
+static void test_saved_model(void **state) {
+  (void)state;
+  assert_exit(0, "(simulated) with the order",
+              "cd %s && tfc-place --graph " SAVED_MODEL " --machine " TFC_SOURCE_DIR "/configs/4xp100.yaml --devices 2 "
+              "--evaluations 20 --policy none -q --report none --out s.json && tfc-export --placement s.json "
+              "--graph " SAVED_MODEL " --format savedmodel --out placed --map gpu:0=/device:CPU:0,gpu:1=/device:CPU:1",
+              folder);
+  assert_exit(0, "the signature 'serving_default'",
+              "cd %s && tfc-run --graph placed --steps 1 && for each in " SAVED_MODEL
+              " placed; do tfc-run --graph $each --steps 1 --fetch "
+              "StatefulPartitionedCall:1=$(basename $each).npy || exit; done; cmp saved_model.npy placed.npy",
+              folder);
+}
+
+// Devices of a described machine may have names that TensorFlow does not take: then --map has to give them others.
+static void test_odd_names(void **state) {
+  (void)state;
+  static const char *const formats[] = {"--graph " GRAPH " --out x.pb", "--out x.py", "--out x.clusterspec"};
+  assert_exit(0, "", "cd %s && sed 's/cpu:1/acc-1.b:3/g' p.json >odd.json", folder);
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    assert_exit(3, "no device of the name 'acc-1.b:3' (give it one with --map)",
+                "cd %s && tfc-export --placement odd.json %s", folder, formats[i]);
+    assert_exit(0, "", "cd %s && tfc-export --placement odd.json %s --map cpu:0=/device:CPU:0,acc-1.b:3=/device:GPU:3",
+                folder, formats[i]);
+  }
+  assert_exit(0, "", "cd %s && tfc-export --placement odd.json --out x.csv", folder);
+}
+
 // The output is never the file that is read, by whatever path it is named.
 static void test_input_stays(void **state) {
   (void)state;
@@ -192,7 +223,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_graphdef),        cmocka_unit_test(test_map_and_strip), cmocka_unit_test(test_tables),
       cmocka_unit_test(test_device_function), cmocka_unit_test(test_clusterspec),   cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_input_stays),
+      cmocka_unit_test(test_input_stays),     cmocka_unit_test(test_odd_names),     cmocka_unit_test(test_saved_model),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

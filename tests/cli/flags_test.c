@@ -14,7 +14,7 @@ struct options {
   struct tfc_common common;
   const char *graph, *resume, *config;
   struct tfc_texts feeds;
-  int64_t steps;
+  int64_t steps, offset;
   double time;
   int objective;
   bool profile;
@@ -45,6 +45,11 @@ static const struct tfc_flag flags[] = {
      .offset = offsetof(struct options, objective),
      .choices = "step|throughput",
      .help = "objective"},
+    {.name = "offset",
+     .kind = TFC_FLAG_COUNT,
+     .offset = offsetof(struct options, offset),
+     .value = "N",
+     .help = "a number without limits of its own"},
     {.name = "profile", .kind = TFC_FLAG_BOOL, .offset = offsetof(struct options, profile), .help = "profile"},
     {.name = "resume",
      .kind = TFC_FLAG_OPTIONAL,
@@ -133,6 +138,18 @@ static void test_errors(void **state) {
       {"--graph a --steps ten", "--steps needs a whole number, not 'ten'"},
       {"--graph a --steps 0", "--steps must be between 1 and 1000, not 0"},
       {"--graph a --steps 1001", "--steps must be between 1 and 1000, not 1001"},
+      {"--graph a --offset -1", "--offset must be at least 0, not -1"},
+      {"--graph a --objective ste", "not 'ste'"},
+      {"--graph a --objective=", "not ''"},
+      {"--graph a --objective stepp", "not 'stepp'"},
+      {"--graph a --time 0s", "not '0s'"},
+      {"--graph a --time=-5s", "not '-5s'"},
+      {"--graph a -nn 5", "unknown flag -nn"},
+      {"--graph a --resume -x", "unknown flag -x"},
+      {"--graph -n 5", "--graph needs a value (PATH), but is followed by -n"},
+      {"--graph a --objective --time", "needs a value (step|throughput), but is followed by --time"},
+      {"--graph a --objective", "--objective needs a value (step|throughput)"},
+      {"--graph a more", "'more' is not a flag, and no more arguments are expected here"},
       {"--graph a --steps=-5", "--steps must be between 1 and 1000, not -5"},
       {"--graph a --time 90", "such as 90s, 10m or 1h, not '90'"},
       {"--graph a --time soon", "not 'soon'"},
@@ -146,6 +163,29 @@ static void test_errors(void **state) {
     if (!strstr(said, cases[i].text)) fail_msg("%s: expected '%s' in: %s", cases[i].line, cases[i].text, said);
     assert_non_null(strstr(said, "tfc-test --help"));
   }
+}
+
+// Values that look like flags but are none, the first and the last of a choice, times in other units, and flags of all
+// programs.
+static void test_unusual_values(void **state) {
+  (void)state;
+  struct options o = {.objective = 7};
+  struct tfc_texts arguments = {0};
+  assert_int_equal(
+      parse("--graph --strange --offset 9223372036854775807 --objective step --time 1.5m -", &o, &arguments), -1);
+  assert_string_equal(o.graph, "--strange");
+  assert_true(o.offset == INT64_MAX && o.objective == 0 && o.time == 90);
+  assert_string_equal(arguments.items[0], "-");
+  free(arguments.items);
+  assert_int_equal(parse("--graph=-x --time 2h --offset 0 -v --json --color never --untrusted", &o, NULL), -1);
+  assert_string_equal(o.graph, "-x");
+  assert_true(o.time == 7200 && o.offset == 0 && o.common.verbose && o.common.json && o.common.color == 2);
+  assert_string_equal(o.common.untrusted, ""); // its value is attached or not there
+  o = (struct options){0};
+  assert_int_equal(parse("--graph a --untrusted=time=5s --color=always -q --time 250ms", &o, NULL), -1);
+  assert_string_equal(o.common.untrusted, "time=5s");
+  assert_true(o.common.color == 1 && o.common.quiet && !o.common.verbose && o.time == 0.25);
+  tfc_program_set_output(false, false, TFC_COLOR_AUTO);
 }
 
 static void test_arguments(void **state) {
@@ -198,12 +238,28 @@ static void test_settings(void **state) {
     assert_int_equal(o.objective, cases[i].objective);
     assert_true(o.profile == cases[i].profile);
   }
+  // A settings file may have what is required, lists, and "false"; what the command line has, stays.
+  FILE *more = fopen(path, "w");
+  assert_true(more && fputs("graph: b\nfeed: [x=1, y=2]\nprofile: false\n", more) >= 0 && fclose(more) == 0);
+  struct options set = {.profile = true};
+  snprintf(line, sizeof line, "--config %s", path);
+  if (parse(line, &set, NULL) != -1) fail_msg("%s", said);
+  assert_string_equal(set.graph, "b");
+  assert_true(set.feeds.count == 2 && strcmp(set.feeds.items[1], "y=2") == 0 && !set.profile);
+  free(set.feeds.items);
+  set = (struct options){0};
+  snprintf(line, sizeof line, "--profile --feed z=3 --config %s --graph a", path);
+  assert_int_equal(parse(line, &set, NULL), -1);
+  assert_string_equal(set.graph, "a");
+  assert_true(set.feeds.count == 1 && strcmp(set.feeds.items[0], "z=3") == 0 && set.profile);
+  free(set.feeds.items);
   static const struct {
     const char *text, *said;
   } wrong[] = {{"steps: 1001\n", "between 1 and 1000"},
                {"stpes: 7\n", "did you mean 'steps'"},
                {"profile: maybe\n", "'profile' is true or false, not 'maybe'"},
-               {"config: other.yaml\n", "no setting 'config'"}};
+               {"config: other.yaml\n", "no setting 'config'"},
+               {"quiet: true\n", "no setting 'quiet'"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     FILE *file = fopen(path, "w");
     assert_true(file && fputs(wrong[i].text, file) >= 0 && fclose(file) == 0);
@@ -266,10 +322,15 @@ static void test_a_line_is_one_write(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),     cmocka_unit_test(test_optional_value),
-      cmocka_unit_test(test_errors),     cmocka_unit_test(test_arguments),
-      cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_ends_of_a_range),
-      cmocka_unit_test(test_settings),   cmocka_unit_test(test_a_line_is_one_write),
+      cmocka_unit_test(test_values),
+      cmocka_unit_test(test_optional_value),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_ends_of_a_range),
+      cmocka_unit_test(test_unusual_values),
+      cmocka_unit_test(test_settings),
+      cmocka_unit_test(test_a_line_is_one_write),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,35 @@ sync_case("sync_adam_three_workers", 3, 3, lambda: v1.train.AdamOptimizer(0.01),
 sync_case("sync_backup", 3, 2, lambda: v1.train.GradientDescentOptimizer(0.1), steps=6, check=False)
 
 
+@case({"ps": 1, "worker": 2})
+def sync_inputs(job, task, cluster):
+    """SyncReplicasOptimizer with inputs of each worker's own: rows that its queue runner shuffles, counting epochs in a
+    local variable, an iterator whose dataset draws numbers, and dropout."""
+    chief = task == 0
+    with v1.device("/job:worker/task:%d" % task):
+        source = tf.constant(batch(task, 6, 3))
+        row = v1.train.slice_input_producer([source], shuffle=True, seed=7 + task, num_epochs=1000000, capacity=4)[0]
+        numbers = tf.data.Dataset.range(20).shuffle(7, seed=3 + task).map(
+            lambda i: tf.cast(i % 3, tf.float32) + tf.random.uniform([], seed=11 + task)).repeat()
+        scale = v1.data.make_one_shot_iterator(numbers).get_next()
+    with placed(cluster, job, task):
+        x = tf.stack([row, row * scale])
+        loss = network(tf.nn.dropout(x, rate=0.25, seed=5 + task), tf.reduce_sum(x, 1, keepdims=True))
+        loss = tf.identity(loss, name="loss")
+        step = v1.train.get_or_create_global_step()
+        opt = v1.train.SyncReplicasOptimizer(v1.train.AdamOptimizer(0.01), replicas_to_aggregate=2, total_num_replicas=2)
+        train = tf.group(opt.minimize(loss, global_step=step), name="train")
+        tokens = opt.get_init_tokens_op(num_tokens=0)
+        local = opt.chief_init_op if chief else opt.local_step_init_op
+        if chief:
+            v1.train.add_queue_runner(opt.get_chief_queue_runner())
+    entries = init(chief) + [run(targets=[v1.local_variables_initializer()]), run(targets=[local])]
+    entries += ([run(targets=[tokens])] if chief else []) + [barrier("tokens")]
+    for _ in range(8):
+        entries += [run([loss], targets=[train]), barrier("step")]
+    return entries + [run([step]), run(v1.trainable_variables())]
+
+
 @case({"ps": 1, "worker": 3})
 def async_counts(job, task, cluster):
     """Everybody at once: each update counts once."""

@@ -5,7 +5,7 @@
 build=$1
 source tests/cluster/mpirun.sh
 out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+trap clean_up EXIT
 case=tests/cluster/golden/adam
 fail() {
   echo "$*"
@@ -14,14 +14,6 @@ fail() {
 }
 
 for w in 0 1; do cp $case/graph.worker.$w.meta "$out/s.worker.$w.meta"; done
-
-# children NAME: lists the processes of the job that are tasks, and not their guards.
-children() {
-  local p
-  for p in $(pgrep -f -- "--supervise $out/$1\$"); do
-    tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q -- "^[^ ]*tfc-run .*--supervise $out/$1 \$" && echo "$p"
-  done
-}
 
 # with SIGNAL TEXT: sends the signal to the second task while two workers train without an end, and expects the text. The job
 # has to end within 10 s, which a test that shares its cores with others cannot see from outside: processes that end wait for
@@ -37,7 +29,7 @@ with() {
     sleep 0.1
   done
   local victim
-  victim=$(children "$signal" | sed -n 2p)
+  victim=$(tasks_of "$out/$signal" | sed -n 2p)
   [ -n "$victim" ] || fail "$signal: no task to be seen"
   begin=$SECONDS
   kill -s "$signal" "$victim"

@@ -20,3 +20,18 @@ mpirun_here() {
 said() {
   grep -rq -- "$1" "$mpirun_ranks" "$out/log"
 }
+# Ends the jobs of this suite that still run, and removes its folder; for `trap clean_up EXIT`.
+clean_up() {
+  local p
+  for p in $(pgrep -f -- "^[^ ]*(timeout|mpirun|tfc-run) .*$out/"); do kill -s KILL "$p" 2>/dev/null; done
+  wait
+  rm -rf "$out"
+}
+# tasks_of FOLDER: lists the processes of a job that are tasks, and not their guards. The last that its command says is
+# `--supervise FOLDER`.
+tasks_of() {
+  local p
+  for p in $(pgrep -f -- "--supervise $1\$"); do
+    tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q -- "^[^ ]*tfc-run .*--supervise $1 \$" && echo "$p"
+  done
+}

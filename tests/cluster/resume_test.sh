@@ -5,7 +5,7 @@
 build=$1
 source tests/cluster/mpirun.sh
 out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+trap clean_up EXIT
 fail() {
   echo "$*"
   cat "$out/log"
@@ -160,7 +160,7 @@ said "/job:ps/task:0 has other nodes or clients now; what it had before begins a
   fail "renamed: a client's states are not said to be lost"
 
 # A state that is broken is an error that names the file; without the file it is said what begins anew.
-echo 'tfc state 1' >"$out/dropout.parts/model.ckpt-50.state"
+echo 'tfc state 2' >"$out/dropout.parts/model.ckpt-50.state"
 train dropout dropout.parts 51 && fail 'a broken state was taken'
 said 'dropout.parts/model.ckpt-50.state: it has no beginning or no end' || fail 'a broken state: no reason'
 rm "$out/dropout.parts/model.ckpt-50.state"

@@ -492,6 +492,7 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   *out = s;
   return 0;
 }
+static int graph_destroy(tfc_cuda_graph g);
 static int stream_destroy(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   if (s->life != LIVE) {
@@ -509,6 +510,8 @@ static int stream_destroy(tfc_cuda_stream s) {
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
   pthread_cond_destroy(&s->wake);
+  if (s->capture) (void)graph_destroy(s->capture);
+  s->capture = NULL;
   pthread_mutex_lock(&lock);
   s->life = DEAD;
   s->grave = stream_graves;
@@ -595,9 +598,20 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   pthread_mutex_unlock(&lock);
   return error;
 }
+// Device memory must be that of the device that is named.
+static int use_memory_of(int device, const void *p) {
+  for (const struct block *b = blocks; b; b = b->next) {
+    const char *at = options.readable ? p : tfc_to_host(p), *memory = b->memory;
+    if (!b->pinned && at >= memory && at < memory + b->bytes) return b->device == device ? 0 : violation(INVALID_VALUE);
+  }
+  return 0;
+}
 static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream s) {
-  (void)to_device, (void)from_device;
-  return copy(to, from, bytes, s);
+  pthread_mutex_lock(&lock);
+  int error = use_memory_of(to_device, to);
+  if (!error) error = use_memory_of(from_device, from);
+  pthread_mutex_unlock(&lock);
+  return error ? error : copy(to, from, bytes, s);
 }
 static int set(void *memory, int value, size_t bytes, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
@@ -687,8 +701,7 @@ static int event_query(tfc_cuda_event e) {
 static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_EVENT_ELAPSED);
-  violations += !begin->timing || !end->timing || begin->device != end->device;
-  if (!error && (!begin->timing || !end->timing)) error = 400;
+  if (!error && (!begin->timing || !end->timing || begin->device != end->device)) error = violation(INVALID_HANDLE);
   if (!error && (!begin->last || !end->last)) error = 400;
   if (!error && (!begin->last->reached || !end->last->reached)) error = TFC_CUDA_NOT_READY;
   if (!error) *out_ms = (float)((double)(end->last->when - begin->last->when) * 1e-6);

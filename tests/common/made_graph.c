@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/graph/export_internal.h"
+#include "runtime/graph/export_attr.h"
+#include "runtime/graph/text_format.h"
 #include "tests/common/sample.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include "runtime/base/random.h"
 #include "runtime/exec/session.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 #include "tests/common/random_graph.h"
 
 enum { PLACEMENTS = 2 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/map.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 #include "tests/common/random_graph.h"
 
 enum { STEPS = 2 };

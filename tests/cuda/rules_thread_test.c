@@ -98,6 +98,9 @@ static void memory_that_was_given_back(void **state) {
   assert_int_equal(api->stream_create(NULL, &stream), 0);
   assert_int_equal(api->allocate(&block, 64), 0);
   assert_int_equal(api->allocate_host(&pinned, 64), 0);
+  assert_int_equal(api->copy(pinned, block, 64, stream), 0);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  for (int i = 0; i < 64; i++) assert_true(((const char *)pinned)[i]); // new memory is not cleared
   assert_int_equal(api->copy(block, host, 64, stream), 0);
   assert_int_equal(api->copy(pinned, block, 64, stream), 0);
   refused(api->copy(block, pinned, 65, stream), 1);
@@ -168,6 +171,86 @@ static void events_of_a_capture(void **state) {
   assert_int_equal(api->event_query(before), 0);
   assert_int_equal(api->stream_destroy(other), 0);
   end_capture(false);
+}
+
+// A stream that is captured takes no graph and may not go away, and no other thread may ask for memory meanwhile.
+static void *allocate_and_release(void *unused) {
+  void *block = NULL, *pinned = NULL;
+  (void)unused;
+  assert_int_equal(api->enter(0), 0);
+  assert_int_equal(api->allocate(&block, 8), 0);
+  assert_int_equal(api->allocate_host(&pinned, 8), 0);
+  assert_int_equal(api->release(block), 0);
+  assert_int_equal(api->release_host(pinned), 0);
+  return NULL;
+}
+static void what_others_may_not_do_meanwhile(void **state) {
+  (void)state;
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  pthread_t thread;
+  begin_capture();
+  assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), 0);
+  assert_int_equal(api->capture_begin(capturing), 0);
+  refused(api->graph_launch(graph, capturing), 900);
+  assert_int_equal(api->graph_destroy(graph), 0);
+  end_capture(true);
+  begin_capture();
+  assert_int_equal(pthread_create(&thread, NULL, allocate_and_release, NULL), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  seen += 4; // each of its calls
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+  end_capture(false);
+  begin_capture();
+  (void)api->stream_destroy(capturing);
+  assert_int_equal(tfc_cuda_fake_violations(), ++seen);
+  assert_int_equal(api->event_destroy(before), 0);
+}
+
+static void times_between_events(void **state) {
+  (void)state;
+  tfc_cuda_stream streams[2];
+  tfc_cuda_event timed[2], other, untimed;
+  float ms = -1;
+  begin(false);
+  assert_int_equal(api->stream_create(NULL, &streams[0]), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->event_create(true, &timed[i]), 0);
+  assert_int_equal(api->event_create(false, &untimed), 0);
+  assert_int_equal(api->enter(1), 0);
+  assert_int_equal(api->stream_create(NULL, &streams[1]), 0);
+  assert_int_equal(api->event_create(true, &other), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->event_record(timed[i], streams[0]), 0);
+  assert_int_equal(api->event_record(untimed, streams[0]), 0);
+  assert_int_equal(api->event_record(other, streams[1]), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->stream_synchronize(streams[i]), 0);
+  assert_int_equal(api->event_elapsed(timed[0], timed[1], &ms), 0);
+  assert_true(ms >= 0);
+  refused(api->event_elapsed(timed[0], untimed, &ms), 400);
+  refused(api->event_elapsed(timed[0], other, &ms), 400);
+  assert_int_equal(api->event_destroy(timed[0]), 0);
+  assert_int_equal(api->event_destroy(timed[1]), 0);
+  assert_int_equal(api->event_destroy(untimed), 0);
+  assert_int_equal(api->event_destroy(other), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->stream_destroy(streams[i]), 0);
+}
+
+// A copy between devices names the devices of both ends.
+static void copies_between_devices(void **state) {
+  (void)state;
+  void *blocks[2] = {NULL, NULL};
+  tfc_cuda_stream stream;
+  begin(false);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(api->enter(i), 0);
+    assert_int_equal(api->allocate(&blocks[i], 64), 0);
+  }
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(api->copy_peer(blocks[1], 1, blocks[0], 0, 64, stream), 0); // with and without direct access
+  refused(api->copy_peer(blocks[1], 0, blocks[0], 0, 64, stream), 1);
+  refused(api->copy_peer(blocks[1], 1, blocks[0], 1, 64, stream), 1);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->release(blocks[i]), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
 }
 
 static void graphs_of_another_device(void **state) {
@@ -255,6 +338,9 @@ int main(void) {
       cmocka_unit_test(memory_that_was_given_back),
       cmocka_unit_test(what_may_not_be_captured),
       cmocka_unit_test(events_of_a_capture),
+      cmocka_unit_test(what_others_may_not_do_meanwhile),
+      cmocka_unit_test(times_between_events),
+      cmocka_unit_test(copies_between_devices),
       cmocka_unit_test(graphs_of_another_device),
       cmocka_unit_test(peers_twice),
       cmocka_unit_test(records_of_a_thread),

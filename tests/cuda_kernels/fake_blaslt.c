@@ -8,6 +8,8 @@
 
 uint32_t cuda_fake_products, cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_refused;
 uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS];
+_Atomic uint32_t cuda_fake_epilogues;
+bool cuda_fake_no_epilogues;
 
 size_t cublasLtGetVersion(void) {
   return 130000;
@@ -23,6 +25,8 @@ struct layout {
 struct operation {
   cublasComputeType_t compute;
   cublasOperation_t a, b;
+  uint32_t epilogue;
+  const void *bias;
 };
 struct preference {
   uint32_t alignment[4], reductions;
@@ -61,6 +65,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasCompute
   struct operation *o = calloc(1, sizeof *o);
   if (!o || scale != (compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F)) return CUBLAS_STATUS_INVALID_VALUE;
   o->compute = compute;
+  o->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   *out = (cublasLtMatmulDesc_t)(void *)o;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -71,11 +76,16 @@ cublasStatus_t cublasLtMatmulDescDestroy(const cublasLtMatmulDesc_t operation) {
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attr,
                                               const void *buf, size_t size) {
   struct operation *o = (struct operation *)(void *)operation;
-  if (size != sizeof o->a) return CUBLAS_STATUS_INVALID_VALUE;
+  if (size != (attr == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof o->bias : sizeof o->a))
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (attr == CUBLASLT_MATMUL_DESC_TRANSA)
     memcpy(&o->a, buf, size);
   else if (attr == CUBLASLT_MATMUL_DESC_TRANSB)
     memcpy(&o->b, buf, size);
+  else if (attr == CUBLASLT_MATMUL_DESC_EPILOGUE)
+    memcpy(&o->epilogue, buf, size);
+  else if (attr == CUBLASLT_MATMUL_DESC_BIAS_POINTER)
+    memcpy(&o->bias, buf, size);
   else if (attr != CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
     return CUBLAS_STATUS_INVALID_VALUE;
   return CUBLAS_STATUS_SUCCESS;
@@ -127,9 +137,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t results[], int *count) {
   const struct preference *p = (const struct preference *)(void *)preference;
   const struct layout *x = (const struct layout *)(void *)a;
-  tfc_math math = math_of((const struct operation *)(void *)operation);
+  const struct operation *o = (const struct operation *)(void *)operation;
+  tfc_math math = math_of(o);
   (void)handle, (void)b, (void)c, (void)d;
   if (wanted < 1 || p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) return CUBLAS_STATUS_INVALID_VALUE;
+  if (o->epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    if (cuda_fake_no_epilogues) return CUBLAS_STATUS_NOT_SUPPORTED;
+    // the algorithm may rely on an alignment that the address here has
+    if (!o->bias || (uintptr_t)o->bias % p->alignment[0]) return CUBLAS_STATUS_INVALID_VALUE;
+  }
   // Only float32 products have a choice of arithmetic.
   if (math != TFC_MATH_FLOAT32 && x->type != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE;
   if (cuda_fake_refused >> math & 1) { // the real library reports this in one of two ways; both are tested
@@ -185,6 +201,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       k != (tb ? y->columns : y->rows) || x->batch != z->batch || y->batch != z->batch || workspace_size < 1024 ||
       !workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
+  const bool biased = o->epilogue & CUBLASLT_EPILOGUE_BIAS, rectified = o->epilogue & CUBLASLT_EPILOGUE_RELU;
+  if (biased && ((uintptr_t)o->bias % (alignment ? alignment : 1) || (uintptr_t)o->bias < 4096))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  cuda_fake_epilogues += biased && !cuda_fake_is_timed;
   if (algorithm->data[1] == 2) return CUBLAS_STATUS_EXECUTION_FAILED;
   cuda_fake_products_by[algorithm->data[1]]++;
   cuda_fake_clock(algorithm->data[1] == 1 ? 1000000 : 5000000000);
@@ -198,6 +218,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
         for (int64_t t = 0; t < (int64_t)k; t++)
           sum += get(math, x->type, a, i * x->stride + (ta ? t + row * x->ld : row + t * x->ld)) *
                  get(math, y->type, b, i * y->stride + (tb ? column + t * y->ld : t + column * y->ld));
+        if (biased) sum += get(TFC_MATH_FLOAT32, z->type, o->bias, row);
+        if (rectified && !(sum > 0)) sum = sum != sum ? sum : 0;
         put(z->type, d, i * z->stride + row + column * z->ld, sum);
       }
   tfc_host_end();

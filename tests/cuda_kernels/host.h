@@ -65,6 +65,8 @@ enum { CUDA_FAKE_MATHS = TFC_MATH_BFLOAT16 + 1 };
 extern uint32_t cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_convolutions_in[CUDA_FAKE_MATHS];
 enum { CUDA_FAKE_ALGORITHMS = 3 };
 extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // by the number of cuBLASLt's algorithm
+extern _Atomic uint32_t cuda_fake_epilogues;                 // products with a bias
+extern bool cuda_fake_no_epilogues;                          // if set, cuBLASLt has no algorithm for those
 void cuda_fake_clock(int64_t ns);                            // moves the clock of the fake CUDA events
 extern bool cuda_fake_is_timed;    // if set, a product is being timed: its result is not used, and not computed
 extern uint32_t cuda_fake_refused; // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic

@@ -8,6 +8,9 @@
 
 #include "tests/cuda_kernels/host.h"
 
+_Atomic uint32_t cuda_fake_epilogues;
+bool cuda_fake_no_epilogues;
+
 struct tfc_cuda_product_plan {
   struct tfc_cuda_product p;
   tfc_math math;
@@ -19,13 +22,15 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   static size_t count;
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // several devices call this at once
   const tfc_math math = product->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32;
+  if (product->epilogue && cuda_fake_no_epilogues)
+    return tfc_status_make(TFC_UNIMPLEMENTED, "the library has no algorithm with a bias");
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++) {
     const struct tfc_cuda_product *p = &plans[i]->p;
     if (p->type == product->type && plans[i]->math == math && p->m == product->m && p->n == product->n &&
         p->k == product->k && p->transpose_a == product->transpose_a && p->transpose_b == product->transpose_b &&
         p->batch == product->batch && p->stride_a == product->stride_a && p->stride_b == product->stride_b &&
-        p->stride_c == product->stride_c) {
+        p->stride_c == product->stride_c && p->epilogue == product->epilogue) {
       *out = plans[i];
       pthread_mutex_unlock(&lock);
       return NULL;
@@ -77,9 +82,20 @@ static void float_product(const struct tfc_cuda_product *p, const float *a, cons
 struct run {
   struct tfc_cuda_product p;
   tfc_math math;
-  const void *a, *b, *addend;
+  const void *a, *b, *addend, *bias;
   void *c;
 };
+// What the library does before it writes an element of the first product of a batch; float32 only.
+static void run_epilogue(const struct run *r) {
+  const float *bias = r->bias;
+  float *c = r->c;
+  for (int64_t i = 0; r->p.epilogue && i < r->p.m; i++)
+    for (int64_t j = 0; j < r->p.n; j++) {
+      float *at = &c[i * r->p.n + j];
+      *at += bias[j];
+      if (r->p.epilogue == TFC_CUDA_EPILOGUE_BIAS_RECTIFIED && *at <= 0) *at = 0;
+    }
+}
 static void run(void *argument) {
   const struct run *r = argument;
   const struct tfc_cuda_product *p = &r->p;
@@ -108,15 +124,25 @@ static void run(void *argument) {
         put(p->type, z, i * p->n + j, sum);
       }
   }
+  run_epilogue(r);
   tfc_host_end();
   free(room);
 }
 
 tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
                                 const void *b, const void *addend, void *c, void *scratch) {
-  const struct run r = {plan->p, plan->math, a, b, addend, c};
+  const struct run r = {plan->p, plan->math, a, b, addend, NULL, c};
   (void)scratch;
   int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
   if (!error) tfc_cuda_count_launch();
+  return error ? tfc_cuda_status(l, error) : NULL;
+}
+
+tfc_status tfc_cuda_product_run_bias(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
+                                     const void *b, const void *bias, void *c, void *scratch) {
+  const struct run r = {plan->p, plan->math, a, b, NULL, bias, c};
+  (void)scratch;
+  int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
+  if (!error) tfc_cuda_count_launch(), cuda_fake_epilogues++;
   return error ? tfc_cuda_status(l, error) : NULL;
 }

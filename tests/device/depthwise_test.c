@@ -141,30 +141,39 @@ static void lines_of(const struct tfc_depthwise_kernel *kernel, const char *name
     const bool single = round % 2;
     const struct tfc_depthwise_lines *lines = single ? &kernel->of_float : &kernel->of_double;
     const double tolerance = single ? 1e-5 : 1e-13;
-    enum { CELLS = 23, POSITIONS = 19, CHANNELS = 70, STEPS = 3 };
+    enum { CELLS = 23, POSITIONS = 19, CHANNELS = 70, STEPS = 3, LINES = 9 };
     const int64_t count = between(&r, 0, CELLS), n = between(&r, 1, POSITIONS), c = between(&r, 1, CHANNELS);
     const int64_t step = between(&r, 1, STEPS) * c, out_step = between(&r, 1, STEPS) * c;
+    const struct tfc_depthwise_block block = {.lines = between(&r, 1, LINES),
+                                              .positions = n,
+                                              .in_step = step,
+                                              .in_line = between(&r, 1, 2 * POSITIONS) * c,
+                                              .out_step = out_step,
+                                              .out_line = n * out_step + between(&r, 0, STEPS) * c};
     struct tfc_depthwise_cell cells[CELLS];
     for (int64_t q = 0; q < count; q++) {
       const int64_t first = tfc_random_below(&r, 2) ? 0 : between(&r, 0, n - 1);
       cells[q] = (struct tfc_depthwise_cell){
           .in = between(&r, 0, 5) * c, .filter = q * c, .first = first, .last = between(&r, first + 1, n)};
     }
-    void *in = numbers(&r, 5 * c + n * step + c, single), *w = numbers(&r, CELLS * c, single);
-    void *dy = numbers(&r, n * c, single), *out = numbers(&r, n * out_step, single),
+    void *in = numbers(&r, 5 * c + n * step + c + block.lines * block.in_line, single),
+         *w = numbers(&r, CELLS * c, single);
+    void *dy = numbers(&r, n * c, single), *out = numbers(&r, block.lines * block.out_line, single),
          *sums = numbers(&r, CELLS * c, single);
     void *before = malloc((size_t)(CELLS * c) * sizeof(double));
     memcpy(before, sums, (size_t)(CELLS * c) * (single ? sizeof(float) : sizeof(double)));
-    lines->line(cells, count, n, in, step, w, out, out_step, c);
+    lines->lines(cells, count, &block, in, w, out, c);
     lines->filter(cells, count, in, step, dy, sums, c);
-    for (int64_t p = 0; p < n; p++)
+    for (int64_t at = 0; at < block.lines * n; at++)
       for (int64_t i = 0; i < c; i++) {
+        const int64_t l = at / n, p = at % n;
         double want = 0;
         for (int64_t q = 0; q < count; q++)
           if (p >= cells[q].first && p < cells[q].last)
-            want += element(in, cells[q].in + p * step + i, single) * element(w, q * c + i, single);
-        if (!(fabs(element(out, p * out_step + i, single) - want) <= tolerance * CELLS))
-          fail_msg("%s, round %d: position %lld, channel %lld", name, round, (long long)p, (long long)i);
+            want += element(in, cells[q].in + l * block.in_line + p * step + i, single) * element(w, q * c + i, single);
+        if (!(fabs(element(out, l * block.out_line + p * out_step + i, single) - want) <= tolerance * CELLS))
+          fail_msg("%s, round %d: line %lld, position %lld, channel %lld", name, round, (long long)l, (long long)p,
+                   (long long)i);
       }
     for (int64_t q = 0; q < count; q++)
       for (int64_t i = 0; i < c; i++) {

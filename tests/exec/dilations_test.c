@@ -239,6 +239,24 @@ static void an_order_is_kept(void **state) {
   assert_int_equal(count[1], count[0] + 1);
 }
 
+// The kernel that takes a border as part of its image computes float32 alone.
+static void doubles_stay(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 25);
+  for (int wide = 0; wide < 2; wide++) {
+    struct made m = begin(&r, TFC_SHAPE(2, 6, 7, 3), TFC_SHAPE(2, 2, 3, 4));
+    struct tfc_output in[2] = {m.feeds[X], m.feeds[W]};
+    const struct tfc_attr attrs[] = {ints("strides", (int64_t[]){1, 1, 1, 1}, 4),
+                                     tfc_attr_string("padding", TFC_STR("VALID"))},
+                          as = tfc_attr_type("DstT", TFC_DOUBLE);
+    for (int i = 0; i < 2 && wide; i++) in[i] = tfc_add(m.b, "Cast", NULL, &in[i], 1, &as, 1);
+    in[0] = tfc_add2(m.b, "Pad", in[0], numbers(&m, (int64_t[]){0, 0, 2, 0, 0, 1, 0, 0}, 4, 2));
+    const struct tfc_output y = tfc_add(m.b, "Conv2D", NULL, in, 2, attrs, 2);
+    assert_int_equal(compare(&m, &y, 1), wide ? 4 : 1); // two conversions, the border and the convolution
+  }
+}
+
 #ifndef TFC_SANITIZED // which takes memory of its own
 // What planning takes grows with the number of borders, not with its square.
 static uint64_t most_memory(void) {
@@ -287,9 +305,8 @@ int main(void) {
 #ifndef TFC_SANITIZED
       cmocka_unit_test(many_borders), // first: it looks at the most memory that the process has had
 #endif
-      cmocka_unit_test(the_same_bits),
-      cmocka_unit_test(others_read_between),
-      cmocka_unit_test(an_order_is_kept),
+      cmocka_unit_test(the_same_bits),    cmocka_unit_test(others_read_between),
+      cmocka_unit_test(an_order_is_kept), cmocka_unit_test(doubles_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

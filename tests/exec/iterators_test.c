@@ -4,7 +4,7 @@
 
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
-#include "runtime/ops/data_dataset.h"
+#include "runtime/ops/data_iterator.h"
 
 #define NUMBER(name, value)                                                                                            \
   "node_def { name: '" name "' op: 'Const' attr { key: 'dtype' value { type: DT_INT64 } } attr { key: 'value' value "  \

@@ -13,6 +13,7 @@ struct how {
   int64_t channels;
   bool constants;  // scale and variance are constants of the graph
   bool statistics; // the statistics are fetched, too
+  bool planes;     // channels are planes: NCHW
 };
 
 // Computes relu6(norm(x)) + x into `out`. Returns how many operations a step has.
@@ -23,7 +24,8 @@ static uint32_t run(const struct how *how, bool no_rewrites, float *out) {
   struct tfc_session *session = NULL;
   struct tfc_plan *plan = NULL;
   struct tfc_tensor values[FEEDS] = {{0}}, made[2] = {{0}};
-  struct tfc_shape shapes[FEEDS], all = TFC_SHAPE(2, 7, 5, how->channels);
+  struct tfc_shape shapes[FEEDS],
+      all = how->planes ? TFC_SHAPE(2, how->channels, 7, 5) : TFC_SHAPE(2, 7, 5, how->channels);
   struct tfc_output in[FEEDS], feeds[FEEDS];
   uint32_t fed = 0;
   assert_ok(tfc_builder_create(NULL, &b));
@@ -43,8 +45,9 @@ static uint32_t run(const struct how *how, bool no_rewrites, float *out) {
     in[i] = tfc_add_placeholder(b, "in", TFC_FLOAT, &shape);
     feeds[fed] = in[i], values[fed] = t, shapes[fed++] = shape;
   }
-  struct tfc_attr attrs[] = {tfc_attr_bool("is_training", false), tfc_attr_float("epsilon", 0.001)};
-  struct tfc_output norm = tfc_add(b, "FusedBatchNormV3", NULL, in, FEEDS, attrs, 2);
+  struct tfc_attr attrs[] = {tfc_attr_bool("is_training", false), tfc_attr_float("epsilon", 0.001),
+                             tfc_attr_string("data_format", how->planes ? TFC_STR("NCHW") : TFC_STR("NHWC"))};
+  struct tfc_output norm = tfc_add(b, "FusedBatchNormV3", NULL, in, FEEDS, attrs, 3);
   struct tfc_output fetches[2] = {tfc_add2(b, "AddV2", tfc_add1(b, "Relu6", norm), in[X]), {norm.node, 1}};
   assert_ok(tfc_builder_finish(b, &g));
   assert_ok(tfc_devices_open("1", NULL, 0, &set));
@@ -73,7 +76,7 @@ static void norms_join_what_follows(void **state) {
   static float alone[MOST], joined[MOST];
   for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
     for (int constants = 0; constants < 2; constants++) {
-      const struct how how = {channels[i], constants, false};
+      const struct how how = {channels[i], constants, false, false};
       const size_t size = (size_t)(2 * 7 * 5 * how.channels) * sizeof(float);
       assert_int_equal(run(&how, true, alone), 3);
       // if scale and variance are not constants, one more operation computes the factors of the channels
@@ -86,14 +89,26 @@ static void norms_join_what_follows(void **state) {
 static void statistics_that_are_read_are_the_kernels(void **state) {
   (void)state;
   static float alone[MOST], beside[MOST];
-  const struct how how = {24, true, true};
+  const struct how how = {24, true, true, false};
   assert_int_equal(run(&how, true, alone), 3);
   assert_int_equal(run(&how, false, beside), 2);
   assert_memory_equal(alone, beside, 2 * 7 * 5 * 24 * sizeof(float));
 }
 
+// Channels that are planes have other factors for each element: such a norm stays as it is.
+static void planes_stay(void **state) {
+  (void)state;
+  static float alone[MOST], beside[MOST];
+  for (int constants = 0; constants < 2; constants++) {
+    const struct how how = {5, constants, false, true};
+    assert_int_equal(run(&how, true, alone), 3);
+    assert_int_equal(run(&how, false, beside), 2);
+    assert_memory_equal(alone, beside, 2 * 7 * 5 * 5 * sizeof(float));
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(norms_join_what_follows),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(norms_join_what_follows), cmocka_unit_test(planes_stay),
                                      cmocka_unit_test(statistics_that_are_read_are_the_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,13 +25,13 @@ static double longest_to_end(const struct tfc_ir *ir, uint32_t id) {
 static void keyed(const struct tfc_ir *ir, const double *keys, uint32_t *out) {
   bool done[MOST_OPS] = {0};
   for (uint32_t count = 0;; count++) {
-    uint32_t best = TFC_NONE32;
+    uint32_t best = TFC_NONE;
     for (uint32_t i = 0; i < ir->ops.count; i++) {
       bool ready = !done[i] && !ir->ops.data[i].dead;
       for (uint32_t k = 0; k < ir->ops.count; k++) ready &= !before_of[i][k] || done[k];
-      if (ready && (best == TFC_NONE32 || keys[i] < keys[best])) best = i;
+      if (ready && (best == TFC_NONE || keys[i] < keys[best])) best = i;
     }
-    if (best == TFC_NONE32) return;
+    if (best == TFC_NONE) return;
     done[out[count] = best] = true;
   }
 }
@@ -57,14 +57,14 @@ static uint32_t scheduled(const struct tfc_ir *ir, const double *first, uint32_t
       for (uint32_t k = 0; k < n; k++) comes &= !before_of[i][k] || state[k] == DONE;
       if (comes) state[i] = COMES;
     }
-    uint32_t event = TFC_NONE32;
+    uint32_t event = TFC_NONE;
     for (uint32_t i = 0; i < n; i++) {
       if (state[i] != COMES && state[i] != RUNS) continue;
       bool sooner =
-          event == TFC_NONE32 || at[i] < at[event] || (at[i] == at[event] && state[i] == RUNS && state[event] == COMES);
+          event == TFC_NONE || at[i] < at[event] || (at[i] == at[event] && state[i] == RUNS && state[event] == COMES);
       if (sooner) event = i;
     }
-    if (event != TFC_NONE32 && at[event] == now) {
+    if (event != TFC_NONE && at[event] == now) {
       if (state[event] == COMES && !ir->ops.data[event].joint) {
         state[event] = READY;
         continue;
@@ -76,18 +76,18 @@ static uint32_t scheduled(const struct tfc_ir *ir, const double *first, uint32_t
       continue;
     }
     for (uint16_t d = 0; d < ir->device_count; d++) { // everything that happens at this time has happened
-      uint32_t best = TFC_NONE32;
+      uint32_t best = TFC_NONE;
       bool busy = false;
       for (uint32_t i = 0; i < n; i++) {
         if (ir->ops.data[i].device != d || ir->ops.data[i].joint) continue;
         busy |= state[i] == RUNS;
         if (state[i] != READY) continue;
         double a = first && !isnan(first[ir->ops.data[i].node]) ? first[ir->ops.data[i].node] : INFINITY, b = 0;
-        if (best != TFC_NONE32)
+        if (best != TFC_NONE)
           b = first && !isnan(first[ir->ops.data[best].node]) ? first[ir->ops.data[best].node] : INFINITY;
-        if (best == TFC_NONE32 || a < b || (a == b && remaining[i] > remaining[best])) best = i;
+        if (best == TFC_NONE || a < b || (a == b && remaining[i] > remaining[best])) best = i;
       }
-      if (busy || best == TFC_NONE32) continue;
+      if (busy || best == TFC_NONE) continue;
       state[best] = RUNS;
       at[best] = now + ir->ops.data[best].cost_us;
       out[count++] = best;

@@ -13,19 +13,19 @@ static void find_ended(const struct tfc_arrangement *a) {
   uint32_t last[64], previous[MOST_ITEMS];
   assert_true(a->item_count <= MOST_ITEMS && a->queue_count <= 64);
   memset(ended, 0, sizeof ended);
-  for (uint32_t q = 0; q < a->queue_count; q++) last[q] = TFC_NONE32;
+  for (uint32_t q = 0; q < a->queue_count; q++) last[q] = TFC_NONE;
   for (uint32_t i = 0; i < a->item_count; i++) {
     const struct tfc_item *it = &a->items[i];
     previous[i] = last[it->queue];
     last[it->queue] = i;
-    assert_int_equal(it->position, previous[i] == TFC_NONE32 ? 0 : a->items[previous[i]].position + 1);
+    assert_int_equal(it->position, previous[i] == TFC_NONE ? 0 : a->items[previous[i]].position + 1);
     for (uint32_t k = 0; k <= it->wait_count; k++) {
       uint32_t from = previous[i];
       for (uint32_t o = 0; k > 0 && o < a->item_count; o++) {
         const struct tfc_wait *w = &a->waits[it->wait_begin + k - 1];
         if (a->items[o].queue == w->queue && a->items[o].position == w->position) from = o;
       }
-      if (from == TFC_NONE32) continue;
+      if (from == TFC_NONE) continue;
       assert_true(from < i);
       if (k > 0) assert_true(a->items[from].signals);
       ended[i][from] = true;
@@ -36,7 +36,7 @@ static void find_ended(const struct tfc_arrangement *a) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < a->item_count; i++) count += a->items[i].queue == q;
     assert_int_equal(a->queue_items[q], count);
-    if (last[q] != TFC_NONE32) assert_true(a->items[last[q]].signals);
+    if (last[q] != TFC_NONE) assert_true(a->items[last[q]].signals);
   }
   for (uint32_t i = 0; i < a->item_count; i++) {
     for (uint32_t q = 0; q < a->queue_count; q++) {
@@ -48,7 +48,7 @@ static void find_ended(const struct tfc_arrangement *a) {
       struct tfc_wait w = a->waits[a->items[i].wait_begin + k];
       for (uint32_t o = 0; o < a->item_count; o++) {
         if (a->items[o].queue != w.queue || a->items[o].position != w.position) continue;
-        if (previous[i] != TFC_NONE32) assert_false(ended[previous[i]][o] || previous[i] == o);
+        if (previous[i] != TFC_NONE) assert_false(ended[previous[i]][o] || previous[i] == o);
         for (uint32_t m = 0; m < a->items[i].wait_count; m++) {
           struct tfc_wait other = a->waits[a->items[i].wait_begin + m];
           for (uint32_t x = 0; x < a->item_count && m != k; x++)
@@ -76,20 +76,20 @@ static uint16_t home(const struct tfc_ir *ir, const struct tfc_ir_value *v) {
   return host ? (uint16_t)ir->device_count : op->device;
 }
 
-// Where the operation reads its input: the copy's index, or TFC_NONE32 for the value itself.
+// Where the operation reads its input: the copy's index, or TFC_NONE for the value itself.
 static uint32_t read_from(const struct tfc_ir *ir, const struct tfc_arrangement *a, uint32_t id, uint32_t k) {
   const struct tfc_ir_op *op = &ir->ops.data[id];
   uint32_t v = op->inputs[k].value;
   bool own = ir->devices[op->device]->info.address_space, host = own && (op->host.inputs >> k & 1);
   uint16_t there = host ? (uint16_t)ir->device_count : op->device, from = home(ir, &ir->values.data[v]);
-  if (!own || from == there) return TFC_NONE32;
+  if (!own || from == there) return TFC_NONE;
   for (uint32_t t = 0; t < a->transfer_count; t++)
     if (a->transfers[t].value == v && a->transfers[t].target == there) {
       assert_int_equal(a->transfers[t].source, from);
       return t;
     }
   fail_msg("no copy of value %u to %u", v, there);
-  return TFC_NONE32;
+  return TFC_NONE;
 }
 
 static void check_waits(const struct tfc_ir *ir, const struct tfc_arrangement *a, const uint32_t *sequence,
@@ -108,18 +108,18 @@ static void check_waits(const struct tfc_ir *ir, const struct tfc_arrangement *a
       if (before_of[id][from]) comes_after(a, ir, item, from);
     for (uint32_t k = 0; k < op->input_count; k++) {
       uint32_t t = read_from(ir, a, id, k);
-      if (t == TFC_NONE32) continue;
+      if (t == TFC_NONE) continue;
       used[t] = true;
-      assert_true(a->transfers[t].item != TFC_NONE32 && ended[item][a->transfers[t].item]);
+      assert_true(a->transfers[t].item != TFC_NONE && ended[item][a->transfers[t].item]);
     }
   }
   for (uint32_t t = 0; t < a->transfer_count; t++) {
     const struct tfc_plan_copy *c = &a->transfers[t];
-    if (c->item == TFC_NONE32) continue;
+    if (c->item == TFC_NONE) continue;
     copies++;
     assert_true(used[t]);
     assert_int_equal(a->items[c->item].transfer, t);
-    assert_int_equal(a->items[c->item].op, TFC_NONE32);
+    assert_int_equal(a->items[c->item].op, TFC_NONE);
     assert_int_equal(a->items[c->item].queue,
                      ir->device_count + (c->target == ir->device_count ? c->source : c->target));
     if (ir->values.data[c->value].kind == TFC_IR_OP) comes_after(a, ir, c->item, ir->values.data[c->value].op);
@@ -145,7 +145,7 @@ static bool all_ended(const struct held *h, uint32_t item) {
 static bool in_place(const struct tfc_ir *ir, const struct tfc_arrangement *a, const struct held *early,
                      const struct held *late) {
   if (late->writer == early->writer || early->fetched || early->offset != late->offset) return false;
-  if (a->items[late->writer].op == TFC_NONE32 || early->bytes != late->bytes) return false;
+  if (a->items[late->writer].op == TFC_NONE || early->bytes != late->bytes) return false;
   bool reads = false;
   for (uint32_t i = 0; i < early->user_count; i++) {
     if (early->users[i] == late->writer)
@@ -162,36 +162,35 @@ static void check_memory(const struct tfc_ir *ir, const struct tfc_arrangement *
   uint32_t count = 0, of_value[MOST_ITEMS], of_copy[MOST_ITEMS];
   for (uint32_t v = 0; v < ir->values.count; v++) {
     const struct tfc_ir_value *value = &ir->values.data[v];
-    of_value[v] = TFC_NONE32;
-    if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || value->alias != TFC_NONE32) continue;
+    of_value[v] = TFC_NONE;
+    if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || value->alias != TFC_NONE) continue;
     struct held h = {plan->value_offset[v], value->bytes, home(ir, value), a->item_of_op[value->op], {0}, 1,
                      value->fetched};
     h.users[0] = h.writer;
     held[of_value[v] = count++] = h;
   }
   for (uint32_t v = 0; v < ir->values.count; v++)
-    if (ir->values.data[v].alias != TFC_NONE32 && !ir->ops.data[ir->values.data[v].op].dead)
+    if (ir->values.data[v].alias != TFC_NONE && !ir->ops.data[ir->values.data[v].op].dead)
       of_value[v] = of_value[ir->values.data[v].alias];
   for (uint32_t t = 0; t < a->transfer_count; t++) {
     const struct tfc_plan_copy *c = &a->transfers[t];
-    of_copy[t] = TFC_NONE32;
-    if (c->item == TFC_NONE32) continue;
+    of_copy[t] = TFC_NONE;
+    if (c->item == TFC_NONE) continue;
     struct held h = {plan->copy_offset[t], ir->values.data[c->value].bytes, c->target, c->item, {c->item}, 1, false};
     held[of_copy[t] = count++] = h;
-    if (of_value[c->value] != TFC_NONE32)
-      held[of_value[c->value]].users[held[of_value[c->value]].user_count++] = c->item;
+    if (of_value[c->value] != TFC_NONE) held[of_value[c->value]].users[held[of_value[c->value]].user_count++] = c->item;
   }
   for (uint32_t i = 0; i < a->item_count; i++) {
-    if (a->items[i].op == TFC_NONE32) continue;
+    if (a->items[i].op == TFC_NONE) continue;
     const struct tfc_ir_op *op = &ir->ops.data[a->items[i].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
       uint32_t t = read_from(ir, a, a->items[i].op, k);
-      uint32_t h = t != TFC_NONE32 ? of_copy[t] : of_value[op->inputs[k].value];
-      if (h != TFC_NONE32) held[h].users[held[h].user_count++] = i;
+      uint32_t h = t != TFC_NONE ? of_copy[t] : of_value[op->inputs[k].value];
+      if (h != TFC_NONE) held[h].users[held[h].user_count++] = i;
     }
     for (uint32_t k = 0; k < op->output_count; k++) { // a view is held by its own readers, too
       uint32_t h = of_value[op->outputs[k]];
-      if (h != TFC_NONE32 && held[h].writer != i) held[h].users[held[h].user_count++] = i;
+      if (h != TFC_NONE && held[h].writer != i) held[h].users[held[h].user_count++] = i;
     }
   }
   for (uint32_t i = 0; i < count; i++) {
@@ -256,11 +255,11 @@ static uint64_t chain_size(const struct tfc_op_def *def, uint32_t fetched, uint6
   struct tfc_arena arena = {0};
   struct tfc_arrangement a;
   struct tfc_memory_plan plan;
-  uint32_t *sequence = NULL, count = 0, last = TFC_NONE32;
+  uint32_t *sequence = NULL, count = 0, last = TFC_NONE;
   step_begin(&s, 1, false);
   for (uint32_t i = 0; i < 8; i++) {
     uint32_t op = add_op(&s, 0, 1);
-    if (last != TFC_NONE32) add_input(&s, op, last);
+    if (last != TFC_NONE) add_input(&s, op, last);
     s.ir.ops.data[op].def = def;
     last = add_output(&s, op, bytes);
     s.ir.values.data[last].fetched = i >= 3 && i < 3 + fetched;
@@ -314,7 +313,7 @@ static void check_lanes(const struct tfc_ir *ir, const struct tfc_arrangement *a
     uint32_t id = by->sequence[i];
     step_of[id] = i;
     bool joint = ir->ops.data[id].joint;
-    assert_int_equal(step->op, joint ? TFC_NONE32 : item++);
+    assert_int_equal(step->op, joint ? TFC_NONE : item++);
     assert_int_equal(step->lanes, joint ? 0 : by->helpers[id] | 1u << by->lane[id]);
     assert_int_equal(step->open, by->open[id]);
     if (!joint) assert_int_equal(a->items[step->op].op, id);
@@ -335,14 +334,14 @@ static void check_lanes(const struct tfc_ir *ir, const struct tfc_arrangement *a
       if (before_of[to][from]) assert_true(path[step_of[to]][step_of[from]]);
   for (uint32_t x = 0; x < ir->values.count; x++) { // writes of x, uses of y
     const struct tfc_ir_value *vx = &ir->values.data[x];
-    if (vx->kind != TFC_IR_OP || vx->alias != TFC_NONE32 || ir->ops.data[vx->op].dead) continue;
+    if (vx->kind != TFC_IR_OP || vx->alias != TFC_NONE || ir->ops.data[vx->op].dead) continue;
     for (uint32_t id = 0; id < ir->ops.count; id++) {
       const struct tfc_ir_op *op = &ir->ops.data[id];
       for (uint32_t k = 0; k < op->input_count + op->output_count && !op->dead && id != vx->op; k++) {
         bool output = k >= op->input_count;
         uint32_t y = output ? op->outputs[k - op->input_count] : op->inputs[k].value;
-        if (output && ir->values.data[y].alias != TFC_NONE32) continue;
-        while (ir->values.data[y].alias != TFC_NONE32) y = ir->values.data[y].alias;
+        if (output && ir->values.data[y].alias != TFC_NONE) continue;
+        while (ir->values.data[y].alias != TFC_NONE) y = ir->values.data[y].alias;
         uint64_t at = plan->value_offset[x], other = plan->value_offset[y];
         if (!vx->bytes || !ir->values.data[y].bytes || other == UINT64_MAX || at >= other + ir->values.data[y].bytes ||
             other >= at + vx->bytes)
@@ -351,6 +350,73 @@ static void check_lanes(const struct tfc_ir *ir, const struct tfc_arrangement *a
         assert_true(i < m ? path[m][i] : path[i][m]);
       }
     }
+  }
+}
+
+// The schedule a second time, for operations that cannot be split: whenever something ends, idle lanes get the ready
+// operations with the longest paths, each the lane that computed most of its input. At one moment operations end before
+// others become ready. Returns the length.
+static double plain_lanes(const struct tfc_ir *ir, const double *us, uint32_t cores, uint32_t *sequence,
+                          uint32_t *lane) {
+  enum { WAITS, COMES, READY, RUNS, DONE } state[MOST_OPS] = {0};
+  double until[MOST_OPS] = {0}, path[MOST_OPS], now = 0;
+  uint32_t n = (uint32_t)ir->ops.count, count = 0;
+  for (uint32_t left = n; left > 0; left--) // paths get longer until all are right
+    for (uint32_t i = 0; i < n; i++) {
+      path[i] = left == n ? 0 : path[i];
+      double longest = 0;
+      for (uint32_t to = 0; to < n; to++)
+        if (before_of[to][i] && !ir->ops.data[to].dead && left < n) longest = fmax(longest, path[to]);
+      path[i] = longest + us[i];
+    }
+  for (uint32_t i = 0; i < n; i++) {
+    bool first = !ir->ops.data[i].dead;
+    for (uint32_t k = 0; k < n; k++) first = first && !before_of[i][k];
+    if (first) state[i] = COMES;
+  }
+  for (;;) {
+    uint32_t event = TFC_NONE, best, idle = TFC_NONE;
+    for (int kind = 0; kind < 2; kind++) // what ends, else what becomes ready
+      for (uint32_t i = 0; i < n && event == TFC_NONE; i++)
+        if (state[i] == (kind ? COMES : RUNS) && until[i] == now) event = i;
+    if (event != TFC_NONE) {
+      bool joint = ir->ops.data[event].joint;
+      if (state[event] == COMES && !joint) {
+        state[event] = READY;
+        continue;
+      }
+      if (joint) sequence[count++] = event;
+      state[event] = DONE;
+      for (uint32_t to = 0; to < n; to++) {
+        bool comes = before_of[to][event] && !ir->ops.data[to].dead && state[to] == WAITS;
+        for (uint32_t k = 0; k < n; k++) comes = comes && (!before_of[to][k] || state[k] == DONE);
+        if (comes) state[to] = COMES, until[to] = now;
+      }
+      continue;
+    }
+    for (;;) { // starts what can be started
+      double most = -1;
+      best = idle = TFC_NONE;
+      for (uint32_t i = 0; i < n; i++)
+        if (state[i] == READY && (best == TFC_NONE || path[i] > path[best])) best = i;
+      for (uint32_t l = 0; l < cores && best != TFC_NONE; l++) {
+        double bytes = 0;
+        bool busy = false;
+        for (uint32_t i = 0; i < n; i++) busy = busy || (state[i] == RUNS && lane[i] == l);
+        for (uint32_t k = 0; k < ir->ops.data[best].input_count; k++) {
+          const struct tfc_ir_value *v = &ir->values.data[ir->ops.data[best].inputs[k].value];
+          if (v->op != TFC_NONE && !ir->ops.data[v->op].joint && lane[v->op] == l) bytes += (double)v->bytes;
+        }
+        if (!busy && bytes > most) most = bytes, idle = l;
+      }
+      if (idle == TFC_NONE) break;
+      state[best] = RUNS, lane[best] = idle, until[best] = now + us[best], sequence[count++] = best;
+    }
+    double next = INFINITY;
+    for (uint32_t i = 0; i < n; i++)
+      if (state[i] == RUNS) next = fmin(next, until[i]);
+    if (next == INFINITY) return now;
+    now = next;
   }
 }
 
@@ -391,6 +457,15 @@ static void lanes(void **state) {
       span = fmax(span, end[id]);
     }
     assert_true(span <= by.predicted_us + 0.02);
+    double us[MOST_OPS];
+    uint32_t sequence[MOST_OPS], lane[MOST_OPS] = {0};
+    for (uint32_t i = 0; i < n; i++)
+      us[i] = times[i].wall ? (double)times[i].wall * (tfc_ns_per_tick() * 1e-3) + 0.1 : 0;
+    close_to(by.predicted_us, plain_lanes(&s.ir, us, cores, sequence, lane));
+    for (uint32_t i = 0; i < alive; i++) {
+      assert_int_equal(by.sequence[i], sequence[i]);
+      if (!s.ir.ops.data[sequence[i]].joint) assert_int_equal(by.lane[sequence[i]], lane[sequence[i]]);
+    }
     assert_true(by.predicted_us >= sum / cores - 0.02 && by.predicted_us <= sum + 0.02);
     if (cores == 1) close_to(by.predicted_us, sum);
     close_to(by.one_by_one_us, one);
@@ -404,6 +479,20 @@ static void lanes(void **state) {
     tfc_arena_deinit(&arena);
     step_end(&s);
   }
+}
+
+// The predicted time of operations of which the second waits for the first.
+static double predicted_after(uint32_t count, const struct tfc_op_time *times, uint32_t cores) {
+  struct step s;
+  struct tfc_lane_schedule by = {0};
+  step_begin(&s, 1, false);
+  for (uint32_t i = 0; i < count; i++) add_op(&s, 0, 1);
+  add_edge(&s, 0, 1);
+  assert_ok(tfc_lane_schedule_make(&s.ir, times, cores, &by));
+  const double us = by.predicted_us;
+  tfc_lane_schedule_deinit(&by);
+  step_end(&s);
+  return us;
 }
 
 // The predicted time of `count` operations on `cores` lanes. With `chain`, each waits for the one before it.
@@ -449,7 +538,27 @@ static void widths(void **state) {
   assert_true(by.open[0]);
   assert_false(by.open[1]); // not open, because it cannot be split well
   assert_false(by.open[2]); // not open, because it is short
+  // On four cores, 100 us of work take 25.1 us, and 1 us more for splitting it. Two operations share the lanes; of
+  // three each has all of them, one after the other: 3 * 26.1 us is shorter than one on each lane.
+  struct tfc_op_time quarter[] = {takes(25, 25, 100), takes(25, 25, 100), takes(25, 25, 100)};
+  close_to(predicted(2, quarter, false, 4, &by), 51.1);
+  assert_int_equal(__builtin_popcount(by.helpers[0] | 1u << by.lane[0]), 2);
+  assert_int_equal((by.helpers[0] | 1u << by.lane[0]) ^ (by.helpers[1] | 1u << by.lane[1]), 15);
+  close_to(predicted(3, quarter, false, 4, &by), 78.3);
+  // 100 us of work beside something short that cannot be split: both lanes for the long one first.
+  struct tfc_op_time beside[] = {takes(50, 50, 100), takes(10, 0, 0)};
+  close_to(predicted(2, beside, false, 2, &by), 61.2);
   tfc_lane_schedule_deinit(&by);
+  // The second operation becomes ready after 5.1 us, where the third still has a lane for 5 or 15 us more. It waits for
+  // that lane: it ends at 10.1 + 51.1 or 20.1 + 51.1 us, and not at 105.2.
+  struct tfc_op_time waits[] = {takes(5, 0, 0), takes(50, 50, 100), takes(10, 0, 0), takes(10, 0, 0)};
+  close_to(predicted_after(3, waits, 2), 61.2);
+  waits[2] = takes(20, 0, 0);
+  close_to(predicted_after(3, waits, 2), 71.2);
+  // Meanwhile what ends before it starts may use the idle lane: 10 us, but not 16.
+  close_to(predicted_after(4, waits, 2), 71.2);
+  waits[3] = takes(16, 0, 0);
+  close_to(predicted_after(4, waits, 2), 87.3);
 }
 
 int main(void) {

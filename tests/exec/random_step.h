@@ -47,7 +47,7 @@ static inline void step_end(struct step *s) {
 
 static inline uint32_t add_value(struct step *s, struct tfc_ir_value v) {
   v.dtype = TFC_FLOAT;
-  v.alias = TFC_NONE32;
+  v.alias = TFC_NONE;
   assert_true(tfc_array_push(&s->ir.values, v));
   return (uint32_t)s->ir.values.count - 1;
 }
@@ -72,7 +72,7 @@ static inline uint32_t add_output(struct step *s, uint32_t op, uint64_t bytes) {
 
 static inline void add_input(struct step *s, uint32_t op, uint32_t value) {
   struct tfc_ir_op *o = &s->ir.ops.data[op];
-  s->inputs[op][o->input_count++] = (struct tfc_ir_input){.value = value, .variable = TFC_NONE32};
+  s->inputs[op][o->input_count++] = (struct tfc_ir_input){.value = value, .variable = TFC_NONE};
 }
 
 static inline void add_edge(struct step *s, uint32_t from, uint32_t to) {
@@ -91,7 +91,7 @@ static inline void random_step(struct step *s, struct tfc_random *r, uint32_t de
     uint32_t k = (uint32_t)tfc_random_below(r, i + 1), t = order[i];
     order[i] = order[k], order[k] = t;
   }
-  uint32_t feed = add_value(s, (struct tfc_ir_value){.kind = TFC_IR_FEED, .op = TFC_NONE32, .bytes = 128});
+  uint32_t feed = add_value(s, (struct tfc_ir_value){.kind = TFC_IR_FEED, .op = TFC_NONE, .bytes = 128});
   for (uint32_t i = 0; i < n; i++) {
     uint32_t id = order[i];
     struct tfc_ir_op *op = &s->ir.ops.data[id];
@@ -118,7 +118,7 @@ static inline void random_step(struct step *s, struct tfc_random *r, uint32_t de
     out->fetched = tfc_random_below(r, 12) == 0;
     if (op->output_count != 1 || !op->input_count || out->fetched || tfc_random_below(r, 8)) continue;
     const struct tfc_ir_value *in = &s->ir.values.data[op->inputs[0].value]; // a view
-    if (in->kind == TFC_IR_OP && !in->fetched && in->alias == TFC_NONE32 && !own_memory && in->bytes == out->bytes)
+    if (in->kind == TFC_IR_OP && !in->fetched && in->alias == TFC_NONE && !own_memory && in->bytes == out->bytes)
       out->alias = op->inputs[0].value;
   }
 }

@@ -256,7 +256,7 @@ static void refuses(void **unused) {
   move_all(&a, before, BEFORE, &first);
   save(&a, &state);
   tfc_str text = {state.data, state.size}, line;
-  while (tfc_state_line(&text, &line))
+  while (tfc_line_next(&text, &line))
     for (size_t i = 0; i < line.size; i++) {
       if (line.data[i] != '\t' || !tfc_str_starts(line, "object\t")) continue;
       cuts++;

@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint32_t rich = bytes[8] | (uint32_t)(bytes[9] & 7) << 8;
   const uint32_t nodes = 2 + bytes[10], devices = (rich & RICH_KINDS ? 2 : 1) + bytes[11] % 8;
   const bool back = bytes[12] & 1, throughput = bytes[12] & 2;
-  // With one device there is only one kind of device. The nodes of a large group are rarely all allowed on it, so
-  // drawing graphs until they are would not end.
+  // Each kind of device allows only some of the operations, drawn at random. In a large graph, groups are so large that
+  // hardly any kind allows all nodes of each group, and drawing graphs until that happens would take too long.
   if (nodes > 30 && rich & RICH_GROUPS) rich &= ~RICH_KINDS;
   if (back || rich & RICH_INBOX) rich &= ~RICH_LIVE;
   struct instance i =

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/graph/import_internal.h"
+#include "runtime/graph/text_format.h"
 #include "runtime/pass/pass.h"
 
 static inline void fuzz_graph(const char *bytes, size_t size, const char *path) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/graph/import_internal.h"
+#include "runtime/graph/text_format.h"
 #include "tests/common/made_graph.h"
 
 // Sanitizers return NULL if memory is out, as malloc does. The fuzzer ends at 2 GiB, which tfc's own limits should

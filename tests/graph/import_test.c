@@ -6,7 +6,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 #include "runtime/graph/wire.h"
 
 static char directory[] = "/tmp/tfc_import_XXXXXX";

@@ -210,6 +210,48 @@ static void mistakes(void **state) {
   assert_string_equal(tfc_error_text(NULL), "");
 }
 
+static void nothing_given(void **state) {
+  (void)state;
+  const tfc_call_spec no_names[] = {{.fetch_count = 1}, {.feed_count = 2, .fetch_count = 1}, {.target_count = 1}};
+  const tfc_text_element broken[1] = {{NULL, 3}};
+  tfc_model *no_model = NULL;
+  tfc_call *no_call = NULL;
+  tfc_profile *no_profile = NULL;
+  int32_t dtype;
+  assert_error(tfc_model_open(NULL, NULL, &no_model), TFC_ERROR_INVALID_ARGUMENT, "NULL instead of a path");
+  assert_error(tfc_model_open(path, NULL, NULL), TFC_ERROR_INVALID_ARGUMENT, "a place for the model");
+  assert_error(tfc_model_save(NULL, "p"), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_save");
+  assert_error(tfc_model_save(model, NULL), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_save");
+  assert_error(tfc_model_restore(NULL, "p"), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_restore");
+  assert_error(tfc_model_restore(model, NULL), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_restore");
+  assert_error(tfc_model_tensor_type(NULL, "x", &dtype), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_tensor_type");
+  assert_error(tfc_model_tensor_type(model, NULL, &dtype), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_tensor_type");
+  assert_error(tfc_model_tensor_type(model, "x", NULL), TFC_ERROR_INVALID_ARGUMENT, "tfc_model_tensor_type");
+  assert_int_equal(tfc_model_device_count(NULL), 0);
+  assert_null(tfc_model_device_name(NULL, 0));
+  assert_error(tfc_call_prepare(NULL, &no_names[0], &no_call), TFC_ERROR_INVALID_ARGUMENT, "a model");
+  assert_error(tfc_call_prepare(model, NULL, &no_call), TFC_ERROR_INVALID_ARGUMENT, "a spec");
+  for (size_t i = 0; i < 3; i++)
+    assert_error(tfc_call_prepare(model, &no_names[i], &no_call), TFC_ERROR_INVALID_ARGUMENT, "no array of them");
+  assert_error(tfc_call_run(NULL, NULL, NULL), TFC_ERROR_INVALID_ARGUMENT, "a call");
+  assert_error(tfc_call_profile(NULL, NULL, NULL, &no_profile), TFC_ERROR_INVALID_ARGUMENT, "a call");
+  assert_true(isnan(tfc_call_step_us(NULL)));
+  assert_int_equal(tfc_profile_count(NULL), 0);
+  assert_null(tfc_profile_events(NULL));
+  tfc_call_free(NULL), tfc_model_close(NULL), tfc_profile_free(NULL), tfc_error_free(NULL), tfc_array_clear(NULL);
+  assert_true(!no_model && !no_call && !no_profile);
+
+  tfc_call *call = prepare("s", "upper", NULL);
+  tfc_array out = {0}, in = {.dtype = TFC_ARRAY_STRING,
+                             .rank = 1,
+                             .dims = {1},
+                             .data = (void *)(uintptr_t)broken,
+                             .bytes = sizeof broken};
+  assert_error(tfc_call_run(call, &in, &out), TFC_ERROR_INVALID_ARGUMENT, "element 0 has 3 bytes and no data");
+  assert_error(tfc_call_profile(call, &in, &out, NULL), TFC_ERROR_INVALID_ARGUMENT, "a place for the profile");
+  tfc_call_free(call);
+}
+
 static void types(void **state) {
   (void)state;
   int32_t dtype = 0;
@@ -365,6 +407,7 @@ int main(void) {
       cmocka_unit_test(types),
       cmocka_unit_test(many_shapes),
       cmocka_unit_test(mistakes),
+      cmocka_unit_test(nothing_given),
       cmocka_unit_test(threads_share_variables),
       cmocka_unit_test(variables_in_files),
       cmocka_unit_test(placed_and_profiled),

@@ -102,10 +102,19 @@ json.dump(costs, open("costs.json", "w"))
 with open("m.yaml", "w") as file:
     file.write("format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'acc:0', kind: acc, count: 2}\n"
                "links:\n  - {from: '*', to: '*', latency: 1us}\n")
-placement = tfc.place("costs.json", machine="m.yaml", time="2s", db=None)
+placement = tfc.place("costs.json", machine="m.yaml", time="2s", db=None, wait=False, seed=None)
 assert placement.step_us == 10.0 and placement.label == "modelled", placement.document
 assert placement.nodes["a"] == placement.nodes["d"] != placement.nodes["b"]
 assert os.path.exists(placement.path)
+for flags, kind, words in [({"tiem": "2s"}, "invalid argument", "tiem"),
+                           ({"time": "2"}, "invalid argument", "--time needs a time with its unit"),
+                           ({"devices": "acc:7", "machine": "m.yaml"}, "unavailable", "acc:7")]:
+    try:
+        tfc.place("costs.json", db=None, **flags)
+    except tfc.Error as error:
+        assert error.kind == kind and words in str(error) and "--help" not in str(error), (error.kind, str(error))
+    else:
+        raise AssertionError("no error about " + words)
 try:
     tfc.place("costs.json", machine="nothing.yaml", db=None)
 except tfc.Error as error:

@@ -7,7 +7,7 @@
 
 #include "runtime/base/random.h"
 #include "runtime/graph/import.h"
-#include "runtime/pass/functions.h"
+#include "runtime/pass/function_gradient.h"
 #include "runtime/pass/pass.h"
 #include "tests/common/eval.h"
 

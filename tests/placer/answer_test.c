@@ -272,7 +272,9 @@ static void failed_best(void **state) {
   add(&j, "#6", "candidate", 230, TFC_RESULT_OK);
   assert_ok(tfc_job_answer(&j.c, &j.clock, &j.out));
   assert_ptr_equal(documented, &j.c.list.data[6]);
-  assert_string_equal(j.out.first_line, "Found: 230.0 us a step.");
+  assert_string_equal(j.out.first_line,
+                      "Found: 230.0 us a step. It does not beat the best single device (cpu:1, 300.0 us) by more "
+                      "than the noise.");
   assert_int_equal(j.out.exit_code, 7); // it was not measured in turns with the single device
   end(&j);
 }
@@ -359,10 +361,20 @@ static void no_fit(void **state) {
   // If one device has no limit, the sum of the limits is unlimited, too.
   begin(&j, TFC_OBJECTIVE_STEP);
   j.devices[1].memory = TFC_NO_LIMIT, j.subject.variable_bytes = 5000000;
+  add(&j, "#0", "candidate", (double)NAN, TFC_RESULT_NO_FIT);
   tfc_status none = tfc_job_answer(&j.c, &j.clock, &j.out);
   assert_non_null(none);
   assert_null(strstr(tfc_status_message(none), "too little"));
   tfc_status_free(none);
+  assert_int_equal(j.out.exit_code, 5);
+  end(&j);
+  // Nothing was tried, as in a run that goes on when its time is over: that says nothing of memory, unless the
+  // variables alone are too large.
+  begin(&j, TFC_OBJECTIVE_STEP);
+  assert_fails(tfc_job_answer(&j.c, &j.clock, &j.out), TFC_ABORTED, "the time was over before the first one");
+  assert_int_equal(j.out.exit_code, 1);
+  j.subject.variable_bytes = 3000001;
+  assert_fails(tfc_job_answer(&j.c, &j.clock, &j.out), TFC_RESOURCE_EXHAUSTED, "which is too little already");
   assert_int_equal(j.out.exit_code, 5);
   end(&j);
   // All candidates failed for another reason, which is reported.

@@ -9,7 +9,7 @@
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
-enum { MOST = 40, DEVICES = 4 };
+enum { MOST = 104, DEVICES = 4 };
 
 // A problem for the plain versions: times and transfers in any unit.
 struct plain {
@@ -17,6 +17,7 @@ struct plain {
   double time[MOST][DEVICES], memory[MOST], limit[DEVICES];
   uint32_t from[3 * MOST], to[3 * MOST];
   double wire[3 * MOST][DEVICES][DEVICES], mean_wire[3 * MOST];
+  bool unlinked[DEVICES][DEVICES];
   uint32_t position[MOST], precedence[MOST]; // positions in a topological order, and the order for ties
   // The schedule.
   uint32_t on[MOST];
@@ -50,6 +51,8 @@ static double earliest(const struct plain *p, uint32_t n, uint32_t d, bool gaps)
   return at;
 }
 static bool can(const struct plain *p, uint32_t n, uint32_t d) {
+  for (uint32_t e = 0; e < p->edges; e++)
+    if (p->to[e] == n && p->unlinked[p->on[p->from[e]]][d]) return false;
   return p->time[n][d] >= 0 && p->used[d] + p->memory[n] <= p->limit[d];
 }
 static void put(struct plain *p, uint32_t n, uint32_t d, bool gaps) {
@@ -125,20 +128,44 @@ static void plain_peft(struct plain *p) {
   }
 }
 
+// Which ready operations are considered: of many, the 64 with the highest levels; or 48, which stay, and are filled up
+// by precedence.
+static void choose(const struct plain *p, const double *level, bool *held) {
+  const bool levels = level != NULL;
+  uint32_t count = 0;
+  for (uint32_t m = 0; m < p->nodes; m++) {
+    held[m] = held[m] && !levels && is_ready(p, m);
+    count += held[m];
+  }
+  for (bool more = true; more && count < (levels ? 64 : 48); count += more) {
+    uint32_t next = MOST;
+    for (uint32_t m = 0; m < p->nodes; m++)
+      if (is_ready(p, m) && !held[m] &&
+          (next == MOST || (levels ? level[m] > level[next] : p->precedence[m] < p->precedence[next])))
+        next = m;
+    more = next != MOST;
+    if (more) held[next] = true;
+  }
+}
+
 // Earliest start first (what is slower on a device counts as waiting); `levels`: highest dynamic level first.
 static void plain_pairs(struct plain *p, bool levels) {
+  bool held[MOST] = {0};
+  double level[MOST];
+  for (uint32_t m = 0; levels && m < p->nodes; m++) level[m] = upward(p, m, false);
   for (uint32_t k = 0; k < p->nodes; k++) {
     uint32_t n = MOST, best = DEVICES;
     double least = 0;
+    choose(p, levels ? level : NULL, held);
     for (uint32_t m = 0; m < p->nodes; m++) {
       double fastest = INFINITY;
       for (uint32_t d = 0; d < p->devices; d++)
         if (p->time[m][d] >= 0) fastest = fmin(fastest, p->time[m][d]);
-      for (uint32_t d = 0; is_ready(p, m) && d < p->devices; d++) {
+      for (uint32_t d = 0; held[m] && d < p->devices; d++) {
         if (!can(p, m, d)) continue;
         const double start = earliest(p, m, d, false);
         const double cost =
-            levels ? start + p->time[m][d] - mean_time(p, m) - upward(p, m, false) : start + p->time[m][d] - fastest;
+            levels ? start + p->time[m][d] - mean_time(p, m) - level[m] : start + p->time[m][d] - fastest;
         const bool first = n == MOST || cost < least - 1e-9;
         const bool tie = !first && n != m && fabs(cost - least) <= 1e-9 && p->precedence[m] < p->precedence[n];
         if (first || (tie && !levels)) n = m, best = d, least = cost;
@@ -186,15 +213,16 @@ static void test_examples_of_the_papers(void **state) {
   assert_true(fabs(makespan(&p) - 122) < 1e-9);
 }
 
-// Makes a random problem with any times, links that differ by pair, and, with `limits`, about twice as much memory as
-// the nodes need.
-static struct instance unlike(struct tfc_random *r, bool limits, struct plain *out) {
+// Makes a random problem with any times and links that differ by pair. It may have about twice as much memory as the
+// nodes need and no more, links that are missing, or a hundred operations, most of which are ready at the beginning.
+enum special { LIMITS, MISSING, WIDE, NOTHING };
+static struct instance unlike(struct tfc_random *r, enum special special, struct plain *out) {
   struct instance i = {0};
   struct tfc_cost_builder *b = NULL;
   static const char *const kinds[] = {"a", "b"};
   static const char *const names[] = {"a:0", "a:1", "b:0", "b:1"};
   uint32_t kind[2], node;
-  const uint32_t nodes = 8 + (uint32_t)pick(r, 20), devices = 2 + (uint32_t)pick(r, 3);
+  const uint32_t nodes = special == WIDE ? 100 : 8 + (uint32_t)pick(r, 20), devices = 2 + (uint32_t)pick(r, 3);
   bool read[MOST] = {0};
   MUST(tfc_cost_builder_create(&b));
   for (int k = 0; k < 2; k++) MUST(tfc_cost_builder_kind(b, tfc_str_from(kinds[k]), &kind[k]));
@@ -207,7 +235,7 @@ static struct instance unlike(struct tfc_random *r, bool limits, struct plain *o
     if (only != 1 || devices < 3) MUST(tfc_cost_builder_time(b, node, kind[1], 1 + 30 * tfc_random_unit(r)));
     if (only == 0 && devices < 3) MUST(tfc_cost_builder_time(b, node, kind[0], 1 + 30 * tfc_random_unit(r)));
     tfc_cost_builder_memory(b, node, 1 + pick(r, 100));
-    for (uint64_t inputs = n ? pick(r, 3) : 0; inputs; inputs--) {
+    for (uint64_t inputs = !n ? 0 : special == WIDE ? !pick(r, 8) : pick(r, 3); inputs; inputs--) {
       const uint32_t from = (uint32_t)pick(r, n);
       read[from] = true;
       MUST(tfc_cost_builder_edge(b, from, (int32_t)(n * 4 + (uint32_t)inputs), n, 1 + pick(r, 20000), TFC_LIVE_ABSENT));
@@ -220,15 +248,15 @@ static struct instance unlike(struct tfc_random *r, bool limits, struct plain *o
   tfc_cost_builder_free(b);
   MUST(tfc_machine_create(&i.machine));
   for (uint32_t d = 0; d < devices; d++)
-    MUST(tfc_machine_add_device(i.machine,
-                                &(struct tfc_machine_device){.name = tfc_str_from(names[d]),
-                                                             .kind = tfc_str_from(kinds[d / 2]),
-                                                             .memory = limits ? nodes * 100 / devices : TFC_NO_LIMIT,
-                                                             .label = TFC_LABEL_MODELLED}));
+    MUST(tfc_machine_add_device(
+        i.machine, &(struct tfc_machine_device){.name = tfc_str_from(names[d]),
+                                                .kind = tfc_str_from(kinds[d / 2]),
+                                                .memory = special == LIMITS ? nodes * 100 / devices : TFC_NO_LIMIT,
+                                                .label = TFC_LABEL_MODELLED}));
   for (uint32_t a = 0; a < devices; a++)
     for (uint32_t c = 0; c < devices; c++) {
       struct tfc_link l = tfc_link_default();
-      if (a == c) continue;
+      if (a == c || (special == MISSING && pick(r, 5) == 0)) continue;
       l.from = tfc_str_from(names[a]), l.to = tfc_str_from(names[c]);
       l.latency_us = 3 * tfc_random_unit(r), l.bandwidth = 1e9 * (1 + 2 * tfc_random_unit(r));
       MUST(tfc_machine_add_link(i.machine, &l));
@@ -245,16 +273,38 @@ static struct instance unlike(struct tfc_random *r, bool limits, struct plain *o
     for (uint32_t t = p->graph->first_tensor[n]; t < p->graph->first_tensor[n + 1]; t++)
       for (uint32_t c = p->graph->first_consumer[t]; c < p->graph->first_consumer[t + 1]; c++) {
         const uint32_t e = out->edges++;
+        double pairs = 0;
         out->from[e] = n, out->to[e] = p->graph->consumer[c];
         for (uint32_t x = 0; x < devices; x++)
           for (uint32_t y = 0; y < devices; y++) {
-            if (x == y) continue; // a tensor that stays takes no time, and counts in the mean
+            out->unlinked[x][y] = x != y && !tfc_problem_pair(p, x, y)->linked;
+            pairs += !out->unlinked[x][y];
+            if (x == y || out->unlinked[x][y]) continue; // a tensor that stays takes no time, and counts in the mean
             out->wire[e][x][y] = (double)tfc_problem_wire_time(p, t, tfc_problem_pair(p, x, y));
-            out->mean_wire[e] += out->wire[e][x][y] / devices / devices;
+            out->mean_wire[e] += out->wire[e][x][y];
           }
+        out->mean_wire[e] /= pairs;
       }
   }
   return i;
+}
+
+// The order of the schedule, the problem's own, or the longest path first: the best of these is the answer's.
+static void check_order(const struct tfc_problem *p, const struct plain *plain, const struct tfc_solution *s) {
+  uint32_t rank[3][MOST];
+  int64_t best = TFC_TIME_MAX;
+  for (uint32_t n = 0; n < plain->nodes; n++) {
+    rank[0][n] = 0, rank[1][n] = plain->precedence[n];
+    for (uint32_t m = 0; m < plain->nodes; m++)
+      rank[0][n] += plain->start[m] < plain->start[n] ||
+                    (plain->start[m] == plain->start[n] && plain->position[m] < plain->position[n]);
+  }
+  assert_ok(tfc_local_rerank(p, s->device, NULL, rank[2]));
+  for (int k = 0; k < 3; k++) {
+    const int64_t value = score_of(p, &(struct tfc_solution){.device = s->device, .rank = rank[k]}).value;
+    if (value < best) best = value;
+  }
+  assert_int_equal(score_of(p, s).value, best);
 }
 
 static void test_list_schedulers(void **state) {
@@ -265,7 +315,7 @@ static void test_list_schedulers(void **state) {
     struct tfc_random r;
     struct plain plain, p;
     tfc_random_init(&r, seed);
-    struct instance i = unlike(&r, seed % 4 == 0, &plain);
+    struct instance i = unlike(&r, (enum special)(seed % 4), &plain);
     for (int k = 0; k < 4; k++) {
       const struct tfc_algo *algo = tfc_algo_find(tfc_str_from(names[k]));
       struct tfc_solution s = {0};
@@ -282,6 +332,7 @@ static void test_list_schedulers(void **state) {
           fail_msg("%s, case %d: node %u is on %u, not %u", names[k], (int)seed, n, s.device[n], p.on[n]);
         several = several || s.device[n] != s.device[0];
       }
+      check_order(i.problem, &p, &s);
       compared++, wide += several;
       tfc_solution_deinit(&s);
     }
@@ -316,7 +367,7 @@ static void test_simple(void **state) {
     tfc_device_id device[MOST];
     int64_t best = TFC_TIME_MAX;
     tfc_random_init(&r, seed);
-    struct instance i = unlike(&r, false, &plain);
+    struct instance i = unlike(&r, NOTHING, &plain);
     const struct tfc_problem *p = i.problem;
     // One device: the fastest; what cannot run there is on the next device that can.
     for (uint32_t home = 0; home < p->device_count; home++) {
@@ -476,7 +527,7 @@ static void test_orders_of_units(void **state) {
     struct plain plain;
     uint32_t order[MOST], at[MOST];
     tfc_random_init(&r, seed);
-    struct instance i = unlike(&r, false, &plain);
+    struct instance i = unlike(&r, NOTHING, &plain);
     for (int depth = 0; depth < 2; depth++) {
       assert_ok(tfc_order_units(i.problem, depth, order));
       memset(at, 0xff, sizeof at);

@@ -202,7 +202,7 @@ static void lose_a_worker(int signal, const char *message) {
   struct tfc_measurer *m = NULL;
   make(&f);
   // So long does the measurer wait for a worker that sends nothing; a step takes far less time, even on a slow machine.
-  f.options.hang_seconds = signal == SIGSTOP ? 4 : 30;
+  f.options.hang_seconds = signal == SIGSTOP ? 12 : 30;
   assert_ok(tfc_measurer_create(&f.options, &m));
   uint16_t *one = calloc(f.graph->node_count, sizeof *one);
   struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}, {.placement = one}, {.placement = one}};
@@ -232,7 +232,7 @@ static void test_a_crash_is_made_up_for(void **state) {
   struct fixture f;
   struct tfc_measurer *m = NULL;
   make(&f);
-  f.options.hang_seconds = 8; // a worker that measures links beats for each step
+  f.options.hang_seconds = 16; // a worker that measures links beats for each step
   assert_ok(tfc_measurer_create(&f.options, &m));
   uint16_t *one = calloc(f.graph->node_count, sizeof *one);
   struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}, {.placement = one}};
@@ -264,7 +264,7 @@ static void test_a_crash_is_made_up_for(void **state) {
 }
 static void test_a_hang_costs_one(void **state) {
   (void)state;
-  lose_a_worker(SIGSTOP, "no sign for 4 s");
+  lose_a_worker(SIGSTOP, "no sign for 12 s");
 }
 
 static void test_bad_options(void **state) {

@@ -355,7 +355,7 @@ static void test_accounts(void **state) {
   assert_close(a.others.seconds, 2);
   assert_close(credits.of[TFC_METHOD_LNS].gain, log(2));
   assert_close(credits.of[TFC_METHOD_LNS].effort, 40);
-  j.method = TFC_METHOD_POLICY, j.score.value = 800;
+  j.method = TFC_METHOD_POLICY, j.score.value = 800, j.by_policy = 1; // its moves made all of the gain
   account_for(&a, &credits, &j, before, false);
   assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.others.count == 1);
   assert_close(a.moves.gained, log(1.25));
@@ -365,6 +365,18 @@ static void test_accounts(void **state) {
   assert_true(a.moves.count == 2 && a.moves.wins == 1);
   assert_close(a.moves.gained, log(1.25));
   assert_close(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
+  // What annealing gained in a job of the policy is not the policy's gain, but the job's credit.
+  struct tfc_search_account b = {0};
+  struct tfc_credits apart = {0};
+  j.score.value = 500, j.by_policy = log(1.25);
+  account_for(&b, &apart, &j, before, false);
+  assert_true(b.moves.wins == 1 && b.others.count == 0);
+  assert_close(b.moves.gained, log(1.25));
+  assert_close(b.others.gained, log(1.6));
+  assert_close(apart.of[TFC_METHOD_POLICY].gain, log(2));
+  j.by_policy = 0;
+  account_for(&b, &apart, &j, before, false);
+  assert_true(b.moves.count == 2 && b.moves.wins == 1);
   j.method = TFC_METHOD_HOT, j.score = (struct tfc_score){0, 3000}; // fits at last: a win whose time says nothing
   account_for(&a, &credits, &j, above, true);
   assert_true(a.others.wins == 2);
@@ -425,8 +437,10 @@ static void test_valleys(void **state) {
 
 struct tfc_guidance {
   uint32_t asked;
-  uint64_t evaluations[3];
-  int64_t better_by; // thousandths: how much the first answer of the policy improves the placement
+  uint64_t evaluations[80];
+  int64_t better_by; // thousandths: how much shorter the policy's first placement is than the best of the heuristics
+  int64_t best;      // of its own placements
+  int64_t learns;    // thousandths: how much shorter each later answer makes it
 };
 static struct tfc_guidance guidance;
 static tfc_status open_it(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
@@ -437,15 +451,20 @@ static tfc_status open_it(const struct tfc_guide *guide, const struct tfc_proble
 static tfc_status propose_it(struct tfc_guidance *g, const struct tfc_budget *budget, uint32_t count,
                              tfc_status (*found)(void *, const struct tfc_solution *, struct tfc_score), void *user,
                              uint64_t *used) {
-  struct tfc_finder *f = user;
+  struct proposals *own = user;
+  struct tfc_finder *f = own->f;
   struct tfc_score score = f->course.best;
   assert_int_equal(count, 4);
-  assert_true(g->asked < 3);
+  assert_true(g->asked < 80);
+  if (!g->asked) g->best = score.value - score.value * g->better_by / 1000;
+  if (g->asked) g->best -= g->best * g->learns / 1000;
   g->evaluations[g->asked++] = budget->evaluations;
   *used += budget->evaluations;
-  if (g->asked > 1 || !g->better_by) return NULL;
-  score.value -= score.value * g->better_by / 1000;
-  return found(user, &f->out->best, score);
+  score.value = g->best;
+  // A placement joins the elite with a score that is not its own only if it is the only one that does.
+  if (g->asked == 1 && g->better_by > 0) return found(user, &f->out->best, score);
+  if (tfc_score_better(score, own->best)) own->best = score;
+  return tfc_finder_keep(f, &f->out->best, score, "auto: policy");
 }
 static tfc_status improve_it(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *s,
                              struct tfc_score *score, uint64_t *used) {
@@ -460,40 +479,92 @@ static void close_it(struct tfc_guidance *g) {
   assert_ptr_equal(g, &guidance);
 }
 
-// The policy proposes 48 placements, and 152 more only if the first made the best step at least 1 % shorter. One job in
-// eight is its own.
+// The policy proposes 48 placements, then more in blocks of 16: if it is ahead of the heuristics, up to 1,000 or 60 %
+// of what is left; if it is level, as long as it learns; if it is far behind, none. Then it has one job in three at
+// first and one in eight later.
 static void test_policy(void **state) {
   (void)state;
   static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
-  struct instance i = medium(7, 3, TFC_OBJECTIVE_STEP);
-  static const int64_t by[] = {0, 5, 20};
-  for (int k = 0; k < 3; k++) {
-    struct tfc_search_outcome out = {0};
-    const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .guide = &guide};
-    guidance = (struct tfc_guidance){.better_by = by[k]};
-    played_count = 0, improves = 0, best_found = TFC_SCORE_NONE;
-    // It proposes the best placement so far, with a better score: jobs begin with that score.
+  struct instance i = {0};
+  // A problem whose bound is far below what the heuristics find: nothing that the policy claims is proven optimal.
+  for (uint64_t seed = 1;; seed++) {
     struct tfc_search_outcome plain = {0};
+    i = medium(seed, 4, TFC_OBJECTIVE_STEP);
+    search(i.problem, 20000, 1, 0, &plain);
+    const bool far = 10 * plain.bound.value < 8 * plain.value;
+    tfc_search_outcome_deinit(&plain);
+    if (far) break;
+    instance_free(&i);
+    assert_true(seed < 100);
+  }
+  // The window in which it has to learn is 48 proposals, or half of them: it is over after 96.
+  static const struct {
+    int64_t better_by, learns;
+    uint32_t asked;
+  } cases[] = {{-60, 1, 1}, {-40, 0, 4}, {0, 0, 4}, {5, 0, 4}, {-40, 1, 4}, {-40, 2, 61}, {20, 0, 61}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct tfc_search_outcome out = {0}, plain = {0};
+    const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .guide = &guide};
+    guidance = (struct tfc_guidance){.better_by = cases[k].better_by, .learns = cases[k].learns};
+    // It proposes the best placement so far, with another score: jobs begin with that score.
     search(i.problem, 20000, 1, 0, &plain);
     played_count = 0;
-    best_found = (struct tfc_score){0, plain.value - plain.value * by[k] / 1000};
+    const uint32_t later = cases[k].asked - 1;
+    int64_t best = plain.value - plain.value * cases[k].better_by / 1000;
+    for (uint32_t n = 0; n < later; n++) best -= best * cases[k].learns / 1000;
+    const bool leads = best < plain.value;
+    best_found = (struct tfc_score){0, leads ? best : plain.value};
     assert_ok(tfc_search(i.problem, &options, &out));
-    assert_int_equal(guidance.asked, k == 2 ? 2 : 1);
+    if (guidance.asked != cases[k].asked) fail_msg("case %zu: asked %u times", k, guidance.asked);
     assert_int_equal(guidance.evaluations[0], 48);
-    if (k == 2) assert_int_equal(guidance.evaluations[1], 152);
+    uint64_t all = 0;
+    for (uint32_t n = 0; n < guidance.asked; n++) {
+      if (n) assert_int_equal(guidance.evaluations[n], n < 60 ? 16 : 1000 - 48 - 59 * 16);
+      all += guidance.evaluations[n];
+    }
+    assert_true(all <= 1000 && (cases[k].asked < 61 || all == 1000));
     assert_true(out.learned.before == plain.value && out.learned.after == best_found.value);
     assert_true(out.value == best_found.value && out.learned.samples.count == 7);
-    assert_string_equal(out.algorithm, k ? "auto: policy" : plain.algorithm);
+    assert_string_equal(out.algorithm, leads ? "auto: policy" : plain.algorithm);
     uint32_t policies = 0;
     for (uint32_t j = 0; j + 1 < played_count; j++) {
-      assert_true((plans[j].method == TFC_METHOD_POLICY) == (j % 8 == 1));
+      assert_true((plans[j].method == TFC_METHOD_POLICY) == (j < 24 ? j % 3 == 1 : j % 8 == 1));
       policies += plans[j].method == TFC_METHOD_POLICY;
     }
-    assert_int_equal(out.learned.moves.count, policies);
+    // Nobody gained anything, so the policy's moves are part of the last job too.
+    assert_true(plans[played_count - 1].method == TFC_METHOD_POLICY && plans[played_count - 1].rounds == 0);
+    assert_close(plans[played_count - 1].cold, 0.01 * plans[played_count - 1].hot);
+    assert_int_equal(out.learned.moves.count, policies + 1);
     tfc_search_outcome_deinit(&plain);
     tfc_search_outcome_deinit(&out);
   }
+  // Of a short search it has 60 % at most, and the rest is one job.
+  guidance = (struct tfc_guidance){.better_by = -40};
+  played_count = 0, best_found = TFC_SCORE_NONE;
+  struct tfc_search_outcome out = {0};
+  uint64_t asked = 0;
+  assert_ok(tfc_search(
+      i.problem, &(struct tfc_search_options){.evaluations = 200, .seed = 1, .threads = 1, .guide = &guide}, &out));
+  for (uint32_t n = 0; n < guidance.asked; n++) asked += guidance.evaluations[n];
+  assert_in_range(asked, 80, 120);
+  assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY);
+  // Its heuristics are the cheap ones; without a policy, or in a longer search, there are three more.
+  const uint32_t cheap = out.entry_count;
+  for (uint32_t n = 0; n < cheap; n++) assert_false(is_dear(out.entries[n].algorithm));
+  tfc_search_outcome_deinit(&out);
+  search(i.problem, 200, 1, 0, &out);
+  assert_int_equal(out.entry_count, cheap + 3);
+  tfc_search_outcome_deinit(&out);
   instance_free(&i);
+  // The last phase is annealing's alone if the policy's turns gained less for what they cost.
+  struct tfc_credits credits = {0};
+  assert_true(policy_cools(&credits));
+  credits.of[TFC_METHOD_ANNEAL] = (struct tfc_credit){0.1, 10};
+  assert_true(policy_cools(&credits));
+  credits.of[TFC_METHOD_POLICY] = (struct tfc_credit){0.1, 11};
+  assert_false(policy_cools(&credits));
+  credits.of[TFC_METHOD_POLICY].effort = 9;
+  assert_true(policy_cools(&credits));
 }
 
 // Temperatures are drawn so that their logarithms are spread evenly: between a fifth of 0.03 and 0.03 for the hot

@@ -219,11 +219,12 @@ static tfc_status propose_nothing(struct tfc_guidance *g, const struct tfc_budge
 static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc_budget *budget,
                                   struct tfc_solution *solution, struct tfc_score *score, uint64_t *out_evaluations) {
   (void)g, (void)solution;
-  if (!__atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED) && lucky) score->value -= 1;
+  const bool wins = !__atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED) && lucky;
+  if (wins) score->value -= 1; // and leaves nothing of the job to annealing, which would see what the placement takes
   // The guide gets half of the turn's time. It uses all of that, so nothing is left for local search.
   const double now = tfc_seconds_now(), end = now + 2 * (budget->deadline - now);
   while (budget->deadline > 0 && tfc_seconds_now() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-  if (!budget->deadline) *out_evaluations += 2 * budget->evaluations;
+  if (!budget->deadline) *out_evaluations += (wins ? 16 : 2) * budget->evaluations;
   return NULL;
 }
 static void samples_of_idle(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
@@ -234,7 +235,7 @@ static void close_idle(struct tfc_guidance *g) {
   (void)g;
 }
 
-// A policy that finds nothing has one turn in eight. That holds even if a clock limits a search on two threads.
+// Under a clock, a policy that finds nothing has one turn in eight, on two threads too.
 static void test_policy_share(void **state) {
   (void)state;
   static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL};
@@ -244,21 +245,20 @@ static void test_policy_share(void **state) {
   struct tfc_search_outcome out = {0};
   assert_ok(
       tfc_search(i.problem, &(struct tfc_search_options){.seconds = 1, .seed = 1, .threads = 2, .guide = &idle}, &out));
-  assert_true(8 * guidance.asked <= guidance.asked + out.learned.others.count + 8);
+  assert_true(8 * out.learned.moves.count <= out.learned.moves.count + out.learned.others.count + 8);
   tfc_search_outcome_deinit(&out);
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));
   assert_true(guidance.asked >= 3);
-  assert_int_equal(out.learned.moves.count, guidance.asked);
+  assert_true(out.learned.moves.count >= 3 && out.learned.moves.count <= guidance.asked);
   assert_int_equal(out.learned.moves.wins, 0);
+  const uint32_t asked = out.learned.moves.count;
   tfc_search_outcome_deinit(&out);
-  const uint32_t asked = guidance.asked;
-  // A short search after that only cools down.
+  // A short search after that is one job, which the policy's moves and annealing share.
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 200, .seed = 1, .threads = 2, .guide = &idle}, &out));
-  assert_int_equal(out.learned.moves.count, 0);
-  assert_int_equal(out.learned.others.count, 1);
-  assert_true(out.evaluations <= 200 + 3); // the last order of operations is chosen from three
+  assert_int_equal(out.learned.moves.count, 1);
+  assert_int_equal(out.learned.others.count, 0);
   tfc_search_outcome_deinit(&out);
   // After a turn in which the policy was useful (`lucky`), its credit may also give it other turns
   // (placer/search/credit.h). It finds nothing in those turns, so it is asked at most three times more than in the
@@ -267,8 +267,8 @@ static void test_policy_share(void **state) {
   assert_ok(tfc_search(
       i.problem, &(struct tfc_search_options){.evaluations = 4000, .seed = 1, .threads = 2, .guide = &idle}, &out));
   lucky = false;
-  if (guidance.asked < asked || guidance.asked > asked + 3)
-    fail_msg("asked %u times, before %u", guidance.asked, asked);
+  if (out.learned.moves.count < asked || out.learned.moves.count > asked + 3)
+    fail_msg("%u turns, before %u", out.learned.moves.count, asked);
   // The account shows what it did: its own samples, and the one turn in which its moves improved the best placement.
   struct tfc_text text = {0};
   tfc_search_account_tell(&out.learned, &text);

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/subject/units.h"
+#include "placer/subject/subject.h"
 #include "placer/tasks/exchange.h"
 #include "placer/tasks/machine.h"
 #include "runtime/graph/builder.h"
-#include "runtime/graph/import.h"
+#include "runtime/graph/export.h"
 
 #define WRONG(...) return tfc_status_make(TFC_INTERNAL, __VA_ARGS__)
 

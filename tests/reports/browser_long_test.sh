@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Pages of eleven kinds of runs in a headless Chromium, on a desktop, on a telephone and dark: nothing for the console to
-# say, no text over another or outside of its picture, nothing wider than the window; a click, a search and a zoom do
-# what they should (browser_check.js).
+# Pages of twelve kinds of runs, and of two runs compared, in a headless Chromium, on a desktop, on a telephone and dark:
+# nothing for the console to say, no text over another or outside of its picture, nothing wider than the window; a click,
+# a search and a zoom do what they should (browser_check.js).
 #
 #   tests/reports/browser_long_test.sh BUILD [SCREENSHOTS]
 set -u
@@ -90,5 +90,36 @@ rm -rf "$work/page"
 [ -e "$work/page/index.html" ] || { echo "described: no page: $(cat "$work/said")"; failed=1; }
 look described
 grep -q 'class="timeline"' "$work/page/index.html" || { echo "described: no timeline"; failed=1; }
-[ "$tried" -eq 23 ] || { echo "$tried pages were tried, not 23"; failed=1; }
+# Sixteen devices, more pairs of them than a table shows, and long names.
+awk 'BEGIN {
+  print "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+  for (i = 0; i < 120; i++)
+    printf "%s{\"name\": \"model/encoder_%d/self_attention_with_relative_positions/projection_%d/kernel_product\", \"time_us\": {\"acc\": %d}}\n", (i ? "," : ""), i % 7, i, 20 + i * 37 % 90
+  print "], \"edges\": ["
+  for (i = 16; i < 120; i++)
+    printf "%s{\"from\": \"model/encoder_%d/self_attention_with_relative_positions/projection_%d/kernel_product\", \"to\": \"model/encoder_%d/self_attention_with_relative_positions/projection_%d/kernel_product\", \"bytes\": %d}\n", (i > 16 ? "," : ""), (i - 16 + i % 5) % 7, i - 16 + i % 5, i % 7, i, 100000 + 7919 * i
+  print "]}"
+}' >"$work/many.json"
+cat >"$work/many.yaml" <<'END'
+format: tfc-machine
+version: 1
+devices:
+  - {name: "worker_of_rack_3_in_hall_b:0", kind: acc, memory: 4GiB, count: 16}
+links:
+  - {from: "*", to: "*", latency: 1us, bandwidth: 100GB/s}
+END
+rm -rf "$work/page"
+"$build/bin/tfc-place" --graph "$work/many.json" --machine "$work/many.yaml" --algorithm round-robin --evaluations 300 --out "$work/placement.json" \
+  --report "$work/page" -q >"$work/show.txt" 2>&1
+[ -e "$work/page/index.html" ] || { echo "many: no page: $(cat "$work/show.txt")"; failed=1; }
+awk 'length($0) > 80 { print "many: wider than 80 columns: " $0; wide = 1 } END { exit wide }' "$work/show.txt" || failed=1
+look many
+grep -q 'more pairs' "$work/page/index.html" || { echo "many: all pairs of sixteen devices in one table"; failed=1; }
+
+# Two runs compared.
+rm -rf "$work/page" "$work/run.db"
+gzip -dc "$here/runs/nmt.sql.gz" | sqlite3 "$work/run.db" || exit 1
+"$build/bin/tfc-report" --db "$work/run.db" compare 1 1 --out "$work/page" >"$work/said" 2>&1 || { echo "compared: $(cat "$work/said")"; failed=1; }
+look compared
+[ "$tried" -eq 27 ] || { echo "$tried pages were tried, not 27"; failed=1; }
 exit $failed

@@ -404,6 +404,30 @@ static void test_gaps_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+// A node that did not run in the step is listed with what its operations took in others, and has no slack.
+static void test_node_outside_the_step(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/outside.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db),
+                   "INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns,"
+                   " 2 * duration_ns FROM op WHERE step = 0; DELETE FROM op WHERE node_id = 2",
+                   NULL, NULL, NULL),
+      SQLITE_OK);
+  assert_ok(tfc_report_nodes(db, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  for (uint32_t r = 0; r < t->row_count; r++)
+    assert_true(isnan(tfc_table_number(t, r, "slack_us")) == (tfc_table_number(t, r, "node_id") == 2));
+  assert_near(tfc_table_number(t, row_of(t, "node", "net/c"), "median_us"), 100);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
 static void assert_held(const struct tfc_report_lists *lists, const char *device, double named, double at,
                         const char *const *nodes) {
   const struct tfc_table *t = &lists->tables[0];
@@ -587,7 +611,8 @@ static void test_summary(void **state) {
   // 200 us.
   assert_int_equal(sqlite3_exec(tfc_store_handle(db),
                                 "UPDATE node SET flops = 10000 * (node_id + 1) WHERE node_id < 2;"
-                                "INSERT INTO cost VALUES (1, 0, 'cpu', 100, 100, 100, 100, 2), (1, 1, 'cpu', 300, 300,"
+                                "INSERT INTO cost (run_id, node_id, kind, median_us, q1_us, q3_us, fastest_us, samples)"
+                                " VALUES (1, 0, 'cpu', 100, 100, 100, 100, 2), (1, 1, 'cpu', 300, 300,"
                                 " 300, 300, 2), (1, 4, 'cpu', 120, 119, 121, 90, 2);"
                                 "UPDATE run SET command = 'tfc-place ' || hex(zeroblob(90)), message = 'said ' ||"
                                 " replace(hex(zeroblob(60)), '00', 'word ')",
@@ -598,16 +623,17 @@ static void test_summary(void **state) {
   assert_said(&text, "\nLongest gaps\n  cpu:1 waits 195.0 us for net/d of cpu:0,\n    then 30.0 us for its transfer");
   const struct {
     // the columns of a row; `exposed`: how long a device waited for these transfers
-    const char *from, *to, *number, *bytes, *took, *exposed;
-  } pairs[] = {{"cpu:0", "cpu:1", " 2 ", "5.0 kB", "80.0 us", "80.0 us"},
-               {"cpu:1", "cpu:0", " 1 ", "2.0 kB", "20.0 us", "0.00 us"}};
+    const char *from, *to, *number, *bytes, *took, *exposed, *overlapped;
+  } pairs[] = {{"cpu:0", "cpu:1", " 2 ", "5.0 kB", "80.0 us", "80.0 us", "0.00 us"},
+               {"cpu:1", "cpu:0", " 1 ", "2.0 kB", "20.0 us", "0.00 us", "20.0 us"}};
   for (size_t i = 0; i < 2; i++) {
     char line[64];
     snprintf(line, sizeof line, "\n  %-11s to %-10s", pairs[i].from, pairs[i].to);
     const char *at = strstr(text.data, line);
     if (!at) fail_msg("no %s in: %s", line, text.data);
-    const char *const columns[] = {pairs[i].number, pairs[i].bytes, pairs[i].took, pairs[i].exposed};
-    for (size_t c = 0; c < 4; c++)
+    const char *const columns[] = {pairs[i].number, pairs[i].bytes, pairs[i].took, pairs[i].exposed,
+                                   pairs[i].overlapped};
+    for (size_t c = 0; c < 5; c++)
       if (!(at = strstr(at + 1, columns[c]))) fail_msg("no '%s' behind '%s'", columns[c], line);
   }
   assert_near(5000,
@@ -623,6 +649,47 @@ static void test_summary(void **state) {
   assert_ok(tfc_report_show(store, -1, &text));
   assert_fits(&text);
   tfc_text_deinit(&text);
+}
+
+// Tests long names of devices and nodes, in other letters and with characters that control a terminal: lines stay
+// within 80 columns, devices can be told apart, no letter is cut in two.
+static void test_long_names(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  snprintf(file, sizeof file, "%s/long.db", folder);
+  assert_ok(write_by_hand(file, "oversubscribed"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db),
+                   "UPDATE device SET name = 'accelerator-of-host-17:' || device_id;"
+                   "UPDATE node SET name = replace('very/long/scope/', 'o', 'ö') || char(27) || '[31m' ||"
+                   " replace(hex(zeroblob(20)), '00', 'ä') || node_id;"
+                   "UPDATE op SET duration_ns = 297000 WHERE node_id = 2;" // cpu:1 then waits for a transfer alone
+                   "UPDATE run SET message = 'said ' || char(27) || '[31m ' || replace(hex(zeroblob(90)),"
+                   " '00', 'ü')",
+                   NULL, NULL, NULL),
+      SQLITE_OK);
+  tfc_status (*const made[])(struct tfc_store *, int64_t, struct tfc_report_lists *) = {
+      tfc_report_nodes, tfc_report_critical, tfc_report_gaps, tfc_report_memory};
+  struct tfc_text all = {0};
+  for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    struct tfc_report_lists lists = {0};
+    assert_ok(made[i](db, -1, &lists));
+    tfc_text_add(&all, (tfc_str){lists.text.data, lists.text.size});
+    if (i == 1) assert_said(&lists.text, "..t-17:0 to ..t-17:1: ..");
+    tfc_report_lists_deinit(&lists);
+  }
+  assert_ok(tfc_report_show(db, -1, &all));
+  assert_fits(&all);
+  for (size_t i = 0; i < all.size; i++) {
+    const unsigned char c = (unsigned char)all.data[i], before = i ? (unsigned char)all.data[i - 1] : 0;
+    if (c != '\n' && (c < ' ' || c == 0x7f)) fail_msg("the character %d after %.*s", c, (int)i, all.data);
+    if ((c & 0xc0) == 0x80 && before < 0xc0) fail_msg("half a letter after %.*s", (int)i, all.data);
+    if (before >= 0xc0 && (c & 0xc0) != 0x80) fail_msg("half a letter in %.*s", (int)i, all.data);
+  }
+  tfc_text_deinit(&all);
+  tfc_store_close(db);
 }
 
 // Tests cells that contain quotes, commas and ends of lines.
@@ -641,6 +708,7 @@ static void test_csv(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nodes_by_hand),
+      cmocka_unit_test(test_node_outside_the_step),
       cmocka_unit_test(test_nodes_of_a_run),
       cmocka_unit_test(test_critical_by_hand),
       cmocka_unit_test(test_critical_of_a_run),
@@ -652,6 +720,7 @@ int main(void) {
       cmocka_unit_test(test_memory_by_hand),
       cmocka_unit_test(test_memory_of_a_run),
       cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_long_names),
       cmocka_unit_test(test_csv),
       cmocka_unit_test(test_compare),
   };

@@ -290,6 +290,9 @@ static void test_unwritable_directory(void **state) {
 static void test_streams(void **state) {
   (void)state;
   if (strstr(html.data, "id=\"streams\"")) fail_msg("streams that nobody saw");
+  // The page says why.
+  if (!strstr(html.data, "Not drawn: One step, stream by stream (no GPU's profiler recorded the step)"))
+    fail_msg("it is not said why streams are missing");
   char with[120], command[256], sql[512];
   struct tfc_store *gpu = NULL;
   struct tfc_text page = {0};
@@ -320,6 +323,28 @@ static void test_streams(void **state) {
   assert_non_null(section);
   const char *end = strstr(section, "</section>"), *drawn = strstr(section, "<svg");
   assert_true(end && drawn && drawn < end);
+  // A trace has a row for each stream, with its works.
+  char traced[128];
+  uint64_t events;
+  struct tfc_file file;
+  snprintf(traced, sizeof traced, "%s/gpu.json", folder);
+  assert_ok(
+      tfc_report_trace(gpu, sample.run_id, &(struct tfc_report_trace_options){.last = INT64_MAX}, traced, &events));
+  assert_ok(tfc_file_map(traced, &file));
+  tfc_str text = {(const char *)file.data, file.size};
+  static const struct {
+    const char *text;
+    int each; // how many in a step
+  } works[] = {{"\"cat\": \"kernel\"", 27}, {"\"cat\": \"copy\"", 3}, {"\"name\": \"kernel 4\"", 1}};
+  for (size_t i = 0; i < 3; i++) {
+    int found = 0;
+    for (const char *at = text.data;
+         (at = memmem(at, text.size - (size_t)(at - text.data), works[i].text, strlen(works[i].text))); at++)
+      found++;
+    assert_int_equal(found, works[i].each * (steps + 1));
+  }
+  assert_non_null(memmem(text.data, text.size, "{\"name\": \"stream 9\"}", 20));
+  tfc_file_unmap(&file);
   // The stream executes 10 works of 12 us in 282 us; the gaps are 18 us.
   const char *label = strstr(section, "43 % busy, longest gap 18.0 us");
   if (!label || label > end) fail_msg("no label of the first stream");

@@ -194,7 +194,11 @@ static void test_nested_map(void **state) {
   assert_ok(tfc_store_open(sample_path, &(struct tfc_store_options){0}, &db));
   assert_ok(tfc_report_html(db, -1, &html));
   const uint32_t count = boxes_of(html.data, 'a', boxes, 400);
-  uint32_t scopes = 0, nested = 0;
+  uint32_t scopes = 0, nested = 0, helpful = 0;
+  char *won = part(html.data, "<h3>What would help most</h3>", "</ol>"); // no more than three operations
+  for (const char *p = won; (p = strstr(p, "<li>")); p++) helpful++;
+  assert_int_equal(helpful, 3);
+  free(won);
   assert_true(count > 10);
   for (uint32_t i = 0; i < count; i++) {
     scopes += !boxes[i].leaf;
@@ -210,6 +214,61 @@ static void test_nested_map(void **state) {
   assert_true(scopes > 0 && nested >= scopes); // every scope has a box in it, or is in another one
   tfc_text_deinit(&html);
   tfc_store_close(db);
+}
+
+// Tests a run on more devices than there are colours: all of them are on the map and in every plot.
+static void test_many_devices(void **state) {
+  (void)state;
+  char *kept = strdup(path);
+  struct tfc_store *db = NULL;
+  struct tfc_text html = {0};
+  snprintf(path, sizeof path, "%s/many.db", folder);
+  assert_ok(write_by_hand(path, "measured"));
+  change("WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 79) INSERT INTO device (run_id,"
+         " device_id, name, kind, label) SELECT 1, n, 'cpu:' || n, 'cpu', 'measured' FROM k;"
+         " UPDATE op SET device_id = 79 WHERE device_id = 1; UPDATE busy SET device_id = 79 WHERE device_id = 1;"
+         " UPDATE memory SET device_id = 79 WHERE device_id = 1;"
+         " UPDATE assignment SET device_id = 79 WHERE device_id = 1;"
+         " UPDATE transfer SET source = CASE source WHEN 1 THEN 79 ELSE 0 END,"
+         " target = CASE target WHEN 1 THEN 79 ELSE 0 END;"
+         " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+         " op WHERE step = 0");
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_html(db, -1, &html));
+  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  tells(map, "cpu:79 218.0 us</span>");
+  tells(map, "Some devices have the same colour");
+  tells(map, "90deg,var(--d15) 0.0% 100.0%)");
+  tells(map, "7.0 kB go to another device");
+  if (strstr(map, "var(--line)")) fail_msg("a box without a colour in: %s", map);
+  if (strstr(html.data, "gnuplot failed")) fail_msg("%.400s", strstr(html.data, "gnuplot failed"));
+  free(map);
+  tfc_text_deinit(&html);
+  tfc_store_close(db);
+  strcpy(path, kept);
+  free(kept);
+}
+
+// Operations that take too little to be seen are one box, which says how many they are.
+static void test_small_operations(void **state) {
+  (void)state;
+  char *kept = strdup(path);
+  struct tfc_store *db = NULL;
+  struct tfc_text html = {0};
+  snprintf(path, sizeof path, "%s/small.db", folder);
+  assert_ok(write_by_hand(path, "measured"));
+  change("INSERT INTO op_total SELECT placement, node_id, device_id, 2, us, us, 2 * us FROM (SELECT placement, node_id,"
+         " device_id, CASE WHEN node_id IN (0, 2) THEN 1000 ELSE duration_ns END AS us FROM op WHERE step = 0)");
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_html(db, -1, &html));
+  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  tells(map, "title=\"2 more in net 2.00 us\""); // a and c, of a, b, c, d and e
+  if (strstr(map, "title=\"net/a ") || !strstr(map, "title=\"net/b ")) fail_msg("%s", map);
+  free(map);
+  tfc_text_deinit(&html);
+  tfc_store_close(db);
+  strcpy(path, kept);
+  free(kept);
 }
 
 static double at(const json_t *list, size_t i) {
@@ -403,6 +462,12 @@ static void test_trace(void **state) {
     plain += strcmp(text_of(json_array_get(events, i), "name"), "memory") != 0;
   assert_int_equal(plain, 1 + 2 * 3 + 2 * (1 + 5 + 3 + 12 + 6));
   json_decref(trace);
+  // A node without a type, as those of cost graphs, is called by its name.
+  change("UPDATE node SET op = '' WHERE node_id = 0");
+  trace = trace_of((struct tfc_report_trace_options){.last = 0}, &count);
+  event(json_object_get(trace, "traceEvents"), "X", 1, 1, 0, "net/a");
+  json_decref(trace);
+  change("UPDATE node SET op = 'MatMul' WHERE node_id = 0");
   // One step, by number; a placement by name and by number.
   trace = trace_of((struct tfc_report_trace_options){.placement = "answer", .first = 1, .last = 1}, &count);
   events = json_object_get(trace, "traceEvents");
@@ -435,6 +500,7 @@ static void ends(const char *sql, const char *expected) {
   assert_ok(tfc_report_focus(store, 1, &args));
   assert_ok(tfc_table_query(store, tfc_report_sql_run, &args, &run));
   assert_ok(tfc_report_ending(store, &args, &run, &text));
+  tfc_report_learning(&run, &text);
   assert_string_equal(text.data ? text.data : "", expected);
   tfc_text_deinit(&text);
   tfc_table_deinit(&run);
@@ -448,7 +514,15 @@ static void test_endings(void **state) {
        "It ended after 30.00 s of its 600.00 s, 0 of 200 candidates "
        "measured.");
   ends("UPDATE run SET command = 'tfc-place --evaluate p.json'", "It measured what it was given, without a search.");
-  ends("UPDATE run SET state = 'failed'", "It failed.");
+  ends("UPDATE run SET command = 'tfc-place --steps 3 --config quick.yaml --time 20s'",
+       "It ended after 30.00 s, 0 candidates measured; its limits are those of quick.yaml.");
+  ends("UPDATE run SET command = 'tfc-place --steps 3 --step s.yaml'",
+       "It ended after 30.00 s, 0 candidates measured; its limits are those of s.yaml.");
+  ends("UPDATE run SET command = 'tfc-place --config quick.yaml --time 2m --measurements 7'",
+       "It ended after 30.00 s of its 120.00 s, 0 of 7 candidates measured.");
+  ends("UPDATE run SET label = 'modelled', command = 'tfc-place --machine m.yaml'",
+       "It simulated for 30.00 s and measured nothing.");
+  ends("UPDATE run SET label = 'measured', state = 'failed'", "It failed.");
   ends("UPDATE run SET state = 'interrupted'", "It was interrupted: tfc-place --resume goes on with it.");
   ends("UPDATE run SET state = 'running'", "It has not ended, or was killed.");
   ends("UPDATE run SET state = 'done', program = 'tfc-run'", "");
@@ -475,6 +549,37 @@ static void test_endings(void **state) {
 }
 
 // --- parts ---------------------------------------------------------------------------------------------------------
+
+// Writes a colour as lightness and two opponent colours (CIE 1976 L*a*b*, D65), in which distances are about what
+// people see.
+static void lab_of(uint32_t rgb, double out[3]) {
+  static const double xyz[3][3] = {{0.4339, 0.3762, 0.1899}, {0.2126, 0.7152, 0.0722}, {0.0177, 0.1095, 0.8728}};
+  double f[3];
+  for (int i = 0; i < 3; i++) {
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+      const double c = (double)(rgb >> (16 - 8 * k) & 255) / 255;
+      sum += xyz[i][k] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+    f[i] = sum > 0.008856 ? cbrt(sum) : 7.787 * sum + 16.0 / 116;
+  }
+  out[0] = 116 * f[1] - 16, out[1] = 500 * (f[0] - f[1]), out[2] = 200 * (f[1] - f[2]);
+}
+
+// No colour of a device looks like that of another device or of a family of operations.
+static void test_distances(void **state) {
+  (void)state;
+  enum { ALL = TFC_DEVICE_COLOURS + TFC_OP_FAMILIES };
+  double lab[ALL][3];
+  for (uint32_t i = 0; i < ALL; i++)
+    lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i) : tfc_palette_family_rgb(i - TFC_DEVICE_COLOURS), lab[i]);
+  for (uint32_t i = 0; i < ALL; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      double sum = 0;
+      for (int c = 0; c < 3; c++) sum += (lab[i][c] - lab[k][c]) * (lab[i][c] - lab[k][c]);
+      if (sqrt(sum) < 9) fail_msg("colours %u and %u differ by %.1f", k, i, sqrt(sum));
+    }
+}
 
 static void test_palette(void **state) {
   (void)state;
@@ -509,11 +614,21 @@ static void test_palette(void **state) {
       fail_msg("'%s' is of family %u", ops[i].op, tfc_palette_family(tfc_str_from(ops[i].op)));
   assert_int_equal(tfc_palette_device(TFC_STR("cpu:0")), 0);
   assert_int_equal(tfc_palette_device(TFC_STR("cpu:7")), 7);
-  assert_int_equal(tfc_palette_device(TFC_STR("cpu:13")), 5);
+  assert_int_equal(tfc_palette_device(TFC_STR("cpu:13")), 13);
   assert_int_equal(tfc_palette_device(TFC_STR("host")), 0);
   assert_int_equal(tfc_palette_device(TFC_STR("gpu:0")), 8);
-  assert_int_equal(tfc_palette_device(TFC_STR("gpu:10")), 10);
-  assert_int_equal(tfc_palette_device(TFC_STR("acc:1")), 9);
+  assert_int_equal(tfc_palette_device(TFC_STR("gpu:10")), 2);
+  assert_int_equal(tfc_palette_device(TFC_STR("acc:1")), 5);
+  static const char *const kinds[] = {"cpu", "gpu", "vgpu", "acc"};
+  for (size_t k = 0; k < 4; k++) { // sixteen devices of a kind have sixteen colours
+    uint32_t seen = 0;
+    for (int i = 0; i < 16; i++) {
+      char name[16];
+      snprintf(name, sizeof name, "%s:%d", kinds[k], i);
+      seen |= 1u << tfc_palette_device(tfc_str_from(name));
+    }
+    assert_int_equal(seen, 0xffff);
+  }
 }
 
 static void test_scales(void **state) {
@@ -600,10 +715,19 @@ static void test_lists_page(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_timeline),   cmocka_unit_test(test_map),    cmocka_unit_test(test_nested_map),
-      cmocka_unit_test(test_data),       cmocka_unit_test(test_table),  cmocka_unit_test(test_trace),
-      cmocka_unit_test(test_palette),    cmocka_unit_test(test_scales), cmocka_unit_test(test_svg),
-      cmocka_unit_test(test_lists_page), cmocka_unit_test(test_endings)}; // must be last, because it changes the run
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeline),
+                                     cmocka_unit_test(test_map),
+                                     cmocka_unit_test(test_nested_map),
+                                     cmocka_unit_test(test_many_devices),
+                                     cmocka_unit_test(test_small_operations),
+                                     cmocka_unit_test(test_data),
+                                     cmocka_unit_test(test_table),
+                                     cmocka_unit_test(test_trace),
+                                     cmocka_unit_test(test_palette),
+                                     cmocka_unit_test(test_distances),
+                                     cmocka_unit_test(test_scales),
+                                     cmocka_unit_test(test_svg),
+                                     cmocka_unit_test(test_lists_page),
+                                     cmocka_unit_test(test_endings)}; // must be last, because it changes the run
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

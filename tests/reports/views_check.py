@@ -1,6 +1,8 @@
 """Computes figures of a report and the events of a trace from the views of its database, and compares.
 
-    views_check.py NAME DATABASE PAGE TERMINAL TRACE
+    views_check.py NAME DATABASE FOLDER
+
+FOLDER has page/index.html, show.txt, trace.json, and critical.json, gaps.json, memory.json of tfc-report.
 """
 
 import html
@@ -9,9 +11,10 @@ import re
 import subprocess
 import sys
 
-name, database, page_file, shown_file, trace_file = sys.argv[1:]
-page, shown = open(page_file).read(), open(shown_file).read()
-trace = json.load(open(trace_file))["traceEvents"]
+name, database, folder = sys.argv[1:]
+page, shown = open(folder + "/page/index.html").read(), open(folder + "/show.txt").read()
+trace = json.load(open(folder + "/trace.json"))["traceEvents"]
+critical, gaps, memory = (json.load(open(f"{folder}/{n}.json")) for n in ("critical", "gaps", "memory"))
 faults, compared = [], 0
 
 
@@ -52,8 +55,11 @@ def cells(section):  # rows of the first table behind a heading, without tags
 
 run = ask("SELECT * FROM v_run")[0]
 mine = f"run_id = {run['run_id']} AND placement_id = {run['placement_id']}"
-step = trace_step = ask(f"SELECT step FROM v_step s WHERE {mine} AND traced AND EXISTS (SELECT 1 FROM v_op o WHERE o.run_id = s.run_id"
-                        " AND o.placement_id = s.placement_id AND o.step = s.step) ORDER BY step")[0]["step"]
+steps_of = (f"FROM v_step s WHERE {mine} AND traced AND EXISTS (SELECT 1 FROM v_op o WHERE o.run_id = s.run_id AND o.placement_id ="
+            " s.placement_id AND o.step = s.step)")
+middle = ask(f"SELECT step_median_us AS us FROM v_result WHERE {mine}")[0]["us"]
+traced = ask(f"SELECT step, phase, step_us {steps_of} ORDER BY step")
+step = min(traced, key=lambda s: (s["phase"] != "final", abs(s["step_us"] - middle) if middle else 0, s["step"]))["step"]
 this = f"{mine} AND step = {step}"
 
 # --- The first screen ---
@@ -116,6 +122,137 @@ for row in ask(f"SELECT op, COUNT(*) AS n, SUM(median_us) AS us FROM v_op_total 
     compared += 1
 if run["tau"] is not None:
     same("tau", float(re.search(r"tau (-?[\d.]+) over", shown).group(1)), run["tau"], 0.01)
+
+# --- Gaps: what no operation of the device covers ---
+spans, idle = {}, []
+for o in sorted(ask(f"SELECT device, start_us, start_us + duration_us AS end_us FROM v_op WHERE {this}"), key=lambda o: o["start_us"]):
+    spans.setdefault(o["device"], []).append((o["start_us"], o["end_us"]))
+end = max(b for span in spans.values() for a, b in span)
+for device, span in spans.items():
+    at = 0
+    for a, b in span + [(end, end)]:
+        if round(a - at, 3) > 0:
+            idle.append((device, round(at, 3), round(a - at, 3)))
+        at = max(at, b)
+said = sorted((g["device"], round(g["start_us"], 3), round(g["gap_us"], 3)) for g in gaps["gaps"])
+same("gaps", len(said), len(idle), 0)
+for a, b in zip(said, sorted(idle)):
+    if a[0] != b[0] or abs(a[1] - b[1]) > 2e-3 or abs(a[2] - b[2]) > 2e-3:
+        faults.append(f"the gap {a} is {b} by the views")
+        break
+for g in gaps["gaps"]:
+    same("the parts of a gap", g["dependency_us"] + g["transfer_us"] + g["other_us"], g["gap_us"], 1e-6)
+shown_gaps = re.search(r"\nLongest gaps\n(.*?)\n\n", shown, re.S)
+if shown_gaps:
+    for text, gap in zip(re.split(r"\n  (?! )", shown_gaps.group(1)), sorted((g[2] for g in idle), reverse=True)):
+        same("a longest gap", sum(time_of(t) for t in re.findall(r"[\d.]+ (?:us|ms|s)\b", text)), gap, 0.01)
+elif idle:
+    faults.append("gaps, but none in the terminal")
+if pairs:
+    line_of = re.compile(r"^  (\S+) +to (\S+) +(\d+) +([\d.]+ \S+) +([\d.]+ \S+) +([\d.]+ \S+) +([\d.]+ \S+)$", re.M)
+    for source, target, n, size, took, exposed, overlapped in line_of.findall(shown):
+        pair = next(p for p in pairs if (p["source"], p["target"]) == (source, target))
+        waited = sum(g["transfer_us"] for g in gaps["gaps"] if (g["source"], g["device"]) == (source, target))
+        row = moved[f"{source} → {target}"]
+        for where, (b, t, x, y) in [("show", (size, took, exposed, overlapped)), ("page", row[2:6])]:
+            same(f"bytes in {where}", bytes_of(b), pair["bytes"], 0.55 * last_digit(b) / pair["bytes"])
+            same(f"took in {where}", time_of(t), pair["us"])
+            same(f"exposed in {where}", time_of(x), waited)
+            same(f"overlapped in {where}", time_of(y), max(pair["us"] - waited, 0))
+
+# --- The critical path: items of the trace, without holes, as long as the step ---
+ran = {(o["node"], round(o["start_us"], 3)): o for o in ask(f"SELECT * FROM v_op WHERE {this}")}
+came = ask(f"SELECT * FROM v_transfer WHERE {this}")
+at = 0
+for item in critical["path"]:
+    if abs(item["start_us"] - at - item["waited_us"]) > 2e-3:
+        faults.append(f"the path has a hole before {item['node']}")
+    at = item["start_us"] + item["time_us"]
+    if item["kind"] == "operation" and (item["node"], round(item["start_us"], 3)) not in ran:
+        faults.append(f"{item['node']} of the path did not run then")
+    if item["kind"] == "transfer" and not any(x["node"] == item["node"] and x["source"] == item["source"] and x["start_us"] <= item["start_us"] + 2e-3
+                                              and at <= x["start_us"] + x["duration_us"] + 2e-3 for x in came):
+        faults.append(f"{item['node']} of the path was not sent then")
+same("the end of the path", at, end, 1e-6)
+phase = next(s["phase"] for s in traced if s["step"] == step)
+ends_of = [ask(f"SELECT MAX(start_us + duration_us) AS us FROM v_op WHERE {mine} AND step = {s['step']}")[0]["us"]
+           for s in traced if s["phase"] == phase]
+same("all of the paths", sum(o["time_us"] for o in critical["operations"]), sum(ends_of) / len(ends_of), 1e-6)
+same("their percents", sum(o["percent"] for o in critical["operations"]), 100, 1e-6)
+for row, line in zip(critical["operations"], cells("<h3>Critical path by type</h3>")):
+    same("type " + row["op"], time_of(line[1]), row["time_us"])
+
+# --- What would help most: above the best rates of the run ---
+costs = ask(f"SELECT node_id, fastest_us AS us FROM v_cost WHERE run_id = {run['run_id']}") or ask(
+    f"SELECT node_id, fastest_us AS us FROM v_op_total WHERE run_id = {run['run_id']}")
+nodes = {n["node_id"]: n for n in ask(f"SELECT * FROM v_node WHERE run_id = {run['run_id']}")}
+named = {n["name"]: n for n in nodes.values()}
+best = {}
+for what in ("flops", "bytes_touched"):
+    rates = sorted((nodes[c["node_id"]][what] / c["us"] for c in costs if c["us"] >= 20 and c["node_id"] in nodes and nodes[c["node_id"]][what]),
+                   reverse=True)
+    best[what] = rates[len(rates) // 20] if rates else None
+fastest = {}
+for c in ask(f"SELECT node_id, fastest_us AS us FROM v_cost WHERE run_id = {run['run_id']}"):
+    fastest[c["node_id"]] = min(c["us"], fastest.get(c["node_id"], c["us"]))
+won = []
+for item in critical["path"]:
+    node = named.get(item["node"])
+    if item["kind"] != "operation" or not node:
+        continue
+    least = max([node[w] / best[w] for w in best if best[w] and node[w] is not None] + [0])
+    least = least if least > 0 else fastest.get(node["node_id"])
+    if least is not None and item["time_us"] > least:
+        won.append(item["time_us"] - least)
+won.sort(reverse=True)
+helps = re.search(r"\nWhat would help most.*?\n(.*?)\n\n", shown, re.S)
+if helps:
+    for line, us in zip(helps.group(1).split("\n"), won):
+        same("what would help", time_of(re.match(r" *([\d.]+ \S+) of", line).group(1)), us)
+elif won:
+    faults.append("operations could be faster, and the terminal names none")
+
+# --- Memory: what lies on a device when most of it does ---
+edges, tensors = {}, []
+for e in ask(f"SELECT producer_id, output, consumer_id, MAX(bytes) AS bytes FROM v_edge WHERE run_id = {run['run_id']} AND output >= 0"
+             " AND bytes > 0 GROUP BY 1, 2, 3"):
+    edges.setdefault((e["producer_id"], e["output"]), []).append(e)
+first, last, sent, placed = {}, {}, {}, {}
+for o in ran.values():
+    key = (o["node_id"], o["device"])
+    first[key] = min(first.get(key, o["start_us"]), o["start_us"])
+    last[key] = max(last.get(key, 0), o["start_us"] + o["duration_us"])
+    placed.setdefault(o["node_id"], set()).add(o["device"])
+for x in came:
+    old = sent.setdefault((x["node_id"], x["output"], x["target"]), dict(x, end_us=0))
+    old["start_us"], old["end_us"] = min(old["start_us"], x["start_us"]), max(old["end_us"], x["start_us"] + x["duration_us"])
+for p in ask(f"SELECT p.device, n.memory_bytes AS bytes FROM v_placement p JOIN v_node n USING (run_id, node_id) WHERE"
+             f" p.{mine.replace(' AND ', ' AND p.')} AND n.memory_bytes > 0"):
+    tensors.append((p["device"], p["bytes"], 0, end))
+for (producer, output), readers in edges.items():
+    if nodes[producer]["memory_bytes"]:
+        continue
+    for device in placed.get(producer, ()):
+        node, begin, until, there = producer, first[producer, device], 0, False
+        for e in readers:
+            for where in placed.get(e["consumer_id"], ()):
+                done, there = last[e["consumer_id"], where], True
+                x = sent.get((producer, output, where)) if where != device else None
+                until = max(until, last[node, device], done if where == device or (x and x["how"] == "handed over") else 0, x["end_us"] if x else 0)
+        if there:
+            tensors.append((device, max(e["bytes"] for e in readers), begin, until))
+for (node, output, target), x in sent.items():
+    if x["how"] != "handed over":
+        reads = [last[e["consumer_id"], target] for e in edges.get((node, output), []) if (e["consumer_id"], target) in last]
+        tensors.append((target, x["bytes"], x["start_us"], max([x["end_us"]] + reads)))
+for device in memory["devices"]:
+    events = [(round(t, 3), b) for d, size, a, z in tensors if d == device["device"] for t, b in ((a, size), (z, -size))]
+    level = most = 0
+    for _, more in sorted(events):
+        level += more
+        most = max(most, level)
+    if device["named_bytes"] is not None:
+        same("named bytes of " + device["device"], device["named_bytes"], most, 1e-9)
 
 # --- The trace: slices, flows with both ends, counters, tracks ---
 steps = [r["step"] for r in ask(f"SELECT DISTINCT step FROM v_op WHERE {mine}")]

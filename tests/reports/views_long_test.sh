@@ -13,8 +13,9 @@ for name in nmt loops modelled throughput tfc_run; do
   gzip -dc "$here/runs/$name.sql.gz" | sqlite3 "$work/$name.db" || exit 1
   report=("$build/bin/tfc-report" --db "$work/$name.db")
   "${report[@]}" show --out "$work/page" >"$work/show.txt" 2>"$work/said" &&
+    for list in critical gaps memory; do "${report[@]}" $list --json >"$work/$list.json" 2>>"$work/said" || break; done &&
     "${report[@]}" trace --out "$work/trace.json" >>"$work/said" 2>&1 &&
-    python3 "$here/views_check.py" "$name" "$work/$name.db" "$work/page/index.html" "$work/show.txt" "$work/trace.json" ||
+    python3 "$here/views_check.py" "$name" "$work/$name.db" "$work" ||
     { cat "$work/said"; failed=1; }
 done
 exit $failed

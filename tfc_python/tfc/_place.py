@@ -49,10 +49,19 @@ def _program():
     return found
 
 
+def _message(said):
+    """What the program said last under its own name, without the hint that it has a --help."""
+    lines = [line for line in said.strip().splitlines() if not line.startswith("tfc-place --help")]
+    named = [i for i, line in enumerate(lines) if line.startswith("tfc-place: ")]
+    if named:
+        return "\n".join(lines[named[-1]:])[len("tfc-place: "):]
+    return lines[-1] if lines else ""
+
+
 def place(graph, devices=None, out=None, quiet=True, **flags):
     """Finds a placement by running the graph: a path, or a GraphDef. devices, out and every further argument are flags of
-    tfc-place (time="60s", measurements=50, machine="m.yaml"; db=None keeps no database). Returns a Placement; that nothing
-    beats one device is no error."""
+    tfc-place (time="60s", measurements=50, machine="m.yaml", wait=True; db=None keeps no database).
+    Returns a Placement; that nothing beats one device is no error."""
     folder = tempfile.mkdtemp(prefix="tfc-")
     try:
         if hasattr(graph, "SerializeToString"):
@@ -69,12 +78,13 @@ def place(graph, devices=None, out=None, quiet=True, **flags):
         command += ["--devices", str(devices)] if devices is not None else []
         for name, value in flags.items():
             for one in value if isinstance(value, (list, tuple)) else [value]:
+                if one is None or one is False:
+                    continue
                 command += ["--" + name.replace("_", "-")] + ([] if one is True else [str(one)])
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE if quiet else None, text=True)
         if done.returncode not in (0, 7):
-            lines = (done.stderr or "").strip().splitlines()
-            raise Error(lines[-1] if lines else "tfc-place ended with exit code %d" % done.returncode,
-                        {3: 2, 4: 9, 5: 7, 6: 10, 130: 1}.get(done.returncode, 12))
+            raise Error(_message(done.stderr or "") or "tfc-place ended with exit code %d" % done.returncode,
+                        {2: 2, 3: 2, 4: 9, 5: 7, 6: 10, 130: 1}.get(done.returncode, 12))
         return Placement(out, json.loads(done.stdout))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/copy.h"
 #include "runtime/device/cpu/lanes.h"
 #include "runtime/device/cpu/team.h"
 #include "runtime/device/cpu/topology.h"

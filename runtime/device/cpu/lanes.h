@@ -3,6 +3,7 @@
 #ifndef TFC_RUNTIME_DEVICE_CPU_LANES_H
 #define TFC_RUNTIME_DEVICE_CPU_LANES_H
 
+#include "runtime/device/cpu/team.h"
 #include "runtime/device/runner.h"
 
 struct tfc_cpu_lanes;

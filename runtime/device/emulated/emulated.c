@@ -9,6 +9,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/random.h"
+#include "runtime/device/copy.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/runner.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/copy.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/runner.h"
 

@@ -6,7 +6,9 @@
 // the operation that waits for it, so that every queue has the work of two steps in the same order.
 #include <stdlib.h>
 
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/copies.h"
+#include "runtime/exec/dynamic/kernels.h"
+#include "runtime/exec/dynamic/ready.h"
 
 // Copies that are under way hold memory: there are at most MOST_UNDER_WAY of them, and together they hold at most
 // 1/MOST_PART of the memory of the smaller of the two devices.

@@ -4,7 +4,12 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/copies.h"
+#include "runtime/exec/dynamic/frames.h"
+#include "runtime/exec/dynamic/kernels.h"
+#include "runtime/exec/dynamic/nodes.h"
+#include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/dynamic/wait.h"
 
 enum { CHECK_EVERY = 256 };
 

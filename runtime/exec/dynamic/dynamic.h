@@ -50,7 +50,7 @@ struct tfc_dnode {
   uint32_t moves;       // index of its first input in the plan's `moves`
   uint32_t local;       // index among an iteration's counts
   uint32_t input_count, control_count, output_count;
-  uint32_t edge_begin, edge_end; // sorted by output
+  uint32_t edge_begin, edge_end;
   uint32_t frame;
   uint32_t enters;  // the frame that an Enter leads into
   uint32_t ordered; // 1 + its index among those of its frame that run in the order of iterations (generators), or 0
@@ -73,9 +73,11 @@ struct tfc_dnode {
   void *state;
   void (*release)(void *state);
 };
-struct tfc_dloop {        // a loop that runs iteration by iteration: ordered lists of its nodes
+// A loop that runs iteration by iteration: ordered lists of copies of its nodes. The copies hand their outputs directly
+// to the nodes that compute something, past nodes that only pass a value on.
+struct tfc_dloop {
   struct tfc_dnode start; // the entry in the ready list that begins the loop
-  uint32_t *before, *body, *leaving;
+  struct tfc_dnode *before, *body, *leaving;
   uint32_t before_count, body_count, leaving_count;
   uint32_t condition; // dnode: a Switch on the loop's condition
 };
@@ -92,22 +94,22 @@ struct tfc_dframe { // what is known of a frame before it runs
 struct tfc_dynamic {
   struct tfc_dnode *nodes;
   uint32_t node_count;
-  struct tfc_dedge *edges;
-  uint32_t edge_count;
+  struct tfc_dedge *edges;   // behind the graph's edges are those of the nodes of loops
+  uint32_t edge_count;       // of the graph
   struct tfc_dframe *frames; // 0 is the root
   uint32_t frame_count;
   uint32_t *roots; // nodes without inputs
   uint32_t root_count;
   struct tfc_segment *segments;   // [devices]
   struct tfc_prepared **prepared; // [devices]
-  // [input] its first row among the plan's transfers, or TFC_NONE32; NULL: no input changes devices.
+  // [input] its first row among the plan's transfers, or TFC_NONE; NULL: no input changes devices.
   uint32_t *moves;
   bool inline_only; // one device: kernels run on the caller's thread
   uint32_t most_outputs;
 };
 
 // Finds the additions that also compute a matrix product, which is one of their summands. *out [nodes]: the product's
-// node, or TFC_NONE32 for all other nodes. In `arena`.
+// node, or TFC_NONE for all other nodes. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
 // Finds the tensors that may move between devices; fills in info.transfers and `moves`.
@@ -116,7 +118,7 @@ TFC_MUST_USE tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, st
 // none.
 uint32_t tfc_dynamic_transfer(const struct tfc_plan *plan, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 // Sets the turns of nodes. after [nodes]: a dnode that must run before the node although no edge says so, or
-// TFC_NONE32. Edges may be in any order; sources [edges]: the dnode that each edge leaves.
+// TFC_NONE. Edges may be in any order; sources [edges]: the dnode that each edge leaves.
 TFC_MUST_USE tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct tfc_dynamic *d,
                                               const struct tfc_dedge *edges, const uint32_t *sources,
                                               uint32_t edge_count, uint32_t *after);

@@ -2,7 +2,8 @@
 // its inputs have arrived. A node with a dead input is dead, and so are its outputs; but a Merge is live with its first
 // live input, and dead when all inputs are dead. A dead NextIteration has no effect. A dead Exit makes its readers dead
 // when its frame has ended. At most `parallel` iterations of a frame run at once.
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/frames.h"
+#include "runtime/exec/dynamic/ready.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,11 @@
 // counting inputs or waiting. A loop begins when all its inputs have entered; if one of them is dead, it runs as other
 // frames do. All iterations use the value slots of the first. Between two iterations the whole state of the loop is in
 // the inputs of its Merges.
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/iterations.h"
+#include "runtime/exec/dynamic/kernels.h"
+#include "runtime/exec/dynamic/nodes.h"
+#include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/dynamic/wait.h"
 
 enum { CHECK_EVERY = 64 };
 
@@ -55,10 +59,10 @@ static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
   }
 }
 
-static bool run_list(struct tfc_run *r, const struct tfc_run_item *loop, const uint32_t *list, uint32_t count) {
+static bool run_list(struct tfc_run *r, const struct tfc_run_item *loop, const struct tfc_dnode *list, uint32_t count) {
   struct tfc_run_item item = *loop;
   for (uint32_t i = 0; i < count; i++) {
-    const struct tfc_dnode *n = item.node = &r->d->nodes[list[i]];
+    const struct tfc_dnode *n = item.node = &list[i];
     tfc_status s = run_node(r, &item);
     if (!s) continue;
     for (uint32_t k = 0; k < n->output_count; k++) tfc_run_value_release(&r->outs[k]);

@@ -1,9 +1,13 @@
 // Runs the kernels of a run: moves their inputs to where they are needed, chooses the thread, and takes the results.
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/kernels.h"
+#include "runtime/exec/dynamic/copies.h"
+#include "runtime/exec/dynamic/frames.h"
+#include "runtime/exec/dynamic/ready.h"
 
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/device/copy.h"
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"
 

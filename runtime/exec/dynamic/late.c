@@ -165,12 +165,12 @@ static bool is_made_of_little(const struct finder *f, uint32_t node) {
   return true;
 }
 
-// Finds the input that the only reader of `node` gets last; TFC_NONE32: no input comes later than `node` could.
+// Finds the input that the only reader of `node` gets last; TFC_NONE: no input comes later than `node` could.
 static uint32_t last_beside(const struct finder *f, uint32_t node) {
   const struct tfc_dedge *edge = &f->edges[f->out[f->out_begin[node]]];
   const struct tfc_dnode *reader = &f->d->nodes[edge->to];
-  uint32_t found = TFC_NONE32, level = f->level[node] + 1;
-  if (edge->output < 0 || reader->kind == TFC_DNODE_MERGE || goes_back(reader)) return TFC_NONE32;
+  uint32_t found = TFC_NONE, level = f->level[node] + 1;
+  if (edge->output < 0 || reader->kind == TFC_DNODE_MERGE || goes_back(reader)) return TFC_NONE;
   for (uint32_t k = f->in_begin[edge->to]; k < f->in_begin[edge->to + 1]; k++) {
     uint32_t source = f->sources[f->in[k]];
     const struct tfc_dnode *n = &f->d->nodes[source];
@@ -188,7 +188,7 @@ tfc_status tfc_dynamic_find_late(const struct tfc_build *b, struct tfc_dynamic *
   TFC_TRY(s, list_edges(&f, false, &f.out_begin, &f.out));
   for (uint32_t i = 0; i < d->node_count; i++) {
     struct tfc_dnode *n = &d->nodes[i];
-    after[i] = TFC_NONE32;
+    after[i] = TFC_NONE;
     if (n->kind != TFC_DNODE_OP) continue;
     n->turn = is_update(n) ? TFC_TURN_UPDATE : is_before_updates(&f, i) ? TFC_TURN_LAST : TFC_TURN_ANY;
     if (!is_made_of_little(&f, i)) continue;

@@ -12,7 +12,9 @@ struct finder {
   uint32_t *source; // [edges] dnode that the edge leaves
   uint32_t *waits;  // [nodes] how many edges inside the frame have a producer that is not yet in the order
   turn_part *part;  // [nodes]
-  uint32_t *order;  // the frame's nodes, each after its producers
+  uint32_t *stack;  // scratch: [edges + nodes]
+  TFC_ARRAY(struct tfc_dedge) added; // edges of the nodes in the loops' lists
+  uint32_t *order;                   // the frame's nodes, each after its producers
   uint32_t order_count, node_count;
 };
 
@@ -96,7 +98,7 @@ static bool put_in_order(struct finder *x, uint32_t f, const uint32_t *nodes, ui
 // the rest is in the body.
 static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_condition) {
   const struct tfc_dynamic *d = x->d;
-  uint32_t condition = TFC_NONE32, nexts = 0, merges = 0;
+  uint32_t condition = TFC_NONE, nexts = 0, merges = 0;
   int32_t output = 0;
   for (uint32_t e = 0; e < d->edge_count; e++) {
     const struct tfc_dnode *from = &d->nodes[x->source[e]], *to = &d->nodes[d->edges[e].to];
@@ -109,7 +111,7 @@ static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_conditio
     if (d->edges[e].output < 0 || part != BEFORE) return false;
     if (d->edges[e].slot != 1) continue;
     if (from->frame != f) return false;
-    if (condition != TFC_NONE32 && (condition != x->source[e] || output != d->edges[e].output)) return false;
+    if (condition != TFC_NONE && (condition != x->source[e] || output != d->edges[e].output)) return false;
     condition = x->source[e], output = d->edges[e].output;
     *out_condition = d->edges[e].to;
   }
@@ -120,7 +122,7 @@ static bool parts_fit(const struct finder *x, uint32_t f, uint32_t *out_conditio
     if (n->is_exit ? n->control_count > 0 || part != LEAVING : part == LEAVING) return false;
     if (is_next(n) && part != BODY) return false;
   }
-  return condition != TFC_NONE32 && nexts == merges;
+  return condition != TFC_NONE && nexts == merges;
 }
 
 static void keep_input(struct tfc_dnode *n, uint32_t slot) {
@@ -128,30 +130,80 @@ static void keep_input(struct tfc_dnode *n, uint32_t slot) {
   n->reusable_inputs &= ~n->kept_inputs;
 }
 
+// Whether the node does nothing but hand its only input to its readers.
+static bool only_passes(const struct tfc_dnode *n) {
+  return n->kind == TFC_DNODE_PASS && !n->is_exit && !is_enter(n) && !n->is_trigger && n->input_count == 1 &&
+         !n->kept_inputs;
+}
+
+// Gives a node of a list edges of its own, to the readers beyond nodes that only pass a value on. The lists' order says
+// what runs after what, so control edges are left out.
+static tfc_status add_edges(struct finder *x, struct tfc_dnode *n) {
+  const struct tfc_dynamic *d = x->d;
+  const size_t begin = x->added.count;
+  for (uint32_t own = n->edge_begin; own < n->edge_end; own++) {
+    uint32_t depth = 0;
+    if (d->edges[own].output < 0) continue;
+    x->stack[depth++] = own;
+    while (depth) {
+      struct tfc_dedge edge = d->edges[x->stack[--depth]];
+      const struct tfc_dnode *to = &d->nodes[edge.to];
+      for (uint32_t e = to->edge_begin; only_passes(to) && e < to->edge_end; e++)
+        if (d->edges[e].output == 0) x->stack[depth++] = e;
+      edge.output = d->edges[own].output;
+      if (!only_passes(to) && !tfc_array_push(&x->added, edge)) return TFC_PLAN_NO_MEMORY();
+    }
+  }
+  for (size_t i = begin; i < x->added.count; i++) {
+    bool last = true;
+    for (size_t later = i + 1; last && later < x->added.count; later++)
+      last = x->added.data[later].output != x->added.data[i].output;
+    x->added.data[i].last = last;
+  }
+  n->edge_begin = d->edge_count + (uint32_t)begin;
+  n->edge_end = d->edge_count + (uint32_t)x->added.count;
+  return NULL;
+}
+
 static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, struct tfc_arena *arena) {
   struct tfc_dynamic *d = x->d;
   struct tfc_dloop *loop = TFC_ARENA_NEW(arena, struct tfc_dloop);
-  uint32_t *lists = TFC_ARENA_ARRAY(arena, uint32_t, 2 * (size_t)x->node_count + 1);
-  if (!loop || !lists) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  struct tfc_dnode *lists = TFC_ARENA_ARRAY(arena, struct tfc_dnode, 2 * (size_t)x->node_count + 1);
+  if (!loop || !lists) return TFC_PLAN_NO_MEMORY();
   loop->condition = condition;
   loop->start = (struct tfc_dnode){.kind = TFC_DNODE_LOOP, .frame = f};
-  uint32_t **to[] = {&loop->before, &loop->body, &loop->leaving};
+  for (uint32_t e = 0; e < d->edge_count; e++)
+    if (is_enter(&d->nodes[x->source[e]]) && d->nodes[d->edges[e].to].frame == f && d->nodes[x->source[e]].is_constant)
+      keep_input(&d->nodes[d->edges[e].to], d->edges[e].slot);
+  struct tfc_dnode **to[] = {&loop->before, &loop->body, &loop->leaving};
   uint32_t *count[] = {&loop->before_count, &loop->body_count, &loop->leaving_count};
   for (turn_part part = BEFORE; part <= LEAVING; part++) {
     *to[part] = lists;
     for (uint32_t i = 0; i < x->order_count; i++) {
-      struct tfc_dnode *n = &d->nodes[x->order[i]];
+      const struct tfc_dnode *n = &d->nodes[x->order[i]];
       bool is_switch = n->kind == TFC_DNODE_SWITCH, leaves = false;
       for (uint32_t e = n->edge_begin; is_switch && e < n->edge_end; e++) leaves |= d->edges[e].output == 0;
       bool here = is_switch ? part == BODY || (part == LEAVING && leaves) : x->part[x->order[i]] == part;
-      if (here && n->kind != TFC_DNODE_NONE) *lists++ = x->order[i];
+      if (!here || n->kind == TFC_DNODE_NONE || only_passes(n)) continue;
+      *lists = *n;
+      if (!n->is_exit) TFC_RETURN_IF_ERROR(add_edges(x, lists)); // an Exit leaves the frame as in ready order
+      lists++;
     }
     *count[part] = (uint32_t)(lists - *to[part]);
   }
-  for (uint32_t e = 0; e < d->edge_count; e++)
-    if (is_enter(&d->nodes[x->source[e]]) && d->nodes[d->edges[e].to].frame == f && d->nodes[x->source[e]].is_constant)
-      keep_input(&d->nodes[d->edges[e].to], d->edges[e].slot);
   d->frames[f].loop = loop;
+  return NULL;
+}
+
+// Puts the edges of the lists behind the graph's.
+static tfc_status join_edges(struct finder *x, struct tfc_arena *arena) {
+  struct tfc_dynamic *d = x->d;
+  if (!x->added.count) return NULL;
+  struct tfc_dedge *all = TFC_ARENA_ARRAY(arena, struct tfc_dedge, d->edge_count + x->added.count);
+  if (!all) return TFC_PLAN_NO_MEMORY();
+  if (d->edge_count) memcpy(all, d->edges, d->edge_count * sizeof *all);
+  memcpy(all + d->edge_count, x->added.data, x->added.count * sizeof *all);
+  d->edges = all;
   return NULL;
 }
 
@@ -182,9 +234,10 @@ tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena
   x.waits = calloc(most, sizeof *x.waits);
   x.part = calloc(most, sizeof *x.part);
   x.order = malloc(most * sizeof *x.order);
-  uint32_t *nodes = malloc(most * sizeof *nodes), *stack = malloc((d->edge_count + most) * sizeof *stack);
+  x.stack = malloc((d->edge_count + most) * sizeof *x.stack);
+  uint32_t *nodes = malloc(most * sizeof *nodes);
   bool *seen = malloc(most * sizeof *seen);
-  if (!x.source || !x.waits || !x.part || !x.order || !nodes || !stack || !seen)
+  if (!x.source || !x.waits || !x.part || !x.order || !nodes || !x.stack || !seen)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < d->node_count; i++)
     for (uint32_t e = d->nodes[i].edge_begin; e < d->nodes[i].edge_end; e++) x.source[e] = i;
@@ -201,17 +254,19 @@ tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena
       fits = edge_fits(&x, f, e, &part);
       if (!is_enter(&d->nodes[x.source[e]])) x.waits[to]++;
     }
-    if (!fits || !put_in_order(&x, f, nodes, stack) || !parts_fit(&x, f, &condition)) continue;
-    if (feeds_itself(&x, f, seen, stack)) continue;
+    if (!fits || !put_in_order(&x, f, nodes, x.stack) || !parts_fit(&x, f, &condition)) continue;
+    if (feeds_itself(&x, f, seen, x.stack)) continue;
     TFC_TRY(s, make_loop(&x, f, condition, arena));
   }
+  TFC_TRY(s, join_edges(&x, arena));
 out:
   free(x.source);
   free(x.waits);
   free(x.part);
   free(x.order);
   free(nodes);
-  free(stack);
+  free(x.stack);
   free(seen);
+  tfc_array_free(&x.added);
   return s;
 }

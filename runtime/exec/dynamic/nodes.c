@@ -1,6 +1,9 @@
 // Runs each kind of node when all its inputs have arrived.
+#include "runtime/exec/dynamic/nodes.h"
 #include "runtime/device/runner.h"
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/iterations.h"
+#include "runtime/exec/dynamic/kernels.h"
+#include "runtime/exec/dynamic/ready.h"
 
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out) {

@@ -11,10 +11,10 @@ struct maker {
   struct tfc_dynamic *d;
   const struct tfc_graph *g;
   struct tfc_arena *arena;
-  uint32_t *of_node;  // [node] number of its dnode; TFC_NONE32: it has none
+  uint32_t *of_node;  // [node] number of its dnode; TFC_NONE: it has none
   uint32_t *of_feed;  // [feed]
   uint32_t *op_count; // [device]
-  uint32_t *product;  // [node] for an addition: the matrix product that it also computes, or TFC_NONE32
+  uint32_t *product;  // [node] for an addition: the matrix product that it also computes, or TFC_NONE
   uint32_t *runs_in;  // [node] the node whose operation does its work
   bool *elided;       // [node] it does not run: its readers read its input directly
   TFC_ARRAY(struct tfc_dedge) edges;
@@ -66,7 +66,7 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
 // product's inputs.
 static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k) {
   const struct tfc_output *in = tfc_node_inputs(m->g, &m->g->nodes[id]);
-  if (m->product[id] == TFC_NONE32) return in[k];
+  if (m->product[id] == TFC_NONE) return in[k];
   return k ? tfc_node_inputs(m->g, &m->g->nodes[m->product[id]])[k - 1] : in[in[0].node == m->product[id]];
 }
 
@@ -89,7 +89,7 @@ static uint16_t device_of(const struct maker *m, uint32_t id) {
 
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
-  const bool adds_product = m->product[id] != TFC_NONE32;
+  const bool adds_product = m->product[id] != TFC_NONE;
   const struct tfc_op_def *def = !adds_product                        ? def_of(n)
                                  : tfc_node_role(n) == TFC_ROLE_ADD_N ? &tfc_add_n_product_def
                                                                       : &tfc_add_product_def;
@@ -222,7 +222,7 @@ static tfc_status make_nodes(struct maker *m) {
     m->d->nodes[m->d->node_count++] = (struct tfc_dnode){.kind = TFC_DNODE_FEED, .node = i, .output_count = 1};
   }
   for (uint32_t i = 0; i < m->g->node_count; i++) {
-    m->of_node[i] = TFC_NONE32;
+    m->of_node[i] = TFC_NONE;
     if (!m->b->ground->needed[i] || all_fed(m, &m->g->nodes[i]) || m->runs_in[i] != i || m->elided[i]) continue;
     if (!def_of(&m->g->nodes[i]))
       return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': there is no op '%.*s' and no function of that name",
@@ -240,7 +240,7 @@ static tfc_status control_edges(struct maker *m, uint32_t to, uint32_t of) {
   const struct tfc_node *node = &m->g->nodes[of];
   const struct tfc_output *in = tfc_node_inputs(m->g, node);
   for (uint32_t k = node->input_count; k < node->input_count + node->control_count; k++) {
-    if (m->of_node[in[k].node] == TFC_NONE32) continue; // a fed node: it is always ready
+    if (m->of_node[in[k].node] == TFC_NONE) continue; // a fed node: it is always ready
     TFC_RETURN_IF_ERROR(add_edge(m, m->of_node[in[k].node], (struct tfc_dedge){.to = to, .output = TFC_CONTROL}));
     m->d->nodes[to].control_count++;
   }
@@ -253,7 +253,7 @@ static tfc_status make_waits(struct maker *m) {
   if (!after) return TFC_PLAN_NO_MEMORY();
   TFC_RETURN_IF_ERROR(tfc_dynamic_find_late(m->b, d, m->edges.data, m->sources.data, (uint32_t)m->edges.count, after));
   for (uint32_t i = 0; i < d->node_count; i++) {
-    if (after[i] == TFC_NONE32) continue;
+    if (after[i] == TFC_NONE) continue;
     TFC_RETURN_IF_ERROR(add_edge(m, after[i], (struct tfc_dedge){.to = i, .output = TFC_CONTROL}));
     d->nodes[i].control_count++;
   }
@@ -276,7 +276,7 @@ static tfc_status make_edges(struct maker *m) {
       TFC_RETURN_IF_ERROR(add_edge(m, from, (struct tfc_dedge){.to = i, .output = index, .slot = k}));
     }
     TFC_RETURN_IF_ERROR(control_edges(m, i, n->node));
-    if (m->product[n->node] != TFC_NONE32) TFC_RETURN_IF_ERROR(control_edges(m, i, m->product[n->node]));
+    if (m->product[n->node] != TFC_NONE) TFC_RETURN_IF_ERROR(control_edges(m, i, m->product[n->node]));
   }
   TFC_RETURN_IF_ERROR(make_waits(m));
   // Sorts by source, then by output; stable.
@@ -325,7 +325,7 @@ static tfc_status find_frames(struct maker *m) {
   bool *seen = calloc(d->node_count + 1u, sizeof *seen);
   uint32_t *stack = malloc((d->node_count + 1u) * sizeof *stack), depth = 0;
   if (!seen || !stack) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  if (!tfc_array_push(&m->frames, (struct tfc_dframe){.parent = TFC_NONE32, .parallel = 1}))
+  if (!tfc_array_push(&m->frames, (struct tfc_dframe){.parent = TFC_NONE, .parallel = 1}))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < d->node_count; i++)
     if (d->nodes[i].input_count + d->nodes[i].control_count == 0) seen[i] = true, stack[depth++] = i;
@@ -338,7 +338,7 @@ static tfc_status find_frames(struct maker *m) {
       to = n->enters;
     } else if (flags & TFC_OP_EXIT) {
       to = m->frames.data[n->frame].parent;
-      if (to == TFC_NONE32)
+      if (to == TFC_NONE)
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (Exit) is in no frame", TFC_STR_ARG(m->g->nodes[n->node].name));
     }
     for (uint32_t e = n->edge_begin; e < n->edge_end; e++) {
@@ -461,7 +461,7 @@ static tfc_status prepare(struct maker *m) {
       continue;
     }
     struct tfc_segment_op *op = &d->segments[n->device].ops[n->kernel];
-    *op = (struct tfc_segment_op){.node = m->product[n->node] == TFC_NONE32 ? n->node : m->product[n->node],
+    *op = (struct tfc_segment_op){.node = m->product[n->node] == TFC_NONE ? n->node : m->product[n->node],
                                   .def = n->def,
                                   .input_count = n->input_count,
                                   .output_count = n->output_count,
@@ -490,8 +490,8 @@ static tfc_status check_places(struct maker *m) {
     if (n->kind != TFC_DNODE_OP || !(n->def->flags & TFC_OP_UPDATE)) continue;
     for (uint32_t k = 0; k < n->input_count; k++) {
       struct tfc_output o = input_of(m, n->node, k);
-      uint32_t from = fed(m, o) || m->elided[o.node] ? TFC_NONE32 : m->of_node[o.node];
-      if (from == TFC_NONE32 || !d->nodes[from].variable || d->nodes[from].device == n->device) continue;
+      uint32_t from = fed(m, o) || m->elided[o.node] ? TFC_NONE : m->of_node[o.node];
+      if (from == TFC_NONE || !d->nodes[from].variable || d->nodes[from].device == n->device) continue;
       return tfc_status_make(TFC_INVALID_ARGUMENT,
                              "node '%.*s' (%.*s) uses the variable of node '%.*s' and has to be on its device: they "
                              "are placed on %s and %s",
@@ -546,7 +546,7 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   if (!m.runs_in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < m.g->node_count; i++) m.runs_in[i] = i;
   for (uint32_t i = 0; i < m.g->node_count; i++)
-    if (m.product[i] != TFC_NONE32) m.runs_in[m.product[i]] = i;
+    if (m.product[i] != TFC_NONE) m.runs_in[m.product[i]] = i;
   m.elided = calloc(m.g->node_count + 1u, sizeof *m.elided);
   if (!m.elided) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   elide(&m);
@@ -559,9 +559,9 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   if (!plan->session->options.no_rewrites) TFC_TRY(s, tfc_dynamic_find_unread(m.d, m.g, plan->session));
   if (!plan->session->options.no_rewrites) tfc_dynamic_find_unread_lists(m.d, m.g, plan->session);
   TFC_TRY(s, prepare(&m));
-  if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena));
   TFC_TRY(s, make_info(&m));
   TFC_TRY(s, tfc_dynamic_find_transfers(b, plan));
+  if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena)); // copies nodes as they are now
 out:
   free(m.elided);
   free(m.of_node);

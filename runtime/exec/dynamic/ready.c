@@ -1,7 +1,8 @@
 // The ready list of a run, and its error: state that all other parts of a run change.
+#include "runtime/exec/dynamic/ready.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/wait.h"
 
 tfc_status tfc_run_no_memory(void) {
   return tfc_status_no_memory("running a step");

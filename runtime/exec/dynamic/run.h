@@ -165,63 +165,13 @@ static inline bool tfc_run_own_space(const struct tfc_run *r, uint16_t device) {
   return r->session->devices[device]->info.address_space != 0;
 }
 
-tfc_status tfc_run_no_memory(void);
-void tfc_run_fail(struct tfc_run *r, tfc_status s);
-struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, struct tfc_run_frame *parent,
-                                           struct tfc_run_iteration *from);
-void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f);
-void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
-                        struct tfc_run_iteration *it, bool dead);
-void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-// Copies fetched values to the caller; references only when nothing runs any more.
-tfc_status tfc_run_fetch_late(struct tfc_run *r);
-tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v);
-// Moves a value that host code needs, as input `slot` of a node, to the host; waits for the device.
-tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v);
-// Returns the number of a transfer in traces.
-uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
-// These handle copies to devices. The outermost run begins and ends them; `finish` waits until all copies have ended.
-tfc_status tfc_run_copies_begin(struct tfc_run *r);
-void tfc_run_copies_finish(struct tfc_run *r);
-void tfc_run_copies_end(struct tfc_run *r);
-// Sends the value, which is input `slot` of a node, to device sending->to, where host code cannot read it; the value
-// becomes the copy's target. The copy is submitted (between tfc_submit_begin and _end) with all others of the
-// operation, awaited before the operation is launched, and dropped if submitting fails.
-tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
-                        struct tfc_run_sending *sending);
-tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending);
-void tfc_run_drop(struct tfc_run_sending *sending);
-tfc_status tfc_run_await(struct tfc_run *r, uint16_t device, uint64_t arrival);
-// Call before a variable's memory is written in place: waits until no copy reads it.
-void tfc_run_leave(struct tfc_run *r, struct tfc_variable *v);
-// Waits until devices have executed everything that the outermost run gave them. Returns their errors joined with
-// `before`, which it takes.
-tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
-tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-void tfc_run_mailbox_leave(struct tfc_run_mailbox *m);
-void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
-void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-void tfc_run_collect(struct tfc_run *r);
-// Resumes parked nodes; call it when nothing else can continue. False: no node is parked.
-bool tfc_run_unpark(struct tfc_run *r);
-// Begin, continue and end a run. The loop continues until nothing remains to be done; in a partial run until everything
-// that the call needs is known and only kernels that wait for something outside of the step remain.
+// Begin, continue and end a run (dynamic.c). The loop continues until nothing remains to be done; in a partial run
+// until everything that the call needs is known and only kernels that wait for something outside of the step remain.
 tfc_status tfc_run_begin(struct tfc_run *r);
 void tfc_run_loop(struct tfc_run *r);
 void tfc_run_end(struct tfc_run *r);
-// Returns the number of kernels on devices' threads that have not returned yet.
-uint32_t tfc_run_at_work(const struct tfc_run *r);
-// Sleeps until a kernel returns. Ends the run if that can never happen.
-void tfc_run_wait(struct tfc_run *r);
-// appends the names of nodes that wait, and what they wait for
-void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text);
-void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item);
-// Computes the outputs of a node that is not dead, on this thread.
-tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
-// Reads input `slot` of a Switch, which selects the branch.
-tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
-                         int64_t *out);
-void tfc_run_check_time(struct tfc_run *r);
-void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item);
+// Waits until devices have executed everything that the outermost run gave them. Returns their errors joined with
+// `before`, which it takes.
+tfc_status tfc_run_settle(struct tfc_run *r, tfc_status before);
 
 #endif

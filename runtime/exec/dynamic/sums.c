@@ -69,7 +69,7 @@ tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_ses
   if (!product || !f.readers) return TFC_PLAN_NO_MEMORY();
   for (uint32_t i = 0; i < f.g->node_count; i++) {
     const struct tfc_node *n = &f.g->nodes[i];
-    product[i] = TFC_NONE32;
+    product[i] = TFC_NONE;
     if (!b->ground->needed[i]) continue;
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++) f.readers[tfc_node_inputs(f.g, n)[k].node]++;
   }
@@ -78,7 +78,7 @@ tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_ses
   for (uint32_t i = 0; i < f.g->node_count && !session->options.no_rewrites; i++) {
     if (!b->ground->needed[i] || !adds_two(&f, i) || fed(&f, (struct tfc_output){i, 0})) continue;
     const struct tfc_output *in = tfc_node_inputs(f.g, &f.g->nodes[i]);
-    for (int k = 1; k >= 0 && product[i] == TFC_NONE32; k--)
+    for (int k = 1; k >= 0 && product[i] == TFC_NONE; k--)
       if (is_term(&f, i, in[k], in[!k])) product[i] = in[k].node;
   }
   *out = product;

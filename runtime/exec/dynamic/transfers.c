@@ -113,7 +113,7 @@ static uint16_t location(const struct places *p, uint32_t at) {
 }
 
 typedef TFC_ARRAY(struct tfc_plan_transfer) rows;
-// Adds the transfers of one tensor to one place. *out: the first of them, or TFC_NONE32.
+// Adds the transfers of one tensor to one place. *out: the first of them, or TFC_NONE.
 static bool add_rows(const struct places *p, uint32_t node, uint32_t output, uint32_t wanted, const struct tfc_build *b,
                      rows *out_rows, uint32_t *out) {
   const struct tfc_output tensor = tensor_of(p, &p->d->nodes[node], output);
@@ -123,10 +123,10 @@ static bool add_rows(const struct places *p, uint32_t node, uint32_t output, uin
   size_t bytes = 0;
   if (tfc_shape_is_static(shape))
     tfc_status_free(tfc_tensor_bytes(tfc_dtype_base(tfc_output_dtype(g, tensor)), shape, &bytes));
-  *out = TFC_NONE32;
+  *out = TFC_NONE;
   for (uint32_t at = 0; at <= p->host; at++) {
     if (at == wanted || !(set_of(p, node, output)[at / 64] >> at % 64 & 1)) continue;
-    if (*out == TFC_NONE32) *out = (uint32_t)out_rows->count;
+    if (*out == TFC_NONE) *out = (uint32_t)out_rows->count;
     struct tfc_plan_transfer row = {
         .tensor = tensor, .source = location(p, at), .target = location(p, wanted), .bytes = bytes};
     if (!tfc_array_push(out_rows, row)) return false;
@@ -187,7 +187,7 @@ tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan
   p.sets = calloc((size_t)outputs * p.words + 1, sizeof *p.sets);
   d->moves = TFC_ARENA_ARRAY(&plan->arena, uint32_t, inputs + 1);
   if (!p.sets || !d->moves) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t i = 0; i < inputs; i++) d->moves[i] = TFC_NONE32;
+  for (uint32_t i = 0; i < inputs; i++) d->moves[i] = TFC_NONE;
   find_places(&p);
   TFC_TRY(s, make_rows(&p, b, d, &found));
   struct tfc_plan_transfer *transfers = TFC_ARENA_ARRAY(&plan->arena, struct tfc_plan_transfer, found.count + 1);
@@ -206,7 +206,7 @@ out:
 
 uint32_t tfc_dynamic_transfer(const struct tfc_plan *plan, const struct tfc_dnode *n, uint32_t slot, uint16_t from) {
   const struct tfc_plan_info *info = &plan->info;
-  const uint32_t first = plan->dynamic->moves ? plan->dynamic->moves[n->moves + slot] : TFC_NONE32;
+  const uint32_t first = plan->dynamic->moves ? plan->dynamic->moves[n->moves + slot] : TFC_NONE;
   for (uint32_t i = first; i < info->transfer_count; i++) {
     const struct tfc_plan_transfer *t = &info->transfers[i], *like = &info->transfers[first];
     if (t->tensor.node != like->tensor.node || t->tensor.index != like->tensor.index || t->target != like->target)

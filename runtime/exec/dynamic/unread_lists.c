@@ -18,14 +18,14 @@ static const struct tfc_function *function_of(const struct tfc_graph *library, c
   return f && f->body ? f : NULL;
 }
 
-// Finds the only reader of an output; TFC_NONE32: there is none. False: there are several.
+// Finds the only reader of an output; TFC_NONE: there is none. False: there are several.
 static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t *out_node, uint32_t *out_slot) {
-  *out_node = TFC_NONE32;
+  *out_node = TFC_NONE;
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_output *in = tfc_node_inputs(g, &g->nodes[i]);
     for (uint32_t k = 0; k < g->nodes[i].input_count; k++) {
       if (in[k].node != o.node || in[k].index != o.index) continue;
-      if (*out_node != TFC_NONE32) return false;
+      if (*out_node != TFC_NONE) return false;
       *out_node = i, *out_slot = k;
     }
   }
@@ -35,7 +35,7 @@ static bool one_reader(const struct tfc_graph *g, struct tfc_output o, uint32_t 
 static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
   uint32_t node, slot;
   while (one_reader(g, o, &node, &slot)) {
-    if (node == TFC_NONE32) return true;
+    if (node == TFC_NONE) return true;
     if (tfc_node_role(&g->nodes[node]) != TFC_ROLE_IDENTITY) return false;
     o = (struct tfc_output){node, 0};
   }
@@ -47,8 +47,7 @@ static bool is_unused(const struct tfc_graph *g, struct tfc_output o) {
 static bool goes_through(const struct tfc_function *f, uint32_t i, tfc_op_role role, uint32_t *out_node) {
   uint32_t slot, result;
   if (i >= f->arg_count || i >= f->ret_count) return false;
-  if (!one_reader(f->body, (struct tfc_output){f->args[i], 0}, out_node, &slot) || *out_node == TFC_NONE32)
-    return false;
+  if (!one_reader(f->body, (struct tfc_output){f->args[i], 0}, out_node, &slot) || *out_node == TFC_NONE) return false;
   if (slot != 0 || tfc_node_role(&f->body->nodes[*out_node]) != role) return false;
   return one_reader(f->body, (struct tfc_output){*out_node, 0}, &result, &slot) && result == f->rets[i];
 }
@@ -93,7 +92,7 @@ static bool fits_in(const struct tfc_graph *library, const struct tfc_graph *g, 
     if (!is_loop(n) || !condition || i >= condition->arg_count || function_of(library, g, n, "body") != body)
       return false;
     if (!is_unused(condition->body, (struct tfc_output){condition->args[i], 0})) return false;
-    if (!one_reader(g, (struct tfc_output){k, (int32_t)i}, &reader, &slot) || reader == TFC_NONE32) return false;
+    if (!one_reader(g, (struct tfc_output){k, (int32_t)i}, &reader, &slot) || reader == TFC_NONE) return false;
     if (!pops_shapes(library, g, reader, slot)) return false;
     *any = true;
   }

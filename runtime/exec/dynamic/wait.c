@@ -1,7 +1,8 @@
 // Handles a run that can only wait: sleeping, deadlocks, deadlines, and messages that say what waits for what.
 #include "runtime/device/wait.h"
 #include "runtime/base/clock.h"
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/dynamic/wait.h"
 #include "runtime/exec/queue_threads.h"
 #include "runtime/ops/rendezvous.h"
 

@@ -34,7 +34,7 @@ static tfc_status blame(const struct tfc_plan *plan, uint32_t location, tfc_stat
   char text[TFC_SHAPE_TEXT];
   for (size_t i = 0; i < plan->ir.values.count; i++) {
     const struct tfc_ir_value *v = &plan->ir.values.data[i];
-    if (v->planned && v->op != TFC_NONE32 && tfc_value_location(&plan->ir, v) == location &&
+    if (v->planned && v->op != TFC_NONE && tfc_value_location(&plan->ir, v) == location &&
         (!most || v->bytes > most->bytes))
       most = v;
   }

@@ -49,7 +49,7 @@ struct arranger {
   const struct tfc_lane_schedule *lanes; // NULL: none
   struct tfc_arrangement *a;
   struct tfc_arena *arena;
-  uint32_t *first; // [values] first transfer, TFC_NONE32
+  uint32_t *first; // [values] first transfer, TFC_NONE
   TFC_ARRAY(uint32_t) next;
   TFC_ARRAY(struct tfc_plan_copy) transfers;
   TFC_ARRAY(struct tfc_item) items;
@@ -60,7 +60,7 @@ struct arranger {
   uint32_t *need;    // [queue_count] scratch
   uint32_t **queues; // [queue] its items by position
   uint32_t *queue_capacity;
-  uint32_t *joint_clocks; // [ops] index of a joint's clock in joint_data, or TFC_NONE32
+  uint32_t *joint_clocks; // [ops] index of a joint's clock in joint_data, or TFC_NONE
   TFC_ARRAY(uint32_t) joint_data;
   bool *arrived;                     // [transfers] it is handed over, and its first reader has recorded that
   bool *early;                       // [ops] computed on the host from feeds alone
@@ -69,16 +69,16 @@ struct arranger {
 };
 
 static uint32_t find(const struct arranger *r, uint32_t value, uint16_t location) {
-  for (uint32_t t = r->first[value]; t != TFC_NONE32; t = r->next.data[t])
+  for (uint32_t t = r->first[value]; t != TFC_NONE; t = r->next.data[t])
     if (r->transfers.data[t].target == location) return t;
-  return TFC_NONE32;
+  return TFC_NONE;
 }
 
 uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t value, uint16_t location) {
-  if (same_memory(ir, tfc_value_location(ir, &ir->values.data[value]), location)) return TFC_NONE32;
-  for (uint32_t t = a->first_copy[value]; t != TFC_NONE32; t = a->next_copy[t])
+  if (same_memory(ir, tfc_value_location(ir, &ir->values.data[value]), location)) return TFC_NONE;
+  for (uint32_t t = a->first_copy[value]; t != TFC_NONE; t = a->next_copy[t])
     if (a->transfers[t].target == location) return t;
-  return TFC_NONE32;
+  return TFC_NONE;
 }
 
 // Adds a transfer for each value and each place that needs it and does not have it. Constants are copied when the plan
@@ -89,12 +89,12 @@ static tfc_status find_transfers(struct arranger *r) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
       uint32_t v = op->inputs[k].value;
-      if (v == TFC_NONE32 || ir->values.data[v].kind == TFC_IR_CONST) continue;
-      if (op->inputs[k].variable != TFC_NONE32) continue; // a reference to the variable: nothing moves
+      if (v == TFC_NONE || ir->values.data[v].kind == TFC_IR_CONST) continue;
+      if (op->inputs[k].variable != TFC_NONE) continue; // a reference to the variable: nothing moves
       uint16_t from = tfc_value_location(ir, &ir->values.data[v]), to = tfc_input_location(ir, op, k);
       bool feed = ir->values.data[v].kind == TFC_IR_FEED;
-      if (from == to || (feed && same_memory(ir, from, to)) || find(r, v, to) != TFC_NONE32) continue;
-      struct tfc_plan_copy t = {.value = v, .source = from, .target = to, .item = TFC_NONE32};
+      if (from == to || (feed && same_memory(ir, from, to)) || find(r, v, to) != TFC_NONE) continue;
+      struct tfc_plan_copy t = {.value = v, .source = from, .target = to, .item = TFC_NONE};
       if (!tfc_array_push(&r->next, r->first[v]) || !tfc_array_push(&r->transfers, t)) return TFC_PLAN_NO_MEMORY();
       r->first[v] = (uint32_t)r->transfers.count - 1;
     }
@@ -111,7 +111,7 @@ static void need_item(struct arranger *r, uint32_t item) {
 }
 
 static void need_op(struct arranger *r, uint32_t op) {
-  if (op == TFC_NONE32) return;
+  if (op == TFC_NONE) return;
   if (r->ir->ops.data[op].joint) {
     const uint32_t *clock = r->joint_data.data + r->joint_clocks[op];
     for (uint32_t q = 0; q < r->a->queue_count; q++)
@@ -168,13 +168,13 @@ static tfc_status add_copies(struct arranger *r, uint32_t value, uint32_t produc
   const struct tfc_ir *ir = r->ir;
   for (uint16_t target = 0; target <= ir->device_count; target++) {
     uint32_t t = find(r, value, target);
-    if (t == TFC_NONE32) continue;
+    if (t == TFC_NONE) continue;
     struct tfc_plan_copy *copy = &r->transfers.data[t];
     if (same_memory(ir, copy->source, copy->target)) continue; // handed over
     uint16_t device = target == ir->device_count ? copy->source : target;
     memset(r->need, 0, r->a->queue_count * sizeof *r->need);
-    if (producer != TFC_NONE32) need_op(r, producer);
-    struct tfc_item item = {.op = TFC_NONE32, .transfer = t, .queue = (uint16_t)(ir->device_count + device)};
+    if (producer != TFC_NONE) need_op(r, producer);
+    struct tfc_item item = {.op = TFC_NONE, .transfer = t, .queue = (uint16_t)(ir->device_count + device)};
     TFC_RETURN_IF_ERROR(add_item(r, item, &copy->item));
   }
   return NULL;
@@ -202,21 +202,21 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
   memset(r->need, 0, n * sizeof *r->need);
   for (uint32_t e = edges->begin[id]; e < edges->begin[id + 1]; e++)
     if (!ir->ops.data[edges->from[e]].dead) need_op(r, edges->from[e]);
-  struct tfc_item item = {.op = id, .transfer = TFC_NONE32, .queue = r->lanes ? r->lanes->lane[id] : op->device};
+  struct tfc_item item = {.op = id, .transfer = TFC_NONE, .queue = r->lanes ? r->lanes->lane[id] : op->device};
   item.arrival_begin = (uint32_t)r->arrivals.count;
   for (uint32_t k = 0; k < op->input_count; k++) {
     uint32_t v = op->inputs[k].value;
-    if (v == TFC_NONE32) continue;
+    if (v == TFC_NONE) continue;
     const struct tfc_ir_value *value = &ir->values.data[v];
-    uint32_t t = value->kind == TFC_IR_CONST || op->inputs[k].variable != TFC_NONE32
-                     ? TFC_NONE32
+    uint32_t t = value->kind == TFC_IR_CONST || op->inputs[k].variable != TFC_NONE
+                     ? TFC_NONE
                      : find(r, v, tfc_input_location(ir, op, k));
-    if (t != TFC_NONE32 && r->transfers.data[t].item != TFC_NONE32) {
+    if (t != TFC_NONE && r->transfers.data[t].item != TFC_NONE) {
       need_item(r, r->transfers.data[t].item);
       continue;
     }
     need_op(r, value->op);
-    if (t != TFC_NONE32 && !r->arrived[t]) { // it is handed over and not recorded yet: the first reader records it
+    if (t != TFC_NONE && !r->arrived[t]) { // it is handed over and not recorded yet: the first reader records it
       r->arrived[t] = true;
       if (!tfc_array_push(&r->arrivals, t)) return TFC_PLAN_NO_MEMORY();
       item.arrival_count++;
@@ -239,7 +239,7 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
     known[item.queue] = r->a->queue_items[item.queue];
   }
   for (uint32_t i = 0; i < op->output_count && !r->early[id]; i++)
-    if (op->outputs[i] != TFC_NONE32) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[i], id));
+    if (op->outputs[i] != TFC_NONE) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[i], id));
   return NULL;
 }
 
@@ -252,7 +252,7 @@ static bool is_early(const struct arranger *r, const struct edges *edges, uint32
   for (uint32_t e = edges->begin[id]; e < edges->begin[id + 1]; e++)
     if (!ir->ops.data[edges->from[e]].dead && !r->early[edges->from[e]]) return false;
   for (uint32_t k = 0; k < op->input_count; k++) {
-    if (op->inputs[k].value == TFC_NONE32) continue;
+    if (op->inputs[k].value == TFC_NONE) continue;
     const struct tfc_ir_value *v = &ir->values.data[op->inputs[k].value];
     bool made = v->kind == TFC_IR_OP && r->early[v->op] && ir->ops.data[v->op].device == op->device;
     if (!made && v->kind != TFC_IR_FEED && v->kind != TFC_IR_CONST) return false;
@@ -274,14 +274,14 @@ static tfc_status add_early(struct arranger *r, const struct edges *edges, const
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
     for (uint32_t k = 0; r->early[sequence[i]] && k < op->output_count; k++)
-      if (op->outputs[k] != TFC_NONE32) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[k], sequence[i]));
+      if (op->outputs[k] != TFC_NONE) TFC_RETURN_IF_ERROR(add_copies(r, op->outputs[k], sequence[i]));
   }
   for (uint32_t q = ir->device_count; q < r->a->queue_count; q++) r->early_end[q] = r->a->queue_items[q];
   return NULL;
 }
 
 static void *take(struct tfc_arena *arena, const void *data, size_t count, size_t size) {
-  void *copy = tfc_arena_array(arena, count + 1, size);
+  void *copy = tfc_arena_alloc(arena, (count + 1) * size);
   if (copy && count) memcpy(copy, data, count * size);
   return copy;
 }
@@ -308,8 +308,8 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   if (!r.first || !r.known || !r.need || !r.queues || !r.queue_capacity || !r.joint_clocks || !a.queue_items ||
       !a.item_of_op || !r.early || !r.early_begin || !r.early_end)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t i = 0; i < ir->values.count; i++) r.first[i] = TFC_NONE32;
-  for (size_t i = 0; i < ir->ops.count; i++) a.item_of_op[i] = TFC_NONE32;
+  for (size_t i = 0; i < ir->values.count; i++) r.first[i] = TFC_NONE;
+  for (size_t i = 0; i < ir->ops.count; i++) a.item_of_op[i] = TFC_NONE;
   TFC_TRY(s, find_transfers(&r));
   TFC_TRY(s, edges_by_end(ir, arena, &edges));
   if (!tfc_array_reserve(&r.items, count + r.transfers.count) ||
@@ -317,9 +317,9 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t v = 0; v < ir->values.count; v++) { // values that exist when the step begins
     const struct tfc_ir_value *value = &ir->values.data[v];
-    if (r.first[v] == TFC_NONE32) continue;
-    if (value->kind == TFC_IR_FEED || (value->kind == TFC_IR_VARIABLE && value->op == TFC_NONE32))
-      TFC_TRY(s, add_copies(&r, v, TFC_NONE32));
+    if (r.first[v] == TFC_NONE) continue;
+    if (value->kind == TFC_IR_FEED || (value->kind == TFC_IR_VARIABLE && value->op == TFC_NONE))
+      TFC_TRY(s, add_copies(&r, v, TFC_NONE));
     else if (value->kind == TFC_IR_VARIABLE && !tfc_array_push(&versions, v))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   }

@@ -18,12 +18,12 @@ struct source {
   uint32_t value;    // PLAIN, HANDLE
   uint32_t variable; // REFERENCE, HANDLE: index in ir->variables
   const struct tfc_shape *view;
-  uint32_t after; // an operation other than the producer that must have ended, too; TFC_NONE32: none
+  uint32_t after; // an operation other than the producer that must have ended, too; TFC_NONE: none
 };
 struct access { // the accesses of one variable that were met so far in the canonical order
   uint32_t node;
   uint32_t version;                     // value id of the variable's present version
-  uint32_t writer;                      // the operation that wrote the current version, or TFC_NONE32
+  uint32_t writer;                      // the operation that wrote the current version, or TFC_NONE
   TFC_ARRAY(uint32_t) readers;          // operations that read the present version
   TFC_ARRAY(uint32_t) update_positions; // in the canonical order, ascending
 };
@@ -31,7 +31,7 @@ struct walk {
   struct tfc_build *b;
   struct tfc_ir *ir;
   struct source *sources;            // [output]
-  uint32_t *after;                   // [node] an operation or joint to wait for; TFC_NONE32: there is none
+  uint32_t *after;                   // [node] an operation or joint to wait for; TFC_NONE: there is none
   uint32_t *variable_of;             // [node] VARIABLE nodes: index + 1
   uint32_t *feed_values;             // [feed] value id
   bool *effects;                     // [node] an effect that control edges order happens at this node or before it
@@ -126,14 +126,14 @@ static bool keeps_control(const struct walk *w, uint32_t from, uint32_t to) {
 
 // --- Sources -----------------------------------------------------------------------------------------------------
 static tfc_status add_to_set(struct walk *w, uint32_t op) {
-  if (op == TFC_NONE32) return NULL;
+  if (op == TFC_NONE) return NULL;
   for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates do no harm; most are found near the end
     if (w->set.data[w->set.count - 1 - i] == op) return NULL;
   return tfc_array_push(&w->set, op) ? NULL : TFC_PLAN_NO_MEMORY();
 }
 
 static tfc_status joint_of_set(struct walk *w, uint32_t node, uint32_t *out) {
-  *out = TFC_NONE32;
+  *out = TFC_NONE;
   if (w->set.count == 1) *out = w->set.data[0];
   if (w->set.count < 2) return NULL;
   struct tfc_ir_op joint = {.node = node, .joint = true};
@@ -165,7 +165,7 @@ static tfc_status value_for_output(struct walk *w, struct tfc_output origin, con
   const struct tfc_graph *g = w->b->graph;
   struct tfc_ir_value v = *base;
   v.origin = origin;
-  v.alias = v.kind == TFC_IR_OP ? v.alias : TFC_NONE32;
+  v.alias = v.kind == TFC_IR_OP ? v.alias : TFC_NONE;
   v.dtype = tfc_dtype_base(tfc_output_dtype(g, origin));
   v.shape = w->b->ground->shapes.shapes[output_number(g, origin)];
   if (v.constant) {
@@ -183,21 +183,20 @@ static tfc_status value_for_output(struct walk *w, struct tfc_output origin, con
 }
 
 static tfc_status make_feed(struct walk *w, uint32_t feed) {
-  if (w->feed_values[feed] != TFC_NONE32) return NULL;
+  if (w->feed_values[feed] != TFC_NONE) return NULL;
   struct tfc_output o = w->b->spec->feeds[feed];
-  struct tfc_ir_value v = {.kind = TFC_IR_FEED, .op = TFC_NONE32, .feed = feed};
+  struct tfc_ir_value v = {.kind = TFC_IR_FEED, .op = TFC_NONE, .feed = feed};
   TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &w->feed_values[feed]));
-  w->sources[output_number(w->b->graph, o)] =
-      (struct source){PLAIN, w->feed_values[feed], TFC_NONE32, NULL, TFC_NONE32};
+  w->sources[output_number(w->b->graph, o)] = (struct source){PLAIN, w->feed_values[feed], TFC_NONE, NULL, TFC_NONE};
   return NULL;
 }
 
 static tfc_status make_constant(struct walk *w, uint32_t id, uint32_t index, const struct tfc_tensor *value) {
   struct tfc_output o = {id, (int32_t)index};
-  struct tfc_ir_value v = {.kind = TFC_IR_CONST, .op = TFC_NONE32, .constant = value};
+  struct tfc_ir_value v = {.kind = TFC_IR_CONST, .op = TFC_NONE, .constant = value};
   uint32_t made;
   TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &made));
-  w->sources[output_number(w->b->graph, o)] = (struct source){PLAIN, made, TFC_NONE32, NULL, w->after[id]};
+  w->sources[output_number(w->b->graph, o)] = (struct source){PLAIN, made, TFC_NONE, NULL, w->after[id]};
   return NULL;
 }
 
@@ -209,12 +208,12 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   struct tfc_ir_variable v = {.node = id, .device = device_of(w, id)};
   TFC_RETURN_IF_ERROR(tfc_session_variable(w->b->session, g, id, &v.variable));
-  uint32_t index = TFC_NONE32;
+  uint32_t index = TFC_NONE;
   for (size_t i = 0; i < w->ir->variables.count; i++) // two nodes may refer to the same variable
     if (w->ir->variables.data[i].variable == v.variable) index = (uint32_t)i;
   struct tfc_output o = {id, 0};
   bool reference = tfc_dtype_is_ref(tfc_output_dtype(g, o));
-  if (index != TFC_NONE32) {
+  if (index != TFC_NONE) {
     const struct tfc_ir_variable *first = &w->ir->variables.data[index];
     if (first->device != v.device)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "nodes '%.*s' and '%.*s' are one variable and placed on %s and %s",
@@ -228,9 +227,9 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
     *(struct tfc_object **)handle->data = &v.variable->object;
     v.handle = handle;
     index = (uint32_t)w->ir->variables.count;
-    struct access a = {.node = id, .writer = TFC_NONE32};
-    struct tfc_ir_value version = {.kind = TFC_IR_VARIABLE, .op = TFC_NONE32, .variable = index, .origin = o};
-    version.alias = TFC_NONE32;
+    struct access a = {.node = id, .writer = TFC_NONE};
+    struct tfc_ir_value version = {.kind = TFC_IR_VARIABLE, .op = TFC_NONE, .variable = index, .origin = o};
+    version.alias = TFC_NONE;
     version.dtype = v.variable->dtype;
     version.shape = v.variable->shape;
     size_t bytes = 0;
@@ -241,9 +240,9 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
   }
   w->variable_of[id] = index + 1;
   struct source *s = &w->sources[output_number(g, o)];
-  *s = (struct source){REFERENCE, TFC_NONE32, index, NULL, w->after[id]};
+  *s = (struct source){REFERENCE, TFC_NONE, index, NULL, w->after[id]};
   if (reference) return NULL;
-  struct tfc_ir_value h = {.kind = TFC_IR_CONST, .op = TFC_NONE32, .constant = w->ir->variables.data[index].handle};
+  struct tfc_ir_value h = {.kind = TFC_IR_CONST, .op = TFC_NONE, .constant = w->ir->variables.data[index].handle};
   uint32_t made;
   TFC_RETURN_IF_ERROR(value_for_output(w, o, &h, &made));
   *s = (struct source){HANDLE, made, index, NULL, w->after[id]};
@@ -308,7 +307,7 @@ static tfc_status elide_view(struct walk *w, uint32_t id) {
     struct source s = w->sources[output_number(g, in[i])];
     if (!keeps_shape(n) && count == 1 && tfc_node_role(n) != TFC_ROLE_SPREAD)
       s.view = &w->b->ground->shapes.shapes[n->output_begin];
-    s.after = w->after[id] != TFC_NONE32 ? w->after[id] : s.after;
+    s.after = w->after[id] != TFC_NONE ? w->after[id] : s.after;
     if (!w->b->ground->fed[n->output_begin + i]) w->sources[n->output_begin + i] = s;
   }
   return NULL;
@@ -316,12 +315,12 @@ static tfc_status elide_view(struct walk *w, uint32_t id) {
 
 // --- Operations --------------------------------------------------------------------------------------------------
 static uint32_t alias_variable(const struct tfc_ir *ir, uint32_t value) {
-  while (value != TFC_NONE32) {
+  while (value != TFC_NONE) {
     const struct tfc_ir_value *v = &ir->values.data[value];
     if (v->kind == TFC_IR_VARIABLE) return v->variable;
     value = v->alias;
   }
-  return TFC_NONE32;
+  return TFC_NONE;
 }
 
 static tfc_status reads(struct walk *w, uint32_t op, uint32_t variable) {
@@ -371,11 +370,11 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
   op.outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count + 1);
   if (!op.inputs || !op.outputs) return TFC_PLAN_NO_MEMORY();
   bool update = n->def->flags & TFC_OP_UPDATE;
-  uint32_t reference = TFC_NONE32;
+  uint32_t reference = TFC_NONE;
   for (uint32_t k = 0; k < n->input_count; k++) {
     const struct source *s = &w->sources[output_number(g, in[k])];
     struct tfc_ir_input *input = &op.inputs[k];
-    *input = (struct tfc_ir_input){.value = s->value, .view = s->view, .variable = TFC_NONE32};
+    *input = (struct tfc_ir_input){.value = s->value, .view = s->view, .variable = TFC_NONE};
     if (s->kind == NOTHING)
       return tfc_status_make(TFC_INTERNAL, "node '%.*s': input %u has no source", TFC_STR_ARG(n->name), k);
     if (s->kind == REFERENCE) {
@@ -389,49 +388,47 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
     } else {
       input->by_value = ir->values.data[s->value].kind == TFC_IR_VARIABLE;
     }
-    if (input->variable != TFC_NONE32) {
+    if (input->variable != TFC_NONE) {
       TFC_RETURN_IF_ERROR(colocated(w, id, input->variable));
-      if (reference == TFC_NONE32) reference = input->variable;
+      if (reference == TFC_NONE) reference = input->variable;
     }
   }
-  for (uint32_t i = 0; i < n->output_count; i++) op.outputs[i] = TFC_NONE32;
+  for (uint32_t i = 0; i < n->output_count; i++) op.outputs[i] = TFC_NONE;
   uint32_t made;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &made));
   w->after[id] = made;
   // Adds ordering edges: for reads and writes of variables, for what sources wait for, and for control edges.
   for (uint32_t k = 0; k < n->input_count; k++) {
     const struct tfc_ir_input *input = &op.inputs[k];
-    uint32_t read = input->variable != TFC_NONE32 ? input->variable : alias_variable(ir, input->value);
-    if (read != TFC_NONE32 && !(update && input->variable != TFC_NONE32)) TFC_RETURN_IF_ERROR(reads(w, made, read));
+    uint32_t read = input->variable != TFC_NONE ? input->variable : alias_variable(ir, input->value);
+    if (read != TFC_NONE && !(update && input->variable != TFC_NONE)) TFC_RETURN_IF_ERROR(reads(w, made, read));
     TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, w->sources[output_number(g, in[k])].after, made));
   }
   for (uint32_t k = 0; update && k < n->input_count; k++)
-    if (op.inputs[k].variable != TFC_NONE32) TFC_RETURN_IF_ERROR(writes(w, made, op.inputs[k].variable));
+    if (op.inputs[k].variable != TFC_NONE) TFC_RETURN_IF_ERROR(writes(w, made, op.inputs[k].variable));
   for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++)
     if (keeps_control(w, in[k].node, id)) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, w->after[in[k].node], made));
   // Adds the values of its outputs.
   for (uint32_t i = 0; i < n->output_count; i++) {
     struct tfc_output o = {id, (int32_t)i};
     struct source *s = &w->sources[output_number(g, o)];
-    if (tfc_dtype_is_ref(tfc_output_dtype(g, o)) && reference != TFC_NONE32) {
+    if (tfc_dtype_is_ref(tfc_output_dtype(g, o)) && reference != TFC_NONE) {
       if (!op.output_variables) {
         op.output_variables = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count);
         if (!op.output_variables) return TFC_PLAN_NO_MEMORY();
-        for (uint32_t m = 0; m < n->output_count; m++) op.output_variables[m] = TFC_NONE32;
+        for (uint32_t m = 0; m < n->output_count; m++) op.output_variables[m] = TFC_NONE;
         ir->ops.data[made].output_variables = op.output_variables;
       }
       op.output_variables[i] = reference;
-      if (!w->b->ground->fed[n->output_begin + i])
-        *s = (struct source){REFERENCE, TFC_NONE32, reference, NULL, TFC_NONE32};
+      if (!w->b->ground->fed[n->output_begin + i]) *s = (struct source){REFERENCE, TFC_NONE, reference, NULL, TFC_NONE};
       continue;
     }
-    struct tfc_ir_value v = {.kind = TFC_IR_OP, .op = made, .output = i, .alias = TFC_NONE32};
+    struct tfc_ir_value v = {.kind = TFC_IR_OP, .op = made, .output = i, .alias = TFC_NONE};
     if (n->def->flags & TFC_OP_VIEW && i == 0 && n->input_count) v.alias = op.inputs[0].value;
     TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &op.outputs[i]));
     if (n->def->flags & TFC_OP_VIEW && n->input_count && ir->values.data[op.outputs[i]].planned)
-      ir->values.data[op.outputs[i]].alias = TFC_NONE32; // the kernel copies to a planned place
-    if (!w->b->ground->fed[n->output_begin + i])
-      *s = (struct source){PLAIN, op.outputs[i], TFC_NONE32, NULL, TFC_NONE32};
+      ir->values.data[op.outputs[i]].alias = TFC_NONE; // the kernel copies to a planned place
+    if (!w->b->ground->fed[n->output_begin + i]) *s = (struct source){PLAIN, op.outputs[i], TFC_NONE, NULL, TFC_NONE};
   }
   return NULL;
 }
@@ -443,7 +440,7 @@ static bool reduces_nothing(const struct walk *w, const struct tfc_node *n) {
   if (tfc_node_role(n) != TFC_ROLE_REDUCTION || w->b->session->options.no_rewrites) return false;
   uint32_t from = output_number(g, tfc_node_inputs(g, n)[0]);
   const struct source *s = &w->sources[from];
-  if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE32) return false;
+  if (s->kind != PLAIN || alias_variable(w->ir, s->value) != TFC_NONE) return false;
   const struct tfc_shape *x = &w->b->ground->shapes.shapes[from], *y = &w->b->ground->shapes.shapes[n->output_begin];
   // A scalar has no dimensions; if the axes are unknown, they are checked at run time.
   if (x->rank == 0 && !w->b->ground->shapes.values[output_number(g, tfc_node_inputs(g, n)[1])]) return false;
@@ -495,9 +492,9 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));
       const struct access *a = &w->accesses.data[s->variable];
       // Readers wait for the writer of the version; so do nodes that have a control edge from this read.
-      if (w->after[id] == TFC_NONE32) w->after[id] = a->writer;
+      if (w->after[id] == TFC_NONE) w->after[id] = a->writer;
       if (!w->b->ground->fed[n->output_begin])
-        w->sources[n->output_begin] = (struct source){PLAIN, a->version, TFC_NONE32, NULL, w->after[id]};
+        w->sources[n->output_begin] = (struct source){PLAIN, a->version, TFC_NONE, NULL, w->after[id]};
       return NULL;
     }
   }
@@ -536,7 +533,7 @@ static tfc_status make_fetches(struct walk *w) {
                              TFC_STR_ARG(w->b->graph->nodes[spec->fetches[i].node].name));
     uint32_t value = s->kind == REFERENCE ? w->accesses.data[s->variable].version : s->value;
     w->b->fetches[i] = (struct tfc_plan_fetch){value, s->view};
-    for (uint32_t v = value; v != TFC_NONE32; v = w->ir->values.data[v].alias) w->ir->values.data[v].fetched = true;
+    for (uint32_t v = value; v != TFC_NONE; v = w->ir->values.data[v].alias) w->ir->values.data[v].fetched = true;
   }
   return NULL;
 }
@@ -558,6 +555,7 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   ir->graph = g;
   ir->devices = b->session->devices;
   ir->device_count = b->session->device_count;
+  ir->host = b->ground->host;
   ir->all_rewrites = b->session->options.execution.rewrites == TFC_REWRITES_ALL;
   w.sources = calloc(g->output_total + 1u, sizeof *w.sources);
   w.after = malloc((g->node_count + 1u) * sizeof *w.after);
@@ -571,8 +569,8 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
       !tfc_array_reserve(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||
       !tfc_array_reserve(&ir->edges, b->ground->order_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE32;
-  for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE32;
+  for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE;
+  for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) TFC_TRY(s, make_feed(&w, i));
   mark_effects(&w);
   for (uint32_t i = 0; i < b->ground->order_count; i++) { // variables without inputs come first

@@ -18,7 +18,7 @@ struct filler {
   double *idle;     // [position] how long its device waits before it
   uint32_t *wait;   // [position] the last position before it at which its device waits
   uint32_t *before; // [position] the position before which the operation moves
-  // [op] it must stay before this position, which is that of the operation that continues it; TFC_NONE32: it has no
+  // [op] it must stay before this position, which is that of the operation that continues it; TFC_NONE: it has no
   // such limit.
   uint32_t *at_most;
 };
@@ -28,7 +28,7 @@ struct filler {
 static uint32_t better_place(struct filler *f, uint32_t i) {
   double us = f->ir->ops.data[f->sequence[i]].cost_us;
   uint32_t most = f->at_most[f->sequence[i]], end = most < i ? most : i, tries = 0;
-  for (uint32_t k = end < i && f->idle[end] >= shortest_us ? end : f->wait[end]; k != TFC_NONE32 && tries < 256;
+  for (uint32_t k = end < i && f->idle[end] >= shortest_us ? end : f->wait[end]; k != TFC_NONE && tries < 256;
        k = f->wait[k], tries++) {
     if (f->idle[k] < us) continue;
     f->idle[k] -= us;
@@ -38,7 +38,7 @@ static uint32_t better_place(struct filler *f, uint32_t i) {
 }
 
 static uint32_t goes_on_with(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
-  return op->goes_on ? ir->values.data[op->inputs[op->input_count - 1].value].op : TFC_NONE32;
+  return op->goes_on ? ir->values.data[op->inputs[op->input_count - 1].value].op : TFC_NONE;
 }
 
 tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_graph *g, uint32_t *sequence,
@@ -60,14 +60,14 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
   if (!moved || !next || !last || !old || !f.waits || !f.at_once || !f.at_most || !f.idle || !f.wait || !f.before)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   TFC_TRY(s, tfc_order_replay(ir, g, sequence, count, f.idle, f.waits, &length_us));
-  for (uint32_t d = 0; d <= ir->device_count; d++) last[d] = TFC_NONE32;
+  for (uint32_t d = 0; d <= ir->device_count; d++) last[d] = TFC_NONE;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[sequence[i]];
     uint32_t begun = goes_on_with(ir, op);
     f.at_once[sequence[i]] =
-        op->prepared && !op->joint && (begun == TFC_NONE32 ? !f.waits[sequence[i]] : f.at_once[begun]);
-    f.at_most[sequence[i]] = TFC_NONE32;
-    moved[i] = TFC_NONE32;
+        op->prepared && !op->joint && (begun == TFC_NONE ? !f.waits[sequence[i]] : f.at_once[begun]);
+    f.at_most[sequence[i]] = TFC_NONE;
+    moved[i] = TFC_NONE;
     f.wait[i] = last[op->device];
     if (f.idle[i] >= shortest_us) last[op->device] = i;
   }
@@ -76,7 +76,7 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
     f.before[i] = f.at_once[sequence[i]] ? better_place(&f, i) : i;
     moves += f.before[i] != i;
     uint32_t begun = goes_on_with(ir, op);
-    if (begun != TFC_NONE32 && f.before[i] != i) f.at_most[begun] = f.before[i];
+    if (begun != TFC_NONE && f.before[i] != i) f.at_most[begun] = f.before[i];
   }
   if (!moves) goto out;
   memcpy(old, sequence, count * sizeof *old);
@@ -86,7 +86,7 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
     moved[f.before[i]] = i;
   }
   for (uint32_t i = 0; i < count; i++) {
-    for (uint32_t k = moved[i]; k != TFC_NONE32; k = next[k]) sequence[at++] = old[k];
+    for (uint32_t k = moved[i]; k != TFC_NONE; k = next[k]) sequence[at++] = old[k];
     if (f.before[i] == i) sequence[at++] = old[i];
   }
 out:

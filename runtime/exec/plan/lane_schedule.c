@@ -81,8 +81,8 @@ static uint32_t leader_of(const struct scheduler *s, uint32_t id, uint32_t idle)
   uint32_t best = (uint32_t)__builtin_ctz(idle);
   for (uint32_t k = 0; k < op->input_count; k++) {
     uint32_t v = op->inputs[k].value;
-    uint32_t from = v == TFC_NONE32 ? TFC_NONE32 : s->ir->values.data[v].op;
-    if (from != TFC_NONE32 && !s->ir->ops.data[from].joint) bytes[s->lane[from]] += s->ir->values.data[v].bytes;
+    uint32_t from = v == TFC_NONE ? TFC_NONE : s->ir->values.data[v].op;
+    if (from != TFC_NONE && !s->ir->ops.data[from].joint) bytes[s->lane[from]] += s->ir->values.data[v].bytes;
   }
   for (uint32_t l = 0; l < s->lanes; l++)
     if ((idle >> l & 1) && bytes[l] > bytes[best]) best = l;

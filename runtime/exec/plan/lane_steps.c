@@ -10,7 +10,7 @@ struct user { // an item that uses a range of memory
 };
 struct range { // [begin, end) with the item that wrote it, and the items that have read it since then
   uint64_t begin, end;
-  uint32_t users; // TFC_NONE32: the end
+  uint32_t users; // TFC_NONE: the end
 };
 struct edge {
   uint32_t from, to; // items
@@ -47,12 +47,12 @@ static bool use(struct orderer *o, struct range *r, uint32_t item) {
 static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end) {
   if (begin == end) return true;
   size_t at = first_behind(o, begin), upto = at;
-  struct range left = {0}, right = {0}, own = {begin, end, TFC_NONE32};
+  struct range left = {0}, right = {0}, own = {begin, end, TFC_NONE};
   for (; upto < o->ranges.count && o->ranges.data[upto].begin < end; upto++) {
     struct range r = o->ranges.data[upto];
     if (r.begin < begin) left = (struct range){r.begin, begin, r.users};
     if (r.end > end) right = (struct range){end, r.end, r.users};
-    for (uint32_t u = r.users; u != TFC_NONE32; u = o->users.data[u].next) {
+    for (uint32_t u = r.users; u != TFC_NONE; u = o->users.data[u].next) {
       uint32_t from = o->users.data[u].item;
       if (from == item || o->last[from] == item + 1) continue;
       o->last[from] = item + 1;
@@ -90,14 +90,13 @@ static tfc_status order_by_memory(struct orderer *o) {
     bool ok = true;
     for (uint32_t k = 0; k < op->output_count && ok; k++) {
       uint32_t v = op->outputs[k];
-      if (v == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32 || o->memory->value_offset[v] == UINT64_MAX)
-        continue;
+      if (v == TFC_NONE || ir->values.data[v].alias != TFC_NONE || o->memory->value_offset[v] == UINT64_MAX) continue;
       ok = write(o, i, o->memory->value_offset[v], o->memory->value_offset[v] + ir->values.data[v].bytes);
     }
     for (uint32_t k = 0; k < op->input_count && ok; k++) {
       uint32_t v = op->inputs[k].value;
-      if (v == TFC_NONE32 || op->inputs[k].variable != TFC_NONE32) continue;
-      while (ir->values.data[v].alias != TFC_NONE32) v = ir->values.data[v].alias;
+      if (v == TFC_NONE || op->inputs[k].variable != TFC_NONE) continue;
+      while (ir->values.data[v].alias != TFC_NONE) v = ir->values.data[v].alias;
       if (o->memory->value_offset[v] == UINT64_MAX) continue;
       ok = read(o, i, o->memory->value_offset[v], o->memory->value_offset[v] + ir->values.data[v].bytes);
     }
@@ -124,7 +123,7 @@ tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrange
     uint32_t op = by->sequence[i];
     bool joint = ir->ops.data[op].joint;
     step_of_op[op] = i;
-    steps[i] = (struct tfc_lane_step){.op = joint ? TFC_NONE32 : item++,
+    steps[i] = (struct tfc_lane_step){.op = joint ? TFC_NONE : item++,
                                       .lanes = joint ? 0 : by->helpers[op] | 1u << by->lane[op],
                                       .open = by->open[op],
                                       .before = g.waiting[op],

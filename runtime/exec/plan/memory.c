@@ -25,7 +25,7 @@ struct block { // memory of one value or copy, or of several values that are com
   bool freed;          // the last reader of the block was found
   uint32_t readers;    // number of reads that are still to come
   uint32_t from;       // the first item that uses the block
-  uint32_t inside;     // the block in whose memory it is computed; TFC_NONE32: it has a place of its own
+  uint32_t inside;     // the block in whose memory it is computed; TFC_NONE: it has a place of its own
   uint32_t *condition; // [queues] clock of the reads so far
 };
 struct planner {
@@ -39,7 +39,7 @@ struct planner {
   struct block *blocks;
   uint32_t *block_of_value, *block_of_copy;
   uint32_t *first_read, *reads; // where in `reads` the inputs of an operation begin; the elements of `reads` are
-                                // blocks, or TFC_NONE32
+                                // blocks, or TFC_NONE
   uint32_t *conditions;         // all conditions of the blocks
   uint32_t block_count;
   uint32_t now; // the current item
@@ -135,10 +135,10 @@ static tfc_status release(struct planner *p, struct block *b) {
 
 static uint32_t block_of_input(const struct planner *p, const struct tfc_ir_op *op, uint32_t input) {
   uint32_t v = op->inputs[input].value;
-  if (v == TFC_NONE32 || op->inputs[input].variable != TFC_NONE32) return TFC_NONE32;
-  uint32_t t = p->a->first_copy[v] == TFC_NONE32 ? TFC_NONE32
-                                                 : tfc_find_copy(p->a, p->ir, v, tfc_input_location(p->ir, op, input));
-  return t != TFC_NONE32 && p->ir->values.data[v].kind != TFC_IR_CONST ? p->block_of_copy[t] : p->block_of_value[v];
+  if (v == TFC_NONE || op->inputs[input].variable != TFC_NONE) return TFC_NONE;
+  uint32_t t =
+      p->a->first_copy[v] == TFC_NONE ? TFC_NONE : tfc_find_copy(p->a, p->ir, v, tfc_input_location(p->ir, op, input));
+  return t != TFC_NONE && p->ir->values.data[v].kind != TFC_IR_CONST ? p->block_of_copy[t] : p->block_of_value[v];
 }
 
 // Finds the blocks that each operation reads, and the number of readers of each block.
@@ -146,18 +146,18 @@ static tfc_status find_reads(struct planner *p) {
   const struct tfc_ir *ir = p->ir;
   size_t total = 0;
   for (uint32_t i = 0; i < p->a->item_count; i++)
-    if (p->a->items[i].op != TFC_NONE32) total += ir->ops.data[p->a->items[i].op].input_count;
+    if (p->a->items[i].op != TFC_NONE) total += ir->ops.data[p->a->items[i].op].input_count;
   p->first_read = tfc_arena_alloc(p->arena, (p->a->item_count + 1u) * sizeof *p->first_read);
   p->reads = tfc_arena_alloc(p->arena, (total + 1) * sizeof *p->reads);
   if (!p->first_read || !p->reads) return TFC_PLAN_NO_MEMORY();
   total = 0;
   for (uint32_t i = 0; i < p->a->item_count; i++) {
     p->first_read[i] = (uint32_t)total;
-    if (p->a->items[i].op == TFC_NONE32) continue;
+    if (p->a->items[i].op == TFC_NONE) continue;
     const struct tfc_ir_op *op = &ir->ops.data[p->a->items[i].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
       uint32_t b = p->reads[total++] = block_of_input(p, op, k);
-      if (b != TFC_NONE32) p->blocks[b].readers++;
+      if (b != TFC_NONE) p->blocks[b].readers++;
     }
   }
   return NULL;
@@ -166,13 +166,13 @@ static tfc_status find_reads(struct planner *p) {
 // Returns the block that input `input` of the current operation is read from; NULL: the input has no place.
 static struct block *block_read(const struct planner *p, uint32_t input) {
   uint32_t b = p->reads[p->first_read[p->now] + input];
-  return b == TFC_NONE32 ? NULL : &p->blocks[b];
+  return b == TFC_NONE ? NULL : &p->blocks[b];
 }
 
 static void new_block(struct planner *p, uint64_t bytes, uint16_t location, uint32_t *out) {
   struct block *b = &p->blocks[p->block_count];
   uint64_t size = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-  *b = (struct block){.size = size, .location = location, .inside = TFC_NONE32};
+  *b = (struct block){.size = size, .location = location, .inside = TFC_NONE};
   b->condition = p->conditions + (size_t)p->block_count * p->a->queue_count;
   *out = p->block_count++;
 }
@@ -212,16 +212,16 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
   const struct tfc_item *item = &p->a->items[index];
   p->now = index;
   const uint32_t *clock = p->a->clocks + (size_t)index * p->a->queue_count;
-  if (item->op == TFC_NONE32) { // a copy
+  if (item->op == TFC_NONE) { // a copy
     const struct tfc_plan_copy *copy = &p->a->transfers[item->transfer];
     uint32_t to = p->block_of_copy[item->transfer], from = p->block_of_value[copy->value];
-    if (to != TFC_NONE32) {
+    if (to != TFC_NONE) {
       TFC_RETURN_IF_ERROR(allocate(p, &p->blocks[to], clock));
       p->plan->copy_offset[item->transfer] = p->blocks[to].offset;
       done_by(p, &p->blocks[to], item);
       if (p->blocks[to].readers == 0) TFC_RETURN_IF_ERROR(release(p, &p->blocks[to]));
     }
-    if (from != TFC_NONE32) {
+    if (from != TFC_NONE) {
       done_by(p, &p->blocks[from], item);
       if (--p->blocks[from].readers == 0) TFC_RETURN_IF_ERROR(release(p, &p->blocks[from]));
     }
@@ -230,7 +230,7 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
   const struct tfc_ir_op *op = &ir->ops.data[item->op];
   for (uint32_t i = 0; i < op->output_count; i++) {
     uint32_t v = op->outputs[i];
-    if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
+    if (v == TFC_NONE || p->block_of_value[v] == TFC_NONE || ir->values.data[v].alias != TFC_NONE) continue;
     struct block *b = &p->blocks[p->block_of_value[v]];
     struct block *same = in_place(p, op, i, b, clock);
     if (same) {
@@ -253,7 +253,7 @@ static tfc_status plan_item(struct planner *p, uint32_t index) {
   }
   for (uint32_t i = 0; i < op->output_count; i++) { // frees outputs without readers
     uint32_t v = op->outputs[i];
-    if (v == TFC_NONE32 || p->block_of_value[v] == TFC_NONE32 || ir->values.data[v].alias != TFC_NONE32) continue;
+    if (v == TFC_NONE || p->block_of_value[v] == TFC_NONE || ir->values.data[v].alias != TFC_NONE) continue;
     struct block *b = &p->blocks[p->block_of_value[v]];
     if (b->readers == 0) TFC_RETURN_IF_ERROR(release(p, b));
   }
@@ -273,7 +273,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 static uint32_t place_of(const struct planner *p, uint32_t block) {
-  while (p->blocks[block].inside != TFC_NONE32) block = p->blocks[block].inside;
+  while (p->blocks[block].inside != TFC_NONE) block = p->blocks[block].inside;
   return block;
 }
 
@@ -290,7 +290,7 @@ static tfc_status place_by_size(struct planner *p, uint16_t location) {
   uint32_t count = 0, placed_count = 0;
   for (uint32_t i = 0; i < p->block_count; i++) {
     struct block *b = &p->blocks[i];
-    if (b->location == location && b->placed && b->inside == TFC_NONE32) blocks[count++] = b;
+    if (b->location == location && b->placed && b->inside == TFC_NONE) blocks[count++] = b;
   }
   qsort(blocks, count, sizeof *blocks, by_size);
   for (uint32_t i = 0; i < count; i++) {
@@ -349,7 +349,7 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   plan.size = TFC_ARENA_ARRAY(arena, uint64_t, locations);
   p.free = TFC_ARENA_ARRAY(&scratch, range_list, locations);
   p.freed = TFC_ARENA_ARRAY(&scratch, range_list, locations);
-  p.blocks = TFC_ARENA_ARRAY(&scratch, struct block, values + a->transfer_count + 1);
+  p.blocks = tfc_arena_alloc(&scratch, (values + a->transfer_count + 1) * sizeof *p.blocks);
   p.conditions = TFC_ARENA_ARRAY(&scratch, uint32_t, (values + a->transfer_count + 1) * a->queue_count);
   p.block_of_value = TFC_ARENA_ARRAY(&scratch, uint32_t, values + 1);
   p.block_of_copy = TFC_ARENA_ARRAY(&scratch, uint32_t, a->transfer_count + 1);
@@ -359,26 +359,26 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   for (size_t v = 0; v < values; v++) {
     const struct tfc_ir_value *value = &ir->values.data[v];
     plan.value_offset[v] = UINT64_MAX;
-    p.block_of_value[v] = TFC_NONE32;
+    p.block_of_value[v] = TFC_NONE;
     if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || !value->planned) continue;
     new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]);
     p.blocks[p.block_of_value[v]].kept = value->fetched;
   }
   for (size_t v = 0; v < values; v++) { // the output of an operation that makes a view is in the memory of its input
     uint32_t root = (uint32_t)v;
-    while (ir->values.data[root].alias != TFC_NONE32) root = ir->values.data[root].alias;
+    while (ir->values.data[root].alias != TFC_NONE) root = ir->values.data[root].alias;
     if (root != v) p.block_of_value[v] = p.block_of_value[root];
   }
   for (uint32_t t = 0; t < a->transfer_count; t++) {
     const struct tfc_plan_copy *copy = &a->transfers[t];
     const struct tfc_ir_value *value = &ir->values.data[copy->value];
     plan.copy_offset[t] = UINT64_MAX;
-    p.block_of_copy[t] = TFC_NONE32;
-    if (copy->item == TFC_NONE32) continue;
+    p.block_of_copy[t] = TFC_NONE;
+    if (copy->item == TFC_NONE) continue;
     bool placed = value->kind == TFC_IR_OP ? value->planned
                                            : tfc_shape_is_static(&value->shape) && tfc_dtype_is_plain(value->dtype);
     if (placed) new_block(&p, value->bytes, copy->target, &p.block_of_copy[t]);
-    if (p.block_of_value[copy->value] != TFC_NONE32) p.blocks[p.block_of_value[copy->value]].readers++;
+    if (p.block_of_value[copy->value] != TFC_NONE) p.blocks[p.block_of_value[copy->value]].readers++;
   }
   TFC_TRY(s, find_reads(&p));
   for (uint32_t i = 0; i < a->item_count; i++) TFC_TRY(s, plan_item(&p, i));

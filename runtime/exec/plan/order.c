@@ -10,7 +10,7 @@
 #include "runtime/exec/plan/plan_internal.h"
 
 static uint32_t producer(const struct tfc_ir *ir, const struct tfc_ir_input *in) {
-  return in->value == TFC_NONE32 ? TFC_NONE32 : ir->values.data[in->value].op;
+  return in->value == TFC_NONE ? TFC_NONE : ir->values.data[in->value].op;
 }
 
 tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph *g) {
@@ -25,7 +25,7 @@ tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph 
       const struct tfc_ir_op *op = &ir->ops.data[i];
       for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
         uint32_t from = producer(ir, &op->inputs[k]);
-        if (from == TFC_NONE32 || from == i) continue;
+        if (from == TFC_NONE || from == i) continue;
         if (pass == 0) {
           g->begin[from + 2]++;
           g->waiting[i]++;
@@ -270,13 +270,13 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
   if (!sequence || !keys) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   TFC_TRY(s, tfc_order_graph_make(ir, &g));
   bool one_device = true;
-  uint32_t first_device = TFC_NONE32;
+  uint32_t first_device = TFC_NONE;
   for (size_t i = 0; i < n; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead) continue;
     wanted++;
     if (op->joint) continue;
-    if (first_device == TFC_NONE32) first_device = op->device;
+    if (first_device == TFC_NONE) first_device = op->device;
     one_device &= op->device == first_device;
   }
   if (spec->sequence) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/exec/dynamic/run.h"
+#include "runtime/exec/dynamic/ready.h"
 
 struct tfc_partial {
   struct tfc_plan *plan; // owned

@@ -161,8 +161,8 @@ void tfc_lane_schedule_deinit(struct tfc_lane_schedule *s);
 // lane is a queue. The locations of memory: device d, or device_count for the host's memory if devices have memory of
 // their own.
 struct tfc_item {
-  uint32_t op;       // TFC_NONE32: a copy
-  uint32_t transfer; // the copy's index in transfers; only if `op` is TFC_NONE32
+  uint32_t op;       // TFC_NONE: a copy
+  uint32_t transfer; // the copy's index in transfers; only if `op` is TFC_NONE
   uint16_t queue;
   uint32_t position; // in the order of its queue
   bool signals;
@@ -173,7 +173,7 @@ struct tfc_wait {
   uint16_t queue;
   uint32_t position; // position of the item that must have ended
 };
-struct tfc_plan_copy { // a value that is moved, or is handed over (item TFC_NONE32)
+struct tfc_plan_copy { // a value that is moved, or is handed over (item TFC_NONE)
   uint32_t value;
   uint16_t source, target; // locations
   uint32_t item;
@@ -198,7 +198,7 @@ TFC_MUST_USE tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *seq
 uint16_t tfc_value_location(const struct tfc_ir *ir, const struct tfc_ir_value *v);
 uint16_t tfc_input_location(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t input);
 bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location);
-// Finds the copy of a value at a location: its index among transfers, or TFC_NONE32 if the value needs no copy there.
+// Finds the copy of a value at a location: its index among transfers, or TFC_NONE if the value needs no copy there.
 uint32_t tfc_find_copy(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t value, uint16_t location);
 
 // --- Memory ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ struct maker {
   TFC_ARRAY(struct tfc_feed_view) feed_views;
   TFC_ARRAY(struct tfc_tensor *) unplanned;
   TFC_ARRAY(struct uploaded) uploads;
+  struct tfc_variable **no_variables; // NULLs, as many as an operation has inputs or outputs at most
   // [values] the item that reads an unplanned value last; NONE: readers are on several queues, or there are none.
   uint32_t *last_reader;
 };
@@ -64,7 +65,7 @@ static tfc_status make_value_slot(struct maker *m, uint32_t v) {
 
 static tfc_status make_copy_slot(struct maker *m, uint32_t t) {
   const struct tfc_plan_copy *copy = &m->a->transfers[t];
-  if (copy->item == TFC_NONE32) return NULL;
+  if (copy->item == TFC_NONE) return NULL;
   const struct tfc_ir_value *value = &m->ir->values.data[copy->value];
   struct tfc_tensor *slot = new_slot(m);
   if (!slot) return TFC_PLAN_NO_MEMORY();
@@ -111,9 +112,9 @@ static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32
   bool copied = false;
   if (value->kind == TFC_IR_CONST) {
     if (!tfc_location_on_host(m->ir, location)) TFC_RETURN_IF_ERROR(upload(m, in->value, location, &base));
-  } else if (in->variable == TFC_NONE32) {
+  } else if (in->variable == TFC_NONE) {
     uint32_t t = tfc_find_copy(m->a, m->ir, in->value, location);
-    if (t != TFC_NONE32) {
+    if (t != TFC_NONE) {
       base = m->copy_slots[t];
       offset = m->memory->copy_offset[t];
       base_location = location;
@@ -121,7 +122,7 @@ static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32
     }
   }
   bool reads = in->by_value && value->kind == TFC_IR_VARIABLE && !copied;
-  if (in->view && in->variable == TFC_NONE32) {
+  if (in->view && in->variable == TFC_NONE) {
     struct tfc_tensor *slot = new_slot(m);
     if (!slot) return TFC_PLAN_NO_MEMORY();
     size_t bytes = 0;
@@ -159,27 +160,29 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   const struct tfc_ir *ir = m->ir;
   const struct tfc_ir_op *op = &ir->ops.data[m->a->items[item].op];
   uint32_t n = op->input_count, k = op->output_count;
-  // All its arrays are one allocation, because there are many operations with few inputs each.
-  const size_t shapes_size = (n + k) * sizeof(struct tfc_shape);
-  const size_t size = (2 * n + k + n + k) * sizeof(struct tfc_tensor *) + (n + k) * sizeof(struct tfc_variable *) +
-                      n * (sizeof(struct tfc_variable_read) + sizeof(tfc_dtype));
-  char *at = tfc_arena_alloc(m->arena, shapes_size + size);
+  // A driver that runs kernels of the host asks nothing about an operation that a rewrite has prepared.
+  const bool described = !op->prepared || !ir->devices[op->device]->driver->host_kernels;
+  // Its arrays are one allocation, because there are many operations with few inputs each. Arrays that few operations
+  // need are shared, or made when they are needed.
+  const size_t each = sizeof(struct tfc_shape) + sizeof(struct tfc_tensor *) + sizeof(tfc_dtype);
+  char *at = tfc_arena_alloc(m->arena, (n + k) * sizeof(struct tfc_tensor *) + (described ? (n + k) * each : 0));
   if (!at) return TFC_PLAN_NO_MEMORY();
-  memset(at + shapes_size, 0, size);
-  struct tfc_shape *input_shapes = carve(&at, n, sizeof *input_shapes);
-  struct tfc_shape *output_shapes = carve(&at, k, sizeof *output_shapes);
-  const struct tfc_tensor **inputs = carve(&at, n, sizeof *inputs), **values = carve(&at, n, sizeof *values);
-  struct tfc_tensor **outputs = carve(&at, k, sizeof *outputs), **releases = carve(&at, n + k, sizeof *releases);
-  struct tfc_variable **variables = carve(&at, n, sizeof *variables);
-  struct tfc_variable **output_variables = carve(&at, k, sizeof *output_variables);
-  struct tfc_variable_read *reads = carve(&at, n, sizeof *reads);
-  tfc_dtype *dtypes = carve(&at, n, sizeof *dtypes);
+  const struct tfc_tensor **inputs = carve(&at, n, sizeof *inputs), **values = NULL;
+  struct tfc_tensor **outputs = carve(&at, k, sizeof *outputs), **releases = NULL;
+  struct tfc_shape *input_shapes = NULL, *output_shapes = NULL;
+  struct tfc_variable_read *reads = NULL;
+  struct tfc_variable **variables = m->no_variables, **output_variables = m->no_variables;
+  tfc_dtype *dtypes = NULL;
+  if (described) {
+    values = carve(&at, n, sizeof *values);
+    input_shapes = carve(&at, n, sizeof *input_shapes);
+    output_shapes = carve(&at, k, sizeof *output_shapes);
+    dtypes = carve(&at, n, sizeof *dtypes);
+  }
   *out = (struct tfc_segment_op){.node = op->node,
                                  .def = op->def,
                                  .inputs = inputs,
                                  .outputs = outputs,
-                                 .variables = variables,
-                                 .output_variables = output_variables,
                                  .input_count = n,
                                  .output_count = k,
                                  .host_inputs = op->host.inputs,
@@ -189,8 +192,6 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
                                  .output_shapes = output_shapes,
                                  .input_dtypes = dtypes,
                                  .input_values = values,
-                                 .reads = reads,
-                                 .releases = releases,
                                  .prepared = op->prepared,
                                  .state = op->state,
                                  .finish = op->finish,
@@ -202,11 +203,21 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     struct tfc_variable_read read = {0};
     TFC_RETURN_IF_ERROR(input_slot(m, op, i, &slot, &read));
     inputs[i] = slot;
-    if (read.variable) reads[out->read_count++] = read;
-    if (in->variable != TFC_NONE32) variables[i] = ir->variables.data[in->variable].variable;
-    input_shapes[i] = in->view ? *in->view : value->shape;
-    dtypes[i] = value->dtype;
-    if (value->kind == TFC_IR_CONST && tfc_dtype_is_plain(value->dtype)) {
+    if (read.variable) {
+      if (!reads && !(reads = TFC_ARENA_ARRAY(m->arena, struct tfc_variable_read, n))) return TFC_PLAN_NO_MEMORY();
+      reads[out->read_count++] = read;
+    }
+    if (in->variable != TFC_NONE) {
+      if (variables == m->no_variables) variables = TFC_ARENA_ARRAY(m->arena, struct tfc_variable *, n);
+      if (!variables) return TFC_PLAN_NO_MEMORY();
+      variables[i] = ir->variables.data[in->variable].variable;
+    }
+    if (described) {
+      input_shapes[i] = in->view ? *in->view : value->shape;
+      dtypes[i] = value->dtype;
+      values[i] = NULL;
+    }
+    if (described && value->kind == TFC_IR_CONST && tfc_dtype_is_plain(value->dtype)) {
       values[i] = value->constant;
       if (in->view) { // the view's slot has the same bytes with another shape
         struct tfc_tensor *seen = new_slot(m);
@@ -221,26 +232,35 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     if (unplanned && m->last_reader[in->value] == item) {
       bool twice = false;
       for (uint32_t r = 0; r < out->release_count; r++) twice |= releases[r] == m->value_slots[in->value];
-      if (!twice) releases[out->release_count++] = m->value_slots[in->value];
+      if (!twice) {
+        if (!releases && !(releases = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + k)))
+          return TFC_PLAN_NO_MEMORY();
+        releases[out->release_count++] = m->value_slots[in->value];
+      }
     }
   }
   for (uint32_t i = 0; i < k; i++) {
     uint32_t v = op->outputs[i];
-    if (v != TFC_NONE32) {
+    if (v != TFC_NONE) {
       outputs[i] = m->value_slots[v];
-      output_shapes[i] = op->finish ? op->finish->before : ir->values.data[v].shape;
+      if (described) output_shapes[i] = op->finish ? op->finish->before : ir->values.data[v].shape;
       continue;
     }
     // It is a reference: consumers read the variable itself, and the kernel's output is dropped.
     if (!(outputs[i] = new_slot(m))) return TFC_PLAN_NO_MEMORY();
-    output_shapes[i] = TFC_SHAPE_UNKNOWN;
-    if (op->output_variables && op->output_variables[i] != TFC_NONE32) {
+    if (described) output_shapes[i] = TFC_SHAPE_UNKNOWN;
+    if (op->output_variables && op->output_variables[i] != TFC_NONE) {
       struct tfc_variable *variable = ir->variables.data[op->output_variables[i]].variable;
+      if (output_variables == m->no_variables) output_variables = TFC_ARENA_ARRAY(m->arena, struct tfc_variable *, k);
+      if (!output_variables) return TFC_PLAN_NO_MEMORY();
       output_variables[i] = variable;
-      output_shapes[i] = variable->shape;
+      if (described) output_shapes[i] = variable->shape;
     }
+    if (!releases && !(releases = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + k))) return TFC_PLAN_NO_MEMORY();
     releases[out->release_count++] = outputs[i];
   }
+  out->variables = variables, out->output_variables = output_variables;
+  out->reads = reads, out->releases = releases;
   if (op->def->node_state && !op->prepared)
     TFC_RETURN_IF_ERROR(tfc_session_node_state(m->plan->session, ir->graph, 0, op->node, &out->node_state));
   return NULL;
@@ -252,18 +272,18 @@ static void find_last_readers(struct maker *m) {
   const struct tfc_ir *ir = m->ir;
   enum { SEVERAL = UINT32_MAX - 1 };
   for (size_t v = 0; v < ir->values.count; v++) {
-    m->last_reader[v] = TFC_NONE32;
+    m->last_reader[v] = TFC_NONE;
     if (ir->values.data[v].fetched) m->last_reader[v] = SEVERAL;
-    if (ir->values.data[v].alias != TFC_NONE32) m->last_reader[ir->values.data[v].alias] = SEVERAL;
+    if (ir->values.data[v].alias != TFC_NONE) m->last_reader[ir->values.data[v].alias] = SEVERAL;
   }
   for (uint32_t t = 0; t < m->a->transfer_count; t++) m->last_reader[m->a->transfers[t].value] = SEVERAL;
   for (uint32_t i = 0; i < m->a->item_count; i++) {
-    if (m->a->items[i].op == TFC_NONE32) continue;
+    if (m->a->items[i].op == TFC_NONE) continue;
     const struct tfc_ir_op *op = &ir->ops.data[m->a->items[i].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
       uint32_t v = op->inputs[k].value;
       uint32_t *last = &m->last_reader[v];
-      if (m->lanes && *last != TFC_NONE32 && *last != i) *last = SEVERAL;
+      if (m->lanes && *last != TFC_NONE && *last != i) *last = SEVERAL;
       if (*last != SEVERAL) *last = i;
     }
   }
@@ -310,7 +330,7 @@ static tfc_status prepare_segments(struct maker *m) {
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < a->item_count; i++) {
     const struct tfc_item *item = &a->items[i];
-    bool copy = item->op == TFC_NONE32;
+    bool copy = item->op == TFC_NONE;
     uint32_t at = open[item->queue];
     if (copy || !at || item->wait_count || a->items[last_item[at - 1]].signals) {
       first_item[submissions] = i;
@@ -342,7 +362,7 @@ static tfc_status prepare_segments(struct maker *m) {
       plan->points[position++] = (struct tfc_point){wait->queue, wait->position + 1};
     }
     if (last->signals) plan->points[position++] = (struct tfc_point){last->queue, last->position + 1};
-    if (first->op == TFC_NONE32) {
+    if (first->op == TFC_NONE) {
       const struct tfc_plan_copy *copy = &a->transfers[first->transfer];
       const struct tfc_ir_value *value = &ir->values.data[copy->value];
       sub->device = ir->devices[first->queue - ir->device_count];
@@ -359,7 +379,7 @@ static tfc_status prepare_segments(struct maker *m) {
     segment->rounding = tfc_rounding_welcome(ir);
     sub->device = ir->devices[first->queue];
     segment->graph = ir->graph;
-    segment->ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, op_count[i] + 1);
+    segment->ops = tfc_arena_alloc(m->arena, (op_count[i] + (size_t)1) * sizeof *segment->ops);
     uint32_t *arrivals = TFC_ARENA_ARRAY(m->arena, uint32_t, arrival_count[i] + 1);
     if (!segment->ops || !arrivals) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
     segment->arrivals = arrivals;
@@ -403,7 +423,7 @@ static tfc_status make_fetches(struct maker *m) {
 
 // --- The plan's description (struct tfc_plan_info) -----------------------------------------------------------------
 static void *keep(struct tfc_arena *arena, const void *data, size_t count, size_t size) {
-  void *copy = tfc_arena_array(arena, count + 1, size);
+  void *copy = tfc_arena_alloc(arena, (count + 1) * size);
   if (copy && count) memcpy(copy, data, count * size);
   return copy;
 }
@@ -444,7 +464,7 @@ static tfc_status make_edges(struct maker *m, struct tfc_plan_edges *edges) {
   if (!begin || !sources || !seen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   if (!tfc_array_reserve(&edges->list, 2 * n + ir->edges.count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t i = 0; i < n; i++) seen[i] = TFC_NONE32;
+  for (size_t i = 0; i < n; i++) seen[i] = TFC_NONE;
   for (size_t i = 0; i < ir->edges.count; i++) begin[ir->edges.data[i].to + 2]++;
   for (size_t i = 1; i <= n; i++) begin[i + 1] += begin[i];
   for (size_t i = 0; i < ir->edges.count; i++) sources[begin[ir->edges.data[i].to + 1]++] = ir->edges.data[i].from;
@@ -453,7 +473,7 @@ static tfc_status make_edges(struct maker *m, struct tfc_plan_edges *edges) {
     if (op->dead || op->joint) continue;
     for (uint32_t k = 0; k < op->input_count; k++) {
       const struct tfc_ir_value *v = &ir->values.data[op->inputs[k].value];
-      if (v->kind == TFC_IR_CONST || op->inputs[k].variable != TFC_NONE32) continue;
+      if (v->kind == TFC_IR_CONST || op->inputs[k].variable != TFC_NONE) continue;
       struct tfc_plan_edge e = {v->origin.node, op->node, v->origin.index, v->bytes};
       if (v->kind == TFC_IR_OP) e.from = ir->ops.data[v->op].node;
       bool twice = false;
@@ -482,7 +502,7 @@ static tfc_status make_info(struct maker *m) {
   uint64_t *peaks = TFC_ARENA_ARRAY(m->arena, uint64_t, ir->device_count);
   if (!ops || !transfers || !variables || !peaks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < a->item_count; i++)
-    if (a->items[i].op != TFC_NONE32)
+    if (a->items[i].op != TFC_NONE)
       ops[plan->info.op_count++] = (struct tfc_plan_op){
           ir->ops.data[a->items[i].op].node, m->lanes ? 0 : a->items[i].queue, m->lanes ? i : a->items[i].position};
   for (uint32_t t = 0; t < a->transfer_count; t++) {
@@ -492,7 +512,7 @@ static tfc_status make_info(struct maker *m) {
                                               .source = c->source == ir->device_count ? TFC_PLAN_HOST : c->source,
                                               .target = c->target == ir->device_count ? TFC_PLAN_HOST : c->target,
                                               .bytes = v->bytes,
-                                              .handed_over = c->item == TFC_NONE32};
+                                              .handed_over = c->item == TFC_NONE};
   }
   for (uint32_t d = 0; d < ir->device_count; d++) peaks[d] = m->memory->size[d];
   for (size_t i = 0; i < ir->variables.count; i++) {
@@ -591,8 +611,15 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   for (uint32_t v = 0; v < values; v++) TFC_TRY(s, make_value_slot(&m, v));
   for (uint32_t t = 0; t < a.transfer_count; t++) TFC_TRY(s, make_copy_slot(&m, t));
   find_last_readers(&m);
+  uint32_t most = 0;
+  for (size_t i = 0; i < plan->ir.ops.count; i++) {
+    const struct tfc_ir_op *op = &plan->ir.ops.data[i];
+    if (op->input_count > most) most = op->input_count;
+    if (op->output_count > most) most = op->output_count;
+  }
+  m.no_variables = TFC_ARENA_ARRAY(&plan->arena, struct tfc_variable *, most + 1);
   plan->segment_ops = TFC_ARENA_ARRAY(&plan->arena, uint32_t, a.item_count + 1);
-  if (!plan->segment_ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!plan->segment_ops || !m.no_variables) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   TFC_TRY(s, lanes ? prepare_lanes(&m) : prepare_segments(&m));
   TFC_TRY(s, make_fetches(&m));
   TFC_TRY(s, make_info(&m));

@@ -142,13 +142,7 @@ static tfc_status fetch(struct tfc_plan *plan, uint32_t i, struct tfc_tensor *ou
     if (s) return s;
   }
   if (tfc_location_on_host(&plan->ir, location)) {
-    bool private_buffer = slot->buffer && location != plan->ir.device_count;
-    for (size_t v = 0; v < plan->ir.variables.count; v++)
-      private_buffer &= slot != &plan->ir.variables.data[v].variable->value;
-    if (private_buffer && !plan->ir.devices[location]->driver->in_use)
-      tfc_tensor_share(slot, &t);
-    else
-      TFC_RETURN_IF_ERROR(tfc_tensor_clone(slot, &t));
+    TFC_RETURN_IF_ERROR(tfc_tensor_clone(slot, &t));
   } else {
     struct tfc_device *d = plan->ir.devices[location];
     TFC_RETURN_IF_ERROR(tfc_tensor_create(slot->dtype, &slot->shape, &t));

@@ -45,7 +45,7 @@ struct cell {
   uint32_t first;
   int64_t widths[2]; // columns of x and h, in the order in which they are side by side
   int free;          // which of the two does not depend on any of the products
-  // [transposed][part] constants, the first row of W_x and of W_h; TFC_NONE32: not made yet
+  // [transposed][part] constants, the first row of W_x and of W_h; TFC_NONE: not made yet
   uint32_t begins[2][2];
 };
 
@@ -64,7 +64,7 @@ static bool is_plain(const struct cells *c, uint32_t id) {
 static bool are_matrices(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t end) {
   for (uint32_t k = 0; k < end; k++) {
     const struct tfc_ir_input *in = &op->inputs[k];
-    if (in->value == TFC_NONE32 || in->variable != TFC_NONE32 || ir->values.data[in->value].dtype != TFC_FLOAT)
+    if (in->value == TFC_NONE || in->variable != TFC_NONE || ir->values.data[in->value].dtype != TFC_FLOAT)
       return false;
     if (tfc_ir_shape(ir, in)->rank != 2 || !tfc_shape_is_static(tfc_ir_shape(ir, in))) return false;
   }
@@ -73,7 +73,7 @@ static bool are_matrices(const struct tfc_ir *ir, const struct tfc_ir_op *op, ui
 
 static bool is_made(const struct tfc_ir *ir, uint32_t value) {
   const struct tfc_ir_value *v = &ir->values.data[value];
-  return v->kind == TFC_IR_OP && v->op != TFC_NONE32 && v->planned && v->alias == TFC_NONE32;
+  return v->kind == TFC_IR_OP && v->op != TFC_NONE && v->planned && v->alias == TFC_NONE;
 }
 
 static bool is_product(const struct cells *c, uint32_t id, bool turned) {
@@ -82,26 +82,26 @@ static bool is_product(const struct cells *c, uint32_t id, bool turned) {
   if (!is_plain(c, id) || c->waits[id] || op->def->role != TFC_ROLE_PRODUCT || op->input_count != 2 ||
       op->output_count != 1)
     return false;
-  if (op->outputs[0] == TFC_NONE32 || !is_made(ir, op->outputs[0]) || !are_matrices(ir, op, 2)) return false;
+  if (op->outputs[0] == TFC_NONE || !is_made(ir, op->outputs[0]) || !are_matrices(ir, op, 2)) return false;
   const struct tfc_node *node = &ir->graph->nodes[op->node];
   return !tfc_node_attr_bool(ir->graph, node, "transpose_a", false) &&
          tfc_node_attr_bool(ir->graph, node, "transpose_b", false) == turned;
 }
 
-// Returns the operation that puts two matrices side by side for the product; TFC_NONE32: there is none.
+// Returns the operation that puts two matrices side by side for the product; TFC_NONE: there is none.
 static uint32_t joined_for(const struct cells *c, uint32_t product, int64_t *widths) {
   const struct tfc_ir *ir = c->ir;
   const struct tfc_ir_input *in = &ir->ops.data[product].inputs[0];
   struct tfc_operands from;
   uint32_t count = 0;
-  if (in->view || !is_made(ir, in->value)) return TFC_NONE32;
+  if (in->view || !is_made(ir, in->value)) return TFC_NONE;
   const uint32_t id = ir->values.data[in->value].op;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (!is_plain(c, id) || op->device != ir->ops.data[product].device || !tfc_operands_of(ir, op, &from))
-    return TFC_NONE32;
-  if (!tfc_joins_columns(&from.of, &count) || count != 2 || !are_matrices(ir, op, 2)) return TFC_NONE32;
+    return TFC_NONE;
+  if (!tfc_joins_columns(&from.of, &count) || count != 2 || !are_matrices(ir, op, 2)) return TFC_NONE;
   for (int k = 0; k < 2; k++) {
-    if (ir->values.data[op->inputs[k].value].kind == TFC_IR_VARIABLE) return TFC_NONE32; // may be updated before
+    if (ir->values.data[op->inputs[k].value].kind == TFC_IR_VARIABLE) return TFC_NONE; // may be updated before
     widths[k] = from.shapes[k]->dims[1];
   }
   return id;
@@ -111,9 +111,9 @@ static uint32_t joined_for(const struct cells *c, uint32_t product, int64_t *wid
 static void search(struct cells *c, const struct cell *cell) {
   uint32_t pushed = 0;
   memset(c->reached, 0, (c->op_count + 1) * sizeof *c->reached);
-  for (uint32_t id = cell->first, at = 0; id != TFC_NONE32 || at < pushed;) {
+  for (uint32_t id = cell->first, at = 0; id != TFC_NONE || at < pushed;) {
     uint32_t from = id;
-    if (id != TFC_NONE32)
+    if (id != TFC_NONE)
       id = c->next[id];
     else
       from = c->todo[at++];
@@ -129,7 +129,7 @@ static void search(struct cells *c, const struct cell *cell) {
 // Whether operand `k` of the joins is known before the first of the products, on their device, in every step.
 static bool is_free(const struct cells *c, const struct cell *cell, int k) {
   const struct tfc_ir *ir = c->ir;
-  for (uint32_t id = cell->first; id != TFC_NONE32; id = c->next[id]) {
+  for (uint32_t id = cell->first; id != TFC_NONE; id = c->next[id]) {
     int64_t widths[2];
     const struct tfc_ir_op *join = &ir->ops.data[joined_for(c, id, widths)];
     const struct tfc_ir_value *v = &ir->values.data[join->inputs[k].value];
@@ -144,7 +144,7 @@ static bool is_free(const struct cells *c, const struct cell *cell, int k) {
 static tfc_status begin_of(struct cells *c, struct cell *cell, bool turned, int k, uint32_t node, uint32_t *out) {
   struct tfc_ir *ir = c->ir;
   uint32_t *begin = &cell->begins[turned][k];
-  if (*begin == TFC_NONE32) {
+  if (*begin == TFC_NONE) {
     struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
     int32_t *data = TFC_ARENA_NEW(&ir->arena, int32_t);
     if (!t || !data) return tfc_status_no_memory("planning a step");
@@ -152,20 +152,20 @@ static tfc_status begin_of(struct cells *c, struct cell *cell, bool turned, int 
     *t = (struct tfc_tensor){.dtype = TFC_INT32, .data = data, .size = sizeof *data};
     TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir,
                                          &(struct tfc_ir_value){.kind = TFC_IR_CONST,
-                                                                .op = TFC_NONE32,
+                                                                .op = TFC_NONE,
                                                                 .origin = {node, 0},
                                                                 .dtype = TFC_INT32,
                                                                 .bytes = t->size,
                                                                 .constant = t,
-                                                                .variable = TFC_NONE32,
-                                                                .alias = TFC_NONE32},
+                                                                .variable = TFC_NONE,
+                                                                .alias = TFC_NONE},
                                          begin));
   }
   *out = *begin;
   return NULL;
 }
 
-// Adds a product with rows of a matrix. addend: a value, or TFC_NONE32.
+// Adds a product with rows of a matrix. addend: a value, or TFC_NONE.
 static tfc_status add_rows(struct cells *c, struct cell *cell, const struct tfc_op_def *def, uint32_t node,
                            uint16_t device, const struct tfc_ir_input *a, const struct tfc_ir_input *matrix, int part,
                            uint32_t addend, uint32_t *outputs, double cost_us, uint32_t *out_id) {
@@ -174,16 +174,16 @@ static tfc_status add_rows(struct cells *c, struct cell *cell, const struct tfc_
   uint32_t *in_place = TFC_ARENA_NEW(&ir->arena, uint32_t);
   if (!inputs || !in_place) return tfc_status_no_memory("planning a step");
   inputs[0] = *a, inputs[1] = *matrix;
-  inputs[2] = (struct tfc_ir_input){.variable = TFC_NONE32};
+  inputs[2] = (struct tfc_ir_input){.variable = TFC_NONE};
   TFC_RETURN_IF_ERROR(begin_of(c, cell, def == &turned_def, part, node, &inputs[2].value));
-  inputs[3] = (struct tfc_ir_input){.value = addend, .variable = TFC_NONE32};
-  *in_place = addend == TFC_NONE32 ? 0 : 1u << 3;
+  inputs[3] = (struct tfc_ir_input){.value = addend, .variable = TFC_NONE};
+  *in_place = addend == TFC_NONE ? 0 : 1u << 3;
   return tfc_ir_add_op(ir,
                        &(struct tfc_ir_op){.node = node,
                                            .def = def,
                                            .device = device,
                                            .inputs = inputs,
-                                           .input_count = addend == TFC_NONE32 ? 3 : 4,
+                                           .input_count = addend == TFC_NONE ? 3 : 4,
                                            .outputs = outputs,
                                            .output_count = 1,
                                            .in_place = in_place,
@@ -204,7 +204,7 @@ static tfc_status divide_forward(struct cells *c, struct cell *cell, uint32_t id
   between.fetched = false;
   TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &between, outputs));
   TFC_RETURN_IF_ERROR(add_rows(c, cell, &rows_def, product.node, product.device, &join.inputs[free], &product.inputs[1],
-                               free, TFC_NONE32, outputs, product.cost_us * (double)widths[free] / all, &new_id));
+                               free, TFC_NONE, outputs, product.cost_us * (double)widths[free] / all, &new_id));
   TFC_RETURN_IF_ERROR(add_rows(c, cell, &add_def, product.node, product.device, &join.inputs[!free], &product.inputs[1],
                                !free, *outputs, product.outputs, product.cost_us * (double)widths[!free] / all,
                                &new_id));
@@ -219,7 +219,7 @@ static bool takes_part(const struct cells *c, const struct cell *cell, uint32_t 
   struct tfc_operands from;
   uint32_t input = 0;
   int64_t first = 0;
-  if (!is_plain(c, id) || op->output_count != 1 || op->outputs[0] == TFC_NONE32 || !is_made(ir, op->outputs[0]))
+  if (!is_plain(c, id) || op->output_count != 1 || op->outputs[0] == TFC_NONE || !is_made(ir, op->outputs[0]))
     return false;
   if (!tfc_operands_of(ir, op, &from) || !tfc_takes_columns(&from.of, 0, &input, &first)) return false;
   const struct tfc_shape *y = &ir->values.data[op->outputs[0]].shape;
@@ -234,7 +234,7 @@ static tfc_status divide_back(struct cells *c, struct cell *cell, uint32_t id) {
   const struct tfc_ir_op product = ir->ops.data[id];
   const uint32_t v = product.outputs[0], begin = c->readers.begin[v], end = c->readers.begin[v + 1];
   const size_t edges = ir->edges.count;
-  uint32_t new_id = TFC_NONE32;
+  uint32_t new_id = TFC_NONE;
   int part = 0;
   if (ir->values.data[v].fetched || begin == end) return NULL;
   for (uint32_t r = begin; r < end; r++) {
@@ -250,7 +250,7 @@ static tfc_status divide_back(struct cells *c, struct cell *cell, uint32_t id) {
     takes_part(c, cell, c->readers.ops[r], v, &part);
     const double share = (double)cell->widths[part] / (double)(cell->widths[0] + cell->widths[1]);
     TFC_RETURN_IF_ERROR(add_rows(c, cell, &turned_def, taker.node, taker.device, &product.inputs[0], &product.inputs[1],
-                                 part, TFC_NONE32, taker.outputs, product.cost_us * share, &new_id));
+                                 part, TFC_NONE, taker.outputs, product.cost_us * share, &new_id));
     // what has to come after the product (an update of the matrix) comes after all of them
     for (size_t e = 0; e < edges; e++)
       if (ir->edges.data[e].from == id) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, new_id, ir->edges.data[e].to));
@@ -263,11 +263,11 @@ static tfc_status divide_back(struct cells *c, struct cell *cell, uint32_t id) {
 // Divides the products of one matrix, if they are those of a cell.
 static tfc_status divide_all(struct cells *c, uint32_t first) {
   struct tfc_ir *ir = c->ir;
-  struct cell cell = {.first = first, .begins = {{TFC_NONE32, TFC_NONE32}, {TFC_NONE32, TFC_NONE32}}};
+  struct cell cell = {.first = first, .begins = {{TFC_NONE, TFC_NONE}, {TFC_NONE, TFC_NONE}}};
   uint32_t count = 0;
-  for (uint32_t id = first; id != TFC_NONE32; id = c->next[id], count++) {
+  for (uint32_t id = first; id != TFC_NONE; id = c->next[id], count++) {
     int64_t widths[2];
-    if (joined_for(c, id, widths) == TFC_NONE32) return NULL;
+    if (joined_for(c, id, widths) == TFC_NONE) return NULL;
     if (!count) memcpy(cell.widths, widths, sizeof widths);
     if (memcmp(cell.widths, widths, sizeof widths) || ir->ops.data[id].device != ir->ops.data[first].device ||
         !tfc_shape_equal(tfc_ir_shape(ir, &ir->ops.data[id].inputs[0]),
@@ -282,7 +282,7 @@ static tfc_status divide_all(struct cells *c, uint32_t first) {
   if (free[0] == free[1]) return NULL; // the steps do not wait for each other, or for each other's inputs, too
   cell.free = free[1];
   const struct tfc_ir_input matrix = ir->ops.data[first].inputs[1];
-  for (uint32_t id = first; id != TFC_NONE32; id = c->next[id]) TFC_RETURN_IF_ERROR(divide_forward(c, &cell, id));
+  for (uint32_t id = first; id != TFC_NONE; id = c->next[id]) TFC_RETURN_IF_ERROR(divide_forward(c, &cell, id));
   for (uint32_t r = c->readers.begin[matrix.value]; r < c->readers.begin[matrix.value + 1]; r++) {
     const uint32_t id = c->readers.ops[r];
     if (is_product(c, id, true) && ir->ops.data[id].inputs[1].value == matrix.value &&
@@ -310,7 +310,7 @@ static tfc_status divide_cells(struct tfc_ir *ir) {
   TFC_TRY(s, tfc_ir_readers(ir, &c.arena, &c.readers));
   TFC_TRY(s, tfc_ir_followers(ir, &c.arena, &c.readers, &c.followers));
   for (uint32_t i = 0; i < c.op_count; i++) {
-    c.next[i] = TFC_NONE32, c.last[i] = i;
+    c.next[i] = TFC_NONE, c.last[i] = i;
     if (!is_product(&c, i, false)) continue;
     bool found = false;
     uint64_t *slot = tfc_intmap_put(&first, ir->ops.data[i].inputs[1].value, i, &found);
@@ -318,7 +318,7 @@ static tfc_status divide_cells(struct tfc_ir *ir) {
     if (found) c.next[c.last[*slot]] = i, c.last[*slot] = i;
   }
   for (uint32_t i = 0; i < c.op_count; i++)
-    if (c.next[i] != TFC_NONE32 && c.last[i] != i) TFC_TRY(s, divide_all(&c, i)); // it is the first of its list
+    if (c.next[i] != TFC_NONE && c.last[i] != i) TFC_TRY(s, divide_all(&c, i)); // it is the first of its list
 out:
   tfc_intmap_deinit(&first);
   tfc_arena_deinit(&c.arena);

@@ -12,7 +12,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/union_find.h"
 #include "runtime/exec/rewrites/chains.h"
-#include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/exec/rewrites/operands.h"
 #include "runtime/host/chain/chain.h"
 #include "runtime/ops/training_apply.h"
 
@@ -42,7 +42,7 @@ struct fusion {
   uint32_t op_count;
   struct tfc_ir_readers readers;
   struct edges edges;
-  uint32_t *producer; // [values] or TFC_NONE32
+  uint32_t *producer; // [values] or TFC_NONE
   uint32_t *order;    // ops, producers first
 };
 
@@ -111,9 +111,9 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   if (op->dead || op->joint || op->prepared || !op->def || !op->def->elementwise || op->output_count != 1) return;
   const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
   if (!driver->host_kernels && !(driver->chains && driver->chains(op->def))) return;
-  if (op->outputs[0] == TFC_NONE32 || op->input_count < 1 || op->input_count > 2) return;
+  if (op->outputs[0] == TFC_NONE || op->input_count < 1 || op->input_count > 2) return;
   const struct tfc_ir_value *value = &ir->values.data[op->outputs[0]];
-  if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE32) return;
+  if (value->dtype != TFC_FLOAT || !value->planned || value->alias != TFC_NONE) return;
   if (!tfc_shape_is_static(&value->shape) || tfc_shape_elements(&value->shape) < 2) return;
   const struct tfc_elementwise *loops = op->def->elementwise;
   out->unary = op->input_count == 1 && loops->unary ? loops->unary[TFC_FLOAT] : NULL;
@@ -136,7 +136,7 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
 // --- Levels and groups ---------------------------------------------------------------------------------------------
 static uint32_t producer_of(const struct tfc_ir *ir, uint32_t value) {
   const struct tfc_ir_value *v = &ir->values.data[value];
-  return v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE ? v->op : TFC_NONE32;
+  return v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE ? v->op : TFC_NONE;
 }
 
 // Whether the edge to input `k` of an operation can be inside a chain.
@@ -170,15 +170,15 @@ static tfc_status sort_and_level(struct fusion *f) {
   f->order = tfc_arena_alloc(&f->arena, (n + 1) * sizeof *f->order);
   if (!missing || !made_begin || !made || !f->order) return tfc_status_no_memory("planning a step");
   for (uint32_t v = 0; v < ir->values.count; v++)
-    if (f->producer[v] != TFC_NONE32) made_begin[f->producer[v] + 2]++;
+    if (f->producer[v] != TFC_NONE) made_begin[f->producer[v] + 2]++;
   for (uint32_t i = 2; i < n + 2; i++) made_begin[i] += made_begin[i - 1];
   for (uint32_t v = 0; v < ir->values.count; v++)
-    if (f->producer[v] != TFC_NONE32) made[made_begin[f->producer[v] + 1]++] = v;
+    if (f->producer[v] != TFC_NONE) made[made_begin[f->producer[v] + 1]++] = v;
   for (size_t e = 0; e < ir->edges.count; e++) missing[ir->edges.data[e].to]++;
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     for (uint32_t k = 0; !op->dead && k < op->input_count; k++)
-      missing[i] += f->producer[op->inputs[k].value] != TFC_NONE32;
+      missing[i] += f->producer[op->inputs[k].value] != TFC_NONE;
     if (!missing[i]) f->order[done++] = i;
   }
   for (; next < done; next++) {
@@ -186,7 +186,7 @@ static tfc_status sort_and_level(struct fusion *f) {
     const struct tfc_ir_op *op = &ir->ops.data[id];
     for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
       uint32_t from = f->producer[op->inputs[k].value];
-      uint32_t least = from == TFC_NONE32 ? 0 : f->ops[from].level + !inside(f, from, id, k);
+      uint32_t least = from == TFC_NONE ? 0 : f->ops[from].level + !inside(f, from, id, k);
       if (least > level) level = least;
     }
     f->ops[id].level = level;
@@ -210,7 +210,7 @@ static tfc_status sort_and_level(struct fusion *f) {
 static void raise_levels(struct fusion *f) {
   const struct tfc_ir *ir = f->ir;
   for (uint32_t at = f->op_count; at-- > 0;) {
-    uint32_t id = f->order[at], highest = TFC_NONE32;
+    uint32_t id = f->order[at], highest = TFC_NONE;
     const struct tfc_ir_op *op = &ir->ops.data[id];
     if (!f->ops[id].eligible || ir->values.data[op->outputs[0]].fetched) continue;
     if (f->ops[id].whole & (f->ops[id].whole - 1)) continue; // both inputs would become temporaries
@@ -222,7 +222,7 @@ static void raise_levels(struct fusion *f) {
         joins &= ir->ops.data[to].inputs[k].value != v || inside(f, id, to, k);
       if (f->ops[to].level < highest) highest = f->ops[to].level;
     }
-    if (!joins || highest == TFC_NONE32) continue;
+    if (!joins || highest == TFC_NONE) continue;
     for (uint32_t e = f->edges.begin[id]; e < f->edges.begin[id + 1]; e++)
       joins &= f->ops[f->edges.to[e]].level > highest;
     if (joins) f->ops[id].level = highest;
@@ -236,9 +236,35 @@ static void join(struct fusion *f) {
     if (!f->ops[id].eligible) continue;
     for (uint32_t k = 0; k < op->input_count; k++) {
       uint32_t from = f->producer[op->inputs[k].value];
-      if (from == TFC_NONE32 || f->ops[from].level != f->ops[id].level || !inside(f, from, id, k)) continue;
+      if (from == TFC_NONE || f->ops[from].level != f->ops[id].level || !inside(f, from, id, k)) continue;
       tfc_union_find_join(f->chain, from, id);
     }
+  }
+}
+
+// On devices that launch kernels, joins the chains whose results are put side by side, such as the gradients of a
+// cell's gates: one chain can write them where they belong (windows.c). No path leads from one operation of a level to
+// another one that is not in its chain, so this makes no cycles either.
+static void join_beside(struct fusion *f) {
+  const struct tfc_ir *ir = f->ir;
+  for (uint32_t i = 0; i < f->op_count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    struct tfc_operands from;
+    uint32_t count = 0, first = TFC_NONE;
+    const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
+    if (driver->host_kernels || !driver->chains || !tfc_operands_of(ir, op, &from)) continue;
+    if (!tfc_joins_columns(&from.of, &count)) continue;
+    bool all = true; // nothing else reads what is put together, and one chain can compute it
+    for (uint32_t k = 0; k < count && all; k++) {
+      const uint32_t v = op->inputs[k].value, id = f->producer[v];
+      all = id != TFC_NONE && f->ops[id].eligible && f->ops[id].device == op->device && !ir->values.data[v].fetched &&
+            f->readers.begin[v + 1] - f->readers.begin[v] == 1;
+      if (!all) break;
+      if (first == TFC_NONE) first = id;
+      const struct candidate *a = &f->ops[first], *b = &f->ops[id];
+      all = a->level == b->level && a->space.rows == b->space.rows && a->space.columns == b->space.columns;
+    }
+    for (uint32_t k = 0; k < count && all; k++) tfc_union_find_join(f->chain, first, f->producer[op->inputs[k].value]);
   }
 }
 
@@ -250,7 +276,7 @@ struct running { // a chain being built
   struct tfc_ir_input inputs[TFC_CHAIN_OPERANDS];
   uint32_t outputs[TFC_CHAIN_OPERANDS];
   uint32_t input_count, output_count;
-  uint32_t register_value[TFC_CHAIN_REGISTERS]; // TFC_NONE32: the register is free
+  uint32_t register_value[TFC_CHAIN_REGISTERS]; // TFC_NONE: the register is free
   uint32_t register_uses[TFC_CHAIN_REGISTERS];  // reads still to come
   double cost;
 };
@@ -336,7 +362,7 @@ static void begin_chain(struct running *r, struct space space) {
       (struct tfc_chain){.rows = space.rows, .columns = space.columns, .steps = r->steps, .operands = r->operands};
   r->input_count = r->output_count = 0;
   r->cost = 0;
-  for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE32;
+  for (int i = 0; i < TFC_CHAIN_REGISTERS; i++) r->register_value[i] = TFC_NONE;
 }
 
 // Appends one operation to the chain. `uses`: how often later members of the chain read its value; `outside`:
@@ -347,7 +373,7 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
   if (r->chain.step_count == TFC_CHAIN_STEPS || r->chain.operand_count + 3 > TFC_CHAIN_OPERANDS) return false;
   if (r->output_count == TFC_CHAIN_OPERANDS) return false;
   int free_register = 0;
-  while (free_register < TFC_CHAIN_REGISTERS && r->register_value[free_register] != TFC_NONE32) free_register++;
+  while (free_register < TFC_CHAIN_REGISTERS && r->register_value[free_register] != TFC_NONE) free_register++;
   if (!outside && free_register == TFC_CHAIN_REGISTERS) return false;
   const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
   struct tfc_chain_step step = {.unary = c->unary, .binary = c->binary, .register_size = sizeof(float), .def = op->def};
@@ -364,7 +390,7 @@ static bool append(struct running *r, const struct tfc_ir *ir, const struct tfc_
     step.out = (int16_t)(-1 - free_register);
   }
   for (int i = 0; i < TFC_CHAIN_REGISTERS; i++)
-    if (r->register_value[i] != TFC_NONE32 && r->register_uses[i] == 0) r->register_value[i] = TFC_NONE32;
+    if (r->register_value[i] != TFC_NONE && r->register_uses[i] == 0) r->register_value[i] = TFC_NONE;
   r->chain.steps[r->chain.step_count++] = step;
   r->cost += op->cost_us;
   return true;
@@ -388,29 +414,37 @@ static uint32_t inputs_to_overwrite(const struct running *r, uint32_t output) {
   return ~refused;
 }
 
-static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *members, uint32_t count) {
+// Makes the state of an operation that runs the chain.
+static tfc_status make_state(struct tfc_ir *ir, struct running *r, bool flatten, bool join, struct tfc_chain_op **out) {
   struct tfc_chain_op *state = tfc_arena_zalloc(&ir->arena, sizeof *state + r->output_count * sizeof *state->shapes);
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, r->input_count);
-  uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
-  uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
   struct tfc_chain_step *steps = TFC_ARENA_ARRAY(&ir->arena, struct tfc_chain_step, r->chain.step_count);
   struct tfc_chain_operand *operands = TFC_ARENA_ARRAY(&ir->arena, struct tfc_chain_operand, r->chain.operand_count);
-  if (!state || !inputs || !outputs || !in_place || !steps || !operands) return tfc_status_no_memory("planning a step");
-  for (uint32_t i = 0; i < r->output_count; i++) in_place[i] = inputs_to_overwrite(r, i);
+  if (!state || !steps || !operands) return tfc_status_no_memory("planning a step");
   for (uint16_t i = 0; i < r->chain.operand_count; i++)
     if (r->chain.operands[i].tensor >= TFC_CHAIN_OPERANDS)
       r->chain.operands[i].tensor = (uint16_t)(r->chain.operands[i].tensor - TFC_CHAIN_OPERANDS + r->input_count);
-  tfc_chain_flatten(&r->chain);
-  if (ir->devices[ir->ops.data[members[0]].device]->driver->host_kernels) tfc_chain_join(&r->chain);
+  if (flatten) tfc_chain_flatten(&r->chain);
+  if (join) tfc_chain_join(&r->chain);
   state->chain = r->chain;
   state->chain.steps = memcpy(steps, r->steps, r->chain.step_count * sizeof *steps);
   state->chain.operands = memcpy(operands, r->operands, r->chain.operand_count * sizeof *operands);
   state->input_count = r->input_count, state->output_count = r->output_count;
+  for (uint32_t i = 0; i < r->output_count; i++) state->shapes[i] = ir->values.data[r->outputs[i]].shape;
+  *out = state;
+  return NULL;
+}
+
+static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *members, uint32_t count) {
+  struct tfc_chain_op *state = NULL;
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, r->input_count);
+  uint32_t *outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
+  uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, r->output_count);
+  if (!inputs || !outputs || !in_place) return tfc_status_no_memory("planning a step");
+  for (uint32_t i = 0; i < r->output_count; i++) in_place[i] = inputs_to_overwrite(r, i);
+  TFC_RETURN_IF_ERROR(
+      make_state(ir, r, true, ir->devices[ir->ops.data[members[0]].device]->driver->host_kernels, &state));
   memcpy(inputs, r->inputs, r->input_count * sizeof *inputs);
-  for (uint32_t i = 0; i < r->output_count; i++) {
-    outputs[i] = r->outputs[i];
-    state->shapes[i] = ir->values.data[outputs[i]].shape;
-  }
+  memcpy(outputs, r->outputs, r->output_count * sizeof *outputs);
   const struct tfc_ir_op *last = &ir->ops.data[members[count - 1]];
   struct tfc_ir_op op = {.node = last->node,
                          .def = &chain_def,
@@ -427,6 +461,19 @@ static tfc_status emit(struct tfc_ir *ir, struct running *r, const uint32_t *mem
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
   for (uint32_t i = 0; i < count; i++) tfc_ir_replace(ir, members[i], id);
   return NULL;
+}
+
+tfc_status tfc_rewrites_chain_alone(struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_ir_input inputs[2],
+                                    struct tfc_chain_op **out) {
+  struct candidate c = {0};
+  struct running r;
+  *out = NULL;
+  classify(ir, op, &c);
+  if (!c.eligible) return NULL;
+  begin_chain(&r, c.space);
+  if (!append(&r, ir, op, &c, 0, true)) return NULL;
+  memcpy(inputs, r.inputs, r.input_count * sizeof *inputs);
+  return make_state(ir, &r, false, false, out);
 }
 
 // Counts how often members[at] is read by later members before `end`. *out_outside: other operations read it, too.
@@ -500,6 +547,7 @@ static tfc_status find_groups(struct fusion *f) {
   TFC_RETURN_IF_ERROR(sort_and_level(f));
   raise_levels(f);
   join(f);
+  join_beside(f);
   return NULL;
 }
 
@@ -525,11 +573,11 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
 struct reader {      // an operation that reads a value
   uint32_t op, like; // `like`: the operation that this one is a copy of
   uint32_t group;    // the chain to which the operation will belong
-  uint32_t next;     // the next copy that reads the same value, TFC_NONE32: none
+  uint32_t next;     // the next copy that reads the same value, TFC_NONE: none
 };
 struct copies {
   TFC_ARRAY(struct reader) all;
-  uint32_t *first;                        // [values] index in `all` of a copy that reads it, TFC_NONE32: none
+  uint32_t *first;                        // [values] index in `all` of a copy that reads it, TFC_NONE: none
   TFC_ARRAY(struct reader) readers, made; // readers of the current value
 };
 
@@ -542,12 +590,12 @@ static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t 
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, again.input_count);
   if (!outputs || !inputs) return tfc_status_no_memory("planning a step");
   memcpy(inputs, again.inputs, again.input_count * sizeof *inputs);
-  value.op = TFC_NONE32;
+  value.op = TFC_NONE;
   TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
   again.node = ir->ops.data[reader->op].node;
   again.inputs = inputs, again.outputs = outputs;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &again, &new_id));
-  struct reader made = {new_id, id, reader->group, TFC_NONE32};
+  struct reader made = {new_id, id, reader->group, TFC_NONE};
   if (!tfc_array_push(&copies->made, made)) return tfc_status_no_memory("planning a step");
   for (uint32_t k = 0; k < again.input_count; k++) {
     if (k && inputs[k].value == inputs[0].value) continue;
@@ -567,10 +615,10 @@ static tfc_status compute_again_for_readers(struct fusion *f, struct copies *cop
   copies->readers.count = copies->made.count = 0;
   for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++) {
     const uint32_t op = f->readers.ops[r];
-    if (!tfc_array_push(&copies->readers, (struct reader){op, op, tfc_union_find_root(f->chain, op), TFC_NONE32}))
+    if (!tfc_array_push(&copies->readers, (struct reader){op, op, tfc_union_find_root(f->chain, op), TFC_NONE}))
       return tfc_status_no_memory("planning a step");
   }
-  for (uint32_t i = copies->first[v]; i != TFC_NONE32; i = copies->all.data[i].next)
+  for (uint32_t i = copies->first[v]; i != TFC_NONE; i = copies->all.data[i].next)
     if (!tfc_array_push(&copies->readers, copies->all.data[i])) return tfc_status_no_memory("planning a step");
   for (size_t i = 0; i < copies->readers.count && all; i++) {
     const struct reader *r = &copies->readers.data[i];
@@ -599,7 +647,7 @@ static tfc_status compute_again(struct fusion *f) {
   const size_t values = f->ir->values.count;
   copies.first = TFC_ARENA_ARRAY(&f->arena, uint32_t, values + 1);
   if (!copies.first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (size_t v = 0; v < values; v++) copies.first[v] = TFC_NONE32;
+  for (size_t v = 0; v < values; v++) copies.first[v] = TFC_NONE;
   for (uint32_t at = f->op_count; at-- > 0;)
     if (is_cheap(f, f->order[at])) TFC_TRY(s, compute_again_for_readers(f, &copies, f->order[at]));
 out:

@@ -26,7 +26,7 @@ struct dilations {
   struct tfc_arena arena;   // scratch
   struct reading *readings; // a fold changes a few of them: counting all readers anew would take as long as the graph
   uint32_t reading_count;
-  uint32_t *first; // [values] of its readings; TFC_NONE32: nothing reads it
+  uint32_t *first; // [values] of its readings; TFC_NONE: nothing reads it
   bool *waits;     // [ops] it waits for another operation that does not compute an input of it
   bool *leads;     // [ops] another operation that reads nothing of it waits for it
   bool *shares;    // [values] another value is in its memory
@@ -43,15 +43,15 @@ static const struct tfc_tensor *constant_of(const struct tfc_ir *ir, const struc
 
 // --- Who reads a value -----------------------------------------------------------------------------------------------
 static void add_reading(struct dilations *d, uint32_t value, uint32_t op) {
-  if (value == TFC_NONE32) return;
+  if (value == TFC_NONE) return;
   d->readings[d->reading_count] = (struct reading){op, d->first[value]};
   d->first[value] = d->reading_count++;
 }
 static void drop_reading(struct dilations *d, uint32_t value, uint32_t op) {
-  if (value == TFC_NONE32) return;
+  if (value == TFC_NONE) return;
   uint32_t *at = &d->first[value];
-  while (*at != TFC_NONE32 && d->readings[*at].op != op) at = &d->readings[*at].next;
-  if (*at != TFC_NONE32) *at = d->readings[*at].next;
+  while (*at != TFC_NONE && d->readings[*at].op != op) at = &d->readings[*at].next;
+  if (*at != TFC_NONE) *at = d->readings[*at].next;
 }
 
 static tfc_status find_readings(struct dilations *d) {
@@ -61,7 +61,7 @@ static tfc_status find_readings(struct dilations *d) {
   d->readings = TFC_ARENA_ARRAY(&d->arena, struct reading, count + 1);
   d->first = TFC_ARENA_ARRAY(&d->arena, uint32_t, ir->values.count + 1);
   if (!d->readings || !d->first) return tfc_status_no_memory("planning a step");
-  for (size_t v = 0; v < ir->values.count; v++) d->first[v] = TFC_NONE32;
+  for (size_t v = 0; v < ir->values.count; v++) d->first[v] = TFC_NONE;
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     for (uint32_t k = 0; !op->dead && k < op->input_count; k++) add_reading(d, op->inputs[k].value, i);
@@ -72,27 +72,27 @@ static tfc_status find_readings(struct dilations *d) {
 // Whether only one operation reads the value, and nothing else needs it.
 static bool is_read_once(const struct dilations *d, uint32_t value) {
   const struct tfc_ir_value *v = &d->ir->values.data[value];
-  return v->kind == TFC_IR_OP && v->alias == TFC_NONE32 && !d->shares[value] && !v->fetched &&
-         d->first[value] != TFC_NONE32 && d->readings[d->first[value]].next == TFC_NONE32;
+  return v->kind == TFC_IR_OP && v->alias == TFC_NONE && !d->shares[value] && !v->fetched &&
+         d->first[value] != TFC_NONE && d->readings[d->first[value]].next == TFC_NONE;
 }
 
-// Returns the operation with this role that makes the input, which nothing else reads; TFC_NONE32: there is none. Its
+// Returns the operation with this role that makes the input, which nothing else reads; TFC_NONE: there is none. Its
 // own input 0 can be read later than it reads it. An operation that others are ordered before or after stays: the
 // order would be lost with it.
 static uint32_t maker_of(const struct dilations *d, const struct tfc_ir_op *op, uint32_t input, tfc_op_role role) {
   const struct tfc_ir *ir = d->ir;
   const uint32_t v = op->inputs[input].value;
-  if (v == TFC_NONE32 || op->inputs[input].variable != TFC_NONE32 || !is_read_once(d, v)) return TFC_NONE32;
+  if (v == TFC_NONE || op->inputs[input].variable != TFC_NONE || !is_read_once(d, v)) return TFC_NONE;
   const uint32_t id = ir->values.data[v].op;
-  if (id == TFC_NONE32 || !has_role(&ir->ops.data[id], role)) return TFC_NONE32;
+  if (id == TFC_NONE || !has_role(&ir->ops.data[id], role)) return TFC_NONE;
   const struct tfc_ir_op *made = &ir->ops.data[id];
   const struct tfc_ir_input *from = &made->inputs[0];
-  if (made->wanted || d->waits[id] || d->leads[id] || made->device != op->device || from->value == TFC_NONE32 ||
-      from->variable != TFC_NONE32)
-    return TFC_NONE32;
+  if (made->wanted || d->waits[id] || d->leads[id] || made->device != op->device || from->value == TFC_NONE ||
+      from->variable != TFC_NONE)
+    return TFC_NONE;
   // A variable may be updated before the convolution runs.
   if (ir->values.data[from->value].kind == TFC_IR_VARIABLE || !tfc_shape_is_static(tfc_ir_shape(ir, from)))
-    return TFC_NONE32;
+    return TFC_NONE;
   return id;
 }
 
@@ -129,12 +129,12 @@ static int window_axis(const struct conv *c, int axis) { // of a spatial dimensi
 // Whether the CPU's kernel computes the convolution, so that its bits do not depend on what is folded into it.
 static bool describe(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct conv *out) {
   if (!has_role(op, TFC_ROLE_CONVOLUTION) || op->input_count != 2 || op->output_count != 1) return false;
-  if (!ir->devices[op->device]->driver->host_kernels || op->outputs[0] == TFC_NONE32) return false;
+  if (!ir->devices[op->device]->driver->host_kernels || op->outputs[0] == TFC_NONE) return false;
   const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
   out->image = *tfc_ir_shape(ir, &op->inputs[0]), out->filter = *tfc_ir_shape(ir, &op->inputs[1]),
   out->result = y->shape;
   const int rank = out->image.rank;
-  if (y->dtype != TFC_FLOAT || !y->planned || y->alias != TFC_NONE32) return false;
+  if (y->dtype != TFC_FLOAT || !y->planned || y->alias != TFC_NONE) return false;
   if (!tfc_shape_is_static(&out->image) || !tfc_shape_is_static(&out->filter) || !tfc_shape_is_static(&out->result))
     return false;
   if ((rank != 4 && rank != 5) || out->filter.rank != rank || out->result.rank != rank ||
@@ -238,7 +238,7 @@ static tfc_status move_readers(struct dilations *d, uint32_t from, uint32_t to) 
   struct tfc_shape *shape = TFC_ARENA_NEW(&ir->arena, struct tfc_shape);
   if (!shape) return tfc_status_no_memory("planning a step");
   *shape = ir->values.data[from].shape;
-  for (uint32_t r = d->first[from]; r != TFC_NONE32; r = d->readings[r].next) {
+  for (uint32_t r = d->first[from]; r != TFC_NONE; r = d->readings[r].next) {
     struct tfc_ir_op *op = &ir->ops.data[d->readings[r].op];
     for (uint32_t k = 0; k < op->input_count; k++) {
       if (op->inputs[k].value != from) continue;
@@ -246,23 +246,23 @@ static tfc_status move_readers(struct dilations *d, uint32_t from, uint32_t to) 
       if (!op->inputs[k].view) op->inputs[k].view = shape;
     }
   }
-  d->first[to] = d->first[from], d->first[from] = TFC_NONE32;
+  d->first[to] = d->first[from], d->first[from] = TFC_NONE;
   return NULL;
 }
 
-// The operation after the convolution that ends a dilation, TFC_NONE32: none. What it waits for the convolution would
+// The operation after the convolution that ends a dilation, TFC_NONE: none. What it waits for the convolution would
 // have to wait for.
 static uint32_t end_of_blocks(const struct dilations *d, const struct tfc_ir_op *op) {
   const struct tfc_ir *ir = d->ir;
   const uint32_t y = op->outputs[0];
-  if (!is_read_once(d, y)) return TFC_NONE32;
+  if (!is_read_once(d, y)) return TFC_NONE;
   const uint32_t id = d->readings[d->first[y]].op;
   const struct tfc_ir_op *next = &ir->ops.data[id];
   if (!has_role(next, TFC_ROLE_BATCH_TO_SPACE) || next->inputs[0].value != y || next->wanted || d->waits[id] ||
       next->device != op->device)
-    return TFC_NONE32;
+    return TFC_NONE;
   const struct tfc_ir_value *v = &ir->values.data[next->outputs[0]];
-  return v->fetched || !v->planned || v->alias != TFC_NONE32 || d->shares[next->outputs[0]] ? TFC_NONE32 : id;
+  return v->fetched || !v->planned || v->alias != TFC_NONE || d->shares[next->outputs[0]] ? TFC_NONE : id;
 }
 
 static tfc_status fold(struct dilations *d, uint32_t id) {
@@ -271,15 +271,15 @@ static tfc_status fold(struct dilations *d, uint32_t id) {
   struct conv c;
   if (!describe(ir, op, &c)) return NULL;
   struct tfc_ir_input x = op->inputs[0];
-  uint32_t last = TFC_NONE32;
+  uint32_t last = TFC_NONE;
   const uint32_t blocks = maker_of(d, op, 0, TFC_ROLE_SPACE_TO_BATCH), end = end_of_blocks(d, op);
-  if (blocks != TFC_NONE32 && end != TFC_NONE32 && take_blocks(d, blocks, end, &c))
+  if (blocks != TFC_NONE && end != TFC_NONE && take_blocks(d, blocks, end, &c))
     x = ir->ops.data[blocks].inputs[0], last = end;
   const struct tfc_ir_op reads = {.inputs = &x, .device = op->device};
   const uint32_t border = maker_of(d, &reads, 0, TFC_ROLE_PAD);
-  const bool borders = border != TFC_NONE32 && take_border(d, border, &c);
+  const bool borders = border != TFC_NONE && take_border(d, border, &c);
   if (borders) x = ir->ops.data[border].inputs[0];
-  if (last == TFC_NONE32 && !borders) return NULL;
+  if (last == TFC_NONE && !borders) return NULL;
   struct tfc_window *window = TFC_ARENA_NEW(&ir->arena, struct tfc_window);
   struct tfc_shape *image = TFC_ARENA_NEW(&ir->arena, struct tfc_shape);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
@@ -291,7 +291,7 @@ static tfc_status fold(struct dilations *d, uint32_t id) {
   add_reading(d, x.value, id);
   op->inputs = inputs;
   op->window = window;
-  if (last == TFC_NONE32) return NULL;
+  if (last == TFC_NONE) return NULL;
   const uint32_t y = op->outputs[0];
   ir->values.data[y].shape = c.result;
   ir->values.data[y].bytes = (uint64_t)tfc_shape_elements(&c.result) * sizeof(float);
@@ -315,7 +315,7 @@ static tfc_status fold_all(struct tfc_ir *ir) {
   if (!d.waits || !d.leads || !d.shares) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) d.waits[ir->edges.data[e].to] = d.leads[ir->edges.data[e].from] = true;
   for (size_t v = 0; v < ir->values.count; v++)
-    if (ir->values.data[v].alias != TFC_NONE32) d.shares[ir->values.data[v].alias] = true;
+    if (ir->values.data[v].alias != TFC_NONE) d.shares[ir->values.data[v].alias] = true;
   TFC_TRY(s, find_readings(&d));
   for (uint32_t i = 0; i < ir->ops.count; i++) TFC_TRY(s, fold(&d, i));
 out:

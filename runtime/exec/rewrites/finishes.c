@@ -19,7 +19,7 @@ struct finishes {
   uint32_t *level;    // [ops]
   uint32_t *after;    // [ops] one more than the highest level of the operations that an ordering edge to this one
                       // begins at; 0: there are none
-  uint32_t *producer; // [values] or TFC_NONE32
+  uint32_t *producer; // [values] or TFC_NONE
 };
 
 // Sets the level of each operation. False: the operations form a cycle; tfc_order_make reports it.
@@ -34,15 +34,15 @@ static tfc_status find_levels(struct finishes *f, bool *out_found) {
   for (size_t v = 0; v < ir->values.count; v++) {
     const struct tfc_ir_value *value = &ir->values.data[v];
     const bool made = value->kind == TFC_IR_OP || value->kind == TFC_IR_VARIABLE;
-    f->producer[v] = made && value->op != TFC_NONE32 && !ir->ops.data[value->op].dead ? value->op : TFC_NONE32;
+    f->producer[v] = made && value->op != TFC_NONE && !ir->ops.data[value->op].dead ? value->op : TFC_NONE;
   }
   // The first pass counts the successors of each operation, the second lists them.
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = 0; i < n; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[i];
       for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
-        const uint32_t v = op->inputs[k].value, from = v == TFC_NONE32 ? TFC_NONE32 : f->producer[v];
-        if (from == TFC_NONE32) continue;
+        const uint32_t v = op->inputs[k].value, from = v == TFC_NONE ? TFC_NONE : f->producer[v];
+        if (from == TFC_NONE) continue;
         if (pass == 0)
           begin[from + 1]++, missing[i]++, total++;
         else
@@ -88,37 +88,48 @@ static bool is_ready(const struct finishes *f, uint32_t id, uint32_t chain) {
   const struct tfc_ir_op *op = &ir->ops.data[chain];
   for (uint32_t k = 0; k < op->input_count; k++) {
     const uint32_t from = f->producer[op->inputs[k].value];
-    if (from == TFC_NONE32 || from == id) continue;
+    if (from == TFC_NONE || from == id) continue;
     if (f->level[from] >= f->level[id] || ir->ops.data[from].device != op->device) return false;
   }
   return f->after[chain] <= f->level[id];
 }
 
-// Returns the operation that a chain can become part of; TFC_NONE32: there is none.
+static bool takes_chains(const struct tfc_ir_op *op) {
+  return !op->dead && !op->joint && !op->prepared && !op->wanted && !op->finish && op->output_count == 1 && op->def &&
+         op->def->flags & TFC_OP_FINISHES;
+}
+
+static bool is_chain(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
+  return tfc_rewrites_chain_of(op) && op->output_count == 1 && ir->devices[op->device]->driver->host_kernels;
+}
+
+// Whether the chain could become part of the operation that makes its input `k`, as far as these two tell.
+static bool fits(const struct tfc_ir *ir, const struct tfc_ir_op *chain, uint32_t k) {
+  const struct tfc_ir_value *value = &ir->values.data[chain->inputs[k].value];
+  if (value->kind != TFC_IR_OP || value->op == TFC_NONE || value->fetched || !value->planned) return false;
+  if (value->alias != TFC_NONE || value->dtype != TFC_FLOAT || !(chain->in_place[0] >> k & 1)) return false;
+  const struct tfc_ir_op *made = &ir->ops.data[value->op];
+  if (!takes_chains(made) || made->device != chain->device) return false;
+  const struct tfc_shape *before = &value->shape, *after = &ir->values.data[chain->outputs[0]].shape;
+  if (before->rank < 1 || after->rank < 1 || tfc_shape_elements(before) != tfc_shape_elements(after)) return false;
+  if (before->dims[before->rank - 1] != after->dims[after->rank - 1]) return false;
+  const struct tfc_node *node = &ir->graph->nodes[made->node];
+  return !tfc_str_starts(tfc_node_attr_string(ir->graph, node, "data_format", ""), "NC");
+}
+
+// Returns the operation that a chain can become part of; TFC_NONE: there is none.
 static uint32_t part_of(const struct finishes *f, uint32_t chain) {
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[chain];
-  uint32_t best = TFC_NONE32;
-  if (!tfc_rewrites_chain_of(op) || op->output_count != 1 || !ir->devices[op->device]->driver->host_kernels)
-    return TFC_NONE32;
-  const struct tfc_shape *after = &ir->values.data[op->outputs[0]].shape;
+  uint32_t best = TFC_NONE;
+  if (!is_chain(ir, op)) return TFC_NONE;
   for (uint32_t k = 0; k < op->input_count && k < 32; k++) {
-    const uint32_t v = op->inputs[k].value, id = f->producer[v];
-    const struct tfc_ir_value *value = &ir->values.data[v];
-    if (id == TFC_NONE32 || value->kind != TFC_IR_OP || value->fetched || !value->planned) continue;
-    if (value->alias != TFC_NONE32 || value->dtype != TFC_FLOAT || !(op->in_place[0] >> k & 1)) continue;
-    const struct tfc_ir_op *made = &ir->ops.data[id];
-    if (made->joint || made->prepared || made->wanted || made->finish || made->device != op->device) continue;
-    if (!made->def || !(made->def->flags & TFC_OP_FINISHES) || made->output_count != 1) continue;
-    const struct tfc_shape *before = &value->shape;
-    if (before->rank < 1 || after->rank < 1 || tfc_shape_elements(before) != tfc_shape_elements(after)) continue;
-    if (before->dims[before->rank - 1] != after->dims[after->rank - 1]) continue;
-    if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[made->node], "data_format", ""), "NC"))
-      continue;
+    if (!fits(ir, op, k)) continue;
+    const uint32_t v = op->inputs[k].value, id = ir->values.data[v].op;
     bool only = true;
     for (uint32_t r = f->readers.begin[v]; r < f->readers.begin[v + 1]; r++) only = only && f->readers.ops[r] == chain;
     if (!only || !is_ready(f, id, chain)) continue;
-    if (best == TFC_NONE32 || f->level[id] > f->level[best]) best = id;
+    if (best == TFC_NONE || f->level[id] > f->level[best]) best = id;
   }
   return best;
 }
@@ -161,6 +172,11 @@ static tfc_status finish_products(struct tfc_ir *ir) {
   const uint32_t count = (uint32_t)ir->ops.count;
   bool found = false;
   uint32_t *level = NULL;
+  bool any = false;
+  for (uint32_t i = 0; i < count && !any; i++)
+    for (uint32_t k = 0; is_chain(ir, &ir->ops.data[i]) && k < ir->ops.data[i].input_count && k < 32; k++)
+      any = any || fits(ir, &ir->ops.data[i], k);
+  if (!any) return NULL;
   TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
   TFC_TRY(s, find_levels(&f, &found));
   level = TFC_ARENA_ARRAY(&f.arena, uint32_t, 2 * (size_t)count + 1); // with room for the merged operations
@@ -168,8 +184,8 @@ static tfc_status finish_products(struct tfc_ir *ir) {
   memcpy(level, f.level, count * sizeof *level);
   f.level = level;
   for (uint32_t i = 0; i < count && found; i++) {
-    const uint32_t id = ir->ops.data[i].dead ? TFC_NONE32 : part_of(&f, i);
-    if (id == TFC_NONE32) continue;
+    const uint32_t id = ir->ops.data[i].dead ? TFC_NONE : part_of(&f, i);
+    if (id == TFC_NONE) continue;
     const uint32_t merged = (uint32_t)ir->ops.count;
     f.level[merged] = f.level[id]; // its level is lower than that of every operation that reads the merged operation's
                                    // results

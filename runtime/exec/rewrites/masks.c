@@ -39,18 +39,21 @@ static const struct tfc_op_def keep_def = {.name = "_Keep",
                                            .broadcasts = true,
                                            .elementwise = &(const struct tfc_elementwise){.binary = keep_loops}};
 
+static bool launches(const struct tfc_device_driver *driver) {
+  return driver->chains && !driver->host_kernels;
+}
+
 static bool is_plain(const struct tfc_ir *ir, const struct tfc_ir_op *op, tfc_plan_trait trait, uint32_t inputs) {
   if (op->dead || op->joint || op->prepared || op->wanted || !op->def || tfc_plan_trait_of(op->def) != trait)
     return false;
-  if (op->input_count != inputs || op->output_count != 1 || op->outputs[0] == TFC_NONE32) return false;
+  if (op->input_count != inputs || op->output_count != 1 || op->outputs[0] == TFC_NONE) return false;
   const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
   const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
-  return driver->chains && !driver->host_kernels && !op->host.all && y->planned && y->alias == TFC_NONE32 &&
-         tfc_shape_is_static(&y->shape);
+  return launches(driver) && !op->host.all && y->planned && y->alias == TFC_NONE && tfc_shape_is_static(&y->shape);
 }
 
 static bool is_float(const struct tfc_ir *ir, const struct tfc_ir_input *in) {
-  return in->value != TFC_NONE32 && ir->values.data[in->value].dtype == TFC_FLOAT &&
+  return in->value != TFC_NONE && ir->values.data[in->value].dtype == TFC_FLOAT &&
          tfc_shape_is_static(tfc_ir_shape(ir, in));
 }
 
@@ -67,7 +70,7 @@ static bool keeps(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t 
   if (!is_plain(ir, op, TFC_PLAN_SELECT, 3) || op->inputs[0].value != mask || op->inputs[1].value == mask) return false;
   const struct tfc_shape *y = &ir->values.data[op->outputs[0]].shape;
   return ir->values.data[op->outputs[0]].dtype == TFC_FLOAT && is_float(ir, &op->inputs[1]) &&
-         op->inputs[2].value != TFC_NONE32 && is_zero(ir, &op->inputs[2]) &&
+         op->inputs[2].value != TFC_NONE && is_zero(ir, &op->inputs[2]) &&
          tfc_shape_equal(tfc_ir_shape(ir, &op->inputs[0]), y) && tfc_shape_equal(tfc_ir_shape(ir, &op->inputs[1]), y);
 }
 
@@ -87,6 +90,9 @@ static tfc_status become_floats(struct tfc_ir *ir) {
   struct tfc_arena arena = {0};
   struct tfc_ir_readers readers;
   tfc_status s = NULL;
+  bool any = false;
+  for (uint32_t d = 0; d < ir->device_count; d++) any |= launches(ir->devices[d]->driver);
+  if (!any) return NULL;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     struct tfc_ir_op *op = &ir->ops.data[i];

@@ -31,17 +31,21 @@ static const struct tfc_op_def factor_def = {.name = "_NormFactor",
                                              .attrs = "",
                                              .kernel = factor_kernel};
 
+static bool is_norm(const struct tfc_ir_op *op) {
+  return !op->dead && !op->joint && !op->prepared && op->def && op->def->role == TFC_ROLE_BATCH_NORM;
+}
+
 static bool fits(const struct tfc_ir *ir, const struct tfc_ir_readers *readers, const struct tfc_ir_op *op) {
-  if (op->dead || op->joint || op->prepared || !op->def || op->def->role != TFC_ROLE_BATCH_NORM) return false;
+  if (!is_norm(op)) return false;
   if (!ir->devices[op->device]->driver->host_kernels || op->input_count != INPUTS) return false;
   const struct tfc_node *n = &ir->graph->nodes[op->node];
   if (tfc_node_attr_bool(ir->graph, n, "is_training", true)) return false;
   if (tfc_str_starts(tfc_node_attr_string(ir->graph, n, "data_format", ""), "NC")) return false;
   const uint32_t y = op->outputs[0];
-  if (y == TFC_NONE32 || !ir->values.data[y].planned || ir->values.data[y].alias != TFC_NONE32) return false;
+  if (y == TFC_NONE || !ir->values.data[y].planned || ir->values.data[y].alias != TFC_NONE) return false;
   for (uint32_t i = 1; i < op->output_count; i++) {
     const uint32_t v = op->outputs[i];
-    if (v != TFC_NONE32 && (readers->begin[v + 1] > readers->begin[v] || ir->values.data[v].fetched)) return false;
+    if (v != TFC_NONE && (readers->begin[v + 1] > readers->begin[v] || ir->values.data[v].fetched)) return false;
   }
   const struct tfc_shape *x = &ir->values.data[y].shape;
   if (!tfc_shape_is_static(x) || x->rank < 4 || tfc_shape_elements(x) < 2) return false;
@@ -63,14 +67,14 @@ static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, ui
   if (!epsilon) return tfc_status_no_memory("planning a step");
   *epsilon = (double)(float)tfc_node_attr_float(ir->graph, &ir->graph->nodes[norm->node], "epsilon", 0.0001);
   struct tfc_ir_value factor = {.kind = TFC_IR_OP,
-                                .op = TFC_NONE32,
+                                .op = TFC_NONE,
                                 .origin = {norm->node, 0},
                                 .dtype = TFC_FLOAT,
                                 .shape = *shape,
                                 .bytes = (uint64_t)count * sizeof(float),
                                 .planned = true,
-                                .variable = TFC_NONE32,
-                                .alias = TFC_NONE32};
+                                .variable = TFC_NONE,
+                                .alias = TFC_NONE};
   if (scale->kind == TFC_IR_CONST && variance->kind == TFC_IR_CONST) {
     struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
     float *data = tfc_arena_alloc(&ir->arena, (size_t)count * sizeof *data);
@@ -101,7 +105,7 @@ static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, ui
 }
 
 // Adds one of the three operations. *value: its first operand; on return, its result. `result`: the existing value that
-// it shall compute (y), or TFC_NONE32 for a new one.
+// it shall compute (y), or TFC_NONE for a new one.
 static tfc_status add_step(struct tfc_ir *ir, const struct tfc_ir_op *norm, const char *name,
                            const struct tfc_ir_input *operand, uint32_t result, struct tfc_ir_input *value,
                            uint32_t *out_id) {
@@ -109,13 +113,13 @@ static tfc_status add_step(struct tfc_ir *ir, const struct tfc_ir_op *norm, cons
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
   if (!inputs || !outputs) return tfc_status_no_memory("planning a step");
   inputs[0] = *value, inputs[1] = *operand;
-  if (result == TFC_NONE32) {
+  if (result == TFC_NONE) {
     struct tfc_ir_value between = ir->values.data[norm->outputs[0]];
     between.fetched = false;
     TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &between, &result));
   }
   outputs[0] = result;
-  *value = (struct tfc_ir_input){.value = result, .variable = TFC_NONE32};
+  *value = (struct tfc_ir_input){.value = result, .variable = TFC_NONE};
   return tfc_ir_add_op(ir,
                        &(struct tfc_ir_op){.node = norm->node,
                                            .def = tfc_op_find(tfc_str_from(name)),
@@ -130,11 +134,11 @@ static tfc_status add_step(struct tfc_ir *ir, const struct tfc_ir_op *norm, cons
 
 static tfc_status spread(struct tfc_ir *ir, uint32_t id) {
   const struct tfc_ir_op norm = ir->ops.data[id];
-  struct tfc_ir_input value = norm.inputs[X], factor = {.variable = TFC_NONE32};
+  struct tfc_ir_input value = norm.inputs[X], factor = {.variable = TFC_NONE};
   uint32_t last;
   TFC_RETURN_IF_ERROR(add_factor(ir, &norm, &factor.value));
-  TFC_RETURN_IF_ERROR(add_step(ir, &norm, "Sub", &norm.inputs[MEAN], TFC_NONE32, &value, &last));
-  TFC_RETURN_IF_ERROR(add_step(ir, &norm, "Mul", &factor, TFC_NONE32, &value, &last));
+  TFC_RETURN_IF_ERROR(add_step(ir, &norm, "Sub", &norm.inputs[MEAN], TFC_NONE, &value, &last));
+  TFC_RETURN_IF_ERROR(add_step(ir, &norm, "Mul", &factor, TFC_NONE, &value, &last));
   TFC_RETURN_IF_ERROR(add_step(ir, &norm, "AddV2", &norm.inputs[OFFSET], norm.outputs[0], &value, &last));
   tfc_ir_replace(ir, id, last);
   return NULL;
@@ -146,7 +150,10 @@ static tfc_status spread_norms(struct tfc_ir *ir) {
   tfc_status s = NULL;
   const uint32_t count = (uint32_t)ir->ops.count;
   // [ops] an ordering edge leads to it: it waits for an operation that need not compute any of its inputs
-  bool *waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
+  bool *waits = NULL, any = false;
+  for (uint32_t i = 0; i < count && !any; i++) any = is_norm(&ir->ops.data[i]);
+  if (!any) return NULL;
+  waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
   if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));

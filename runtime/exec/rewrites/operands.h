@@ -16,7 +16,7 @@ struct tfc_operands {
 static inline bool tfc_operands_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_operands *out) {
   if (op->dead || op->joint || op->prepared || !op->def || op->input_count > TFC_MOST_OPERANDS) return false;
   for (uint32_t i = 0; i < op->input_count; i++) {
-    if (op->inputs[i].value == TFC_NONE32 || op->inputs[i].variable != TFC_NONE32) return false;
+    if (op->inputs[i].value == TFC_NONE || op->inputs[i].variable != TFC_NONE) return false;
     const struct tfc_ir_value *v = &ir->values.data[op->inputs[i].value];
     out->shapes[i] = tfc_ir_shape(ir, &op->inputs[i]);
     out->values[i] = v->kind == TFC_IR_CONST ? v->constant : NULL;

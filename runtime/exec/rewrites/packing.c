@@ -4,7 +4,7 @@
 // packed for that unit. In plans of several devices it is packed in pieces: a device packs while it waits, and a piece
 // is short, so that an input that arrives meanwhile is not kept waiting.
 #include "runtime/base/no_memory.h"
-#include "runtime/exec/rewrites/product.h"
+#include "runtime/exec/rewrites/sums.h"
 
 static size_t packed_bytes(const struct tfc_product_form *p) {
   return p->split_b ? tfc_split_packed_bytes(p->k, p->n) : tfc_gemm_packed_bytes(p->k, p->n);
@@ -66,31 +66,31 @@ static uint32_t right_side(const struct tfc_ir_op *op, uint32_t i) {
   return op->input_count % 2 + 2 * i + 1;
 }
 
-// Adds one operation that packs some rows of `b`. *value: the packed matrix that it continues (TFC_NONE32: it packs the
+// Adds one operation that packs some rows of `b`. *value: the packed matrix that it continues (TFC_NONE: it packs the
 // first piece); on return, its output.
 static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc_ir_input *b,
                             const struct pack_piece *piece, uint32_t *value) {
   static const uint32_t over_begun[] = {1u << 1};
-  const bool goes_on = *value != TFC_NONE32;
+  const bool goes_on = *value != TFC_NONE;
   struct tfc_ir_op like = ir->ops.data[reader];
   size_t bytes = packed_bytes(&piece->form);
   struct tfc_ir_value packed = {
       .kind = TFC_IR_OP,
-      .op = TFC_NONE32,
+      .op = TFC_NONE,
       .origin = ir->values.data[b->value].origin,
       .dtype = TFC_FLOAT,
       .shape = TFC_SHAPE((int64_t)(bytes / sizeof(float))),
       .bytes = bytes,
       .planned = true,
-      .variable = TFC_NONE32,
-      .alias = TFC_NONE32,
+      .variable = TFC_NONE,
+      .alias = TFC_NONE,
   };
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
   struct pack_piece *state = TFC_ARENA_NEW(&ir->arena, struct pack_piece);
   if (!inputs || !outputs || !state) return tfc_status_no_memory("planning a step");
   inputs[0] = *b;
-  inputs[1] = (struct tfc_ir_input){.value = *value, .variable = TFC_NONE32};
+  inputs[1] = (struct tfc_ir_input){.value = *value, .variable = TFC_NONE};
   *state = *piece;
   TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &packed, value));
   outputs[0] = *value;
@@ -118,7 +118,7 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
   const int64_t row_bytes = (p->n > 0 ? p->n : 1) * (int64_t)sizeof(float);
   const int64_t rows = (BYTES / row_bytes + ROWS - 1) / ROWS * ROWS, step = rows > ROWS ? rows : ROWS;
   struct pack_piece piece = {.form = *p, .last = p->k};
-  *out_value = TFC_NONE32;
+  *out_value = TFC_NONE;
   if (!ir->in_parts || p->split_b) return add_piece(ir, reader, b, &piece, out_value);
   do {
     piece.last = piece.first + step < p->k ? piece.first + step : p->k;
@@ -128,7 +128,7 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
   return NULL;
 }
 
-// Makes operation `old` read packed matrices. `packed[i]`: the packed matrix that the i-th product reads; TFC_NONE32:
+// Makes operation `old` read packed matrices. `packed[i]`: the packed matrix that the i-th product reads; TFC_NONE:
 // it reads its right operand as before. `split[i]`: that matrix is packed for the tile unit. Either all products of a
 // sum read such matrices, or none does.
 static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_product_form *products,
@@ -141,12 +141,12 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_p
   memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
   if (tfc_is_product_sum(&op)) *sum = *(const struct tfc_product_sum *)op.state;
   bool any_split = false;
-  for (uint32_t i = 0; i < count; i++) any_split |= packed[i] != TFC_NONE32 && split[i];
+  for (uint32_t i = 0; i < count; i++) any_split |= packed[i] != TFC_NONE && split[i];
   for (uint32_t i = 0; i < count; i++) {
     sum->products[i] = products[i];
-    if (packed[i] == TFC_NONE32 || split[i] != any_split) continue;
+    if (packed[i] == TFC_NONE || split[i] != any_split) continue;
     sum->products[i].packed_b = true, sum->products[i].split_b = any_split;
-    inputs[right_side(&op, i)] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE32};
+    inputs[right_side(&op, i)] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE};
   }
   op.state = tfc_is_product_sum(&op) ? (void *)sum : sum->products;
   if (!tfc_is_product_sum(&op)) op.def = &packed_product_def;
@@ -194,7 +194,7 @@ static tfc_status find_readings(const struct tfc_ir *ir, reading_array *readings
       const struct tfc_product_form *p = &forms[t];
       bool found;
       uint64_t *slot = tfc_intmap_put(&index, shared_key(op, &op->inputs[right_side(op, t)], p), all->count, &found);
-      struct shared fresh = {.k = p->k, .n = p->n, .packed = TFC_NONE32, .split = may_split(ir, op->device)};
+      struct shared fresh = {.k = p->k, .n = p->n, .packed = TFC_NONE, .split = may_split(ir, op->device)};
       if (!slot || (!found && !tfc_array_push(all, fresh)) ||
           !tfc_array_push(readings, (struct reading){i, (uint32_t)*slot, *p}))
         TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -221,9 +221,9 @@ static tfc_status pack(struct tfc_ir *ir) {
       const struct tfc_ir_input b = ir->ops.data[i].inputs[right_side(&ir->ops.data[i], t)];
       struct shared *shared = &all.data[readings.data[r].shared];
       struct tfc_product_form p = forms[t] = readings.data[r].form;
-      packed[t] = TFC_NONE32, split[t] = p.split_b = shared->split;
+      packed[t] = TFC_NONE, split[t] = p.split_b = shared->split;
       if (shared->count < 2 || shared->k != p.k || shared->n != p.n) continue;
-      if (shared->packed == TFC_NONE32) {
+      if (shared->packed == TFC_NONE) {
         TFC_TRY(s, add_pack(ir, i, &b, &p, &shared->packed));
         shared->node = ir->ops.data[i].node;
       } else if (!tfc_array_push(&ir->shared,

@@ -5,19 +5,19 @@
 
 static bool broadcasts(const struct tfc_ir_op *op) {
   if (op->dead || op->joint || op->prepared || !op->def || op->input_count != 2 || op->output_count != 1) return false;
-  return op->outputs[0] != TFC_NONE32 && op->def->broadcasts;
+  return op->outputs[0] != TFC_NONE && op->def->broadcasts;
 }
 
 // Returns the tensor that `input` repeats along dimensions of size 1, or NULL if it repeats none.
 static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
-  if (input->value == TFC_NONE32 || input->view || input->variable != TFC_NONE32) return NULL;
+  if (input->value == TFC_NONE || input->view || input->variable != TFC_NONE) return NULL;
   const struct tfc_ir_value *v = &ir->values.data[input->value];
-  if (v->kind != TFC_IR_OP || v->op == TFC_NONE32) return NULL;
+  if (v->kind != TFC_IR_OP || v->op == TFC_NONE) return NULL;
   const struct tfc_ir_op *made = &ir->ops.data[v->op];
   if (made->dead || made->prepared || !made->def) return NULL;
   if (made->def->role != TFC_ROLE_REPEATS) return NULL;
   const struct tfc_ir_input *from = &made->inputs[0];
-  if (from->value == TFC_NONE32 || from->variable != TFC_NONE32) return NULL;
+  if (from->value == TFC_NONE || from->variable != TFC_NONE) return NULL;
   // A variable may be updated before this operation runs.
   if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL;
   const struct tfc_shape *a = tfc_ir_shape(ir, from), *b = &v->shape;

@@ -11,13 +11,15 @@ extern const struct tfc_rewrites __stop_tfc_rewrites[] __attribute__((weak));
 tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id) {
   uint32_t id = (uint32_t)ir->ops.count;
   if (!tfc_array_push(&ir->ops, *op)) return tfc_status_no_memory("planning a step");
-  ir->ops.data[id].host = tfc_host_memory(ir->graph, &ir->graph->nodes[op->node], op->def);
+  const struct tfc_node *node = &ir->graph->nodes[op->node];
+  const bool known = ir->host && op->def == node->def;
+  ir->ops.data[id].host = known ? ir->host[op->node] : tfc_host_memory(ir->graph, node, op->def);
   for (uint32_t i = 0; i < op->output_count; i++)
-    if (op->outputs[i] != TFC_NONE32) {
+    if (op->outputs[i] != TFC_NONE) {
       ir->values.data[op->outputs[i]].op = id;
       ir->values.data[op->outputs[i]].output = i;
     }
-  if (ir->rewriting && !tfc_array_push(&ir->replaced, TFC_NONE32)) return tfc_status_no_memory("planning a step");
+  if (ir->rewriting && !tfc_array_push(&ir->replaced, TFC_NONE)) return tfc_status_no_memory("planning a step");
   *out_id = id;
   return NULL;
 }
@@ -28,7 +30,7 @@ tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value,
 }
 
 tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to) {
-  if (from == to || from == TFC_NONE32 || to == TFC_NONE32) return NULL;
+  if (from == to || from == TFC_NONE || to == TFC_NONE) return NULL;
   return tfc_array_push(&ir->edges, (struct tfc_ir_edge){from, to}) ? NULL : tfc_status_no_memory("planning a step");
 }
 
@@ -45,7 +47,7 @@ tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, stru
       const struct tfc_ir_op *op = &ir->ops.data[i];
       for (uint32_t k = 0; !op->dead && k < op->input_count; k++) {
         uint32_t v = op->inputs[k].value;
-        if (v == TFC_NONE32) continue;
+        if (v == TFC_NONE) continue;
         if (pass == 0)
           begin[v + 2]++;
         else
@@ -68,7 +70,7 @@ tfc_status tfc_ir_followers(const struct tfc_ir *ir, struct tfc_arena *arena, co
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t v = 0; v < ir->values.count; v++) {
       const struct tfc_ir_value *value = &ir->values.data[v];
-      if (value->op == TFC_NONE32 || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
+      if (value->op == TFC_NONE || (value->kind != TFC_IR_OP && value->kind != TFC_IR_VARIABLE)) continue;
       for (uint32_t r = readers->begin[v]; r < readers->begin[v + 1]; r++) {
         if (pass)
           ops[begin[value->op + 1]++] = readers->ops[r];
@@ -102,9 +104,9 @@ static void settle(struct tfc_ir *ir) {
   size_t kept = 0;
   for (size_t i = 0; i < ir->edges.count; i++) {
     struct tfc_ir_edge e = ir->edges.data[i];
-    while (e.from != TFC_NONE32 && ir->ops.data[e.from].dead) e.from = ir->replaced.data[e.from];
-    while (e.to != TFC_NONE32 && ir->ops.data[e.to].dead) e.to = ir->replaced.data[e.to];
-    if (e.from != e.to && e.from != TFC_NONE32 && e.to != TFC_NONE32) ir->edges.data[kept++] = e;
+    while (e.from != TFC_NONE && ir->ops.data[e.from].dead) e.from = ir->replaced.data[e.from];
+    while (e.to != TFC_NONE && ir->ops.data[e.to].dead) e.to = ir->replaced.data[e.to];
+    if (e.from != e.to && e.from != TFC_NONE && e.to != TFC_NONE) ir->edges.data[kept++] = e;
   }
   ir->edges.count = kept;
 }
@@ -118,7 +120,7 @@ tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
   rows = calloc(count, sizeof *rows);
   if (!rows || !tfc_array_reserve(&ir->replaced, 2 * ir->ops.count) || !tfc_array_resize(&ir->replaced, ir->ops.count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (size_t i = 0; i < ir->replaced.count; i++) ir->replaced.data[i] = TFC_NONE32;
+  for (size_t i = 0; i < ir->replaced.count; i++) ir->replaced.data[i] = TFC_NONE;
   ir->rewriting = true;
   count = 0;
   for (const struct tfc_rewrites *f = __start_tfc_rewrites; f < __stop_tfc_rewrites; f++)
@@ -135,8 +137,8 @@ tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
   }
   for (uint32_t i = 0; i < ir->replaced.count; i++) {
     uint32_t by = i;
-    while (by != TFC_NONE32 && ir->ops.data[by].dead) by = ir->replaced.data[by];
-    if (by == TFC_NONE32 || ir->ops.data[i].joint || ir->ops.data[by].node == ir->ops.data[i].node) continue;
+    while (by != TFC_NONE && ir->ops.data[by].dead) by = ir->replaced.data[by];
+    if (by == TFC_NONE || ir->ops.data[i].joint || ir->ops.data[by].node == ir->ops.data[i].node) continue;
     if (!tfc_array_push(&ir->fused, (struct tfc_ir_fused){ir->ops.data[i].node, ir->ops.data[by].node}))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   }

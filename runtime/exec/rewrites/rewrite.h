@@ -25,23 +25,22 @@
 #define TFC_RUNTIME_EXEC_REWRITES_REWRITE_H
 
 #include "runtime/base/array.h"
+#include "runtime/base/none.h"
 #include "runtime/device/driver.h"
 #include "runtime/exec/session.h"
 #include "runtime/ops/host_memory.h"
-
-#define TFC_NONE32 UINT32_MAX
 
 typedef enum tfc_ir_kind {
   TFC_IR_OP,    // output of an operation
   TFC_IR_CONST, // known when the plan is made; in host memory
   TFC_IR_FEED,  // a feed: the caller gives the value in each step
-  // a variable's value: the one that operation `op` wrote, or (TFC_NONE32) the one that it had when the step began
+  // a variable's value: the one that operation `op` wrote, or (TFC_NONE) the one that it had when the step began
   TFC_IR_VARIABLE,
 } tfc_ir_kind;
 
 struct tfc_ir_value {
   tfc_ir_kind kind;
-  uint32_t op;              // producer or writer, TFC_NONE32: none
+  uint32_t op;              // producer or writer, TFC_NONE: none
   uint32_t output;          // OP: which output of `op`
   struct tfc_output origin; // the output of the graph that this value is, for names and traces
   tfc_dtype dtype;
@@ -52,14 +51,14 @@ struct tfc_ir_value {
   const struct tfc_tensor *constant; // CONST
   uint32_t feed;                     // FEED: its index among the feeds
   uint32_t variable;                 // VARIABLE: index in ir->variables
-  // OP: the value whose memory it shares (it is a view, made by an operation that had to run), or TFC_NONE32
+  // OP: the value whose memory it shares (it is a view, made by an operation that had to run), or TFC_NONE
   uint32_t alias;
 };
 
 struct tfc_ir_input {
   uint32_t value;
   const struct tfc_shape *view; // it is read with this shape; NULL: with its own
-  uint32_t variable;            // the variable behind a reference or resource input, else TFC_NONE32
+  uint32_t variable;            // the variable behind a reference or resource input, else TFC_NONE
   // of a VARIABLE value: the operation reads the value (so it must be initialised) and does not only name the variable
   bool by_value;
 };
@@ -75,8 +74,8 @@ struct tfc_ir_op {
   bool wanted;                 // a target of the step: it runs even if nothing reads it
   struct tfc_ir_input *inputs;
   uint32_t input_count;
-  uint32_t *outputs;          // value ids, one per output; TFC_NONE32: an output without readers
-  uint32_t *output_variables; // index of the variable that a reference output is, else TFC_NONE32; NULL: none is
+  uint32_t *outputs;          // value ids, one per output; TFC_NONE: an output without readers
+  uint32_t *output_variables; // index of the variable that a reference output is, else TFC_NONE; NULL: none is
   uint32_t output_count;
   // One entry per output, a bit for each input in whose memory the output may be computed (the input has the same size,
   // and nothing reads it afterwards). NULL: the flags of `def` say it.
@@ -111,6 +110,8 @@ struct tfc_ir {
   uint32_t device_count;
   bool all_rewrites; // rewrites that change rounding run, too
   bool in_parts;     // the plan has several devices (or is compared with one that has): long sums are computed in parts
+  // [node] tfc_host_memory of the node and its own op, where a caller has computed it before; NULL: nobody has
+  const struct tfc_host_memory *host;
   // In a topological order when the ir is built; rewrites add operations at the end.
   TFC_ARRAY(struct tfc_ir_op) ops;
   TFC_ARRAY(struct tfc_ir_value) values;
@@ -145,7 +146,7 @@ struct tfc_rewrites {
 TFC_MUST_USE tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to);
-// Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE32: they are dropped).
+// Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE: they are dropped).
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
 // For each value, the operations that read it at the time of the call, in compressed form (CSR) in the arena: value v
 // is read by ops[begin[v]] up to ops[begin[v + 1]]. An operation that reads a value twice is listed twice.

@@ -27,15 +27,15 @@ static bool launches(const struct tfc_ir *ir, uint16_t device) {
 // Whether this value is a sum of squares that only one operation reads.
 static bool is_sum(const struct search *s, uint32_t v) {
   const struct tfc_ir *ir = s->ir;
-  if (v == TFC_NONE32 || s->readers.begin[v + 1] - s->readers.begin[v] != 1) return false;
+  if (v == TFC_NONE || s->readers.begin[v + 1] - s->readers.begin[v] != 1) return false;
   const struct tfc_ir_value *value = &ir->values.data[v];
-  if (value->kind != TFC_IR_OP || value->op == TFC_NONE32 || value->fetched || value->alias != TFC_NONE32 ||
+  if (value->kind != TFC_IR_OP || value->op == TFC_NONE || value->fetched || value->alias != TFC_NONE ||
       value->dtype != TFC_FLOAT)
     return false;
   const struct tfc_ir_op *op = &ir->ops.data[value->op];
   return !op->dead && !op->joint && !op->prepared && !op->wanted && !op->host.all && op->def &&
          tfc_plan_trait_of(op->def) == TFC_PLAN_HALF_SQUARES && op->input_count == 1 &&
-         op->inputs[0].value != TFC_NONE32 && launches(ir, op->device);
+         op->inputs[0].value != TFC_NONE && launches(ir, op->device);
 }
 
 // Whether a path leads from one of the operations through others to one of them. If they were one operation, it would

@@ -48,7 +48,7 @@ static bool may_be_stacked(const struct tfc_ir *ir, const struct tfc_ir_op *op) 
 
 // Whether this value can be one piece of a stacked tensor.
 static bool is_piece(const struct tfc_ir_value *v) {
-  return v->kind == TFC_IR_OP && v->op != TFC_NONE32 && v->planned && v->bytes > 0 && v->bytes <= MOST_BYTES;
+  return v->kind == TFC_IR_OP && v->op != TFC_NONE && v->planned && v->bytes > 0 && v->bytes <= MOST_BYTES;
 }
 
 static bool same_attribute(const struct tfc_attr *a, const struct tfc_attr *b) {
@@ -94,7 +94,7 @@ bool tfc_stacks_describe(const struct tfc_ir *ir, uint32_t id, uint32_t stacked,
   if (op->input_count > TFC_STACK_INPUTS) return false;
   for (uint32_t i = 0; i < op->input_count; i++) {
     const struct tfc_ir_input *in = &op->inputs[i];
-    if (in->value == TFC_NONE32 || in->variable != TFC_NONE32) return false;
+    if (in->value == TFC_NONE || in->variable != TFC_NONE) return false;
     const struct tfc_ir_value *v = &ir->values.data[in->value];
     out->shapes[i] = tfc_ir_shape(ir, in);
     out->values[i] = v->kind == TFC_IR_CONST ? v->constant : NULL;
@@ -110,11 +110,11 @@ bool tfc_stacks_is_stacked(const struct tfc_stacks *w, const uint32_t *ops, uint
   const struct tfc_ir *ir = w->ir;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_value *v = &ir->values.data[ir->ops.data[ops[i]].inputs[input].value];
-    if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || w->stack_of[v->op] == TFC_NONE32) return false;
+    if (v->kind != TFC_IR_OP || v->op == TFC_NONE || w->stack_of[v->op] == TFC_NONE) return false;
     if (i == 0) *out_stack = w->stack_of[v->op], *out_output = v->output;
     if (w->stack_of[v->op] != *out_stack || v->output != *out_output || w->place[v->op] != i) return false;
   }
-  return w->all.data[*out_stack].count == count && w->all.data[*out_stack].sum == TFC_NONE32;
+  return w->all.data[*out_stack].count == count && w->all.data[*out_stack].sum == TFC_NONE;
 }
 
 // --- Paths -----------------------------------------------------------------------------------------------------------
@@ -130,11 +130,11 @@ static bool go_on(struct finding *f, uint32_t op, uint32_t except, uint32_t *cou
     if (f->seen[to] == met) continue;
     f->seen[to] = met;
     f->todo[(*count)++] = to;
-    if (f->w.stack_of[to] == TFC_NONE32) continue;
+    if (f->w.stack_of[to] == TFC_NONE) continue;
     const struct tfc_stack *stack = &f->w.all.data[f->w.stack_of[to]];
     for (uint32_t i = 0; i <= stack->count; i++) {
       const uint32_t other = i < stack->count ? stack->ops[i] : stack->sum;
-      if (other == TFC_NONE32 || f->seen[other] == met) continue;
+      if (other == TFC_NONE || f->seen[other] == met) continue;
       if (f->seen[other] == member) return false;
       f->seen[other] = met;
       f->todo[(*count)++] = other;
@@ -143,7 +143,7 @@ static bool go_on(struct finding *f, uint32_t op, uint32_t except, uint32_t *cou
   return true;
 }
 
-// Whether no path leads from one of the operations to another of them. Paths to `sum` (TFC_NONE32: there is none) are
+// Whether no path leads from one of the operations to another of them. Paths to `sum` (TFC_NONE: there is none) are
 // allowed.
 static bool can_be_one(struct finding *f, const uint32_t *ops, uint32_t count, uint32_t sum) {
   uint32_t todo = 0;
@@ -153,12 +153,12 @@ static bool can_be_one(struct finding *f, const uint32_t *ops, uint32_t count, u
     if (f->seen[ops[i]] == f->search) return false; // it is in the list twice
     f->seen[ops[i]] = f->search;
   }
-  if (sum != TFC_NONE32) f->seen[sum] = f->search;
+  if (sum != TFC_NONE) f->seen[sum] = f->search;
   for (uint32_t i = 0; i < count; i++)
     if (!go_on(f, ops[i], sum, &todo)) return false;
-  if (sum != TFC_NONE32 && !go_on(f, sum, TFC_NONE32, &todo)) return false;
+  if (sum != TFC_NONE && !go_on(f, sum, TFC_NONE, &todo)) return false;
   for (uint32_t at = 0; at < todo; at++)
-    if (!go_on(f, f->todo[at], TFC_NONE32, &todo)) return false;
+    if (!go_on(f, f->todo[at], TFC_NONE, &todo)) return false;
   return true;
 }
 
@@ -171,20 +171,20 @@ static bool are_alike(const struct finding *f, const uint32_t *ops, uint32_t cou
   *out_stacked = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[ops[i]];
-    if (f->w.stack_of[ops[i]] != TFC_NONE32 || !may_be_stacked(ir, op)) return false;
+    if (f->w.stack_of[ops[i]] != TFC_NONE || !may_be_stacked(ir, op)) return false;
     if (op->def != first->def || op->device != first->device || op->input_count != first->input_count ||
         op->output_count != first->output_count ||
         !same_attributes(ir->graph, &ir->graph->nodes[first->node], &ir->graph->nodes[op->node]))
       return false;
     for (uint32_t k = 0; k < op->output_count; k++) {
-      if (op->outputs[k] == TFC_NONE32 || first->outputs[k] == TFC_NONE32) return false;
+      if (op->outputs[k] == TFC_NONE || first->outputs[k] == TFC_NONE) return false;
       const struct tfc_ir_value *v = &ir->values.data[op->outputs[k]], *like = &ir->values.data[first->outputs[k]];
-      if (!is_piece(v) || v->fetched || v->alias != TFC_NONE32 || v->dtype != like->dtype ||
+      if (!is_piece(v) || v->fetched || v->alias != TFC_NONE || v->dtype != like->dtype ||
           !tfc_shape_equal(&v->shape, &like->shape))
         return false;
     }
     for (uint32_t k = 0; k < op->input_count; k++)
-      if (op->inputs[k].value == TFC_NONE32 || first->inputs[k].value == TFC_NONE32 ||
+      if (op->inputs[k].value == TFC_NONE || first->inputs[k].value == TFC_NONE ||
           !is_shared(ir, &first->inputs[k], &op->inputs[k]))
         *out_stacked |= 1u << k;
   }
@@ -193,7 +193,7 @@ static bool are_alike(const struct finding *f, const uint32_t *ops, uint32_t cou
     for (uint32_t i = 0; i < count; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[ops[i]];
       const struct tfc_ir_input *in = &op->inputs[k];
-      if (in->value == TFC_NONE32 || tfc_host_bit(op->host.inputs, k)) return false;
+      if (in->value == TFC_NONE || tfc_host_bit(op->host.inputs, k)) return false;
       const struct tfc_ir_value *v = &ir->values.data[in->value], *like = &ir->values.data[first->inputs[k].value];
       if (!is_piece(v) || v->dtype != like->dtype ||
           !tfc_shape_equal(tfc_ir_shape(ir, in), tfc_ir_shape(ir, &first->inputs[k])))
@@ -212,13 +212,13 @@ static tfc_status add_stack(struct finding *f, const struct tfc_stack *like) {
     f->w.stack_of[stack.ops[i]] = (uint32_t)f->w.all.count - 1;
     f->w.place[stack.ops[i]] = i;
   }
-  if (stack.sum != TFC_NONE32) f->w.stack_of[stack.sum] = (uint32_t)f->w.all.count - 1;
+  if (stack.sum != TFC_NONE) f->w.stack_of[stack.sum] = (uint32_t)f->w.all.count - 1;
   return NULL;
 }
 
 // Makes a stack of the operations if they can be one, and if that takes fewer launches.
 static tfc_status try_stack(struct finding *f, uint32_t *ops, uint32_t count) {
-  struct tfc_stack stack = {.count = count, .ops = ops, .sum = TFC_NONE32};
+  struct tfc_stack stack = {.count = count, .ops = ops, .sum = TFC_NONE};
   struct tfc_stacks_op op;
   uint32_t more = 2, a, b; // the fewest launches that pay: one for the stack, and one to take its result apart for
                            // readers of single pieces
@@ -234,7 +234,7 @@ static tfc_status try_stack(struct finding *f, uint32_t *ops, uint32_t count) {
     if (op.of.def->elementwise && op.of.input_count <= 2) return NULL; // in a chain it is no launch of its own
     more++;
   }
-  if (more >= count || !can_be_one(f, ops, count, TFC_NONE32)) return NULL;
+  if (more >= count || !can_be_one(f, ops, count, TFC_NONE)) return NULL;
   return add_stack(f, &stack);
 }
 
@@ -246,12 +246,12 @@ static uint32_t likeness(const struct finding *f, uint32_t id, uint32_t like_id,
   if (op->def != like->def || op->device != like->device || op->input_count != like->input_count) return 0;
   for (uint32_t k = 0; k < op->input_count; k++) {
     const uint32_t x = op->inputs[k].value, y = like->inputs[k].value;
-    if (x == TFC_NONE32 || y == TFC_NONE32) continue;
+    if (x == TFC_NONE || y == TFC_NONE) continue;
     const struct tfc_ir_value *v = &ir->values.data[x], *w = &ir->values.data[y];
-    const bool made = v->kind == TFC_IR_OP && w->kind == TFC_IR_OP && v->op != TFC_NONE32 && w->op != TFC_NONE32;
+    const bool made = v->kind == TFC_IR_OP && w->kind == TFC_IR_OP && v->op != TFC_NONE && w->op != TFC_NONE;
     if (is_shared(ir, &like->inputs[k], &op->inputs[k]))
       score += 2;
-    else if (made && f->w.stack_of[v->op] != TFC_NONE32 && f->w.stack_of[v->op] == f->w.stack_of[w->op] &&
+    else if (made && f->w.stack_of[v->op] != TFC_NONE && f->w.stack_of[v->op] == f->w.stack_of[w->op] &&
              v->output == w->output && f->w.place[v->op] == place)
       score += 2;
   }
@@ -266,14 +266,14 @@ static tfc_status try_readers(struct finding *f, uint32_t id, uint32_t output, u
   for (uint32_t r = f->w.readers.begin[first]; r < f->w.readers.begin[first + 1]; r++) {
     const uint32_t like = f->w.readers.ops[r];
     uint32_t found = 1;
-    if (f->w.stack_of[like] != TFC_NONE32 || !may_be_stacked(ir, &ir->ops.data[like])) continue;
+    if (f->w.stack_of[like] != TFC_NONE || !may_be_stacked(ir, &ir->ops.data[like])) continue;
     ops[0] = like;
     for (uint32_t i = 1; i < stack.count && found == i; i++) {
       const uint32_t v = ir->ops.data[stack.ops[i]].outputs[output];
       uint32_t best = 0;
       for (uint32_t q = f->w.readers.begin[v]; q < f->w.readers.begin[v + 1]; q++) {
         const uint32_t op = f->w.readers.ops[q];
-        const uint32_t score = f->w.stack_of[op] == TFC_NONE32 ? likeness(f, op, like, i) : 0;
+        const uint32_t score = f->w.stack_of[op] == TFC_NONE ? likeness(f, op, like, i) : 0;
         if (score > best) best = score, ops[i] = op, found = i + 1;
       }
     }
@@ -288,7 +288,7 @@ static tfc_status try_makers(struct finding *f, uint32_t id, uint32_t input, uin
   const struct tfc_stack *stack = &f->w.all.data[id];
   for (uint32_t i = 0; i < stack->count; i++) {
     const struct tfc_ir_value *v = &ir->values.data[ir->ops.data[stack->ops[i]].inputs[input].value];
-    if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || f->w.stack_of[v->op] != TFC_NONE32) return NULL;
+    if (v->kind != TFC_IR_OP || v->op == TFC_NONE || f->w.stack_of[v->op] != TFC_NONE) return NULL;
     ops[i] = v->op;
   }
   return try_stack(f, ops, stack->count);
@@ -324,13 +324,13 @@ static tfc_status arrange(struct finding *f, uint32_t *ops, uint32_t count) {
   while (differing > 0 && ir->ops.data[ops[0]].inputs[differing].value == ir->ops.data[ops[1]].inputs[differing].value)
     differing--;
   for (uint32_t k = inputs; k-- > 0;) {
-    uint32_t stack = TFC_NONE32, same = 0;
+    uint32_t stack = TFC_NONE, same = 0;
     for (uint32_t i = 0; i < count; i++) {
       const struct tfc_ir_value *v = &ir->values.data[ir->ops.data[ops[i]].inputs[k].value];
-      const uint32_t from = v->kind == TFC_IR_OP && v->op != TFC_NONE32 ? f->w.stack_of[v->op] : TFC_NONE32;
+      const uint32_t from = v->kind == TFC_IR_OP && v->op != TFC_NONE ? f->w.stack_of[v->op] : TFC_NONE;
       if (i == 0) stack = from;
-      same += from != TFC_NONE32 && from == stack && f->w.all.data[from].sum == TFC_NONE32;
-      list[i] = (struct ordered){from == TFC_NONE32 ? 0 : f->w.place[v->op], ops[i]};
+      same += from != TFC_NONE && from == stack && f->w.all.data[from].sum == TFC_NONE;
+      list[i] = (struct ordered){from == TFC_NONE ? 0 : f->w.place[v->op], ops[i]};
     }
     if (same == count && f->w.all.data[stack].count == count) break;
     for (uint32_t i = 0; k == 0 && i < count; i++)
@@ -351,7 +351,7 @@ static tfc_status find_products(struct finding *f, uint32_t *ops, uint32_t *scra
   if (!next || !last) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < f->op_count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
-    next[i] = TFC_NONE32, last[i] = i;
+    next[i] = TFC_NONE, last[i] = i;
     if (!may_be_stacked(ir, op) || op->def->role != TFC_ROLE_PRODUCT || op->input_count < 2) continue;
     // the matrix, whether it is transposed, and which of its rows are used (cells.c); what differs otherwise, are_alike
     // finds
@@ -364,10 +364,10 @@ static tfc_status find_products(struct finding *f, uint32_t *ops, uint32_t *scra
     if (found) next[last[*slot]] = i, last[*slot] = i;
   }
   for (uint32_t i = 0; i < f->op_count; i++) {
-    if (next[i] == TFC_NONE32 || last[i] == i) continue; // only the first of several products starts a stack
+    if (next[i] == TFC_NONE || last[i] == i) continue; // only the first of several products starts a stack
     uint32_t count = 0;
-    for (uint32_t id = i; id != TFC_NONE32; id = next[id])
-      if (f->w.stack_of[id] == TFC_NONE32) ops[count++] = id;
+    for (uint32_t id = i; id != TFC_NONE; id = next[id])
+      if (f->w.stack_of[id] == TFC_NONE) ops[count++] = id;
     if (count < LEAST) continue;
     TFC_TRY(s, arrange(f, ops, count));
     TFC_TRY(s, try_stack(f, ops, count));
@@ -382,9 +382,9 @@ out:
 static bool is_term(const struct finding *f, const struct tfc_ir_op *add, uint32_t k, uint32_t *out_op) {
   const struct tfc_ir *ir = f->w.ir;
   const uint32_t v = add->inputs[k].value;
-  if (v == TFC_NONE32 || add->inputs[k].view) return false;
+  if (v == TFC_NONE || add->inputs[k].view) return false;
   const struct tfc_ir_value *value = &ir->values.data[v];
-  if (value->kind != TFC_IR_OP || value->op == TFC_NONE32 || value->fetched || value->alias != TFC_NONE32 ||
+  if (value->kind != TFC_IR_OP || value->op == TFC_NONE || value->fetched || value->alias != TFC_NONE ||
       !value->planned || f->w.readers.begin[v + 1] - f->w.readers.begin[v] != 1)
     return false;
   *out_op = value->op;
@@ -399,7 +399,7 @@ static tfc_status try_terms(struct finding *f, uint32_t id, uint32_t *ops) {
   for (uint32_t k = 0; k < add->input_count; k++) {
     struct tfc_stacks_op op;
     uint32_t term;
-    if (!is_term(f, add, k, &term) || f->w.stack_of[term] != TFC_NONE32) continue;
+    if (!is_term(f, add, k, &term) || f->w.stack_of[term] != TFC_NONE) continue;
     const struct tfc_ir_op *made = &ir->ops.data[term], *like = &ir->ops.data[ops[0]];
     if (!may_be_stacked(ir, made) || made->output_count != 1 || !tfc_stacks_describe(ir, term, 0, &op) ||
         !tfc_stacking_sums(&op.of))
@@ -427,13 +427,13 @@ static tfc_status try_totals(struct finding *f, uint32_t id) {
   for (uint32_t s = 0; s < stacks; s++) {
     const struct tfc_stack *stack = &f->w.all.data[s];
     const struct tfc_ir_op *like = &ir->ops.data[stack->ops[0]];
-    if (stack->sum != TFC_NONE32 || stack->count > add->input_count || like->device != add->device) continue;
+    if (stack->sum != TFC_NONE || stack->count > add->input_count || like->device != add->device) continue;
     for (uint32_t output = 0; output < like->output_count; output++) {
       uint32_t found = 0;
       bool twice = false;
       for (uint32_t k = 0; k < add->input_count; k++) {
         const struct tfc_ir_value *v = &ir->values.data[add->inputs[k].value];
-        if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || f->w.stack_of[v->op] != s || v->output != output) continue;
+        if (v->kind != TFC_IR_OP || v->op == TFC_NONE || f->w.stack_of[v->op] != s || v->output != output) continue;
         if (tfc_shape_equal(tfc_ir_shape(ir, &add->inputs[k]), &ir->values.data[add->outputs[0]].shape)) found++;
         for (uint32_t j = 0; j < k; j++) twice |= add->inputs[j].value == add->inputs[k].value;
       }
@@ -450,8 +450,8 @@ static tfc_status find_sums(struct finding *f, uint32_t *ops, uint32_t *scratch)
   for (uint32_t i = 0; i < f->op_count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || op->wanted || !op->def || op->def->role != TFC_ROLE_ADD_N) continue;
-    if (!launches(ir, op) || f->w.stack_of[i] != TFC_NONE32 || op->outputs[0] == TFC_NONE32) continue;
-    if (!ir->values.data[op->outputs[0]].planned || ir->values.data[op->outputs[0]].alias != TFC_NONE32) continue;
+    if (!launches(ir, op) || f->w.stack_of[i] != TFC_NONE || op->outputs[0] == TFC_NONE) continue;
+    if (!ir->values.data[op->outputs[0]].planned || ir->values.data[op->outputs[0]].alias != TFC_NONE) continue;
     TFC_RETURN_IF_ERROR(try_totals(f, i));
     TFC_RETURN_IF_ERROR(try_terms(f, i, ops));
     TFC_RETURN_IF_ERROR(grow(f, scratch));
@@ -473,7 +473,7 @@ static tfc_status stack_steps(struct tfc_ir *ir) {
   f.w.place = TFC_ARENA_ARRAY(arena, uint32_t, n + 1), f.w.stack_of = TFC_ARENA_ARRAY(arena, uint32_t, n + 1);
   if (!ops || !scratch || !f.seen || !f.todo || !f.w.place || !f.w.stack_of)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t i = 0; i < n; i++) f.w.stack_of[i] = TFC_NONE32;
+  for (uint32_t i = 0; i < n; i++) f.w.stack_of[i] = TFC_NONE;
   TFC_TRY(s, tfc_ir_readers(ir, arena, &f.w.readers));
   TFC_TRY(s, tfc_ir_followers(ir, arena, &f.w.readers, &f.after));
   TFC_TRY(s, find_products(&f, ops, scratch));

@@ -15,7 +15,7 @@ struct tfc_stack {
   uint32_t stacked; // bit i: input i differs between the operations; they share the other inputs
   tfc_stacking how;
   // The AddN that adds up their results, and perhaps other terms: the one operation then computes the sum of the
-  // results. TFC_NONE32: there is no such AddN, and the results are needed one by one.
+  // results. TFC_NONE: there is no such AddN, and the results are needed one by one.
   uint32_t sum;
 };
 // An AddN that has all results of a stack among its terms: a reduction adds these up.
@@ -29,7 +29,7 @@ struct tfc_stacks {
   struct tfc_ir_readers readers;
   TFC_ARRAY(struct tfc_stack) all;
   TFC_ARRAY(struct tfc_stack_total) totals;
-  uint32_t *stack_of; // [ops] TFC_NONE32: it is in no stack. The AddN that a stack computes belongs to that stack, too.
+  uint32_t *stack_of; // [ops] TFC_NONE: it is in no stack. The AddN that a stack computes belongs to that stack, too.
   uint32_t *place;    // [ops] its index in its stack
 };
 

@@ -33,17 +33,17 @@ static struct tfc_shape stacked_shape(const struct tfc_shape *piece, uint32_t co
 static tfc_status add_value(struct tfc_ir *ir, const struct tfc_ir_value *like, uint32_t count,
                             const struct tfc_shape *shape, uint32_t *out) {
   struct tfc_ir_value v = *like;
-  v.op = TFC_NONE32;
+  v.op = TFC_NONE;
   v.shape = *shape;
   v.bytes *= count;
   v.fetched = false;
-  v.alias = TFC_NONE32;
+  v.alias = TFC_NONE;
   return tfc_ir_add_value(ir, &v, out);
 }
 
 // Makes an input that reads `value` with this shape.
 static tfc_status read_as(struct tfc_ir *ir, uint32_t value, const struct tfc_shape *shape, struct tfc_ir_input *out) {
-  *out = (struct tfc_ir_input){.value = value, .variable = TFC_NONE32};
+  *out = (struct tfc_ir_input){.value = value, .variable = TFC_NONE};
   if (tfc_shape_equal(&ir->values.data[value].shape, shape)) return NULL;
   struct tfc_shape *view = TFC_ARENA_NEW(&ir->arena, struct tfc_shape);
   if (!view) return tfc_status_no_memory("planning a step");
@@ -103,14 +103,14 @@ static tfc_status add_constant(struct tfc_ir *ir, uint32_t node, tfc_dtype type,
   *t = (struct tfc_tensor){.dtype = type, .shape = *shape, .data = data, .size = (size_t)count * tfc_dtype_size(type)};
   return tfc_ir_add_value(ir,
                           &(struct tfc_ir_value){.kind = TFC_IR_CONST,
-                                                 .op = TFC_NONE32,
+                                                 .op = TFC_NONE,
                                                  .origin = {node, 0},
                                                  .dtype = type,
                                                  .shape = *shape,
                                                  .bytes = t->size,
                                                  .constant = t,
-                                                 .variable = TFC_NONE32,
-                                                 .alias = TFC_NONE32},
+                                                 .variable = TFC_NONE,
+                                                 .alias = TFC_NONE},
                           out);
 }
 
@@ -119,7 +119,7 @@ static tfc_status input_of(struct making *m, const struct tfc_stack *stack, uint
   const struct tfc_ir_op *op = &ir->ops.data[stack->ops[0]];
   *out = op->inputs[k];
   if (stack->stacked >> k & 1) {
-    uint32_t from = 0, output = 0, value = TFC_NONE32;
+    uint32_t from = 0, output = 0, value = TFC_NONE;
     const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
     const struct tfc_shape shape =
         stacked_shape(tfc_ir_shape(ir, out), stack->count, stack->how, op->def->broadcasts ? y->shape.rank : 0);
@@ -137,7 +137,7 @@ static tfc_status input_of(struct making *m, const struct tfc_stack *stack, uint
   if (tfc_shape_elements(&shape) > 2 * TFC_MAX_RANK) return NULL;
   if (!tfc_stacks_describe(ir, stack->ops[0], stack->stacked, &described)) return NULL;
   if (!tfc_stacking_constant(&described.of, stack->how, k, numbers)) return NULL;
-  *out = (struct tfc_ir_input){.variable = TFC_NONE32};
+  *out = (struct tfc_ir_input){.variable = TFC_NONE};
   return add_constant(ir, op->node, v->dtype, &shape, numbers, &out->value);
 }
 
@@ -155,7 +155,7 @@ static tfc_status take_terms(struct tfc_ir *ir, uint32_t id, const bool *is_one,
   if (!left) return NULL;
   const struct tfc_ir_value like = ir->values.data[add->outputs[0]];
   TFC_RETURN_IF_ERROR(add_value(ir, &like, 1, &like.shape, out_value));
-  inputs[left] = (struct tfc_ir_input){.value = *out_value, .variable = TFC_NONE32};
+  inputs[left] = (struct tfc_ir_input){.value = *out_value, .variable = TFC_NONE};
   add->inputs = inputs, add->input_count = left + 1;
   return NULL;
 }
@@ -175,7 +175,7 @@ static tfc_status make_one(struct making *m, uint32_t index) {
     if (other->node > op.node) op.node = other->node;
     op.cost_us += other->cost_us;
   }
-  if (stack->sum == TFC_NONE32) {
+  if (stack->sum == TFC_NONE) {
     memcpy(outputs, m->made[index], op.output_count * sizeof *outputs);
   } else {
     const struct tfc_ir_op *add = &ir->ops.data[stack->sum];
@@ -207,7 +207,7 @@ static tfc_status make_total(struct making *m, const struct tfc_stack_total *tot
     for (uint32_t i = 0; i < stack->count; i++)
       is_one[k] |= add.inputs[k].value == ir->ops.data[stack->ops[i]].outputs[total->output];
   TFC_RETURN_IF_ERROR(read_as(ir, m->made[total->stack][total->output], &shape, &inputs[0]));
-  inputs[1] = (struct tfc_ir_input){.variable = TFC_NONE32};
+  inputs[1] = (struct tfc_ir_input){.variable = TFC_NONE};
   TFC_RETURN_IF_ERROR(add_constant(ir, add.node, TFC_INT32, &TFC_SHAPE(1), &(int64_t){0}, &inputs[1].value));
   TFC_RETURN_IF_ERROR(take_terms(ir, total->sum, is_one, &outputs[0], &all));
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir,
@@ -267,7 +267,7 @@ tfc_status tfc_stacks_make(struct tfc_stacks *w) {
     const struct tfc_ir_op op = w->ir->ops.data[stack->ops[0]];
     m.made[i] = TFC_ARENA_ARRAY(&w->arena, uint32_t, op.output_count);
     if (!m.made[i]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-    for (uint32_t k = 0; k < op.output_count && stack->sum == TFC_NONE32; k++) {
+    for (uint32_t k = 0; k < op.output_count && stack->sum == TFC_NONE; k++) {
       const struct tfc_ir_value like = w->ir->values.data[op.outputs[k]];
       const struct tfc_shape shape = stacked_shape(&like.shape, stack->count, stack->how, 0);
       TFC_TRY(s, add_value(w->ir, &like, stack->count, &shape, &m.made[i][k]));
@@ -279,7 +279,7 @@ tfc_status tfc_stacks_make(struct tfc_stacks *w) {
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_stack *stack = &w->all.data[i];
     const uint32_t outputs = w->ir->ops.data[stack->ops[0]].output_count;
-    for (uint32_t k = 0; k < outputs && stack->sum == TFC_NONE32; k++)
+    for (uint32_t k = 0; k < outputs && stack->sum == TFC_NONE; k++)
       TFC_TRY(s, unpack(&m, &readers, stack, k, m.made[i][k]));
   }
 out:

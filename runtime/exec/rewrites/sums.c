@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "runtime/base/no_memory.h"
-#include "runtime/exec/rewrites/product.h"
+#include "runtime/exec/rewrites/sums.h"
 
 static tfc_status sum_kernel(struct tfc_kernel_ctx *ctx) {
   const struct tfc_product_sum *sum = ctx->state;
@@ -48,7 +48,7 @@ static bool is_term(const struct tfc_ir *ir, const struct tfc_ir_readers *reader
                     uint32_t input, struct tfc_product_form *out, uint32_t *out_op) {
   uint32_t v = add->inputs[input].value;
   const struct tfc_ir_value *value = &ir->values.data[v];
-  if (value->kind != TFC_IR_OP || value->fetched || value->op == TFC_NONE32 || add->inputs[input].view) return false;
+  if (value->kind != TFC_IR_OP || value->fetched || value->op == TFC_NONE || add->inputs[input].view) return false;
   if (readers->begin[v + 1] - readers->begin[v] != 1) return false;
   *out_op = value->op;
   return tfc_is_product(ir, &ir->ops.data[value->op], out);
@@ -60,7 +60,7 @@ struct summing {
   struct tfc_product_form products[TFC_PRODUCTS_MOST];
   uint32_t terms[TFC_PRODUCTS_MOST]; // operations
   double from[TFC_PRODUCTS_MOST];    // the earliest time at which a term is known, µs
-  uint32_t sum, node;                // the value of the sum so far, and the node that computes it; TFC_NONE32: none yet
+  uint32_t sum, node;                // the value of the sum so far, and the node that computes it; TFC_NONE: none yet
 };
 
 // Terms [begin, end) form one part.
@@ -68,7 +68,7 @@ struct part {
   uint32_t begin, end;
   bool last;                             // the last part of the sum, which gets the AddN's node
   uint32_t pieces;                       // number of pieces, each of some rows
-  uint32_t place[TFC_PRODUCTS_MOST + 1]; // [piece] the term whose node it gets; TFC_NONE32: the AddN's node
+  uint32_t place[TFC_PRODUCTS_MOST + 1]; // [piece] the term whose node it gets; TFC_NONE: the AddN's node
 };
 
 // Sets the pieces of a part. A piece is long (about 2 ms), because each one reads the right operands again, and
@@ -87,7 +87,7 @@ static void divide_part(const struct tfc_ir *ir, const struct summing *g, struct
   if (part->pieces < 1) part->pieces = 1;
   for (uint32_t i = part->begin; i < part->end && n + 1 < part->pieces; i++)
     if (part->last || i != latest) part->place[n++] = i;
-  part->place[part->pieces - 1] = part->last ? TFC_NONE32 : latest;
+  part->place[part->pieces - 1] = part->last ? TFC_NONE : latest;
 }
 
 // Adds the operation for piece `index` of a part.
@@ -95,10 +95,10 @@ static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct p
                             uint32_t *out_id) {
   const int64_t m = g->products[0].m, each = ((m + 7) / 8 + part->pieces - 1) / part->pieces * 8;
   const uint32_t count = part->end - part->begin, at = part->place[index];
-  const bool goes_on = g->sum != TFC_NONE32;
+  const bool goes_on = g->sum != TFC_NONE;
   struct tfc_product_sum *state = tfc_arena_zalloc(&ir->arena, sizeof *state + count * sizeof *state->products);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2 * count + goes_on);
-  uint32_t *outputs = at == TFC_NONE32 ? g->add.outputs : TFC_ARENA_NEW(&ir->arena, uint32_t);
+  uint32_t *outputs = at == TFC_NONE ? g->add.outputs : TFC_ARENA_NEW(&ir->arena, uint32_t);
   if (!state || !inputs || !outputs) return tfc_status_no_memory("planning a step");
   *state = (struct tfc_product_sum){
       .count = count, .m = m, .n = g->products[0].n, .goes_on = goes_on, .adds = part->begin > 0};
@@ -107,7 +107,7 @@ static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct p
   struct tfc_ir_op op = g->add;
   op.cost_us = 0;
   op.device = ir->ops.data[g->terms[part->begin]].device;
-  if (goes_on) inputs[0] = (struct tfc_ir_input){.value = g->sum, .variable = TFC_NONE32};
+  if (goes_on) inputs[0] = (struct tfc_ir_input){.value = g->sum, .variable = TFC_NONE};
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_ir_op *term = &ir->ops.data[g->terms[part->begin + i]];
     state->products[i] = g->products[part->begin + i];
@@ -115,7 +115,7 @@ static tfc_status add_piece(struct tfc_ir *ir, struct summing *g, const struct p
     inputs[goes_on + 2 * i + 1] = term->inputs[1];
     op.cost_us += term->cost_us / part->pieces;
   }
-  if (at != TFC_NONE32) {
+  if (at != TFC_NONE) {
     const struct tfc_ir_op *term = &ir->ops.data[g->terms[at]];
     struct tfc_ir_value value = ir->values.data[g->add.outputs[0]];
     op.node = term->node;
@@ -183,9 +183,8 @@ static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_
 static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *readers, const double *end, uint32_t id,
                            struct summing *g) {
   g->add = ir->ops.data[id];
-  g->sum = g->node = TFC_NONE32;
+  g->sum = g->node = TFC_NONE;
   uint32_t count = g->add.input_count, ends[TFC_PRODUCTS_MOST];
-  if (count < 2 || count > TFC_PRODUCTS_MOST) return NULL;
   for (uint32_t i = 0; i < count; i++) {
     struct tfc_product_form *p = &g->products[i];
     if (!is_term(ir, readers, &g->add, i, p, &g->terms[i])) return NULL;
@@ -208,8 +207,8 @@ static double *earliest_ends(struct tfc_ir *ir, struct tfc_arena *arena) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     double start = 0;
     for (uint32_t k = 0; k < op->input_count; k++) {
-      uint32_t v = op->inputs[k].value, from = v == TFC_NONE32 ? TFC_NONE32 : ir->values.data[v].op;
-      if (from != TFC_NONE32 && from < i) start = fmax(start, end[from]);
+      uint32_t v = op->inputs[k].value, from = v == TFC_NONE ? TFC_NONE : ir->values.data[v].op;
+      if (from != TFC_NONE && from < i) start = fmax(start, end[from]);
     }
     end[i] = start + op->cost_us;
   }
@@ -219,14 +218,19 @@ static double *earliest_ends(struct tfc_ir *ir, struct tfc_arena *arena) {
 static tfc_status sum_products(struct tfc_ir *ir) {
   tfc_status s = NULL;
   struct tfc_arena arena = {0};
-  struct tfc_ir_readers readers;
-  double *end = earliest_ends(ir, &arena);
-  struct summing *g = TFC_ARENA_NEW(&arena, struct summing);
-  if (!end || !g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
+  struct tfc_ir_readers readers = {0};
+  double *end = NULL; // these three are made for the first sum
+  struct summing *g = NULL;
   for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || !op->def || op->def->role != TFC_ROLE_ADD_N) continue;
+    if (op->input_count < 2 || op->input_count > TFC_PRODUCTS_MOST) continue;
+    if (!g) {
+      end = earliest_ends(ir, &arena);
+      g = TFC_ARENA_NEW(&arena, struct summing);
+      if (!end || !g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
+    }
     TFC_TRY(s, fuse_sum(ir, &readers, end, i, g));
   }
 out:

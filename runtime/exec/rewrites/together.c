@@ -21,9 +21,9 @@ struct together {
 static bool is_candidate(const struct tfc_ir *ir, const struct tfc_ir_op *op, uint16_t device) {
   if (op->dead || op->joint || op->device != device || !op->def || !(op->def->flags & TFC_OP_UPDATE)) return false;
   const uint32_t gradient = tfc_rewrites_gradient(op);
-  if (gradient >= op->input_count || op->inputs[gradient].value == TFC_NONE32) return false;
+  if (gradient >= op->input_count || op->inputs[gradient].value == TFC_NONE) return false;
   const struct tfc_ir_value *v = &ir->values.data[op->inputs[gradient].value];
-  return v->kind == TFC_IR_OP && v->op != TFC_NONE32 && ir->ops.data[v->op].device == device && v->planned &&
+  return v->kind == TFC_IR_OP && v->op != TFC_NONE && ir->ops.data[v->op].device == device && v->planned &&
          v->bytes <= MOST_BYTES;
 }
 
@@ -50,35 +50,35 @@ static void find_followers(struct together *t) {
   }
 }
 
-// Returns the next operation that the update waits for; TFC_NONE32: there are no more. *at: how far the search has
+// Returns the next operation that the update waits for; TFC_NONE: there are no more. *at: how far the search has
 // come; the caller begins with 0.
 static uint32_t awaited(const struct tfc_ir *ir, uint32_t update, size_t *at) {
   const struct tfc_ir_op *op = &ir->ops.data[update];
   for (; *at < op->input_count; ++*at) {
     const uint32_t value = op->inputs[*at].value;
-    const struct tfc_ir_value *v = value == TFC_NONE32 ? NULL : &ir->values.data[value];
-    if (v && v->op != TFC_NONE32 && (v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE) && v->op != update)
+    const struct tfc_ir_value *v = value == TFC_NONE ? NULL : &ir->values.data[value];
+    if (v && v->op != TFC_NONE && (v->kind == TFC_IR_OP || v->kind == TFC_IR_VARIABLE) && v->op != update)
       return ++*at, v->op;
   }
   for (size_t e; (e = *at - op->input_count) < ir->edges.count;) {
     ++*at;
     if (ir->edges.data[e].to == update) return ir->edges.data[e].from;
   }
-  return TFC_NONE32;
+  return TFC_NONE;
 }
 
 static tfc_status bring_together(struct together *t) {
   struct tfc_ir *ir = t->ir;
   const uint32_t count = (uint32_t)ir->ops.count;
-  uint32_t first = TFC_NONE32, updates = 0, joint = 0;
+  uint32_t first = TFC_NONE, updates = 0, joint = 0;
   find_followers(t);
   for (uint32_t i = 0; i < count; i++) {
     if (!t->is_update[i]) continue;
     size_t at = 0;
-    for (uint32_t from; (from = awaited(ir, i, &at)) != TFC_NONE32;)
+    for (uint32_t from; (from = awaited(ir, i, &at)) != TFC_NONE;)
       if (t->follows[from] || t->is_update[from]) t->is_update[i] = false;
     if (t->follows[i]) t->is_update[i] = false;
-    if (t->is_update[i] && first == TFC_NONE32) first = i;
+    if (t->is_update[i] && first == TFC_NONE) first = i;
     updates += t->is_update[i];
   }
   if (updates < 2) return NULL;
@@ -89,7 +89,7 @@ static tfc_status bring_together(struct together *t) {
     if (!t->is_update[i]) continue;
     size_t at = 0;
     const size_t inputs = ir->ops.data[i].input_count;
-    for (uint32_t from; at < inputs + edges && (from = awaited(ir, i, &at)) != TFC_NONE32;)
+    for (uint32_t from; at < inputs + edges && (from = awaited(ir, i, &at)) != TFC_NONE;)
       if (ir->ops.data[from].device == t->device || ir->ops.data[from].joint)
         TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, from, joint));
     TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, joint, i));

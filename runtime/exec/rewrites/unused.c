@@ -1,12 +1,12 @@
-// Removes operations without side effects whose results nothing reads (say, the gradient with respect to the input
-// images of a network, which only control edges keep in the step), and then the operations whose results only these
-// read.
+// Removes operations whose results nothing reads and that neither change nor check anything (say, the gradient with
+// respect to the input images of a network, which only control edges keep in the step), and then the operations whose
+// results only these read.
 #include "runtime/exec/rewrites/rewrite.h"
 
-static bool changes_something(const struct tfc_op_def *def) {
+static bool changes_or_checks(const struct tfc_op_def *def) {
   enum {
     flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL |
-            TFC_OP_DEAD_INPUTS
+            TFC_OP_DEAD_INPUTS | TFC_OP_CHECKS
   };
   return !def || def->flags & flags || def->node_state;
 }
@@ -34,23 +34,23 @@ static tfc_status drop_unused(struct tfc_ir *ir) {
   for (size_t v = 0; v < ir->values.count; v++) {
     read[v] = readers.begin[v + 1] - readers.begin[v];
     // Another value uses its memory, so it is kept.
-    if (ir->values.data[v].alias != TFC_NONE32) read[ir->values.data[v].alias]++;
+    if (ir->values.data[v].alias != TFC_NONE) read[ir->values.data[v].alias]++;
   }
   for (size_t i = ir->ops.count; i-- > 0;) { // backwards, because readers come after the operations that they read
     struct tfc_ir_op *op = &ir->ops.data[i];
-    if (op->dead || op->joint || op->prepared || op->wanted || op->output_variables || changes_something(op->def))
+    if (op->dead || op->joint || op->prepared || op->wanted || op->output_variables || changes_or_checks(op->def))
       continue;
     bool used = op->output_count == 0;
     for (uint32_t k = 0; k < op->output_count && !used; k++)
-      used = op->outputs[k] != TFC_NONE32 && (read[op->outputs[k]] || ir->values.data[op->outputs[k]].fetched ||
-                                              !tfc_dtype_is_plain(ir->values.data[op->outputs[k]].dtype));
-    for (uint32_t k = 0; k < op->input_count && !used; k++) used = op->inputs[k].variable != TFC_NONE32;
+      used = op->outputs[k] != TFC_NONE && (read[op->outputs[k]] || ir->values.data[op->outputs[k]].fetched ||
+                                            !tfc_dtype_is_plain(ir->values.data[op->outputs[k]].dtype));
+    for (uint32_t k = 0; k < op->input_count && !used; k++) used = op->inputs[k].variable != TFC_NONE;
     if (used) continue;
     TFC_TRY(s, bridge(ir, (uint32_t)i));
     op = &ir->ops.data[i];
     for (uint32_t k = 0; k < op->input_count; k++)
-      if (op->inputs[k].value != TFC_NONE32) read[op->inputs[k].value]--;
-    tfc_ir_replace(ir, (uint32_t)i, TFC_NONE32);
+      if (op->inputs[k].value != TFC_NONE) read[op->inputs[k].value]--;
+    tfc_ir_replace(ir, (uint32_t)i, TFC_NONE);
   }
 out:
   tfc_arena_deinit(&arena);

@@ -108,9 +108,8 @@ static tfc_status fuse(struct tfc_ir *ir, uint32_t id, uint32_t gradient, uint32
 
 static tfc_status fuse_updates(struct tfc_ir *ir) {
   struct tfc_arena arena = {0};
-  struct tfc_ir_readers readers;
+  struct tfc_ir_readers readers = {0}; // made when the first update needs them
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || !op->def || !(op->def->flags & TFC_OP_UPDATE)) continue;
@@ -118,7 +117,8 @@ static tfc_status fuse_updates(struct tfc_ir *ir) {
     uint16_t result = 0;
     if (gradient >= op->input_count) continue;
     const struct tfc_ir_value *v = &ir->values.data[op->inputs[gradient].value];
-    if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || !fits(ir, &ir->ops.data[v->op], op, &result)) continue;
+    if (v->kind != TFC_IR_OP || v->op == TFC_NONE || !fits(ir, &ir->ops.data[v->op], op, &result)) continue;
+    if (!readers.begin) TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
     if (!leads_nowhere_else(ir, &readers, v->op, i)) continue;
     TFC_TRY(s, fuse(ir, i, gradient, v->op, result));
   }

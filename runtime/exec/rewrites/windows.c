@@ -76,7 +76,7 @@ static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   struct tfc_operands from;
   uint32_t which = 0;
   int64_t first = 0;
-  if (op->inputs[input].view || v->kind != TFC_IR_OP || v->op == TFC_NONE32) return NULL;
+  if (op->inputs[input].view || v->kind != TFC_IR_OP || v->op == TFC_NONE) return NULL;
   const struct tfc_ir_op *taken = &ir->ops.data[v->op];
   if (taken->device != op->device || !tfc_operands_of(ir, taken, &from)) return NULL;
   if (!tfc_takes_columns(&from.of, v->output, &which, &first)) return NULL;
@@ -108,8 +108,8 @@ static tfc_status drop_unread(struct windows *w) {
     bool unread = op->output_count && tfc_takes_columns(&from.of, 0, &which, &first);
     for (uint32_t k = 0; k < op->output_count && unread; k++)
       unread =
-          op->outputs[k] == TFC_NONE32 || (!readers_of(w, op->outputs[k]) && !ir->values.data[op->outputs[k]].fetched);
-    if (unread && !has_edges(ir, i, true, true)) tfc_ir_replace(ir, i, TFC_NONE32);
+          op->outputs[k] == TFC_NONE || (!readers_of(w, op->outputs[k]) && !ir->values.data[op->outputs[k]].fetched);
+    if (unread && !has_edges(ir, i, true, true)) tfc_ir_replace(ir, i, TFC_NONE);
   }
   return NULL;
 }
@@ -151,7 +151,7 @@ static bool is_bias(const struct windows *w, uint32_t id, uint32_t input, uint32
   const struct tfc_ir *ir = w->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   const struct tfc_ir_value *v = &ir->values.data[op->inputs[input].value];
-  if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || v->fetched || op->inputs[input].view) return false;
+  if (v->kind != TFC_IR_OP || v->op == TFC_NONE || v->fetched || op->inputs[input].view) return false;
   const struct tfc_ir_op *bias = &ir->ops.data[v->op];
   if (bias->dead || bias->joint || bias->prepared || bias->wanted || !bias->def || bias->device != op->device)
     return false;
@@ -286,21 +286,20 @@ static bool joins_outputs(const struct windows *w, const struct tfc_ir_op *join,
                           uint32_t *out_count) {
   const struct tfc_ir *ir = w->ir;
   struct tfc_operands from;
-  *out_chain = TFC_NONE32;
-  if (!tfc_operands_of(ir, join, &from) || !tfc_joins_columns(&from.of, out_count) || join->outputs[0] == TFC_NONE32)
+  *out_chain = TFC_NONE;
+  if (!tfc_operands_of(ir, join, &from) || !tfc_joins_columns(&from.of, out_count) || join->outputs[0] == TFC_NONE)
     return false;
   for (uint32_t i = 0; i < *out_count; i++) {
     const struct tfc_ir_value *v = &ir->values.data[join->inputs[i].value];
-    if (v->kind != TFC_IR_OP || v->op == TFC_NONE32 || v->fetched || join->inputs[i].view) return false;
+    if (v->kind != TFC_IR_OP || v->op == TFC_NONE || v->fetched || join->inputs[i].view) return false;
     if (readers_of(w, join->inputs[i].value) != 1 || v->shape.rank < 1) return false;
     if (v->shape.dims[v->shape.rank - 1] != from.shapes[0]->dims[v->shape.rank - 1]) return false;
-    if (*out_chain == TFC_NONE32) *out_chain = v->op;
+    if (*out_chain == TFC_NONE) *out_chain = v->op;
     if (*out_chain != v->op) return false;
   }
   const struct tfc_ir_op *op = &ir->ops.data[*out_chain];
   const struct tfc_ir_value *y = &ir->values.data[join->outputs[0]];
-  return chain_of(ir, op) && op->device == join->device && y->planned && y->alias == TFC_NONE32 &&
-         y->dtype == TFC_FLOAT;
+  return chain_of(ir, op) && op->device == join->device && y->planned && y->alias == TFC_NONE && y->dtype == TFC_FLOAT;
 }
 
 static tfc_status write_columns(struct windows *w, uint32_t join_id) {
@@ -314,13 +313,13 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
   const struct tfc_shape *part = &ir->values.data[join->inputs[0].value].shape;
   const int64_t columns = part->dims[part->rank - 1];
   if (!divide(&state->chain, columns) || state->chain.rows * columns != tfc_shape_elements(part)) return NULL;
-  uint32_t place[TFC_CHAIN_OPERANDS]; // for each output of the chain, which input of `join` it is, or TFC_NONE32
+  uint32_t place[TFC_CHAIN_OPERANDS]; // for each output of the chain, which input of `join` it is, or TFC_NONE
   for (uint32_t k = 0; k < op->output_count; k++) {
-    place[k] = TFC_NONE32;
+    place[k] = TFC_NONE;
     for (uint32_t i = 0; i < count; i++)
       if (join->inputs[i].value == op->outputs[k]) place[k] = i;
-    if (place[k] != TFC_NONE32 && !is_whole(&state->chain, op->input_count + k)) return NULL;
-    kept += place[k] == TFC_NONE32;
+    if (place[k] != TFC_NONE && !is_whole(&state->chain, op->input_count + k)) return NULL;
+    kept += place[k] == TFC_NONE;
   }
   if (kept + count != op->output_count) return NULL; // `join` reads one of the outputs twice
   struct tfc_chain_op *fresh = tfc_arena_zalloc(&ir->arena, sizeof *fresh + (kept + 1) * sizeof *fresh->shapes);
@@ -335,8 +334,8 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
   fresh->input_count = state->input_count, fresh->output_count = kept + 1;
   uint32_t moved[TFC_CHAIN_OPERANDS], n = 0;
   for (uint32_t k = 0; k < op->output_count; k++) {
-    moved[k] = place[k] == TFC_NONE32 ? n : kept;
-    if (place[k] != TFC_NONE32) {
+    moved[k] = place[k] == TFC_NONE ? n : kept;
+    if (place[k] != TFC_NONE) {
       ir->values.data[op->outputs[k]].op = join_id; // the value is now part of the joined tensor; operation join_id is
                                                     // dead
       continue;
@@ -353,7 +352,7 @@ static tfc_status write_columns(struct windows *w, uint32_t join_id) {
     if (o->tensor < op->input_count) continue;
     const uint32_t k = o->tensor - op->input_count;
     o->tensor = (uint16_t)(op->input_count + moved[k]);
-    if (place[k] != TFC_NONE32) o->row = count * columns, o->offset = place[k] * columns;
+    if (place[k] != TFC_NONE) o->row = count * columns, o->offset = place[k] * columns;
   }
   op->outputs = outputs, op->output_count = kept + 1;
   op->in_place = in_place;

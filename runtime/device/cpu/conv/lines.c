@@ -27,12 +27,14 @@ struct job {
   _Atomic bool failed;
 };
 
-// A product has few terms here (the positions of one line), so each tile's sums are loaded and stored often. With
-// narrow panels these are many tiles: from 64 filters on, packing the patches takes less time.
+// A product has few terms here (the positions of one line), so each tile's sums are loaded and stored often. From 64
+// filters on these are many tiles, and packing the patches takes less time. The limit is the same for all instruction
+// sets, because the two ways add in different orders.
 bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters) {
-  const int64_t columns = p->size[1] * p->channels, most_filters = tfc_gemm_panel() < 32 ? 63 : 64;
+  enum { MOST_FILTERS = 63 };
+  const int64_t columns = p->size[1] * p->channels;
   return tfc_patches_are_flat(p) && p->dilation[1] == 1 && p->before[1] >= 0 && p->before[1] < p->size[1] &&
-         p->out[1] >= 24 && p->batch * p->out[0] >= parts && filters <= most_filters && columns * p->size[0] <= 2048;
+         p->out[1] >= 24 && p->batch * p->out[0] >= parts && filters <= MOST_FILTERS && columns * p->size[0] <= 2048;
 }
 
 // Returns the number of elements from the begin of a line's first window to the last element that is read for its last

@@ -140,17 +140,41 @@ static int64_t forward_cells(const struct depthwise *d, int64_t at, struct tfc_d
   return n;
 }
 
+// Whether the window of row `at` of y has all its rows inside the image.
+static bool is_inside(const struct depthwise *d, int64_t at) {
+  const int64_t top = at * d->sizes.stride[0] - d->sizes.before[0];
+  return top >= 0 && top + (d->sizes.size[0] - 1) * d->sizes.dilation[0] < d->sizes.in[0];
+}
+
+// Returns how many rows of y from `at` on, of one image and before `end`, are computed together. In narrow images many
+// positions are at the left and right border; together these are as fast as others.
+static int64_t rows_together(const struct depthwise *d, int64_t at, int64_t end) {
+  enum { MOST = 8, NARROW = 32 };
+  const int64_t in_image = at % d->sizes.out[0];
+  int64_t n = 1;
+  if (d->sizes.out[1] > NARROW || !is_inside(d, in_image)) return 1;
+  while (n < MOST && at + n < end && in_image + n < d->sizes.out[0] && is_inside(d, in_image + n)) n++;
+  return n;
+}
+
 static void forward_rows(void *arg, int64_t begin, int64_t end) {
   const struct pass *p = arg;
   const struct depthwise *d = p->d;
   struct tfc_depthwise_cell cells[TFC_DEPTHWISE_MOST_CELLS];
   const size_t image = (size_t)(d->sizes.in[0] * d->sizes.in[1] * d->k) * d->element,
                row = (size_t)(d->sizes.out[1] * d->k) * d->element;
-  for (int64_t at = begin; at < end; at++) {
+  struct tfc_depthwise_block block = {.positions = d->sizes.out[1],
+                                      .in_step = d->sizes.stride[1] * d->k,
+                                      .in_line = d->sizes.stride[0] * d->sizes.in[1] * d->k,
+                                      .out_step = d->k,
+                                      .out_line = d->sizes.out[1] * d->k};
+  for (int64_t at = begin; at < end; at += block.lines) {
     const int64_t count = forward_cells(d, at % d->sizes.out[0], cells);
-    d->lines->line(cells, count, d->sizes.out[1], p->x + (size_t)(at / d->sizes.out[0]) * image,
-                   d->sizes.stride[1] * d->k, p->filter, p->to + (size_t)at * row, d->k, d->k);
-    if (p->finish) p->finish->rows(p->finish, (float *)(void *)p->to, at * d->sizes.out[1], (at + 1) * d->sizes.out[1]);
+    block.lines = rows_together(d, at, end);
+    d->lines->lines(cells, count, &block, p->x + (size_t)(at / d->sizes.out[0]) * image, p->filter,
+                    p->to + (size_t)at * row, d->k);
+    if (p->finish)
+      p->finish->rows(p->finish, (float *)(void *)p->to, at * d->sizes.out[1], (at + block.lines) * d->sizes.out[1]);
   }
 }
 
@@ -172,9 +196,12 @@ static void input_rows(void *arg, int64_t begin, int64_t end) {
           cells[count++].filter += i * d->sizes.size[1] * d->k;
         }
       }
-      d->lines->line(cells, count, ceil_div(d->sizes.in[1] - r, d->sizes.stride[1]),
-                     p->dy + (size_t)(at / d->sizes.in[0]) * image, d->k, p->filter,
-                     p->to + (size_t)((at * d->sizes.in[1] + r) * d->k) * d->element, d->sizes.stride[1] * d->k, d->k);
+      const struct tfc_depthwise_block block = {.lines = 1,
+                                                .positions = ceil_div(d->sizes.in[1] - r, d->sizes.stride[1]),
+                                                .in_step = d->k,
+                                                .out_step = d->sizes.stride[1] * d->k};
+      d->lines->lines(cells, count, &block, p->dy + (size_t)(at / d->sizes.in[0]) * image, p->filter,
+                      p->to + (size_t)((at * d->sizes.in[1] + r) * d->k) * d->element, d->k);
     }
 }
 
@@ -263,7 +290,15 @@ static tfc_status repeated(struct tfc_kernel_ctx *ctx, const struct depthwise *d
   return NULL;
 }
 
+// Pieces have as many rows as leaves three of them for each thread, because few rows at a time are slower; `each`:
+// multiply-adds of a row.
+static int64_t rows_of_piece(const struct tfc_kernel_ctx *ctx, int64_t rows, int64_t each) {
+  const int64_t least = ENOUGH / each + 1, share = rows / (3 * (int64_t)ctx->env->threads);
+  return share > least ? share : least;
+}
+
 static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct depthwise *d) {
+  const int64_t rows = d->sizes.batch * d->sizes.out[0];
   struct tfc_tensor *y = NULL;
   struct tfc_buffer *scratch = NULL;
   tfc_status s = NULL;
@@ -271,8 +306,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct depthwise *d)
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, d->sizes.dtype, &d->shape, &y));
   TFC_TRY(s, repeated(ctx, d, ctx->inputs[0]->data, &scratch, &p.x));
   p.to = y->data;
-  tfc_kernel_parallel_for(ctx, d->sizes.batch * d->sizes.out[0], ENOUGH / (d->sizes.out[1] * d->k * d->cells) + 1,
-                          forward_rows, &p);
+  tfc_kernel_parallel_for(ctx, rows, rows_of_piece(ctx, rows, d->sizes.out[1] * d->k * d->cells), forward_rows, &p);
   if (p.finish) ctx->finish->done = true;
 out:
   tfc_buffer_release(scratch);

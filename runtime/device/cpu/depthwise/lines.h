@@ -14,11 +14,18 @@ struct tfc_depthwise_cell {
   int64_t first, last;
 };
 
+struct tfc_depthwise_block { // lines that meet the same cells
+  int64_t lines, positions;  // positions: of each line
+  int64_t in_step, in_line;  // from a position to the next one, and from a line to the next one
+  int64_t out_step, out_line;
+};
+
 struct tfc_depthwise_lines {
-  // out[p * out_step + c] = the sum of in * filter over the cells that position p meets, added in their order; 0 if it
-  // meets none. There are at most TFC_DEPTHWISE_MOST_CELLS cells.
-  void (*line)(const struct tfc_depthwise_cell *cells, int64_t count, int64_t positions, const void *in,
-               int64_t in_step, const void *filter, void *out, int64_t out_step, int64_t channels);
+  // out[l * out_line + p * out_step + c] = the sum of in * filter over the cells that position p of line l meets, added
+  // in their order; 0 if it meets none. `cells` are those of the first line. There are at most TFC_DEPTHWISE_MOST_CELLS
+  // of them.
+  void (*lines)(const struct tfc_depthwise_cell *cells, int64_t count, const struct tfc_depthwise_block *block,
+                const void *in, const void *filter, void *out, int64_t channels);
   // For each cell: sums[cell.filter + c] += the sum of in[cell.in + p * in_step + c] * dy[p * channels + c] over the
   // positions p from cell.first to before cell.last.
   void (*filter)(const struct tfc_depthwise_cell *cells, int64_t count, const void *in, int64_t in_step, const void *dy,

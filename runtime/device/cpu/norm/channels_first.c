@@ -10,11 +10,10 @@ enum { LANES = 16, VECTORS = 4, STRETCH = LANES * VECTORS };
 #define EACH(k) _Pragma("GCC unroll 4") for (int k = 0; k < VECTORS; k++)
 #define INLINE static inline __attribute__((always_inline))
 
-// Elements of a channel that lie together: `count` of them from x + `at` on, at most `left`, from element `first` of
-// the channel on.
-struct stretch {
-  int64_t at, count;
+struct stretch {     // elements of one channel that are contiguous in memory
+  int64_t at, count; // index of the first one in the tensor; how many there are
 };
+// Returns the elements that are contiguous from element number `first` of the channel on; at most `left` of them.
 static struct stretch stretch_of(const struct tfc_norm_pass *p, int64_t channel, int64_t first, int64_t left) {
   const int64_t outer = first / p->inner, inner = first % p->inner, here = p->inner - inner;
   return (struct stretch){(outer * p->channels + channel) * p->inner + inner, here < left ? here : left};

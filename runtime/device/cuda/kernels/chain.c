@@ -1,8 +1,9 @@
-// The row of the kernel table for chains, which rewrites make of element-wise operations (runtime/exec/rewrites), and
+// The rows of the kernel table for chains, which rewrites make of element-wise operations (runtime/exec/rewrites), and
 // the list of ops that a chain may contain.
 #include "runtime/device/cuda/kernels/chain.h"
 
 #include "runtime/device/cuda/kernels/common.h"
+#include "runtime/device/cuda/kernels/reduce.h"
 #include "runtime/host/chain/chain.h"
 
 _Static_assert((int)TFC_CUDA_CHAIN_STEPS == (int)TFC_CHAIN_STEPS, "a chain of the host fits");
@@ -31,15 +32,25 @@ static int expression_of(const struct tfc_op_def *def) { // -1: a chain cannot c
   return -1;
 }
 
+// The steps that only rows have (runtime/exec/rewrites/rows.c).
+static int expression_of_rows(const struct tfc_op_def *def) {
+  if (def && !strcmp(def->name, "_RowCopy")) return TFC_CUDA_CHAIN_COPY;
+  if (def && !strcmp(def->name, "_RowSum")) return TFC_CUDA_CHAIN_ROW_SUM;
+  if (def && !strcmp(def->name, "_RowMean")) return TFC_CUDA_CHAIN_ROW_MEAN;
+  return expression_of(def);
+}
+
 bool tfc_cuda_chains(const struct tfc_op_def *def) {
   return expression_of(def) >= 0;
 }
 
 struct chain {
   const struct tfc_chain_op *op;
+  int32_t lanes;               // of rows; 0: a chain without sums
   struct tfc_cuda_chain chain; // complete except for the operands' addresses, which each launch fills in
 };
 
+enum { ROWS = 1 }; // variant
 static tfc_status prepare(struct tfc_cuda_prepare *p) {
   if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
   const struct tfc_chain *from = &((const struct tfc_chain_op *)p->op->state)->chain;
@@ -50,7 +61,7 @@ static tfc_status prepare(struct tfc_cuda_prepare *p) {
   c->step_count = from->step_count, c->operand_count = from->operand_count;
   for (uint16_t i = 0; i < from->step_count; i++) {
     const struct tfc_chain_step *s = &from->steps[i];
-    const int expression = expression_of(s->def);
+    const int expression = p->variant == ROWS ? expression_of_rows(s->def) : expression_of(s->def);
     if (expression < 0) TFC_CUDA_DECLINE("a chain with %s", s->def ? s->def->name : "an unknown op");
     c->steps[i] = (struct tfc_cuda_chain_step){(uint8_t)expression, (int8_t)s->a, (int8_t)s->b, (int8_t)s->out};
   }
@@ -58,6 +69,11 @@ static tfc_status prepare(struct tfc_cuda_prepare *p) {
     const struct tfc_chain_operand *o = &from->operands[i];
     c->operands[i] = (struct tfc_cuda_chain_operand){
         .row = o->row, .each = o->each, .cycle = o->cycle, .column = (int32_t)o->column};
+  }
+  if (p->variant == ROWS) {
+    struct tfc_cuda_reduction r = {.outputs = c->rows, .count = c->columns, .along = true};
+    tfc_cuda_reduction_split(&r);
+    state->lanes = r.lanes;
   }
   return NULL;
 }
@@ -77,11 +93,13 @@ static tfc_status launch(struct tfc_cuda_launch *l) {
     const struct tfc_chain_operand *o = &op->chain.operands[i];
     c.operands[i].data = tensors[o->tensor] + o->offset;
   }
-  TFC_CUDA_LAUNCHED(l, tfc_cuda_chain_run(&c, l->stream));
+  TFC_CUDA_LAUNCHED(l, state->lanes ? tfc_cuda_chain_run_rows(&c, state->lanes, l->stream)
+                                    : tfc_cuda_chain_run(&c, l->stream));
   return NULL;
 }
 
 static const struct tfc_cuda_kernel chain_rows[] = {
     {"_Chain", TFC_TYPE_BIT(TFC_FLOAT), prepare, launch, 0},
+    {"_RowChain", TFC_TYPE_BIT(TFC_FLOAT), prepare, launch, TFC_CUDA_VARIANT(ROWS)},
 };
 TFC_CUDA_KERNELS(chain_rows);

@@ -1,21 +1,12 @@
 // Runs a chain of element-wise operations. A thread computes all steps for its elements; values that pass from step to
 // step stay in its registers, or in memory that no other thread touches.
-#include "runtime/device/cuda/kernels/chain.h"
-
-#include "runtime/device/cuda/kernels/expressions.cuh"
+#include "runtime/device/cuda/kernels/chain.cuh"
 
 namespace tfc {
 namespace {
 
 const int WIDE = 4; // elements that a thread computes at once if the length of rows and the addresses allow it
 
-TFC_HD f32 *address(const tfc_cuda_chain_operand &o, int64_t row, int64_t column) {
-  if (o.each) {
-    int64_t rest;
-    divide(divide(row, o.each, &rest), o.cycle, &row);
-  }
-  return (f32 *)o.data + row * o.row + column * o.column;
-}
 template <int V>
 TFC_HD pack<f32, V> operand(const tfc_cuda_chain &c, int from, const pack<f32, V> *registers, int64_t row,
                             int64_t column) {
@@ -26,24 +17,6 @@ TFC_HD pack<f32, V> operand(const tfc_cuda_chain &c, int from, const pack<f32, V
   if (o.column) return *(const pack<f32, V> *)at;
   for (int i = 0; i < V; i++) x.v[i] = *at;
   return x;
-}
-
-template <int V> TFC_HD pack<f32, V> compute(int expression, const pack<f32, V> &a, const pack<f32, V> &b) {
-  pack<f32, V> y = a;
-  switch (expression) {
-#define UNARY_STEP(name)                                                                                               \
-  case TFC_CUDA_CHAIN_##name:                                                                                          \
-    for (int i = 0; i < V; i++) y.v[i] = name<f32>().of(a.v[i]);                                                       \
-    break;
-    TFC_CUDA_CHAIN_UNARY(UNARY_STEP)
-#define BINARY_STEP(name)                                                                                              \
-  case TFC_CUDA_CHAIN_##name:                                                                                          \
-    for (int i = 0; i < V; i++) y.v[i] = name<f32>().of(a.v[i], b.v[i]);                                               \
-    break;
-    TFC_CUDA_CHAIN_BINARY(BINARY_STEP)
-  default: break;
-  }
-  return y;
 }
 
 template <int V> __global__ void chain_kernel(tfc_cuda_chain c) {

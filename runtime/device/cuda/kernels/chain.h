@@ -1,6 +1,7 @@
-// Chains of element-wise float32 operations in one kernel. The kernel reads the steps of the chain
-// (runtime/host/chain/chain.h) while it runs, so that no plan waits for a compiler. Each step computes and rounds
-// exactly as the op's own kernel does (expressions.cuh), so results are bit-identical to those of single operations.
+// Chains of element-wise float32 operations in one kernel, also with sums of rows between them. The kernel reads the
+// steps of the chain (runtime/host/chain/chain.h) while it runs, so that no plan waits for a compiler. Each step
+// computes and rounds exactly as the op's own kernel does (expressions.cuh), so results are bit-identical to those of
+// single operations.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_CHAIN_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_CHAIN_H
 
@@ -60,6 +61,10 @@ enum tfc_cuda_chain_expression {
   TFC_CUDA_CHAIN_UNARY(TFC_CUDA_CHAIN_ENUM) TFC_CUDA_CHAIN_FIRST_BINARY,
   TFC_CUDA_CHAIN_BINARY(TFC_CUDA_CHAIN_ENUM)
 #undef TFC_CUDA_CHAIN_ENUM
+  // only in rows: a copy, and the sum and the mean of a row
+  TFC_CUDA_CHAIN_COPY,
+  TFC_CUDA_CHAIN_ROW_SUM,
+  TFC_CUDA_CHAIN_ROW_MEAN,
 };
 
 enum { TFC_CUDA_CHAIN_STEPS = 64, TFC_CUDA_CHAIN_OPERANDS = 32, TFC_CUDA_CHAIN_REGISTERS = 12 };
@@ -79,5 +84,11 @@ struct tfc_cuda_chain { // passed to the kernel by value
   struct tfc_cuda_chain_operand operands[TFC_CUDA_CHAIN_OPERANDS];
 };
 TFC_CUDA_API int tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream);
+
+// The same with sums and means of rows among the steps. `lanes` threads share a row, as in a reduction of these rows
+// (tfc_cuda_reduction_split), and each has at most TFC_CUDA_ROW_PACKS times four elements of it. An operand with column
+// 0 has one number for each row.
+enum { TFC_CUDA_ROW_PACKS = 4 };
+TFC_CUDA_API int tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream);
 
 #endif

@@ -1,6 +1,8 @@
-// Rows of MatMul and BatchMatMul, and of products with some rows of a matrix.
+// Rows of MatMul and BatchMatMul, of products with some rows of a matrix, and of products with a bias.
+#include "runtime/device/cuda/kernels/chain.h"
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/cuda/kernels/product.h"
+#include "runtime/ops/product_bias.h"
 
 struct matmul {
   bool transpose_a, transpose_b;
@@ -10,7 +12,8 @@ struct matmul {
   int64_t outer, outer_a, outer_b, outer_c; // `outer` launches, if one stride cannot describe all batches, and each
                                             // operand's stride between launches
   const struct tfc_cuda_product_plan *plan;
-  int64_t first; // the first row of the second operand that the product uses
+  int64_t first;  // the first row of the second operand that the product uses
+  bool rectified; // max(x, 0) of the product with its bias
 };
 
 // Splits the batch dimensions of operands and result into a loop of `outer` launches and a batch with one stride in
@@ -103,7 +106,8 @@ static tfc_status batch_prepare(struct tfc_cuda_prepare *p) {
   return prepare(p, "adj_x", "adj_y");
 }
 
-// Enqueues the product `now`, of which `s` is what was prepared. addend: NULL, or what is added to it.
+// Enqueues the product `now`, of which `s` is what was prepared. addend: NULL, or what is added to it; in a product
+// with an epilogue, the bias.
 static tfc_status multiply(struct tfc_cuda_launch *l, const struct matmul *s, struct matmul now, const void *a,
                            const void *b, const void *addend, void *c) {
   struct tfc_buffer *held = NULL;
@@ -121,6 +125,11 @@ static tfc_status multiply(struct tfc_cuda_launch *l, const struct matmul *s, st
   }
   size_t size = tfc_dtype_size(now.product.type);
   tfc_status status = NULL;
+  if (now.product.epilogue) {
+    status = tfc_cuda_product_run_bias(l, now.plan, a, b, addend, c, scratch);
+    tfc_buffer_release(held);
+    return status;
+  }
   for (int64_t i = 0; i < now.outer && !status; i++)
     status = tfc_cuda_product_run(l, now.plan, (const char *)a + (size_t)(i * now.outer_a) * size,
                                   (const char *)b + (size_t)(i * now.outer_b) * size, addend,
@@ -178,12 +187,63 @@ static tfc_status launch_rows(struct tfc_cuda_launch *l) {
                   c->data);
 }
 
+// --- Products with a bias (runtime/exec/rewrites/epilogues.c) --------------------------------------------------------
+enum { APART = 1 }; // variant: the library has no such product, and a kernel adds the bias
+static tfc_status bias_prepare(struct tfc_cuda_prepare *p) { // inputs: a, b, bias
+  TFC_CUDA_STATE(p, struct matmul, s);
+  if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
+  const struct tfc_bias_product *from = p->op->state;
+  struct tfc_shape out;
+  s->transpose_a = from->transpose_a, s->transpose_b = from->transpose_b;
+  s->rectified = from->rectified;
+  s->product.type = TFC_FLOAT;
+  TFC_RETURN_IF_ERROR(shape_product(&p->base->input_shapes[0], &p->base->input_shapes[1], s, &out));
+  if (p->variant != APART)
+    s->product.epilogue = from->rectified ? TFC_CUDA_EPILOGUE_BIAS_RECTIFIED : TFC_CUDA_EPILOGUE_BIAS;
+  if (!is_empty(s) && s->product.k) {
+    tfc_status failed = tfc_cuda_product_find(p->library, &s->product, &s->plan);
+    p->declined = failed && p->variant != APART;
+    if (failed) return failed;
+    p->scratch = tfc_cuda_product_scratch(s->plan);
+  }
+  s->is_static = true;
+  return NULL;
+}
+
+// y += bias, and perhaps y = max(y, 0)
+static tfc_status add_bias(struct tfc_cuda_launch *l, const struct matmul *s, const float *bias, float *y) {
+  struct tfc_cuda_chain c = {.rows = s->product.m, .columns = s->product.n, .step_count = s->rectified ? 2 : 1};
+  c.operand_count = 2;
+  c.operands[0] = (struct tfc_cuda_chain_operand){.data = y, .row = c.columns, .column = 1};
+  c.operands[1] = (struct tfc_cuda_chain_operand){.data = (void *)(uintptr_t)bias, .column = 1};
+  c.steps[0] = (struct tfc_cuda_chain_step){TFC_CUDA_CHAIN_Add, 0, 1, s->rectified ? -1 : 0};
+  c.steps[1] = (struct tfc_cuda_chain_step){TFC_CUDA_CHAIN_Relu, -1, 0, 0};
+  TFC_CUDA_LAUNCHED(l, tfc_cuda_chain_run(&c, l->stream));
+  return NULL;
+}
+
+static tfc_status launch_bias(struct tfc_cuda_launch *l) {
+  const struct matmul *s = l->ctx->state;
+  const struct tfc_tensor *a = l->ctx->inputs[0], *b = l->ctx->inputs[1], *bias = l->ctx->inputs[2];
+  struct tfc_tensor *c = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, TFC_FLOAT, &TFC_SHAPE(s->product.m, s->product.n), &c));
+  if (is_empty(s)) return NULL;
+  if (s->product.epilogue && s->product.k) return multiply(l, s, *s, a->data, b->data, bias->data, c->data);
+  if (s->product.k)
+    TFC_RETURN_IF_ERROR(multiply(l, s, *s, a->data, b->data, NULL, c->data));
+  else
+    TFC_CUDA_LAUNCHED(l, tfc_cuda_clear_bytes(c->data, c->size, l->stream));
+  return add_bias(l, s, bias->data, c->data);
+}
+
 #define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
 static const struct tfc_cuda_kernel matmul_rows[] = {
     {"MatMul", FLOATS, matmul_prepare, launch, 0},
     {"BatchMatMul", FLOATS, batch_prepare, launch, 0},
     {"BatchMatMulV2", FLOATS, batch_prepare, launch, 0},
     {"BatchMatMulV3", FLOATS, batch_prepare, launch, 0},
+    {"_BiasProduct", TFC_TYPE_BIT(TFC_FLOAT), bias_prepare, launch_bias, 0},
+    {"_BiasProduct", TFC_TYPE_BIT(TFC_FLOAT), bias_prepare, launch_bias, TFC_CUDA_VARIANT(APART)},
     {"_RowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, 0},
     {"_RowsProductAdd", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, 0},
     {"_TurnedRowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, TFC_CUDA_VARIANT(TURNED)},

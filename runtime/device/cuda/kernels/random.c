@@ -4,7 +4,7 @@
 
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/ops/element_types.h"
-#include "runtime/ops/random_philox.h"
+#include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
 
 _Static_assert((int)TFC_CUDA_RANDOM_FULL_INT == (int)TFC_RANDOM_FULL_INT, "kinds are numbered alike");

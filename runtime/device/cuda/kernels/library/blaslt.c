@@ -21,11 +21,12 @@ enum { WORKSPACE = 32 << 20, MOST = 8, RUNS = 4, ROUNDS = 3, ALIGN = 256 };
 
 struct key { // compared by bytes: no padding may differ
   int64_t m, n, k, batch, stride_a, stride_b, stride_c;
-  int32_t type, transpose_a, transpose_b, sm_count, capability, math, alignment, unused;
+  int32_t type, transpose_a, transpose_b, sm_count, capability, math, alignment, epilogue;
 };
 struct tfc_cuda_product_plan {
   struct key key;
-  cublasLtMatmulDesc_t operation;
+  cublasLtMatmulDesc_t operation; // launches with a bias make one of their own, with its address
+  cublasComputeType_t compute;    // the arithmetic of `operation`
   cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them
   cublasLtMatmulAlgo_t algorithm;
   size_t scratch;
@@ -85,8 +86,9 @@ static int ways(const struct key *key, cublasComputeType_t out[3]) {
   return n;
 }
 
+// `bias`: its address, or one that is aligned alike; the heuristics look at nothing else.
 static tfc_status describe(const struct tfc_cuda_library *library, const struct key *key, cublasComputeType_t compute,
-                           cublasLtMatmulDesc_t *out) {
+                           const void *bias, cublasLtMatmulDesc_t *out) {
   tfc_status s = NULL;
   cublasLtMatmulDesc_t operation = NULL;
   CHECK(cublasLtMatmulDescCreate(&operation, compute, key->type == TFC_DOUBLE ? CUDA_R_64F : CUDA_R_32F));
@@ -97,18 +99,25 @@ static tfc_status describe(const struct tfc_cuda_library *library, const struct 
   if (library->is_virtual)
     CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &key->sm_count,
                                          sizeof key->sm_count));
+  if (key->epilogue) { // rows of the matrix as cuBLASLt sees it are columns here, so the bias has one element for each
+    const uint32_t epilogue =
+        key->epilogue == TFC_CUDA_EPILOGUE_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_RELU_BIAS;
+    CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+  }
   *out = operation, operation = NULL;
 out:
   if (operation) cublasLtMatmulDescDestroy(operation);
   return s;
 }
 
-static cublasStatus_t multiply(struct cublasLtContext *handle, const struct tfc_cuda_product_plan *p, const void *a,
-                               const void *b, const void *addend, void *c, void *scratch, void *stream) {
+static cublasStatus_t multiply(struct cublasLtContext *handle, const struct tfc_cuda_product_plan *p,
+                               cublasLtMatmulDesc_t operation, const void *a, const void *b, const void *addend,
+                               void *c, void *scratch, void *stream) {
   const float one = 1, beta = addend != NULL;
   const double wide_one = 1, wide_beta = addend != NULL;
   const bool wide = p->key.type == TFC_DOUBLE;
-  return cublasLtMatmul(handle, p->operation, wide ? (const void *)&wide_one : &one, b, p->a, a, p->b,
+  return cublasLtMatmul(handle, operation, wide ? (const void *)&wide_one : &one, b, p->a, a, p->b,
                         wide ? (const void *)&wide_beta : &beta, addend ? addend : c, p->c, c, p->c, &p->algorithm,
                         scratch, p->scratch, stream);
 }
@@ -117,12 +126,13 @@ static cublasStatus_t multiply(struct cublasLtContext *handle, const struct tfc_
 struct measuring {
   struct cublasLtContext *handle;
   const struct tfc_cuda_product_plan *plan;
+  cublasLtMatmulDesc_t operation;
   char *a, *b, *c, *scratch;
   void *stream;
 };
 static tfc_status run_once(void *arg) {
   const struct measuring *m = arg;
-  cublasStatus_t code = multiply(m->handle, m->plan, m->a, m->b, NULL, m->c, m->scratch, m->stream);
+  cublasStatus_t code = multiply(m->handle, m->plan, m->operation, m->a, m->b, NULL, m->c, m->scratch, m->stream);
   return code ? failed(code, "cublasLtMatmul") : NULL;
 }
 
@@ -137,15 +147,21 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
   const struct key *key = &p->key;
   const size_t a = bytes_of(key, key->m * key->k, key->stride_a), b = bytes_of(key, key->k * key->n, key->stride_b);
   const size_t c = bytes_of(key, key->m * key->n, key->stride_c);
+  const size_t bias =
+      key->epilogue ? ((size_t)key->n * tfc_dtype_size((tfc_dtype)key->type) + ALIGN - 1) / ALIGN * ALIGN : 0;
   const struct tfc_device_driver *driver = library->device->driver;
   struct tfc_kernel_env env = {0};
   struct tfc_buffer *memory = NULL;
-  tfc_status s = driver->allocate(library->device, a + b + c + WORKSPACE, &memory);
+  cublasLtMatmulDesc_t operation = NULL;
+  tfc_status s = driver->allocate(library->device, a + b + c + WORKSPACE + bias, &memory);
   if (driver->environment) driver->environment(library->device, &env);
   char *at = s ? NULL : memory->data;
-  struct measuring m = {handle, p, at, at + a, at + a + b, at + a + b + c, env.stream};
+  if (!s) s = describe(library, key, p->compute, at + a + b + c + WORKSPACE, &operation);
+  struct measuring m = {handle, p, operation, at, at + a, at + a + b, at + a + b + c, env.stream};
   // The operands are zeros, because arbitrary contents may be slow to multiply (subnormal numbers, say).
   if (!s && tfc_cuda_clear_bytes(at, a + b + c, env.stream)) s = tfc_status_make(TFC_INTERNAL, "clearing");
+  if (!s && bias && tfc_cuda_clear_bytes(at + a + b + c + WORKSPACE, bias, env.stream))
+    s = tfc_status_make(TFC_INTERNAL, "clearing");
   float best = 0;
   for (int i = 0; i < count && !s; i++) {
     float ms = 0;
@@ -155,6 +171,7 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
     if (!failure && (!p->measured || ms < best)) p->choice = i, p->measured = true, best = ms;
     tfc_status_free(failure);
   }
+  if (operation) cublasLtMatmulDescDestroy(operation);
   tfc_status_free(s);
   tfc_buffer_release(memory);
 }
@@ -224,7 +241,8 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     CHECK(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &alignment, sizeof alignment));
   for (int i = 0, n = ways(key, compute); i < n; i++) {
     if (p->operation) cublasLtMatmulDescDestroy(p->operation), p->operation = NULL;
-    TFC_TRY(s, describe(library, key, compute[i], &p->operation));
+    TFC_TRY(s, describe(library, key, compute[i], (const void *)(uintptr_t)alignment, &p->operation));
+    p->compute = compute[i];
     cublasStatus_t code =
         cublasLtMatmulAlgoGetHeuristic(handle, p->operation, p->a, p->b, p->c, p->c, preference, MOST, found, &count);
     if (code != CUBLAS_STATUS_NOT_SUPPORTED) CHECK(code);
@@ -259,6 +277,7 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   key.type = (int32_t)product->type;
   key.transpose_a = product->transpose_a, key.transpose_b = product->transpose_b;
   key.alignment = product->alignment;
+  key.epilogue = (int32_t)product->epilogue;
   key.sm_count = library->sm_count, key.capability = library->capability;
   key.math = product->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32;
   if (product->batch > INT32_MAX) return tfc_status_make(TFC_UNIMPLEMENTED, "a batch of more than 2^31 matrices");
@@ -275,7 +294,20 @@ tfc_status tfc_cuda_product_run(struct tfc_cuda_launch *l, const struct tfc_cuda
                                 const void *b, const void *addend, void *c, void *scratch) {
   struct cublasLtContext *handle = NULL;
   TFC_RETURN_IF_ERROR(l->library->blaslt(l->library, &handle));
-  cublasStatus_t code = multiply(handle, plan, a, b, addend, c, scratch, l->stream);
+  cublasStatus_t code = multiply(handle, plan, plan->operation, a, b, addend, c, scratch, l->stream);
+  if (code != CUBLAS_STATUS_SUCCESS) return failed(code, "cublasLtMatmul");
+  tfc_cuda_count_launch();
+  return NULL;
+}
+
+tfc_status tfc_cuda_product_run_bias(struct tfc_cuda_launch *l, const struct tfc_cuda_product_plan *plan, const void *a,
+                                     const void *b, const void *bias, void *c, void *scratch) {
+  struct cublasLtContext *handle = NULL;
+  cublasLtMatmulDesc_t operation = NULL; // of this launch: other operations and devices use the plan at the same time
+  TFC_RETURN_IF_ERROR(l->library->blaslt(l->library, &handle));
+  TFC_RETURN_IF_ERROR(describe(l->library, &plan->key, plan->compute, bias, &operation));
+  cublasStatus_t code = multiply(handle, plan, operation, a, b, NULL, c, scratch, l->stream);
+  cublasLtMatmulDescDestroy(operation);
   if (code != CUBLAS_STATUS_SUCCESS) return failed(code, "cublasLtMatmul");
   tfc_cuda_count_launch();
   return NULL;

@@ -1,8 +1,9 @@
-// Functions that the parts of the exporter share.
-#ifndef TFC_RUNTIME_GRAPH_EXPORT_INTERNAL_H
-#define TFC_RUNTIME_GRAPH_EXPORT_INTERNAL_H
+// Writes what GraphDef and checkpoints are made of as messages: shapes, tensors, attributes, nodes.
+#ifndef TFC_RUNTIME_GRAPH_EXPORT_ATTR_H
+#define TFC_RUNTIME_GRAPH_EXPORT_ATTR_H
 
-#include "runtime/graph/import_internal.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/wire.h"
 
 void tfc_wire_put_shape(struct tfc_text *out, uint32_t number, const struct tfc_shape *shape); // TensorShapeProto
 void tfc_wire_put_tensor(struct tfc_text *out, uint32_t number, const struct tfc_tensor *t);   // TensorProto

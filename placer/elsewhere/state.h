@@ -1,6 +1,7 @@
-// The state of the run, which all files of this folder use.
-#ifndef TFC_PLACER_ELSEWHERE_PRIVATE_H
-#define TFC_PLACER_ELSEWHERE_PRIVATE_H
+// The state of the run, which all phases share: the budget, the placements that are known, messages. Only state.c says
+// which placement is the incumbent.
+#ifndef TFC_PLACER_ELSEWHERE_STATE_H
+#define TFC_PLACER_ELSEWHERE_STATE_H
 
 #include "placer/elsewhere/elsewhere.h"
 #include "placer/learned/learned.h"
@@ -48,8 +49,8 @@ struct tfc_elsewhere {
   struct tfc_learned *learned;          // NULL: --model prior
   struct tfc_random random;
   TFC_ARRAY(struct tfc_elsewhere_known) known;
-  uint32_t best;      // index of the incumbent, UINT32_MAX: none
-  uint32_t reference; // index of the placement that is measured with every batch, UINT32_MAX: none yet
+  uint32_t best;      // index of the incumbent, TFC_NONE: none
+  uint32_t reference; // index of the placement that is measured with every batch, TFC_NONE: none yet
   uint32_t episodes;
   double reading_s;                   // duration of a recent reading
   uint64_t evaluations;               // number of simulated placements
@@ -61,7 +62,6 @@ struct tfc_elsewhere {
   const char *phase;
 };
 
-// state.c
 double tfc_elsewhere_seconds(const struct tfc_elsewhere *run); // since the run began
 bool tfc_elsewhere_cancelled(const struct tfc_elsewhere *run);
 uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // how many measurements are left
@@ -69,44 +69,11 @@ uint32_t tfc_elsewhere_left(const struct tfc_elsewhere *run); // how many measur
 TFC_MUST_USE tfc_status tfc_elsewhere_add(struct tfc_elsewhere *run, const char *name, const char *algorithm,
                                           const char *role, const struct tfc_solution *solution, uint32_t *out_index,
                                           bool *out_new);
+void tfc_elsewhere_choose(struct tfc_elsewhere *run); // makes the fastest placement by its readings the incumbent
 void tfc_elsewhere_forget(struct tfc_elsewhere *run); // frees all known placements
 void tfc_elsewhere_say(struct tfc_elsewhere *run, bool warning, const char *format, ...) TFC_PRINTF(3, 4);
 
 uint64_t tfc_elsewhere_digest(const struct tfc_problem *problem, const struct tfc_solution *solution);
 void tfc_elsewhere_known_deinit(struct tfc_elsewhere_known *known);
-
-// resume.c
-// Stores, after each batch, what is needed to resume the run.
-TFC_MUST_USE tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *run);
-// Resumes the run that the settings name. INVALID_ARGUMENT: that run placed another problem, or has ended.
-TFC_MUST_USE tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *run);
-// readings.c
-// Measures the listed placements in turns with the reference, stores the readings, learns from them, and makes the best
-// placement the new incumbent.
-TFC_MUST_USE tfc_status tfc_elsewhere_read(struct tfc_elsewhere *run, const uint32_t *list, uint32_t count);
-tfc_status tfc_elsewhere_observe(void *run, uint32_t index, const struct tfc_solution *candidate,
-                                 const struct tfc_command_answer *answer, const struct tfc_result *result);
-// rounds.c
-TFC_MUST_USE tfc_status tfc_elsewhere_search(struct tfc_elsewhere *run);
-// final.c
-double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run); // time reserved for the final turns
-// The result of the final turns. The ratio and its interval are NaN if no single device was measured.
-struct tfc_elsewhere_verdict {
-  uint32_t answer, single; // index of the answer and of the best single device; UINT32_MAX: none
-  double ratio, low, high; // the single device's step time divided by the answer's; its 95 % interval
-};
-TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tfc_elsewhere_verdict *out);
-// record.c
-TFC_MUST_USE tfc_status tfc_elsewhere_open(struct tfc_elsewhere *run);
-TFC_MUST_USE tfc_status tfc_elsewhere_store(struct tfc_elsewhere *run, struct tfc_elsewhere_known *known,
-                                            const struct tfc_command_answer *answer, const char *phase);
-TFC_MUST_USE tfc_status tfc_elsewhere_store_proposers(
-    struct tfc_elsewhere *run); // stores which algorithm proposed which of the measured placements
-TFC_MUST_USE tfc_status tfc_elsewhere_close(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict,
-                                            tfc_status failed, bool cancelled);
-// answer.c
-TFC_MUST_USE tfc_status tfc_elsewhere_answer(struct tfc_elsewhere *run, const struct tfc_elsewhere_verdict *verdict);
-// Gives the best placement so far to the calling program, if it asked for that.
-TFC_MUST_USE tfc_status tfc_elsewhere_tell_best(struct tfc_elsewhere *run);
 
 #endif

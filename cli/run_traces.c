@@ -1,0 +1,288 @@
+// The devices of all tasks are numbered in the order of their tasks. A task says its devices when it joins, as
+// "cpu:0 (AMD EPYC, 1 cores), cpu:1 (AMD EPYC, 1 cores)".
+#include "cli/run_traces.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/graph_digest.h"
+#include "cli/program.h"
+#include "profiler/collector.h"
+#include "profiler/host.h"
+#include "profiler/store.h"
+#include "runtime/base/no_memory.h"
+#include "runtime/base/units.h"
+
+struct storing {
+  const struct run_traces *traces;
+  const struct run_setup *setup;
+  struct tfc_store *store;
+  uint32_t *first; // [task + 1] number of its first device
+  int64_t run, key;
+};
+
+static tfc_status no_memory(void) {
+  return tfc_status_no_memory("a profile");
+}
+
+tfc_status run_traces_add(struct run_traces *traces, struct tfc_cluster_trace *step) {
+  const struct tfc_cluster_trace taken = *step;
+  *step = (struct tfc_cluster_trace){0};
+  if (tfc_array_push(&traces->steps, taken)) return NULL;
+  *step = taken;
+  tfc_cluster_trace_deinit(step);
+  return no_memory();
+}
+
+void run_traces_deinit(struct run_traces *traces) {
+  for (size_t i = 0; i < traces->steps.count; i++) tfc_cluster_trace_deinit(&traces->steps.data[i]);
+  tfc_array_free(&traces->steps);
+}
+
+// Removes the first device from the text and returns it without its model; `out_model`: what is in its parentheses, up
+// to the number of cores.
+static bool next_device(tfc_str *text, tfc_str *out_name, tfc_str *out_model, uint32_t *out_cores) {
+  const size_t open = tfc_str_find(*text, '(');
+  size_t close = open;
+  if (open == SIZE_MAX || open < 1) return false;
+  while (close < text->size && text->data[close] != ')') close++;
+  *out_name = tfc_str_sub(*text, 0, open - 1);
+  size_t comma = close;
+  while (comma > open && text->data[comma] != ',') comma--;
+  *out_model = tfc_str_sub(*text, open + 1, comma > open ? comma : close);
+  *out_cores = comma > open ? (uint32_t)strtoul(text->data + comma + 1, NULL, 10) : 0;
+  *text = tfc_str_sub(*text, close + 3 < text->size ? close + 3 : text->size, text->size);
+  return true;
+}
+
+static tfc_status store_devices(struct storing *w) {
+  const struct tfc_cluster_spec *spec = w->setup->tasks;
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < spec->tasks.count; r++) {
+    tfc_str text = tfc_str_from(tfc_member_devices(w->setup->member, r)), name, model;
+    uint32_t cores;
+    char task[TFC_TASK_TEXT], full[TFC_TASK_TEXT + 64], kind[32], made_by[128];
+    w->first[r] = count;
+    while (next_device(&text, &name, &model, &cores)) {
+      const size_t colon = tfc_str_find(name, ':');
+      snprintf(kind, sizeof kind, "%.*s", (int)(colon < name.size ? colon : name.size), name.data);
+      snprintf(made_by, sizeof made_by, "%.*s", TFC_STR_ARG(model));
+      snprintf(full, sizeof full, "%s/device:%.*s", tfc_cluster_task_name(spec, r, task), TFC_STR_ARG(name));
+      for (char *c = full + strlen(full) - name.size; *c; c++) *c = (char)toupper((unsigned char)*c);
+      const struct tfc_store_device device = {.device_id = count++,
+                                              .name = full,
+                                              .kind = kind,
+                                              .model = made_by,
+                                              .tensorflow = full,
+                                              .label = "measured",
+                                              .cores = cores,
+                                              .memory_limit = UINT64_MAX,
+                                              .memory_space = r,
+                                              .dispatch_us = NAN};
+      TFC_RETURN_IF_ERROR(tfc_store_add_devices(w->store, w->run, &device, 1));
+    }
+  }
+  w->first[spec->tasks.count] = count;
+  return NULL;
+}
+
+static tfc_status store_nodes(const struct storing *w) {
+  const struct tfc_graph *g = w->setup->graph;
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_store_node node = {.node_id = i,
+                                        .name = g->nodes[i].name,
+                                        .op = g->nodes[i].op,
+                                        .unit_id = UINT32_MAX,
+                                        .flops = NAN,
+                                        .bytes_touched = NAN};
+    TFC_RETURN_IF_ERROR(tfc_store_add_nodes(w->store, w->run, &node, 1));
+  }
+  return NULL;
+}
+
+static uint32_t device_of(const struct storing *w, uint32_t rank, uint32_t device) {
+  const uint32_t first = w->first[rank], count = w->first[rank + 1] - first;
+  return device < count ? first + device : first;
+}
+static int64_t since(int64_t begin, int64_t ns) { // clocks of other hosts are set right only roughly
+  return ns > begin ? ns - begin : 0;
+}
+
+static int by_begin(const void *a, const void *b) {
+  const struct tfc_cluster_op *x = a, *y = b;
+  if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;
+  return (x->node > y->node) - (x->node < y->node);
+}
+static int by_begin_transfer(const void *a, const void *b) {
+  const struct tfc_cluster_transfer *x = a, *y = b;
+  return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+// The operations of a step, the earliest first, and how long each device was busy with them.
+static tfc_status store_ops(const struct storing *w, uint32_t step, const struct tfc_cluster_trace *t) {
+  const uint32_t devices = w->first[w->setup->tasks->tasks.count];
+  tfc_status s = NULL;
+  struct tfc_profile_busy *busy = calloc(devices + 1u, sizeof *busy);
+  int64_t *until = calloc(devices + 1u, sizeof *until);
+  if (!busy || !until) TFC_TRY(s, no_memory());
+  for (uint32_t k = 0; k < t->ops.count; k++) {
+    const struct tfc_cluster_op *o = &t->ops.data[k];
+    const uint32_t d = device_of(w, o->rank, o->device);
+    const int64_t begin = since(t->begin_ns, o->begin_ns), end = since(t->begin_ns, o->end_ns);
+    const struct tfc_store_op op = {step, k, o->node, d, begin, end > begin ? end - begin : 0, -1, -1};
+    TFC_TRY(s, tfc_store_add_ops(w->store, w->key, &op, 1));
+    busy[d].operations++;
+    busy[d].operations_ns += op.duration_ns;
+    const int64_t from = begin > until[d] ? begin : until[d];
+    if (end > from) busy[d].busy_ns += end - from, until[d] = end;
+  }
+  for (uint32_t d = 0; d < devices; d++) {
+    if (busy[d].operations_ns > busy[d].busy_ns) busy[d].operations_ns = busy[d].busy_ns; // some ran side by side
+    const struct tfc_store_busy row = tfc_store_busy_of(step, d, &busy[d]);
+    TFC_TRY(s, tfc_store_add_busy(w->store, w->key, &row, 1));
+  }
+out:
+  free(busy);
+  free(until);
+  return s;
+}
+
+static tfc_status store_transfers(const struct storing *w, uint32_t step, const struct tfc_cluster_trace *t) {
+  for (uint32_t k = 0; k < t->transfers.count; k++) {
+    const struct tfc_cluster_transfer *x = &t->transfers.data[k];
+    uint32_t device = 0; // of the producer
+    for (uint32_t i = 0; i < t->ops.count; i++)
+      if (t->ops.data[i].node == x->tensor.node && t->ops.data[i].rank == x->from) device = t->ops.data[i].device;
+    const int64_t begin = since(t->begin_ns, x->begin_ns), end = since(t->begin_ns, x->end_ns);
+    const struct tfc_store_transfer row = {step,
+                                           k,
+                                           x->tensor.node,
+                                           x->tensor.index,
+                                           device_of(w, x->from, device),
+                                           device_of(w, x->to, 0),
+                                           x->bytes,
+                                           begin,
+                                           end > begin ? end - begin : 0};
+    TFC_RETURN_IF_ERROR(tfc_store_add_transfers(w->store, w->key, &row, 1));
+  }
+  return NULL;
+}
+
+static tfc_status store_steps(const struct storing *w) {
+  for (uint32_t i = 0; i < w->traces->steps.count; i++) {
+    const struct tfc_cluster_trace *t = &w->traces->steps.data[i];
+    const struct tfc_store_step step = {i, "profile", 0, true, t->begin_ns, t->end_ns - t->begin_ns};
+    if (t->ops.count) qsort(t->ops.data, t->ops.count, sizeof *t->ops.data, by_begin);
+    if (t->transfers.count) qsort(t->transfers.data, t->transfers.count, sizeof *t->transfers.data, by_begin_transfer);
+    TFC_RETURN_IF_ERROR(tfc_store_add_steps(w->store, w->key, &step, 1));
+    TFC_RETURN_IF_ERROR(store_ops(w, i, t));
+    TFC_RETURN_IF_ERROR(store_transfers(w, i, t));
+  }
+  return NULL;
+}
+
+static int by_node(const void *a, const void *b) {
+  const struct tfc_cluster_op *x = *(const struct tfc_cluster_op *const *)a,
+                              *y = *(const struct tfc_cluster_op *const *)b;
+  return (x->node > y->node) - (x->node < y->node);
+}
+// Sums each operation over all steps, for v_op_total.
+static tfc_status store_totals(const struct storing *w) {
+  tfc_status s = NULL;
+  size_t count = 0, at = 0;
+  for (size_t i = 0; i < w->traces->steps.count; i++) count += w->traces->steps.data[i].ops.count;
+  const struct tfc_cluster_op **all = calloc(count + 1, sizeof *all);
+  double *ns = calloc(count + 1, sizeof *ns);
+  if (!all || !ns) TFC_TRY(s, no_memory());
+  for (size_t i = 0; i < w->traces->steps.count; i++)
+    for (size_t k = 0; k < w->traces->steps.data[i].ops.count; k++) all[at++] = &w->traces->steps.data[i].ops.data[k];
+  qsort(all, count, sizeof *all, by_node);
+  for (size_t i = 0; i < count;) {
+    struct tfc_store_op_total row = {.node_id = all[i]->node, .device_id = device_of(w, all[i]->rank, all[i]->device)};
+    for (; i < count && all[i]->node == row.node_id; i++) {
+      ns[row.samples++] = (double)(all[i]->end_ns - all[i]->begin_ns);
+      row.total_ns += all[i]->end_ns - all[i]->begin_ns;
+    }
+    const struct tfc_quartiles q = tfc_quartiles_of(ns, row.samples);
+    row.median_ns = (int64_t)q.median, row.fastest_ns = (int64_t)q.least;
+    TFC_TRY(s, tfc_store_add_op_totals(w->store, w->key, &row, 1));
+  }
+out:
+  free(all);
+  free(ns);
+  return s;
+}
+
+static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
+  const struct run_options *o = w->setup->options;
+  struct tfc_host host;
+  char digest[65], name[TFC_TASK_TEXT], command[TFC_TASK_TEXT + 64];
+  uint64_t transfers = 0;
+  tfc_host_describe(&host);
+  TFC_RETURN_IF_ERROR(cli_graph_digest(o->graph, digest));
+  TFC_RETURN_IF_ERROR(tfc_store_begin(w->store));
+  snprintf(command, sizeof command, "tfc-run --cluster --profile, %s", tfc_member_name(w->setup->member, name));
+  const struct tfc_store_run row = {.program = "tfc-run",
+                                    .command = command,
+                                    .graph = o->graph,
+                                    .graph_sha256 = digest[0] ? digest : NULL,
+                                    .graph_nodes = w->setup->graph->node_count,
+                                    .seed = (uint64_t)o->execution.seed,
+                                    .host = host.name,
+                                    .cpu_model = host.cpu_model,
+                                    .blas_core = host.blas_core,
+                                    .label = "measured"};
+  TFC_RETURN_IF_ERROR(tfc_store_add_run(w->store, &row, &w->run));
+  TFC_RETURN_IF_ERROR(store_devices(w));
+  TFC_RETURN_IF_ERROR(store_nodes(w));
+  if (w->traces->steps.count) transfers = w->traces->steps.data[w->traces->steps.count - 1].transfers.count;
+  const struct tfc_store_placement placement = {.role = "baseline",
+                                                .name = "run",
+                                                .episode = -1,
+                                                .state = "ok",
+                                                .label = "measured",
+                                                .simulated_us = NAN,
+                                                .median_us = q.median,
+                                                .q1_us = q.q1,
+                                                .q3_us = q.q3,
+                                                .steps = (uint32_t)w->traces->steps.count,
+                                                .ratio = NAN,
+                                                .reward = NAN,
+                                                .cost_s = NAN,
+                                                .at_s = NAN,
+                                                .transfers = transfers};
+  TFC_RETURN_IF_ERROR(tfc_store_add_placement(w->store, w->run, &placement, NULL, 0, &w->key));
+  TFC_RETURN_IF_ERROR(store_steps(w));
+  TFC_RETURN_IF_ERROR(store_totals(w));
+  const struct tfc_store_answer answer = {.state = "done",
+                                          .speedup = NAN,
+                                          .speedup_low = NAN,
+                                          .speedup_high = NAN,
+                                          .bound_us = NAN,
+                                          .trace_overhead = NAN,
+                                          .tau = NAN};
+  TFC_RETURN_IF_ERROR(tfc_store_finish_run(w->store, w->run, &answer));
+  return tfc_store_commit(w->store);
+}
+
+tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
+                            struct tfc_quartiles step_us) {
+  struct storing w = {.traces = traces, .setup = setup};
+  const char *db = setup->options->db;
+  int64_t lost = 0;
+  tfc_status s = NULL;
+  for (size_t i = 0; i < traces->steps.count; i++) lost += traces->steps.data[i].lost;
+  if (lost) tfc_warn("--profile: %lld records of operations found no room", (long long)lost);
+  w.first = calloc(setup->tasks->tasks.count + 1, sizeof *w.first);
+  if (!w.first) TFC_TRY(s, no_memory());
+  TFC_TRY(s, tfc_store_open(db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"}, &w.store));
+  TFC_TRY(s, store_run(&w, step_us));
+  tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)w.run, db, db, (long long)w.run);
+out:
+  tfc_store_close(w.store);
+  free(w.first);
+  return s;
+}

@@ -1,0 +1,19 @@
+// tfc-run --cluster --profile: traced steps of this task's session, whose operations run in several tasks, and the run
+// in the database that they become. Each task with a graph stores a run of its own, one after the other.
+#ifndef TFC_CLI_RUN_TRACES_H
+#define TFC_CLI_RUN_TRACES_H
+
+#include "cli/run.h"
+#include "profiler/statistics.h"
+#include "runtime/cluster/traces.h"
+
+struct run_traces {
+  TFC_ARRAY(struct tfc_cluster_trace) steps;
+};
+// Takes the trace over, also if it fails.
+TFC_MUST_USE tfc_status run_traces_add(struct run_traces *traces, struct tfc_cluster_trace *step);
+TFC_MUST_USE tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
+                                         struct tfc_quartiles step_us);
+void run_traces_deinit(struct run_traces *traces);
+
+#endif

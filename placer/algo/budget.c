@@ -1,0 +1,8 @@
+#include "placer/algo/budget.h"
+
+#include "runtime/base/clock.h"
+
+bool tfc_budget_over(const struct tfc_budget *budget) {
+  return (budget->cancel && atomic_load_explicit(budget->cancel, memory_order_relaxed)) ||
+         (budget->deadline > 0 && 1e-9 * (double)tfc_now_ns() >= budget->deadline);
+}

@@ -1,0 +1,63 @@
+// Traces of steps that run in several tasks. Each task records the operations of its part and the tensors that come to
+// it from other tasks, and sends this to the step's client as a text, before it says that its part has ended. Lines:
+//
+//   part<TAB>BEGIN<TAB>END<TAB>RECORDS LOST
+//   op<TAB>BEGIN<TAB>END<TAB>DEVICE<TAB>NODE
+//   tensor<TAB>SENT<TAB>ARRIVED<TAB>EDGE<TAB>BYTES
+//
+// Times are nanoseconds of CLOCK_MONOTONIC_RAW; SENT is by the sender's clock. A name is written as
+// runtime/base/state_text.h says.
+#ifndef TFC_RUNTIME_CLUSTER_TRACES_H
+#define TFC_RUNTIME_CLUSTER_TRACES_H
+
+#include "runtime/base/array.h"
+#include "runtime/base/str.h"
+#include "runtime/graph/graph.h"
+#include "runtime/trace.h"
+
+struct tfc_arrival { // a tensor that has come from another task in a traced step
+  int64_t step, sent_ns, arrived_ns;
+  uint64_t bytes;
+  uint32_t edge;
+};
+typedef TFC_ARRAY(struct tfc_arrival) tfc_arrival_list;
+
+struct tfc_part_trace {
+  struct tfc_trace_sink sink;
+  int64_t begin_ns;
+};
+// Room for `records` records of each of `devices` devices.
+TFC_MUST_USE tfc_status tfc_part_trace_begin(struct tfc_part_trace *p, uint32_t devices, size_t records);
+// Appends the lines of a part that has ended. `arrivals`: those of the step.
+TFC_MUST_USE tfc_status tfc_part_trace_write(const struct tfc_part_trace *p, const struct tfc_graph *part,
+                                             const tfc_arrival_list *arrivals, struct tfc_text *out);
+void tfc_part_trace_deinit(struct tfc_part_trace *p);
+
+struct tfc_cut;
+// What the client makes of the texts: nodes and outputs of its own graph, times by its own clock.
+struct tfc_cluster_op {
+  int64_t begin_ns, end_ns;
+  uint32_t node, rank, device;
+};
+struct tfc_cluster_transfer {
+  int64_t begin_ns, end_ns;
+  uint64_t bytes;
+  struct tfc_output tensor;
+  uint32_t from, to; // ranks
+};
+struct tfc_cluster_trace {
+  int64_t begin_ns, end_ns; // of the step, as its client sees it
+  TFC_ARRAY(struct tfc_cluster_op) ops;
+  TFC_ARRAY(struct tfc_cluster_transfer) transfers;
+  int64_t lost; // records that found no room
+};
+// Takes a task's text. The clock of another host is set right by the time at which the client asked and got the
+// answer; `one_clock`: this host's clock is that of the task. `offsets` [task]: what was found, for transfers between
+// tasks; they are added by tfc_cluster_trace_add_arrivals, when the operations of all tasks have been added.
+TFC_MUST_USE tfc_status tfc_cluster_trace_add(struct tfc_cluster_trace *t, const struct tfc_cut *cut, uint32_t rank,
+                                              tfc_str text, bool one_clock, int64_t *offsets);
+TFC_MUST_USE tfc_status tfc_cluster_trace_add_arrivals(struct tfc_cluster_trace *t, const struct tfc_cut *cut,
+                                                       uint32_t rank, tfc_str text, const int64_t *offsets);
+void tfc_cluster_trace_deinit(struct tfc_cluster_trace *t);
+
+#endif

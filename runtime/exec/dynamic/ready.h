@@ -1,0 +1,14 @@
+// What is ready in a run, and whether the run has failed.
+#ifndef TFC_RUNTIME_EXEC_DYNAMIC_READY_H
+#define TFC_RUNTIME_EXEC_DYNAMIC_READY_H
+
+#include "runtime/exec/dynamic/run.h"
+
+tfc_status tfc_run_no_memory(void);
+void tfc_run_fail(struct tfc_run *r, tfc_status s);
+void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
+                        struct tfc_run_iteration *it, bool dead);
+// Resumes parked nodes; call it when nothing else can continue. False: no node is parked.
+bool tfc_run_unpark(struct tfc_run *r);
+
+#endif

@@ -1,0 +1,144 @@
+// Tests which flags a resumed search must have in common with the interrupted one: each that decides what is found, and
+// the content of files, but not how long it may take.
+#include "tests/common/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/place_kept.c"
+#include "runtime/base/file.h"
+
+static char folder[64], graph[128], machine[128], expert[160];
+static int set_up(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/tfc-kept-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(graph, sizeof graph, "%s/g.json", folder);
+  snprintf(machine, sizeof machine, "%s/m.yaml", folder);
+  snprintf(expert, sizeof expert, "expert=%s/e.json", folder);
+  return 0;
+}
+static int tear_down(void **state) {
+  (void)state;
+  unlink(graph), unlink(machine), unlink(strchr(expert, '=') + 1);
+  return rmdir(folder);
+}
+
+static void put(const char *path, const char *text) {
+  assert_ok(tfc_file_write(path, tfc_str_from(text)));
+}
+static struct tfc_text flags_of(const struct place_options *o, const struct tfc_policy *policy) {
+  struct place_kept k = {.o = o};
+  assert_ok(collect_flags(&k, policy));
+  return k.flags;
+}
+// Expects that a run with the flags `o` may go on with what `then` began (says NULL), or why it may not.
+static void resume(const struct place_options *then, const struct place_options *o, const char *says) {
+  struct tfc_text was = flags_of(then, NULL), now = flags_of(o, NULL);
+  struct place_kept k = {.o = o, .run = 17, .flags = now};
+  tfc_status s = compare_flags(&k, (tfc_str){was.data, was.size});
+  if (!says) {
+    assert_ok(s);
+  } else {
+    assert_fails(s, TFC_INVALID_ARGUMENT, says);
+  }
+  tfc_text_deinit(&was);
+  tfc_text_deinit(&now);
+}
+
+static void test_flags(void **state) {
+  (void)state;
+  put(graph, "{}"), put(machine, "devices"), put(strchr(expert, '=') + 1, "{}");
+  const char *pins[] = {"a=cpu:0", "b=cpu:1"}, *limits[] = {"cpu:0=1MB"}, *experts[] = {expert};
+  const struct place_options base = {.graph = graph, .machine = machine};
+  struct place_options o = base, then = base;
+  resume(&base, &o, NULL);
+  o.devices = "2";
+  resume(&base, &o, "run 17 began with --devices all, not 2: give it the same flags, or leave --resume out");
+  resume(&o, &base, "began with --devices 2, not all");
+  o = base, o.objective = 1;
+  resume(&base, &o, "--objective step, not throughput");
+  resume(&o, &base, "--objective throughput, not step");
+  o = base, o.algorithm = "dp";
+  resume(&base, &o, "--algorithm auto, not dp");
+  o = base, o.execution.seed = 5;
+  resume(&base, &o, "--seed 0, not 5");
+  o = base, o.device_strings = TFC_STRINGS_BASELINE;
+  then = base, then.device_strings = TFC_STRINGS_CONSTRAIN;
+  resume(&then, &o, "--device-strings constrain, not baseline");
+  then.device_strings = TFC_STRINGS_IGNORE;
+  resume(&then, &o, "--device-strings ignore, not baseline");
+  // The time may differ, but not whether there is one beside a number of evaluations.
+  o = then = base, o.time = 60;
+  resume(&then, &o, NULL);
+  then.time = 90;
+  resume(&then, &o, NULL);
+  o = then = base, o.evaluations = 100;
+  resume(&then, &o, "--evaluations (not given), not 100");
+  then.evaluations = 100, then.time = 60;
+  resume(&then, &o, "--time (given, or no --evaluations), not (not given)");
+  o.time = 5;
+  resume(&then, &o, NULL);
+  // Lists: one more, one less, another one.
+  o = then = base, o.pins = (struct tfc_texts){pins, 1};
+  resume(&then, &o, "--pin (not given), not a=cpu:0");
+  resume(&o, &then, "--pin a=cpu:0, not (not given)");
+  then.pins = (struct tfc_texts){pins + 1, 1};
+  resume(&then, &o, "--pin b=cpu:1, not a=cpu:0");
+  then.pins = (struct tfc_texts){pins, 2};
+  resume(&then, &o, "--pin b=cpu:1, not (not given)");
+  then.pins = o.pins;
+  resume(&then, &o, NULL);
+  o.limits = (struct tfc_texts){limits, 1};
+  resume(&then, &o, "--memory (not given), not cpu:0=1MB");
+  o = base, o.baselines = (struct tfc_texts){experts, 1};
+  resume(&base, &o, "--baseline (not given), not a file with sha256 ");
+  resume(&o, &o, NULL);
+}
+
+// Files count by what is in them.
+static void test_files(void **state) {
+  (void)state;
+  const char *experts[] = {expert};
+  char *const files[] = {graph, machine, strchr(expert, '=') + 1};
+  static const char *const says[] = {
+      "run 17 is about another graph: ", "run 17 is about another machine: ", "--baseline a file with sha256 "};
+  const struct place_options o = {.graph = graph, .machine = machine, .baselines = {experts, 1}};
+  for (int i = 0; i < 3; i++) {
+    for (int k = 0; k < 3; k++) put(files[k], "before");
+    struct tfc_text was = flags_of(&o, NULL);
+    put(files[i], "after");
+    struct place_kept k = {.o = &o, .run = 17, .flags = flags_of(&o, NULL)};
+    assert_fails(compare_flags(&k, (tfc_str){was.data, was.size}), TFC_INVALID_ARGUMENT, says[i]);
+    tfc_text_deinit(&k.flags);
+    put(files[i], "before");
+    k.flags = flags_of(&o, NULL);
+    assert_ok(compare_flags(&k, (tfc_str){was.data, was.size}));
+    tfc_text_deinit(&k.flags);
+    tfc_text_deinit(&was);
+  }
+}
+
+static void test_policies(void **state) {
+  (void)state;
+  struct tfc_policy *policy = NULL;
+  put(graph, "{}"), put(machine, "devices");
+  const struct place_options o = {.graph = graph, .machine = machine};
+  assert_ok(tfc_policy_read(TFC_SOURCE_DIR "/configs/policy.json", &policy));
+  struct tfc_text with = flags_of(&o, policy), without = flags_of(&o, NULL);
+  struct place_kept k = {.o = &o, .run = 17, .flags = with};
+  assert_ok(compare_flags(&k, (tfc_str){with.data, with.size}));
+  assert_fails(compare_flags(&k, (tfc_str){without.data, without.size}), TFC_INVALID_ARGUMENT,
+               "run 17 began with another policy");
+  tfc_text_deinit(&with);
+  tfc_text_deinit(&without);
+  tfc_policy_free(policy);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_flags), cmocka_unit_test(test_files),
+                                     cmocka_unit_test(test_policies)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
