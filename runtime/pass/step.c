@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/graph/wire.h"
 #include "runtime/pass/queue_runners.h"
 
 struct work {
@@ -164,14 +165,16 @@ static const struct tfc_collection *collection(const struct tfc_graph *g, const 
   return NULL;
 }
 
-// A VariableDef begins with its field 1, the name of the variable's first output.
+// Field 1 of a VariableDef is the name of the variable's first output.
 bool tfc_step_is_local_variable(const struct tfc_graph *g, tfc_str name) {
   const struct tfc_collection *c = collection(g, "local_variables");
   for (uint32_t k = 0; c && k < c->count; k++) {
-    const tfc_str def = c->values[k];
-    if (def.size > 2 && def.data[0] == 10 && (size_t)def.data[1] + 2 <= def.size &&
-        (size_t)def.data[1] == name.size + 2 && !memcmp(def.data + 2, name.data, name.size))
-      return true;
+    struct tfc_wire def = tfc_wire_of(c->values[k]);
+    struct tfc_field f;
+    while (tfc_wire_next(&def, &f))
+      if (f.number == 1 && f.type == TFC_WIRE_BYTES && f.bytes.size == name.size + 2 &&
+          !memcmp(f.bytes.data, name.data, name.size) && !memcmp(f.bytes.data + name.size, ":0", 2))
+        return true;
   }
   return false;
 }

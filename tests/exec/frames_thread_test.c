@@ -40,7 +40,7 @@ static void loop_end(struct tfc_builder *b, struct loop *l, struct tfc_output re
 }
 
 static struct tfc_graph *graph; // x placeholder; loops and branches over it
-static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind, swapped, itself;
+static struct tfc_output x, total, nested, branch, not_taken, bad, handed, behind, swapped, itself, held;
 
 // A variable of a loop has a Merge and a Switch. The Switches of all variables of a loop have the same condition.
 struct variable {
@@ -93,6 +93,26 @@ static struct tfc_output build_itself(struct tfc_builder *b, struct tfc_output l
   return late.exit;
 }
 
+// Computes (i, p) = (x, 3); while (i < 1000) (i, p) = (i + 1, i + 1), where p's next value is computed before the
+// condition, and a control edge from the body holds its NextIteration. The result is p.
+static struct tfc_output build_held(struct tfc_builder *b, struct tfc_output limit, struct tfc_output one) {
+  struct tfc_output i = variable_begin(b, "held", x), most = enter(b, "held", limit, true);
+  struct tfc_output next = tfc_add2(b, "Add", i, enter(b, "held", one, true));
+  struct tfc_output p = variable_begin(b, "held", tfc_add_i32(b, 3));
+  struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
+  struct variable vi = variable_switch(b, i, go), vp = variable_switch(b, p, go);
+  struct tfc_output body = tfc_add1(b, "Identity", vp.body);
+  uint32_t holds = tfc_builder_add(b, &(struct tfc_node_spec){.op = "NextIteration",
+                                                              .name = "held_next",
+                                                              .inputs = &next,
+                                                              .input_count = 1,
+                                                              .controls = &body.node,
+                                                              .control_count = 1});
+  tfc_builder_set_input(b, p.node, 1, (struct tfc_output){holds, 0});
+  variable_end(b, vi, tfc_add2(b, "Add", vi.body, enter(b, "held", one, true)));
+  return vp.exit;
+}
+
 static void build(void) {
   struct tfc_builder *b = NULL;
   assert_ok(tfc_builder_create(NULL, &b));
@@ -133,6 +153,7 @@ static void build(void) {
   behind = tfc_add1(b, "Identity", tfc_add1(b, "Identity", sw)); // two Identity nodes after one output of a Switch
   swapped = build_swap(b, limit, one);
   itself = build_itself(b, limit, one);
+  held = build_held(b, limit, one);
   struct loop wrong = loop_begin(b, "wrong", x, limit);
   struct tfc_output zero = tfc_add2(b, "Sub", wrong.body, wrong.body);
   loop_end(b, &wrong, tfc_add2(b, "FloorDiv", wrong.body, zero));
@@ -183,6 +204,10 @@ static void check_all(struct tfc_session *session, const uint16_t *placement) {
   }
   assert_ok(run(session, itself, 998, placement, &y));
   assert_int_equal(y, 1002);
+  for (int32_t from = 997; from < 1002; from++) {
+    assert_ok(run(session, held, from, placement, &y));
+    assert_int_equal(y, from < 1000 ? 1000 : 3);
+  }
   assert_fails(run(session, bad, 7, placement, &y), TFC_INVALID_ARGUMENT, "FloorDiv");
   assert_ok(run(session, total, 999, placement, &y)); // the session can still be used
   assert_int_equal(y, 1000);

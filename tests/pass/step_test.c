@@ -191,6 +191,25 @@ static void test_collection(void **state) {
   tfc_graph_release(g);
 }
 
+// Names of local variables, of which the longer takes two bytes for its length.
+static void test_local_variables(void **state) {
+  (void)state;
+  char name[200], text[600];
+  memset(name, 'v', sizeof name);
+  snprintf(text, sizeof text,
+           "graph_def { node { name: 'one' op: 'NoOp' } } collection_def { key: 'local_variables' value { bytes_list {"
+           " value: '\\n\\312\\001%.200s:0' value: '\\n\\007short:0' } } }",
+           name);
+  struct tfc_graph *g = NULL;
+  assert_ok(tfc_graph_parse(tfc_str_from(text), "train.meta", NULL, &g));
+  assert_true(tfc_step_is_local_variable(g, (tfc_str){name, 200}));
+  assert_true(tfc_step_is_local_variable(g, TFC_STR("short")));
+  assert_false(tfc_step_is_local_variable(g, (tfc_str){name, 199}));
+  assert_false(tfc_step_is_local_variable(g, TFC_STR("shor")));
+  assert_false(tfc_step_is_local_variable(g, TFC_STR("short:0")));
+  tfc_graph_release(g);
+}
+
 // Queues that were filled by threads of the program that made the graph: the step feeds the outputs of the dequeue, and
 // an enqueue is never the step.
 static void test_input_functions(void **state) {
@@ -273,9 +292,11 @@ static void test_filled_queues(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_examples),        cmocka_unit_test(test_other_examples), cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_given),           cmocka_unit_test(test_rules),          cmocka_unit_test(test_collection),
+      cmocka_unit_test(test_examples),        cmocka_unit_test(test_other_examples),
+      cmocka_unit_test(test_ranges),          cmocka_unit_test(test_given),
+      cmocka_unit_test(test_rules),           cmocka_unit_test(test_collection),
       cmocka_unit_test(test_input_functions), cmocka_unit_test(test_filled_queues),
+      cmocka_unit_test(test_local_variables),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@ struct finder {
   uint32_t *source; // [edges] dnode that the edge leaves
   uint32_t *waits;  // [nodes] how many edges inside the frame have a producer that is not yet in the order
   turn_part *part;  // [nodes]
+  bool *early;      // [nodes] whether an input was computed before the condition
+  bool *skipped;    // [nodes] whether the node only hands a value on, and has no place in the loops' lists
   uint32_t *stack;  // scratch: [edges + nodes]
   TFC_ARRAY(struct tfc_dedge) added; // edges of the nodes in the loops' lists
   uint32_t *order;                   // the frame's nodes, each after its producers
@@ -136,6 +138,21 @@ static bool only_passes(const struct tfc_dnode *n) {
          !n->kept_inputs;
 }
 
+// Finds the nodes of the frame that the lists leave out. A NextIteration stays if its value was computed before the
+// condition (control edges hold it back until the body): without it the value would be at its Merge while that has not
+// taken the last iteration's yet.
+static void find_skipped(struct finder *x) {
+  const struct tfc_dynamic *d = x->d;
+  for (uint32_t i = 0; i < x->order_count; i++) {
+    const uint32_t id = x->order[i];
+    const struct tfc_dnode *n = &d->nodes[id];
+    x->skipped[id] = only_passes(n) && !(is_next(n) && x->early[id]);
+    const bool early = x->skipped[id] ? x->early[id] : x->part[id] == BEFORE && n->kind != TFC_DNODE_SWITCH;
+    for (uint32_t e = n->edge_begin; e < n->edge_end && !n->is_exit && !is_next(n); e++)
+      if (d->edges[e].output >= 0 && early) x->early[d->edges[e].to] = true;
+  }
+}
+
 // Gives a node of a list edges of its own, to the readers beyond nodes that only pass a value on. The lists' order says
 // what runs after what, so control edges are left out.
 static tfc_status add_edges(struct finder *x, struct tfc_dnode *n) {
@@ -148,10 +165,10 @@ static tfc_status add_edges(struct finder *x, struct tfc_dnode *n) {
     while (depth) {
       struct tfc_dedge edge = d->edges[x->stack[--depth]];
       const struct tfc_dnode *to = &d->nodes[edge.to];
-      for (uint32_t e = to->edge_begin; only_passes(to) && e < to->edge_end; e++)
+      for (uint32_t e = to->edge_begin; x->skipped[edge.to] && e < to->edge_end; e++)
         if (d->edges[e].output == 0) x->stack[depth++] = e;
       edge.output = d->edges[own].output;
-      if (!only_passes(to) && !tfc_array_push(&x->added, edge)) return TFC_PLAN_NO_MEMORY();
+      if (!x->skipped[edge.to] && !tfc_array_push(&x->added, edge)) return TFC_PLAN_NO_MEMORY();
     }
   }
   for (size_t i = begin; i < x->added.count; i++) {
@@ -175,6 +192,7 @@ static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, st
   for (uint32_t e = 0; e < d->edge_count; e++)
     if (is_enter(&d->nodes[x->source[e]]) && d->nodes[d->edges[e].to].frame == f && d->nodes[x->source[e]].is_constant)
       keep_input(&d->nodes[d->edges[e].to], d->edges[e].slot);
+  find_skipped(x);
   struct tfc_dnode **to[] = {&loop->before, &loop->body, &loop->leaving};
   uint32_t *count[] = {&loop->before_count, &loop->body_count, &loop->leaving_count};
   for (turn_part part = BEFORE; part <= LEAVING; part++) {
@@ -184,7 +202,7 @@ static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, st
       bool is_switch = n->kind == TFC_DNODE_SWITCH, leaves = false;
       for (uint32_t e = n->edge_begin; is_switch && e < n->edge_end; e++) leaves |= d->edges[e].output == 0;
       bool here = is_switch ? part == BODY || (part == LEAVING && leaves) : x->part[x->order[i]] == part;
-      if (!here || n->kind == TFC_DNODE_NONE || only_passes(n)) continue;
+      if (!here || n->kind == TFC_DNODE_NONE || x->skipped[x->order[i]]) continue;
       *lists = *n;
       if (!n->is_exit) TFC_RETURN_IF_ERROR(add_edges(x, lists)); // an Exit leaves the frame as in ready order
       lists++;
@@ -234,10 +252,12 @@ tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena
   x.waits = calloc(most, sizeof *x.waits);
   x.part = calloc(most, sizeof *x.part);
   x.order = malloc(most * sizeof *x.order);
+  x.early = calloc(most, sizeof *x.early);
+  x.skipped = calloc(most, sizeof *x.skipped);
   x.stack = malloc((d->edge_count + most) * sizeof *x.stack);
   uint32_t *nodes = malloc(most * sizeof *nodes);
   bool *seen = malloc(most * sizeof *seen);
-  if (!x.source || !x.waits || !x.part || !x.order || !nodes || !x.stack || !seen)
+  if (!x.source || !x.waits || !x.part || !x.early || !x.skipped || !x.order || !nodes || !x.stack || !seen)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < d->node_count; i++)
     for (uint32_t e = d->nodes[i].edge_begin; e < d->nodes[i].edge_end; e++) x.source[e] = i;
@@ -263,6 +283,8 @@ out:
   free(x.source);
   free(x.waits);
   free(x.part);
+  free(x.early);
+  free(x.skipped);
   free(x.order);
   free(nodes);
   free(x.stack);
