@@ -130,8 +130,11 @@ static tfc_status join(struct place_tasks *t) {
   TFC_TRY(s, tfc_member_join(&options, &t->member));
   for (uint32_t r = 0; t->rank == 0 && r < t->spec.tasks.count; r++) {
     char name[TFC_TASK_TEXT];
+    struct tfc_text devices = {0};
+    tfc_member_show_devices(t->member, r, &devices);
     tfc_say("%s on %s: %s", tfc_cluster_task_name(&t->spec, r, name), tfc_member_host(t->member, r),
-            tfc_member_devices(t->member, r));
+            devices.data ? devices.data : "");
+    tfc_text_deinit(&devices);
   }
 out:
   tfc_transport_close(transport);
@@ -237,13 +240,6 @@ out:
   return s;
 }
 
-// Returns the number of devices of a task, from what the task reported to the other tasks.
-static uint32_t devices_of(const struct place_tasks *t, uint32_t rank) {
-  uint32_t count = 0;
-  for (const char *at = tfc_member_devices(t->member, rank); (at = strstr(at, " cores)")); at++) count++;
-  return count;
-}
-
 // Collects every task's times at task 0. Tasks of one host profile one after the other, because at the same time they
 // would share its memory bandwidth and its caches.
 static tfc_status profile_all(struct place_tasks *t) {
@@ -253,14 +249,14 @@ static tfc_status profile_all(struct place_tasks *t) {
   if (!(t->us = calloc(tasks + 1u, sizeof *t->us))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t r = 0; r < tasks; r++)
     if (r == t->rank || t->rank == 0) {
-      t->us[r] = malloc(((size_t)devices_of(t, r) * t->node_count + 1) * sizeof **t->us);
+      t->us[r] = malloc(((size_t)tfc_member_device_count(t->member, r) * t->node_count + 1) * sizeof **t->us);
       if (!t->us[r]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     }
   TFC_TRY(s, profile(t, t->us[t->rank]));
   if (t->rank) TFC_TRY(s, tfc_task_give(t->member, &t->spec, t->us[t->rank], values));
   TFC_TRY(s, tfc_member_barrier(t->member, "profiled", cancel));
   for (uint32_t r = 1; t->rank == 0 && r < tasks; r++)
-    TFC_TRY(s, tfc_task_take(t->member, &t->spec, r, devices_of(t, r) * t->node_count, t->us[r]));
+    TFC_TRY(s, tfc_task_take(t->member, &t->spec, r, tfc_member_device_count(t->member, r) * t->node_count, t->us[r]));
 out:
   return s;
 }

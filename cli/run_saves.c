@@ -115,7 +115,7 @@ out:
 }
 
 // --- The state of operations -----------------------------------------------------------------------------------------
-static const char state_begin[] = "tfc state 2\n", state_end[] = "end\n";
+static const char state_begin[] = "tfc state 2\n", state_end[] = "end\n", any_state[] = "tfc state ";
 
 static bool has_line(const struct tfc_text *lines, tfc_str wanted) {
   tfc_str text = {lines->data, lines->size};
@@ -182,11 +182,13 @@ tfc_status run_saves_restore_own(struct run_saves *s) {
   for (tfc_str line; tfc_line_next(&text, &line);) {
     tfc_state_word(&line); // "variable"
     const tfc_str whole = line, name = tfc_state_word(&line);
-    for (size_t i = 0; i < all.count; i++) {
+    bool found = false;
+    for (size_t i = 0; i < all.count && !found; i++) {
       const struct variable *v = &all.data[i];
       struct tfc_tensor value = {0};
       struct tfc_saved in = {.words = tfc_str_sub(whole, name.size, SIZE_MAX)};
       if (!tfc_str_equal(v->name, name)) continue;
+      found = true;
       tfc_saved_tensor(&in, tfc_dtype_base(tfc_output_dtype(s->setup->graph, v->given)), &value);
       status = tfc_saved_end(&in);
       const struct tfc_run_spec spec = {.feeds = &v->given, .feed_count = 1, .targets = &v->assign, .target_count = 1};
@@ -195,8 +197,8 @@ tfc_status run_saves_restore_own(struct run_saves *s) {
       tfc_tensor_release(&value);
       if (status) status = tfc_status_annotate(status, "the local variable '%.*s'", TFC_STR_ARG(name));
       if (status) goto out;
-      break;
     }
+    if (!found) tfc_warn("the local variable '%.*s' that was saved is no longer in the graph", TFC_STR_ARG(name));
   }
 out:
   free(lines);
@@ -236,6 +238,13 @@ static tfc_status restore_state_of_operations(const struct run_saves *s, const c
   }
   TFC_TRY(status, tfc_file_map(path, &file));
   const tfc_str text = {(const char *)file.data, file.size};
+  tfc_str after = text, first = {0};
+  tfc_line_next(&after, &first);
+  if (tfc_str_starts(text, any_state) && !tfc_str_starts(text, state_begin))
+    TFC_FAIL(status, TFC_INVALID_ARGUMENT,
+             "%s: it begins with '%.*s': another version of tfc wrote it, and this one reads '%.*s'. Without the file, "
+             "variables are restored, and random numbers, datasets and queues begin anew",
+             path, TFC_STR_ARG(tfc_str_sub(first, 0, 40)), (int)(sizeof state_begin - 2), state_begin);
   if (!tfc_str_starts(text, state_begin) || !tfc_str_ends(text, state_end))
     TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no beginning or no end", path);
   const tfc_str lines = tfc_str_sub(text, sizeof state_begin - 1, text.size - (sizeof state_end - 1));

@@ -1,5 +1,4 @@
-// The devices of all tasks are numbered in the order of their tasks. A task says its devices when it joins, as
-// "cpu:0 (AMD EPYC, 1 cores), cpu:1 (AMD EPYC, 1 cores)".
+// The devices of all tasks are numbered in the order of their tasks.
 #include "cli/run_traces.h"
 
 #include <ctype.h>
@@ -12,15 +11,18 @@
 #include "cli/program.h"
 #include "profiler/collector.h"
 #include "profiler/host.h"
-#include "profiler/store.h"
+#include "profiler/lock.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
+#include "runtime/base/none.h"
 #include "runtime/base/units.h"
 
 struct storing {
   const struct run_traces *traces;
   const struct run_setup *setup;
   struct tfc_store *store;
-  uint32_t *first; // [task + 1] number of its first device
+  uint32_t *first;    // [task + 1] number of its first device
+  uint32_t *producer; // [node] the device that ran it in the step that is stored; TFC_NONE: none did
   int64_t run, key;
 };
 
@@ -42,48 +44,46 @@ void run_traces_deinit(struct run_traces *traces) {
   tfc_array_free(&traces->steps);
 }
 
-// Removes the first device from the text and returns it without its model; `out_model`: what is in its parentheses, up
-// to the number of cores.
-static bool next_device(tfc_str *text, tfc_str *out_name, tfc_str *out_model, uint32_t *out_cores) {
-  const size_t open = tfc_str_find(*text, '(');
-  size_t close = open;
-  if (open == SIZE_MAX || open < 1) return false;
-  while (close < text->size && text->data[close] != ')') close++;
-  *out_name = tfc_str_sub(*text, 0, open - 1);
-  size_t comma = close;
-  while (comma > open && text->data[comma] != ',') comma--;
-  *out_model = tfc_str_sub(*text, open + 1, comma > open ? comma : close);
-  *out_cores = comma > open ? (uint32_t)strtoul(text->data + comma + 1, NULL, 10) : 0;
-  *text = tfc_str_sub(*text, close + 3 < text->size ? close + 3 : text->size, text->size);
-  return true;
+static const struct tfc_device_info *device_of_task(const struct storing *w, uint32_t rank, uint32_t index) {
+  return tfc_member_device(w->setup->member, rank, index);
+}
+
+// The label of a run whose operations are on these devices: that of the first one whose numbers are not plainly
+// measured.
+static const char *label_of(const struct storing *w) {
+  const uint32_t tasks = (uint32_t)w->setup->tasks->tasks.count;
+  for (uint32_t r = 0; r < tasks; r++)
+    for (uint32_t d = 0; d < tfc_member_device_count(w->setup->member, r); d++)
+      if (strcmp(device_of_task(w, r, d)->label, "measured") != 0) return device_of_task(w, r, d)->label;
+  return "measured";
 }
 
 static tfc_status store_devices(struct storing *w) {
   const struct tfc_cluster_spec *spec = w->setup->tasks;
-  uint32_t count = 0;
+  uint32_t count = 0, spaces = 0; // memory spaces of the tasks before
   for (uint32_t r = 0; r < spec->tasks.count; r++) {
-    tfc_str text = tfc_str_from(tfc_member_devices(w->setup->member, r)), name, model;
-    uint32_t cores;
-    char task[TFC_TASK_TEXT], full[TFC_TASK_TEXT + 64], kind[32], made_by[128];
+    uint32_t own_spaces = 0;
     w->first[r] = count;
-    while (next_device(&text, &name, &model, &cores)) {
-      const size_t colon = tfc_str_find(name, ':');
-      snprintf(kind, sizeof kind, "%.*s", (int)(colon < name.size ? colon : name.size), name.data);
-      snprintf(made_by, sizeof made_by, "%.*s", TFC_STR_ARG(model));
-      snprintf(full, sizeof full, "%s/device:%.*s", tfc_cluster_task_name(spec, r, task), TFC_STR_ARG(name));
-      for (char *c = full + strlen(full) - name.size; *c; c++) *c = (char)toupper((unsigned char)*c);
+    for (uint32_t d = 0; d < tfc_member_device_count(w->setup->member, r); d++) {
+      const struct tfc_device_info *i = device_of_task(w, r, d);
+      char task[TFC_TASK_TEXT], full[TFC_TASK_TEXT + sizeof "/device:" + sizeof i->name];
+      snprintf(full, sizeof full, "%s/device:%s", tfc_cluster_task_name(spec, r, task), i->name);
+      for (char *c = full + strlen(full) - strlen(i->name); *c; c++) *c = (char)toupper((unsigned char)*c);
       const struct tfc_store_device device = {.device_id = count++,
                                               .name = full,
-                                              .kind = kind,
-                                              .model = made_by,
+                                              .kind = i->kind,
+                                              .model = i->model,
                                               .tensorflow = full,
-                                              .label = "measured",
-                                              .cores = cores,
-                                              .memory_limit = UINT64_MAX,
-                                              .memory_space = r,
+                                              .label = i->label,
+                                              .cores = i->cores,
+                                              .memory_limit = i->memory,
+                                              .memory_space = spaces + i->address_space,
+                                              .math = i->math[0] ? i->math : NULL,
                                               .dispatch_us = NAN};
       TFC_RETURN_IF_ERROR(tfc_store_add_devices(w->store, w->run, &device, 1));
+      if (i->address_space >= own_spaces) own_spaces = i->address_space + 1;
     }
+    spaces += own_spaces;
   }
   w->first[spec->tasks.count] = count;
   return NULL;
@@ -95,7 +95,7 @@ static tfc_status store_nodes(const struct storing *w) {
     const struct tfc_store_node node = {.node_id = i,
                                         .name = g->nodes[i].name,
                                         .op = g->nodes[i].op,
-                                        .unit_id = UINT32_MAX,
+                                        .unit_id = TFC_NONE,
                                         .flops = NAN,
                                         .bytes_touched = NAN};
     TFC_RETURN_IF_ERROR(tfc_store_add_nodes(w->store, w->run, &node, 1));
@@ -125,6 +125,7 @@ static int by_begin_transfer(const void *a, const void *b) {
 static tfc_status store_ops(const struct storing *w, uint32_t step, const struct tfc_cluster_trace *t) {
   const uint32_t devices = w->first[w->setup->tasks->tasks.count];
   tfc_status s = NULL;
+  for (uint32_t i = 0; i < w->setup->graph->node_count; i++) w->producer[i] = TFC_NONE;
   struct tfc_profile_busy *busy = calloc(devices + 1u, sizeof *busy);
   int64_t *until = calloc(devices + 1u, sizeof *until);
   if (!busy || !until) TFC_TRY(s, no_memory());
@@ -132,6 +133,7 @@ static tfc_status store_ops(const struct storing *w, uint32_t step, const struct
     const struct tfc_cluster_op *o = &t->ops.data[k];
     const uint32_t d = device_of(w, o->rank, o->device);
     const int64_t begin = since(t->begin_ns, o->begin_ns), end = since(t->begin_ns, o->end_ns);
+    w->producer[o->node] = d;
     const struct tfc_store_op op = {step, k, o->node, d, begin, end > begin ? end - begin : 0, -1, -1};
     TFC_TRY(s, tfc_store_add_ops(w->store, w->key, &op, 1));
     busy[d].operations++;
@@ -153,15 +155,13 @@ out:
 static tfc_status store_transfers(const struct storing *w, uint32_t step, const struct tfc_cluster_trace *t) {
   for (uint32_t k = 0; k < t->transfers.count; k++) {
     const struct tfc_cluster_transfer *x = &t->transfers.data[k];
-    uint32_t device = 0; // of the producer
-    for (uint32_t i = 0; i < t->ops.count; i++)
-      if (t->ops.data[i].node == x->tensor.node && t->ops.data[i].rank == x->from) device = t->ops.data[i].device;
+    const uint32_t producer = w->producer[x->tensor.node]; // none: it is elided, or its record was lost
     const int64_t begin = since(t->begin_ns, x->begin_ns), end = since(t->begin_ns, x->end_ns);
     const struct tfc_store_transfer row = {step,
                                            k,
                                            x->tensor.node,
                                            x->tensor.index,
-                                           device_of(w, x->from, device),
+                                           producer != TFC_NONE ? producer : device_of(w, x->from, 0),
                                            device_of(w, x->to, 0),
                                            x->bytes,
                                            begin,
@@ -218,6 +218,7 @@ out:
 
 static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
   const struct run_options *o = w->setup->options;
+  const char *label = label_of(w);
   struct tfc_host host;
   char digest[65], name[TFC_TASK_TEXT], command[TFC_TASK_TEXT + 64];
   uint64_t transfers = 0;
@@ -234,7 +235,7 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
                                     .host = host.name,
                                     .cpu_model = host.cpu_model,
                                     .blas_core = host.blas_core,
-                                    .label = "measured"};
+                                    .label = label};
   TFC_RETURN_IF_ERROR(tfc_store_add_run(w->store, &row, &w->run));
   TFC_RETURN_IF_ERROR(store_devices(w));
   TFC_RETURN_IF_ERROR(store_nodes(w));
@@ -243,7 +244,7 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
                                                 .name = "run",
                                                 .episode = -1,
                                                 .state = "ok",
-                                                .label = "measured",
+                                                .label = label,
                                                 .simulated_us = NAN,
                                                 .median_us = q.median,
                                                 .q1_us = q.q1,
@@ -268,21 +269,46 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
   return tfc_store_commit(w->store);
 }
 
+tfc_status run_traces_open(const struct run_setup *setup, struct tfc_store **out) {
+  const char *db = setup->options->db;
+  const struct tfc_store_options options = {.write = true, .purpose = "tfc-run"};
+  bool told = false;
+  char *lock = tfc_format("%s.lock", db);
+  if (!lock) return no_memory();
+  tfc_status s = tfc_store_open(db, &options, out);
+  while (s && tfc_lock_held(lock) && !atomic_load(tfc_program_cancel())) {
+    if (!told) tfc_say("profile: %s; waiting", tfc_status_message(s));
+    told = true;
+    tfc_status_free(s);
+    tfc_sleep_ns(100000000);
+    s = tfc_store_open(db, &options, out);
+  }
+  free(lock);
+  return s;
+}
+
 tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
                             struct tfc_quartiles step_us) {
   struct storing w = {.traces = traces, .setup = setup};
   const char *db = setup->options->db;
-  int64_t lost = 0;
+  int64_t lost = 0, off = 0;
   tfc_status s = NULL;
-  for (size_t i = 0; i < traces->steps.count; i++) lost += traces->steps.data[i].lost;
+  for (size_t i = 0; i < traces->steps.count; i++) {
+    const struct tfc_cluster_trace *t = &traces->steps.data[i];
+    lost += t->lost;
+    if (t->clock_off_ns > off) off = t->clock_off_ns;
+  }
   if (lost) tfc_warn("--profile: %lld records of operations found no room", (long long)lost);
+  if (off) tfc_say("profile: clocks of other hosts are set right to %.1f us", (double)off * 1e-3);
   w.first = calloc(setup->tasks->tasks.count + 1, sizeof *w.first);
-  if (!w.first) TFC_TRY(s, no_memory());
-  TFC_TRY(s, tfc_store_open(db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"}, &w.store));
+  w.producer = calloc(setup->graph->node_count + 1u, sizeof *w.producer);
+  if (!w.first || !w.producer) TFC_TRY(s, no_memory());
+  TFC_TRY(s, run_traces_open(setup, &w.store));
   TFC_TRY(s, store_run(&w, step_us));
   tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)w.run, db, db, (long long)w.run);
 out:
   tfc_store_close(w.store);
   free(w.first);
+  free(w.producer);
   return s;
 }

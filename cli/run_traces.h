@@ -5,6 +5,7 @@
 
 #include "cli/run.h"
 #include "profiler/statistics.h"
+#include "profiler/store.h"
 #include "runtime/cluster/traces.h"
 
 struct run_traces {
@@ -12,6 +13,8 @@ struct run_traces {
 };
 // Takes the trace over, also if it fails.
 TFC_MUST_USE tfc_status run_traces_add(struct run_traces *traces, struct tfc_cluster_trace *step);
+// Waits while another process writes to the database.
+TFC_MUST_USE tfc_status run_traces_open(const struct run_setup *setup, struct tfc_store **out);
 TFC_MUST_USE tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
                                          struct tfc_quartiles step_us);
 void run_traces_deinit(struct run_traces *traces);

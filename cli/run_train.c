@@ -176,23 +176,38 @@ static tfc_status is_saved_now(const struct training *t, int64_t saved, int64_t 
   return NULL;
 }
 
-static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec, bool warms_up) {
+// `profiled`: the step is recorded, and its time is without what reading the tasks' records takes. `kept`: not only to
+// find out how many records a step has.
+static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec, bool profiled, bool kept,
+                            double *out_us) {
   const struct tfc_run_options options = {.cancel = tfc_program_cancel()};
   struct tfc_cluster_trace trace = {0};
-  if (!t->setup->options->profile || warms_up) return run_step(t->setup, spec, t->values, t->results, &options);
+  if (!profiled) {
+    const int64_t begin = tfc_now_ns();
+    TFC_RETURN_IF_ERROR(run_step(t->setup, spec, t->values, t->results, &options));
+    *out_us = (double)(tfc_now_ns() - begin) * 1e-3;
+    return NULL;
+  }
   TFC_RETURN_IF_ERROR(tfc_cluster_session_run_traced(t->setup->cluster, spec, t->values, t->results, &options, &trace));
-  return run_traces_add(&t->traces, &trace);
+  *out_us = (double)(trace.end_ns - trace.begin_ns) * 1e-3;
+  if (kept) return run_traces_add(&t->traces, &trace);
+  tfc_cluster_trace_deinit(&trace);
+  return NULL;
 }
 
-// Tasks write to the database one after the other.
+// Tasks write to the database one after the other. One that cannot does not keep the others from it.
 static tfc_status store_profiles(const struct training *t) {
   const struct run_setup *setup = t->setup;
+  tfc_status own = NULL;
   for (uint32_t r = 0; setup->options->profile && r < setup->tasks->tasks.count; r++) {
     if (r == tfc_member_rank(setup->member) && t->taken)
-      TFC_RETURN_IF_ERROR(run_traces_store(&t->traces, setup, tfc_quartiles_of(t->times_us, t->taken)));
-    TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "a profile is stored", tfc_program_cancel()));
+      own = run_traces_store(&t->traces, setup, tfc_quartiles_of(t->times_us, t->taken));
+    tfc_status s = tfc_member_barrier(setup->member, "a profile is stored", tfc_program_cancel());
+    if (!s) continue;
+    tfc_status_free(own);
+    return s;
   }
-  return NULL;
+  return own;
 }
 
 static tfc_status take_steps(struct training *t) {
@@ -211,12 +226,11 @@ static tfc_status take_steps(struct training *t) {
       return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
     release_results(t);
-    const int64_t begin = tfc_now_ns();
-    TFC_RETURN_IF_ERROR(take_step(t, &spec, i < warmup));
-    const int64_t end = tfc_now_ns();
-    if (i >= warmup) t->times_us[t->taken++] = (double)(end - begin) * 1e-3;
+    double us;
+    TFC_RETURN_IF_ERROR(take_step(t, &spec, o->profile && i + 1 >= warmup, i >= warmup, &us));
+    if (i >= warmup) t->times_us[t->taken++] = us;
     bool saves;
-    TFC_RETURN_IF_ERROR(is_saved_now(t, saved, end, i + 1 == total, &saves));
+    TFC_RETURN_IF_ERROR(is_saved_now(t, saved, tfc_now_ns(), i + 1 == total, &saves));
     if (!saves) continue;
     TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
     saved = tfc_now_ns();
@@ -284,8 +298,7 @@ tfc_status run_train(struct run_setup *setup, bool chief) {
   struct training t = {.setup = setup, .chief = chief};
   if (chief && setup->options->profile) { // checks that the database can be written before anything runs
     struct tfc_store *store = NULL;
-    TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
-                              &store));
+    TFC_TRY(s, run_traces_open(setup, &store));
     tfc_store_close(store);
   }
   TFC_TRY(s, infer(&t));
@@ -293,8 +306,8 @@ tfc_status run_train(struct run_setup *setup, bool chief) {
     TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
   TFC_TRY(s, prepare(&t));
   TFC_TRY(s, take_steps(&t));
-  TFC_TRY(s, store_profiles(&t));
-  s = print(&t);
+  TFC_TRY(s, print(&t)); // first: a database that cannot be written loses only the profile
+  s = store_profiles(&t);
 out:
   release_results(&t);
   for (uint32_t i = 0; t.values && i < t.step.feed_count; i++) tfc_tensor_release(&t.values[i]);

@@ -1,5 +1,4 @@
-// Makes a machine of all tasks' devices. When a task joins, it describes its devices as "cpu:0 (model, 2 cores), cpu:1
-// (model, 2 cores)": their names and kinds are read from that text.
+// Makes a machine of all tasks' devices. Two devices are of one kind if they are of one driver, model and size.
 #include "placer/tasks/machine.h"
 
 #include <ctype.h>
@@ -10,24 +9,12 @@
 #include "runtime/base/array.h"
 #include "runtime/base/none.h"
 
-// Reads the next device in a task's description: its name, and the text in brackets. False: there are no more.
-static bool next_device(const char **at, tfc_str *out_name, tfc_str *out_what) {
-  const char *open = strstr(*at, " ("), *close = open ? strstr(open, " cores)") : NULL;
-  if (!close) return false;
-  *out_name = (tfc_str){*at, (size_t)(open - *at)};
-  *out_what = (tfc_str){open + 2, (size_t)(close - open - 2) + strlen(" cores")};
-  *at = close + strlen(" cores)");
-  while (**at == ',' || **at == ' ') ++*at;
-  return true;
-}
-
+enum { FULL_NAME = TFC_TASK_TEXT + 64 };
 // Writes the name "cpu:0" of a task as "/job:worker/task:1/device:CPU:0".
-static void full_name(const struct tfc_cluster_spec *spec, uint32_t rank, tfc_str device,
-                      char out[TFC_TASK_TEXT + 32]) {
+static void full_name(const struct tfc_cluster_spec *spec, uint32_t rank, const char *device, char out[FULL_NAME]) {
   char task[TFC_TASK_TEXT];
-  int n = snprintf(out, TFC_TASK_TEXT + 32, "%s/device:", tfc_cluster_task_name(spec, rank, task));
-  for (size_t i = 0; i < device.size && n < TFC_TASK_TEXT + 30; i++)
-    out[n++] = (char)toupper((unsigned char)device.data[i]);
+  int n = snprintf(out, FULL_NAME, "%s/device:", tfc_cluster_task_name(spec, rank, task));
+  for (; *device && n < FULL_NAME - 1; device++) out[n++] = (char)toupper((unsigned char)*device);
   out[n] = 0;
 }
 
@@ -45,15 +32,13 @@ static bool is_wanted(const char *patterns, const char *name, bool *matched) {
 static tfc_status add_devices(const struct tfc_member *member, const struct tfc_cluster_spec *spec,
                               const char *patterns, bool *matched, struct tfc_machine *m) {
   for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
-    const char *at = tfc_member_devices(member, rank);
-    tfc_str device, what;
-    while (next_device(&at, &device, &what)) {
-      char name[TFC_TASK_TEXT + 32], kind[256];
-      full_name(spec, rank, device, name);
+    for (uint32_t number = 0; number < tfc_member_device_count(member, rank); number++) {
+      const struct tfc_device_info *device = tfc_member_device(member, rank, number);
+      char name[FULL_NAME], kind[256];
+      full_name(spec, rank, device->name, name);
       if (!is_wanted(patterns, name, matched)) continue;
-      const size_t colon = tfc_str_find(device, ':');
-      snprintf(kind, sizeof kind, "%.*s, %.*s", (int)(colon == SIZE_MAX ? device.size : colon), device.data,
-               TFC_STR_ARG(what));
+      snprintf(kind, sizeof kind, "%.*s, %s, %u cores", (int)strcspn(device->name, ":"), device->name, device->model,
+               device->cores);
       TFC_RETURN_IF_ERROR(
           tfc_machine_add_device(m, &(struct tfc_machine_device){.name = tfc_str_from(name),
                                                                  .kind = tfc_str_from(kind),
@@ -131,11 +116,9 @@ tfc_status tfc_task_devices(const struct tfc_member *member, const struct tfc_cl
                             const struct tfc_machine *machine, struct tfc_task_device *out) {
   for (uint32_t d = 0; d < machine->device_count; d++) out[d] = (struct tfc_task_device){TFC_NONE, 0};
   for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
-    const char *at = tfc_member_devices(member, rank);
-    tfc_str device, what;
-    for (uint32_t number = 0; next_device(&at, &device, &what); number++) {
-      char name[TFC_TASK_TEXT + 32];
-      full_name(spec, rank, device, name);
+    for (uint32_t number = 0; number < tfc_member_device_count(member, rank); number++) {
+      char name[FULL_NAME];
+      full_name(spec, rank, tfc_member_device(member, rank, number)->name, name);
       const uint32_t d = tfc_machine_find(machine, tfc_str_from(name));
       if (d != TFC_NONE) out[d] = (struct tfc_task_device){rank, number};
     }

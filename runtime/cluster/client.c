@@ -8,6 +8,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
+#include "runtime/base/none.h"
 #include "runtime/base/units.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/plans.h"
@@ -150,19 +151,35 @@ void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step,
   }
 }
 
+// Finds a step that the task `from` was asked to run a part of; NULL: there is none. Under the lock.
+static struct tfc_client_step *step_of(struct tfc_member *t, int64_t number, uint32_t from) {
+  struct tfc_client_step *step = t->steps;
+  while (step && step->number != number) step = step->next;
+  for (uint32_t i = 0; step && i < step->rank_count; i++)
+    if (step->ranks[i] == from) return step;
+  return NULL;
+}
+static struct tfc_part_answer *answer_of(struct tfc_client_step *step, uint32_t from) {
+  uint32_t i = 0;
+  while (step->ranks[i] != from) i++;
+  return &step->answers[i];
+}
+
 tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head, tfc_str message) {
   tfc_status s = NULL;
   char name[TFC_TASK_TEXT];
   bool aborts = false;
+  const int64_t now = tfc_step_is_traced(head->step) ? tfc_now_ns() : 0;
   pthread_mutex_lock(&t->lock);
-  struct tfc_client_step *step = t->steps;
-  while (step && step->number != head->step) step = step->next;
-  bool asked = false;
-  for (uint32_t i = 0; step && i < step->rank_count; i++) asked |= step->ranks[i] == from;
-  if (!step || !asked || !step->remaining) {
+  struct tfc_client_step *step = step_of(t, head->step, from);
+  if (!step || !step->remaining) {
     s = t->failure ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "an answer that nobody asked for");
   } else {
     step->remaining--;
+    if (step->answers && !head->code) {
+      answer_of(step, from)->trip.answered_ns = now;
+      step->untraced++;
+    }
     atomic_fetch_add(&step->changes, 1);
     if (head->code) {
       const tfc_code code = head->code <= TFC_INTERNAL ? (tfc_code)head->code : TFC_INTERNAL;
@@ -174,6 +191,30 @@ tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc
   }
   pthread_mutex_unlock(&t->lock);
   if (aborts) tfc_meeting_abort(t->meeting, head->step);
+  return s;
+}
+
+tfc_status tfc_client_trace(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head, tfc_str message,
+                            struct tfc_buffer *trace, uint64_t size) {
+  tfc_status s = NULL;
+  char name[TFC_TASK_TEXT];
+  pthread_mutex_lock(&t->lock);
+  struct tfc_client_step *step = step_of(t, head->step, from);
+  struct tfc_part_answer *a = step && step->answers ? answer_of(step, from) : NULL;
+  if (!a || !a->trip.answered_ns || a->traced) {
+    s = t->failure ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "a trace that nobody asked for");
+    goto out;
+  }
+  a->traced = true;
+  if (size) tfc_buffer_retain(a->trace = trace), a->trace_size = size;
+  if (head->code && !step->status)
+    step->status =
+        tfc_status_make(TFC_RESOURCE_EXHAUSTED, "on %s: %.*s", tfc_member_name_of(t, from, name), TFC_STR_ARG(message));
+  step->untraced--;
+  atomic_fetch_add(&step->changes, 1);
+  pthread_cond_broadcast(&t->changed);
+out:
+  pthread_mutex_unlock(&t->lock);
   return s;
 }
 
@@ -217,6 +258,7 @@ static tfc_status start_part(struct tfc_member *t, const struct tfc_cluster_part
     TFC_RETURN_IF_ERROR(tfc_member_send(t, part->rank, m));
   }
   TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_RUN, head, sizeof *head, (tfc_str){0}, &m));
+  if (step->answers) step->answers[step->rank_count].trip.asked_ns = tfc_now_ns();
   TFC_RETURN_IF_ERROR(tfc_member_send(t, part->rank, m));
   step->remaining++;
   step->rank_count++;
@@ -248,7 +290,7 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct tf
 
 static tfc_status run_here(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
                            struct tfc_client_step *step, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                           const struct tfc_run_options *options) {
+                           const struct tfc_run_options *options, struct tfc_record *record) {
   tfc_status s = NULL;
   const struct tfc_cluster_part *part = &p->parts[p->own];
   struct tfc_tensor *in = calloc(part->feeds.count + 1, sizeof *in),
@@ -257,7 +299,7 @@ static tfc_status run_here(struct tfc_cluster_session *session, const struct tfc
   if (options) own.trace = options->trace, own.deadline_ns = options->deadline_ns;
   if (!in || !out) TFC_TRY(s, no_memory());
   for (size_t k = 0; k < part->feeds.count; k++) in[k] = feeds[part->feeds.data[k]];
-  TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, in, out, &own));
+  TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, in, out, &own, record));
   for (size_t k = 0; k < part->fetches.count; k++) {
     if (fetches)
       fetches[part->fetches.data[k]] = out[k];
@@ -270,14 +312,15 @@ out:
   return s;
 }
 
-static void wait_for_others(struct tfc_member *t, struct tfc_client_step *step, int64_t until) {
+// Waits until *count, of answers or traces that have to come, is 0. `until`: when the step is aborted; 0: never.
+static void wait_for_others(struct tfc_member *t, struct tfc_client_step *step, const uint32_t *count, int64_t until) {
   pthread_mutex_lock(&t->lock);
-  while (step->remaining && !t->failure) {
+  while (*count && !t->failure) {
     const uint32_t seen = atomic_load(&step->changes);
     pthread_mutex_unlock(&t->lock);
     tfc_member_attend(t, &step->changes, seen);
     pthread_mutex_lock(&t->lock);
-    if (atomic_load(&step->changes) != seen || !step->remaining) continue;
+    if (atomic_load(&step->changes) != seen || !*count) continue;
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     at.tv_nsec += 20000000;
@@ -287,6 +330,15 @@ static void wait_for_others(struct tfc_member *t, struct tfc_client_step *step, 
       tfc_client_abort_locked(t, step, tfc_status_make(TFC_DEADLINE_EXCEEDED, "the step did not end in time"));
   }
   pthread_mutex_unlock(&t->lock);
+}
+
+// Returns the step's error, which the caller owns from then on.
+static tfc_status take_status(struct tfc_member *t, struct tfc_client_step *step) {
+  pthread_mutex_lock(&t->lock);
+  tfc_status s = step->status;
+  step->status = NULL;
+  pthread_mutex_unlock(&t->lock);
+  return s;
 }
 
 static tfc_status take_fetches(struct tfc_member *t, const struct tfc_cluster_plan *p,
@@ -308,30 +360,39 @@ static tfc_status take_fetches(struct tfc_member *t, const struct tfc_cluster_pl
   return NULL;
 }
 
-// Takes what the tasks have recorded.
-static tfc_status take_traces(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
-                              const struct tfc_client_step *step, struct tfc_cluster_trace *trace) {
-  const struct tfc_member *t = session->task;
+// --- Traces ----------------------------------------------------------------------------------------------------------
+static bool has_own_clock(const struct tfc_member *t, uint32_t rank) {
+  const char *here = t->peers[t->rank].hello.clock;
+  return rank != t->rank && (!here[0] || strcmp(t->peers[rank].hello.clock, here) != 0);
+}
+
+// Takes what the tasks have recorded of a step, when it has come.
+static tfc_status take_traces(struct tfc_cluster_session *session, const struct tfc_client_step *step,
+                              struct tfc_record *own, struct tfc_cluster_trace *trace) {
+  struct tfc_member *t = session->task;
   tfc_status s = NULL;
-  struct tfc_tensor *texts = calloc(p->part_count + 1u, sizeof *texts);
+  struct tfc_text here = {0};
   int64_t *offsets = calloc(t->count, sizeof *offsets);
-  if (!texts || !offsets) TFC_TRY(s, no_memory());
-  for (uint32_t i = 0; i < p->part_count; i++) {
-    const uint32_t rank = p->parts[i].rank;
-    const struct tfc_rendezvous_key key = {
-        .step = step->number, .iteration = TFC_FETCHED_FROM(rank), .edge = TFC_EDGE_FETCH | TFC_EDGE_TRACE};
-    if (!tfc_meeting_take(t->meeting, &key, &texts[i]) || texts[i].dtype != TFC_UINT8)
-      TFC_FAIL(s, TFC_INTERNAL, "the trace of a task did not come");
-    const bool one_clock = !strcmp(t->peers[rank].hello.host, t->peers[t->rank].hello.host);
-    TFC_TRY(s, tfc_cluster_trace_add(trace, &session->cut, rank, (tfc_str){texts[i].data, texts[i].size}, one_clock,
-                                     offsets));
+  if (!offsets) TFC_TRY(s, no_memory());
+  if (own->served) {
+    TFC_TRY(s, tfc_record_write(t, own, &here));
+    TFC_TRY(s, tfc_cluster_trace_add(trace, &session->cut, t->rank, (tfc_str){here.data, here.size}, NULL, offsets));
   }
-  for (uint32_t i = 0; i < p->part_count; i++)
-    TFC_TRY(s, tfc_cluster_trace_add_arrivals(trace, &session->cut, p->parts[i].rank,
-                                              (tfc_str){texts[i].data, texts[i].size}, offsets));
+  for (uint32_t i = 0; i < step->rank_count; i++) {
+    const struct tfc_part_answer *a = &step->answers[i];
+    if (!a->trace) TFC_FAIL(s, TFC_INTERNAL, "the trace of a task did not come");
+    TFC_TRY(s, tfc_cluster_trace_add(trace, &session->cut, step->ranks[i], (tfc_str){a->trace->data, a->trace_size},
+                                     has_own_clock(t, step->ranks[i]) ? &a->trip : NULL, offsets));
+  }
+  // transfers need the clocks of both their tasks
+  TFC_TRY(s, tfc_cluster_trace_add_arrivals(trace, &session->cut, t->rank, (tfc_str){here.data, here.size}, offsets));
+  for (uint32_t i = 0; i < step->rank_count; i++) {
+    const struct tfc_part_answer *a = &step->answers[i];
+    TFC_TRY(s, tfc_cluster_trace_add_arrivals(trace, &session->cut, step->ranks[i],
+                                              (tfc_str){a->trace->data, a->trace_size}, offsets));
+  }
 out:
-  for (uint32_t i = 0; texts && i < p->part_count; i++) tfc_tensor_release(&texts[i]);
-  free(texts);
+  tfc_text_deinit(&here);
   free(offsets);
   return s;
 }
@@ -340,32 +401,41 @@ static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc
                            const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                            const struct tfc_run_options *options, struct tfc_cluster_trace *trace) {
   struct tfc_member *t = session->task;
-  const int64_t deadline_ns = options ? options->deadline_ns : 0;
-  const int64_t until = deadline_ns ? tfc_now_ns() + deadline_ns : 0;
+  const int64_t begin = tfc_now_ns(), deadline_ns = options ? options->deadline_ns : 0;
+  const int64_t until = deadline_ns ? begin + deadline_ns : 0;
+  struct tfc_record own = {0};
   struct tfc_client_step step = {.ranks = p->ranks,
                                  .asked = options ? options->cancel : NULL,
-                                 .begin = tfc_now_ns(),
+                                 .begin = begin,
                                  .queues = p->wanted ? session->queues : NULL,
                                  .wanted = p->wanted};
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
+  if (trace && !(step.answers = calloc(p->foreign_count + 1u, sizeof *step.answers))) return no_memory();
   const int64_t oldest = begin_step(t, &step, trace != NULL);
   tfc_status s = tfc_meeting_begin(t->meeting, step.number, oldest);
   tfc_member_note(t, "ran its step %lld, with %u other tasks", (long long)tfc_step_count(step.number),
                   p->foreign_count);
-  if (trace) trace->begin_ns = tfc_now_ns();
   if (!s) s = send_step(session, p, &step, oldest, deadline_ns, feeds);
-  if (!s && p->own != UINT32_MAX) s = run_here(session, p, &step, feeds, fetches, options);
+  if (!s && p->own != TFC_NONE) s = run_here(session, p, &step, feeds, fetches, options, &own);
   if (s) {
     pthread_mutex_lock(&t->lock);
     tfc_client_abort_locked(t, &step, s);
     pthread_mutex_unlock(&t->lock);
   }
-  wait_for_others(t, &step, until);
-  if (trace) trace->end_ns = tfc_now_ns();
-  s = step.status;
+  wait_for_others(t, &step, &step.remaining, until);
+  s = take_status(t, &step);
   if (!s) s = take_fetches(t, p, &step, fetches);
-  if (!s && trace) s = take_traces(session, p, &step, trace);
+  if (trace) {
+    trace->begin_ns = begin, trace->end_ns = tfc_now_ns();
+    wait_for_others(t, &step, &step.untraced, 0); // if the step has failed, too: the other tasks send theirs
+    if (!s) s = take_status(t, &step);
+    if (!s) s = take_traces(session, &step, &own, trace);
+  }
   end_step(t, &step);
+  tfc_status_free(step.status); // the job has failed in the meantime
+  tfc_record_deinit(t, &own);
+  for (uint32_t i = 0; step.answers && i < p->foreign_count; i++) tfc_buffer_release(step.answers[i].trace);
+  free(step.answers);
   for (uint32_t i = 0; s && fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
   return s;
 }
@@ -526,15 +596,12 @@ tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session
   tfc_status s = NULL;
   const struct tfc_member *t = session->task;
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
-  if (!texts) return no_memory();
-  for (tfc_str line; tfc_line_next(&text, &line);) {
-    if (!tfc_str_equal(tfc_state_word(&line), TFC_STR("task"))) continue;
-    tfc_str rest = text, next;
-    size_t size = 0;
-    while (tfc_line_next(&rest, &next) && !tfc_str_starts(next, "task\t")) size = text.size - rest.size;
-    const tfc_str own = tfc_str_sub(text, 0, size);
-    const uint32_t rank = tfc_states_list_lost(&session->cut, t->rank, line, own, out_lost);
-    if (rank == UINT32_MAX || texts[rank].dtype || !own.size) continue;
+  bool *clients = calloc(t->count, sizeof *clients);
+  if (!texts || !clients) TFC_TRY(s, no_memory());
+  for (uint32_t r = 0; r < t->count; r++) clients[r] = t->peers[r].hello.has_script;
+  for (tfc_str task, own; tfc_states_section(&text, "task\t", &task, &own);) {
+    const uint32_t rank = tfc_states_list_lost(&session->cut, t->rank, clients, task, own, out_lost);
+    if (rank == TFC_NONE || texts[rank].dtype || !own.size) continue;
     TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[rank]));
     memcpy(texts[rank].data, own.data, own.size);
   }
@@ -543,8 +610,9 @@ tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session
     if (!texts[r].dtype) TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(0), &texts[r]));
   s = run_in_all(session, TFC_PLAN_RESTORE, texts, cancel, NULL);
 out:
-  for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);
+  for (uint32_t r = 0; texts && r < t->count; r++) tfc_tensor_release(&texts[r]);
   free(texts);
+  free(clients);
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/none.h"
 #include "runtime/cluster/tasks.h"
 #include "runtime/graph/export.h"
 #include "runtime/graph/op_def.h"
@@ -15,7 +16,7 @@ static bool same(struct tfc_output a, struct tfc_output b) {
   return a.node == b.node && a.index == b.index;
 }
 
-// Finds the edge that carries a tensor (or a control output) to the task `to`; UINT32_MAX: there is none.
+// Finds the edge that carries a tensor (or a control output) to the task `to`; TFC_NONE: there is none.
 static uint32_t edge_of(const struct tfc_cut *cut, struct tfc_output source, uint32_t to) {
   size_t low = 0, high = cut->edges.count;
   while (low < high) {
@@ -27,7 +28,7 @@ static uint32_t edge_of(const struct tfc_cut *cut, struct tfc_output source, uin
   }
   for (; low < cut->edges.count && cut->edges.data[low].source.node == source.node; low++)
     if (same(cut->edges.data[low].source, source) && cut->edges.data[low].to == to) return (uint32_t)low;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 static tfc_status check_type(const struct tfc_cut *cut, struct tfc_output o, uint32_t reader) {
@@ -64,14 +65,14 @@ static tfc_status find_edges(struct tfc_cut *cut) {
 uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank) {
   for (uint32_t i = 0; i < cut->loops.count; i++)
     if (cut->loops.data[i].frame == frame && cut->loops.data[i].rank == rank) return i;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 // Adds to a task its small loop for this loop, and one for each loop around it.
 static bool add_loops(struct tfc_cut *cut, uint32_t frame, uint32_t rank) {
   for (; frame; frame = cut->frames.frames[frame].parent)
-    if (tfc_cut_loop_of(cut, frame, rank) == UINT32_MAX &&
-        !tfc_array_push(&cut->loops, (struct tfc_cut_loop){frame, rank, UINT32_MAX}))
+    if (tfc_cut_loop_of(cut, frame, rank) == TFC_NONE &&
+        !tfc_array_push(&cut->loops, (struct tfc_cut_loop){frame, rank, TFC_NONE}))
       return false;
   return true;
 }
@@ -160,7 +161,7 @@ static tfc_str loop_name(uint32_t loop, loop_node node, const char *before, cons
 // Returns the name of the node that gives the loop's condition in this task.
 static tfc_str condition_name(const struct tfc_cut *cut, const struct tfc_cut_loop *loop, char out[TFC_CUT_NAME]) {
   const struct tfc_graph *g = cut->graph;
-  if (loop->edge == UINT32_MAX) return g->nodes[cut->frames.frames[loop->frame].condition].name;
+  if (loop->edge == TFC_NONE) return g->nodes[cut->frames.frames[loop->frame].condition].name;
   snprintf(out, TFC_CUT_NAME, "tfc.loop/condition_%u", loop->edge);
   return tfc_str_from(out);
 }
@@ -196,7 +197,7 @@ static void put_loop(const struct tfc_cut *cut, uint32_t k, struct tfc_text *out
     begin = loop_name(k, BEGIN, "", "", a);
     put("Const", begin, NULL, 0, begins, 2, out);
   }
-  if (loop->edge != UINT32_MAX) {
+  if (loop->edge != TFC_NONE) {
     const tfc_str received = tfc_str_from(receive_name(loop->edge, b));
     put("LoopCond", condition, &received, 1, NULL, 0, out);
   }
@@ -267,15 +268,15 @@ static tfc_status put_node(const struct tfc_cut *cut, uint32_t node, struct tfc_
   struct tfc_text *texts = calloc(count + 1u, sizeof *texts);
   for (uint32_t k = 0; inputs && texts && k < count; k++) {
     const struct tfc_output o = tfc_node_inputs(g, n)[k];
-    const uint32_t edge = cut->ranks[o.node] == cut->ranks[node] ? UINT32_MAX : edge_of(cut, o, cut->ranks[node]);
+    const uint32_t edge = cut->ranks[o.node] == cut->ranks[node] ? TFC_NONE : edge_of(cut, o, cut->ranks[node]);
     char name[TFC_CUT_NAME];
     const bool condition = g->nodes[o.node].def && g->nodes[o.node].def->flags & TFC_OP_LOOP_COND;
-    const uint32_t loop = condition && edge != UINT32_MAX && o.index == 0
+    const uint32_t loop = condition && edge != TFC_NONE && o.index == 0
                               ? tfc_cut_loop_of(cut, cut->frames.of_node[o.node], cut->ranks[node])
-                              : UINT32_MAX;
-    if (edge == UINT32_MAX)
+                              : TFC_NONE;
+    if (edge == TFC_NONE)
       name_output(g, o, &texts[k]);
-    else if (loop != UINT32_MAX)
+    else if (loop != TFC_NONE)
       tfc_text_add(&texts[k], condition_name(cut, &cut->loops.data[loop], name));
     else
       tfc_text_printf(&texts[k], "%s%s", o.index < 0 ? "^" : "", receive_name(edge, name));

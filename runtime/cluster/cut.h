@@ -23,7 +23,7 @@ struct tfc_cut_edge { // one tensor that goes to one task; the edge's index is i
 };
 struct tfc_cut_loop { // the small loop that a task has for a loop of the graph
   uint32_t frame, rank;
-  uint32_t edge; // the edge that carries the loop's condition here; UINT32_MAX: this task computes the condition
+  uint32_t edge; // the edge that carries the loop's condition here; TFC_NONE: this task computes the condition
 };
 struct tfc_cut {
   const struct tfc_graph *graph; // borrowed
@@ -38,7 +38,7 @@ TFC_MUST_USE tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc
 void tfc_cut_deinit(struct tfc_cut *cut);
 TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out);
 
-// Returns the index in `loops` of a task's small loop for the loop `frame`; UINT32_MAX: it has none.
+// Returns the index in `loops` of a task's small loop for the loop `frame`; TFC_NONE: it has none.
 uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank);
 
 enum { TFC_CUT_NAME = 32 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/cluster/queues.h"
 
 enum {
@@ -35,8 +36,17 @@ uint32_t tfc_member_rank(const struct tfc_member *task) {
 const char *tfc_member_host(const struct tfc_member *task, uint32_t rank) {
   return task->peers[rank].hello.host;
 }
-const char *tfc_member_devices(const struct tfc_member *task, uint32_t rank) {
-  return task->peers[rank].hello.devices;
+uint32_t tfc_member_device_count(const struct tfc_member *task, uint32_t rank) {
+  return task->peers[rank].hello.device_count;
+}
+const struct tfc_device_info *tfc_member_device(const struct tfc_member *task, uint32_t rank, uint32_t index) {
+  return &task->peers[rank].devices[index];
+}
+void tfc_member_show_devices(const struct tfc_member *task, uint32_t rank, struct tfc_text *out) {
+  for (uint32_t d = 0; d < task->peers[rank].hello.device_count; d++) {
+    const struct tfc_device_info *i = &task->peers[rank].devices[d];
+    tfc_text_printf(out, "%s%s (%s, %u cores)", d ? ", " : "", i->name, i->model, i->cores);
+  }
 }
 
 tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m) {
@@ -124,26 +134,60 @@ void tfc_member_fail(struct tfc_member *t, int code, const char *why) {
 }
 
 // --- Messages ------------------------------------------------------------------------------------------------------
+static bool has_texts(const struct tfc_device_info *i) {
+  return tfc_message_text(i->name, sizeof i->name) && tfc_message_text(i->kind, sizeof i->kind) &&
+         tfc_message_text(i->tensorflow, sizeof i->tensorflow) && tfc_message_text(i->model, sizeof i->model) &&
+         tfc_message_text(i->label, sizeof i->label) && tfc_message_text(i->math, sizeof i->math);
+}
+
+// Copies the devices that a hello describes.
+static tfc_status read_devices(const struct tfc_head_hello *h, tfc_str bytes, struct tfc_device_info **out) {
+  struct tfc_device_info *devices = NULL;
+  bool ok = h->device_count <= TFC_MOST_DEVICES && bytes.size == h->device_count * sizeof *devices;
+  if (ok && !(devices = calloc(h->device_count + 1u, sizeof *devices))) return tfc_status_no_memory("joining");
+  if (ok && bytes.size) memcpy(devices, bytes.data, bytes.size);
+  for (uint32_t d = 0; ok && d < h->device_count; d++) ok = has_texts(&devices[d]);
+  if (!ok) {
+    free(devices);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a hello with devices that make no sense");
+  }
+  *out = devices;
+  return NULL;
+}
+
+static tfc_status tell_hello(struct tfc_member *t, uint32_t to, uint32_t kind, uint32_t about) {
+  const struct tfc_peer *p = &t->peers[about];
+  struct tfc_message *m = NULL;
+  const tfc_str devices = {(const char *)p->devices, p->hello.device_count * sizeof *p->devices};
+  TFC_RETURN_IF_ERROR(tfc_message_of(kind, &p->hello, sizeof p->hello, devices, &m));
+  return tfc_member_send(t, to, m);
+}
+
 static tfc_status take_hello(struct tfc_member *t, const struct tfc_message *m, bool welcome) {
   struct tfc_head_hello h;
-  TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+  struct tfc_device_info *devices = NULL;
+  tfc_str rest;
+  TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
   if (h.version != TFC_HELLO_VERSION)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "it is another version of tfc (%u, here %d)", h.version,
                            TFC_HELLO_VERSION);
   if (h.rank >= t->count || (!welcome && h.rank != m->peer) || (welcome && m->peer != 0) ||
-      !tfc_message_text(h.host, sizeof h.host) || !tfc_message_text(h.devices, sizeof h.devices))
+      !tfc_message_text(h.host, sizeof h.host) || !tfc_message_text(h.clock, sizeof h.clock) || t->peers[h.rank].joined)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a hello that makes no sense");
+  TFC_RETURN_IF_ERROR(read_devices(&h, rest, &devices));
   pthread_mutex_lock(&t->lock);
   struct tfc_peer *p = &t->peers[h.rank];
-  if (!p->joined) t->joined_count++;
+  t->joined_count++;
   p->joined = true;
-  p->hello = h;
+  if (h.rank != t->rank) // a task knows itself already
+    p->hello = h, p->devices = devices, devices = NULL;
   t->all_joined = t->joined_count == t->count;
   const bool tells = t->all_joined && t->rank == 0;
   pthread_cond_broadcast(&t->changed);
   pthread_mutex_unlock(&t->lock);
-  for (uint32_t r = 0; tells && r < t->count; r++)
-    TFC_RETURN_IF_ERROR(tell_all(t, TFC_KIND_WELCOME, &t->peers[r].hello, sizeof h));
+  free(devices);
+  for (uint32_t about = 0; tells && about < t->count; about++)
+    for (uint32_t r = 1; r < t->count; r++) TFC_RETURN_IF_ERROR(tell_hello(t, r, TFC_KIND_WELCOME, about));
   return NULL;
 }
 
@@ -293,6 +337,11 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
     struct tfc_head_done h;
     TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
     return tfc_client_done(t, m->peer, &h, rest);
+  }
+  case TFC_KIND_TRACE: {
+    struct tfc_head_done h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
+    return tfc_client_trace(t, m->peer, &h, rest, m->body, m->body_size);
   }
   case TFC_KIND_ABORT: {
     struct tfc_head_abort h;
@@ -460,18 +509,35 @@ static void attend_meeting(struct tfc_rendezvous *r, const _Atomic uint32_t *wor
   tfc_member_attend(((struct tfc_meeting *)(void *)r)->owner, word, seen);
 }
 
-static void describe_self(struct tfc_member *t) {
-  struct tfc_head_hello *h = &t->peers[t->rank].hello;
-  size_t used = 0;
-  *h = (struct tfc_head_hello){
-      .version = TFC_HELLO_VERSION, .rank = t->rank, .has_script = t->options.has_script, .pid = (uint32_t)getpid()};
+// Writes what tells this clock from those of other kernels: hosts may have one name, and containers of one host
+// several. A time namespace has a clock of its own.
+static void describe_clock(char out[TFC_CLOCK_TEXT]) {
+  char boot[40] = "", space[64] = "";
+  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+  const bool known = f && fgets(boot, sizeof boot, f);
+  if (f) fclose(f);
+  if (readlink("/proc/self/ns/time", space, sizeof space - 1) < 0) space[0] = 0; // a kernel without time namespaces
+  boot[strcspn(boot, "\n")] = 0;
+  snprintf(out, TFC_CLOCK_TEXT, "%s%s%s", known ? boot : "", known ? " " : "", known ? space : "");
+}
+
+static tfc_status describe_self(struct tfc_member *t) {
+  struct tfc_peer *own = &t->peers[t->rank];
+  struct tfc_head_hello *h = &own->hello;
+  if (t->devices->count > TFC_MOST_DEVICES)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "a task with %u devices: it may have %d", t->devices->count,
+                           (int)TFC_MOST_DEVICES);
+  *h = (struct tfc_head_hello){.version = TFC_HELLO_VERSION,
+                               .rank = t->rank,
+                               .has_script = t->options.has_script,
+                               .pid = (uint32_t)getpid(),
+                               .device_count = t->devices->count};
   if (gethostname(h->host, sizeof h->host - 1) != 0) snprintf(h->host, sizeof h->host, "unknown");
-  for (uint32_t d = 0; d < t->devices->count && used < sizeof h->devices; d++) {
-    const struct tfc_device_info *i = &t->devices->devices[d]->info;
-    const int n = snprintf(h->devices + used, sizeof h->devices - used, "%s%s (%s, %u cores)", d ? ", " : "", i->name,
-                           i->model, i->cores);
-    used += n > 0 ? (size_t)n : 0;
-  }
+  describe_clock(h->clock);
+  own->devices = calloc(t->devices->count + 1u, sizeof *own->devices);
+  if (!own->devices) return tfc_status_no_memory("joining");
+  for (uint32_t d = 0; d < t->devices->count; d++) own->devices[d] = t->devices->devices[d]->info;
+  return NULL;
 }
 
 tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_member **out) {
@@ -509,12 +575,13 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   t->meeting->base.attend = attend_meeting;
   t->meeting->owner = t;
   TFC_TRY(s, connect_collectives(t));
-  describe_self(t);
+  TFC_TRY(s, describe_self(t));
+  tfc_ticks_resync(); // for the first time, which takes 2 ms: not while a step is timed
   tfc_member_note(t, "joined");
   if (pthread_create(&t->progress, NULL, progress, t) != 0)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of threads: a task's progress");
   t->progress_started = true;
-  TFC_TRY(s, tell(t, 0, TFC_KIND_HELLO, &t->peers[t->rank].hello, sizeof t->peers[t->rank].hello));
+  TFC_TRY(s, tell_hello(t, 0, TFC_KIND_HELLO, t->rank));
   pthread_mutex_lock(&t->lock);
   while (!t->all_joined && !t->failure) wait_changed(t);
   pthread_mutex_unlock(&t->lock);
@@ -544,6 +611,7 @@ void tfc_member_free(struct tfc_member *t) {
   free(t->own_lines);
   tfc_array_free(&t->came_in);
   free(t->restored_lines);
+  for (uint32_t r = 0; t->peers && r < t->count; r++) free(t->peers[r].devices);
   free(t->peers);
   pthread_cond_destroy(&t->changed);
   pthread_cond_destroy(&t->work);

@@ -38,10 +38,13 @@ void tfc_member_free(struct tfc_member *member); // NULL is fine
 
 const char *tfc_member_name(const struct tfc_member *member, char out[TFC_TASK_TEXT]); // "/job:worker/task:0"
 uint32_t tfc_member_rank(const struct tfc_member *member);
-// Return what a task reported when it joined: the name of its host, and its devices as "cpu:0 (model), ...". The texts
-// are valid as long as the member.
+// Return what a task reported when it joined: the name of its host, and its devices. They are valid as long as the
+// member.
 const char *tfc_member_host(const struct tfc_member *member, uint32_t rank);
-const char *tfc_member_devices(const struct tfc_member *member, uint32_t rank);
+uint32_t tfc_member_device_count(const struct tfc_member *member, uint32_t rank);
+const struct tfc_device_info *tfc_member_device(const struct tfc_member *member, uint32_t rank, uint32_t index);
+// Appends the devices for people: "cpu:0 (AMD EPYC, 2 cores), cpu:1 (AMD EPYC, 2 cores)".
+void tfc_member_show_devices(const struct tfc_member *member, uint32_t rank, struct tfc_text *out);
 uint32_t tfc_member_clients(const struct tfc_member *member); // the number of tasks that run steps of their own
 
 // Returns whether the job has failed. Then no step can run any more.

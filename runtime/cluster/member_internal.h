@@ -16,6 +16,7 @@
 
 struct tfc_peer { // another task, by rank
   struct tfc_head_hello hello;
+  struct tfc_device_info *devices; // [hello.device_count]
   bool joined, ended, leaves;
   int64_t heard;            // when the last message from this task came; guarded by `helm`
   char last[TFC_LAST_TEXT]; // what the task did last; guarded by `helm`
@@ -28,6 +29,12 @@ struct tfc_gathering { // a barrier: task 0 counts the tasks that have come
 struct tfc_release { // of a barrier that all tasks have come to
   char *name;
   uint32_t votes;
+};
+struct tfc_part_answer { // what another task says of its part of a traced step
+  struct tfc_round_trip trip;
+  bool traced; // its trace has come
+  struct tfc_buffer *trace;
+  uint64_t trace_size;
 };
 struct tfc_client_step { // a step that this task started as a client; on the stack of the thread that runs it
   struct tfc_client_step *next;
@@ -43,10 +50,12 @@ struct tfc_client_step { // a step that this task started as a client; on the st
   const bool *wanted;
   const uint32_t *ranks; // the tasks that run parts of the step
   uint32_t rank_count;
+  struct tfc_part_answer *answers; // of these tasks; NULL: the step is not traced
+  uint32_t untraced;               // tasks that have answered, and whose trace has not come yet
 };
 struct tfc_running { // a step of another client, part of which runs here
   struct tfc_running *next;
-  int64_t number;
+  int64_t number, came_ns; // came_ns: when the message came; only of traced steps
   _Atomic bool cancel;
   struct tfc_head_run head;
   uint32_t client;
@@ -119,10 +128,19 @@ TFC_MUST_USE tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, co
                                        struct tfc_buffer *names, uint64_t size);
 TFC_MUST_USE tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head);
 void tfc_serve_abort(struct tfc_member *t, int64_t step);
+// What this task has recorded of a step. It is written as text only when the step has ended, because that takes time.
+// The caller frees it, also if the step has failed.
+struct tfc_record {
+  struct tfc_served *served; // NULL: the step is not traced, or has failed
+  int64_t step;
+  struct tfc_part_trace trace;
+};
+TFC_MUST_USE tfc_status tfc_record_write(struct tfc_member *t, struct tfc_record *record, struct tfc_text *out);
+void tfc_record_deinit(struct tfc_member *t, struct tfc_record *record);
 // Runs the client's own part of its step, on the calling thread.
 TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
                                        const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                                       const struct tfc_run_options *options);
+                                       const struct tfc_run_options *options, struct tfc_record *out_record);
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                           const struct tfc_tensor *value);
 // Frees a client's part of a graph. No step of it runs any more.
@@ -135,6 +153,9 @@ void tfc_serve_free(struct tfc_member *t); // frees what was served, when that t
 // --- client.c ---
 TFC_MUST_USE tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,
                                         tfc_str message);
+// Takes the trace of a task that has answered, or the error that kept the task from writing it.
+TFC_MUST_USE tfc_status tfc_client_trace(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,
+                                         tfc_str message, struct tfc_buffer *trace, uint64_t size);
 void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step, tfc_status why); // under the lock
 
 #endif

@@ -3,10 +3,11 @@
 #ifndef TFC_RUNTIME_CLUSTER_MESSAGES_H
 #define TFC_RUNTIME_CLUSTER_MESSAGES_H
 
+#include "runtime/device/driver.h"
 #include "runtime/transport/transport.h"
 
 #define TFC_MESSAGE_KINDS(X)                                                                                           \
-  X(HELLO, "hello")           /* to task 0: a task joins and describes itself */                                       \
+  X(HELLO, "hello")           /* to task 0: a task joins and describes itself and its devices */                       \
   X(WELCOME, "welcome")       /* from task 0, about each task: all have joined */                                      \
   X(PING, "ping")             /* a sign of life, with what the task did last */                                        \
   X(GRAPH, "graph")           /* a client's part of a graph: text of its execution; body: GraphDef */                  \
@@ -14,6 +15,7 @@
   X(RUN, "run")               /* a step of a plan */                                                                   \
   X(TENSOR, "tensor")         /* along an edge, fed or fetched; body: elements */                                      \
   X(DONE, "done")             /* how a task's part of a step ended */                                                  \
+  X(TRACE, "trace")           /* after it, what the task has recorded of a traced step (traces.h), as body */          \
   X(ABORT, "abort")           /* a step that its client has given up */                                                \
   X(BARRIER, "barrier")       /* to task 0: a task's script has come to a barrier */                                   \
   X(RELEASE, "release")       /* from task 0: all scripts have come to it */                                           \
@@ -29,10 +31,20 @@ enum tfc_message_kind {
 };
 const char *tfc_message_kind_name(uint32_t kind);
 
-enum { TFC_HELLO_VERSION = 3, TFC_HOST_TEXT = 64, TFC_DEVICES_TEXT = 1024, TFC_LAST_TEXT = 160, TFC_NAME_TEXT = 256 };
-struct tfc_head_hello { // WELCOME has it, too, and then it describes task `rank`
-  uint32_t version, rank, has_script, pid;
-  char host[TFC_HOST_TEXT], devices[TFC_DEVICES_TEXT];
+enum {
+  TFC_HELLO_VERSION = 4,
+  TFC_HOST_TEXT = 64,
+  TFC_CLOCK_TEXT = 128,
+  TFC_LAST_TEXT = 160,
+  TFC_NAME_TEXT = 256,
+  TFC_MOST_DEVICES = TFC_MESSAGE_MOST_HEAD / sizeof(struct tfc_device_info) - 1, // of a task: they fit into a head
+};
+// Head of HELLO and WELCOME messages (there it describes task `rank`). The task's devices follow, each a struct
+// tfc_device_info.
+struct tfc_head_hello {
+  uint32_t version, rank, has_script, pid, device_count, zero;
+  char host[TFC_HOST_TEXT];
+  char clock[TFC_CLOCK_TEXT]; // tasks whose text is the same have one CLOCK_MONOTONIC_RAW; "": the task does not know
 };
 struct tfc_head_ping {
   char last[TFC_LAST_TEXT];
@@ -58,7 +70,7 @@ struct tfc_head_tensor {
   int32_t rank;
   int64_t dims[TFC_MAX_RANK];
 };
-struct tfc_head_done { // the error's message follows
+struct tfc_head_done { // head of DONE and TRACE messages; the error's message follows
   int64_t step;
   uint32_t code, zero;
 };
@@ -78,7 +90,6 @@ struct tfc_head_forget {
 // One of these bits is set in the edge number of a feed or a fetch, to distinguish it from edges of the cut.
 #define TFC_EDGE_FEED 0x80000000u
 #define TFC_EDGE_FETCH 0x40000000u
-#define TFC_EDGE_TRACE 0x20000000u // beside the bit of a fetch: the trace of a task's part (traces.h)
 // Each task numbers its own fetches, so the field `iteration` of a fetch's key says which task sent it.
 #define TFC_FETCHED_FROM(rank) ((uint64_t)(rank) + 1)
 

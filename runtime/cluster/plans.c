@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/no_memory.h"
+#include "runtime/base/none.h"
 #include "runtime/cluster/queues.h"
 #include "runtime/pass/pass.h"
 
@@ -114,7 +115,7 @@ static void want_conditions(const struct tfc_cut *cut, bool *wanted, bool *round
     }
     for (uint32_t k = 0; k < cut->loops.count; k++) {
       const uint32_t edge = cut->loops.data[k].edge;
-      if (!rounds[k] || edge == UINT32_MAX || wanted[edge]) continue;
+      if (!rounds[k] || edge == TFC_NONE || wanted[edge]) continue;
       wanted[edge] = more = true;
     }
   }
@@ -210,7 +211,7 @@ tfc_status tfc_cluster_plan_make(const struct tfc_cut *cut, uint32_t own, uint32
   p->part_count = tasks;
   for (uint32_t r = 0; r < tasks; r++) p->parts[r].rank = r;
   TFC_TRY(s, fill_parts(cut, queues, spec, p));
-  p->own = UINT32_MAX;
+  p->own = TFC_NONE;
   uint32_t kept = 0;
   for (uint32_t r = 0; r < tasks; r++) { // keep only parts in which something runs
     if (!p->parts[r].target_count && !p->parts[r].fetches.count) continue;

@@ -20,7 +20,7 @@ struct tfc_cluster_plan {
   struct tfc_cluster_part *parts;
   uint32_t *ranks; // ranks of the other tasks that run parts
   uint32_t part_count, foreign_count;
-  uint32_t own; // index of this task's part, UINT32_MAX: none
+  uint32_t own; // index of this task's part, TFC_NONE: none
   bool *wanted; // [runner] queue runners whose queues the step uses, or NULL
 };
 

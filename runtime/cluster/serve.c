@@ -7,6 +7,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/cluster/member_internal.h"
+#include "runtime/cluster/states.h"
 #include "runtime/cluster/tasks.h"
 #include "runtime/exec/saved_state.h"
 #include "runtime/graph/import.h"
@@ -18,6 +19,7 @@ struct served_plan {
   bool read;
   struct tfc_output *feeds, *fetches;
   uint32_t *targets;
+  _Atomic size_t records; // room for so many records of each device a traced step needs; 0: not known
 };
 struct tfc_served {
   uint32_t client, number;
@@ -145,12 +147,13 @@ tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tf
 // --- State of operations -------------------------------------------------------------------------------------------
 // The text of a task has the lines of its iterators and objects, and for each session "session<TAB>CLIENT<TAB>NUMBER"
 // with the lines of its operations (runtime/exec/saved_state.h).
+#define SESSION "session\t"
 static tfc_status write_session(struct tfc_member *t, struct tfc_served *s, struct tfc_text *out) {
   char name[TFC_TASK_TEXT];
   tfc_status status = NULL;
   pthread_mutex_lock(&s->lock);
   if (s->session) {
-    tfc_text_printf(out, "session\t%s\t%u\n", tfc_member_name_of(t, s->client, name), s->number);
+    tfc_text_printf(out, SESSION "%s\t%u\n", tfc_member_name_of(t, s->client, name), s->number);
     status = tfc_session_write_state(s->session, out);
   }
   pthread_mutex_unlock(&s->lock);
@@ -159,26 +162,11 @@ static tfc_status write_session(struct tfc_member *t, struct tfc_served *s, stru
 
 // Gives a session that has just been opened, or is open, its lines of `text`.
 static tfc_status read_session(struct tfc_member *t, struct tfc_served *s, tfc_str text) {
-  char name[TFC_TASK_TEXT], wanted[TFC_TASK_TEXT + 32];
-  const int size =
-      snprintf(wanted, sizeof wanted, "session\t%s\t%u", tfc_member_name_of(t, s->client, name), s->number);
-  tfc_str line;
-  while (tfc_line_next(&text, &line)) {
-    if (!tfc_str_equal(line, (tfc_str){wanted, (size_t)size})) continue;
-    tfc_str rest = text;
-    size_t size_of_own = 0;
-    while (tfc_line_next(&rest, &line) && !tfc_str_starts(line, "session\t")) size_of_own = text.size - rest.size;
-    return tfc_session_read_state(s->session, tfc_str_sub(text, 0, size_of_own));
-  }
+  char name[TFC_TASK_TEXT], wanted[TFC_TASK_TEXT + 16];
+  snprintf(wanted, sizeof wanted, "%s\t%u", tfc_member_name_of(t, s->client, name), s->number);
+  for (tfc_str who, own; tfc_states_section(&text, SESSION, &who, &own);)
+    if (tfc_str_is(who, wanted)) return tfc_session_read_state(s->session, own);
   return NULL;
-}
-
-// Returns the lines of a task's text from the first session on. What is before them may be long.
-static tfc_str sessions_of(tfc_str text) {
-  tfc_str line;
-  for (tfc_str before = text; tfc_line_next(&text, &line); before = text)
-    if (tfc_str_starts(line, "session\t")) return before;
-  return (tfc_str){0};
 }
 
 // Writes which steps this task runs as a client, without the step `own`, and its lines (tfc_cluster_session_keep).
@@ -195,7 +183,7 @@ static void write_client(struct tfc_member *t, int64_t own, struct tfc_text *out
 // Returns the lines that this task wrote as a client; NULL: there are none, or (*out_ok false) out of memory.
 static char *client_lines_of(tfc_str text, bool *out_ok) {
   struct tfc_text lines = {0};
-  for (tfc_str line; tfc_line_next(&text, &line) && !tfc_str_starts(line, "session\t");) {
+  for (tfc_str line; tfc_line_next(&text, &line) && !tfc_str_starts(line, SESSION);) {
     if (!tfc_str_starts(line, "variable\t")) continue;
     tfc_text_add(&lines, line);
     tfc_text_add(&lines, TFC_STR("\n"));
@@ -223,7 +211,8 @@ static tfc_status run_state(struct tfc_member *t, int64_t own, const struct tfc_
     free(t->restored);
     free(t->restored_lines);
     t->restored_lines = client_lines_of((tfc_str){feed->data, feed->size}, &ok);
-    t->restored = tfc_str_dup(sessions_of((tfc_str){feed->data, feed->size}));
+    // from the first session on: what is before may be long
+    t->restored = tfc_str_dup(tfc_states_from((tfc_str){feed->data, feed->size}, SESSION));
     ok = ok && t->restored;
   }
   pthread_mutex_unlock(&t->lock);
@@ -349,47 +338,49 @@ static tfc_status take_arrivals(struct tfc_member *t, int64_t step, tfc_arrival_
   return ok ? NULL : no_memory();
 }
 
-// Runs a plan; of a traced step, *out_trace is the text of what this task has recorded.
-static tfc_status run_recorded(struct tfc_member *t, const struct tfc_served *s, const struct served_plan *p,
-                               const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                               const struct tfc_run_options *options, struct tfc_tensor *out_trace) {
-  tfc_status status = NULL;
-  struct tfc_part_trace recorded = {0};
+tfc_status tfc_record_write(struct tfc_member *t, struct tfc_record *record, struct tfc_text *out) {
   tfc_arrival_list arrivals = {0};
-  struct tfc_text text = {0};
-  struct tfc_run_options own = {0};
-  if (!options || !tfc_step_is_traced(options->step)) return run_plan(s, p, feeds, fetches, options);
-  TFC_TRY(status, tfc_part_trace_begin(&recorded, t->devices->count, 4 * (size_t)s->graph->node_count + 1024));
-  own = *options;
-  own.trace = &recorded.sink;
-  TFC_TRY(status, run_plan(s, p, feeds, fetches, &own));
-  status = take_arrivals(t, options->step, &arrivals);
-  if (!status) status = tfc_part_trace_write(&recorded, s->graph, &arrivals, &text);
-  if (!status) status = tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)text.size), out_trace);
-  if (!status) memcpy(out_trace->data, text.data, text.size);
-  for (uint32_t i = 0; status && fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
-out:
-  tfc_part_trace_deinit(&recorded);
+  tfc_status status = take_arrivals(t, record->step, &arrivals);
+  if (!status) status = tfc_part_trace_write(&record->trace, record->served->graph, &arrivals, out);
   tfc_array_free(&arrivals);
-  tfc_text_deinit(&text);
+  return status;
+}
+
+void tfc_record_deinit(struct tfc_member *t, struct tfc_record *record) {
+  if (record->trace.sink.buffers) tfc_part_trace_deinit(&record->trace);
+  let_go(t, record->served);
+  *record = (struct tfc_record){0};
+}
+
+// Runs a plan. Of a traced step, `out` gets what this task records, and holds the reference to `s` from then on.
+static tfc_status run_recorded(struct tfc_member *t, struct tfc_served **s, struct served_plan *p,
+                               const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                               const struct tfc_run_options *options, struct tfc_record *out) {
+  tfc_status status = NULL;
+  if (!tfc_step_is_traced(options->step)) return run_plan(*s, p, feeds, fetches, options);
+  const size_t known = atomic_load(&p->records), records = known ? known : 4 * (size_t)(*s)->graph->node_count + 1024;
+  TFC_RETURN_IF_ERROR(tfc_part_trace_begin(&out->trace, t->devices->count, records));
+  struct tfc_run_options own = *options;
+  own.trace = &out->trace.sink;
+  TFC_TRY(status, run_plan(*s, p, feeds, fetches, &own));
+  // Iterations of loops have records of their own. The next step has room for as many as this one had, and some more.
+  const size_t needs = tfc_part_trace_needs(&out->trace);
+  if (needs > records) atomic_store(&p->records, needs + needs / 4);
+  out->step = options->step;
+  out->served = *s, *s = NULL;
+out:
   return status;
 }
 
 tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, const struct tfc_tensor *feeds,
-                          struct tfc_tensor *fetches, const struct tfc_run_options *options) {
+                          struct tfc_tensor *fetches, const struct tfc_run_options *options,
+                          struct tfc_record *out_record) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
   if (plan == TFC_PLAN_SAVE || plan == TFC_PLAN_RESTORE)
     return run_state(t, options->step, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
   tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
-  struct tfc_tensor trace = {0};
-  if (!status) status = run_recorded(t, s, p, feeds, fetches, options, &trace);
-  if (!status && trace.dtype) { // the client finds it where those of other tasks come
-    const struct tfc_rendezvous_key key = {
-        .step = options->step, .iteration = TFC_FETCHED_FROM(t->rank), .edge = TFC_EDGE_FETCH | TFC_EDGE_TRACE};
-    status = tfc_meeting_give(t->meeting, &key, &trace);
-  }
-  tfc_tensor_release(&trace);
+  if (!status) status = run_recorded(t, &s, p, feeds, fetches, options, out_record);
   let_go(t, s);
   return status;
 }
@@ -435,11 +426,11 @@ out:
 }
 
 // Runs a step that another task has started.
-static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
+static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r, struct tfc_record *out_record) {
   tfc_status status = NULL;
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
-  struct tfc_tensor *feeds = NULL, *fetches = NULL, trace = {0};
+  struct tfc_tensor *feeds = NULL, *fetches = NULL;
   if (r->head.plan == TFC_PLAN_SAVE || r->head.plan == TFC_PLAN_RESTORE) return run_foreign_state(t, r);
   TFC_TRY(status, prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
   feeds = calloc(p->feed_count + 1u, sizeof *feeds);
@@ -451,13 +442,11 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r) {
       TFC_FAIL(status, TFC_INVALID_ARGUMENT, "a step came without its feed %u", i);
   }
   const struct tfc_run_options options = {.deadline_ns = r->head.deadline_ns, .cancel = &r->cancel, .step = r->number};
-  TFC_TRY(status, run_recorded(t, s, p, feeds, fetches, &options, &trace));
+  TFC_TRY(status, run_recorded(t, &s, p, feeds, fetches, &options, out_record));
   for (uint32_t i = 0; i < p->fetch_count && !status; i++) status = send_fetch(t, r, i, &fetches[i]);
-  if (!status && trace.dtype) status = send_fetch(t, r, TFC_EDGE_TRACE, &trace);
 out:
   for (uint32_t i = 0; feeds && i < p->feed_count; i++) tfc_tensor_release(&feeds[i]);
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);
-  tfc_tensor_release(&trace);
   free(feeds);
   free(fetches);
   let_go(t, s);
@@ -470,6 +459,24 @@ static void answer(struct tfc_member *t, const struct tfc_running *r, tfc_status
   tfc_status s = tfc_message_of(TFC_KIND_DONE, &head, sizeof head, tfc_str_from(tfc_status_message(status)), &m);
   if (!s) s = tfc_member_send(t, r->client, m);
   tfc_status_free(status);
+  if (s) tfc_member_give_up(t, s);
+}
+
+// Sends the client what this task has recorded of a part that it has answered for.
+static void send_trace(struct tfc_member *t, const struct tfc_running *r, struct tfc_record *record) {
+  struct tfc_text text = {0};
+  struct tfc_buffer *body = NULL;
+  struct tfc_message *m = NULL;
+  tfc_status status = tfc_record_write(t, record, &text);
+  if (!status) status = tfc_buffer_create_host(text.size, &body);
+  if (!status) memcpy(body->data, text.data, text.size);
+  const struct tfc_head_done head = {.step = r->number, .code = (uint32_t)tfc_status_code(status)};
+  tfc_status s = tfc_message_of(TFC_KIND_TRACE, &head, sizeof head, tfc_str_from(tfc_status_message(status)), &m);
+  if (!s && body) m->body = body, m->body_size = text.size, body = NULL;
+  if (!s) s = tfc_member_send(t, r->client, m);
+  tfc_status_free(status);
+  tfc_buffer_release(body);
+  tfc_text_deinit(&text);
   if (s) tfc_member_give_up(t, s);
 }
 
@@ -502,9 +509,14 @@ static void *work(void *arg) {
     pthread_mutex_unlock(&t->lock);
     tfc_member_note(t, "ran its part of step %lld of %s", (long long)tfc_step_count(r->number),
                     tfc_member_name_of(t, r->client, name));
-    tfc_status status = run_foreign(t, r);
+    struct tfc_record record = {0};
+    tfc_status status = run_foreign(t, r, &record);
+    const bool traced = !status && record.served;
     tfc_meeting_end(t->meeting, r->number);
+    if (traced) record.trace.here = (struct tfc_round_trip){r->came_ns, tfc_now_ns()};
     answer(t, r, status);
+    if (traced) send_trace(t, r, &record);
+    tfc_record_deinit(t, &record);
     pthread_mutex_lock(&t->lock);
     for (struct tfc_running **at = &t->running; *at; at = &(*at)->next)
       if (*at == r) {
@@ -522,7 +534,10 @@ tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct t
   TFC_RETURN_IF_ERROR(tfc_meeting_begin(t->meeting, head->step, head->oldest));
   struct tfc_running *r = calloc(1, sizeof *r);
   if (!r) return no_memory();
-  *r = (struct tfc_running){.number = head->step, .head = *head, .client = client};
+  *r = (struct tfc_running){.number = head->step,
+                            .came_ns = tfc_step_is_traced(head->step) ? tfc_now_ns() : 0,
+                            .head = *head,
+                            .client = client};
   tfc_status s = NULL;
   uint32_t queued = 1;
   pthread_mutex_lock(&t->lock);

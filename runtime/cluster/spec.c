@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/none.h"
+
 static bool is_name(tfc_str name) {
   if (!name.size || name.size > 100 || !isalpha((unsigned char)name.data[0])) return false;
   for (size_t i = 0; i < name.size; i++)
@@ -16,7 +18,7 @@ static tfc_status add(struct tfc_cluster_spec *spec, tfc_str job, uint32_t index
   if (!is_name(job))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not the name of a job (letters, digits, _)",
                            TFC_STR_ARG(job));
-  if (tfc_cluster_spec_rank(spec, job, index) != UINT32_MAX)
+  if (tfc_cluster_spec_rank(spec, job, index) != TFC_NONE)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "/job:%.*s/task:%u is there twice", TFC_STR_ARG(job), index);
   if (spec->tasks.count == TFC_CLUSTER_MOST_TASKS)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "there are more than %d tasks", TFC_CLUSTER_MOST_TASKS);
@@ -229,7 +231,7 @@ void tfc_cluster_spec_deinit(struct tfc_cluster_spec *spec) {
 uint32_t tfc_cluster_spec_rank(const struct tfc_cluster_spec *spec, tfc_str job, uint32_t index) {
   for (size_t i = 0; i < spec->tasks.count; i++)
     if (spec->tasks.data[i].index == index && tfc_str_is(job, spec->tasks.data[i].job)) return (uint32_t)i;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 const char *tfc_cluster_task_name(const struct tfc_cluster_spec *spec, uint32_t rank, char out[TFC_TASK_TEXT]) {

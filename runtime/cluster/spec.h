@@ -29,7 +29,7 @@ TFC_MUST_USE tfc_status tfc_cluster_spec_parse(tfc_str text, struct tfc_cluster_
 TFC_MUST_USE tfc_status tfc_cluster_spec_read(tfc_str text, const char *path, struct tfc_cluster_spec *out);
 void tfc_cluster_spec_deinit(struct tfc_cluster_spec *spec);
 
-// Returns the rank of a task; UINT32_MAX: there is no such task.
+// Returns the rank of a task; TFC_NONE: there is no such task.
 uint32_t tfc_cluster_spec_rank(const struct tfc_cluster_spec *spec, tfc_str job, uint32_t index);
 // Writes a name such as "/job:worker/task:1".
 enum { TFC_TASK_TEXT = 160 };

@@ -1,15 +1,31 @@
 // Lines say by name what they are about; where that is now, the cut of the client's graph says.
 #include "runtime/cluster/states.h"
 
+#include "runtime/base/none.h"
 #include "runtime/base/state_text.h"
 #include "runtime/base/units.h"
 
-// Returns the rank of the task with this name; UINT32_MAX: there is none.
+tfc_str tfc_states_from(tfc_str text, const char *mark) {
+  for (tfc_str before = text, line; tfc_line_next(&text, &line); before = text)
+    if (tfc_str_starts(line, mark)) return before;
+  return (tfc_str){0};
+}
+
+bool tfc_states_section(tfc_str *text, const char *mark, tfc_str *out_name, tfc_str *out_lines) {
+  tfc_str line, rest = tfc_states_from(*text, mark);
+  if (!tfc_line_next(&rest, &line)) return false;
+  *text = tfc_states_from(rest, mark);
+  *out_name = tfc_str_sub(line, strlen(mark), SIZE_MAX);
+  *out_lines = tfc_str_sub(rest, 0, rest.size - text->size);
+  return true;
+}
+
+// Returns the rank of the task with this name; TFC_NONE: there is none.
 static uint32_t rank_of(const struct tfc_cluster_spec *spec, tfc_str name) {
   char own[TFC_TASK_TEXT];
   for (uint32_t r = 0; r < spec->tasks.count; r++)
     if (tfc_str_is(name, tfc_cluster_task_name(spec, r, own))) return r;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 // Whether the graph's node with this written name, or one that makes an object of this name, is in another task and
@@ -37,8 +53,8 @@ static bool was_client(tfc_str task, tfc_str text) {
   return false;
 }
 
-uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, tfc_str task, tfc_str text,
-                              struct tfc_text *out) {
+uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, const bool *clients, tfc_str task,
+                              tfc_str text, struct tfc_text *out) {
   enum { SHOWN = 8 };
   const uint32_t rank = rank_of(cut->spec, task);
   uint32_t count = 0;
@@ -50,25 +66,25 @@ uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, tfc_st
     const char *what = NULL;
     if (tfc_str_is(kind, "session")) {
       const uint32_t of = rank_of(cut->spec, tfc_state_word(&line));
-      own = of == client, known_client = of != UINT32_MAX;
+      own = of == client, known_client = of != TFC_NONE;
     } else if (tfc_str_is(kind, "node")) {
       tfc_state_word(&line);
       const bool in_function = tfc_state_word(&line).size > 0;
       name = line, what = "operation";
-      if (known_client && rank != UINT32_MAX && (!own || in_function || !has_moved(cut, name, rank))) continue;
+      if (known_client && rank != TFC_NONE && (!own || in_function || !has_moved(cut, name, rank))) continue;
     } else if (tfc_str_is(kind, "iterator") || tfc_str_is(kind, "object")) {
       const bool object = tfc_str_is(kind, "object");
       tfc_state_word(&line); // elements, or the container
       name = object ? tfc_state_word(&line) : (tfc_state_word(&line), line);
       what = object ? "object" : "iterator";
-      if (rank != UINT32_MAX && !(may_move && has_moved(cut, name, rank))) continue;
-    } else if (tfc_str_is(kind, "variable") && rank == UINT32_MAX) {
+      if (rank != TFC_NONE && !(may_move && has_moved(cut, name, rank))) continue;
+    } else if (tfc_str_is(kind, "variable") && (rank == TFC_NONE || !clients[rank])) {
       name = tfc_state_word(&line), what = "local variable";
     }
     if (!what) continue;
     if (!count)
       tfc_text_printf(out, "%.*s %s; what it had before begins anew: ", TFC_STR_ARG(task),
-                      rank == UINT32_MAX ? "is not in this job" : "has other nodes or clients now");
+                      rank == TFC_NONE ? "is not in this job" : "has other nodes or clients now");
     if (count < SHOWN) tfc_text_printf(out, "%s%s '%.*s'", count ? ", " : "", what, TFC_STR_ARG(name));
     count++;
   }

@@ -6,12 +6,19 @@
 #include "runtime/base/array.h"
 #include "runtime/cluster/cut.h"
 
+// Returns the text from the first line on that begins with `mark`; empty: no line does.
+tfc_str tfc_states_from(tfc_str text, const char *mark);
+// Removes the next section, and what is before it, from the text. `out_name`: what its first line has after `mark`;
+// `out_lines`: the lines after it, up to the next one that begins with `mark`. False: there is none.
+bool tfc_states_section(tfc_str *text, const char *mark, tfc_str *out_name, tfc_str *out_lines);
+
 // `text` has the lines that were saved for the task with the name `task`. Appends a line, for people, about those that
 // nothing will take: the job has no such task, or no such client, or what they are about is in another task now. Lines
 // of other clients' sessions, and objects in their tasks, are of graphs that this client, whose rank is `client`, does
-// not know, and are not looked into. Returns the task's rank; UINT32_MAX: there is no such task.
-uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, tfc_str task, tfc_str text,
-                              struct tfc_text *out);
+// not know, and are not looked into. `clients` [task]: which tasks run steps of their own now; others have no local
+// variables. Returns the task's rank; TFC_NONE: there is no such task.
+uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, const bool *clients, tfc_str task,
+                              tfc_str text, struct tfc_text *out);
 
 // What the states of all tasks say about steps that run now. Steps that save states are not among them.
 //

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "runtime/base/none.h"
 #include "runtime/base/union_find.h"
 #include "runtime/device/driver.h"
 #include "runtime/graph/device_spec.h"
@@ -20,20 +21,20 @@ struct placer {
   uint32_t *set, *rank; // [node] `set`: the node's set; `rank`: the rank of a set, stored at its root
 };
 
-// Finds the device that the string names; UINT32_MAX: it names none of the task's devices.
+// Finds the device that the string names; TFC_NONE: it names none of the task's devices.
 static uint32_t device_of(const struct placer *p, const struct tfc_device_spec *spec) {
   char name[32];
-  if (!spec->type[0] || spec->index < 0) return UINT32_MAX;
+  if (!spec->type[0] || spec->index < 0) return TFC_NONE;
   snprintf(name, sizeof name, "%s:%d", spec->type, spec->index);
   for (uint32_t d = 0; d < p->devices->count; d++)
     if (!strcasecmp(p->devices->devices[d]->info.name, name)) return d;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
-// Finds the rank of the task that the node's device string names; UINT32_MAX: it names none.
+// Finds the rank of the task that the node's device string names; TFC_NONE: it names none.
 static tfc_status rank_of(const struct placer *p, const struct tfc_node *n, uint32_t *out) {
   struct tfc_device_spec device;
-  *out = UINT32_MAX;
+  *out = TFC_NONE;
   if (!n->device.size) return NULL;
   tfc_status s = tfc_device_spec_parse(n->device, &device);
   if (s) return tfc_status_annotate(s, "node '%.*s'", TFC_STR_ARG(n->name));
@@ -46,8 +47,8 @@ static tfc_status rank_of(const struct placer *p, const struct tfc_node *n, uint
   tfc_str job = device.job.size ? device.job : tfc_str_from(own->job);
   const uint32_t task = device.task < 0 ? 0 : (uint32_t)device.task;
   *out = tfc_cluster_spec_rank(p->spec, job, task);
-  if (*out == UINT32_MAX && tfc_str_is(job, "localhost")) *out = p->own; // the graph was written for one process
-  if (*out != UINT32_MAX) return NULL;
+  if (*out == TFC_NONE && tfc_str_is(job, "localhost")) *out = p->own; // the graph was written for one process
+  if (*out != TFC_NONE) return NULL;
   return tfc_status_make(TFC_UNAVAILABLE, "node '%.*s' is placed on '%.*s': the cluster has no /job:%.*s/task:%u",
                          TFC_STR_ARG(n->name), TFC_STR_ARG(n->device), TFC_STR_ARG(job), task);
 }
@@ -97,7 +98,7 @@ static void follow_readers(struct placer *p) {
     const struct tfc_node *n = &g->nodes[i];
     const uint32_t begin = g->consumer_begin[i], end = g->consumer_begin[i + 1];
     if (n->input_count || n->device.size || tfc_node_role(n) != TFC_ROLE_CONST || begin == end) continue;
-    if (tfc_union_find_root(p->set, i) != i || p->rank[i] != UINT32_MAX) continue;
+    if (tfc_union_find_root(p->set, i) != i || p->rank[i] != TFC_NONE) continue;
     bool one = true;
     for (uint32_t c = begin + 1; c < end; c++) one = one && g->consumers[c].node == g->consumers[begin].node;
     if (one) tfc_union_find_join(p->set, g->consumers[begin].node, i);
@@ -112,19 +113,19 @@ static tfc_status place(struct placer *at, uint32_t *out_ranks) {
   p.rank = malloc((g->node_count + 1u) * sizeof *p.rank);
   if (!p.set || !p.rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: placing a graph");
   tfc_union_find_init(p.set, g->node_count);
-  for (uint32_t i = 0; i < g->node_count; i++) p.rank[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < g->node_count; i++) p.rank[i] = TFC_NONE;
   join_needs(&p);
   for (int round = 0; round < 2; round++) // round 0: nodes with state
     for (uint32_t i = 0; i < g->node_count; i++) {
       const struct tfc_node *n = &g->nodes[i];
       uint32_t *rank = &p.rank[tfc_union_find_root(p.set, i)];
-      if (*rank != UINT32_MAX || (round == 0 && !holds_state(g, n))) continue;
+      if (*rank != TFC_NONE || (round == 0 && !holds_state(g, n))) continue;
       TFC_TRY(s, rank_of(&p, n, rank));
     }
   follow_readers(&p);
   for (uint32_t i = 0; i < g->node_count; i++) {
     const uint32_t rank = p.rank[tfc_union_find_root(p.set, i)];
-    out_ranks[i] = rank == UINT32_MAX ? p.own : rank;
+    out_ranks[i] = rank == TFC_NONE ? p.own : rank;
   }
 out:
   free(p.set);

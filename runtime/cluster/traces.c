@@ -25,16 +25,24 @@ tfc_status tfc_part_trace_begin(struct tfc_part_trace *p, uint32_t devices, size
     if (!b->records) return no_memory();
     b->capacity = records;
   }
-  p->begin_ns = tfc_now_ns();
   return NULL;
+}
+
+size_t tfc_part_trace_needs(const struct tfc_part_trace *p) {
+  size_t most = 0;
+  for (uint32_t i = 0; i < 2 * p->sink.buffer_count - 1; i++) {
+    const struct tfc_trace_buffer *b = &p->sink.buffers[i];
+    if (b->count + b->dropped > most) most = b->count + b->dropped;
+  }
+  return most;
 }
 
 tfc_status tfc_part_trace_write(const struct tfc_part_trace *p, const struct tfc_graph *part,
                                 const tfc_arrival_list *arrivals, struct tfc_text *out) {
-  const int64_t end_ns = tfc_now_ns();
   size_t lost = 0;
+  tfc_ticks_resync(); // between steps, so that the clock of ticks does not drift away
   for (uint32_t i = 0; i < 2 * p->sink.buffer_count - 1; i++) lost += p->sink.buffers[i].dropped;
-  tfc_text_printf(out, "part\t%lld\t%lld\t%zu\n", (long long)p->begin_ns, (long long)end_ns, lost);
+  tfc_text_printf(out, "part\t%lld\t%lld\t%zu\n", (long long)p->here.asked_ns, (long long)p->here.answered_ns, lost);
   for (uint32_t i = 0; i < p->sink.buffer_count; i++) {
     const struct tfc_trace_buffer *b = &p->sink.buffers[i];
     for (size_t k = 0; k < b->count; k++) {
@@ -90,15 +98,18 @@ out:
 }
 
 tfc_status tfc_cluster_trace_add(struct tfc_cluster_trace *t, const struct tfc_cut *cut, uint32_t rank, tfc_str text,
-                                 bool one_clock, int64_t *offsets) {
+                                 const struct tfc_round_trip *trip, int64_t *offsets) {
   int64_t n[3];
   for (tfc_str line; tfc_line_next(&text, &line);) {
     const tfc_str kind = tfc_state_word(&line);
     if (tfc_str_is(kind, "part")) {
       TFC_RETURN_IF_ERROR(read_numbers(line, n, 3, &line));
-      // as NTP does: asking and answering take equally long
-      offsets[rank] = one_clock ? 0 : ((n[0] - t->begin_ns) + (n[1] - t->end_ns)) / 2;
       t->lost += n[2];
+      if (!trip) continue;
+      // as NTP does
+      offsets[rank] = ((n[0] - trip->asked_ns) + (n[1] - trip->answered_ns)) / 2;
+      const int64_t off = ((trip->answered_ns - trip->asked_ns) - (n[1] - n[0]) + 1) / 2;
+      if (off > t->clock_off_ns) t->clock_off_ns = off;
     } else if (tfc_str_is(kind, "op")) {
       TFC_RETURN_IF_ERROR(add_op(t, cut->graph, rank, line, offsets[rank]));
     }

@@ -35,3 +35,10 @@ tasks_of() {
     tr '\0' ' ' <"/proc/$(ps -o ppid= -p "$p" | tr -d ' ')/cmdline" | grep -q -- "^[^ ]*tfc-run .*--supervise $1 \$" && echo "$p"
   done
 }
+# task_of FOLDER RANK: the one of these with the rank. (Their numbers as processes need not have the order of the ranks.)
+task_of() {
+  local p
+  for p in $(tasks_of "$1"); do
+    tr '\0' '\n' <"/proc/$p/environ" | grep -q "^OMPI_COMM_WORLD_RANK=$2\$" && echo "$p"
+  done
+}

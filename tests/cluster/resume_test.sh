@@ -49,6 +49,11 @@ g += node("train_v", "AssignAdd", ["v", "noise"], T=F, device=PS)
 g += node("train", "NoOp", ["^train_w", "^train_v"])
 open(sys.argv[1] + "/dropout.pbtxt", "w").write(g)
 
+# Two vectors from one operation, for initial values.
+g = const("matrix", "DT_FLOAT", [3], "dim { size: 2 } " + vector, device=PS)
+g += node("unpack", "Unpack", ["matrix"], device=PS, T=F, num="i: 2", axis="i: 0")
+open(sys.argv[1] + "/unpack", "w").write(g)
+
 # An iterator over a shuffled dataset whose elements get random numbers, and one that makes its dataset itself.
 def kinds(dtype):
     return dict(output_types="list { type: %s }" % dtype, output_shapes="list { shape { } }")
@@ -166,6 +171,25 @@ said 'dropout.parts/model.ckpt-50.state: it has no beginning or no end' || fail 
 rm "$out/dropout.parts/model.ckpt-50.state"
 train dropout dropout.parts 51 || fail 'without the state'
 said 'model.ckpt-50.state is not there' || fail 'without the state: nothing is said'
+
+sed '1s/2/1/' "$out/dropout.whole/model.ckpt-50.state" >"$out/dropout.parts/model.ckpt-51.state"
+train dropout dropout.parts 52 && fail 'a state of another version was taken'
+said "dropout.parts/model.ckpt-51.state: it begins with 'tfc state 1': another version of tfc wrote it, and this one reads 'tfc state 2'" ||
+  fail 'a state of another version: another reason'
+
+# Variables that are initialised from different outputs of one operation are restored; those that are initialised from the
+# same output cannot be.
+for value in unpack:1 unpack; do
+  sed "s/input: 'nothing'/input: '$value'/; s/input: 'zeros'/input: 'unpack'/" "$out/dropout.pbtxt" >"$out/$value.pbtxt"
+  cat "$out/unpack" >>"$out/$value.pbtxt"
+done
+train unpack:1 outputs 5 && train unpack:1 outputs 7 || fail 'two outputs: training failed'
+said 'model.ckpt-5: 2 variables restored' || fail 'two outputs: nothing was restored'
+train unpack:1 outputs.whole 7 || fail 'two outputs: training failed'
+cmp "$out/outputs.whole/model.ckpt-7.data-00000-of-00001" "$out/outputs/model.ckpt-7.data-00000-of-00001" || fail 'two outputs: other bits'
+train unpack one 5 || fail 'one output: training failed'
+train unpack one 7 && fail 'one output: training went on'
+said "the variables '[vw]' and '[vw]' have one initial value between them" || fail 'one output: it is not said why'
 
 # Rows that a queue runner puts into a queue of four, while states are saved all the time and while it waits for room; at
 # last its job is killed.

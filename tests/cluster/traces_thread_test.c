@@ -1,11 +1,12 @@
-// Traced steps of two clients at once: which operations ran in which task, and which tensors came to it. Texts that
-// make no sense are errors.
+// Traced steps of two clients at once: which operations ran in which task, and which tensors came to it. A loop gets
+// room for all its records. Texts that make no sense are errors.
 #include "tests/common/cluster.h"
 #include "tests/common/test.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/cluster/cut.h"
 #include "runtime/cluster/traces.h"
 #include "runtime/graph/import.h"
@@ -28,6 +29,13 @@ static const char text[] =
             NODE("square", "Square", "ps", "0", " input: \"x\"" ATTR("T", "type: DT_FLOAT"))
                 NODE("root", "Sqrt", "worker", "1", " input: \"square\"" ATTR("T", "type: DT_FLOAT"));
 
+// Times of operations are converted from ticks, so that beside the clock they are good only to a microsecond; a
+// processor that is taken away between two readings of clocks makes them worse.
+enum { CLOCKS_NS = 20000 };
+static bool in_step(const struct tfc_cluster_trace *t, int64_t begin_ns, int64_t end_ns) {
+  return t->begin_ns - CLOCKS_NS <= begin_ns && begin_ns <= end_ns && end_ns <= t->end_ns + CLOCKS_NS;
+}
+
 static tfc_status trace(struct tfc_member *member, void *arg) {
   tfc_status s = NULL;
   struct tfc_graph *g = NULL;
@@ -35,6 +43,7 @@ static tfc_status trace(struct tfc_member *member, void *arg) {
   struct tfc_cluster_trace t = {0};
   struct tfc_tensor result = {0};
   struct tfc_output fetch;
+  const double rate = tfc_ns_per_tick();
   (void)arg;
   TFC_TRY(s, tfc_graph_parse(tfc_str_from(text), "graph", NULL, &g));
   TFC_TRY(s, tfc_cluster_session_create(member, g, &(struct tfc_execution){0}, &session));
@@ -56,15 +65,75 @@ static tfc_status trace(struct tfc_member *member, void *arg) {
       for (uint32_t o = 0; o < 3; o++)
         if (tfc_str_is(g->nodes[t.ops.data[o].node].name, names[k])) op = &t.ops.data[o];
       WANT(op && op->rank == ranks[k] && op->device == 0);
-      WANT(t.begin_ns <= op->begin_ns && op->begin_ns <= op->end_ns && op->end_ns <= t.end_ns);
+      WANT(in_step(&t, op->begin_ns, op->end_ns));
     }
     for (uint32_t k = 0; k < 2; k++) {
       const struct tfc_cluster_transfer *x = &t.transfers.data[k];
       const bool first = tfc_str_is(g->nodes[x->tensor.node].name, "x");
       WANT(first || tfc_str_is(g->nodes[x->tensor.node].name, "square"));
       WANT(x->bytes == 100 && x->from == (first ? 1u : 0u) && x->to == (first ? 0u : 2u));
-      WANT(t.begin_ns <= x->begin_ns && x->begin_ns <= x->end_ns && x->end_ns <= t.end_ns);
+      WANT(in_step(&t, x->begin_ns, x->end_ns));
     }
+    WANT(!t.clock_off_ns); // all tasks have one clock
+    tfc_cluster_trace_deinit(&t);
+  }
+  WANT(tfc_ns_per_tick() != rate); // the clock of ticks was set again; by longer time it is known better
+out:
+  tfc_tensor_release(&result);
+  tfc_cluster_trace_deinit(&t);
+  tfc_cluster_session_free(session);
+  tfc_graph_release(g);
+  return s;
+}
+static void run(struct tfc_test_job *job) {
+  tfc_test_job_run(job);
+  for (uint32_t r = 0; r < 3; r++) {
+    if (job->status[r]) print_message("task %u: %s\n", r, tfc_status_message(job->status[r]));
+    assert_null(job->status[r]);
+  }
+}
+static void traced_steps(void **state) {
+  (void)state;
+  run(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = trace, .serves = "ps"});
+}
+
+// 2,000 iterations on the ps, far more than the nodes of its part.
+#define INT(name, value)                                                                                               \
+  NODE(name, "Const", "ps", "0",                                                                                       \
+       ATTR("dtype", "type: DT_INT32")                                                                                 \
+           ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { } int_val: " value " }"))
+#define IN(op, name, inputs, more) NODE(name, op, "ps", "0", inputs ATTR("T", "type: DT_INT32") more)
+#define ENTER(name, input, constant)                                                                                   \
+  IN("Enter", name, " input: \"" input "\"", ATTR("frame_name", "s: \"loop\"") ATTR("is_constant", "b: " constant))
+static const char loop[] =
+    INT("zero", "0") INT("limit", "2000") INT("one", "1") ENTER("i", "zero", "false") ENTER("most", "limit", "true")
+        ENTER("step", "one", "true") IN("Merge", "merge", " input: \"i\" input: \"next\"", ATTR("N", "i: 2"))
+            IN("Less", "less", " input: \"merge\" input: \"most\"", "")
+                NODE("cond", "LoopCond", "ps", "0", " input: \"less\"")
+                    IN("Switch", "switch", " input: \"merge\" input: \"cond\"", "")
+                        IN("AddV2", "body", " input: \"switch:1\" input: \"step\"", "")
+                            IN("NextIteration", "next", " input: \"body\"", "")
+                                IN("Exit", "exit", " input: \"switch\"", "");
+
+static tfc_status trace_loop(struct tfc_member *member, void *arg) {
+  tfc_status s = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_cluster_session *session = NULL;
+  struct tfc_cluster_trace t = {0};
+  struct tfc_tensor result = {0};
+  struct tfc_output fetch;
+  (void)arg;
+  TFC_TRY(s, tfc_graph_parse(tfc_str_from(loop), "graph", NULL, &g));
+  TFC_TRY(s, tfc_cluster_session_create(member, g, &(struct tfc_execution){0}, &session));
+  TFC_TRY(s, tfc_graph_parse_output(g, TFC_STR("exit"), &fetch));
+  const struct tfc_run_spec spec = {.fetches = &fetch, .fetch_count = 1};
+  for (int i = 0; i < 3; i++) {
+    size_t bodies = 0;
+    TFC_TRY(s, tfc_cluster_session_run_traced(session, &spec, NULL, &result, NULL, &t));
+    WANT(*(const int32_t *)result.data == 2000);
+    tfc_tensor_release(&result);
+    for (uint32_t o = 0; o < t.ops.count; o++) bodies += tfc_str_is(g->nodes[t.ops.data[o].node].name, "body");
+    WANT(i ? !t.lost && bodies == 2000 : t.lost && bodies < 2000);
     tfc_cluster_trace_deinit(&t);
   }
 out:
@@ -74,14 +143,31 @@ out:
   tfc_graph_release(g);
   return s;
 }
-static void traced_steps(void **state) {
+static void traced_loop(void **state) {
   (void)state;
-  struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = trace, .serves = "ps"};
-  tfc_test_job_run(&job);
+  run(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = trace_loop, .serves = "ps"});
+}
+
+// What a device says of itself comes to the other tasks as it is.
+#define XEON "Intel(R) Xeon(R) CPU, 8 cores), cpu:1 (E5-2680 v4 @ 2.40GHz"
+static tfc_status look_at_devices(struct tfc_member *member, void *arg) {
+  tfc_status s = NULL;
+  struct tfc_text shown = {0};
+  (void)arg;
   for (uint32_t r = 0; r < 3; r++) {
-    if (job.status[r]) print_message("task %u: %s\n", r, tfc_status_message(job.status[r]));
-    assert_null(job.status[r]);
+    WANT(tfc_member_device_count(member, r) == 1);
+    const struct tfc_device_info *i = tfc_member_device(member, r, 0);
+    WANT(!strcmp(i->model, XEON) && !strcmp(i->label, "virtual") && !strcmp(i->name, "cpu:0") && i->cores > 0);
   }
+  tfc_member_show_devices(member, 0, &shown);
+  WANT(!shown.failed && tfc_str_starts((tfc_str){shown.data, shown.size}, "cpu:0 (" XEON ", "));
+out:
+  tfc_text_deinit(&shown);
+  return s;
+}
+static void devices(void **state) {
+  (void)state;
+  run(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = look_at_devices, .model = XEON, .label = "virtual"});
 }
 
 static void broken_texts(void **state) {
@@ -102,7 +188,7 @@ static void broken_texts(void **state) {
   assert_ok(tfc_cluster_spec_parse(TFC_STR("ps=1,worker=2"), &spec));
   assert_ok(tfc_cut_make(g, &spec, 1, &cut));
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    tfc_status s = tfc_cluster_trace_add(&t, &cut, 0, tfc_str_from(bad[i]), true, offsets);
+    tfc_status s = tfc_cluster_trace_add(&t, &cut, 0, tfc_str_from(bad[i]), NULL, offsets);
     if (!s) s = tfc_cluster_trace_add_arrivals(&t, &cut, 0, tfc_str_from(bad[i]), offsets);
     assert_int_equal(tfc_status_code(s), TFC_INVALID_ARGUMENT);
     tfc_status_free(s);
@@ -115,13 +201,17 @@ static void broken_texts(void **state) {
     assert_int_equal(tfc_status_code(s), TFC_INVALID_ARGUMENT); // no tensor goes to worker 0
     tfc_status_free(s);
   }
-  assert_ok(tfc_cluster_trace_add(&t, &cut, 0, TFC_STR("part\t5\t6\t7\nop\t1\t2\t0\t_send_0\n"), true, offsets));
+  assert_ok(tfc_cluster_trace_add(&t, &cut, 0, TFC_STR("part\t5\t6\t7\nop\t1\t2\t0\t_send_0\n"), NULL, offsets));
   assert_true(t.lost == 7 && t.ops.count == 0 && offsets[0] == 0);
-  // The clock of another host is ahead by 1000, and both ways took 10.
-  t.begin_ns = 100, t.end_ns = 200;
+  assert_int_equal(t.clock_off_ns, 0);
+  // The clock of another host is ahead by 1000, and both ways took 10. That the step began earlier and ended later,
+  // with parts of other tasks, does not matter.
+  t.begin_ns = 50, t.end_ns = 900;
+  const struct tfc_round_trip trip = {100, 200};
   assert_ok(
-      tfc_cluster_trace_add(&t, &cut, 2, TFC_STR("part\t1110\t1190\t0\nop\t1120\t1130\t0\troot\n"), false, offsets));
+      tfc_cluster_trace_add(&t, &cut, 2, TFC_STR("part\t1110\t1190\t0\nop\t1120\t1130\t0\troot\n"), &trip, offsets));
   assert_true(offsets[2] == 1000 && t.ops.count == 1 && t.ops.data[0].begin_ns == 120);
+  assert_int_equal(t.clock_off_ns, 10); // one way may have taken all of the 20
   tfc_cluster_trace_deinit(&t);
   tfc_cut_deinit(&cut);
   tfc_cluster_spec_deinit(&spec);
@@ -129,6 +219,7 @@ static void broken_texts(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(traced_steps), cmocka_unit_test(broken_texts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(traced_steps), cmocka_unit_test(traced_loop),
+                                     cmocka_unit_test(devices), cmocka_unit_test(broken_texts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

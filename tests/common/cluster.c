@@ -1,6 +1,7 @@
 #include "tests/common/cluster.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/common/test.h"
@@ -20,6 +21,11 @@ static void *run(void *arg) {
   struct tfc_member *member = NULL;
   const bool serves = !job->script || (job->serves && !strcmp(job->serves, o->spec->tasks.data[rank].job));
   tfc_status s = tfc_devices_open("cpu:0", NULL, 0, &devices);
+  for (uint32_t d = 0; d < devices.count; d++) {
+    struct tfc_device_info *i = &devices.devices[d]->info;
+    if (job->model) snprintf(i->model, sizeof i->model, "%s", job->model);
+    if (job->label) snprintf(i->label, sizeof i->label, "%s", job->label);
+  }
   const struct tfc_member_options options = {.spec = o->spec,
                                              .transport = o->transport,
                                              .devices = &devices,

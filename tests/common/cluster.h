@@ -15,6 +15,7 @@ struct tfc_test_job {
   tfc_status (*script)(struct tfc_member *member, void *arg);
   void *arg;
   const char *serves;              // the job whose tasks only serve, NULL: none
+  const char *model, *label;       // what every device says of itself; NULL: the truth
   const struct tfc_faults *faults; // faults of every task, each with its own seed; NULL: there are none
   uint32_t faulty_rank;            // the only task to which `silent_after` and `garbled_after` apply
   int64_t silence_ns;
