@@ -124,11 +124,11 @@ static tfc_status join(struct job *job) {
   TFC_TRY(s, tfc_member_join(&options, &job->member));
   for (uint32_t r = 0; tfc_member_rank(job->member) == 0 && r < job->spec.tasks.count; r++) {
     char name[TFC_TASK_TEXT];
-    struct tfc_text devices = {0};
-    tfc_member_show_devices(job->member, r, &devices);
+    struct tfc_text shown = {0};
+    tfc_member_show_devices(job->member, r, &shown);
     tfc_say("%s on %s: %s", tfc_cluster_task_name(&job->spec, r, name), tfc_member_host(job->member, r),
-            devices.data ? devices.data : "");
-    tfc_text_deinit(&devices);
+            shown.data ? shown.data : "");
+    tfc_text_deinit(&shown);
   }
   job->runs = options.has_script;
 out:

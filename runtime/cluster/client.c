@@ -290,7 +290,7 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct tf
 
 static tfc_status run_here(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
                            struct tfc_client_step *step, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                           const struct tfc_run_options *options, struct tfc_record *record) {
+                           const struct tfc_run_options *options, struct tfc_serve_record *record) {
   tfc_status s = NULL;
   const struct tfc_cluster_part *part = &p->parts[p->own];
   struct tfc_tensor *in = calloc(part->feeds.count + 1, sizeof *in),
@@ -368,14 +368,14 @@ static bool has_own_clock(const struct tfc_member *t, uint32_t rank) {
 
 // Takes what the tasks have recorded of a step, when it has come.
 static tfc_status take_traces(struct tfc_cluster_session *session, const struct tfc_client_step *step,
-                              struct tfc_record *own, struct tfc_cluster_trace *trace) {
+                              struct tfc_serve_record *own, struct tfc_cluster_trace *trace) {
   struct tfc_member *t = session->task;
   tfc_status s = NULL;
   struct tfc_text here = {0};
   int64_t *offsets = calloc(t->count, sizeof *offsets);
   if (!offsets) TFC_TRY(s, no_memory());
   if (own->served) {
-    TFC_TRY(s, tfc_record_write(t, own, &here));
+    TFC_TRY(s, tfc_serve_record_write(t, own, &here));
     TFC_TRY(s, tfc_cluster_trace_add(trace, &session->cut, t->rank, (tfc_str){here.data, here.size}, NULL, offsets));
   }
   for (uint32_t i = 0; i < step->rank_count; i++) {
@@ -403,7 +403,7 @@ static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc
   struct tfc_member *t = session->task;
   const int64_t begin = tfc_now_ns(), deadline_ns = options ? options->deadline_ns : 0;
   const int64_t until = deadline_ns ? begin + deadline_ns : 0;
-  struct tfc_record own = {0};
+  struct tfc_serve_record own = {0};
   struct tfc_client_step step = {.ranks = p->ranks,
                                  .asked = options ? options->cancel : NULL,
                                  .begin = begin,
@@ -433,7 +433,7 @@ static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc
   }
   end_step(t, &step);
   tfc_status_free(step.status); // the job has failed in the meantime
-  tfc_record_deinit(t, &own);
+  tfc_serve_record_deinit(t, &own);
   for (uint32_t i = 0; step.answers && i < p->foreign_count; i++) tfc_buffer_release(step.answers[i].trace);
   free(step.answers);
   for (uint32_t i = 0; s && fetches && i < p->fetch_count; i++) tfc_tensor_release(&fetches[i]);

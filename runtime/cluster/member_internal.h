@@ -130,17 +130,18 @@ TFC_MUST_USE tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, c
 void tfc_serve_abort(struct tfc_member *t, int64_t step);
 // What this task has recorded of a step. It is written as text only when the step has ended, because that takes time.
 // The caller frees it, also if the step has failed.
-struct tfc_record {
+struct tfc_serve_record {
   struct tfc_served *served; // NULL: the step is not traced, or has failed
   int64_t step;
   struct tfc_part_trace trace;
 };
-TFC_MUST_USE tfc_status tfc_record_write(struct tfc_member *t, struct tfc_record *record, struct tfc_text *out);
-void tfc_record_deinit(struct tfc_member *t, struct tfc_record *record);
-// Runs the client's own part of its step, on the calling thread.
+TFC_MUST_USE tfc_status tfc_serve_record_write(struct tfc_member *t, struct tfc_serve_record *record,
+                                               struct tfc_text *out);
+void tfc_serve_record_deinit(struct tfc_member *t, struct tfc_serve_record *record);
+// Runs the client's own part of its step, on the calling thread. `out_record` may be NULL if the step is not traced.
 TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
                                        const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                                       const struct tfc_run_options *options, struct tfc_record *out_record);
+                                       const struct tfc_run_options *options, struct tfc_serve_record *out_record);
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                           const struct tfc_tensor *value);
 // Frees a client's part of a graph. No step of it runs any more.

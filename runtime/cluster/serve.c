@@ -338,7 +338,7 @@ static tfc_status take_arrivals(struct tfc_member *t, int64_t step, tfc_arrival_
   return ok ? NULL : no_memory();
 }
 
-tfc_status tfc_record_write(struct tfc_member *t, struct tfc_record *record, struct tfc_text *out) {
+tfc_status tfc_serve_record_write(struct tfc_member *t, struct tfc_serve_record *record, struct tfc_text *out) {
   tfc_arrival_list arrivals = {0};
   tfc_status status = take_arrivals(t, record->step, &arrivals);
   if (!status) status = tfc_part_trace_write(&record->trace, record->served->graph, &arrivals, out);
@@ -346,18 +346,18 @@ tfc_status tfc_record_write(struct tfc_member *t, struct tfc_record *record, str
   return status;
 }
 
-void tfc_record_deinit(struct tfc_member *t, struct tfc_record *record) {
+void tfc_serve_record_deinit(struct tfc_member *t, struct tfc_serve_record *record) {
   if (record->trace.sink.buffers) tfc_part_trace_deinit(&record->trace);
   let_go(t, record->served);
-  *record = (struct tfc_record){0};
+  *record = (struct tfc_serve_record){0};
 }
 
 // Runs a plan. Of a traced step, `out` gets what this task records, and holds the reference to `s` from then on.
 static tfc_status run_recorded(struct tfc_member *t, struct tfc_served **s, struct served_plan *p,
                                const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                               const struct tfc_run_options *options, struct tfc_record *out) {
+                               const struct tfc_run_options *options, struct tfc_serve_record *out) {
   tfc_status status = NULL;
-  if (!tfc_step_is_traced(options->step)) return run_plan(*s, p, feeds, fetches, options);
+  if (!options || !tfc_step_is_traced(options->step)) return run_plan(*s, p, feeds, fetches, options);
   const size_t known = atomic_load(&p->records), records = known ? known : 4 * (size_t)(*s)->graph->node_count + 1024;
   TFC_RETURN_IF_ERROR(tfc_part_trace_begin(&out->trace, t->devices->count, records));
   struct tfc_run_options own = *options;
@@ -374,7 +374,7 @@ out:
 
 tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, const struct tfc_tensor *feeds,
                           struct tfc_tensor *fetches, const struct tfc_run_options *options,
-                          struct tfc_record *out_record) {
+                          struct tfc_serve_record *out_record) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
   if (plan == TFC_PLAN_SAVE || plan == TFC_PLAN_RESTORE)
@@ -426,7 +426,7 @@ out:
 }
 
 // Runs a step that another task has started.
-static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r, struct tfc_record *out_record) {
+static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r, struct tfc_serve_record *out_record) {
   tfc_status status = NULL;
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
@@ -463,11 +463,11 @@ static void answer(struct tfc_member *t, const struct tfc_running *r, tfc_status
 }
 
 // Sends the client what this task has recorded of a part that it has answered for.
-static void send_trace(struct tfc_member *t, const struct tfc_running *r, struct tfc_record *record) {
+static void send_trace(struct tfc_member *t, const struct tfc_running *r, struct tfc_serve_record *record) {
   struct tfc_text text = {0};
   struct tfc_buffer *body = NULL;
   struct tfc_message *m = NULL;
-  tfc_status status = tfc_record_write(t, record, &text);
+  tfc_status status = tfc_serve_record_write(t, record, &text);
   if (!status) status = tfc_buffer_create_host(text.size, &body);
   if (!status) memcpy(body->data, text.data, text.size);
   const struct tfc_head_done head = {.step = r->number, .code = (uint32_t)tfc_status_code(status)};
@@ -509,14 +509,14 @@ static void *work(void *arg) {
     pthread_mutex_unlock(&t->lock);
     tfc_member_note(t, "ran its part of step %lld of %s", (long long)tfc_step_count(r->number),
                     tfc_member_name_of(t, r->client, name));
-    struct tfc_record record = {0};
+    struct tfc_serve_record record = {0};
     tfc_status status = run_foreign(t, r, &record);
     const bool traced = !status && record.served;
     tfc_meeting_end(t->meeting, r->number);
     if (traced) record.trace.here = (struct tfc_round_trip){r->came_ns, tfc_now_ns()};
     answer(t, r, status);
     if (traced) send_trace(t, r, &record);
-    tfc_record_deinit(t, &record);
+    tfc_serve_record_deinit(t, &record);
     pthread_mutex_lock(&t->lock);
     for (struct tfc_running **at = &t->running; *at; at = &(*at)->next)
       if (*at == r) {

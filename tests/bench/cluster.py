@@ -10,9 +10,16 @@ A ps has the variables, a worker takes the steps; each task is a process, of Ten
   update    it reads 100 MB and sends 100 MB back, which the ps subtracts
   sparse    it reads 1,000 rows of a table of 1 GB and sends as many back
   training  it trains a perceptron of two layers (2 MB) whose variables are on the ps
+  nmt       it trains examples/nmt.pb, whose variables and their updates are on the ps
+
+Two more have no TensorFlow in them:
+
+  two       examples/nmt.pb over two workers, as its own device strings say, beside the same placement over two devices of
+            one process
+  pingpong  a message there and back beside MPI_Send and MPI_Recv (tests/bench/transport_bench.c)
 
 A figure is the median time of a step in one process's life; the two sides take turns, and the ratio is that of the
-medians over the rounds.
+medians over the rounds. The load of the machine when a case begins is printed with it.
 """
 
 import argparse
@@ -25,7 +32,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-STEPS = {"scalar": 2000, "dense": 12, "update": 8, "sparse": 200, "training": 100}
+STEPS = {"scalar": 2000, "dense": 12, "update": 8, "sparse": 200, "training": 100, "nmt": 8}
+ALL = list(STEPS) + ["two", "pingpong"]
+GOLDEN = os.path.join(ROOT, "examples", "golden", "nmt")
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 
 
@@ -67,8 +76,34 @@ def build(name):
         return v1.global_variables_initializer(), back.op
 
 
+def feeds_of(name):
+    """{tensor: file} that a step is fed."""
+    if name not in ("nmt", "two"):
+        return {}
+    with open(os.path.join(GOLDEN, "golden.json")) as f:
+        return {k: os.path.join(GOLDEN, v) for k, v in json.load(f)["feeds"][0].items()}
+
+
+def nmt_on_tasks():
+    """examples/nmt.pb: variables, what assigns them and what updates them on the ps, the rest on the worker."""
+    import tensorflow as tf
+    definition = tf.compat.v1.GraphDef()
+    with open(os.path.join(ROOT, "examples", "nmt.pb"), "rb") as f:
+        definition.ParseFromString(f.read())
+    variables = {n.name for n in definition.node if n.op in ("VariableV2", "VarHandleOp", "Variable")}
+    for n in definition.node:
+        on_ps = n.name in variables or (n.input and n.input[0].split(":")[0] in variables)
+        n.device = PS if on_ps else WORKER
+    return definition
+
+
 def write(name, path):
     import tensorflow as tf
+    if name == "nmt":
+        with open(path, "wb") as f:
+            f.write(nmt_on_tasks().SerializeToString())
+        print(json.dumps(["init", "train_op"]))
+        return
     with tf.Graph().as_default() as g:
         init, step = build(name)
         with open(path, "wb") as f:
@@ -84,15 +119,22 @@ def tensorflow_task(name, job, ports, steps):
     server = v1.train.Server(spec, job_name=job, task_index=0)
     if job == "ps":
         server.join()
-    with tf.Graph().as_default():
-        init, step = build(name)
+    with tf.Graph().as_default() as graph:
+        feeds = feeds_of(name)
+        if feeds:
+            import numpy as np
+            tf.import_graph_def(nmt_on_tasks(), name="")
+            init, step = graph.get_operation_by_name("init"), graph.get_operation_by_name("train_op")
+        else:
+            init, step = build(name)
         with v1.Session(server.target) as session:
             session.run(init)
-            call = session.make_callable(step)
+            call = session.make_callable(step, list(feeds))
+            values = [np.load(f) for f in feeds.values()]
             times = []
             for _ in range(steps + 3):
                 begin = time.perf_counter()
-                call()
+                call(*values)
                 times.append((time.perf_counter() - begin) * 1e6)
     print(json.dumps(statistics.median(times[3:])))
     sys.stdout.flush()
@@ -128,10 +170,53 @@ def of_tfc(graph, init, step, name, environment):
     run = os.path.join(ROOT, "build", "release", "bin", "tfc-run")
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", run, "-q", "--json", "--graph", graph, "--cluster", "ps=1,worker=1",
                "--init", init, "--target", step, "--steps", str(STEPS[name]), "--warmup", "3"]
+    for tensor, path in feeds_of(name).items():
+        command += ["--feed", "%s=%s" % (tensor, path)]
+    return step_of(name, run_program(name, command, environment))
+
+
+def run_program(name, command, environment):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
-        sys.exit("cluster: %s: tfc-run: %s" % (name, done.stderr[-2000:]))
-    return json.loads(done.stdout[done.stdout.index("{"):])["step"]["median_us"]
+        sys.exit("cluster: %s: %s: %s" % (name, " ".join(command), done.stderr[-2000:]))
+    return done.stdout
+
+
+def step_of(name, text):
+    return json.loads(text[text.index("{"):])["step"]["median_us"]
+
+
+def two(folder, rounds, environment):
+    """nmt over two tasks beside two devices of one process, under one placement."""
+    programs = os.path.join(ROOT, "build", "release", "bin")
+    graph, placement, placed = os.path.join(ROOT, "examples", "nmt.pb"), os.path.join(folder, "two.json"), os.path.join(folder, "two.pb")
+    tasks = ["/job:worker/task:%d" % k for k in range(2)]
+    run_program("two", [os.path.join(programs, "tfc-place"), "-q", "--graph", graph, "--devices", "2", "--evaluate", "-", "--out", placement,
+                        "--db", os.path.join(folder, "two.db")], environment)
+    run_program("two", [os.path.join(programs, "tfc-export"), "-q", "--placement", placement, "--graph", graph, "--format", "graphdef", "--out", placed,
+                        "--map", ",".join("cpu:%d=%s/device:CPU:0" % (k, task) for k, task in enumerate(tasks))], environment)
+    step = ["-q", "--json", "--init", "init", "--target", "train_op", "--fetch", "loss:0", "--steps", "8", "--warmup", "3"]
+    for tensor, path in feeds_of("two").items():
+        step += ["--feed", "%s=%s" % (tensor, path)]
+    one_process = [os.path.join(programs, "tfc-run"), "--graph", graph, "--placement", placement] + step
+    two_tasks = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", os.path.join(programs, "tfc-run"), "--graph", placed, "--cluster", "worker=2"] + step
+    times = {"tasks": [], "process": []}
+    for _ in range(rounds):
+        times["tasks"].append(step_of("two", run_program("two", two_tasks, environment)))
+        times["process"].append(step_of("two", run_program("two", one_process, environment)))
+    a, b = statistics.median(times["tasks"]), statistics.median(times["process"])
+    print("%-10s %11.1f us %11.1f us %7.3f   %s   (two tasks, one process)" % ("two", a, b, a / b, " ".join("%.3f" % (x / y) for x, y in zip(*times.values()))), flush=True)
+    return {"tasks_us": times["tasks"], "process_us": times["process"], "ratio": a / b}
+
+
+def pingpong(rounds, environment):
+    bench = os.path.join(ROOT, "build", "release", "tests", "transport_bench")
+    text = run_program("pingpong", ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", bench, str(4 * rounds + 1)], environment)
+    sizes = json.loads(text[text.index("{"):])
+    for size, row in sizes.items():
+        print("%-10s %9s B %8.3f GB/s, MPI %8.3f GB/s, ratio %.3f [%.3f, %.3f]"
+              % ("pingpong", size, row["tfc"], row["mpi"], row["ratio"], row["q1"], row["q3"]), flush=True)
+    return sizes
 
 
 def main():
@@ -153,9 +238,13 @@ def main():
     results = {}
     print("%-10s %14s %14s %7s   rounds" % ("step", "tfc", "TensorFlow", "ratio"))
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.names or STEPS:
+        for name in options.names or ALL:
+            if name not in ALL:
+                sys.exit("cluster: no case '%s': %s" % (name, ", ".join(ALL)))
+            print("# load %.2f" % os.getloadavg()[0])
             if name not in STEPS:
-                sys.exit("cluster: no case '%s': %s" % (name, ", ".join(STEPS)))
+                results[name] = two(folder, options.rounds, environment) if name == "two" else pingpong(options.rounds, environment)
+                continue
             graph = os.path.join(folder, name + ".pb")
             wrote = subprocess.run([options.python, os.path.abspath(__file__), "--write", name, graph], env=environment, capture_output=True, text=True)
             if wrote.returncode != 0:
