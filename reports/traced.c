@@ -28,6 +28,8 @@ struct work {
   int32_t *last_op;       // [node_count] the node's execution that started last so far
   int32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
   int32_t *next;          // [transfer_count]
+  int64_t *latest_end;    // [transfer_count] the latest end of this transfer and of those before it
+  uint32_t path_capacity;
 };
 
 static int64_t ns(const struct tfc_table *t, uint32_t row, uint32_t column) {
@@ -134,8 +136,9 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   w->last_op = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
   w->first_arrival = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
   w->next = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
+  w->latest_end = TFC_ARENA_ARRAY(&t->arena, int64_t, (size_t)t->transfer_count + 1);
   if (!w->first_edge || !w->has_consumer || !w->executed || !w->seen || !w->stack || !w->searched || !w->sources ||
-      !w->last_op || !w->first_arrival || !w->next)
+      !w->last_op || !w->first_arrival || !w->next || !w->latest_end)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t n = 0, e = 0; n <= w->node_count; n++) {
     while (e < rows.row_count && w->edges[e].consumer < n) e++;
@@ -149,6 +152,7 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   for (uint32_t i = 0; i < t->transfer_count; i++) { // each list begins with its latest transfer
     w->next[i] = w->first_arrival[t->transfers[i].node];
     w->first_arrival[t->transfers[i].node] = (int32_t)i;
+    w->latest_end[i] = i ? most(w->latest_end[i - 1], t->transfers[i].end) : t->transfers[i].end;
   }
 out:
   return s;
@@ -291,7 +295,7 @@ static int32_t cause_of_transfer(const struct tfc_traced *t, struct work *w, int
   *out_transfer = TFC_TRACED_NONE;
   if (before >= 0 && t->ops[before].end <= x->start && t->ops[before].end > end)
     cause = before, end = t->ops[before].end;
-  for (int32_t i = transfer; i-- > 0 && t->transfers[i].start > end;) {
+  for (int32_t i = transfer; i-- > 0 && w->latest_end[i] > end;) {
     const struct tfc_traced_transfer *y = &t->transfers[i];
     if (y->target != x->target || y->end > x->start || y->end <= end) continue;
     end = y->end, *out_transfer = i;
@@ -299,11 +303,20 @@ static int32_t cause_of_transfer(const struct tfc_traced *t, struct work *w, int
   return *out_transfer >= 0 ? producer_of(t, w, *out_transfer, op) : cause;
 }
 
-static void add_to_path(struct tfc_traced *t, const struct tfc_traced_item *item) {
+// Where operations of a device overlap, one transfer can be on the path several times.
+static tfc_status add_to_path(struct tfc_traced *t, struct work *w, const struct tfc_traced_item *item) {
+  if (t->path_count == w->path_capacity) {
+    const uint32_t grown = 2 * w->path_capacity + 64;
+    struct tfc_traced_item *path = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_item, grown);
+    if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (t->path_count) memcpy(path, t->path, t->path_count * sizeof *path);
+    t->path = path, w->path_capacity = grown;
+  }
   t->path[t->path_count++] = *item;
+  return NULL;
 }
 
-static void find_path(struct tfc_traced *t, struct work *w) {
+static tfc_status find_path(struct tfc_traced *t, struct work *w) {
   uint32_t last = 0;
   for (uint32_t i = 1; i < t->op_count; i++)
     if (t->ops[i].end > t->ops[last].end) last = i;
@@ -311,14 +324,15 @@ static void find_path(struct tfc_traced *t, struct work *w) {
   for (int32_t at = (int32_t)last; at >= 0;) {
     const struct tfc_traced_op *o = &t->ops[at];
     const uint32_t op = (uint32_t)at;
-    add_to_path(t, &(struct tfc_traced_item){.op = at, .transfer = TFC_TRACED_NONE, .start = o->start, .end = until});
+    TFC_RETURN_IF_ERROR(add_to_path(
+        t, w, &(struct tfc_traced_item){.op = at, .transfer = TFC_TRACED_NONE, .start = o->start, .end = until}));
     until = o->start;
     at = o->by_input ? o->producer : o->before;
     for (int32_t transfer = o->by_input ? o->transfer : TFC_TRACED_NONE; transfer >= 0;) {
       const struct tfc_traced_transfer *x = &t->transfers[transfer];
       const int64_t end = least(x->end, until), start = least(x->start, end);
-      add_to_path(t,
-                  &(struct tfc_traced_item){.op = TFC_TRACED_NONE, .transfer = transfer, .start = start, .end = end});
+      TFC_RETURN_IF_ERROR(add_to_path(
+          t, w, &(struct tfc_traced_item){.op = TFC_TRACED_NONE, .transfer = transfer, .start = start, .end = end}));
       until = start;
       at = cause_of_transfer(t, w, transfer, at, op, &transfer);
     }
@@ -329,6 +343,7 @@ static void find_path(struct tfc_traced *t, struct work *w) {
     t->path[i] = t->path[t->path_count - 1 - i], t->path[t->path_count - 1 - i] = swap;
   }
   for (uint32_t i = 0; i < t->path_count; i++) t->path[i].waited = t->path[i].start - (i ? t->path[i - 1].end : 0);
+  return NULL;
 }
 
 // Limits how late `from` may end: `to`, which starts `lag` after that end, must not end after its own `latest`. If `to`
@@ -437,11 +452,10 @@ tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_
   tfc_status s = NULL;
   TFC_TRY(s, load_rows(store, args, &t));
   TFC_TRY(s, load_edges(edges, &t, &w));
-  t.path = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_item, (size_t)t.op_count + t.transfer_count + 1);
   t.gaps = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_gap, (size_t)t.op_count + w.device_count + 1);
-  if (!t.path || !t.gaps) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t.gaps) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, find_causes(&t, &w));
-  find_path(&t, &w);
+  TFC_TRY(s, find_path(&t, &w));
   find_slack(&t, &w);
   TFC_TRY(s, find_gaps(&t, &w));
   *out = t;

@@ -141,6 +141,10 @@ static void test_exit_codes(void **state) {
               folder);
   assert_null(strstr(command(PLACE "--graph g.json --evaluations 100 --memory 'acc:*=1500'", folder)->out, "gap at"));
   assert_exit(6, "/proc/x", PLACE "--graph g.json --evaluations 100 --out /proc/x", folder);
+  // No input is overwritten, by whichever path it is named.
+  assert_exit(6, "it is a file that is read", PLACE "--graph g.json --evaluations 100 --out ./g.json", folder);
+  assert_exit(6, "it is a file that is read", PLACE "--graph g.json --evaluate half.json --out ./half.json", folder);
+  assert_exit(0, "", "grep -q cost-graph %s/g.json && grep -q acc:1 %s/half.json", folder, folder);
   assert_exit(3, "no setting 'sed'; did you mean 'seed'?",
               "cd %s && echo 'sed: 3' >bad.yaml && tfc-place --machine m.yaml --graph g.json --config bad.yaml",
               folder);

@@ -213,6 +213,41 @@ static void goes_on(void **state) {
   end();
 }
 
+// A job that goes on when its time is over answers with what it measured before, even if that no longer fits.
+static void goes_on_late(void **state) {
+  (void)state;
+  for (int tight = 0; tight < 2; tight++) {
+    begin();
+    play.peak_of_op = 1000;
+    play.cancel_at = 4; // three of the profile, then the rivals
+    struct tfc_job_options o = options_of();
+    assert_ok(tfc_job_run(&o, &out));
+    assert_true(out.interrupted && out.exit_code == 130);
+    tfc_job_outcome_deinit(&out);
+    play.cancel_at = 0;
+    atomic_store(&play.cancel, false);
+    o.resume = -1, o.seconds = 0.001;
+    for (uint32_t d = 0; tight && d < DEVICES; d++) play.devices[d].memory = 6999; // the seven operations take 7000
+    play.log.size = 0;
+    note("begins");
+    tfc_status s = tfc_job_run(&o, &out);
+    show_log();
+    not_logged("search");
+    if (tight) {
+      assert_non_null(s);
+      assert_non_null(strstr(tfc_status_message(s), "nothing that was tried fits"));
+      assert_int_equal(out.exit_code, 5);
+      tfc_status_free(s);
+    } else {
+      assert_ok(s);
+      assert_int_equal(out.exit_code, 7);
+      assert_string_equal(out.first_line, "The undivided machine is fastest: 600.0 us a step, against 827.0 us for the "
+                                          "best placement.");
+    }
+    end();
+  }
+}
+
 // What was learned of operations is stored, and read again before anything new is learned.
 static void learning_goes_on(void **state) {
   (void)state;
@@ -361,10 +396,9 @@ static void wrong_bound(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job),        cmocka_unit_test(database),
-      cmocka_unit_test(goes_on),          cmocka_unit_test(throughput),
-      cmocka_unit_test(learning_goes_on), cmocka_unit_test(one_device),
-      cmocka_unit_test(converged),        cmocka_unit_test(late),
+      cmocka_unit_test(whole_job),    cmocka_unit_test(database),   cmocka_unit_test(goes_on),
+      cmocka_unit_test(goes_on_late), cmocka_unit_test(throughput), cmocka_unit_test(learning_goes_on),
+      cmocka_unit_test(one_device),   cmocka_unit_test(converged),  cmocka_unit_test(late),
       cmocka_unit_test(wrong_bound),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());

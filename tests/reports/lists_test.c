@@ -360,6 +360,83 @@ static void test_fetched_late(void **state) {
   tfc_store_close(db);
 }
 
+// d ends at 450 us on cpu:0, but its transfer waits until 470 us for b's, which goes to the same device. b's transfer
+// may have begun before d ended, or when it ended.
+static void test_transfer_behind_another(void **state) {
+  (void)state;
+  static const int64_t starts[] = {440, 450};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+    char file[128], sql[512];
+    struct tfc_store *db = NULL;
+    struct tfc_report_lists lists;
+    snprintf(file, sizeof file, "%s/behind%zu.db", folder, i);
+    assert_ok(write_by_hand(file, "measured"));
+    assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+    snprintf(sql, sizeof sql,
+             "UPDATE edge SET producer = 1, consumer = 4 WHERE producer = 2;"
+             "UPDATE transfer SET node_id = 1, source = 0, target = 1, start_ns = %lld000, duration_ns = %lld000 WHERE"
+             " node_id = 2;"
+             "UPDATE transfer SET start_ns = 470000, duration_ns = 10000 WHERE node_id = 3",
+             (long long)starts[i], (long long)(470 - starts[i]));
+    assert_int_equal(sqlite3_exec(tfc_store_handle(db), sql, NULL, NULL, NULL), SQLITE_OK);
+    const double start = (double)starts[i];
+    const struct {
+      const char *kind, *node;
+      double start, time, waited;
+    } steps[] = {{"operation", "net/a", 0, 100, 0},
+                 {"operation", "net/b", 100, 300, 0},
+                 {"transfer", "net/b", start, 470 - start, start - 400},
+                 {"transfer", "net/d", 470, 10, 0},
+                 {"operation", "net/e", 482, 118, 2}};
+    assert_ok(tfc_report_critical(db, -1, &lists));
+    const struct tfc_table *t = &lists.tables[0];
+    assert_int_equal(t->row_count, 5);
+    for (uint32_t r = 0; r < 5; r++) {
+      assert_true(tfc_str_is(tfc_table_text(t, r, "kind"), steps[r].kind));
+      assert_true(tfc_str_is(tfc_table_text(t, r, "node"), steps[r].node));
+      assert_near(tfc_table_number(t, r, "start_us"), steps[r].start);
+      assert_near(tfc_table_number(t, r, "time_us"), steps[r].time);
+      assert_near(tfc_table_number(t, r, "waited_us"), steps[r].waited);
+    }
+    tfc_report_lists_deinit(&lists);
+    tfc_store_close(db);
+  }
+}
+
+// The executions of b on cpu:1 overlap: each reads the tensor of a that came first, while a runs on and waits for the
+// previous b. So that transfer is on the path once for each b, and the path has more items than the trace has rows.
+static void test_overlapping_operations(void **state) {
+  (void)state;
+  enum { TIMES = 40 };
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/overlapping.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  char *sql = tfc_format("DELETE FROM op; DELETE FROM transfer; DELETE FROM edge WHERE producer <> 0 OR consumer <> 1;"
+                         "INSERT INTO edge SELECT run_id, 9, 1, output, 0, bytes FROM edge;"
+                         "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO op"
+                         " SELECT 1, 0, 2 * n, 0, 0, 1000 * n - 500, 100000, NULL, NULL FROM k UNION ALL"
+                         " SELECT 1, 0, 2 * n + 1, 1, 1, 1000 * n, 200000, NULL, NULL FROM k;"
+                         "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO"
+                         " transfer SELECT 1, 0, 0, 0, 0, 0, 1, 8, 600, 300 UNION ALL"
+                         " SELECT 1, 0, n, 1, 0, 1, 0, 8, 1000 * n - 800, 200 FROM k",
+                         TIMES, TIMES);
+  char *error = NULL;
+  if (sqlite3_exec(tfc_store_handle(db), sql, NULL, NULL, &error) != SQLITE_OK) fail_msg("%s", error);
+  free(sql);
+  assert_ok(tfc_report_critical(db, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  assert_int_equal(t->row_count, 4 * TIMES - 1); // a, its transfer, b, and b's transfer but for the first a
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    assert_true(tfc_str_is(tfc_table_text(t, r, "kind"), r % 2 ? "transfer" : "operation"));
+    assert_true(tfc_str_is(tfc_table_text(t, r, "node"), r % 4 < 2 ? "net/a" : "net/b"));
+  }
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
 // The devices of this run execute one operation at a time, so all time without an operation is a gap.
 static void test_gaps_of_a_run(void **state) {
   (void)state;
@@ -715,6 +792,8 @@ int main(void) {
       cmocka_unit_test(test_simulated),
       cmocka_unit_test(test_without_edges),
       cmocka_unit_test(test_fetched_late),
+      cmocka_unit_test(test_transfer_behind_another),
+      cmocka_unit_test(test_overlapping_operations),
       cmocka_unit_test(test_gaps_by_hand),
       cmocka_unit_test(test_gaps_of_a_run),
       cmocka_unit_test(test_memory_by_hand),

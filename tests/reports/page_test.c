@@ -228,8 +228,21 @@ static void test_trace(void **state) {
   gzclose(in);
   assert_true(size > 0 && size < (int)sizeof text - 1);
   text[size] = 0;
-  // The same as plain JSON, by name.
+  // Nothing follows the compressed text.
   struct tfc_file plain;
+  assert_ok(tfc_file_map(file, &plain));
+  z_stream z = {.next_in = (unsigned char *)(uintptr_t)plain.data, .avail_in = (uInt)plain.size};
+  assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+  int rc = Z_OK;
+  while (rc == Z_OK) {
+    unsigned char some[4096];
+    z.next_out = some, z.avail_out = sizeof some;
+    rc = inflate(&z, Z_NO_FLUSH);
+  }
+  assert_true(rc == Z_STREAM_END && z.avail_in == 0 && z.total_out == (uLong)size);
+  inflateEnd(&z);
+  tfc_file_unmap(&plain);
+  // The same as plain JSON, by name.
   uint64_t again;
   snprintf(file, sizeof file, "%s/trace.json", folder);
   assert_ok(tfc_report_trace(store, sample.run_id, &(struct tfc_report_trace_options){.last = 1000}, file, &again));

@@ -308,6 +308,39 @@ static void two_runs(void **state) {
               "what the machine did meanwhile shows in rivals (undivided, single device).\n");
 }
 
+// Of the scopes whose nodes moved, twelve are listed.
+static void many_moves(void **state) {
+  (void)state;
+  for (int moved = 12; moved <= 13; moved++) {
+    char file[sizeof path], kept[sizeof path], expected[1024] = "";
+    struct tfc_store *db = NULL;
+    struct tfc_report_lists lists = {0};
+    snprintf(file, sizeof file, "%s/moves%d.db", folder, moved);
+    strcpy(kept, path), strcpy(path, file);
+    assert_ok(write_by_hand(path, "measured"));
+    assert_ok(write_by_hand(path, "measured"));
+    change("WITH RECURSIVE k(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM k WHERE n < 22) INSERT INTO node (run_id,"
+           " node_id, name, op, unit_id) SELECT run_id, n, 's' || n || '/x', 'Relu', n FROM k, run");
+    char *sql = tfc_format("INSERT INTO assignment SELECT p.placement, n.unit_id, p.placement = 2 AND n.unit_id < %d"
+                           " FROM placement p JOIN node n USING (run_id) WHERE n.unit_id >= 10",
+                           10 + moved);
+    change(sql);
+    free(sql);
+    strcpy(path, kept);
+    assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
+    assert_ok(tfc_report_compare(db, (const int64_t[]){1, 2}, 2, &lists));
+    size_t n = (size_t)snprintf(expected, sizeof expected, "\n%d nodes are on another device\n", moved);
+    for (int i = 0; i < 12; i++)
+      n += (size_t)snprintf(expected + n, sizeof expected - n, "       1  s%d%37s  cpu:0 to cpu:1\n", 10 + i, "");
+    snprintf(expected + n, sizeof expected - n, "%s", moved > 12 ? "  and 1 more: --json has all\n" : "");
+    const char *at = strstr(lists.text.data, expected);
+    if (!at) fail_msg("no '%s' in: %s", expected, strstr(lists.text.data, "are on another device"));
+    if (at[strlen(expected)] == ' ') fail_msg("more than: %s", expected);
+    tfc_report_lists_deinit(&lists);
+    tfc_store_close(db);
+  }
+}
+
 static void three_runs(void **state) {
   (void)state;
   struct tfc_report_lists lists = {0};
@@ -492,8 +525,9 @@ static void modelled_page(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs),       cmocka_unit_test(shown), cmocka_unit_test(nodes),        cmocka_unit_test(two_runs),
-      cmocka_unit_test(three_runs), cmocka_unit_test(page),  cmocka_unit_test(modelled_page)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(runs),          cmocka_unit_test(shown),
+                                     cmocka_unit_test(nodes),         cmocka_unit_test(two_runs),
+                                     cmocka_unit_test(three_runs),    cmocka_unit_test(page),
+                                     cmocka_unit_test(modelled_page), cmocka_unit_test(many_moves)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
