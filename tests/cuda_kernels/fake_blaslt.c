@@ -10,6 +10,8 @@ uint32_t cuda_fake_products, cuda_fake_products_in[CUDA_FAKE_MATHS], cuda_fake_r
 uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS];
 _Atomic uint32_t cuda_fake_epilogues;
 bool cuda_fake_no_epilogues;
+int cuda_fake_epilogue_error, cuda_fake_attribute_error;
+uint32_t cuda_fake_epilogue_alignment, cuda_fake_numbers_nan;
 
 size_t cublasLtGetVersion(void) {
   return 130000;
@@ -82,6 +84,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
     memcpy(&o->a, buf, size);
   else if (attr == CUBLASLT_MATMUL_DESC_TRANSB)
     memcpy(&o->b, buf, size);
+  else if (attr == CUBLASLT_MATMUL_DESC_EPILOGUE && cuda_fake_attribute_error)
+    return (cublasStatus_t)cuda_fake_attribute_error;
   else if (attr == CUBLASLT_MATMUL_DESC_EPILOGUE)
     memcpy(&o->epilogue, buf, size);
   else if (attr == CUBLASLT_MATMUL_DESC_BIAS_POINTER)
@@ -142,7 +146,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   (void)handle, (void)b, (void)c, (void)d;
   if (wanted < 1 || p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) return CUBLAS_STATUS_INVALID_VALUE;
   if (o->epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
-    if (cuda_fake_no_epilogues) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (cuda_fake_no_epilogues || p->alignment[0] < cuda_fake_epilogue_alignment) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (cuda_fake_epilogue_error) return (cublasStatus_t)cuda_fake_epilogue_error;
     // the algorithm may rely on an alignment that the address here has
     if (!o->bias || (uintptr_t)o->bias % p->alignment[0]) return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -219,7 +224,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
           sum += get(math, x->type, a, i * x->stride + (ta ? t + row * x->ld : row + t * x->ld)) *
                  get(math, y->type, b, i * y->stride + (tb ? column + t * y->ld : t + column * y->ld));
         if (biased) sum += get(TFC_MATH_FLOAT32, z->type, o->bias, row);
-        if (rectified && !(sum > 0)) sum = sum != sum ? sum : 0;
+        const bool is_nan = sum != sum && !(cuda_fake_numbers_nan >> algorithm->data[1] & 1);
+        if (rectified && !(sum > 0)) sum = is_nan ? sum : 0;
         put(z->type, d, i * z->stride + row + column * z->ld, sum);
       }
   tfc_host_end();

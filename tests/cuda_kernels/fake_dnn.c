@@ -48,6 +48,22 @@ cudaError_t cudaEventElapsedTime(float *out_ms, cudaEvent_t begin, cudaEvent_t e
   return cudaSuccess;
 }
 
+// Device memory is host memory here, and a stream's work is done when the call returns.
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream) {
+  (void)stream;
+  memset(memory, value, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
+  (void)kind, (void)stream;
+  memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  (void)stream;
+  return cudaSuccess;
+}
+
 struct cudnnPoolingStruct {
   cudnnPoolingMode_t mode;
   int spatial, size[3], pad[3], step[3];

@@ -67,9 +67,14 @@ enum { CUDA_FAKE_ALGORITHMS = 3 };
 extern uint32_t cuda_fake_products_by[CUDA_FAKE_ALGORITHMS]; // by the number of cuBLASLt's algorithm
 extern _Atomic uint32_t cuda_fake_epilogues;                 // products with a bias
 extern bool cuda_fake_no_epilogues;                          // if set, cuBLASLt has no algorithm for those
-void cuda_fake_clock(int64_t ns);                            // moves the clock of the fake CUDA events
-extern bool cuda_fake_is_timed;    // if set, a product is being timed: its result is not used, and not computed
-extern uint32_t cuda_fake_refused; // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic
+// What cuBLASLt returns for products with a bias when it is asked for algorithms, and when the epilogue is set (0: no
+// error), and how aligned the operands have to be for it to have one.
+extern int cuda_fake_epilogue_error, cuda_fake_attribute_error;
+extern uint32_t cuda_fake_epilogue_alignment;
+extern uint32_t cuda_fake_numbers_nan; // 1 << algorithm: its rectifier makes 0 of NaN
+void cuda_fake_clock(int64_t ns);      // moves the clock of the fake CUDA events
+extern bool cuda_fake_is_timed;        // if set, a product is being timed: its result is not used, and not computed
+extern uint32_t cuda_fake_refused;     // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic
 // Rounds an operand in float32 as the arithmetic `math` rounds it.
 float cuda_fake_operand(tfc_math math, float v);
 extern bool cuda_fake_no_measurement; // if set, cuDNN's measuring fails

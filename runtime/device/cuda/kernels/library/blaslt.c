@@ -8,7 +8,11 @@
 // The library proposes several algorithms, first the one that it expects to be fastest. They are timed once per shape
 // and device, and the fastest is kept, as for convolutions; if there is no memory for the timing, the first one is
 // used.
+//
+// The library documents its rectifier as max(x, 0), and not what that is for NaN, which has to stay NaN. So one product
+// with a bias of NaN is computed by each algorithm, and those that make a number of it are not used.
 #include <cublasLt.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/device/cuda/kernels/library/choices.h"
@@ -17,7 +21,7 @@
 #include "runtime/device/cuda/kernels/memory.h"
 #include "runtime/device/cuda/kernels/product.h"
 
-enum { WORKSPACE = 32 << 20, MOST = 8, RUNS = 4, ROUNDS = 3, ALIGN = 256 };
+enum { WORKSPACE = 32 << 20, MOST = 8, RUNS = 4, ROUNDS = 3, ALIGN = 256, REFUSED = -1 };
 
 struct key { // compared by bytes: no padding may differ
   int64_t m, n, k, batch, stride_a, stride_b, stride_c;
@@ -30,7 +34,7 @@ struct tfc_cuda_product_plan {
   cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them
   cublasLtMatmulAlgo_t algorithm;
   size_t scratch;
-  int choice;     // index of the algorithm among those that the library proposed
+  int choice;     // index of the algorithm among those that the library proposed; REFUSED: none may be used
   bool measured;  // `choice` was made by timing several algorithms
   char model[64]; // of the device
 };
@@ -141,7 +145,26 @@ static size_t bytes_of(const struct key *key, int64_t matrix, int64_t stride) { 
   return ((size_t)n * tfc_dtype_size((tfc_dtype)key->type) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-// Sets the plan's algorithm to the fastest of those found. An algorithm that fails is not chosen.
+// Whether the first and the last element of a product of zeros with a bias of NaN are NaN after the epilogue.
+static bool keeps_nan(const struct measuring *m, void *bias, size_t bias_bytes) {
+  const struct key *key = &m->plan->key;
+  const size_t last = (size_t)(key->m * key->n) - 1;
+  float ends[2] = {0};
+  tfc_status s = NULL;
+  if (cudaMemsetAsync(bias, 0xff, bias_bytes, m->stream)) return false; // all bits set: NaN
+  s = run_once((void *)(uintptr_t)m);
+  for (int i = 0; i < 2 && !s; i++)
+    if (cudaMemcpyAsync(&ends[i], m->c + (i ? last : 0) * sizeof(float), sizeof(float), cudaMemcpyDeviceToHost,
+                        m->stream))
+      s = tfc_status_make(TFC_INTERNAL, "reading a product");
+  if (cudaStreamSynchronize(m->stream) && !s) s = tfc_status_make(TFC_INTERNAL, "waiting for a product");
+  const bool kept = !s && isnan(ends[0]) && isnan(ends[1]);
+  tfc_status_free(s);
+  return kept;
+}
+
+// Sets the plan's algorithm to the fastest of those found. An algorithm that fails, or that rectifies NaN to a number,
+// is not chosen.
 static void choose(struct tfc_cuda_library *library, struct cublasLtContext *handle, struct tfc_cuda_product_plan *p,
                    const cublasLtMatmulHeuristicResult_t *found, int count) {
   const struct key *key = &p->key;
@@ -149,6 +172,7 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
   const size_t c = bytes_of(key, key->m * key->n, key->stride_c);
   const size_t bias =
       key->epilogue ? ((size_t)key->n * tfc_dtype_size((tfc_dtype)key->type) + ALIGN - 1) / ALIGN * ALIGN : 0;
+  bool refused = false; // an algorithm works, but its rectifier does not keep NaN
   const struct tfc_device_driver *driver = library->device->driver;
   struct tfc_kernel_env env = {0};
   struct tfc_buffer *memory = NULL;
@@ -168,9 +192,15 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
     p->algorithm = found[i].algo, p->scratch = found[i].workspaceSize;
     tfc_status failure = found[i].state ? failed(found[i].state, "heuristic") : NULL;
     if (!failure) failure = tfc_cuda_time(env.stream, run_once, &m, RUNS, ROUNDS, &ms);
+    if (!failure && key->epilogue == TFC_CUDA_EPILOGUE_BIAS_RECTIFIED &&
+        !keeps_nan(&m, at + a + b + c + WORKSPACE, bias)) {
+      refused = true;
+      continue;
+    }
     if (!failure && (!p->measured || ms < best)) p->choice = i, p->measured = true, best = ms;
     tfc_status_free(failure);
   }
+  if (refused && !p->measured) p->choice = REFUSED, p->measured = true;
   if (operation) cublasLtMatmulDescDestroy(operation);
   tfc_status_free(s);
   tfc_buffer_release(memory);
@@ -253,12 +283,19 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     TFC_FAIL(s, TFC_UNIMPLEMENTED, "cuBLASLt has no algorithm for %lld x %lld x %lld", (long long)key->m,
              (long long)key->n, (long long)key->k);
   const int *kept = tfc_cuda_choices_find(&choices, p->model, key, sizeof *key);
-  if (kept && kept[1] && kept[0] >= 0 && kept[0] < count && found[kept[0]].state == CUBLAS_STATUS_SUCCESS)
+  const bool rectified = key->epilogue == TFC_CUDA_EPILOGUE_BIAS_RECTIFIED;
+  if (kept && kept[1] &&
+      ((rectified && kept[0] == REFUSED) ||
+       (kept[0] >= 0 && kept[0] < count && found[kept[0]].state == CUBLAS_STATUS_SUCCESS)))
     p->choice = kept[0], p->measured = true;
-  else if (count > 1)
+  else if (count > 1 || rectified)
     choose(library, handle, p, found, count);
-  p->algorithm = found[p->choice].algo;
-  p->scratch = found[p->choice].workspaceSize;
+  if (rectified && !p->measured)
+    TFC_FAIL(s, TFC_UNIMPLEMENTED, "it was not found out what cuBLASLt's rectifier makes of NaN");
+  if (p->choice != REFUSED) {
+    p->algorithm = found[p->choice].algo;
+    p->scratch = found[p->choice].workspaceSize;
+  }
   *out = p, p = NULL;
 out:
   if (preference) cublasLtMatmulPreferenceDestroy(preference);
@@ -282,6 +319,8 @@ tfc_status tfc_cuda_product_find(struct tfc_cuda_library *library, const struct 
   key.math = product->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32;
   if (product->batch > INT32_MAX) return tfc_status_make(TFC_UNIMPLEMENTED, "a batch of more than 2^31 matrices");
   TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, library, &key, &found));
+  if (((const struct tfc_cuda_product_plan *)found)->choice == REFUSED) // kept, so that it is not tried again
+    return tfc_status_make(TFC_UNIMPLEMENTED, "cuBLASLt's rectifier makes a number of NaN");
   *out = found;
   return NULL;
 }
