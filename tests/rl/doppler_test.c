@@ -362,7 +362,44 @@ static void network(void **state) {
   }
 }
 
+// Of all samples the best is kept, also when worse ones follow; costs are shares of the time of all work in sequence.
+static void best_of_samples(void **state) {
+  (void)state;
+  enum { SAMPLES = 10 };
+  struct rig r;
+  rig_make(&r, 5, 14, 3, 0);
+  struct tfc_rival *rival = &r.d.r;
+  const struct tfc_problem *p = rival->problem;
+  tfc_device_id best[64] = {0};
+  struct tfc_random random;
+  tfc_random_init(&random, 9);
+  int64_t least = TFC_TIME_MAX, longest = 0;
+  uint32_t improved = 0;
+  for (uint32_t i = 0; i < SAMPLES; i++) {
+    for (uint32_t u = 0; u < p->unit_count; u++)
+      rival->samples[0].device[u] = (tfc_device_id)tfc_random_below(&random, p->device_count);
+    assert_int_equal(tfc_rival_room(rival), 1);
+    assert_ok(tfc_rival_evaluate(rival, 1));
+    const int64_t value = rival->results[0].value;
+    assert_true(fabs(rival->cost[0] * (double)p->total_fastest / (double)value - 1) < 1e-12);
+    if (value < least) {
+      least = value, improved++;
+      memcpy(best, rival->samples[0].device, p->unit_count * sizeof *best);
+    }
+    longest = value > longest ? value : longest;
+    assert_true(rival->best.value == least && rival->best.excess == 0);
+    assert_memory_equal(r.out.device, best, p->unit_count * sizeof *best);
+  }
+  assert_true(improved > 1 && improved < SAMPLES && longest > least);
+  assert_int_equal(tfc_rival_room(rival), 0);
+  uint64_t evaluations = 7;
+  assert_ok(tfc_rival_end(rival, "doppler", &evaluations));
+  assert_int_equal(evaluations, 7 + SAMPLES);
+  rig_free(&r);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(episodes), cmocka_unit_test(draws), cmocka_unit_test(network)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(episodes), cmocka_unit_test(draws), cmocka_unit_test(network),
+                                     cmocka_unit_test(best_of_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
