@@ -115,9 +115,9 @@ tfc_status cli_devmap_create(const struct tfc_graph *graph, const struct tfc_pla
       tfc_str rest = tfc_str_sub(name, 9, SIZE_MAX);
       size_t colon = tfc_str_find(rest, ':');
       const struct tfc_function *f = tfc_graph_function(graph, tfc_str_sub(rest, 0, colon));
-      if (f && tfc_graph_find(f->body, tfc_str_sub(rest, colon + 1, SIZE_MAX)) != TFC_NO_NODE) continue;
+      if (f && tfc_graph_find(f->body, tfc_str_sub(rest, colon + 1, SIZE_MAX)) != TFC_NONE) continue;
     }
-    if (tfc_graph_find(graph, name) == TFC_NO_NODE)
+    if (tfc_graph_find(graph, name) == TFC_NONE)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT,
                "the placement has a node '%.*s' that the graph does not have: it was made for "
                "another graph",

@@ -22,7 +22,7 @@ void cli_import_describe(const struct tfc_graph *g, struct tfc_text *out) {
     uint32_t flags = n->def ? n->def->flags : 0;
     if (flags & TFC_OP_ENTER || tfc_node_role(n) == TFC_ROLE_WHILE) loops++;
     if (flags & TFC_OP_SWITCH || tfc_node_role(n) == TFC_ROLE_IF) branches++;
-    if (!n->def && n->function == TFC_NO_NODE) {
+    if (!n->def && n->function == TFC_NONE) {
       uint64_t *count = tfc_strmap_put(&unknown, n->op, (uint64_t)i << 32, NULL);
       if (count) ++*count;
     }

@@ -127,7 +127,7 @@ out:
 // Returns the operation that a node's work is fused into; TFC_NONE: it is not fused.
 static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
   if (!info->runs_in || info->runs_in[node] == node) return TFC_NONE;
-  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
+  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NONE; hops++)
     node = info->runs_in[node];
   return node;
 }

@@ -62,13 +62,13 @@ static bool has_own_graph(const struct job *job, uint32_t rank) {
 // Whether a task without a script takes steps. With graphs of their own, all tasks do; with one graph for all, only the
 // first task whose job is not `ps` does. The first task that takes steps is the chief.
 static bool trains(struct job *job, uint32_t rank) {
-  uint32_t first = UINT32_MAX, only = UINT32_MAX;
+  uint32_t first = TFC_NONE, only = TFC_NONE;
   for (uint32_t r = (uint32_t)job->spec.tasks.count; r-- > 0;) {
     if (has_own_graph(job, r)) first = r;
     if (strcmp(job->spec.tasks.data[r].job, "ps") != 0) only = r;
   }
   if (strcmp(job->graph, job->options->graph) == 0) {
-    job->chief = rank == (only == UINT32_MAX ? 0 : only);
+    job->chief = rank == (only == TFC_NONE ? 0 : only);
     // each replica takes steps of its own
     if (job->options->async) return strcmp(job->spec.tasks.data[rank].job, "ps") != 0;
     return job->chief;

@@ -26,7 +26,7 @@ static const char *way_of(const struct tfc_op_def *def) {
 }
 
 static bool is_supported(const struct tfc_node *n) {
-  return n->function != TFC_NO_NODE || (n->def && strcmp(way_of(n->def), "none") != 0);
+  return n->function != TFC_NONE || (n->def && strcmp(way_of(n->def), "none") != 0);
 }
 
 // Adds the dtypes and shapes of the node's outputs by name ("x:0").

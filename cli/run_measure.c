@@ -563,7 +563,7 @@ static tfc_status store_nodes(struct measurement *m, struct tfc_store *store, in
     struct tfc_store_node node = {.node_id = i,
                                   .name = n->name,
                                   .op = n->op,
-                                  .unit_id = UINT32_MAX,
+                                  .unit_id = TFC_NONE,
                                   .flops = is_known ? work.flops : NAN,
                                   .bytes_touched = is_known ? work.bytes : NAN,
                                   .output_bytes = bytes};

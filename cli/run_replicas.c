@@ -99,10 +99,10 @@ static tfc_status part_of(const struct tfc_tensor *whole, uint32_t part, uint32_
 }
 
 // Returns the node of `tower`, in the graph of all replicas, that corresponds to node NAME of the given graph.
-// UINT32_MAX: the tower does not have it.
+// TFC_NONE: the tower does not have it.
 static uint32_t node_of(const struct tfc_graph *all, tfc_str name, uint32_t tower) {
   char *own = tower ? tfc_format("replica_%u/%.*s", tower, TFC_STR_ARG(name)) : tfc_format("%.*s", TFC_STR_ARG(name));
-  const uint32_t node = own ? tfc_graph_find(all, tfc_str_from(own)) : TFC_NO_NODE;
+  const uint32_t node = own ? tfc_graph_find(all, tfc_str_from(own)) : TFC_NONE;
   free(own);
   return node;
 }
@@ -122,7 +122,7 @@ static tfc_status spread_feeds(const struct tfc_graph *g, const struct tfc_graph
     for (uint32_t k = 0; k < (split[i] && all ? t->tower_count : 1); k++) {
       struct tfc_output o = feeds->outputs[i];
       if (all) o.node = node_of(all, g->nodes[o.node].name, k);
-      if (o.node == TFC_NO_NODE) TFC_FAIL(s, TFC_INTERNAL, "a feed has no copy");
+      if (o.node == TFC_NONE) TFC_FAIL(s, TFC_INTERNAL, "a feed has no copy");
       if (split[i])
         TFC_TRY(s, part_of(&feeds->values[i], all ? k : t->own, t->tower_count, &made.values[made.count]));
       else
@@ -146,7 +146,7 @@ static tfc_status spread_nodes(const struct tfc_graph *g, const struct tfc_graph
   for (uint32_t i = 0; i < *count; i++)
     for (uint32_t k = 0; k < towers; k++) {
       const uint32_t node = node_of(all, g->nodes[(*nodes)[i]].name, k);
-      if (node != TFC_NO_NODE) out[made++] = node;
+      if (node != TFC_NONE) out[made++] = node;
     }
   *nodes = out, *count = made;
   return NULL;
@@ -159,9 +159,9 @@ static tfc_status spread_step(const struct tfc_graph *g, const struct tfc_graph 
   for (uint32_t i = 0; i < step->fetch_count; i++) {
     struct tfc_output *o = &step->fetches[i];
     char *name = tfc_format("replicas/fetch_%u", i);
-    const uint32_t joined = name ? tfc_graph_find(all, tfc_str_from(name)) : TFC_NO_NODE;
+    const uint32_t joined = name ? tfc_graph_find(all, tfc_str_from(name)) : TFC_NONE;
     free(name);
-    if (joined != TFC_NO_NODE)
+    if (joined != TFC_NONE)
       *o = (struct tfc_output){joined, 0};
     else
       o->node = node_of(all, g->nodes[o->node].name, 0);

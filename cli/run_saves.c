@@ -33,7 +33,7 @@ static tfc_status find(const struct run_setup *setup, bool local, variables *out
     const struct tfc_node *n = &g->nodes[i];
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE) || tfc_node_role(n) == TFC_ROLE_TEMPORARY) continue;
     const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
-    struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NO_NODE};
+    struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NONE};
     if (tfc_step_is_local_variable(g, v.name) != local) continue;
     const tfc_str original = setup->mirrors && !local ? run_replicas_original(v.name) : v.name;
     v.copy = original.size != v.name.size;
@@ -44,19 +44,19 @@ static tfc_status find(const struct run_setup *setup, bool local, variables *out
       const struct tfc_consumer *k = &g->consumers[c];
       const struct tfc_node *reader = &g->nodes[k->node];
       if (k->input != 0) continue;
-      if (!reference && v.value.node == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_READ &&
+      if (!reference && v.value.node == TFC_NONE && tfc_node_role(reader) == TFC_ROLE_READ &&
           !(local && reader->control_count)) // what it waits for would run, too
         v.value = (struct tfc_output){k->node, 0};
-      if (v.assign == TFC_NO_NODE && tfc_node_role(reader) == TFC_ROLE_ASSIGN) {
+      if (v.assign == TFC_NONE && tfc_node_role(reader) == TFC_ROLE_ASSIGN) {
         v.assign = k->node;
         v.given = tfc_node_inputs(g, reader)[1];
       }
     }
-    const bool usable = v.value.node != TFC_NO_NODE && v.assign != TFC_NO_NODE;
+    const bool usable = v.value.node != TFC_NONE && v.assign != TFC_NONE;
     if (!usable && local) continue; // nothing in the graph reads it, or it is set in another way
     if (!usable)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "--supervise: nothing in the graph %s the variable '%.*s'",
-                             v.assign == TFC_NO_NODE ? "assigns" : "reads", TFC_STR_ARG(v.name));
+                             v.assign == TFC_NONE ? "assigns" : "reads", TFC_STR_ARG(v.name));
     if (!tfc_array_push(out, v)) return tfc_status_no_memory("a checkpoint");
   }
   return NULL;

@@ -65,7 +65,7 @@ static tfc_status find_targets(const struct tfc_graph *g, const tfc_call_spec *s
   for (int32_t i = 0; i < spec->target_count; i++) {
     const char *name = spec->targets[i] ? spec->targets[i] : "";
     call->targets[i] = tfc_graph_find(g, tfc_str_from(name));
-    if (call->targets[i] == TFC_NO_NODE)
+    if (call->targets[i] == TFC_NONE)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "target '%s': the graph has no such operation", name);
   }
   return NULL;

@@ -177,7 +177,7 @@ static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_no
 // Finds the node or transfer that the work belongs to; false: it belongs to another step.
 static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_activity_work *w) {
   w->device = UINT16_MAX;
-  w->uid = UINT32_MAX;
+  w->uid = TFC_NONE;
   if (w->start_ns > 0 && w->start_ns < a->begin_ns - CLOCKS_NS) return false;
   const struct link *l = find_link(a, w->correlation);
   if (!l) return true;
@@ -235,7 +235,7 @@ static void sum_works(struct tfc_activity_result *out) {
     }
     out->works.data[kept++] = w;
     out->busy_ns += w.end_ns - w.start_ns;
-    if (w.uid != UINT32_MAX) out->attributed_ns += w.end_ns - w.start_ns;
+    if (w.uid != TFC_NONE) out->attributed_ns += w.end_ns - w.start_ns;
   }
   out->works.count = kept;
 }
@@ -277,11 +277,11 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
       continue;
     }
     out->busy_ns -= x->end_ns - y->start_ns; // the overlap counts once, for the first
-    if (y->uid != UINT32_MAX) out->attributed_ns -= x->end_ns - y->start_ns;
+    if (y->uid != TFC_NONE) out->attributed_ns -= x->end_ns - y->start_ns;
     y->start_ns = x->end_ns;
     if (y->end_ns < y->start_ns) {
       out->busy_ns += y->start_ns - y->end_ns;
-      if (y->uid != UINT32_MAX) out->attributed_ns += y->start_ns - y->end_ns;
+      if (y->uid != TFC_NONE) out->attributed_ns += y->start_ns - y->end_ns;
       y->end_ns = y->start_ns;
     }
   }

@@ -14,6 +14,7 @@
 #define TFC_PROFILER_ACTIVITY_H
 
 #include "runtime/base/array.h"
+#include "runtime/base/none.h"
 #include "runtime/base/status.h"
 #include "runtime/trace.h"
 
@@ -32,7 +33,7 @@ struct tfc_activity_work {
   char name[TFC_ACTIVITY_NAME];
   // The following members are set by tfc_activity_take.
   uint16_t device; // UINT16_MAX: not known
-  uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER
+  uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER; TFC_NONE: unknown
 };
 
 // What the host did besides launching work: it waited for the device, or allocated or released memory.
@@ -44,7 +45,7 @@ typedef enum tfc_activity_call_kind {
 struct tfc_activity_call {
   int64_t start_ns, end_ns; // equal for memory calls
   uint32_t kind;            // tfc_activity_call_kind
-  uint32_t context, stream; // UINT32_MAX: of no stream
+  uint32_t context, stream; // TFC_NONE: of no stream
   uint64_t bytes;           // taken or returned memory
   uint64_t identity;        // the memory's address; the wait's correlation
   char name[24];            // "stream", "event", "stream waits for event", "context"; "device", "pinned", ...

@@ -229,7 +229,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
   size_t last = SIZE_MAX; // the operation of the last work
   for (size_t i = 0; i < r->works.count && !s; i++) {
     const struct tfc_activity_work *w = &r->works.data[i];
-    if (w->uid == UINT32_MAX || w->device >= c->device_count) continue;
+    if (w->uid == TFC_NONE || w->device >= c->device_count) continue;
     if (w->uid & TFC_TRACE_UID_TRANSFER) {
       date_transfer(p, w, dated);
       continue;

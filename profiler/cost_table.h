@@ -11,7 +11,7 @@ struct tfc_cost {
 };
 
 // Which nodes were fused into which operations, so that the operation's time contains theirs. `done_by[node]`: the
-// operation into which the node is fused, or UINT32_MAX; NULL: nothing is fused. A fused operation's time is divided
+// operation into which the node is fused, or TFC_NONE; NULL: nothing is fused. A fused operation's time is divided
 // among its members by what they take alone (`weights`, a table of times without rewrites; NULL or nothing known: the
 // operation keeps all). The operation also keeps the shares of members that stay with it in every placement (`kept`).
 struct tfc_cost_table;

@@ -16,6 +16,7 @@
 #ifndef TFC_PROFILER_STORE_H
 #define TFC_PROFILER_STORE_H
 
+#include "runtime/base/none.h"
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 
@@ -115,7 +116,7 @@ struct tfc_store_link { // one size that was timed
 struct tfc_store_node {
   uint32_t node_id;
   tfc_str name, op;
-  uint32_t unit_id; // UINT32_MAX: not part of the step
+  uint32_t unit_id; // TFC_NONE: not part of the step
   double flops, bytes_touched;
   uint64_t memory, output_bytes;
 };

@@ -60,7 +60,7 @@ tfc_status tfc_store_add_links(struct tfc_store *store, int64_t run_id, const st
 }
 tfc_status tfc_store_add_nodes(struct tfc_store *store, int64_t run_id, const struct tfc_store_node *n, size_t count) {
   ROWS(count, TFC_STORE_NODE, "iivvfffii", run_id, (int64_t)n[i].node_id, n[i].name, n[i].op,
-       known(n[i].unit_id, n[i].unit_id != UINT32_MAX), n[i].flops, n[i].bytes_touched, (int64_t)n[i].memory,
+       known(n[i].unit_id, n[i].unit_id != TFC_NONE), n[i].flops, n[i].bytes_touched, (int64_t)n[i].memory,
        (int64_t)n[i].output_bytes);
 }
 tfc_status tfc_store_add_costs(struct tfc_store *store, int64_t run_id, const struct tfc_store_cost *c, size_t count) {
@@ -150,7 +150,7 @@ tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t st
                                const struct tfc_activity_work *w, size_t count) {
   static const char *const kinds[] = {"kernel", "copy", "fill"};
   for (size_t i = 0; i < count; i++) {
-    bool transfer = w[i].uid != UINT32_MAX && w[i].uid & TFC_TRACE_UID_TRANSFER,
+    bool transfer = w[i].uid != TFC_NONE && w[i].uid & TFC_TRACE_UID_TRANSFER,
          kernel = w[i].kind == TFC_ACTIVITY_KERNEL;
     char grid[40], block[40];
     snprintf(grid, sizeof grid, "%ux%ux%u", w[i].grid[0], w[i].grid[1], w[i].grid[2]);
@@ -158,11 +158,10 @@ tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t st
     TFC_RETURN_IF_ERROR(tfc_store_put(
         store, TFC_STORE_WORK, "iiiSSffiiiissffisff", key, (int64_t)step, (int64_t)i, kinds[w[i].kind % 3], w[i].name,
         known(w[i].device + (int64_t)first_device, w[i].device != UINT16_MAX),
-        known(w[i].uid, w[i].uid != UINT32_MAX && !transfer), (int64_t)w[i].context, (int64_t)w[i].stream,
-        w[i].start_ns, w[i].end_ns - w[i].start_ns, kernel ? grid : NULL, kernel ? block : NULL,
-        known(w[i].registers, kernel), known(w[i].shared, kernel), (int64_t)w[i].bytes,
-        w[i].direction[0] ? w[i].direction : NULL, known(w[i].uid & ~TFC_TRACE_UID_TRANSFER, transfer),
-        known(w[i].correlation, w[i].graph_node != 0)));
+        known(w[i].uid, w[i].uid != TFC_NONE && !transfer), (int64_t)w[i].context, (int64_t)w[i].stream, w[i].start_ns,
+        w[i].end_ns - w[i].start_ns, kernel ? grid : NULL, kernel ? block : NULL, known(w[i].registers, kernel),
+        known(w[i].shared, kernel), (int64_t)w[i].bytes, w[i].direction[0] ? w[i].direction : NULL,
+        known(w[i].uid & ~TFC_TRACE_UID_TRANSFER, transfer), known(w[i].correlation, w[i].graph_node != 0)));
   }
   return NULL;
 }
@@ -172,7 +171,7 @@ tfc_status tfc_store_add_calls(struct tfc_store *store, int64_t key, uint32_t st
   for (size_t i = 0; i < count; i++)
     TFC_RETURN_IF_ERROR(
         tfc_store_put(store, TFC_STORE_CALL, "iiiSSifiif", key, (int64_t)step, (int64_t)i, kinds[c[i].kind % 3],
-                      c[i].name, (int64_t)c[i].context, known(c[i].stream, c[i].stream != UINT32_MAX), c[i].start_ns,
+                      c[i].name, (int64_t)c[i].context, known(c[i].stream, c[i].stream != TFC_NONE), c[i].start_ns,
                       c[i].end_ns - c[i].start_ns, known((int64_t)c[i].bytes, c[i].kind != TFC_ACTIVITY_SYNCHRONIZE)));
   return NULL;
 }

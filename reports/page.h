@@ -17,7 +17,7 @@ struct tfc_page {
   struct tfc_traced traced;                          // the representative traced step, if args.step >= 0
   struct tfc_report_lists nodes;                     // empty if no operation was timed
   struct tfc_placement *document;                    // the answer's, or NULL
-  uint32_t *box_of;                                  // [box_node_count] the node's box on the map; UINT32_MAX: none
+  uint32_t *box_of;                                  // [box_node_count] the node's box on the map; TFC_NONE: none
   uint32_t box_node_count;
   struct tfc_text *out;
 };

@@ -98,7 +98,7 @@ static tfc_status load(struct map *m, struct tfc_table *rows, struct member ***o
     double us = tfc_table_cell(rows, r, 3)->real;
     if (node->kind != TFC_CELL_INTEGER || node->integer < 0 || node->integer >= UINT32_MAX || !(us > 0)) continue;
     m->members[m->count++] = (struct member){.node = (uint32_t)node->integer,
-                                             .box = UINT32_MAX,
+                                             .box = TFC_NONE,
                                              .device = {row_of(p, tfc_table_cell(rows, r, 2)), -1},
                                              .name = tfc_table_cell(rows, r, 1)->text,
                                              .us = us};
@@ -153,7 +153,7 @@ static void join_chain(const struct map *m, struct box *b) {
 static struct box *add_box(struct map *m, uint32_t parent, uint32_t begin, uint32_t end, uint32_t prefix) {
   struct box *b = &m->boxes[m->box_count++];
   *b = (struct box){.begin = begin, .end = end, .prefix = prefix, .parent = parent};
-  if (parent != UINT32_MAX) b->depth = m->boxes[parent].depth + 1, m->boxes[parent].child_count++;
+  if (parent != TFC_NONE) b->depth = m->boxes[parent].depth + 1, m->boxes[parent].child_count++;
   for (uint32_t i = begin; i < end; i++) b->us += m->members[i].us, m->members[i].box = m->box_count - 1;
   return b;
 }
@@ -196,16 +196,16 @@ static bool open_box(struct map *m, uint32_t index) {
 
 static void make_boxes(struct map *m) {
   bool closed[BOXES] = {false};
-  join_chain(m, add_box(m, UINT32_MAX, 0, m->count, 0));
+  join_chain(m, add_box(m, TFC_NONE, 0, m->count, 0));
   m->leaf_count = 1;
   for (;;) {
-    uint32_t best = UINT32_MAX;
+    uint32_t best = TFC_NONE;
     for (uint32_t i = 0; i < m->box_count; i++) {
       const struct box *b = &m->boxes[i];
       if (closed[i] || b->child_count || b->gathered || b->depth >= DEPTH || b->end - b->begin < 2) continue;
-      if (best == UINT32_MAX || b->us > m->boxes[best].us) best = i;
+      if (best == TFC_NONE || b->us > m->boxes[best].us) best = i;
     }
-    if (best == UINT32_MAX || (best && m->boxes[best].us < 0.02 * m->us)) return;
+    if (best == TFC_NONE || (best && m->boxes[best].us < 0.02 * m->us)) return;
     if (!open_box(m, best)) closed[best] = true;
   }
 }
@@ -266,7 +266,7 @@ static void lay_out(struct map *m, uint32_t parent) {
 
 static void add_title(struct map *m, const struct box *b) {
   tfc_str name = b->begin < m->count ? m->members[b->begin].name : (tfc_str){"", 0};
-  uint32_t from = b->parent == UINT32_MAX ? 0 : m->boxes[b->parent].prefix;
+  uint32_t from = b->parent == TFC_NONE ? 0 : m->boxes[b->parent].prefix;
   if (b->gathered) {
     uint32_t count = 0, index = (uint32_t)(b - m->boxes);
     for (uint32_t i = 0; i < m->count; i++) count += m->members[i].box == index;
@@ -276,7 +276,7 @@ static void add_title(struct map *m, const struct box *b) {
   uint32_t to = b->prefix > from ? b->prefix : (uint32_t)name.size;
   if (to > name.size) to = (uint32_t)name.size;
   while (to > from && name.data[to - 1] == '/') to--;
-  if (b->parent == UINT32_MAX && to == 0)
+  if (b->parent == TFC_NONE && to == 0)
     tfc_page_add(m->p, "all operations");
   else if (to > from)
     tfc_page_escaped(m->p, tfc_str_sub(name, from, to));
@@ -501,7 +501,7 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
   p->box_of = calloc((size_t)last + 1, sizeof *p->box_of);
   if (!p->box_of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->box_node_count = last + 1;
-  for (uint32_t i = 0; i <= last; i++) p->box_of[i] = UINT32_MAX;
+  for (uint32_t i = 0; i <= last; i++) p->box_of[i] = TFC_NONE;
   for (uint32_t i = 0; i < m->count; i++) p->box_of[m->members[i].node] = m->members[i].box;
 out:
   tfc_table_deinit(&edges);

@@ -89,8 +89,8 @@ static void add_data(struct tfc_page *p) {
     add_number(p, tfc_table_number(t, r, "flops"));
     tfc_page_add(p, ",");
     add_number(p, tfc_table_number(t, r, "slack_us"));
-    uint32_t box = id >= 0 && id < (int64_t)p->box_node_count ? p->box_of[id] : UINT32_MAX;
-    tfc_page_add(p, ",%d,%u]", box == UINT32_MAX ? -1 : (int)box, tfc_palette_family(op));
+    uint32_t box = id >= 0 && id < (int64_t)p->box_node_count ? p->box_of[id] : TFC_NONE;
+    tfc_page_add(p, ",%d,%u]", box == TFC_NONE ? -1 : (int)box, tfc_palette_family(op));
   }
   tfc_page_add(p, "],\n");
   if (p->args.step >= 0)

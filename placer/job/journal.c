@@ -107,7 +107,7 @@ static tfc_status store_subject(struct tfc_job_journal *j, const struct tfc_job_
         .node_id = i,
         .name = n->name,
         .op = n->op,
-        .unit_id = anchor == TFC_NONE ? UINT32_MAX : m->problem->unit[anchor],
+        .unit_id = anchor == TFC_NONE ? TFC_NONE : m->problem->unit[anchor],
         .flops = i < m->info->node_count ? m->info->work[i].flops : (double)NAN,
         .bytes_touched = i < m->info->node_count ? m->info->work[i].bytes : (double)NAN,
         .memory = m->subject->cost_of[i] == TFC_NONE ? 0 : m->subject->memory[m->subject->cost_of[i]],

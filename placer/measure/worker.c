@@ -66,8 +66,7 @@ static tfc_status read_feed(struct tfc_worker *w, struct tfc_unpack *u, uint32_t
 
 static tfc_status read_node(const struct tfc_graph *g, tfc_str name, uint32_t *out) {
   *out = tfc_graph_find(g, name);
-  return *out != TFC_NO_NODE ? NULL
-                             : tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s'", TFC_STR_ARG(name));
+  return *out != TFC_NONE ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "there is no node '%.*s'", TFC_STR_ARG(name));
 }
 
 static void pack_device(struct tfc_pack *p, const struct tfc_device_info *d) {

@@ -15,7 +15,7 @@ tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry) {
 
 uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node) {
   if (!info->runs_in || info->runs_in[node] == node) return TFC_NONE;
-  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NO_NODE; hops++)
+  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NONE; hops++)
     node = info->runs_in[node];
   return node;
 }

@@ -7,7 +7,7 @@ static bool is_key(const struct tfc_graph *g, tfc_str key) {
   tfc_str rest = tfc_str_sub(key, 9, key.size);
   size_t colon = tfc_str_rfind(rest, ':');
   const struct tfc_function *f = colon == SIZE_MAX ? NULL : tfc_graph_function(g, tfc_str_sub(rest, 0, colon));
-  return f && tfc_graph_find(f->body, tfc_str_sub(rest, colon + 1, rest.size)) != TFC_NO_NODE;
+  return f && tfc_graph_find(f->body, tfc_str_sub(rest, colon + 1, rest.size)) != TFC_NONE;
 }
 
 tfc_status tfc_placement_check_keys(const struct tfc_placement *p, const struct tfc_graph *g) {
@@ -17,7 +17,7 @@ tfc_status tfc_placement_check_keys(const struct tfc_placement *p, const struct 
   for (uint32_t i = 0; i < p->node_count; i++) {
     const tfc_str name = p->nodes[i].name;
     const uint32_t node = tfc_graph_find(g, name);
-    if ((node == TFC_NO_NODE || node >= file_nodes) && !is_key(g, name))
+    if ((node == TFC_NONE || node >= file_nodes) && !is_key(g, name))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the placement's node '%.*s' is not in the graph; was it made for another one?",
                TFC_STR_ARG(name));
     if (!tfc_strmap_put(&keys, name, i, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -80,7 +80,7 @@ static tfc_status assign(const struct tfc_placed *p, const uint16_t *device, uin
     *out_ordered |= isfinite(nodes[i].order);
     const uint32_t node = tfc_graph_find(g, nodes[i].name);
     // the name is no node of the graph file: it is the key of a node inside a function
-    if (node == TFC_NO_NODE || node >= in_file) {
+    if (node == TFC_NONE || node >= in_file) {
       if (tfc_strmap_put(keys, nodes[i].name, i, NULL)) continue;
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     }

@@ -104,7 +104,7 @@ tfc_status tfc_subject_strings(const struct tfc_subject *l, const struct tfc_pro
     if (!l->needed[i] || l->anchor[i] == TFC_NONE) continue;
     uint32_t at = strings == l->graph ? i : tfc_graph_find(strings, l->graph->nodes[i].name);
     uint32_t device = TFC_NONE;
-    if (at == TFC_NO_NODE || strings->nodes[at].device.size == 0) continue;
+    if (at == TFC_NONE || strings->nodes[at].device.size == 0) continue;
     s = tfc_subject_string(l->machine, strings->nodes[at].device, &device, &note);
     if (s) {
       s = tfc_status_annotate(s, "node '%.*s'", TFC_STR_ARG(l->graph->nodes[i].name));
@@ -158,7 +158,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   for (uint32_t k = 0; k < placement->node_count; k++) {
     const struct tfc_placement_node *n = &placement->nodes[k];
     const uint32_t node = tfc_graph_find(g, n->name);
-    if (node == TFC_NO_NODE || node >= tfc_graph_file_nodes(g)) {
+    if (node == TFC_NONE || node >= tfc_graph_file_nodes(g)) {
       if (!tfc_strmap_put(&keys, n->name, k, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       continue;
     }

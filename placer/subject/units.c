@@ -58,7 +58,7 @@ static tfc_status tie_classes(const struct tfc_graph *g, struct tfc_units *u) {
       if (!tfc_str_starts(a->strings[k], "loc:@")) continue;
       tfc_str name = tfc_str_sub(a->strings[k], 5, a->strings[k].size);
       uint32_t owner = tfc_graph_find(g, name);
-      if (owner != TFC_NO_NODE) {
+      if (owner != TFC_NONE) {
         tie(u, i, owner, TFC_TIE_CLASS);
         continue;
       }
@@ -99,7 +99,7 @@ static tfc_status tie_lowered(const struct tfc_graph *g, struct tfc_units *u) {
       uint64_t *at = tfc_strmap_put(&first, key, i, &found);
       if (!at) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       if (found) tie(u, i, (uint32_t)*at, TFC_TIE_FUNCTION);
-    } else if (g->caller[i] != TFC_NO_NODE && serves_call(g, &g->nodes[i])) {
+    } else if (g->caller[i] != TFC_NONE && serves_call(g, &g->nodes[i])) {
       tie(u, i, g->caller[i], TFC_TIE_CALL);
     }
   }
@@ -113,7 +113,7 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
                         TFC_ARENA_ARRAY(arena, uint8_t, g->node_count + 1u),
                         TFC_ARENA_ARRAY(arena, uint32_t, g->node_count + 1u)};
   if (!u.parent || !u.tie || !u.tied_to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < g->node_count; i++) u.parent[i] = i, u.tied_to[i] = TFC_NO_NODE;
+  for (uint32_t i = 0; i < g->node_count; i++) u.parent[i] = i, u.tied_to[i] = TFC_NONE;
   TFC_RETURN_IF_ERROR(tie_classes(g, &u));
   TFC_RETURN_IF_ERROR(tie_lowered(g, &u));
   for (uint32_t i = 0; i < g->node_count; i++) {

@@ -1,5 +1,4 @@
-// The name of an index (of an operation, a unit, a device, ...) that stands for nothing. For nodes of a graph it is
-// TFC_NO_NODE (runtime/graph/graph.h), which has the same value.
+// The index (of a node, an operation, a unit, a device, ...) that stands for nothing.
 #ifndef TFC_RUNTIME_BASE_NONE_H
 #define TFC_RUNTIME_BASE_NONE_H
 

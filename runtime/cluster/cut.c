@@ -98,7 +98,7 @@ static tfc_status find_loops(struct tfc_cut *cut) {
   for (size_t i = 0; i < cut->loops.count && ok; i++) {
     const struct tfc_cut_loop *loop = &cut->loops.data[i];
     const uint32_t condition = cut->frames.frames[loop->frame].condition, to = loop->rank;
-    if (condition == TFC_NO_NODE)
+    if (condition == TFC_NONE)
       return tfc_status_make(TFC_UNIMPLEMENTED, "the loop '%.*s' runs in several tasks, and has no LoopCond",
                              TFC_STR_ARG(cut->frames.frames[loop->frame].name));
     const struct tfc_cut_edge e = {{condition, 0}, cut->ranks[condition], to, loop->frame};

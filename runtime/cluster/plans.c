@@ -91,7 +91,7 @@ static tfc_status find_needed(const struct tfc_cut *cut, const struct tfc_run_sp
       if (!frame || runs[frame]) continue;
       runs[frame] = true;
       const uint32_t condition = cut->frames.frames[frame].condition;
-      if (condition == TFC_NO_NODE || needed[condition]) continue;
+      if (condition == TFC_NONE || needed[condition]) continue;
       targets[count++] = condition;
       more = true;
     }

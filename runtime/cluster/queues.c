@@ -106,7 +106,7 @@ static void fail(struct tfc_cluster_queues *q, uint32_t runner, tfc_status s) {
     tfc_status_free(s);
   pthread_mutex_unlock(&q->lock);
   for (uint32_t i = 0; first && i < q->runners.count; i++)
-    if (q->started[i] && q->runners.list[i].cancel != TFC_NO_NODE) tfc_status_free(run(q, q->runners.list[i].cancel));
+    if (q->started[i] && q->runners.list[i].cancel != TFC_NONE) tfc_status_free(run(q, q->runners.list[i].cancel));
 }
 
 static void *fill(void *arg) {
@@ -119,7 +119,7 @@ static void *fill(void *arg) {
   pthread_mutex_lock(&q->lock);
   const bool last = --q->running[t->runner] == 0;
   pthread_mutex_unlock(&q->lock);
-  if (proper && last && runner->close != TFC_NO_NODE && !atomic_load(&q->stop))
+  if (proper && last && runner->close != TFC_NONE && !atomic_load(&q->stop))
     // An error is ignored: the queue may already be closed.
     tfc_status_free(run(q, runner->close));
   if (s && !proper)

@@ -9,6 +9,7 @@
 #define TFC_RUNTIME_CLUSTER_SPEC_H
 
 #include "runtime/base/array.h"
+#include "runtime/base/none.h"
 #include "runtime/base/status.h"
 #include "runtime/base/str.h"
 

@@ -78,7 +78,7 @@ static void join_needs(struct placer *p) {
     for (uint32_t k = 0; class && class->kind == TFC_ATTR_LIST_STRING && k < class->count; k++) {
       if (!tfc_str_starts(class->strings[k], "loc:@")) continue;
       const uint32_t with = tfc_graph_find(g, tfc_str_sub(class->strings[k], 5, class->strings[k].size));
-      if (with != TFC_NO_NODE) tfc_union_find_join(p->set, with, i);
+      if (with != TFC_NONE) tfc_union_find_join(p->set, with, i);
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
       const tfc_dtype d = tfc_output_dtype(g, in[k]);

@@ -89,7 +89,7 @@ static tfc_status add_op(struct tfc_cluster_trace *t, const struct tfc_graph *g,
   tfc_state_read(line, &name);
   if (name.failed) TFC_TRY(s, no_memory());
   const uint32_t node = tfc_graph_find(g, (tfc_str){name.data, name.size});
-  if (node == TFC_NO_NODE) goto out;
+  if (node == TFC_NONE) goto out;
   const struct tfc_cluster_op op = {n[0] - offset, n[1] - offset, node, rank, (uint32_t)n[2]};
   if (!tfc_array_push(&t->ops, op)) s = no_memory();
 out:

@@ -165,7 +165,7 @@ struct tfc_op_time {
 // operation may start when all steps that have it in their `after` lists have ended. Running the operations one by one
 // in the order of the segment is correct, too.
 struct tfc_lane_step {
-  uint32_t op;                       // index in the segment; UINT32_MAX: nothing to run, it only joins dependencies
+  uint32_t op;                       // index in the segment; TFC_NONE: nothing to run, it only joins dependencies
   uint32_t lanes;                    // bit i is set: the step is planned on lane i
   bool open;                         // for a step on one lane: idle lanes may help
   uint32_t before;                   // how many steps must end before this one starts

@@ -86,8 +86,7 @@ tfc_status tfc_op_error(tfc_status status, const struct tfc_graph *graph, const 
 static void finish_rows(const struct tfc_kernel_finish *base, float *y, int64_t begin, int64_t end) {
   const struct finishing *f = (const struct finishing *)(const void *)base;
   void *tensors[TFC_CHAIN_OPERANDS + 1];
-  for (uint32_t i = 0; i < f->finish->input_count; i++)
-    tensors[i] = f->finish->from[i] == UINT32_MAX ? y : f->inputs[i];
+  for (uint32_t i = 0; i < f->finish->input_count; i++) tensors[i] = f->finish->from[i] == TFC_NONE ? y : f->inputs[i];
   tensors[f->finish->input_count] = y;
   tfc_chain_run_rows(&f->finish->chain, tensors, f->finish->columns, begin, end);
 }
@@ -105,7 +104,7 @@ static tfc_status run_and_finish(struct call *c) {
   struct finishing *f = c->finishing;
   if (!f) return c->run(&c->ctx);
   for (uint32_t i = 0; i < f->finish->input_count; i++)
-    if (f->finish->from[i] != UINT32_MAX) f->inputs[i] = c->ctx.inputs[f->finish->from[i]]->data;
+    if (f->finish->from[i] != TFC_NONE) f->inputs[i] = c->ctx.inputs[f->finish->from[i]]->data;
   f->base.done = false;
   TFC_RETURN_IF_ERROR(c->run(&c->ctx));
   struct tfc_tensor *y = c->ctx.outputs[0];

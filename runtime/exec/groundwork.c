@@ -183,13 +183,13 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
   // this error is reported first, because the caller cannot correct it
   for (uint32_t i = 0; i < graph->node_count; i++) {
     const struct tfc_node *n = &graph->nodes[i];
-    if (ground->needed[i] && !n->def && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n))
+    if (ground->needed[i] && !n->def && n->function == TFC_NONE && !tfc_all_fed(ground, n))
       TFC_FAIL(s, TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
   }
   for (uint32_t i = 0; i < graph->node_count; i++) {
     const struct tfc_node *n = &graph->nodes[i];
     if (!ground->needed[i] || tfc_all_fed(ground, n)) continue;
-    if (n->function != TFC_NO_NODE) {
+    if (n->function != TFC_NONE) {
       is_static = false;
       continue;
     }

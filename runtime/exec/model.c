@@ -46,7 +46,7 @@ static tfc_status run_op(struct tfc_session *session, const struct tfc_graph *g,
   tfc_status s = NULL;
   struct feeds f = {0};
   struct tfc_output o = {tfc_graph_find(g, name), 0};
-  if (o.node == TFC_NO_NODE) TFC_TRY(s, tfc_graph_parse_output(g, name, &o)); // "name:0"
+  if (o.node == TFC_NONE) TFC_TRY(s, tfc_graph_parse_output(g, name, &o)); // "name:0"
   TFC_TRY(s, make_feeds(g, filename, &f));
   struct tfc_run_spec spec = {
       .feeds = f.outputs, .feed_count = f.count, .targets = &o.node, .target_count = 1, .placement = placement};

@@ -49,7 +49,7 @@ static void fail(struct tfc_queue_threads *t, const struct filler *f, tfc_status
   atomic_store(&t->stop, true);
   tfc_resources_wake(t->session->resources);
   for (uint32_t i = 0; i < t->runners.count; i++)
-    if (t->fillers[i].started && t->runners.list[i].cancel != TFC_NO_NODE)
+    if (t->fillers[i].started && t->runners.list[i].cancel != TFC_NONE)
       tfc_status_free(run_node(t, t->runners.list[i].cancel, NULL));
 }
 
@@ -63,7 +63,7 @@ static void *fill(void *arg) {
   pthread_mutex_lock(&t->lock);
   bool last = --f->running == 0;
   pthread_mutex_unlock(&t->lock);
-  if (proper && last && f->runner->close != TFC_NO_NODE && !atomic_load(&t->stop))
+  if (proper && last && f->runner->close != TFC_NONE && !atomic_load(&t->stop))
     // an error is ignored, because the queue may already be closed
     tfc_status_free(run_node(t, f->runner->close, &t->stop));
   if (s && !proper)

@@ -63,10 +63,10 @@ static tfc_status set_node(struct tfc_session *session, tfc_str function, tfc_st
                            bool *out_counts) {
   const struct tfc_function *f = function.size ? tfc_graph_function(session->graph, function) : NULL;
   const struct tfc_graph *g = function.size ? (f ? f->body : NULL) : session->graph;
-  const uint32_t node = g ? tfc_graph_find(g, name) : TFC_NO_NODE;
+  const uint32_t node = g ? tfc_graph_find(g, name) : TFC_NONE;
   void *state = NULL;
   *out_counts = true;
-  if (node == TFC_NO_NODE) return NULL;
+  if (node == TFC_NONE) return NULL;
   TFC_RETURN_IF_ERROR(tfc_session_node_state(session, g, 0, node, &state));
   *out_counts = state && g->nodes[node].def->node_state == sizeof(uint64_t);
   if (*out_counts) atomic_store((_Atomic uint64_t *)state, count);

@@ -311,12 +311,12 @@ static tfc_status add_class(struct tfc_builder *b, uint32_t target, struct attr_
 }
 
 static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
-  struct entry e = {.node = {.function = TFC_NO_NODE}};
+  struct entry e = {.node = {.function = TFC_NONE}};
   uint32_t id = (uint32_t)b->entries.count;
   tfc_str op = tfc_str_from(spec->op);
   const struct tfc_op_def *def = tfc_op_find(op);
   const struct tfc_function *function = def || !b->base ? NULL : tfc_graph_function(b->base, op);
-  if (id >= TFC_NO_NODE - 1) return tfc_status_no_memory("building a graph");
+  if (id >= TFC_NONE - 1) return tfc_status_no_memory("building a graph");
   if (!def && !function) return tfc_status_make(TFC_UNIMPLEMENTED, "op '%s' is not known", spec->op);
   for (uint32_t i = 0; i < spec->input_count; i++) {
     struct tfc_output in = spec->inputs[i];
@@ -363,7 +363,7 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
     e.node.output_count = function->ret_count;
     e.node.function = (uint32_t)(function - (b->base->library ? b->base->library : b->base)->functions);
   }
-  if (spec->colocate_with && spec->colocate_with != TFC_NO_NODE)
+  if (spec->colocate_with && spec->colocate_with != TFC_NONE)
     TFC_RETURN_IF_ERROR(add_class(b, spec->colocate_with - 1, &attrs));
   e.attrs = attrs.data;
   e.node.attr_count = attrs.count;
@@ -371,13 +371,13 @@ static tfc_status add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
 }
 
 uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec) {
-  if (b->status) return TFC_NO_NODE;
+  if (b->status) return TFC_NONE;
   tfc_status s = add(b, spec);
   if (!s) return (uint32_t)b->entries.count - 1;
   tfc_builder_fail(b, tfc_status_annotate(s, "node '%s%s%s' (%s)", b->scope.size ? b->scope.data : "",
                                           b->scope.size ? "/" : "", spec->name && *spec->name ? spec->name : spec->op,
                                           spec->op));
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 
 // --- Reading and changing nodes ------------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ struct tfc_arena *tfc_builder_arena(struct tfc_builder *b) {
 
 void tfc_builder_replace(struct tfc_builder *b, uint32_t id, const struct tfc_node_spec *spec) {
   uint32_t made = tfc_builder_add(b, spec);
-  if (made == TFC_NO_NODE) return;
+  if (made == TFC_NONE) return;
   struct entry *old = &b->entries.data[id], *e = &b->entries.data[made];
   bool same = old->node.output_count == e->node.output_count;
   for (uint32_t i = 0; same && i < e->node.output_count; i++)

@@ -26,7 +26,7 @@ const struct tfc_graph *tfc_builder_base(const struct tfc_builder *b); // NULL i
 
 // Adds a node; the short forms below call it. Inputs and attributes are copied. An empty name becomes "<op>", a name in
 // use "<name>_1" and so on. Attributes that follow from the inputs (T, N, ...) may be left out. The builder keeps the
-// first failure; every later call returns TFC_NO_NODE.
+// first failure; every later call returns TFC_NONE.
 struct tfc_node_spec {
   const char *op, *name;
   const struct tfc_output *inputs;
@@ -36,7 +36,7 @@ struct tfc_node_spec {
   const struct tfc_attr *attrs;
   uint32_t attr_count;
   tfc_str device;
-  uint32_t colocate_with; // node id + 1, or 0 (also TFC_NO_NODE) for none: adds its loc:@ class
+  uint32_t colocate_with; // node id + 1, or 0 (also TFC_NONE) for none: adds its loc:@ class
   bool borrow;            // name, device and attribute values are not copied: they point into the base graph
 };
 uint32_t tfc_builder_add(struct tfc_builder *b, const struct tfc_node_spec *spec);

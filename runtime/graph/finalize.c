@@ -105,7 +105,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
     TFC_TRY(s, name_node(g, i));
     if (!last.data || !tfc_str_equal(n->op, last)) last = n->op, last_def = tfc_op_find(n->op);
     n->def = last_def;
-    n->function = TFC_NO_NODE;
+    n->function = TFC_NONE;
     n->output_begin = (uint32_t)types.count;
     n->output_count = 0;
     if (n->def) {
@@ -193,7 +193,7 @@ static tfc_status number_unknown_outputs(struct tfc_graph *g) {
   for (uint32_t e = 0; e < g->edge_count; e++) {
     const struct tfc_output o = g->inputs[e];
     const struct tfc_node *from = &g->nodes[o.node];
-    if (o.index < 0 || (uint32_t)o.index < from->output_count || from->def || from->function != TFC_NO_NODE) continue;
+    if (o.index < 0 || (uint32_t)o.index < from->output_count || from->def || from->function != TFC_NONE) continue;
     if (!wanted) wanted = calloc(g->node_count, sizeof *wanted);
     if (!wanted) return out_of_memory(g);
     if ((uint32_t)o.index + 1 > wanted[o.node]) wanted[o.node] = (uint32_t)o.index + 1;
@@ -224,7 +224,7 @@ static tfc_status check_node(struct tfc_graph *g, const struct tfc_node *n) {
                              in[k].index, TFC_STR_ARG(from->name), TFC_STR_ARG(from->op), from->output_count);
   }
   if (!n->def) {
-    if (n->function == TFC_NO_NODE) return NULL;
+    if (n->function == TFC_NONE) return NULL;
     const struct tfc_function *fn = &(g->library ? g->library : g)->functions[n->function];
     if (n->input_count != fn->arg_count)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "the function takes %u inputs, not %u", fn->arg_count,

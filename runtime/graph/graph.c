@@ -68,7 +68,7 @@ void tfc_graph_release(const struct tfc_graph *g) {
 
 uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name) {
   const uint64_t *id = tfc_strmap_get(&g->by_name, name);
-  return id ? (uint32_t)*id : TFC_NO_NODE;
+  return id ? (uint32_t)*id : TFC_NONE;
 }
 
 const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name) {
@@ -96,7 +96,7 @@ static tfc_status no_node(const struct tfc_graph *g, tfc_str name) {
 tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_t *out) {
   tfc_str name = tfc_str_starts(text, "^") ? tfc_str_sub(text, 1, text.size) : text;
   *out = tfc_graph_find(g, name);
-  if (*out != TFC_NO_NODE) return NULL;
+  if (*out != TFC_NONE) return NULL;
   const size_t colon = tfc_str_rfind(name, ':');
   int64_t index = -1;
   if (colon != SIZE_MAX) { // the name of an output also names its operation, even if the operation has no outputs
@@ -104,11 +104,11 @@ tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_
     tfc_status_free(s);
   }
   if (index >= 0) name = tfc_str_sub(name, 0, colon), *out = tfc_graph_find(g, name);
-  return *out == TFC_NO_NODE ? no_node(g, name) : NULL;
+  return *out == TFC_NONE ? no_node(g, name) : NULL;
 }
 
 tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out) {
-  struct tfc_output o = {TFC_NO_NODE, 0};
+  struct tfc_output o = {TFC_NONE, 0};
   tfc_str name = text;
   if (text.size && text.data[0] == '^') {
     name = tfc_str_sub(text, 1, text.size);
@@ -127,9 +127,9 @@ tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struc
     }
   }
   o.node = tfc_graph_find(g, name);
-  if (o.node == TFC_NO_NODE) return no_node(g, name);
+  if (o.node == TFC_NONE) return no_node(g, name);
   const struct tfc_node *n = &g->nodes[o.node];
-  if (o.index >= 0 && (uint32_t)o.index >= n->output_count && !n->def && n->function == TFC_NO_NODE)
+  if (o.index >= 0 && (uint32_t)o.index >= n->output_count && !n->def && n->function == TFC_NONE)
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name),
                            TFC_STR_ARG(n->op));
   if (o.index >= 0 && (uint32_t)o.index >= n->output_count)

@@ -14,9 +14,8 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/base/map.h"
+#include "runtime/base/none.h"
 #include "runtime/graph/tensor.h"
-
-#define TFC_NO_NODE UINT32_MAX
 
 // One output of one node; index TFC_CONTROL is the node's control output.
 enum { TFC_CONTROL = -1 };
@@ -24,9 +23,9 @@ struct tfc_output {
   uint32_t node;
   int32_t index;
 };
-#define TFC_NO_OUTPUT ((struct tfc_output){TFC_NO_NODE, 0})
+#define TFC_NO_OUTPUT ((struct tfc_output){TFC_NONE, 0})
 static inline bool tfc_output_valid(struct tfc_output o) {
-  return o.node != TFC_NO_NODE;
+  return o.node != TFC_NONE;
 }
 
 // Attribute values, like TensorFlow's AttrValue. Lists are arrays in the graph's arena.
@@ -86,7 +85,7 @@ struct tfc_node {
   tfc_str name, op;
   tfc_str device;               // as the file gives it; "": none
   const struct tfc_op_def *def; // NULL: an op that tfc does not know, or a function call by name
-  uint32_t function;            // if `op` is the name of a function: its index in `functions`; otherwise TFC_NO_NODE
+  uint32_t function;            // if `op` is the name of a function: its index in `functions`; otherwise TFC_NONE
   uint32_t input_begin;         // into graph->inputs: data inputs first, then control inputs
   uint32_t input_count;         // data inputs
   uint32_t control_count;       // control inputs
@@ -184,7 +183,7 @@ struct tfc_graph {
 void tfc_graph_retain(const struct tfc_graph *g);
 void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
 
-uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NO_NODE: the graph has no such node
+uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NONE: the graph has no such node
 // Parses "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT says what is wrong, and, if there is no
 // such node, which one has a similar name.
 TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out);

@@ -52,7 +52,7 @@ static tfc_status check_class(const struct tfc_graph *g, const struct tfc_node *
   for (uint32_t k = 0; a && a->kind == TFC_ATTR_LIST_STRING && k < a->count; k++) {
     if (!tfc_str_starts(a->strings[k], "loc:@")) continue;
     tfc_str name = tfc_str_sub(a->strings[k], 5, a->strings[k].size);
-    if (tfc_graph_find(g, name) == TFC_NO_NODE)
+    if (tfc_graph_find(g, name) == TFC_NONE)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "it is to be colocated with '%.*s', which is no node of the graph",
                              TFC_STR_ARG(name));
   }

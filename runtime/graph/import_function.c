@@ -135,7 +135,7 @@ static tfc_status push_node(struct body *b, tfc_str name, const char *op) {
   struct tfc_node n = {.name = name,
                        .op = tfc_str_from(op),
                        .device = TFC_STR(""),
-                       .function = TFC_NO_NODE,
+                       .function = TFC_NONE,
                        .input_begin = (uint32_t)b->r.inputs.count,
                        .attr_begin = (uint32_t)b->r.attrs.count,
                        .raw = TFC_STR("")};
@@ -238,7 +238,7 @@ static tfc_status resolve(const struct body *b, tfc_str text, struct tfc_output 
       return tfc_status_make(TFC_INVALID_ARGUMENT, "input '%.*s': op %s has no such output", TFC_STR_ARG(text),
                              n->def->name);
     o.index += (int32_t)offset;
-  } else if (argument.size && n->function != TFC_NO_NODE) {
+  } else if (argument.size && n->function != TFC_NONE) {
     const struct tfc_function *fn = &b->owner->functions[n->function];
     uint32_t r = 0;
     while (r < fn->ret_count && !tfc_str_equal(fn->ret_names[r], argument)) r++;
@@ -331,7 +331,7 @@ static tfc_status read_body(struct body *b, tfc_str bytes) {
   for (uint32_t i = 0; i < fn->ret_count; i++) ids[fn->arg_count + i] = first_ret + i;
   for (size_t i = 0; i < control_rets.count; i++) {
     uint32_t id = tfc_graph_find(b->g, control_rets.data[i]);
-    if (id == TFC_NO_NODE)
+    if (id == TFC_NONE)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "control output '%.*s' names no node of the function",
                TFC_STR_ARG(control_rets.data[i]));
     ids[fn->arg_count + fn->ret_count + i] = id;

@@ -81,7 +81,7 @@ tfc_status tfc_read_node(struct tfc_node_reader *r, tfc_str bytes) {
   struct tfc_node n = {.name = TFC_STR(""),
                        .op = TFC_STR(""),
                        .device = TFC_STR(""),
-                       .function = TFC_NO_NODE,
+                       .function = TFC_NONE,
                        .input_begin = (uint32_t)r->inputs.count,
                        .attr_begin = (uint32_t)r->attrs.count,
                        .raw = bytes};

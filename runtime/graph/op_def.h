@@ -40,7 +40,7 @@ typedef tfc_status (*tfc_shape_fn)(struct tfc_shape_ctx *ctx);
 // call and stay so for an input that has no gradient. A gradient of TensorFlow's kind IndexedSlices is dense here
 // unless the function sets `grad_indexed` (values in grad_inputs[i], indices and dense shape in the record).
 struct tfc_indexed_slices {
-  struct tfc_output values, indices, dense_shape; // values.node == TFC_NO_NODE: the gradient is dense
+  struct tfc_output values, indices, dense_shape; // values.node == TFC_NONE: the gradient is dense
 };
 struct tfc_grad_ctx {
   struct tfc_builder *builder;

@@ -124,15 +124,15 @@ static tfc_status concat_gradient(struct tfc_grad_ctx *g, uint32_t first, uint32
   } else {
     for (uint32_t i = 0; i < count; i++) sizes[i + 1] = grad_in(g, first + i);
     uint32_t node = tfc_builder_add(
-        b, &(struct tfc_node_spec){
-               .op = "ShapeN", .inputs = sizes + 1, .input_count = count, .colocate_with = TFC_NO_NODE});
+        b,
+        &(struct tfc_node_spec){.op = "ShapeN", .inputs = sizes + 1, .input_count = count, .colocate_with = TFC_NONE});
     for (uint32_t i = 0; i < count; i++) sizes[i + 1] = (struct tfc_output){node, (int32_t)i};
   }
   struct tfc_output axis = grad_cast(g, grad_in(g, axis_input), TFC_INT32);
   sizes[0] = grad_op2(g, "FloorMod", axis, grad_op1(g, "Rank", grad_in(g, first)));
   uint32_t offsets = tfc_builder_add(
       b, &(struct tfc_node_spec){
-             .op = "ConcatOffset", .inputs = sizes, .input_count = count + 1, .colocate_with = TFC_NO_NODE});
+             .op = "ConcatOffset", .inputs = sizes, .input_count = count + 1, .colocate_with = TFC_NONE});
   for (uint32_t i = 0; i < count; i++)
     g->grad_inputs[first + i] = grad_op3(g, "Slice", G, (struct tfc_output){offsets, (int32_t)i}, sizes[i + 1]);
   free(sizes);
@@ -382,12 +382,10 @@ OPS_GRADIENT(Pack) {
   uint32_t n = grad_in_count(g);
   struct tfc_attr attrs[2] = {tfc_attr_int("num", n), tfc_attr_int("axis", grad_attr_int(g, "axis", 0))};
   struct tfc_output x = G;
-  uint32_t node = tfc_builder_add(g->builder, &(struct tfc_node_spec){.op = "Unpack",
-                                                                      .inputs = &x,
-                                                                      .input_count = 1,
-                                                                      .attrs = attrs,
-                                                                      .attr_count = 2,
-                                                                      .colocate_with = TFC_NO_NODE});
+  uint32_t node = tfc_builder_add(
+      g->builder,
+      &(struct tfc_node_spec){
+          .op = "Unpack", .inputs = &x, .input_count = 1, .attrs = attrs, .attr_count = 2, .colocate_with = TFC_NONE});
   for (uint32_t i = 0; i < n; i++) g->grad_inputs[i] = (struct tfc_output){node, (int32_t)i};
   return NULL;
 }

@@ -77,7 +77,7 @@ OPS_GRADIENT(DynamicPartition) {
                                                               .input_count = 2,
                                                               .attrs = &attr,
                                                               .attr_count = 1,
-                                                              .colocate_with = TFC_NO_NODE});
+                                                              .colocate_with = TFC_NONE});
   struct tfc_output *in = calloc(2 * (size_t)n, sizeof *in);
   if (!in) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < n; i++) {

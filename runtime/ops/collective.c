@@ -330,7 +330,9 @@ static struct tfc_collective_head head_of(const struct round *r, uint32_t part, 
   return h;
 }
 
-// Sends the bytes [begin, begin + size) of a tensor to task `to`, or to all other tasks of the group (UINT32_MAX).
+enum { ALL_TASKS = UINT32_MAX };
+
+// Sends the bytes [begin, begin + size) of a tensor to task `to` of the group; ALL_TASKS: to all others.
 static tfc_status give(struct tfc_collectives *c, const struct group *g, const struct round *r, uint32_t to,
                        uint32_t part, const struct tfc_tensor *t, size_t begin, size_t size) {
   struct tfc_buffer *whole = NULL, *piece = NULL;
@@ -339,7 +341,7 @@ static tfc_status give(struct tfc_collectives *c, const struct group *g, const s
   TFC_TRY(s, whole_buffer(t, &whole));
   if (whole && size) TFC_TRY(s, part_of_buffer(whole, begin, size, &piece));
   for (size_t i = 0; i < g->tasks.count; i++)
-    if (i != g->own && (to == UINT32_MAX || to == i))
+    if (i != g->own && (to == ALL_TASKS || to == i))
       TFC_TRY(s, tell(c, g->tasks.data[i], &head, (tfc_str){0}, piece, piece ? size : 0));
 out:
   tfc_buffer_release(piece);
@@ -452,7 +454,7 @@ static tfc_status begin_sum(struct tfc_collectives *c, struct group *g, struct r
   const size_t bytes = tfc_dtype_size(r->part.dtype);
   r->begun = true;
   r->direct = g->tasks.count <= 2 || r->part.size <= MOST_DIRECT;
-  if (r->direct) return give(c, g, r, UINT32_MAX, FIRST, &r->part, 0, r->part.size);
+  if (r->direct) return give(c, g, r, ALL_TASKS, FIRST, &r->part, 0, r->part.size);
   for (uint32_t i = 0; i < g->tasks.count && !s; i++) {
     const int64_t begin = chunk_begin(g, n, i), end = chunk_begin(g, n, i + 1u);
     if (i != g->own) s = give(c, g, r, i, FIRST, &r->part, (size_t)begin * bytes, (size_t)(end - begin) * bytes);
@@ -475,7 +477,7 @@ static tfc_status reduce(struct tfc_collectives *c, struct group *g, struct roun
     r->summed = true;
     if (!r->direct)
       TFC_RETURN_IF_ERROR(
-          give(c, g, r, UINT32_MAX, SUMMED, &r->result, (size_t)begin * bytes, (size_t)(end - begin) * bytes));
+          give(c, g, r, ALL_TASKS, SUMMED, &r->result, (size_t)begin * bytes, (size_t)(end - begin) * bytes));
   }
   if (!r->direct) {
     if (r->piece_count[SUMMED] < others) return NULL;
@@ -519,7 +521,7 @@ static tfc_status gather_all(struct tfc_collectives *c, struct group *g, struct 
     if (g->members.data[m].task != g->tasks.data[g->own]) continue;
     for (const struct call *one = r->calls; one; one = one->next)
       if (one->how.device == g->members.data[m].device)
-        TFC_RETURN_IF_ERROR(give(c, g, r, UINT32_MAX, m, &one->value, 0, one->value.size));
+        TFC_RETURN_IF_ERROR(give(c, g, r, ALL_TASKS, m, &one->value, 0, one->value.size));
   }
   r->begun = true;
   if (r->piece_count[FIRST] + r->piece_count[SUMMED] + g->own_count < g->members.count) return NULL;
@@ -539,7 +541,7 @@ static tfc_status broadcast(struct tfc_collectives *c, struct group *g, struct r
     if (one->how.gives) giver = one;
   }
   if (giver) {
-    TFC_RETURN_IF_ERROR(give(c, g, r, UINT32_MAX, FIRST, &giver->value, 0, giver->value.size));
+    TFC_RETURN_IF_ERROR(give(c, g, r, ALL_TASKS, FIRST, &giver->value, 0, giver->value.size));
     if (giver->value.buffer)
       tfc_tensor_share(&giver->value, &r->result);
     else

@@ -228,7 +228,7 @@ static tfc_status sparse_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, 
   *out = longest;
   return tfc_column_copy(&l->c, 0, count, values, 0);
 }
-// lengths_at UINT32_MAX: there is no output for the lengths.
+// lengths_at TFC_NONE: there is no output for the lengths.
 static tfc_status dense_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, const struct tfc_shape *shape,
                              bool lacking, int64_t messages, uint32_t output, uint32_t lengths_at) {
   struct tfc_tensor *y = NULL, *lengths = NULL;
@@ -238,7 +238,7 @@ static tfc_status dense_rows(struct tfc_kernel_ctx *ctx, const struct rows *l, c
   full.dims[full.rank++] = l->most;
   for (int d = 0; d < shape->rank; d++) full.dims[full.rank++] = shape->dims[d];
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, output, l->c.dtype, &full, &y));
-  if (lengths_at != UINT32_MAX)
+  if (lengths_at != TFC_NONE)
     TFC_RETURN_IF_ERROR(
         tfc_kernel_output(ctx, lengths_at, TFC_INT64, messages < 0 ? &TFC_SHAPE_SCALAR : &TFC_SHAPE(batch), &lengths));
   if (y->dtype != TFC_STRING && y->size) memset(y->data, 0, y->size);
@@ -305,7 +305,7 @@ static tfc_status list_outputs(struct tfc_kernel_ctx *ctx, const struct plan *pl
       TFC_RETURN_IF_ERROR(sparse_rows(ctx, &lists[i], messages, first + i, p->sparse));
     else if (lists[i].c.kind == TFC_COLUMN_DENSE)
       TFC_RETURN_IF_ERROR(dense_rows(ctx, &lists[i], &p->shapes[d], may_lack(ctx, plan, d, lists[i].c.key), messages,
-                                     dense + d, plan->form == ONE_BY_ONE ? UINT32_MAX : dense + p->dense + d));
+                                     dense + d, plan->form == ONE_BY_ONE ? TFC_NONE : dense + p->dense + d));
     else
       TFC_RETURN_IF_ERROR(ragged_rows(ctx, &lists[i], messages, p->split_types[r], ragged + r, p->ragged));
   }

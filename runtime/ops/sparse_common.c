@@ -5,7 +5,7 @@
 tfc_status ops_sparse_input(struct tfc_kernel_ctx *ctx, uint32_t indices, uint32_t values, uint32_t shape, bool inside,
                             struct ops_sparse *out) {
   const struct tfc_tensor *at = ctx->inputs[indices], *dims = ctx->inputs[shape];
-  const struct tfc_tensor *v = values == UINT32_MAX ? NULL : ctx->inputs[values];
+  const struct tfc_tensor *v = values == TFC_NONE ? NULL : ctx->inputs[values];
   char text[TFC_SHAPE_TEXT];
   TFC_KERNEL_CHECK(at->shape.rank == 2, "Input indices should be a matrix but received shape %s",
                    tfc_shape_show(&at->shape, text));

@@ -12,7 +12,7 @@ struct ops_sparse {
   const struct tfc_tensor *values;
   const int64_t *dims; // [rank]
 };
-// Reads inputs `indices`, `values` (UINT32_MAX: none) and `shape` and checks them against each other. `inside`: every
+// Reads inputs `indices`, `values` (TFC_NONE: none) and `shape` and checks them against each other. `inside`: every
 // index must be within the shape.
 TFC_MUST_USE tfc_status ops_sparse_input(struct tfc_kernel_ctx *ctx, uint32_t indices, uint32_t values, uint32_t shape,
                                          bool inside, struct ops_sparse *out);

@@ -17,7 +17,7 @@ static tfc_status take(struct tfc_tensor *to, const struct tfc_tensor *from, con
 static tfc_status reshape(struct tfc_kernel_ctx *ctx) {
   struct ops_sparse x;
   const struct tfc_tensor *wanted = ctx->inputs[2];
-  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, UINT32_MAX, 1, false, &x));
+  TFC_RETURN_IF_ERROR(ops_sparse_input(ctx, 0, TFC_NONE, 1, false, &x));
   TFC_KERNEL_CHECK(wanted->shape.rank == 1, "Target shape should be a vector but received shape %s",
                    tfc_shape_show(&wanted->shape, (char[TFC_SHAPE_TEXT]){0}));
   TFC_KERNEL_CHECK(wanted->shape.dims[0] <= TFC_MAX_RANK, "%lld dimensions are more than %d",

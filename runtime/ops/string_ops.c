@@ -21,7 +21,7 @@ static size_t encode(uint32_t v, char out[4]) {
 static tfc_status convert_utf8(tfc_str from, bool upper, locale_t locale, struct tfc_text *text) {
   for (size_t i = 0; i < from.size;) {
     uint32_t v = ops_next_utf8((const uint8_t *)from.data, from.size, &i);
-    if (v == UINT32_MAX) v = 0xfffd;
+    if (v == TFC_NONE) v = 0xfffd;
     if (upper && v == 0xdf) {
       tfc_text_add(text, TFC_STR("SS"));
     } else {

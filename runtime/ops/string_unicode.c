@@ -48,15 +48,15 @@ static uint32_t next_wide(const uint8_t *s, size_t size, size_t *at, size_t unit
   uint32_t v = 0;
   if (size - *at < unit) {
     *at = size;
-    return UINT32_MAX;
+    return TFC_NONE;
   }
   for (size_t i = 0; i < unit; i++) v = v << 8 | s[(*at)++];
-  if (unit == 4) return is_character(v) ? v : UINT32_MAX;
+  if (unit == 4) return is_character(v) ? v : TFC_NONE;
   if (v < 0xd800 || v > 0xdfff) return v;
   if (v < 0xdc00 && size - *at < 2) *at = size; // a pair that is cut short counts as one error
-  if (v >= 0xdc00 || *at == size) return UINT32_MAX;
+  if (v >= 0xdc00 || *at == size) return TFC_NONE;
   uint32_t second = (uint32_t)s[*at] << 8 | s[*at + 1];
-  if (second < 0xdc00 || second > 0xdfff) return UINT32_MAX;
+  if (second < 0xdc00 || second > 0xdfff) return TFC_NONE;
   *at += 2;
   return 0x10000 + ((v - 0xd800) << 10) + (second - 0xdc00);
 }
@@ -85,7 +85,7 @@ static tfc_status decode(const struct unicode *u, tfc_str text, struct character
     size_t start = at;
     uint32_t v = u->from == UTF_8 ? ops_next_utf8(s, text.size, &at)
                                   : next_wide(s, text.size, &at, u->from == UTF_16_BE ? 2 : 4);
-    if (v == UINT32_MAX) {
+    if (v == TFC_NONE) {
       TFC_KERNEL_CHECK(!u->strict, "Invalid formatting on input string");
       if (u->ignore) continue;
       v = u->replacement;

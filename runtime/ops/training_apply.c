@@ -11,7 +11,7 @@ enum { GRAIN = 16384 };
 
 struct apply_state {
   const struct tfc_rule *rule;
-  uint32_t grad, indices; // numbers of inputs; indices UINT32_MAX: a dense update
+  uint32_t grad, indices; // numbers of inputs; indices TFC_NONE: a dense update
   uint32_t scalars[TFC_RULE_SCALARS];
   uint32_t scalar_count;
   bool flag, lock;
@@ -20,14 +20,14 @@ struct apply_state {
 static uint32_t input_named(const struct tfc_op_signature *sig, tfc_str name) {
   for (uint32_t i = 0; i < sig->input_count; i++)
     if (tfc_str_equal(sig->inputs[i].name, name)) return i;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 static uint32_t read_roles(const struct tfc_op_def *def, struct apply_state *out) {
   const struct tfc_op_signature *sig = tfc_op_signature(def);
   out->rule = tfc_rule_find(tfc_str_from(def->name));
   out->grad = input_named(sig, tfc_str_from(out->rule->grad));
-  if (out->grad == UINT32_MAX) out->grad = input_named(sig, TFC_STR("grad"));
+  if (out->grad == TFC_NONE) out->grad = input_named(sig, TFC_STR("grad"));
   out->indices = input_named(sig, TFC_STR("indices"));
   tfc_str rest = tfc_str_from(out->rule->scalars);
   out->scalar_count = 0;
@@ -146,7 +146,7 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
                                   .var = v[0]->value.data,
                                   .grad = grad->data,
                                   .flag = st->flag,
-                                  .sparse = st->indices != UINT32_MAX};
+                                  .sparse = st->indices != TFC_NONE};
   for (uint32_t i = 0; i < st->scalar_count; i++) {
     const struct tfc_tensor *t = ctx->inputs[st->scalars[i]];
     if (tfc_tensor_elements(t) != 1)
@@ -163,7 +163,7 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
                tfc_shape_show(&v[i]->value.shape, (char[TFC_SHAPE_TEXT]){0}));
     p.span.slots[i - 1] = v[i]->value.data;
   }
-  if (st->indices != UINT32_MAX) {
+  if (st->indices != TFC_NONE) {
     TFC_TRY(s, run_sparse(&p, &v[0]->value, grad, ctx->inputs[st->indices]));
   } else if (source) {
     if (source->elements != tfc_tensor_elements(&v[0]->value))
@@ -189,10 +189,10 @@ static tfc_status apply(struct tfc_kernel_ctx *ctx) {
 }
 
 uint32_t tfc_apply_gradient(const struct tfc_op_def *def) {
-  if (def->kernel != apply) return UINT32_MAX;
+  if (def->kernel != apply) return TFC_NONE;
   struct apply_state roles = {0};
   read_roles(def, &roles);
-  return roles.indices == UINT32_MAX ? roles.grad : UINT32_MAX;
+  return roles.indices == TFC_NONE ? roles.grad : TFC_NONE;
 }
 
 static tfc_status apply_shape(struct tfc_shape_ctx *ctx) {
@@ -204,7 +204,7 @@ static tfc_status apply_shape(struct tfc_shape_ctx *ctx) {
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&shape, &slot, &merged));
     shape = merged;
   }
-  if (roles.indices == UINT32_MAX) {
+  if (roles.indices == TFC_NONE) {
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&shape, ctx->inputs[roles.grad], &merged));
     shape = merged;
   } else {

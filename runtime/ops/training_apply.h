@@ -14,7 +14,7 @@ struct tfc_apply_source {
   const void *arg;
 };
 
-// Returns the number of the input that is the gradient; UINT32_MAX: the op is no dense update.
+// Returns the number of the input that is the gradient; TFC_NONE: the op is no dense update.
 uint32_t tfc_apply_gradient(const struct tfc_op_def *def);
 // Runs the op's kernel with its prepared state. The gradient comes from `source`; the tensor in its input is not read.
 TFC_MUST_USE tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state,

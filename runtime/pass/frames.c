@@ -98,7 +98,7 @@ static tfc_status enter(struct finder *f, uint32_t id, uint32_t parent, const st
   while (at < f->frames.count && !(f->frames.data[at].parent == parent && tfc_str_equal(f->frames.data[at].name, name)))
     at++;
   if (at == f->frames.count) {
-    struct tfc_frame frame = {.parent = parent, .name = name, .condition = TFC_NO_NODE};
+    struct tfc_frame frame = {.parent = parent, .name = name, .condition = TFC_NONE};
     frame.parallel = tfc_node_attr_int(f->g, n, "parallel_iterations", 10);
     if (!tfc_array_push(&f->frames, frame)) return tfc_status_no_memory("control flow");
     if (f->frame_capacity < f->frames.capacity) {
@@ -173,7 +173,7 @@ static tfc_status visit(struct finder *f, uint32_t id) {
 static uint32_t consumer_with(const struct tfc_graph *g, uint32_t id, int32_t output, uint32_t flag) {
   for (uint32_t k = g->consumer_begin[id]; k < g->consumer_begin[id + 1]; k++)
     if (g->consumers[k].output == output && has_flag(g, g->consumers[k].node, flag)) return g->consumers[k].node;
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 
 static tfc_status find_variables(struct finder *f) {
@@ -196,10 +196,10 @@ static tfc_status find_variables(struct finder *f) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     struct tfc_frame *frame = &f->frames.data[f->out->of_node[i]];
-    if (has_flag(g, i, TFC_OP_ENTER) && consumer_with(g, i, 0, TFC_OP_MERGE) == TFC_NO_NODE)
+    if (has_flag(g, i, TFC_OP_ENTER) && consumer_with(g, i, 0, TFC_OP_MERGE) == TFC_NONE)
       frame->constants[frame->constant_count++] = i;
     if (!tfc_frames_is_loop_merge(g, n)) continue;
-    struct tfc_frame_variable v = {TFC_NO_NODE, i, TFC_NO_NODE, TFC_NO_NODE, TFC_NO_NODE};
+    struct tfc_frame_variable v = {TFC_NONE, i, TFC_NONE, TFC_NONE, TFC_NONE};
     for (uint32_t k = 0; k < n->input_count; k++) {
       uint32_t from = tfc_node_inputs(g, n)[k].node;
       if (has_flag(g, from, TFC_OP_NEXT_ITERATION))
@@ -207,11 +207,11 @@ static tfc_status find_variables(struct finder *f) {
       else
         v.enter = from;
     }
-    for (uint32_t k = g->consumer_begin[i]; k < g->consumer_begin[i + 1] && v.switch_ == TFC_NO_NODE; k++)
+    for (uint32_t k = g->consumer_begin[i]; k < g->consumer_begin[i + 1] && v.switch_ == TFC_NONE; k++)
       if (g->consumers[k].output == 0 && g->consumers[k].input == 0 &&
           tfc_frames_is_loop_switch(g, &g->nodes[g->consumers[k].node]))
         v.switch_ = g->consumers[k].node;
-    if (v.switch_ != TFC_NO_NODE) v.exit = consumer_with(g, v.switch_, 0, TFC_OP_EXIT);
+    if (v.switch_ != TFC_NONE) v.exit = consumer_with(g, v.switch_, 0, TFC_OP_EXIT);
     frame->variables[frame->variable_count++] = v;
   }
 out:
@@ -228,7 +228,7 @@ tfc_status tfc_frames_find(const struct tfc_graph *g, struct tfc_frames *out) {
   f.depth = calloc(1, sizeof *f.depth);
   found.of_node = TFC_ARENA_ARRAY(&found.arena, uint32_t, (size_t)g->node_count + 1);
   found.guards = TFC_ARENA_ARRAY(&found.arena, struct tfc_guards, (size_t)g->output_total + g->node_count + 1);
-  struct tfc_frame root = {.parent = TFC_NO_NODE, .name = TFC_STR(""), .parallel = 1, .condition = TFC_NO_NODE};
+  struct tfc_frame root = {.parent = TFC_NONE, .name = TFC_STR(""), .parallel = 1, .condition = TFC_NONE};
   if (!order || !f.of_frame || !f.depth || !found.of_node || !found.guards || !tfc_array_push(&f.frames, root))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: control flow");
   TFC_TRY(s, tfc_graph_topological(g, order));

@@ -10,7 +10,7 @@
 
 #include "runtime/graph/op_def.h"
 
-// The nodes of one loop variable. A field is TFC_NO_NODE if the graph has no such node.
+// The nodes of one loop variable. A field is TFC_NONE if the graph has no such node.
 struct tfc_frame_variable { // Enter → Merge → Switch → (Exit | body → NextIteration → Merge)
   uint32_t enter, merge, switch_, exit, next;
 };
@@ -23,7 +23,7 @@ struct tfc_guards {
   uint32_t count;
 };
 struct tfc_frame {
-  uint32_t parent; // TFC_NO_NODE for the root
+  uint32_t parent; // TFC_NONE for the root
   tfc_str name;
   int64_t parallel;
   uint32_t condition;       // the LoopCond

@@ -24,7 +24,7 @@ static uint64_t most_nodes(void) {
 static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, tfc_str function) {
   struct tfc_inlined body;
   at->control = tfc_lowering_control(l, at);
-  at->strict = at->control != TFC_NO_NODE;
+  at->strict = at->control != TFC_NONE;
   if (!at->strict && at->inside) at->control = tfc_lowering_pivot(l, at);
   TFC_RETURN_IF_ERROR(tfc_lowering_inline_call(l, at, function, &body));
   return tfc_lowering_settle(l, at->caller, body.results, body.done);
@@ -38,7 +38,7 @@ static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_
   struct tfc_inlined body;
   TFC_RETURN_IF_ERROR(tfc_function_gradient(l->gradients, fn, &made));
   at->control = tfc_lowering_control(l, at);
-  at->strict = at->control != TFC_NO_NODE;
+  at->strict = at->control != TFC_NONE;
   if (!at->strict) at->control = tfc_lowering_pivot(l, at);
   at->made_from = fn->body->node_count;
   tfc_status s = tfc_lowering_inline(l, at, &made, &body);
@@ -90,7 +90,7 @@ static bool body_is_known(const struct tfc_lowering *l, tfc_str name) {
   const struct tfc_graph *owner = l->library->library ? l->library->library : l->library;
   if (!fn || !fn->body || (l->recursive && l->recursive[fn - owner->functions])) return false;
   for (uint32_t i = 0; i < fn->body->node_count; i++)
-    if (!fn->body->nodes[i].def && fn->body->nodes[i].function == TFC_NO_NODE) return false;
+    if (!fn->body->nodes[i].def && fn->body->nodes[i].function == TFC_NONE) return false;
   return true;
 }
 
@@ -154,7 +154,7 @@ static tfc_status lower_node(struct tfc_lowering *l, uint32_t id, bool inside) {
                              .args = args,
                              .arg_count = n.input_count,
                              .inside = inside,
-                             .control = TFC_NO_NODE};
+                             .control = TFC_NONE};
   const struct tfc_func_attr *f = NULL;
   if (!n.def) {
     s = lower_call(l, &at, n.op);
@@ -259,16 +259,16 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
   TFC_TRY(s, find_recursive(&l, g));
   if (!tfc_array_resize(&l.caller, g->node_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
-  for (uint32_t i = 0; i < g->node_count; i++) l.caller.data[i] = g->caller ? g->caller[i] : TFC_NO_NODE;
+  for (uint32_t i = 0; i < g->node_count; i++) l.caller.data[i] = g->caller ? g->caller[i] : TFC_NONE;
   uint64_t total = g->node_count;
   for (uint32_t id = 0; id < g->node_count; id++) {
     const struct tfc_node *n = &g->nodes[id];
-    bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
+    bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NONE;
     if (functional) TFC_TRY(s, check_size(&l, id, &total));
   }
   for (uint32_t id = 0; id < tfc_builder_node_count(l.b); id++) {
     const struct tfc_node *n = tfc_builder_node(l.b, id);
-    bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
+    bool functional = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NONE;
     if (!functional || l.depth.data[id] >= depth_limit || !can_lower(&l, id)) continue;
     bool inside = l.inside.data[id], call = tfc_lowering_is_call(n);
     TFC_TRY(s, lower_node(&l, id, inside));

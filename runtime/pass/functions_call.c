@@ -34,7 +34,7 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   if (!controls) return tfc_lowering_no_memory();
   for (uint32_t k = 0; k < n->control_count; k++)
     controls[count++] = tfc_builder_input(l->b, id, n->input_count + k).node;
-  if (done != TFC_NO_NODE) controls[count++] = done;
+  if (done != TFC_NONE) controls[count++] = done;
   const struct tfc_attr *kept[1] = {tfc_builder_attr(l->b, id, "_tfc_key")};
   tfc_builder_replace(l->b, id,
                       &(struct tfc_node_spec){.op = !outputs       ? "NoOp"
@@ -51,15 +51,15 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   return tfc_status_clone(tfc_builder_status(l->b));
 }
 
-// Returns a node that waits for all of the caller's control inputs; TFC_NO_NODE: the caller has none.
+// Returns a node that waits for all of the caller's control inputs; TFC_NONE: the caller has none.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at) {
   const struct tfc_node *n = tfc_builder_node(l->b, at->caller);
   uint32_t inputs = n->input_count, count = n->control_count;
-  if (!count) return TFC_NO_NODE;
+  if (!count) return TFC_NONE;
   uint32_t *controls = calloc(count, sizeof *controls);
   if (!controls) {
     tfc_builder_fail(l->b, tfc_lowering_no_memory());
-    return TFC_NO_NODE;
+    return TFC_NONE;
   }
   for (uint32_t k = 0; k < count; k++) controls[k] = tfc_builder_input(l->b, at->caller, inputs + k).node;
   uint32_t id = tfc_lowering_add(l, at, "NoOp", "begin", NULL, 0, controls, count, NULL, 0).node;

@@ -32,7 +32,7 @@ static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_sit
   tfc_status s = NULL;
   struct tfc_call_site branch = *at;
   struct tfc_output *args = calloc((size_t)at->arg_count + 1, sizeof *args);
-  uint32_t controls = begin != TFC_NO_NODE;
+  uint32_t controls = begin != TFC_NONE;
   if (!args) return tfc_lowering_no_memory();
   branch.name = tfc_arena_printf(tfc_builder_arena(l->b), "%.*s/%s", TFC_STR_ARG(at->name), name);
   struct tfc_output pivot = tfc_lowering_add(l, &branch, "Switch", "switch_pred", (struct tfc_output[]){pred, pred}, 2,
@@ -52,8 +52,7 @@ static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_sit
   // This node runs after the branch, and is alive if the branch is.
   uint32_t waits[2] = {branch.control, out->done};
   out->done =
-      tfc_lowering_add(l, &branch, "Identity", "over", &pivot, 1, waits, out->done == TFC_NO_NODE ? 1 : 2, NULL, 0)
-          .node;
+      tfc_lowering_add(l, &branch, "Identity", "over", &pivot, 1, waits, out->done == TFC_NONE ? 1 : 2, NULL, 0).node;
 out:
   free(args);
   return s;
@@ -135,7 +134,7 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
   TFC_RETURN_IF_ERROR(tfc_lowering_func(l, at->caller, "body", &body));
   const struct tfc_function *fn = tfc_graph_function(l->library, body->name);
   const struct tfc_function *test = tfc_graph_function(l->library, cond->name);
-  uint32_t n = at->arg_count, begin = tfc_lowering_control(l, at), pivot = TFC_NO_NODE, variables = 0;
+  uint32_t n = at->arg_count, begin = tfc_lowering_control(l, at), pivot = TFC_NONE, variables = 0;
   if (!fn || !fn->body || !test || !test->body || fn->ret_count != n || fn->arg_count != n || !test->ret_count)
     return tfc_status_make(TFC_UNIMPLEMENTED, "a loop whose body is missing or does not fit");
   const struct tfc_attr *parallel = tfc_builder_attr(l->b, at->caller, "parallel_iterations");
@@ -149,13 +148,13 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
     bool invariant = is_invariant(fn, i);
     attrs[1].b = invariant;
     struct tfc_output enter =
-        tfc_lowering_add(l, at, "Enter", "enter", &at->args[i], 1, &begin, begin != TFC_NO_NODE, attrs, 3);
+        tfc_lowering_add(l, at, "Enter", "enter", &at->args[i], 1, &begin, begin != TFC_NONE, attrs, 3);
     if (invariant) tfc_lowering_set_steady(l, enter.node);
     merges[i] =
         invariant ? enter
                   : tfc_lowering_add(l, at, "Merge", "merge", (struct tfc_output[]){enter, enter}, 2, NULL, 0, NULL, 0);
     variables += !invariant;
-    if (!invariant && pivot == TFC_NO_NODE) pivot = merges[i].node;
+    if (!invariant && pivot == TFC_NONE) pivot = merges[i].node;
   }
   if (!variables) TFC_FAIL(s, TFC_UNIMPLEMENTED, "a loop that changes nothing");
   struct tfc_call_site part = *at;
@@ -168,9 +167,9 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
   TFC_TRY(s, tfc_lowering_inline_call(l, &part, cond->name, &result));
   struct tfc_output condition;
   TFC_TRY(s, truth(l, &part, result.results[0], &condition));
-  condition = tfc_lowering_add(l, at, "LoopCond", "loop_cond", &condition, 1, &result.done, result.done != TFC_NO_NODE,
-                               NULL, 0);
-  uint32_t body_pivot = TFC_NO_NODE;
+  condition =
+      tfc_lowering_add(l, at, "LoopCond", "loop_cond", &condition, 1, &result.done, result.done != TFC_NONE, NULL, 0);
+  uint32_t body_pivot = TFC_NONE;
   for (uint32_t i = 0; i < n; i++) {
     inside[i] = merges[i];
     if (is_invariant(fn, i)) continue;
@@ -178,7 +177,7 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
         tfc_lowering_add(l, at, "Switch", "switch", (struct tfc_output[]){merges[i], condition}, 2, NULL, 0, NULL, 0);
     struct tfc_output taken = {switches[i].node, 1};
     inside[i] = tfc_lowering_add(l, at, "Identity", "in", &taken, 1, NULL, 0, NULL, 0);
-    if (body_pivot == TFC_NO_NODE) body_pivot = inside[i].node;
+    if (body_pivot == TFC_NONE) body_pivot = inside[i].node;
   }
   part.name = tfc_arena_printf(tfc_builder_arena(l->b), "%.*s/body", TFC_STR_ARG(at->name));
   part.args = inside;
@@ -189,14 +188,14 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
     exits[i] = at->args[i];
     if (is_invariant(fn, i)) continue;
     struct tfc_output next = tfc_lowering_add(l, at, "NextIteration", "next", &result.results[i], 1, &result.done,
-                                              result.done != TFC_NO_NODE, NULL, 0);
+                                              result.done != TFC_NONE, NULL, 0);
     tfc_builder_set_input(l->b, merges[i].node, 1, next);
     exits[i] = tfc_lowering_add(l, at, "Exit", "exit", &switches[i], 1, NULL, 0, NULL, 0);
   }
   s = tfc_status_clone(tfc_builder_status(l->b));
   // The loop has ended when any of its variables has left it.
-  uint32_t over = TFC_NO_NODE;
-  for (uint32_t i = 0; i < n && over == TFC_NO_NODE; i++)
+  uint32_t over = TFC_NONE;
+  for (uint32_t i = 0; i < n && over == TFC_NONE; i++)
     if (!is_invariant(fn, i)) over = exits[i].node;
   if (!s) s = tfc_lowering_settle(l, at->caller, exits, over);
 out:

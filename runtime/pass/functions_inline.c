@@ -29,7 +29,7 @@ static bool is_steady(const struct tfc_lowering *l, struct tfc_output o) {
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at) {
   for (uint32_t i = 0; i < at->arg_count; i++)
     if (!is_steady(l, at->args[i])) return at->args[i].node;
-  return at->arg_count ? at->args[0].node : TFC_NO_NODE;
+  return at->arg_count ? at->args[0].node : TFC_NONE;
 }
 
 // Whether the node would have an effect in the iteration that ends the loop.
@@ -65,7 +65,7 @@ static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_sit
     if (tfc_str_starts(s, "loc:@")) {
       tfc_str target = tfc_str_sub(s, 5, s.size);
       uint32_t id = tfc_graph_find(body, target);
-      if (id == TFC_NO_NODE || tfc_node_role(&body->nodes[id]) == TFC_ROLE_PARAMETER) continue;
+      if (id == TFC_NONE || tfc_node_role(&body->nodes[id]) == TFC_ROLE_PARAMETER) continue;
       s = tfc_arena_printf(arena, "loc:@%.*s/%.*s", TFC_STR_ARG(at->name), TFC_STR_ARG(target));
       if (!s.data) return tfc_lowering_no_memory();
     }
@@ -119,7 +119,7 @@ static tfc_status copy_attrs(struct tfc_lowering *l, const struct tfc_call_site 
 // --- Inlining one call -----------------------------------------------------------------------------------------------
 struct copying {
   const struct tfc_graph *body;
-  uint32_t *first; // body node → number of its first copied node in the builder; TFC_NO_NODE: not copied yet
+  uint32_t *first;             // body node → number of its first copied node in the builder; TFC_NONE: not copied yet
   struct tfc_output *argument; // body's _Arg node → the caller's output for it
 };
 
@@ -128,7 +128,7 @@ static bool map_output(const struct copying *c, struct tfc_output o, struct tfc_
     *out = c->argument[o.node];
     return true;
   }
-  if (c->first[o.node] == TFC_NO_NODE) return false;
+  if (c->first[o.node] == TFC_NONE) return false;
   *out = (struct tfc_output){c->first[o.node], o.index};
   return true;
 }
@@ -155,13 +155,13 @@ static tfc_status copy_node(struct tfc_lowering *l, const struct tfc_call_site *
   for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++) {
     if (tfc_output_valid(c->argument[in[k].node])) {
       controls[control_count++] = c->argument[in[k].node].node;
-    } else if (c->first[in[k].node] != TFC_NO_NODE) {
+    } else if (c->first[in[k].node] != TFC_NONE) {
       controls[control_count++] = c->first[in[k].node];
     }
   }
   bool all_steady = n->input_count && !control_count;
   for (uint32_t k = 0; k < n->input_count && all_steady; k++) all_steady = is_steady(l, inputs[k]);
-  if (at->control != TFC_NO_NODE && ((!n->input_count && !control_count) || acts_when_over(l, n, inputs))) {
+  if (at->control != TFC_NONE && ((!n->input_count && !control_count) || acts_when_over(l, n, inputs))) {
     controls[control_count++] = at->control;
     all_steady = false;
   }
@@ -217,10 +217,10 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
   results = TFC_ARENA_ARRAY(tfc_builder_arena(l->b), struct tfc_output, (size_t)fn->ret_count + 1);
   if (!c.first || !c.argument || !order || !controls || !results)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
-  for (size_t i = 0; i < n; i++) c.first[i] = TFC_NO_NODE, c.argument[i] = TFC_NO_OUTPUT;
+  for (size_t i = 0; i < n; i++) c.first[i] = TFC_NONE, c.argument[i] = TFC_NO_OUTPUT;
   for (uint32_t i = 0; i < fn->arg_count; i++) {
     struct tfc_output arg = at->args[i];
-    if (at->strict && at->control != TFC_NO_NODE) {
+    if (at->strict && at->control != TFC_NONE) {
       tfc_str name = tfc_arena_printf(tfc_builder_arena(l->b), "arg_%u", i);
       arg = tfc_lowering_add(l, at, "Identity", name.data, &arg, 1, &at->control, 1, NULL, 0);
     }
@@ -239,15 +239,15 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
   }
   // Nodes that must have run before the call ends: those that the function names; if it names none, all stateful nodes.
   for (uint32_t i = 0; i < fn->control_ret_count; i++)
-    if (c.first[fn->control_rets[i]] != TFC_NO_NODE) controls[control_count++] = c.first[fn->control_rets[i]];
+    if (c.first[fn->control_rets[i]] != TFC_NONE) controls[control_count++] = c.first[fn->control_rets[i]];
   for (size_t i = 0; i < n && !fn->control_ret_count; i++) {
     const struct tfc_op_def *def = fn->body->nodes[i].def;
-    if (def && (def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE)) && c.first[i] != TFC_NO_NODE &&
+    if (def && (def->flags & (TFC_OP_STATEFUL | TFC_OP_UPDATE)) && c.first[i] != TFC_NONE &&
         !(def->flags & TFC_OP_VARIABLE))
       controls[control_count++] = c.first[i];
   }
   out->results = results;
-  out->done = TFC_NO_NODE;
+  out->done = TFC_NONE;
   if (control_count)
     out->done = tfc_lowering_add(l, at, "NoOp", "done", NULL, 0, controls, control_count, NULL, 0).node;
   s = tfc_status_clone(tfc_builder_status(l->b));

@@ -20,7 +20,7 @@ struct tfc_lowering {
   TFC_ARRAY(bool) steady;
 };
 
-// The result of a call: its outputs, and a node that runs after everything in the call (or TFC_NO_NODE).
+// The result of a call: its outputs, and a node that runs after everything in the call (or TFC_NONE).
 struct tfc_inlined {
   struct tfc_output *results;
   uint32_t done;
@@ -33,7 +33,7 @@ struct tfc_call_site {
   tfc_str device;  // for nodes without one
   const struct tfc_output *args;
   uint32_t arg_count;
-  uint32_t control;             // a node that runs before everything in the call, or TFC_NO_NODE
+  uint32_t control;             // a node that runs before everything in the call, or TFC_NONE
   bool strict;                  // parameters wait for `control`, too
   bool inside;                  // the caller is in a loop or a branch
   const struct tfc_attr *attrs; // for a polymorphic function: the call's attributes
@@ -56,7 +56,7 @@ tfc_status tfc_lowering_no_memory(void);
 // Makes the calling node an Identity of the results, which runs after its own control inputs and `done`.
 TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
                                             uint32_t done);
-// Returns a node that waits for all of the caller's control inputs; TFC_NO_NODE: the caller has none.
+// Returns a node that waits for all of the caller's control inputs; TFC_NONE: the caller has none.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at);
 TFC_MUST_USE tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name,
                                           const struct tfc_func_attr **out);
@@ -67,7 +67,7 @@ TFC_MUST_USE tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct
 TFC_MUST_USE tfc_status tfc_lowering_inline_call(struct tfc_lowering *l, const struct tfc_call_site *at,
                                                  tfc_str function, struct tfc_inlined *out);
 void tfc_lowering_set_steady(struct tfc_lowering *l, uint32_t id);
-// Returns a node that is dead exactly if the inputs of a call are dead; TFC_NO_NODE: there is none.
+// Returns a node that is dead exactly if the inputs of a call are dead; TFC_NONE: there is none.
 uint32_t tfc_lowering_pivot(const struct tfc_lowering *l, const struct tfc_call_site *at);
 
 // functions_control.c

@@ -21,14 +21,14 @@ static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
 
 // From use `k` on, finds the next pop of what node `id` pushed or, if `pops`, the next push of what it pops.
 static uint32_t stack_partner(const struct tfc_gradients *e, uint32_t id, bool pops, uint32_t k) {
-  uint32_t stack = TFC_NO_NODE;
+  uint32_t stack = TFC_NONE;
   const struct tfc_node *n = &e->g->nodes[id];
-  if (tfc_node_role(n) != (pops ? TFC_ROLE_POP : TFC_ROLE_PUSH)) return TFC_NO_NODE;
-  for (size_t i = 0; i < e->stack_uses.count && stack == TFC_NO_NODE; i++)
+  if (tfc_node_role(n) != (pops ? TFC_ROLE_POP : TFC_ROLE_PUSH)) return TFC_NONE;
+  for (size_t i = 0; i < e->stack_uses.count && stack == TFC_NONE; i++)
     if (e->stack_uses.data[i].node == id) stack = e->stack_uses.data[i].stack;
-  for (; k < e->stack_uses.count && stack != TFC_NO_NODE; k++)
+  for (; k < e->stack_uses.count && stack != TFC_NONE; k++)
     if (e->stack_uses.data[k].stack == stack && e->stack_uses.data[k].pops != pops) return k;
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 
 // Marks the nodes that lie on a path of trainable tensors from xs to ys.
@@ -53,7 +53,7 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
       reached[c->node] = true;
       stack[depth++] = c->node;
     }
-    for (uint32_t k = 0; (k = stack_partner(e, id, false, k)) != TFC_NO_NODE; k++) {
+    for (uint32_t k = 0; (k = stack_partner(e, id, false, k)) != TFC_NONE; k++) {
       uint32_t pop = e->stack_uses.data[k].node;
       if (!reached[pop] && is_trainable(e, g->nodes[pop].output_begin)) reached[pop] = true, stack[depth++] = pop;
     }
@@ -63,7 +63,7 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
   while (depth) {
     uint32_t id = stack[--depth];
     const struct tfc_node *n = &g->nodes[id];
-    for (uint32_t k = 0; (k = stack_partner(e, id, true, k)) != TFC_NO_NODE; k++) {
+    for (uint32_t k = 0; (k = stack_partner(e, id, true, k)) != TFC_NONE; k++) {
       uint32_t push = e->stack_uses.data[k].node;
       if (reached[push] && !e->between[push]) e->between[push] = true, stack[depth++] = push;
     }
@@ -335,7 +335,7 @@ static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output
     TFC_RETURN_IF_ERROR(tfc_frames_find(e->g, &e->frames));
     for (uint32_t i = 0; i < e->g->node_count; i++) {
       const struct tfc_node *n = &e->g->nodes[i];
-      bool call = n->def ? n->def->flags & TFC_OP_FUNCTIONAL : n->function != TFC_NO_NODE;
+      bool call = n->def ? n->def->flags & TFC_OP_FUNCTIONAL : n->function != TFC_NONE;
       if (!call || !e->between[i] || e->stop[i] || with_gradient(e, n)) continue;
       TFC_RETURN_IF_ERROR(tfc_builder_lower(e->b, tfc_builder_gradients, i, tfc_frames_is_inside(e->g, &e->frames, i)));
       lowered = true;
@@ -391,7 +391,7 @@ tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output 
   e.loops = calloc(e.frames.count, sizeof *e.loops);
   if (!e.grads || !e.loops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");
   for (uint32_t f = 0; f < e.frames.count; f++)
-    e.loops[f].count_add = e.loops[f].forward_sync = e.loops[f].backward_sync = e.loops[f].pivot = TFC_NO_NODE;
+    e.loops[f].count_add = e.loops[f].forward_sync = e.loops[f].backward_sync = e.loops[f].pivot = TFC_NONE;
   for (uint32_t i = 0; i < e.g->node_count; i++) TFC_TRY(s, tfc_gradients_place(&e, i, e.frames.of_node[i]));
   TFC_TRY(s, tfc_gradients_pair_stacks(&e));
   name_scope(&e);

@@ -15,17 +15,17 @@ static uint32_t parent_of(const struct tfc_gradients *e, uint32_t frame) {
 
 tfc_status tfc_gradients_place(struct tfc_gradients *e, uint32_t id, uint32_t frame) {
   size_t before = e->frame_of.count;
-  if (id == TFC_NO_NODE) return tfc_status_clone(tfc_builder_status(e->b));
+  if (id == TFC_NONE) return tfc_status_clone(tfc_builder_status(e->b));
   if (id >= before) {
     if (!tfc_array_resize(&e->frame_of, (size_t)id + 1)) return tfc_gradients_no_memory();
-    for (size_t i = before; i <= id; i++) e->frame_of.data[i] = TFC_FRAME_UNSET;
+    for (size_t i = before; i <= id; i++) e->frame_of.data[i] = TFC_NONE;
   }
   e->frame_of.data[id] = frame;
   return NULL;
 }
 
 static uint32_t frame_of(const struct tfc_gradients *e, uint32_t id) {
-  return id < e->frame_of.count ? e->frame_of.data[id] : TFC_FRAME_UNSET;
+  return id < e->frame_of.count ? e->frame_of.data[id] : TFC_NONE;
 }
 
 // Adds one node to a frame; the builder keeps a failure.
@@ -36,7 +36,7 @@ static struct tfc_output add_in(struct tfc_gradients *e, uint32_t frame, const c
                                                               .inputs = inputs,
                                                               .input_count = count,
                                                               .controls = &control,
-                                                              .control_count = control != TFC_NO_NODE,
+                                                              .control_count = control != TFC_NONE,
                                                               .attrs = attrs,
                                                               .attr_count = attr_count,
                                                               .device = device});
@@ -84,7 +84,7 @@ struct tfc_output tfc_gradients_enter(struct tfc_gradients *e, struct tfc_output
   if (!tfc_output_valid(around)) return TFC_NO_OUTPUT;
   struct tfc_attr attrs[] = {tfc_attr_string("frame_name", forward ? f->name : e->loops[frame - e->frames.count].name),
                              tfc_attr_bool("is_constant", constant), tfc_attr_int("parallel_iterations", f->parallel)};
-  struct tfc_output made = add_in(e, frame, "Enter", &around, 1, TFC_NO_NODE, attrs, 3, (tfc_str){0});
+  struct tfc_output made = add_in(e, frame, "Enter", &around, 1, TFC_NONE, attrs, 3, (tfc_str){0});
   return constant ? remember(&e->entered, o, frame, made) : made;
 }
 
@@ -131,17 +131,17 @@ static bool is_implied(struct tfc_gradients *e, const struct tfc_guards *set, ui
   return false;
 }
 
-// Returns the Enter through which this unchanged value comes into its loop, or TFC_NO_NODE.
+// Returns the Enter through which this unchanged value comes into its loop, or TFC_NONE.
 static uint32_t constant_enter(const struct tfc_gradients *e, struct tfc_output o) {
   while (o.node < e->g->node_count) {
     const struct tfc_node *n = &e->g->nodes[o.node];
     uint32_t flags = n->def ? n->def->flags : 0;
-    if (flags & TFC_OP_ENTER) return tfc_node_attr_bool(e->g, n, "is_constant", false) ? o.node : TFC_NO_NODE;
+    if (flags & TFC_OP_ENTER) return tfc_node_attr_bool(e->g, n, "is_constant", false) ? o.node : TFC_NONE;
     bool passes = tfc_gradients_is_identity(n) || (flags & TFC_OP_SWITCH && !tfc_frames_is_loop_switch(e->g, n));
-    if (!passes) return TFC_NO_NODE;
+    if (!passes) return TFC_NONE;
     o = tfc_node_inputs(e->g, n)[0];
   }
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 
 static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, uint32_t frame);
@@ -160,13 +160,13 @@ static struct tfc_output keep(struct tfc_gradients *e, struct tfc_output o, uint
   struct tfc_output most = tfc_add_i32(e->b, -1);
   tfc_status s = tfc_gradients_place(e, most.node, 0);
   if (s) return fail(e, s);
-  struct tfc_output stack = add_in(e, 0, "StackV2", &most, 1, TFC_NO_NODE, &type, 1, device);
+  struct tfc_output stack = add_in(e, 0, "StackV2", &most, 1, TFC_NONE, &type, 1, device);
   struct tfc_output inputs[] = {tfc_gradients_enter(e, stack, loop, true), o};
   struct tfc_output push = add_in(e, loop, "StackPushV2", inputs, 2, l->count_add, NULL, 0, device);
   if (!tfc_output_valid(push)) return TFC_NO_OUTPUT;
   if (!guards->count) {
     tfc_builder_add_control(e->b, l->count_next, push.node);
-  } else if (l->forward_sync == TFC_NO_NODE) { // a node that runs even if the push is dead
+  } else if (l->forward_sync == TFC_NONE) { // a node that runs even if the push is dead
     l->forward_sync = add_in(e, loop, "ControlTrigger", NULL, 0, push.node, NULL, 0, (tfc_str){0}).node;
     tfc_builder_add_control(e->b, l->count_next, l->forward_sync);
   } else {
@@ -177,13 +177,13 @@ static struct tfc_output keep(struct tfc_gradients *e, struct tfc_output o, uint
 
 void tfc_gradients_before_next(struct tfc_gradients *e, uint32_t loop, uint32_t id) {
   struct tfc_grad_loop *l = &e->loops[loop];
-  if (l->backward_sync != TFC_NO_NODE) {
+  if (l->backward_sync != TFC_NONE) {
     tfc_builder_add_control(e->b, l->backward_sync, id);
     return;
   }
   uint32_t frame = tfc_gradients_frame_of_loop(e, loop);
   l->backward_sync = add_in(e, frame, "ControlTrigger", NULL, 0, id, NULL, 0, (tfc_str){0}).node;
-  if (l->backward_sync != TFC_NO_NODE) tfc_builder_add_control(e->b, l->backward_next, l->backward_sync);
+  if (l->backward_sync != TFC_NONE) tfc_builder_add_control(e->b, l->backward_next, l->backward_sync);
 }
 
 struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_output stack, uint32_t frame,
@@ -193,7 +193,7 @@ struct tfc_output tfc_gradients_guarded(struct tfc_gradients *e, struct tfc_outp
     if (is_implied(e, guards, i)) continue;
     struct tfc_output pair[] = {handle, value_in(e, guards->items[i].pred, frame)};
     if (!tfc_output_valid(pair[0]) || !tfc_output_valid(pair[1])) return TFC_NO_OUTPUT;
-    handle = add_in(e, frame, "Switch", pair, 2, TFC_NO_NODE, NULL, 0, (tfc_str){0});
+    handle = add_in(e, frame, "Switch", pair, 2, TFC_NONE, NULL, 0, (tfc_str){0});
     handle.index = guards->items[i].side;
   }
   return handle;
@@ -217,7 +217,7 @@ static struct tfc_output value_in(struct tfc_gradients *e, struct tfc_output o, 
   struct tfc_output known = recall(&e->values, o, frame), cur = o;
   if (tfc_output_valid(known)) return known;
   uint32_t loop = frame - e->frames.count, enter;
-  while (loop && (enter = constant_enter(e, cur)) != TFC_NO_NODE) {
+  while (loop && (enter = constant_enter(e, cur)) != TFC_NONE) {
     cur = tfc_node_inputs(e->g, &e->g->nodes[enter])[0];
     loop = e->frames.frames[loop].parent;
   }
@@ -256,7 +256,7 @@ static bool belongs_forward(const struct tfc_gradients *e, uint32_t id, uint32_t
   if (!n->def || !(n->def->flags & TFC_OP_ABOUT_INPUTS) || !n->input_count || n->control_count) return false;
   for (uint32_t k = 0; k < n->input_count; k++) {
     struct tfc_output in = tfc_builder_input(e->b, id, k);
-    if (frame_of(e, in.node) != loop || constant_enter(e, in) != TFC_NO_NODE) return false;
+    if (frame_of(e, in.node) != loop || constant_enter(e, in) != TFC_NONE) return false;
   }
   return true;
 }
@@ -264,7 +264,7 @@ static bool belongs_forward(const struct tfc_gradients *e, uint32_t id, uint32_t
 tfc_status tfc_gradients_adopt(struct tfc_gradients *e, uint32_t first, uint32_t frame) {
   uint32_t loop = frame ? frame - e->frames.count : 0;
   for (uint32_t id = first; id < tfc_builder_node_count(e->b) && !tfc_builder_status(e->b); id++) {
-    if (frame_of(e, id) != TFC_FRAME_UNSET) continue;
+    if (frame_of(e, id) != TFC_NONE) continue;
     if (frame && belongs_forward(e, id, loop)) {
       TFC_RETURN_IF_ERROR(tfc_gradients_place(e, id, loop));
       continue;
@@ -275,7 +275,7 @@ tfc_status tfc_gradients_adopt(struct tfc_gradients *e, uint32_t first, uint32_t
     for (uint32_t k = 0; k < inputs; k++) {
       struct tfc_output in = tfc_builder_input(e->b, id, k), value = in;
       uint32_t from = frame_of(e, in.node);
-      if (from == frame || from == TFC_FRAME_UNSET) continue;
+      if (from == frame || from == TFC_NONE) continue;
       value = from && from < e->frames.count ? value_in(e, in, frame) : tfc_gradients_enter(e, in, frame, true);
       if (!tfc_output_valid(value)) break;
       tfc_builder_set_input(e->b, id, k, value);

@@ -48,11 +48,11 @@ struct tfc_gradients {
   struct tfc_graph *g; // the forward nodes, with the builder's ids
   struct tfc_shapes shapes;
   struct tfc_frames frames;
-  struct tfc_grad_loop *loops; // by forward frame
-  TFC_ARRAY(uint32_t) frame_of;
-  struct tfc_intmap entered;   // (output, frame) → the Enter's output that has this value in the frame
-  struct tfc_intmap values;    // (forward output, gradient frame) → its value in that frame
-  struct tfc_grad_list *grads; // by output number
+  struct tfc_grad_loop *loops;  // by forward frame
+  TFC_ARRAY(uint32_t) frame_of; // [node] the frame that a node is made in; TFC_NONE: it is not decided yet
+  struct tfc_intmap entered;    // (output, frame) → the Enter's output that has this value in the frame
+  struct tfc_intmap values;     // (forward output, gradient frame) → its value in that frame
+  struct tfc_grad_list *grads;  // by output number
   TFC_ARRAY(struct tfc_grad_stack_use) stack_uses;
   TFC_ARRAY(struct tfc_grad_stack) stacks; // between xs and ys
   bool *between, *stop;
@@ -60,8 +60,6 @@ struct tfc_gradients {
   char scope[32];               // "gradients", "gradients_1", ...
   struct tfc_grad_queue *queue; // of the current frame
 };
-
-enum { TFC_FRAME_UNSET = UINT32_MAX };
 
 static inline tfc_status tfc_gradients_no_memory(void) {
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");

@@ -86,7 +86,7 @@ static tfc_status count_backward(struct backward *w) {
   // An Identity passes the count to the surrounding gradient.
   struct tfc_output count = tfc_add1(e->b, "Identity", l->count_exit);
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
-  uint32_t pivot_around = w->around ? e->loops[w->forward_around].pivot : TFC_NO_NODE;
+  uint32_t pivot_around = w->around ? e->loops[w->forward_around].pivot : TFC_NONE;
   struct tfc_output one = tfc_gradients_enter(e, scalar_in(w, w->around, 1, pivot_around), w->frame, true);
   struct tfc_output enter = tfc_gradients_enter(e, count, w->frame, false);
   struct tfc_output merge = add_at(w, w->frame, "Merge", enter, enter);
@@ -102,7 +102,7 @@ static tfc_status count_backward(struct backward *w) {
   l->pivot = pivot.node;
   l->condition = go.node;
   l->backward_next = next.node;
-  l->backward_sync = TFC_NO_NODE;
+  l->backward_sync = TFC_NONE;
   // In an outer loop, later pops of the next outer iteration come after this loop.
   struct tfc_output over = add_at(w, w->around, "Exit", split, TFC_NO_OUTPUT);
   TFC_RETURN_IF_ERROR(failed(e));
@@ -136,10 +136,10 @@ static tfc_status start_of(struct backward *w, const struct tfc_frame_variable *
   uint32_t first = tfc_builder_node_count(e->b);
   struct tfc_output result = {v->exit, 0}, inside = {v->switch_, 0};
   tfc_dtype type = tfc_dtype_base(e->g->output_dtypes[tfc_grad_number(e, inside)]);
-  struct tfc_grad_list *list = v->exit == TFC_NO_NODE ? NULL : &e->grads[tfc_grad_number(e, result)];
+  struct tfc_grad_list *list = v->exit == TFC_NONE ? NULL : &e->grads[tfc_grad_number(e, result)];
   if (list && list->count) {
     *out = tfc_gradients_to_dense(e, &list->data[0]);
-  } else if (v->exit != TFC_NO_NODE) {
+  } else if (v->exit != TFC_NONE) {
     *out = tfc_gradients_zeros(e, result, type, w->around);
   } else if (type != TFC_VARIANT && tfc_shape_is_static(tfc_grad_shape(e, inside))) {
     *out = tfc_gradients_zeros(e, inside, type, w->around);
@@ -164,7 +164,7 @@ static tfc_status finish_variable(struct backward *w, struct grad_variable *v) {
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->frame));
   TFC_RETURN_IF_ERROR(close_variable(w, v, next));
   uint32_t enter = v->forward->enter;
-  if (enter == TFC_NO_NODE || !e->between[enter]) return NULL;
+  if (enter == TFC_NONE || !e->between[enter]) return NULL;
   return tfc_gradients_push_from(e, &w->f->around, tfc_node_inputs(e->g, &e->g->nodes[enter])[0],
                                  tfc_grad_dense(v->exit), w->around);
 }
@@ -242,11 +242,11 @@ static tfc_status check_consumers(const struct tfc_gradients *e, uint32_t id, in
 
 static tfc_status check(struct backward *w) {
   const struct tfc_gradients *e = w->e;
-  if (w->f->condition == TFC_NO_NODE)
+  if (w->f->condition == TFC_NONE)
     return tfc_status_make(TFC_UNIMPLEMENTED, "gradients: the loop '%.*s' has no LoopCond", TFC_STR_ARG(w->f->name));
   for (uint32_t i = 0; i < w->f->variable_count; i++) {
     const struct tfc_frame_variable *v = &w->f->variables[i];
-    if (e->between[v->merge] && v->switch_ == TFC_NO_NODE)
+    if (e->between[v->merge] && v->switch_ == TFC_NONE)
       return tfc_status_make(TFC_UNIMPLEMENTED, "gradients: node '%.*s' has no Switch of its loop",
                              TFC_STR_ARG(e->g->nodes[v->merge].name));
     tfc_dtype type = tfc_dtype_base(e->g->output_dtypes[e->g->nodes[v->merge].output_begin]);
@@ -254,7 +254,7 @@ static tfc_status check(struct backward *w) {
       return tfc_status_make(TFC_UNIMPLEMENTED, "gradients: the loop's variable '%.*s' is a resource that changes",
                              TFC_STR_ARG(e->g->nodes[v->merge].name));
     TFC_RETURN_IF_ERROR(check_consumers(e, v->merge, 0, v->switch_));
-    if (v->switch_ != TFC_NO_NODE) TFC_RETURN_IF_ERROR(check_consumers(e, v->switch_, 0, v->exit));
+    if (v->switch_ != TFC_NONE) TFC_RETURN_IF_ERROR(check_consumers(e, v->switch_, 0, v->exit));
   }
   for (uint32_t i = 0; i < w->f->constant_count; i++) {
     const struct tfc_node *n = &e->g->nodes[w->f->constants[i]];
@@ -277,12 +277,12 @@ static tfc_status differentiate(struct backward *w, struct grad_variable *variab
   for (uint32_t i = 0; i < w->f->variable_count; i++) {
     const struct tfc_frame_variable *v = &w->f->variables[i];
     struct tfc_output start;
-    if (v->switch_ == TFC_NO_NODE || !e->between[v->switch_]) continue;
+    if (v->switch_ == TFC_NONE || !e->between[v->switch_]) continue;
     if (!tfc_dtype_is_trainable(e->g->output_dtypes[e->g->nodes[v->merge].output_begin])) continue;
     TFC_TRY(s, start_of(w, v, &start));
     variables[count].forward = v;
     TFC_TRY(s, make_variable(w, start, &variables[count]));
-    if (v->next != TFC_NO_NODE && e->between[v->next]) {
+    if (v->next != TFC_NONE && e->between[v->next]) {
       struct tfc_output result = tfc_node_inputs(e->g, &e->g->nodes[v->next])[0];
       TFC_TRY(s, tfc_gradients_push(e, result, tfc_grad_dense(variables[count].inside)));
     }
@@ -290,7 +290,7 @@ static tfc_status differentiate(struct backward *w, struct grad_variable *variab
   }
   for (uint32_t i = 0; i < count; i++) {
     uint32_t next = variables[i].forward->next;
-    if (next != TFC_NO_NODE && e->between[next]) TFC_TRY(s, tfc_gradients_release(e, next));
+    if (next != TFC_NONE && e->between[next]) TFC_TRY(s, tfc_gradients_release(e, next));
   }
   TFC_TRY(s, tfc_gradients_begin_pushed(e, w->loop, w->frame));
   TFC_TRY(s, tfc_gradients_drain(e, w->frame));
@@ -316,7 +316,7 @@ tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_
   tfc_status s = NULL;
   for (uint32_t i = 0; i < f->variable_count; i++) {
     uint32_t exit = f->variables[i].exit;
-    any |= exit != TFC_NO_NODE && e->grads[e->g->nodes[exit].output_begin].count;
+    any |= exit != TFC_NONE && e->grads[e->g->nodes[exit].output_begin].count;
   }
   struct grad_variable *variables = calloc((size_t)f->variable_count + 1, sizeof *variables);
   if (!variables) return tfc_gradients_no_memory();
@@ -325,7 +325,7 @@ tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_
     TFC_TRY(s, differentiate(&w, variables));
   }
   for (uint32_t i = 0; i < f->variable_count; i++)
-    if (f->variables[i].enter != TFC_NO_NODE && e->between[f->variables[i].enter])
+    if (f->variables[i].enter != TFC_NONE && e->between[f->variables[i].enter])
       TFC_TRY(s, tfc_gradients_release(e, f->variables[i].enter));
   for (uint32_t i = 0; i < f->constant_count; i++)
     if (e->between[f->constants[i]]) TFC_TRY(s, tfc_gradients_release(e, f->constants[i]));

@@ -12,7 +12,7 @@ tfc_status tfc_lower_loaded(struct tfc_graph **graph) {
   bool calls = false;
   for (uint32_t i = 0; i < (*graph)->node_count && !calls; i++) {
     const struct tfc_node *n = &(*graph)->nodes[i];
-    calls = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NO_NODE;
+    calls = n->def ? (n->def->flags & TFC_OP_FUNCTIONAL) != 0 : n->function != TFC_NONE;
   }
   if (!calls) return NULL;
   tfc_status s = tfc_lower_functions(*graph, &lowered, NULL);

@@ -20,8 +20,8 @@ static uint32_t bit_of(uint64_t number) {
 
 static tfc_status find(const struct tfc_graph *g, tfc_str name, uint32_t *out) {
   struct tfc_output tensor;
-  *out = name.size ? tfc_graph_find(g, name) : TFC_NO_NODE;
-  if (!name.size || *out != TFC_NO_NODE) return NULL;
+  *out = name.size ? tfc_graph_find(g, name) : TFC_NONE;
+  if (!name.size || *out != TFC_NONE) return NULL;
   TFC_RETURN_IF_ERROR(tfc_graph_parse_output(g, name, &tensor)); // queue_name may be the name of a tensor
   *out = tensor.node;
   return NULL;
@@ -31,7 +31,7 @@ static tfc_status read_one(const struct tfc_graph *g, tfc_str bytes, struct tfc_
                            struct tfc_queue_runner *out) {
   struct tfc_wire w = tfc_wire_of(bytes);
   struct tfc_field f;
-  struct tfc_queue_runner r = {.queue = TFC_NO_NODE, .close = TFC_NO_NODE, .cancel = TFC_NO_NODE};
+  struct tfc_queue_runner r = {.queue = TFC_NONE, .close = TFC_NONE, .cancel = TFC_NONE};
   uint32_t *enqueues = TFC_ARENA_ARRAY(arena, uint32_t, bytes.size / 2 + 1); // a field has two bytes at least
   if (!enqueues) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   while (tfc_wire_next(&w, &f)) {
@@ -52,7 +52,7 @@ static tfc_status read_one(const struct tfc_graph *g, tfc_str bytes, struct tfc_
   }
   if (w.error) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s", w.error);
   for (uint32_t i = 0; i < r.enqueue_count; i++)
-    if (enqueues[i] == TFC_NO_NODE) return tfc_status_make(TFC_INVALID_ARGUMENT, "an operation without a name");
+    if (enqueues[i] == TFC_NONE) return tfc_status_make(TFC_INVALID_ARGUMENT, "an operation without a name");
   if (!r.ending) r.ending = 1u << TFC_OUT_OF_RANGE;
   r.enqueues = enqueues;
   *out = r;
@@ -110,7 +110,7 @@ void tfc_queue_runners_need(const struct tfc_queue_runners *r, const struct tfc_
     grown = false;
     for (uint32_t i = 0; i < r->count; i++) {
       const struct tfc_queue_runner *q = &r->list[i];
-      if (wanted[i] || q->queue == TFC_NO_NODE || !needed[q->queue]) continue;
+      if (wanted[i] || q->queue == TFC_NONE || !needed[q->queue]) continue;
       wanted[i] = grown = true;
       for (uint32_t k = 0; k < q->enqueue_count; k++) mark(g, q->enqueues[k], needed, stack);
     }

@@ -15,7 +15,7 @@ struct tfc_queue_runner {
   const uint32_t *enqueues; // a separate thread runs each of these again and again; an operation may be listed several
                             // times
   uint32_t enqueue_count;
-  // `close` runs when the last of these threads has ended; `cancel` runs to stop them all. TFC_NO_NODE: there is no
+  // `close` runs when the last of these threads has ended; `cancel` runs to stop them all. TFC_NONE: there is no
   // such operation.
   uint32_t close, cancel;
   uint32_t ending; // bit c: an enqueue that fails with tfc_code c has ended normally

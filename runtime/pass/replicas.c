@@ -25,7 +25,7 @@ struct maker {
   struct tfc_shapes shapes;
   bool *needed, *in_step, *varies, *copied, *seen;
   uint32_t *todo, todo_count;
-  uint32_t *store; // [node] the store of a variable, and of nodes that go with it; UINT32_MAX: none
+  uint32_t *store; // [node] the store of a variable, and of nodes that go with it; TFC_NONE: none
   TFC_ARRAY(struct cut) cuts;
   struct tfc_text text;
 };
@@ -53,12 +53,12 @@ static uint32_t variable_of(const struct tfc_graph *g, uint32_t update) {
     if (!g->nodes[n].input_count) break;
     n = tfc_node_inputs(g, &g->nodes[n])[0].node;
   }
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 static bool reads_variable(const struct tfc_graph *g, uint32_t node) {
   const struct tfc_node *n = &g->nodes[node];
   return n->def && n->input_count && tfc_output_dtype(g, tfc_node_inputs(g, n)[0]) == TFC_RESOURCE && !is_update(n) &&
-         !(n->def->flags & TFC_OP_ASYNC) && variable_of(g, node) != TFC_NO_NODE;
+         !(n->def->flags & TFC_OP_ASYNC) && variable_of(g, node) != TFC_NONE;
 }
 
 // Whether a part of the name is "gradients", "gradients_1" and so on, or "gradient_tape".
@@ -78,7 +78,7 @@ static bool is_gradient(tfc_str name) {
 static uint32_t cut_of(const struct maker *m, struct tfc_output o) {
   for (uint32_t i = 0; i < m->cuts.count; i++)
     if (m->cuts.data[i].output.node == o.node && m->cuts.data[i].output.index == o.index) return i;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 
 // Adds to `set` what depends on its members, within the nodes that are needed; not through gradients that are averaged.
@@ -90,7 +90,7 @@ static void close_forward(struct maker *m, bool *set, const bool *within, bool b
     const uint32_t n = m->todo[--m->todo_count];
     for (uint32_t c = m->g->consumer_begin[n]; c < m->g->consumer_begin[n + 1]; c++) {
       const struct tfc_consumer *k = &m->g->consumers[c];
-      const bool averaged = !by_control && cut_of(m, (struct tfc_output){n, k->output}) != UINT32_MAX;
+      const bool averaged = !by_control && cut_of(m, (struct tfc_output){n, k->output}) != TFC_NONE;
       if (set[k->node] || !within[k->node] || averaged || (k->input < 0 && !by_control)) continue;
       set[k->node] = true;
       m->todo[m->todo_count++] = k->node;
@@ -122,7 +122,7 @@ static tfc_status find_cuts(struct maker *m, uint32_t update) {
       const struct tfc_node *from = &g->nodes[o.node];
       if (!m->varies[o.node] || tfc_dtype_is_ref(tfc_output_dtype(g, o))) continue;
       if (is_gradient(from->name)) {
-        if (cut_of(m, o) == UINT32_MAX && !tfc_array_push(&m->cuts, (struct cut){o, update}))
+        if (cut_of(m, o) == TFC_NONE && !tfc_array_push(&m->cuts, (struct cut){o, update}))
           return tfc_status_no_memory("replicas");
         continue;
       }
@@ -196,7 +196,7 @@ static tfc_status find_sets(struct maker *m) {
     for (uint32_t k = 0; k < n->input_count; k++) {
       const uint32_t from = tfc_node_inputs(g, n)[k].node;
       if (m->copied[from] || has_state(&g->nodes[from]) || is_update(&g->nodes[from])) continue;
-      if (cut_of(m, tfc_node_inputs(g, n)[k]) != UINT32_MAX) continue;
+      if (cut_of(m, tfc_node_inputs(g, n)[k]) != TFC_NONE) continue;
       m->copied[from] = true;
       m->todo[m->todo_count++] = from;
     }
@@ -219,27 +219,27 @@ static tfc_status choose_stores(const struct tfc_graph *g, uint32_t store_count,
   uint64_t *load = calloc(store_count, sizeof *load);
   uint32_t *order = malloc((g->node_count + 1u) * sizeof *order);
   tfc_status s = load && order ? tfc_graph_topological(g, order) : tfc_status_no_memory("replicas");
-  for (uint32_t i = 0; !s && i < g->node_count; i++) store[i] = UINT32_MAX;
+  for (uint32_t i = 0; !s && i < g->node_count; i++) store[i] = TFC_NONE;
   for (uint32_t i = 0; !s && i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     if (!is_variable(n)) continue;
     size_t end = n->name.size;
     while (end > 0 && n->name.data[end - 1] != '/') end--;
-    const uint32_t of = end ? tfc_graph_find(g, tfc_str_sub(n->name, 0, end - 1)) : TFC_NO_NODE;
+    const uint32_t of = end ? tfc_graph_find(g, tfc_str_sub(n->name, 0, end - 1)) : TFC_NONE;
     uint32_t best = 0;
     for (uint32_t k = 1; k < store_count; k++)
       if (load[k] < load[best]) best = k;
-    if (of != TFC_NO_NODE && of < i && is_variable(&g->nodes[of])) best = store[of];
+    if (of != TFC_NONE && of < i && is_variable(&g->nodes[of])) best = store[of];
     store[i] = best;
     load[best] += variable_bytes(g, n) + 1;
   }
   for (uint32_t i = 0; !s && i < g->node_count; i++) {
-    const uint32_t v = is_update(&g->nodes[i]) || reads_variable(g, i) ? variable_of(g, i) : TFC_NO_NODE;
-    if (v != TFC_NO_NODE) store[i] = store[v];
+    const uint32_t v = is_update(&g->nodes[i]) || reads_variable(g, i) ? variable_of(g, i) : TFC_NONE;
+    if (v != TFC_NONE) store[i] = store[v];
   }
   for (uint32_t k = g->node_count; !s && k-- > 0;) {
     const uint32_t i = order[k];
-    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1] && store[i] == UINT32_MAX; c++)
+    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1] && store[i] == TFC_NONE; c++)
       store[i] = store[g->consumers[c].node];
   }
   free(load);
@@ -251,7 +251,7 @@ static const char *device_of(const struct maker *m, uint32_t node, uint32_t towe
   const struct tfc_replicas_request *r = m->request;
   if (m->copied[node]) return r->towers[tower];
   if (!r->store_count) return r->towers[0];
-  return r->stores[m->store[node] == UINT32_MAX ? 0 : m->store[node]];
+  return r->stores[m->store[node] == TFC_NONE ? 0 : m->store[node]];
 }
 
 // --- Writing -------------------------------------------------------------------------------------------------------
@@ -332,8 +332,8 @@ static tfc_status put_node(struct maker *m, uint32_t node, uint32_t tower) {
   }
   for (uint32_t k = 0; k < n->input_count + n->control_count; k++) {
     const struct tfc_output o = tfc_node_inputs(g, n)[k];
-    const uint32_t cut = o.index < 0 || m->varies[node] ? UINT32_MAX : cut_of(m, o);
-    if (cut != UINT32_MAX)
+    const uint32_t cut = o.index < 0 || m->varies[node] ? TFC_NONE : cut_of(m, o);
+    if (cut != TFC_NONE)
       tfc_text_printf(next_input(&in), "replicas/mean_%u", cut);
     else if (o.index < 0 && !m->copied[node] && m->copied[o.node]) // waits for the copies in all towers
       for (uint32_t t = 0; t < m->request->count; t++) put_output(next_input(&in), m, o, t);
@@ -500,7 +500,7 @@ tfc_status tfc_replicas_place(struct tfc_graph *g, const char *tower, const char
   tfc_status s = store && devices ? choose_stores(g, store_count, store) : tfc_status_no_memory("replicas");
   for (uint32_t i = 0; !s && i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
-    const bool stored = (is_variable(n) || is_update(n)) && store[i] != UINT32_MAX;
+    const bool stored = (is_variable(n) || is_update(n)) && store[i] != TFC_NONE;
     devices[i] = tfc_str_from(stored ? stores[store[i]] : tower);
   }
   if (!s) s = tfc_graph_set_devices(g, devices);

@@ -216,7 +216,7 @@ static tfc_status collect_functions(struct engine *e, const struct tfc_node *n, 
     const struct tfc_function *fn = tfc_graph_function(e->g, list->funcs[i].name);
     if (fn && count < capacity) out[count++] = fn;
   }
-  if (!count && n->function != TFC_NO_NODE) {
+  if (!count && n->function != TFC_NONE) {
     const struct tfc_graph *library = e->g->library ? e->g->library : e->g;
     out[count++] = &library->functions[n->function];
   }
@@ -231,7 +231,7 @@ static tfc_status infer_calls(struct engine *e, const struct tfc_node *n, struct
   struct tfc_arena arena = {0};
   tfc_arena_init(&arena, 8192);
   bool loop = tfc_node_role(n) == TFC_ROLE_WHILE;
-  bool call = n->function != TFC_NO_NODE || tfc_node_role(n) == TFC_ROLE_CALL;
+  bool call = n->function != TFC_NONE || tfc_node_role(n) == TFC_ROLE_CALL;
   uint32_t first = loop || call ? 0 : 1;
   const struct tfc_attr *shapes = tfc_node_attr(e->g, n, "output_shapes");
   bool stated = shapes && shapes->kind == TFC_ATTR_LIST_SHAPE && shapes->count == n->output_count && shapes->count;
@@ -422,7 +422,7 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
   tfc_status wrong = n->def ? tfc_op_check_attrs(g, n) : NULL;
   if (wrong) TFC_RETURN_IF_ERROR(e->note ? allow(e, n, &ctx, wrong) : wrong);
   if (!wrong && n->def && n->def->shape) TFC_RETURN_IF_ERROR(allow(e, n, &ctx, n->def->shape(&ctx)));
-  if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NO_NODE)
+  if ((n->def && (n->def->flags & TFC_OP_FUNCTIONAL)) || n->function != TFC_NONE)
     TFC_RETURN_IF_ERROR(infer_calls(e, n, &ctx));
   bool is_arg = e->args && tfc_node_role(n) == TFC_ROLE_PARAMETER;
   if (is_arg) {

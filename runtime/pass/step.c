@@ -50,7 +50,7 @@ static void flood(struct work *w, bool *mark, bool control) {
 }
 
 // Returns the variable that an update writes: the first input, followed back through nodes that only pass it on.
-// TFC_NO_NODE: there is no variable.
+// TFC_NONE: there is no variable.
 static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_node *n) {
   for (int hop = 0; hop < 8 && n->input_count > 0; hop++) {
     struct tfc_output from = tfc_node_inputs(g, n)[0];
@@ -58,9 +58,9 @@ static uint32_t updated_variable(const struct tfc_graph *g, const struct tfc_nod
     if (tfc_node_is_variable(n)) return from.node;
     tfc_op_role role = tfc_node_role(n);
     bool passes = role == TFC_ROLE_IDENTITY || role == TFC_ROLE_REF_IDENTITY || role == TFC_ROLE_ASSIGN;
-    if (!passes && !(n->def && n->def->flags & TFC_OP_ENTER)) return TFC_NO_NODE;
+    if (!passes && !(n->def && n->def->flags & TFC_OP_ENTER)) return TFC_NONE;
   }
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 
 static bool is_assign(const struct tfc_node *n) {
@@ -76,7 +76,7 @@ static bool is_initial(const struct work *w, uint32_t id) {
   if (w->outside[value] || w->restored[value]) return false;
   if (!w->stateful[value]) return true;
   uint32_t variable = updated_variable(w->g, n);
-  if (variable == TFC_NO_NODE) return false;
+  if (variable == TFC_NONE) return false;
   tfc_str name = w->g->nodes[variable].name;
   return n->name.size == name.size + 7 && tfc_str_equal(tfc_str_sub(n->name, 0, name.size), name) &&
          tfc_str_is(tfc_str_sub(n->name, name.size, SIZE_MAX), "/Assign");
@@ -90,7 +90,7 @@ static tfc_status find_beside(struct work *w) {
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
   if (!w->beside || !wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < w->runners.count; i++)
-    if (w->runners.list[i].queue != TFC_NO_NODE) w->beside[w->runners.list[i].queue] = true;
+    if (w->runners.list[i].queue != TFC_NONE) w->beside[w->runners.list[i].queue] = true;
   tfc_queue_runners_need(&w->runners, g, w->beside, wanted, w->stack);
   return NULL;
 }
@@ -286,10 +286,10 @@ out:
   return s;
 }
 
-// Returns the session's iterator that a node restarts, or TFC_NO_NODE.
+// Returns the session's iterator that a node restarts, or TFC_NONE.
 static uint32_t made_iterator(const struct work *w, uint32_t id) {
   const struct tfc_node *n = &w->g->nodes[id];
-  if (!tfc_op_begins_iterator(n->op) || n->input_count < 2) return TFC_NO_NODE;
+  if (!tfc_op_begins_iterator(n->op) || n->input_count < 2) return TFC_NONE;
   return tfc_node_inputs(w->g, n)[1].node;
 }
 
@@ -319,7 +319,7 @@ static tfc_status infer_init(struct work *w) {
   }
   for (size_t k = 0; k < 2 && count == 0 && !r->only_local; k++) {
     uint32_t node = tfc_graph_find(g, tfc_str_from(names[k]));
-    if (node == TFC_NO_NODE || w->real[node]) continue;
+    if (node == TFC_NONE || w->real[node]) continue;
     inits[count++] = node;
     w->init_source = tfc_arena_printf(&step->arena, "the node '%s'", names[k]);
   }
@@ -327,24 +327,24 @@ static tfc_status infer_init(struct work *w) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (!covered[i] || !is_assign(&g->nodes[i])) continue;
     uint32_t variable = updated_variable(g, &g->nodes[i]);
-    if (variable != TFC_NO_NODE) done[variable] = true;
+    if (variable != TFC_NONE) done[variable] = true;
   }
   uint32_t own = 0;
   TFC_TRY(s, need_runners(w, needed));
   for (uint32_t i = 0; i < g->node_count; i++) {
-    if (made_iterator(w, i) != TFC_NO_NODE && (covered[i] || w->needed[i])) done[made_iterator(w, i)] = true;
+    if (made_iterator(w, i) != TFC_NONE && (covered[i] || w->needed[i])) done[made_iterator(w, i)] = true;
   }
   for (uint32_t i = 0; i < g->node_count; i++) {
     const uint32_t iterator = made_iterator(w, i);
-    bool table = w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
-                 (iterator != TFC_NO_NODE ? needed[iterator] && !done[iterator]
-                                          : needed[tfc_node_inputs(g, &g->nodes[i])[0].node]);
+    bool table =
+        w->effect[i] == TFC_EFFECT_TABLE && !covered[i] && g->nodes[i].input_count > 0 &&
+        (iterator != TFC_NONE ? needed[iterator] && !done[iterator] : needed[tfc_node_inputs(g, &g->nodes[i])[0].node]);
     // If several datasets are for one iterator, the first one is used.
-    if (table && iterator != TFC_NO_NODE) done[iterator] = true;
+    if (table && iterator != TFC_NONE) done[iterator] = true;
     if (!table) {
       if (!w->initial[i] || covered[i]) continue;
       uint32_t variable = updated_variable(g, &g->nodes[i]);
-      if (variable == TFC_NO_NODE || done[variable] || !needed[variable]) continue;
+      if (variable == TFC_NONE || done[variable] || !needed[variable]) continue;
       if (r->only_local && !tfc_step_is_local_variable(g, shared_name(g, variable))) continue;
       done[variable] = true;
     }
@@ -424,7 +424,7 @@ static tfc_status check_known(const struct work *w) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     bool fed = false;
-    if (!w->needed[i] || n->def || n->function != TFC_NO_NODE || tfc_graph_function(g, n->op)) continue;
+    if (!w->needed[i] || n->def || n->function != TFC_NONE || tfc_graph_function(g, n->op)) continue;
     for (uint32_t k = 0; k < w->request->feed_count; k++) fed |= w->request->feeds[k].output.node == i;
     if (!fed)
       return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name),

@@ -8,7 +8,7 @@
 // Returns the strongest of `effect` and the effects of the functions that a node calls.
 static tfc_op_effect calls_effect(const struct tfc_graph *library, const struct tfc_graph *g, const struct tfc_node *n,
                                   const uint8_t *of_function, tfc_op_effect effect) {
-  const struct tfc_function *f = n->function != TFC_NO_NODE ? tfc_graph_function(library, n->op) : NULL;
+  const struct tfc_function *f = n->function != TFC_NONE ? tfc_graph_function(library, n->op) : NULL;
   if (f && of_function[f - library->functions] > effect) effect = of_function[f - library->functions];
   for (uint32_t i = 0; i < n->attr_count; i++) {
     const struct tfc_attr *a = &g->attrs[n->attr_begin + i];

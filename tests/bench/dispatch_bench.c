@@ -35,7 +35,7 @@ static tfc_status measure(struct tfc_builder *b, struct tfc_output x, struct tfc
   struct tfc_tensor value = {0}, got = {0};
   static double times[STEPS];
   struct tfc_run_spec spec = {.feeds = &x, .feed_count = 1, .feed_shapes = &TFC_SHAPE_SCALAR};
-  if (target == TFC_NO_NODE)
+  if (target == TFC_NONE)
     spec.fetches = &fetch, spec.fetch_count = 1;
   else
     spec.targets = &target, spec.target_count = 1;
@@ -80,12 +80,12 @@ int main(int argc, char **argv) {
   TFC_TRY(s, tfc_builder_create(NULL, &b));
   x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE_SCALAR);
   y = tfc_add2(b, "AddV2", x, x);
-  TFC_TRY(s, measure(b, x, y, TFC_NO_NODE, STEPS, &empty, &empty_ops));
+  TFC_TRY(s, measure(b, x, y, TFC_NONE, STEPS, &empty, &empty_ops));
   tfc_builder_free(b), b = NULL;
   TFC_TRY(s, tfc_builder_create(NULL, &b));
   y = x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE_SCALAR);
   for (long i = 0; i < ops; i++) y = tfc_add2(b, "AddV2", y, x);
-  TFC_TRY(s, measure(b, x, y, TFC_NO_NODE, STEPS, &chain, &chain_ops));
+  TFC_TRY(s, measure(b, x, y, TFC_NONE, STEPS, &chain, &chain_ops));
   tfc_builder_free(b), b = NULL;
   TFC_TRY(s, tfc_builder_create(NULL, &b));
   x = tfc_add_placeholder(b, "x", TFC_FLOAT, &TFC_SHAPE_SCALAR);
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   struct tfc_output way = tfc_add2(b, "Switch", merge, go), leave = tfc_add1(b, "Exit", way);
   way.index = 1;
   tfc_builder_set_input(b, merge.node, 1, tfc_add1(b, "NextIteration", tfc_add2(b, "AddV2", way, one)));
-  TFC_TRY(s, measure(b, x, leave, TFC_NO_NODE, 20, &loop, &loop_ops));
+  TFC_TRY(s, measure(b, x, leave, TFC_NONE, 20, &loop, &loop_ops));
   printf("{\"chain_ns\": %.1f, \"fan_ns\": %.1f, \"iteration_ns\": %.1f, \"step_ns\": %.0f, \"chain_ops\": %u, "
          "\"fan_ops\": %u}\n",
          chain / (double)ops, fan / (double)ops, loop / ITERATIONS, empty, chain_ops, fan_ops);

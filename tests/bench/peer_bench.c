@@ -75,7 +75,7 @@ static tfc_status place(struct peer *p, const char *path) {
   for (uint32_t i = 0; i < placement->node_count; i++) {
     const struct tfc_placement_node *n = &placement->nodes[i];
     uint32_t node = tfc_graph_find(p->example.graph, n->name);
-    if (node == TFC_NO_NODE) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s is of another graph", path);
+    if (node == TFC_NONE) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s is of another graph", path);
     p->order[node] = n->order;
     for (uint32_t d = 0; d < p->devices.count; d++)
       if (tfc_str_is(n->device, p->devices.devices[d]->info.name)) p->places[node] = (uint16_t)d;

@@ -48,9 +48,9 @@ static int set_up(void **state) {
   tfc_status s = tfc_graph_load(GRAPH, NULL, &graph);
   if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
   if (s) return -1;
-  write_placement("p.json", UINT32_MAX, false);
+  write_placement("p.json", TFC_NONE, false);
   write_placement("missing.json", 7, false);
-  write_placement("extra.json", UINT32_MAX, true);
+  write_placement("extra.json", TFC_NONE, true);
   return 0;
 }
 static int tear_down(void **state) {

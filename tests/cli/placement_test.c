@@ -46,7 +46,7 @@ static int set_up(void **state) {
   if (!mkdtemp(folder)) return -1;
   assert_ok(tfc_graph_load(GRAPH, NULL, &g));
   const uint32_t node = tfc_graph_find(g, TFC_STR("hidden1/kernel/Assign"));
-  assert_true(node != TFC_NO_NODE);
+  assert_true(node != TFC_NONE);
   snprintf(first, sizeof first, "'%.*s'", TFC_STR_ARG(g->nodes[node].name));
   write_placement("good.json", g, NONE, NONE, NULL, true);
   write_placement("missing.json", g, node, NONE, NULL, true);

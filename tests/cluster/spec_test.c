@@ -21,8 +21,8 @@ static void texts(void **state) {
   struct tfc_cluster_spec spec = {0};
   assert_ok(tfc_cluster_spec_parse(TFC_STR("ps=1,worker=2"), &spec));
   shows(&spec, "/job:ps/task:0 /job:worker/task:0 /job:worker/task:1 ");
-  assert_int_equal(tfc_cluster_spec_rank(&spec, TFC_STR("worker"), 2), UINT32_MAX);
-  assert_int_equal(tfc_cluster_spec_rank(&spec, TFC_STR("work"), 1), UINT32_MAX);
+  assert_int_equal(tfc_cluster_spec_rank(&spec, TFC_STR("worker"), 2), TFC_NONE);
+  assert_int_equal(tfc_cluster_spec_rank(&spec, TFC_STR("work"), 1), TFC_NONE);
   tfc_cluster_spec_deinit(&spec);
   static const char *const bad[] = {"",       "ps",        "ps=",   "ps=0",  "ps=x",           "=2",    "ps=1,",
                                     "ps=1,,", "ps=1,ps=2", "p/s=1", "ps=-1", "ps=99999999999", "1ps=1", "worker=5000"};

@@ -24,7 +24,7 @@ tfc_status control_case_load(const struct whole *whole, const json_t *item, stru
   struct tfc_output all[MOST];
   uint32_t count;
   const uint32_t init = tfc_graph_find(whole->graph, tfc_str_from(control_case_text(item, "init")));
-  if (init == TFC_NO_NODE) return tfc_status_make(TFC_NOT_FOUND, "no initialiser");
+  if (init == TFC_NONE) return tfc_status_make(TFC_NOT_FOUND, "no initialiser");
   TFC_RETURN_IF_ERROR(outputs_of(whole->graph, item, all, &count));
   TFC_RETURN_IF_ERROR(whole_part(whole, all, count, &init, 1, out));
   TFC_RETURN_IF_ERROR(outputs_of(*out, item, all, &count));

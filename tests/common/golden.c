@@ -147,7 +147,7 @@ static int run_case(const struct family *f, const json_t *item, char *why, size_
       if (wants_error) continue;
       snprintf(node, sizeof node, "%s/r%zu/f%zu", name, r, k);
       uint32_t id = tfc_graph_find(f->expected, tfc_str_from(node));
-      if (id == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
+      if (id == TFC_NONE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
       TFC_TRY(s, eval_output(&expected, (struct tfc_output){id, 0}, &want));
       char difference[300];
       if (!golden_compare(got, want, rule, difference, sizeof difference)) {

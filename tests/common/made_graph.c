@@ -543,7 +543,7 @@ static void add_op(struct maker *m, const struct tfc_op_def *def) {
   struct tfc_attr attrs[48];
   struct value inputs[MOST_INPUTS];
   struct tfc_graph *sample = NULL;
-  uint32_t sample_node = TFC_NO_NODE, attr_count = 0, input_count = 0;
+  uint32_t sample_node = TFC_NONE, attr_count = 0, input_count = 0;
   char name[24];
   if (!sig || sig->attr_count > COUNT(attrs) || m->value_count > MOST_VALUES - 40) return;
   m->depth++;

@@ -8,7 +8,7 @@
 
 struct whole_piece { // one field of the GraphDef, with its tag
   size_t begin, end;
-  uint32_t node; // TFC_NO_NODE: this field is no node, and every part contains it
+  uint32_t node; // TFC_NONE: this field is no node, and every part contains it
 };
 
 static uint64_t varint(const struct tfc_file *f, size_t *at) {
@@ -25,7 +25,7 @@ static uint64_t varint(const struct tfc_file *f, size_t *at) {
 static tfc_status find_pieces(struct whole *w, const char *path) {
   enum { NODE = 1 << 3 | 2, NAME = 1 << 3 | 2 };
   for (size_t at = 0; at < w->file.size; w->count++) {
-    struct whole_piece piece = {.begin = at, .node = TFC_NO_NODE};
+    struct whole_piece piece = {.begin = at, .node = TFC_NONE};
     const uint64_t tag = varint(&w->file, &at), size = varint(&w->file, &at);
     if ((tag & 7) != 2 || size > w->file.size - at)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a field of another kind", path);
@@ -35,7 +35,7 @@ static tfc_status find_pieces(struct whole *w, const char *path) {
         const uint64_t length = varint(&w->file, &at);
         piece.node = tfc_graph_find(w->graph, (tfc_str){(const char *)w->file.data + at, length});
       }
-      if (piece.node == TFC_NO_NODE) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a node without a name", path);
+      if (piece.node == TFC_NONE) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a node without a name", path);
     }
     at = piece.end;
     if (!(w->count & (w->count + 1)) && // 0, 1, 3, 7, ...
@@ -69,7 +69,7 @@ tfc_status whole_part(const struct whole *w, const struct tfc_output *outputs, u
   TFC_TRY(s, tfc_prune(w->graph, NULL, 0, outputs, output_count, targets, target_count, needed));
   for (size_t i = 0; i < w->count; i++) {
     const struct whole_piece *p = &w->pieces[i];
-    if (p->node == TFC_NO_NODE || needed[p->node])
+    if (p->node == TFC_NONE || needed[p->node])
       tfc_text_add(&bytes, (tfc_str){(const char *)w->file.data + p->begin, p->end - p->begin});
   }
   TFC_TRY(s, tfc_graph_parse((tfc_str){bytes.data, bytes.size}, "part.pb", NULL, out));

@@ -165,7 +165,7 @@ static tfc_status add_op(struct maker *m, uint32_t first) {
                                .input_count = sample.input_count,
                                .attrs = sample.attrs,
                                .attr_count = sample.attr_count,
-                               .colocate_with = TFC_NO_NODE};
+                               .colocate_with = TFC_NONE};
   uint32_t node = tfc_builder_add(m->b, &spec);
   for (uint32_t i = 0; i < output_count && i < SAMPLE_MOST; i++)
     put(m, (struct tfc_output){node, (int32_t)i}, outputs[i].dtype, &outputs[i].shape);

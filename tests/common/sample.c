@@ -242,7 +242,7 @@ tfc_status sample_graph(const struct tfc_op_def *def, const char *samples, int i
                                .input_count = sample.input_count,
                                .attrs = sample.attrs,
                                .attr_count = sample.attr_count,
-                               .colocate_with = TFC_NO_NODE};
+                               .colocate_with = TFC_NONE};
   *out_node = tfc_builder_add(b, &spec);
   s = tfc_builder_finish(b, out);
 out:

@@ -38,7 +38,7 @@ static void measure(struct tfc_measurer *m) {
   struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = both}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 2,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 1,
@@ -159,7 +159,7 @@ static void lost(void **state) {
     m = start();
     struct tfc_measure_batch batch = {.entries = entries,
                                       .count = 4,
-                                      .reference = round % 2 ? 1 : UINT32_MAX,
+                                      .reference = round % 2 ? 1 : TFC_NONE,
                                       .warmup = 1,
                                       .block = 5,
                                       .blocks = 2,

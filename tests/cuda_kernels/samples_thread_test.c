@@ -223,7 +223,7 @@ static void run_samples(const struct tfc_op_def *def, const char *samples, int *
   int n = sample_count(samples);
   for (int k = 0; k < n; k++) {
     struct tfc_graph *g = NULL;
-    uint32_t node = TFC_NO_NODE;
+    uint32_t node = TFC_NONE;
     assert_ok(sample_graph(def, samples, k, 7, &g, &node));
     if (is_long(g)) {
       ++*passed; // in other builds

@@ -73,7 +73,7 @@ static void one_hangs(int piece) {
   struct tfc_measure_entry entries[] = {{.placement = one}, {.placement = one}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 2,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 1,

@@ -39,7 +39,7 @@ static struct tfc_output read_of(struct tfc_builder *b, struct tfc_output variab
                                                            .attrs = &type,
                                                            .attr_count = 1,
                                                            .controls = &after,
-                                                           .control_count = after != TFC_NO_NODE}));
+                                                           .control_count = after != TFC_NONE}));
 }
 
 // Builds the step: before = v + x; v += x; after = v x; w = after; r += before; last = r + w. A separate plan: v = w +
@@ -56,14 +56,14 @@ static void build(void) {
   inits[0] = add(b, "AssignVariableOp", v, constant(b, 1));
   inits[1] = add(b, "AssignVariableOp", w, constant(b, 2));
   inits[2] = add(b, "Assign", r, constant(b, 3));
-  fetches[0] = result(add(b, "AddV2", read_of(b, v, TFC_NO_NODE), x));
+  fetches[0] = result(add(b, "AddV2", read_of(b, v, TFC_NONE), x));
   updates[0] = add(b, "AssignAddVariableOp", v, x);
   tfc_builder_add_control(b, updates[0], fetches[0].node);
   fetches[1] = result(add(b, "Mul", read_of(b, v, updates[0]), x));
   updates[1] = add(b, "AssignVariableOp", w, fetches[1]);
   fetches[2] = result(add(b, "AssignAdd", r, fetches[0]));
   fetches[3] = result(add(b, "AddV2", fetches[2], read_of(b, w, updates[1])));
-  replace = add(b, "AssignVariableOp", v, result(add(b, "AddV2", read_of(b, w, TFC_NO_NODE), constant(b, 7))));
+  replace = add(b, "AssignVariableOp", v, result(add(b, "AddV2", read_of(b, w, TFC_NONE), constant(b, 7))));
   assert_ok(tfc_builder_finish(b, &graph));
   tfc_builder_free(b);
   node_count = graph->node_count;

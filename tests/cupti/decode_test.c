@@ -299,7 +299,7 @@ static void others(void **state) {
   assert_int_equal(r.calls.data[0].context, 2);
   assert_int_equal(r.calls.data[0].stream, 7);
   assert_string_equal(r.calls.data[1].name, "device");
-  assert_int_equal(r.calls.data[1].stream, UINT32_MAX);
+  assert_int_equal(r.calls.data[1].stream, TFC_NONE);
 }
 
 // Decodes a complete buffer, in which CUPTI's own function finds the next record.

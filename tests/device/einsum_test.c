@@ -85,7 +85,7 @@ static void run_on(const char *list, struct tfc_builder *b, struct tfc_output fe
   assert_ok(tfc_builder_finish(b, &graph));
   for (const char *name = "xy"; *name; name++) {
     const uint32_t node = tfc_graph_find(graph, (tfc_str){name, 1});
-    if (node == TFC_NO_NODE) continue;
+    if (node == TFC_NONE) continue;
     feeds[count] = (struct tfc_output){node, 0},
     shapes[count] = *tfc_node_attr(graph, &graph->nodes[node], "shape")->shape;
     assert_ok(tfc_tensor_create(TFC_FLOAT, &shapes[count], &values[count]));

@@ -35,7 +35,7 @@ static uint16_t placement[64];
 
 static struct tfc_output output(const char *name) {
   struct tfc_output o = {tfc_graph_find(graph, tfc_str_from(name)), 0};
-  assert_true(o.node != TFC_NO_NODE);
+  assert_true(o.node != TFC_NONE);
   return o;
 }
 static uint32_t feeds_x = 0, feeds_y = 1, feeds_z = 2; // in the order of begin()

@@ -96,7 +96,7 @@ static void close_session(void) {
 }
 static tfc_status run(const char *target) {
   uint32_t node = tfc_graph_find(graph, tfc_str_from(target));
-  assert_true(node != TFC_NO_NODE);
+  assert_true(node != TFC_NONE);
   return tfc_session_run(session, &(struct tfc_run_spec){.targets = &node, .target_count = 1}, NULL, NULL, NULL);
 }
 static tfc_status fetch(const char *name, int64_t *out) {

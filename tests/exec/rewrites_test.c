@@ -49,7 +49,7 @@ static void check(const char *text, const char *fetch_names, const char *watched
       feed_count++;
     }
     const uint32_t init = tfc_graph_find(g, TFC_STR("init"));
-    if (init != TFC_NO_NODE)
+    if (init != TFC_NONE)
       assert_ok(
           tfc_session_run(session, &(struct tfc_run_spec){.targets = &init, .target_count = 1}, NULL, NULL, NULL));
     fetch_count = 0;

@@ -42,7 +42,7 @@ static struct tfc_graph *parse(const char *text) {
   return graph;
 }
 static void run_target(const struct tfc_graph *g, const struct place *p, const char *name) {
-  uint32_t target = TFC_NO_NODE;
+  uint32_t target = TFC_NONE;
   assert_ok(tfc_graph_parse_node(g, tfc_str_from(name), &target));
   assert_ok(
       tfc_session_run(p->session, &(struct tfc_run_spec){.targets = &target, .target_count = 1}, NULL, NULL, NULL));

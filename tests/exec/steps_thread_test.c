@@ -105,7 +105,7 @@ static tfc_status run(const char *name, float value, float *out, const struct tf
     TFC_RETURN_IF_ERROR(tfc_graph_parse_output(graph, tfc_str_from(name), &fetch));
   else
     target = tfc_graph_find(graph, tfc_str_from(name));
-  assert_true(target != TFC_NO_NODE);
+  assert_true(target != TFC_NONE);
   TFC_RETURN_IF_ERROR(tfc_tensor_scalar_f32(value, &feed));
   struct tfc_run_spec spec = {.feeds = &input,
                               .feed_count = 1,

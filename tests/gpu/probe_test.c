@@ -282,7 +282,7 @@ static void show_works(struct tfc_activity *a, uint32_t step) {
   size_t named = 0;
   for (size_t i = 0; i < r.works.count; i++) {
     const struct tfc_activity_work *w = &r.works.data[i];
-    named += w->uid != UINT32_MAX;
+    named += w->uid != TFC_NONE;
     printf("      %s: context %u, stream %u, correlation %u, graph node %llu, %lld ns, uid %d\n", w->name, w->context,
            w->stream, w->correlation, (unsigned long long)w->graph_node, (long long)(w->end_ns - w->start_ns),
            (int)w->uid);

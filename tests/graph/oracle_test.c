@@ -159,7 +159,7 @@ static void check_file(const char *path) {
     assert_non_null(f->body);
     for (size_t j = 0; j < b->n_node_def; j++) {
       uint32_t n = tfc_graph_find(f->body, tfc_str_from(b->node_def[j]->name));
-      assert_true(n != TFC_NO_NODE);
+      assert_true(n != TFC_NONE);
       assert_true(same(f->body->nodes[n].op, b->node_def[j]->op));
       check_attributes(f->body->attrs + f->body->nodes[n].attr_begin, f->body->nodes[n].attr_count,
                        b->node_def[j]->attr, b->node_def[j]->n_attr);

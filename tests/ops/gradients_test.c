@@ -56,7 +56,7 @@ static tfc_status run_case(const struct whole *whole, const struct tfc_graph *ex
     const struct tfc_tensor *mine, *theirs;
     char why[300];
     uint32_t id = tfc_graph_find(expected, tfc_str_from(name));
-    if (id == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", name);
+    if (id == TFC_NONE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", name);
     TFC_TRY(s, eval_output(&e, grads[i], &mine));
     TFC_TRY(s, eval_output(&truth, (struct tfc_output){id, 0}, &theirs));
     bool single = mine->dtype == TFC_FLOAT || mine->dtype == TFC_COMPLEX64;

@@ -31,7 +31,7 @@ static void test_samples(void **state) {
       struct tfc_graph *g = NULL;
       struct eval first = {0}, second = {0};
       const struct tfc_tensor *a, *b;
-      uint32_t node = TFC_NO_NODE;
+      uint32_t node = TFC_NONE;
       tfc_status s = sample_graph(rows[i], rows[i]->samples, k, 7, &g, &node);
       if (!s) s = eval_create(g, &first);
       if (!s) s = eval_create(g, &second);

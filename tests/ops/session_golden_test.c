@@ -94,7 +94,7 @@ static tfc_status run_once(const struct family *f, struct tfc_session *session, 
   for (size_t k = 0; k < json_array_size(targets); k++) {
     const char *target = json_string_value(json_array_get(targets, k));
     nodes[spec.target_count] = tfc_graph_find(f->graph, tfc_str_from(target));
-    if (nodes[spec.target_count++] == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no target %s", target);
+    if (nodes[spec.target_count++] == TFC_NONE) TFC_FAIL(s, TFC_NOT_FOUND, "no target %s", target);
   }
   struct tfc_run_options options = {.deadline_ns = 200 * (int64_t)1000000000};
   TFC_TRY(s, tfc_session_run(session, &spec, NULL, got, &options));
@@ -102,8 +102,7 @@ static tfc_status run_once(const struct family *f, struct tfc_session *session, 
     char node[256], difference[300];
     snprintf(node, sizeof node, "%s/r%zu/f%u", name, number, k);
     uint32_t id = tfc_graph_find(f->expected, tfc_str_from(node));
-    const struct tfc_attr *want =
-        id == TFC_NO_NODE ? NULL : tfc_node_attr(f->expected, &f->expected->nodes[id], "value");
+    const struct tfc_attr *want = id == TFC_NONE ? NULL : tfc_node_attr(f->expected, &f->expected->nodes[id], "value");
     if (!want) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value %s", node);
     const json_t *told = json_array_get(json_object_get(run, "shapes"), k);
     // (If TensorFlow's inferred shape contradicts its own result, it is not compared.)

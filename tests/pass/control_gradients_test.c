@@ -103,7 +103,7 @@ static tfc_status run_case(const struct suite *suite, const json_t *item) {
     char why[300];
     if (!tfc_output_valid(grads[i])) continue;
     uint32_t id = tfc_graph_find(suite->expected, tfc_str_from(json_string_value(json_array_get(wanted, i))));
-    if (id == TFC_NO_NODE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value of input %u", i);
+    if (id == TFC_NONE) TFC_FAIL(s, TFC_NOT_FOUND, "no expected value of input %u", i);
     const struct tfc_attr *value = tfc_node_attr(suite->expected, &suite->expected->nodes[id], "value");
     if (!golden_compare(&got[k], value->tensor, "element:1e-11:1e-5", why, sizeof why))
       TFC_FAIL(s, TFC_INTERNAL, "the gradient of input %u: %s", i, why);

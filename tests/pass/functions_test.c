@@ -97,7 +97,7 @@ static void branches_become_switches(void **state) {
   assert_int_equal(n->control_count, 1); // a control input: it waits for the end of the branch
   uint32_t neg = tfc_graph_find(lowered, TFC_STR("if/then/n")),
            exp = tfc_graph_find(lowered, TFC_STR("if/else/call/n"));
-  assert_true(neg != TFC_NO_NODE && exp != TFC_NO_NODE);
+  assert_true(neg != TFC_NONE && exp != TFC_NONE);
   assert_true(tfc_str_is(lowered->nodes[neg].op, "Neg") && tfc_str_is(lowered->nodes[exp].op, "Exp"));
   assert_true(tfc_str_is(tfc_node_attr_string(lowered, &lowered->nodes[exp], "_tfc_key", ""), "function/exp:n"));
   struct tfc_output in = tfc_node_inputs(lowered, &lowered->nodes[neg])[0];

@@ -35,8 +35,8 @@ out:
 static const char *device(const struct tfc_graph *g, const char *name) {
   static char text[64];
   const uint32_t n = tfc_graph_find(g, tfc_str_from(name));
-  snprintf(text, sizeof text, "%.*s", n == TFC_NO_NODE ? 0 : (int)g->nodes[n].device.size,
-           n == TFC_NO_NODE ? "" : g->nodes[n].device.data);
+  snprintf(text, sizeof text, "%.*s", n == TFC_NONE ? 0 : (int)g->nodes[n].device.size,
+           n == TFC_NONE ? "" : g->nodes[n].device.data);
   return text;
 }
 
@@ -72,7 +72,7 @@ static void with_copies(void **state) {
   assert_string_equal(device(g, "replica_2/train_op/update_hidden1/kernel/ApplyMomentum"), towers[2]);
   // All copies begin with one value, which is drawn once.
   const struct tfc_node *assign = &g->nodes[tfc_graph_find(g, TFC_STR("replica_1/hidden1/kernel/Assign"))];
-  assert_true(tfc_graph_find(g, TFC_STR("replica_1/hidden1/kernel/Assign")) != TFC_NO_NODE);
+  assert_true(tfc_graph_find(g, TFC_STR("replica_1/hidden1/kernel/Assign")) != TFC_NONE);
   assert_int_equal(assign->input_count, 2);
   uint32_t draws = 0;
   for (uint32_t i = 0; i < g->node_count; i++)

@@ -320,7 +320,7 @@ static void stopped(void **state) {
   assert_int_equal(result_of(1)->state, TFC_RESULT_OK);
   assert_int_equal(result_of(2)->state, TFC_RESULT_CUT);
   reset();
-  m.best_us = (double)NAN, m.reference = UINT32_MAX; // there is no time to compare with
+  m.best_us = (double)NAN, m.reference = TFC_NONE; // there is no time to compare with
   measure(m, e, 3);
   for (uint32_t i = 0; i < 3; i++) assert_int_equal(result_of(i)->state, TFC_RESULT_OK);
 }
@@ -329,7 +329,7 @@ static void turns_in_rounds(void **state) {
   (void)state;
   const struct tfc_measure_entry e[3] = {{0}};
   struct tfc_measure_batch m = usual;
-  m.reference = UINT32_MAX, m.warmup = 0;
+  m.reference = TFC_NONE, m.warmup = 0;
   reset();
   measure(m, e, 3);
   ran_in_order("00 00 11 11 22 22 00 11 22");
@@ -354,7 +354,7 @@ static void choosing(void **state) {
   (void)state;
   struct tfc_measure_entry e[5] = {{.answers = true}, {.answers = true}, {.answers = true}, {.stays = true}, {0}};
   struct tfc_measure_batch m = usual;
-  m.reference = UINT32_MAX, m.warmup = 0, m.block = 1, m.blocks = 2, m.choose = 3;
+  m.reference = TFC_NONE, m.warmup = 0, m.block = 1, m.blocks = 2, m.choose = 3;
   reset();
   play[0].us = 104, play[1].us = 100, play[2].us = 180, play[3].us = 50, play[4].us = 10;
   measure(m, e, 5);
@@ -384,7 +384,7 @@ static void failures(void **state) {
   (void)state;
   const struct tfc_measure_entry e[6] = {{0}};
   struct tfc_measure_batch m = usual;
-  m.reference = UINT32_MAX;
+  m.reference = TFC_NONE;
   reset();
   play[1].plan_fails = TFC_RESOURCE_EXHAUSTED, play[2].plan_fails = TFC_INVALID_ARGUMENT,
   play[3].plan_fails = TFC_INTERNAL, play[4].fails_from = 5, play[5].us = 0;
@@ -407,7 +407,7 @@ static void limits(void **state) {
   (void)state;
   struct tfc_measure_entry e[5] = {{0}, {0}, {.in_flight = 3}, {.in_flight = 3}, {.whole = true}};
   struct tfc_measure_batch m = usual;
-  m.reference = UINT32_MAX;
+  m.reference = TFC_NONE;
   reset();
   most_bytes[0] = 1000, most_bytes[1] = 330;
   play[0].peak[0] = 1000, play[0].peak[1] = 330;
@@ -437,7 +437,7 @@ static void in_flight(void **state) {
   (void)state;
   struct tfc_measure_entry e[1] = {{.in_flight = 2}};
   struct tfc_measure_batch m = usual;
-  m.reference = UINT32_MAX, m.block = 4, m.blocks = 3;
+  m.reference = TFC_NONE, m.block = 4, m.blocks = 3;
   reset();
   measure(m, e, 1);
   const struct result *r = result_of(0);
@@ -458,7 +458,7 @@ static void traces(void **state) {
   (void)state;
   struct tfc_measure_entry e[2] = {{0}, {.whole = true}};
   struct tfc_measure_batch m = usual;
-  m.reference = UINT32_MAX, m.trace = TFC_TRACE_MODE_ALTERNATE, m.blocks = 3;
+  m.reference = TFC_NONE, m.trace = TFC_TRACE_MODE_ALTERNATE, m.blocks = 3;
   reset();
   measure(m, e, 1);
   const struct result *r = result_of(0);

@@ -14,7 +14,7 @@ static struct tfc_measure_entry entered[4];
 static uint16_t placed[4][3];
 static uint32_t order[4][2];
 static struct tfc_measure_info machine;
-static uint32_t refused = UINT32_MAX; // index of the entry that the fake reports as FAILED
+static uint32_t refused = TFC_NONE; // index of the entry that the fake reports as FAILED
 
 static tfc_status fake_run(struct tfc_measurer *m, const struct tfc_measure_batch *batch, tfc_measured_fn fn,
                            void *user) {
@@ -91,7 +91,7 @@ static void batches(void **state) {
   assert_ok(tfc_evaluate(e, candidates, 2, &rules, results));
   // Without rules and settings there is one step to warm up and one block of five.
   assert_int_equal(asked.count, 2);
-  assert_true(asked.reference == UINT32_MAX);
+  assert_true(asked.reference == TFC_NONE);
   assert_true(asked.warmup == 1 && asked.block == 5 && asked.blocks == 1);
   assert_true(asked.stop_ratio <= 0 && isnan(asked.best_us) && asked.deadline_s <= 0);
   for (uint16_t i = 0; i < 2; i++) {
@@ -115,14 +115,14 @@ static void batches(void **state) {
   assert_true(asked.warmup == 3 && asked.block == 7 && asked.blocks == 4 && asked.trace == TFC_TRACE_MODE_NONE);
   assert_true(fabs(asked.stop_ratio - 1.5) < 1e-12 && fabs(asked.deadline_s - 9.5) < 1e-12);
   assert_int_equal(seen.count, 3); // the reference ended first and is no candidate
-  assert_true(seen.index[0] == UINT32_MAX && seen.candidate[0] == &reference && seen.value[0] == 3000000);
+  assert_true(seen.index[0] == TFC_NONE && seen.candidate[0] == &reference && seen.value[0] == 3000000);
   assert_true(seen.index[1] == 1 && seen.candidate[1] == &candidates[1] && seen.value[1] == 2000000);
   assert_true(seen.index[2] == 0 && seen.candidate[2] == &candidates[0] && seen.value[2] == 1000000);
   // Rules take precedence over settings. A cutoff is the step time in microseconds with which an entry is compared.
   rules.warmup = 2, rules.steps = 6, rules.stop_ratio = 1.25, rules.cutoff = 44 * 1000000;
   refused = 1;
   assert_ok(tfc_evaluate(e, candidates, 2, &rules, results));
-  refused = UINT32_MAX;
+  refused = TFC_NONE;
   assert_true(asked.warmup == 2 && asked.block == 6 && fabs(asked.stop_ratio - 1.25) < 1e-12);
   assert_true(fabs(asked.best_us - 44) < 1e-9);
   assert_int_equal(results[0].state, TFC_RESULT_OK);

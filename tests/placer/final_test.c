@@ -85,7 +85,7 @@ static void test_time_enough(void **state) {
 
 static void test_short_of_time(void **state) {
   (void)state;
-  uint32_t last = UINT32_MAX;
+  uint32_t last = TFC_NONE;
   for (double left = 100; left > -10; left -= 5) {
     struct field f;
     uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
@@ -167,7 +167,7 @@ static void test_full(void **state) {
 
 static void test_nothing_measured(void **state) {
   (void)state;
-  struct tfc_job_candidates c = {.best = UINT32_MAX, .seen = UINT32_MAX};
+  struct tfc_job_candidates c = {.best = TFC_NONE, .seen = TFC_NONE};
   uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
   assert_int_equal(tfc_job_finalists(&c, 10, list, &block), 0);
 }
@@ -210,7 +210,7 @@ static void test_best_so_far(void **state) {
   // the machine was fast when it was measured, so it takes longer at the common level
   f.job.list.data[said].level_us = 255e3;
   f.job.list.data[leader].level_us = 240e3;
-  tfc_job_candidates_lead(&f.job, UINT32_MAX);
+  tfc_job_candidates_lead(&f.job, TFC_NONE);
   tfc_job_candidates_consider(&f.job, said);
   tfc_job_candidates_consider(&f.job, leader);
   assert_int_equal(f.job.best, leader);
@@ -227,14 +227,14 @@ enum { ALIKE = 12, RUNS = 200 };
 static void measure_alike(struct tfc_job_candidates *c, const uint32_t *index, struct tfc_random *random) {
   struct tfc_measured_step steps[ALIKE][(TFC_JOB_CHOOSE_ROUNDS + TFC_JOB_FINAL_ROUNDS) * TFC_JOB_FINAL_BLOCK];
   double log_us[ALIKE * TFC_JOB_CHOOSE_ROUNDS];
-  uint32_t count[ALIKE] = {0}, leader = UINT32_MAX;
+  uint32_t count[ALIKE] = {0}, leader = TFC_NONE;
   for (uint32_t turn = 0; turn < TFC_JOB_CHOOSE_ROUNDS + TFC_JOB_FINAL_ROUNDS; turn++) {
     if (turn == TFC_JOB_CHOOSE_ROUNDS)
       leader = tfc_choice_leader(log_us, ALIKE, TFC_JOB_CHOOSE_ROUNDS, TFC_JOB_CHOOSE_ROUNDS);
     for (uint32_t i = 0; i < ALIKE; i++) {
       double us[TFC_JOB_FINAL_BLOCK];
       const double slow = exp(0.15 * tfc_random_normal(random)); // one factor for all steps of a block
-      if (leader != UINT32_MAX && i != leader) continue;
+      if (leader != TFC_NONE && i != leader) continue;
       for (uint32_t k = 0; k < TFC_JOB_FINAL_BLOCK; k++) {
         us[k] = 100 * slow;
         steps[i][count[i]++] =
@@ -324,7 +324,7 @@ static void test_surely_slower(void **state) {
   assert_false(tfc_choice_surely_slower(leader, alike, 4));
   const double all[] = {NAN, 0.1, 2, 2, 1, 1};
   assert_int_equal(tfc_choice_leader(all, 3, 2, 2), 2);
-  assert_int_equal(tfc_choice_leader(all, 1, 2, 2), UINT32_MAX);
+  assert_int_equal(tfc_choice_leader(all, 1, 2, 2), TFC_NONE);
 }
 
 int main(void) {

@@ -532,7 +532,7 @@ static void test_orders_of_units(void **state) {
       assert_ok(tfc_order_units(i.problem, depth, order));
       memset(at, 0xff, sizeof at);
       for (uint32_t k = 0; k < plain.nodes; k++) {
-        assert_true(order[k] < plain.nodes && at[order[k]] == UINT32_MAX);
+        assert_true(order[k] < plain.nodes && at[order[k]] == TFC_NONE);
         at[order[k]] = k;
       }
       for (uint32_t e = 0; e < plain.edges; e++) assert_true(at[plain.from[e]] < at[plain.to[e]]);

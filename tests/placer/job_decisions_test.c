@@ -292,14 +292,14 @@ static void neighbours(void **state) {
   for (uint32_t u = 0; u < UNITS; u++) pin[u] = u % 10 == 0 ? 0 : TFC_NONE, device[u] = 0;
   for (int i = 0; i < TRIES; i++) {
     struct tfc_solution to = {0};
-    uint32_t changed = 0, least = UINT32_MAX, most = 0;
+    uint32_t changed = 0, least = TFC_NONE, most = 0;
     assert_ok(perturb(&p, &from, &r, &to));
     assert_null(to.rank);
     for (uint32_t u = 0; u < UNITS; u++) {
       if (to.device[u] == device[u]) continue;
       assert_true(u % 10 != 0);
       changed++, onto[to.device[u]]++;
-      if (least == UINT32_MAX) least = u;
+      if (least == TFC_NONE) least = u;
       most = u;
     }
     assert_int_equal(distance(&p, &from, &to), changed);
@@ -454,7 +454,7 @@ static void lessons(void **state) {
       {{9000, 40000, 0, 0, 0, 0}, {9100, 50000, 3, 1, 0, 0}, {9200, 50000, 0, 0, 0, 0}, {9300, 9000, 4, 0, 0, 0}}};
   struct tfc_step_profile profiles[3] = {{0}};
   for (int i = 0; i < 3; i++) profiles[i].ops.data = ops[i], profiles[i].ops.count = 4;
-  static const uint32_t done_by[NODES] = {UINT32_MAX, 0, 0, UINT32_MAX, UINT32_MAX};
+  static const uint32_t done_by[NODES] = {TFC_NONE, 0, 0, TFC_NONE, TFC_NONE};
   struct tfc_measured m = {
       .profiles = profiles, .profile_count = 3, .done_by = done_by, .done_by_count = NODES, .state = TFC_RESULT_OK};
   taught_trace = true, taught_step_us = 0;
@@ -540,7 +540,7 @@ static void errors(void **state) {
         &only.list, ((struct tfc_learned_prediction){rows[i].learned_us, rows[i].prior_us, rows[i].median_us})));
   tfc_learned_tell_errors(&only, &expected);
   assert_true(expected.size > 0);
-  struct tfc_job_candidates c = {.best = UINT32_MAX};
+  struct tfc_job_candidates c = {.best = TFC_NONE};
   const struct tfc_job_model model = {0};
   const struct tfc_job_proposers p = {0};
   c.model = &model, c.list.data = rows, c.list.count = GOOD + 6;

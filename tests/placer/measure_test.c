@@ -151,7 +151,7 @@ static void test_measures(void **state) {
   struct seen seen = {.op_count = info->op_count};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 3,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 1,
@@ -211,7 +211,7 @@ static void lose_a_worker(int signal, const char *message) {
   assert_non_null(h.seen.info->done_by);
   struct tfc_measure_batch batch = {
       .entries = entries, .count = 4, .reference = 0, .warmup = 1, .block = 5, .blocks = 1, .best_us = (double)NAN};
-  batch.reference = UINT32_MAX;
+  batch.reference = TFC_NONE;
   assert_ok(tfc_measurer_run(m, &batch, harm, &h));
   assert_int_equal(h.seen.count, 4); // every entry has one result
   assert_int_equal(h.seen.failed, 1);
@@ -239,7 +239,7 @@ static void test_a_crash_is_made_up_for(void **state) {
   struct harm h = {.seen = {.op_count = tfc_measurer_info(m)->op_count}, .signal = SIGKILL};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 3,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 1,
@@ -383,7 +383,7 @@ static void test_fills_queues(void **state) {
   struct tfc_measure_entry entries[] = {{.whole = true}};
   struct seen seen = {.op_count = tfc_measurer_info(m)->op_count};
   struct tfc_measure_batch batch = {
-      .entries = entries, .count = 1, .reference = UINT32_MAX, .warmup = 1, .block = 5, .blocks = 1, .best_us = NAN};
+      .entries = entries, .count = 1, .reference = TFC_NONE, .warmup = 1, .block = 5, .blocks = 1, .best_us = NAN};
   assert_ok(tfc_measurer_run(m, &batch, got, &seen));
   if (seen.ok != 1) fail_msg("%s", seen.message);
   assert_int_equal(tfc_measurer_restarts(m), 0);

@@ -247,11 +247,10 @@ static tfc_status played_run(struct tfc_measurer *measurer, const struct tfc_mea
     atomic_store(&play.cancel, true);
     return tfc_status_make(TFC_CANCELLED, "interrupted");
   }
-  uint32_t leader = UINT32_MAX;
+  uint32_t leader = TFC_NONE;
   for (uint32_t i = 0; i < b->count; i++)
-    if (b->entries[i].answers && (leader == UINT32_MAX || us_of(&b->entries[i]) < us_of(&b->entries[leader])))
-      leader = i;
-  if (b->reference != UINT32_MAX) reference_us = us_of(&b->entries[b->reference]);
+    if (b->entries[i].answers && (leader == TFC_NONE || us_of(&b->entries[i]) < us_of(&b->entries[leader]))) leader = i;
+  if (b->reference != TFC_NONE) reference_us = us_of(&b->entries[b->reference]);
   for (uint32_t i = 0; i < b->count; i++) {
     const bool stays = !b->choose || i == leader || b->entries[i].stays;
     TFC_RETURN_IF_ERROR(play_entry(b, i, b->choose + (stays ? b->blocks : 0), reference_us, fn, user));

@@ -199,7 +199,7 @@ static void fused(void **state) {
   begin();
   play.found = two_rounds;
   uint32_t done_by[16];
-  for (uint32_t n = 0; n < 16; n++) done_by[n] = UINT32_MAX;
+  for (uint32_t n = 0; n < 16; n++) done_by[n] = TFC_NONE;
   done_by[play.op[1]] = play.op[0];
   play.info.done_by = done_by;
   play.info.output_bytes[play.graph->nodes[play.op[1]].output_begin] = 100000; // 20 us of 60 to write and read

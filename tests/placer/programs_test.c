@@ -50,7 +50,7 @@ static void add_least_form(const struct tfc_problem *p, const tfc_device_id *dev
   uint32_t left[NODES], form[NODES], count = p->node_count;
   memcpy(left, sequence, sizeof left);
   for (uint32_t k = 0; k < p->node_count; k++) {
-    uint32_t best = UINT32_MAX, where = 0;
+    uint32_t best = TFC_NONE, where = 0;
     for (uint32_t i = 0; i < count; i++) {
       bool free = left[i] < best; // it is the smallest so far, unless an item before it must stay before it
       for (uint32_t j = 0; j < i; j++)

@@ -110,11 +110,11 @@ static void test_ratios(void **state) {
   assert_int_equal(results[5].state, TFC_RESULT_FAILED);
   assert_string_equal(results[5].message, "it broke");
   // What is observed: the reference, then candidates with their ratios once the reference came again.
-  static const uint32_t order[] = {UINT32_MAX, UINT32_MAX, 0, 1, 2, 3, UINT32_MAX, 4, 5};
+  static const uint32_t order[] = {TFC_NONE, TFC_NONE, 0, 1, 2, 3, TFC_NONE, 4, 5};
   assert_int_equal(seen.count, 9);
   for (uint32_t k = 0; k < 9; k++) {
     assert_int_equal(seen.index[k], order[k]);
-    assert_ptr_equal(seen.candidate[k], order[k] == UINT32_MAX ? &reference : &candidates[order[k]]);
+    assert_ptr_equal(seen.candidate[k], order[k] == TFC_NONE ? &reference : &candidates[order[k]]);
     if (order[k] < 3) assert_close(seen.ratio[k], results[order[k]].ratio);
   }
   // Without a reference there are no ratios; the rules' numbers of steps are asked for.
@@ -154,7 +154,7 @@ static void test_choice(void **state) {
   assert_int_equal(tfc_choice_leader(all, 2, 4, 2), 1);
   assert_int_equal(tfc_choice_leader(all, 3, 4, 3), 2);
   assert_int_equal(tfc_choice_leader(all, 3, 4, 4), 0);
-  assert_int_equal(tfc_choice_leader(all, 3, 4, 0), UINT32_MAX);
+  assert_int_equal(tfc_choice_leader(all, 3, 4, 0), TFC_NONE);
   const double alike[] = {1.0, 1.0};
   assert_int_equal(tfc_choice_leader(alike, 2, 1, 1), 0); // of equal candidates, the first one leads
   // Differences of 0.1 and 0.3: mean 0.2, standard deviation sqrt(0.02), standard error 0.1. Four of these are more

@@ -190,14 +190,14 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
       // (2) each idle device starts its first ready operation
       for (uint32_t d = 0; d < devices; d++) {
         if (!idle[d]) continue;
-        uint32_t best = UINT32_MAX;
+        uint32_t best = TFC_NONE;
         for (uint32_t n = 0; n < nodes; n++) {
           if (state[n] != WAITING || device[n] != d) continue;
           bool ready = true;
           for (uint32_t i = g->first_input[n]; i < g->first_input[n + 1]; i++)
             ready &= present[g->input[i] * devices + d];
           if (!ready) continue;
-          bool before = best == UINT32_MAX;
+          bool before = best == TFC_NONE;
           if (!before) {
             bool ordered = !isnan(order[n]), best_ordered = !isnan(order[best]);
             if (ordered != best_ordered)
@@ -209,7 +209,7 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
           }
           if (before) best = n;
         }
-        if (best == UINT32_MAX) continue;
+        if (best == TFC_NONE) continue;
         idle[d] = false;
         uint32_t busy = 0;
         for (uint32_t e = 0; e < devices; e++)

@@ -136,7 +136,7 @@ static void test_variables_are_restored(void **state) {
         {.placement = first}, {.placement = second}, {.placement = mixed}, {.placement = first}, {.placement = second}};
     struct tfc_measure_batch batch = {.entries = entries,
                                       .count = 5,
-                                      .reference = reference ? 4 : UINT32_MAX,
+                                      .reference = reference ? 4 : TFC_NONE,
                                       .warmup = 1,
                                       .settle = !reference,
                                       .block = reference ? 2 : 5,
@@ -160,7 +160,7 @@ static void test_the_graph_counts(void **state) {
   struct tfc_measure_entry entry = {.placement = first};
   struct tfc_measure_batch batch = {.entries = &entry,
                                     .count = 1,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .block = 21,
                                     .blocks = 1,
                                     .trace = TFC_TRACE_MODE_NONE,
@@ -206,7 +206,7 @@ static void test_turns(void **state) {
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}, {.placement = mixed}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 3,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 3,
@@ -235,7 +235,7 @@ static void test_choosing(void **state) {
                                         {.placement = mixed, .stays = true}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 3,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 3,
                                     .blocks = 2,
@@ -260,7 +260,7 @@ static void test_traced_blocks(void **state) {
   for (int k = 0; k < 3; k++) {
     struct tfc_measure_batch batch = {.entries = entries,
                                       .count = 2,
-                                      .reference = UINT32_MAX,
+                                      .reference = TFC_NONE,
                                       .warmup = 1,
                                       .block = 2,
                                       .blocks = 3,
@@ -281,7 +281,7 @@ static void test_hopeless_entries_are_stopped(void **state) {
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 2,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 2,
@@ -302,7 +302,7 @@ static void test_hopeless_entries_are_stopped(void **state) {
   assert_true(fabs(seen.ratio[1] - ratio) < 1e-9 * ratio);
   // If the best time is 1e12 us, or not known, or the limit is 10,000 times the step time, no entry is stopped.
   const double lax[] = {1e12, NAN, block_us(0, 0)};
-  batch.reference = UINT32_MAX;
+  batch.reference = TFC_NONE;
   for (int k = 0; k < 3; k++) {
     batch.best_us = lax[k], batch.stop_ratio = k == 2 ? 1e4 : 1.5;
     measure(false, NULL, &batch);
@@ -321,7 +321,7 @@ static void test_in_flight(void **state) {
   struct tfc_measure_entry entry = {.placement = mixed, .in_flight = FLIGHT};
   struct tfc_measure_batch batch = {.entries = &entry,
                                     .count = 1,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .block = WINDOWS,
                                     .blocks = 2,
                                     .trace = TFC_TRACE_MODE_NONE,
@@ -342,7 +342,7 @@ static void test_late(void **state) {
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 2,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 5,
                                     .blocks = 3,
@@ -369,7 +369,7 @@ static void test_limits(void **state) {
   struct tfc_measure_entry entries[] = {{.placement = first}, {.placement = second}};
   struct tfc_measure_batch batch = {.entries = entries,
                                     .count = 2,
-                                    .reference = UINT32_MAX,
+                                    .reference = TFC_NONE,
                                     .warmup = 1,
                                     .block = 2,
                                     .blocks = 1,

@@ -53,7 +53,7 @@ static void attributed(void **state) {
   assert_int_equal(r.works.data[1].device, 2);
   assert_int_equal(r.works.data[2].uid, 43);
   assert_int_equal(r.works.data[2].device, 1);
-  assert_int_equal(r.works.data[3].uid, UINT32_MAX);
+  assert_int_equal(r.works.data[3].uid, TFC_NONE);
   assert_int_equal(r.busy_ns, 1000 + 200 + 1000 + 500);
   assert_int_equal(r.attributed_ns, 2200);
   assert_ok(tfc_activity_take(a, 6, &r)); // nothing is left after a take
@@ -87,7 +87,7 @@ static void graphs(void **state) {
   assert_int_equal(r.works.data[0].uid, 6);
   assert_int_equal(r.works.data[1].uid, 7);
   assert_int_equal(r.works.data[1].device, 3);
-  assert_int_equal(r.works.data[2].uid, UINT32_MAX);
+  assert_int_equal(r.works.data[2].uid, TFC_NONE);
   assert_int_equal(r.attributed_ns, 100);
   tfc_activity_clone(a, 501, 601);
   tfc_activity_clone(a, 601, 701);
@@ -101,7 +101,7 @@ static void graphs(void **state) {
   assert_ok(tfc_activity_take(a, 3, &r));
   assert_int_equal(r.works.data[0].uid, 7);
   assert_int_equal(r.works.data[1].uid, 7);
-  assert_int_equal(r.works.data[2].uid, UINT32_MAX);
+  assert_int_equal(r.works.data[2].uid, TFC_NONE);
   tfc_activity_correlate(a, 9, tfc_activity_external(2, 3, 1000)); // the map of nodes is kept for later steps
   struct tfc_activity_work w = kernel(9, 1, 900, 950);
   w.graph_node = 501;

@@ -128,7 +128,7 @@ static void test_fused_operations(void **state) {
   (void)state;
   struct tfc_cost_table *weights = NULL, *t = NULL;
   struct tfc_fusion fusion;
-  uint32_t kinds[] = {0, 0}, done_by[] = {UINT32_MAX, 0, 0, UINT32_MAX};
+  uint32_t kinds[] = {0, 0}, done_by[] = {TFC_NONE, 0, 0, TFC_NONE};
   assert_ok(tfc_cost_table_create(4, 1, &weights));
   assert_ok(tfc_cost_table_create(4, 1, &t));
   // the fused nodes have the weights 1, 2 and 3
@@ -157,7 +157,7 @@ static void test_two_groups(void **state) {
   (void)state;
   struct tfc_cost_table *weights = NULL, *t = NULL;
   struct tfc_fusion fusion;
-  uint32_t kinds[] = {0, 1}, done_by[] = {UINT32_MAX, 0, 0, 3, 3, 77};
+  uint32_t kinds[] = {0, 1}, done_by[] = {TFC_NONE, 0, 0, 3, 3, 77};
   bool kept[] = {false, false, true, false, false, false};
   assert_ok(tfc_cost_table_create(6, 2, &weights));
   for (uint32_t n = 0; n < 6; n++) {

@@ -267,7 +267,7 @@ static void machine_and_graph(void **state) {
   holds("SELECT * FROM link", "2|1|0|4096|7.5|9;");
   assert_ok(tfc_store_read_links(store, run, read_link, &link));
   const struct tfc_store_node nodes[] = {{5, TFC_STR("a"), TFC_STR("MatMul"), 1, 10.5, 20.5, 30, 40},
-                                         {6, TFC_STR("b"), TFC_STR("Relu"), UINT32_MAX, NAN, NAN, 0, 0}};
+                                         {6, TFC_STR("b"), TFC_STR("Relu"), TFC_NONE, NAN, NAN, 0, 0}};
   assert_ok(tfc_store_add_nodes(store, run, nodes, 2));
   holds("SELECT * FROM node ORDER BY node_id", "2|5|a|MatMul|1|10.5|20.5|30|40;2|6|b|Relu|-|-|-|0|0;");
   assert_ok(tfc_store_add_costs(store, run, &(struct tfc_store_cost){5, "cpu", 2.5, 2, 3, 1.5, 11}, 1));
@@ -357,7 +357,7 @@ static void gpu_work(void **state) {
                                              .bytes = 16,
                                              .name = "fill",
                                              .device = 0,
-                                             .uid = UINT32_MAX}};
+                                             .uid = TFC_NONE}};
   assert_ok(tfc_store_add_works(store, key, 4, 2, works, 3));
   holds(
       "SELECT placement, step, position, kind, name, device_id, node_id, context, stream, start_ns, duration_ns, grid,"
@@ -369,7 +369,7 @@ static void gpu_work(void **state) {
                                              .end_ns = 15,
                                              .kind = TFC_ACTIVITY_SYNCHRONIZE,
                                              .context = 1,
-                                             .stream = UINT32_MAX,
+                                             .stream = TFC_NONE,
                                              .name = "event"},
                                             {.start_ns = 20,
                                              .end_ns = 20,

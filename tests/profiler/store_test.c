@@ -120,7 +120,7 @@ static tfc_status add_run(struct tfc_store *store, int64_t *run) {
   TFC_TRY(s, tfc_store_add_devices(store, *run, devices, 2));
   struct tfc_store_node nodes[] = {{0, TFC_STR("a"), TFC_STR("MatMul"), 0, 10, 20, 0, 64},
                                    {1, TFC_STR("b"), TFC_STR("Add"), 1, NAN, NAN, 128, 64},
-                                   {2, TFC_STR("unused"), TFC_STR("NoOp"), UINT32_MAX, NAN, NAN, 0, 0}};
+                                   {2, TFC_STR("unused"), TFC_STR("NoOp"), TFC_NONE, NAN, NAN, 0, 0}};
   TFC_TRY(s, tfc_store_add_nodes(store, *run, nodes, 3));
   TFC_TRY(s, tfc_store_add_costs(store, *run, &(struct tfc_store_cost){0, "cpu", 5, 4, 6, 3, 5}, 1));
   TFC_TRY(s, tfc_store_add_edges(store, *run, &(struct tfc_store_edge){0, 0, 1, 64}, 1));
@@ -163,7 +163,7 @@ static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id
     TFC_TRY(s,
             tfc_store_add_transfers(store, key, &(struct tfc_store_transfer){step, 0, 0, 0, 0, 1, 64, 4000, 300}, 1));
     const struct tfc_activity_call gpu_calls[] = {
-        {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = -50, .end_ns = -50, .stream = UINT32_MAX, .bytes = 512},
+        {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = -50, .end_ns = -50, .stream = TFC_NONE, .bytes = 512},
         {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 2100, .stream = 7, .name = "stream"}};
     TFC_TRY(s, tfc_store_add_calls(store, key, step, gpu_calls, 2));
   }

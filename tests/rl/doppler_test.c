@@ -59,7 +59,7 @@ static double path_of(const struct tfc_problem *p, uint32_t unit) {
   return longest;
 }
 static uint32_t rank_of(const struct tfc_problem *p, uint32_t unit) {
-  uint32_t least = UINT32_MAX;
+  uint32_t least = TFC_NONE;
   for (uint32_t n = 0; n < p->node_count; n++)
     if (p->unit[n] == unit && p->rank[n] < least) least = p->rank[n];
   return least;

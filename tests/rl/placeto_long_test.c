@@ -123,7 +123,7 @@ static void what_it_sees(void **state) {
       }
       for (uint32_t d = 0; d < l->devices; d++)
         assert_true(x.allowed[a][d] ? l->allowed[a * l->devices + d] >= 0 : l->allowed[a * l->devices + d] < -1e8f);
-      first[a] = UINT32_MAX;
+      first[a] = TFC_NONE;
       for (uint32_t i = 0; i < p->node_count; i++)
         if (l->group[p->unit[i]] == a && p->rank[i] < first[a]) first[a] = p->rank[i];
     }

@@ -141,7 +141,7 @@ static void decode_memory(struct tfc_activity *activity, const CUpti_ActivityMem
                                 .start_ns = (int64_t)m->timestamp,
                                 .end_ns = (int64_t)m->timestamp,
                                 .context = m->contextId,
-                                .stream = m->isAsync ? m->streamId : UINT32_MAX,
+                                .stream = m->isAsync ? m->streamId : TFC_NONE,
                                 .bytes = m->bytes,
                                 .identity = m->address};
   snprintf(c.name, sizeof c.name, "%s", memory_of(m->memoryKind));

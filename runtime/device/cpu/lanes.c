@@ -14,11 +14,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/device/wait.h"
 
-static const uint32_t NONE = UINT32_MAX;
-
 struct lane {
   _Alignas(64) _Atomic uint32_t ended; // number of operations that it has split and that have ended
-  _Atomic uint32_t splits;             // the step whose loops it splits now; NONE: none
+  _Atomic uint32_t splits;             // the step whose loops it splits now; TFC_NONE: none
   _Atomic uint64_t *ready; // a bit for each of its steps: the steps before it have ended (another lane may already have
                            // taken it)
   const uint32_t *steps;   // [step_count]
@@ -117,25 +115,25 @@ static void make_ready(struct tfc_cpu_lanes *l, uint32_t step) {
 // Marks a step as ended. Steps without work that now wait for no other step end with it.
 static void end(struct tfc_cpu_lanes *l, uint32_t step) {
   const struct tfc_lanes *plan = l->plan;
-  uint32_t chain = NONE, count = 0;
+  uint32_t chain = TFC_NONE, count = 0;
   for (;;) {
     const struct tfc_lane_step *s = &plan->steps[step];
     for (uint32_t k = s->after_begin; k < s->after_begin + s->after_count; k++) {
       uint32_t other = plan->after[k];
       if (atomic_fetch_sub_explicit(&l->before[other], 1, memory_order_acq_rel) != 1) continue;
-      if (plan->steps[other].op != NONE)
+      if (plan->steps[other].op != TFC_NONE)
         make_ready(l, other);
       else
         l->next[other] = chain, chain = other;
     }
     count++;
-    if (chain == NONE) break;
+    if (chain == TFC_NONE) break;
     step = chain, chain = l->next[step];
   }
   atomic_fetch_sub_explicit(&l->left, count, memory_order_acq_rel);
 }
 
-// Returns the first step of a lane that is ready and that no lane has taken; NONE if there is none.
+// Returns the first step of a lane that is ready and that no lane has taken; TFC_NONE if there is none.
 static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *lane) {
   for (uint32_t w = 0; w * 64 < lane->step_count; w++) {
     uint64_t bits = atomic_load_explicit(&lane->ready[w], memory_order_acquire);
@@ -145,7 +143,7 @@ static uint32_t first_ready(const struct tfc_cpu_lanes *l, const struct lane *la
       atomic_fetch_and_explicit(&lane->ready[w], ~(bits & -bits), memory_order_relaxed);
     }
   }
-  return NONE;
+  return TFC_NONE;
 }
 
 // Of the steps before `limit` that other lanes split now, helps with the first one until it has ended. False: there is
@@ -185,7 +183,7 @@ static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   bool good = tfc_runner_run_one(l->prepared, s->op, l->step);
   if (good) end(l, step);
   if (planned > 1) {
-    atomic_store_explicit(&own->splits, NONE, memory_order_relaxed);
+    atomic_store_explicit(&own->splits, TFC_NONE, memory_order_relaxed);
     atomic_fetch_add_explicit(&own->ended, 1, memory_order_release);
   }
   return good;
@@ -198,9 +196,9 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
   while (atomic_load_explicit(&l->left, memory_order_acquire) && !tfc_step_stopped(l->step)) {
     uint32_t step = first_ready(l, own);
     bool helped = help(l, index, step);
-    for (uint32_t i = 0, other; !helped && step == NONE && i < l->plan->count; i++)
+    for (uint32_t i = 0, other; !helped && step == TFC_NONE && i < l->plan->count; i++)
       if ((other = first_ready(l, &l->lanes[i])) < step) step = other;
-    if (!helped && step != NONE) {
+    if (!helped && step != TFC_NONE) {
       if (!atomic_exchange_explicit(&l->taken[step], true, memory_order_relaxed) && !run(l, own, step)) return;
       helped = true;
     }
@@ -221,7 +219,7 @@ static void begin_step(struct tfc_cpu_lanes *l, struct tfc_step *step) {
   const struct tfc_lanes *plan = l->plan;
   l->step = step;
   for (uint32_t i = 0; i < plan->count; i++) {
-    atomic_store_explicit(&l->lanes[i].splits, NONE, memory_order_relaxed);
+    atomic_store_explicit(&l->lanes[i].splits, TFC_NONE, memory_order_relaxed);
     for (uint32_t k = 0; k < plan->count; k++) tfc_runner_enter(&l->lanes[i].env[k], step);
   }
   for (uint32_t w = 0; w < l->ready_words; w++) atomic_store_explicit(&l->ready[w], 0, memory_order_relaxed);
@@ -232,7 +230,7 @@ static void begin_step(struct tfc_cpu_lanes *l, struct tfc_step *step) {
   atomic_store_explicit(&l->left, plan->step_count, memory_order_relaxed);
   for (uint32_t k = 0; k < plan->step_count; k++) {
     if (plan->steps[k].before) continue;
-    if (plan->steps[k].op == NONE)
+    if (plan->steps[k].op == TFC_NONE)
       end(l, k);
     else
       make_ready(l, k);

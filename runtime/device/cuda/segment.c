@@ -307,13 +307,13 @@ struct times { // in a traced segment, marks between operations measure their ti
   struct tfc_cuda_mark *last;
 };
 
-// Records a mark. The time since the last mark is that of operation `node` (UINT32_MAX: it is no operation's).
+// Records a mark. The time since the last mark is that of operation `node` (TFC_NONE: it is no operation's).
 static tfc_status time_op(struct tfc_cuda_device *d, struct times *t, uint32_t node) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
   tfc_status s = tfc_cuda_mark_record(d->timed, d->compute, &mark, &error);
   if (s) return s;
-  if (t->last && node != UINT32_MAX) {
+  if (t->last && node != TFC_NONE) {
     tfc_cuda_mark_retain(mark);
     t->timings[t->count++] = (struct tfc_cuda_timing){t->last, mark, node, TFC_TRACE_EXECUTE, 0};
   } else {
@@ -331,7 +331,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
   struct tfc_trace_buffer *buffer = sink ? &sink->buffers[index] : NULL;
   const struct tfc_graph *g = p->segment->graph;
   tfc_status s = NULL;
-  if (times->timings) s = time_op(d, times, UINT32_MAX);
+  if (times->timings) s = time_op(d, times, TFC_NONE);
   uint64_t last = tfc_ticks();
   bool graphs = d->graphs && !times->timings;
   for (uint32_t i = 0, next = 0; i < p->call_count && !s; i++) {
@@ -363,7 +363,7 @@ static void launch_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, stru
       break;
     }
     i = next - 1;
-    if (times->timings) s = time_op(d, times, c->op->on_host ? UINT32_MAX : c->node);
+    if (times->timings) s = time_op(d, times, c->op->on_host ? TFC_NONE : c->node);
   }
   if (s) tfc_step_fail(step, s);
 }

@@ -33,7 +33,7 @@ static bool all_fed(const struct maker *m, const struct tfc_node *n) {
 
 // Returns the op of a node. A node whose op is the name of a function runs as a call of that function.
 static const struct tfc_op_def *def_of(const struct tfc_node *n) {
-  return n->def || n->function == TFC_NO_NODE ? n->def : tfc_op_find(TFC_STR("StatefulPartitionedCall"));
+  return n->def || n->function == TFC_NONE ? n->def : tfc_op_find(TFC_STR("StatefulPartitionedCall"));
 }
 
 static tfc_dnode_kind kind_of(const struct maker *m, const struct tfc_node *n) {

@@ -95,16 +95,15 @@ static void find_places(struct places *p) {
   }
 }
 
-enum { NOWHERE = UINT32_MAX };
-// Returns the place where a node needs its input; NOWHERE: it may be anywhere.
+// Returns the place where a node needs its input; TFC_NONE: it may be anywhere.
 static uint32_t wanted_at(const struct places *p, const struct tfc_dnode *n, uint32_t slot) {
   switch (n->kind) {
   case TFC_DNODE_OP:
-    if (slot < 32 && n->reference_inputs >> slot & 1) return NOWHERE;
+    if (slot < 32 && n->reference_inputs >> slot & 1) return TFC_NONE;
     return own_space(p, n) && !n->direct && !tfc_host_bit(n->host.inputs, slot) ? n->device : p->host;
-  case TFC_DNODE_SWITCH: return slot + 1 == n->input_count ? p->host : NOWHERE;
+  case TFC_DNODE_SWITCH: return slot + 1 == n->input_count ? p->host : TFC_NONE;
   case TFC_DNODE_FETCH: return p->host;
-  default: return NOWHERE;
+  default: return TFC_NONE;
   }
 }
 
@@ -149,7 +148,7 @@ static tfc_status make_rows(struct places *p, const struct tfc_build *b, struct 
       const uint32_t wanted = wanted_at(p, to, edge->slot);
       if (edge->output != output) count = 0;
       output = edge->output;
-      if (wanted == NOWHERE) continue;
+      if (wanted == TFC_NONE) continue;
       uint32_t k = 0;
       while (k < count && groups[k].wanted != wanted) k++;
       if (k == count) { // there is no room for more places: forgets the others, so their rows may be added twice

@@ -44,7 +44,7 @@ tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *
                            const struct tfc_groundwork *ground, struct tfc_build *out) {
   for (uint32_t i = 0; i < graph->node_count && spec->placement; i++) {
     const struct tfc_node *n = &graph->nodes[i];
-    bool runs = ground->needed[i] && n->function == TFC_NO_NODE && !tfc_all_fed(ground, n);
+    bool runs = ground->needed[i] && n->function == TFC_NONE && !tfc_all_fed(ground, n);
     if (runs && spec->placement[i] >= session->device_count)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' is placed on device %u of %u", TFC_STR_ARG(n->name),
                              spec->placement[i], session->device_count);
@@ -63,15 +63,15 @@ static uint32_t variable_root(const struct tfc_build *b, struct tfc_output o) {
   const struct tfc_graph *g = b->graph;
   for (int depth = 0; depth < 1000; depth++) {
     const struct tfc_node *n = &g->nodes[o.node];
-    if (tfc_is_fed(b->ground, o) || !n->def) return TFC_NO_NODE;
+    if (tfc_is_fed(b->ground, o) || !n->def) return TFC_NONE;
     if (n->def->flags & TFC_OP_VARIABLE) return o.node;
     tfc_dtype t = tfc_output_dtype(g, o);
     bool passes = (n->def->flags & TFC_OP_VIEW && n->input_count && (t == TFC_RESOURCE || tfc_dtype_is_ref(t))) ||
                   (n->def->flags & TFC_OP_UPDATE && tfc_dtype_is_ref(t));
-    if (!passes || !n->input_count) return TFC_NO_NODE;
+    if (!passes || !n->input_count) return TFC_NONE;
     o = tfc_node_inputs(g, n)[0];
   }
-  return TFC_NO_NODE;
+  return TFC_NONE;
 }
 
 static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
@@ -92,7 +92,7 @@ static bool has_effect(const struct tfc_build *b, const struct tfc_node *n) {
   for (uint32_t i = 0; i < n->input_count; i++) {
     struct tfc_output o = tfc_node_inputs(b->graph, n)[i];
     if (tfc_output_dtype(b->graph, o) != TFC_RESOURCE) continue;
-    if (variable_root(b, o) == TFC_NO_NODE) return true;
+    if (variable_root(b, o) == TFC_NONE) return true;
     any = true;
   }
   return !any;
@@ -512,7 +512,7 @@ static tfc_status note_updates(struct walk *w) { // variables must be known befo
       tfc_dtype t = tfc_output_dtype(g, o);
       if (t != TFC_RESOURCE && !tfc_dtype_is_ref(t)) continue;
       uint32_t root = variable_root(w->b, o);
-      if (root == TFC_NO_NODE || !w->variable_of[root]) continue;
+      if (root == TFC_NONE || !w->variable_of[root]) continue;
       struct access *a = &w->accesses.data[w->variable_of[root] - 1];
       if (!tfc_array_push(&a->update_positions, i)) return TFC_PLAN_NO_MEMORY();
     }

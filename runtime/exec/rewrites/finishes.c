@@ -153,8 +153,8 @@ static tfc_status merge(struct finishes *f, uint32_t id, uint32_t chain_id) {
                                       .after = ir->values.data[chain->outputs[0]].shape};
   memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
   for (uint32_t k = 0; k < chain->input_count; k++) {
-    from[k] = chain->inputs[k].value == own_value ? UINT32_MAX : op.input_count;
-    if (from[k] != UINT32_MAX) inputs[op.input_count++] = chain->inputs[k];
+    from[k] = chain->inputs[k].value == own_value ? TFC_NONE : op.input_count;
+    if (from[k] != TFC_NONE) inputs[op.input_count++] = chain->inputs[k];
   }
   op.inputs = inputs;
   op.outputs = chain->outputs;

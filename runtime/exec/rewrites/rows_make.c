@@ -206,11 +206,11 @@ static int16_t operand_of(struct program *p, const struct tfc_chain_operand *o) 
   return (int16_t)p->operand_count++;
 }
 
-// The number of a value of the plan among the outputs; UINT32_MAX: there is no room for another one.
+// The number of a value of the plan among the outputs; TFC_NONE: there is no room for another one.
 static uint32_t output_of(struct program *p, uint32_t value) {
   uint32_t i = 0;
   while (i < p->output_count && p->outputs[i] != value) i++;
-  if (i == MOST_OPERANDS) return UINT32_MAX;
+  if (i == MOST_OPERANDS) return TFC_NONE;
   if (i == p->output_count) p->outputs[p->output_count++] = value;
   return i;
 }
@@ -272,7 +272,7 @@ static bool add_member(struct program *p, const struct tfc_rows_member *m, uint3
       v->is_part = !tfc_rows_is_whole(m, &o) && !tfc_rows_is_each(m, &o);
       done.operands[step->out] = (int32_t)p->count;
       const uint32_t output = output_of(p, v->of);
-      if (output == UINT32_MAX) return false;
+      if (output == TFC_NONE) return false;
       o.tensor = (uint16_t)(MOST_OPERANDS + output); // inputs come first, when their number is known
       if ((v->operand = operand_of(p, &o)) < 0) return false;
       if (!v->is_part) made[v->of] = p->count;
@@ -338,7 +338,7 @@ static void settle(struct program *p) {
   int16_t now[MOST_OPERANDS];
   uint32_t outputs[MOST_OPERANDS], output_now[MOST_OPERANDS], output_count = 0;
   uint16_t count = 0;
-  for (int i = 0; i < MOST_OPERANDS; i++) now[i] = -1, output_now[i] = UINT32_MAX;
+  for (int i = 0; i < MOST_OPERANDS; i++) now[i] = -1, output_now[i] = TFC_NONE;
   for (uint16_t s = 0; s < p->step_count; s++) {
     int16_t *const places[3] = {&p->steps[s].a, &p->steps[s].b, &p->steps[s].out};
     for (int k = 0; k < 3; k++) {
@@ -348,7 +348,7 @@ static void settle(struct program *p) {
         struct tfc_chain_operand o = p->operands[old];
         if (o.tensor >= MOST_OPERANDS) {
           uint32_t *to = &output_now[o.tensor - MOST_OPERANDS];
-          if (*to == UINT32_MAX) outputs[ *to = output_count] = p->outputs[o.tensor - MOST_OPERANDS], output_count++;
+          if (*to == TFC_NONE) outputs[ *to = output_count] = p->outputs[o.tensor - MOST_OPERANDS], output_count++;
           o.tensor = (uint16_t)(p->input_count + *to);
         }
         operands[count] = o;

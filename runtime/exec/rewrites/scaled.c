@@ -17,9 +17,9 @@ static const struct tfc_op_def scaled_def = {.name = "_ScaledUpdate",
                                              .flags = TFC_OP_UPDATE};
 
 uint32_t tfc_rewrites_gradient(const struct tfc_ir_op *op) {
-  if (!op->def) return UINT32_MAX;
+  if (!op->def) return TFC_NONE;
   if (op->def == &scaled_def) return ((const struct tfc_scaled_update *)op->state)->gradient;
-  return op->prepared ? UINT32_MAX : tfc_apply_gradient(op->def);
+  return op->prepared ? TFC_NONE : tfc_apply_gradient(op->def);
 }
 
 // Whether input `k` of a product is a number that can be an input of the update.

@@ -4,7 +4,7 @@
 
 #include "runtime/exec/rewrites/rewrite.h"
 
-// Returns the number of the input that is the gradient of a dense update, whether it is scaled or not; UINT32_MAX: the
+// Returns the number of the input that is the gradient of a dense update, whether it is scaled or not; TFC_NONE: the
 // operation is no dense update, or another rewrite has prepared it.
 uint32_t tfc_rewrites_gradient(const struct tfc_ir_op *op);
 

@@ -63,7 +63,7 @@ struct tfc_chain_finish {
   uint32_t own;                   // how many inputs the operation has without those of the chain, which follow them
   uint32_t input_count;           // of the chain: tensors [0, input_count) are its inputs, then comes the result
   uint32_t *from;                 // [input_count] for each input of the chain, the index of the operation's input;
-                                  // UINT32_MAX: the operation's output 0
+                                  // TFC_NONE: the operation's output 0
   struct tfc_shape before, after; // shapes of output 0: as the operation makes it, and as its readers see it
 };
 

@@ -35,9 +35,9 @@ static const struct {
 
 struct apply {
   int rule;
-  // `scalars`, `grad` and `indices` are indices of inputs; `indices` UINT32_MAX: the whole variable is updated.
+  // `scalars`, `grad` and `indices` are indices of inputs; `indices` TFC_NONE: the whole variable is updated.
   uint32_t slots, scalar_count, scalars[TFC_RULE_SCALARS], grad, indices;
-  uint32_t scale; // the input by which the gradient is multiplied first; UINT32_MAX: there is none
+  uint32_t scale; // the input by which the gradient is multiplied first; TFC_NONE: there is none
   uint32_t longs; // bit i: scalar i is an int64
   tfc_dtype type;
   bool flag;
@@ -45,7 +45,7 @@ struct apply {
 static uint32_t input_named(const struct tfc_op_signature *s, tfc_str name) {
   for (uint32_t i = 0; i < s->input_count; i++)
     if (tfc_str_equal(s->inputs[i].name, name)) return i;
-  return UINT32_MAX;
+  return TFC_NONE;
 }
 static tfc_status prepare_rule(struct tfc_cuda_prepare *p, const struct tfc_op_def *def, uint32_t scale) {
   TFC_CUDA_STATE(p, struct apply, a);
@@ -58,7 +58,7 @@ static tfc_status prepare_rule(struct tfc_cuda_prepare *p, const struct tfc_op_d
   if (a->rule < 0) TFC_CUDA_DECLINE("no kernel for this rule");
   a->slots = rules[a->rule].slots;
   a->grad = input_named(s, tfc_str_from(rule->grad));
-  if (a->grad == UINT32_MAX) a->grad = input_named(s, TFC_STR("grad"));
+  if (a->grad == TFC_NONE) a->grad = input_named(s, TFC_STR("grad"));
   a->indices = input_named(s, TFC_STR("indices"));
   for (tfc_str rest = tfc_str_from(rule->scalars); rest.size;) {
     size_t space = tfc_str_find(rest, ' ');
@@ -72,13 +72,13 @@ static tfc_status prepare_rule(struct tfc_cuda_prepare *p, const struct tfc_op_d
   const tfc_dtype type = a->type = tfc_cuda_type(p, a->grad);
   if (!tfc_cuda_type_in(type, TFC_CUDA_BITS(TFC_CUDA_FLOATS)))
     TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
-  if (a->indices != UINT32_MAX && !is_index(tfc_cuda_type(p, a->indices))) TFC_CUDA_DECLINE("indices of this type");
+  if (a->indices != TFC_NONE && !is_index(tfc_cuda_type(p, a->indices))) TFC_CUDA_DECLINE("indices of this type");
   a->flag = rule->flag && tfc_node_attr_bool(p->base->graph, p->base->node, rule->flag,
                                              tfc_str_is(tfc_str_from(rule->flag), "update_slots"));
   return NULL;
 }
 static tfc_status apply_prepare(struct tfc_cuda_prepare *p) {
-  return prepare_rule(p, p->base->def, UINT32_MAX);
+  return prepare_rule(p, p->base->def, TFC_NONE);
 }
 static tfc_status scaled_prepare(struct tfc_cuda_prepare *p) {
   if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
@@ -110,12 +110,12 @@ static tfc_status operands_of(struct tfc_cuda_launch *l, const struct apply *a, 
                      a->scalars[i], tfc_dtype_name(want));
     u->scalars[i] = t->data;
   }
-  if (a->scale != UINT32_MAX) {
+  if (a->scale != TFC_NONE) {
     const struct tfc_tensor *t = l->ctx->inputs[a->scale];
     TFC_KERNEL_CHECK(tfc_tensor_elements(t) == 1 && t->dtype == grad->dtype, "the scale of the gradient is no scalar");
     u->scale = t->data;
   }
-  if (a->indices == UINT32_MAX)
+  if (a->indices == TFC_NONE)
     TFC_KERNEL_CHECK(tfc_shape_equal(&grad->shape, shape), "var %s and grad %s do not have the same shape",
                      tfc_shape_show(shape, (char[TFC_SHAPE_TEXT]){0}),
                      tfc_shape_show(&grad->shape, (char[TFC_SHAPE_TEXT]){0}));
@@ -136,7 +136,7 @@ static tfc_status launch_apply(struct tfc_cuda_launch *l) {
   struct tfc_cuda_update u;
   struct tfc_variable *v = NULL;
   TFC_RETURN_IF_ERROR(operands_of(l, a, &u, &v));
-  if (a->indices == UINT32_MAX) {
+  if (a->indices == TFC_NONE) {
     struct tfc_cuda_updates list = {0};
     append(&list, &u);
     if (u.count) TFC_CUDA_LAUNCHED(l, tfc_cuda_apply(a->rule, (int)a->type, &list, l->stream));
@@ -170,7 +170,7 @@ bool tfc_cuda_together(const struct tfc_cuda_kernel *row, const void *state, con
   if (row->launch != launch_apply || next->launch != launch_apply) return false;
   const struct apply *a = state, *b = next_state;
   return a->rule == b->rule && a->type == b->type && a->longs == b->longs && a->flag == b->flag &&
-         a->indices == UINT32_MAX && b->indices == UINT32_MAX;
+         a->indices == TFC_NONE && b->indices == TFC_NONE;
 }
 
 static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size) {
@@ -412,7 +412,7 @@ static tfc_status gather_check(const struct tfc_cuda_prepare *p) {
 }
 static tfc_status gather_first(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct gather, g);
-  g->axis.input = UINT32_MAX; // no axis input: axis 0, or the first after the batch dimensions
+  g->axis.input = TFC_NONE; // no axis input: axis 0, or the first after the batch dimensions
   g->batch_dims = tfc_node_attr_int(p->base->graph, p->base->node, "batch_dims", 0);
   return gather_check(p);
 }
@@ -437,7 +437,7 @@ static tfc_status run_gather(struct tfc_cuda_launch *l, const struct tfc_tensor 
   struct tfc_tensor *y = NULL;
   int64_t batch = st->batch_dims < 0 ? st->batch_dims + is->rank : st->batch_dims, axis = batch;
   TFC_KERNEL_CHECK(ps->rank >= 1, "params must be at least 1 dimensional");
-  if (st->axis.input != UINT32_MAX) {
+  if (st->axis.input != TFC_NONE) {
     TFC_RETURN_IF_ERROR(tfc_cuda_get(l, &st->axis, &value));
     TFC_KERNEL_CHECK(tfc_tensor_elements(value.tensor) == 1, "axis must be scalar");
     axis = tfc_tensor_int(value.tensor, 0);
