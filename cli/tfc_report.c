@@ -7,7 +7,13 @@
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/untrusted.h"
+#include "reports/compare.h"
+#include "reports/critical.h"
+#include "reports/gaps.h"
 #include "reports/lists.h"
+#include "reports/lists_page.h"
+#include "reports/memory.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 

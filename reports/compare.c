@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "reports/compare.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"

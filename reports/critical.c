@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/critical.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "reports/traced.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reports/ending.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reports/gaps.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "reports/traced.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "reports/lists.h"
+#include "reports/lists_page.h"
 #include "reports/plot.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "reports/lists.h"
+#include "reports/memory.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "reports/lists.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 #include "reports/traced.h"
 #include "runtime/base/units.h"

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "reports/ending.h"
 #include "reports/html.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 
 // --- Results ---------------------------------------------------------------------------------------------------------

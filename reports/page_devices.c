@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "reports/html.h"
+#include "reports/memory.h"
 #include "reports/page.h"
 #include "reports/palette.h"
 #include "reports/reports.h"

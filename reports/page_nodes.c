@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "reports/html.h"
+#include "reports/nodes.h"
 #include "reports/page.h"
 #include "reports/palette.h"
 #include "runtime/base/units.h"

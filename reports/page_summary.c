@@ -2,9 +2,11 @@
 // be faster.
 #include <stdio.h>
 
+#include "reports/gaps.h"
 #include "reports/html.h"
 #include "reports/page.h"
 #include "reports/palette.h"
+#include "reports/summary.h"
 #include "runtime/base/units.h"
 
 static void add_gaps(struct tfc_page *p, const struct tfc_table *gaps) {

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/critical.h"
+#include "reports/gaps.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
+#include "reports/summary.h"
 #include "runtime/base/units.h"
 
 const char tfc_report_sql_pairs[] =

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "reports/ending.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
+#include "reports/summary.h"
 #include "runtime/base/units.h"
 
 const char tfc_report_sql_runs[] =

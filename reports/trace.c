@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "reports/lists.h"
+#include "reports/memory.h"
 #include "reports/reports.h"
 #include "reports/traced.h"
 #include "runtime/base/file.h"

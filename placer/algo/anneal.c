@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "placer/search/anneal.h"
 #include "placer/search/local.h"
 
 enum { ROUNDS = 6 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "placer/simulate/loads.h"
 

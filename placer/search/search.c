@@ -17,6 +17,7 @@
 
 #include "placer/exact/exhaust.h"
 #include "placer/exact/ilp.h"
+#include "placer/search/anneal.h"
 #include "placer/search/communities.h"
 #include "placer/search/finder.h"
 #include "placer/search/pace.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "placer/algo/guide.h"
+#include "placer/search/anneal.h"
 #include "placer/search/communities.h"
 #include "placer/search/lns.h"
 #include "placer/search/names.h"

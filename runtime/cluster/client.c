@@ -10,9 +10,11 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/none.h"
 #include "runtime/base/units.h"
+#include "runtime/cluster/client_internal.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/plans.h"
 #include "runtime/cluster/queues.h"
+#include "runtime/cluster/serve.h"
 #include "runtime/cluster/states.h"
 #include "runtime/exec/saved_state.h"
 

@@ -1,6 +1,8 @@
 // A task from joining the job to leaving it: the progress thread, pings, barriers, and the end of the task or of the
 // job.
+#include "runtime/cluster/client_internal.h"
 #include "runtime/cluster/member_internal.h"
+#include "runtime/cluster/serve.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -110,7 +110,6 @@ struct tfc_member {
   tfc_arrival_list came_in; // tensors of traced steps that have come from other tasks
 };
 
-// --- member.c ---
 TFC_MUST_USE tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m);
 // Stores what this task did last. Pings carry it to task 0, which reports it if the task falls silent.
 void tfc_member_note(struct tfc_member *t, const char *format, ...) TFC_PRINTF(2, 3);
@@ -120,43 +119,5 @@ void tfc_member_give_up(struct tfc_member *t, tfc_status why);
 // Polls for messages until *word is not `seen`, for a short time. Any thread may call it, without the lock.
 void tfc_member_attend(struct tfc_member *t, const _Atomic uint32_t *word, uint32_t seen);
 const char *tfc_member_name_of(const struct tfc_member *t, uint32_t rank, char out[TFC_TASK_TEXT]);
-
-// --- serve.c ---
-TFC_MUST_USE tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t session, tfc_str execution,
-                                        struct tfc_buffer *graph, uint64_t size); // keeps a reference to the buffer
-TFC_MUST_USE tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
-                                       struct tfc_buffer *names, uint64_t size);
-TFC_MUST_USE tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head);
-void tfc_serve_abort(struct tfc_member *t, int64_t step);
-// What this task has recorded of a step. It is written as text only when the step has ended, because that takes time.
-// The caller frees it, also if the step has failed.
-struct tfc_serve_record {
-  struct tfc_served *served; // NULL: the step is not traced, or has failed
-  int64_t step;
-  struct tfc_part_trace trace;
-};
-TFC_MUST_USE tfc_status tfc_serve_record_write(struct tfc_member *t, struct tfc_serve_record *record,
-                                               struct tfc_text *out);
-void tfc_serve_record_deinit(struct tfc_member *t, struct tfc_serve_record *record);
-// Runs the client's own part of its step, on the calling thread. `out_record` may be NULL if the step is not traced.
-TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
-                                       const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                                       const struct tfc_run_options *options, struct tfc_serve_record *out_record);
-tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
-                          const struct tfc_tensor *value);
-// Frees a client's part of a graph. No step of it runs any more.
-void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session);
-// Ends all steps and joins the threads that run them. The thread that receives messages may still run: what it hears
-// from now on starts no step.
-void tfc_serve_end(struct tfc_member *t);
-void tfc_serve_free(struct tfc_member *t); // frees what was served, when that thread has ended, too
-
-// --- client.c ---
-TFC_MUST_USE tfc_status tfc_client_done(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,
-                                        tfc_str message);
-// Takes the trace of a task that has answered, or the error that kept the task from writing it.
-TFC_MUST_USE tfc_status tfc_client_trace(struct tfc_member *t, uint32_t from, const struct tfc_head_done *head,
-                                         tfc_str message, struct tfc_buffer *trace, uint64_t size);
-void tfc_client_abort_locked(struct tfc_member *t, struct tfc_client_step *step, tfc_status why); // under the lock
 
 #endif

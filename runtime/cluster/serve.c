@@ -7,6 +7,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/cluster/member_internal.h"
+#include "runtime/cluster/serve.h"
 #include "runtime/cluster/states.h"
 #include "runtime/cluster/tasks.h"
 #include "runtime/exec/saved_state.h"

@@ -8,6 +8,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/cluster/member_internal.h"
+#include "runtime/cluster/serve.h"
 #include "runtime/graph/import.h"
 
 #define IN(name) " input: \"" name "\""

@@ -25,6 +25,7 @@ const struct tfc_algo fallible_heft = {.name = "heft", .propose = propose_heft};
 #define tfc_local_temperature noted_temperature
 #define tfc_algo_anneal own_anneal // the library has it, too
 #include "placer/algo/anneal.c"
+#include "placer/search/anneal.h"
 
 // Annealing: six rounds, each from half the temperature of the one before and with an equal share of what is left.
 static void test_anneal(void **state) {

@@ -6,6 +6,7 @@
 
 #include "placer/exact/bound.h"
 #include "placer/model/placement.h"
+#include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 

@@ -6,6 +6,7 @@
 
 #include "tests/common/test.h"
 
+#include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 

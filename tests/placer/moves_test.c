@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "placer/search/anneal.c"
+#include "placer/search/anneal.h"
 #include "tests/placer/instances.h"
 
 static bool beside(const struct tfc_problem *p, uint32_t u, uint32_t v) {

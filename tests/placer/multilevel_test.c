@@ -12,6 +12,7 @@ static uint32_t noted_coarsen(const struct tfc_problem *p, struct tfc_random *ra
 #define tfc_local_coarsen noted_coarsen
 #define tfc_algo_multilevel own_multilevel // the library has it, too
 #include "placer/algo/multilevel.c"
+#include "placer/search/anneal.h"
 #undef tfc_local_coarsen
 
 static void test_levels(void **state) {

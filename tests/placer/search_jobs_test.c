@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "placer/search/search_job.h"
 #include "tests/placer/instances.h"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "placer/search/account.h"
+#include "placer/search/anneal.h"
 #include "placer/search/kinds.h"
 #include "placer/search/local.h"
 #include "placer/search/names.c"

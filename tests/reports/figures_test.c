@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reports/compare.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"

@@ -9,7 +9,13 @@
 #include <string.h>
 
 #include "profiler/store.h"
+#include "reports/compare.h"
+#include "reports/critical.h"
+#include "reports/gaps.h"
 #include "reports/lists.h"
+#include "reports/lists_page.h"
+#include "reports/memory.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "tests/common/sample_run.h"

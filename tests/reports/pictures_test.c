@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/ending.h"
 #include "reports/lists.h"
+#include "reports/lists_page.h"
 #include "reports/palette.h"
 #include "reports/plot.c"
 #include "reports/reports.h"

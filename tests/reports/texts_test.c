@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "placer/place.h"
+#include "reports/compare.h"
 #include "reports/lists.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "tests/reports/by_hand.h"

@@ -1,0 +1,11 @@
+// Several runs compared, for `tfc-report compare` (lists.h).
+#ifndef TFC_REPORTS_COMPARE_H
+#define TFC_REPORTS_COMPARE_H
+
+#include "reports/lists.h"
+
+// Compares runs with the first one. Two runs are printed side by side, more than two as a table.
+TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
+                                           struct tfc_report_lists *out);
+
+#endif

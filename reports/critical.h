@@ -1,0 +1,11 @@
+// The critical path of a step, for `tfc-report critical` (lists.h).
+#ifndef TFC_REPORTS_CRITICAL_H
+#define TFC_REPORTS_CRITICAL_H
+
+#include "reports/lists.h"
+
+// Lists the critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables
+// sum up its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
+TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+
+#endif

@@ -1,0 +1,12 @@
+// The times in which devices waited, for `tfc-report gaps` (lists.h).
+#ifndef TFC_REPORTS_GAPS_H
+#define TFC_REPORTS_GAPS_H
+
+#include "reports/lists.h"
+
+// Lists the gaps of devices in the representative step, longest first, with what each device waited for; sums by
+// device.
+TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // as a sentence
+
+#endif
