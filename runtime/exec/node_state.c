@@ -2,6 +2,7 @@
 // made when a plan first needs it.
 #include <stdlib.h>
 
+#include "runtime/exec/node_state.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint64_t states,

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
+#include "runtime/exec/plan/adapt.h"
+#include "runtime/exec/plan/segments.h"
+#include "runtime/exec/plan/step.h"
 #include "runtime/exec/queue_threads.h"
 
 static tfc_status plan_create(struct tfc_session *session, const struct tfc_graph *graph,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/variables.h"
 #include "runtime/ops/data_iterator.h"
 
 struct declaration {

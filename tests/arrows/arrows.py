@@ -57,13 +57,9 @@ PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi
 # Headers that declare functions of several files: the contracts on which everything hangs (drivers, kernels, rows of ops,
 # sessions), and headers for the files of one folder. Do not add to this list.
 SHARED_HEADERS = [
-    "placer/search/local.h",
-    "reports/lists.h",
-    "runtime/cluster/member_internal.h",
     "runtime/device/cuda/device.h",
     "runtime/device/cuda/kernel.h",
     "runtime/device/driver.h",
-    "runtime/exec/plan/plan_internal.h",
     "runtime/exec/session.h",
     "runtime/graph/op_def.h",
     "runtime/ops/kernel.h",

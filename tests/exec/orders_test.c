@@ -1,5 +1,6 @@
 // Tests the order of operations in static plans on random steps, against a second, plain implementation; and the idle
 // time that packing fills.
+#include "runtime/exec/plan/idle.h"
 #include "tests/exec/random_step.h"
 
 // --- The order, a second time ----------------------------------------------------------------------------------------

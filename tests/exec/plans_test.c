@@ -3,6 +3,8 @@
 #include "tests/exec/random_step.h"
 
 #include "runtime/base/clock.h"
+#include "runtime/exec/plan/lane_steps.h"
+#include "runtime/exec/plan/order.h"
 
 enum { MOST_ITEMS = 256 };
 

@@ -10,6 +10,9 @@
 #include "runtime/exec/dynamic/nodes.h"
 #include "runtime/exec/dynamic/ready.h"
 #include "runtime/exec/dynamic/wait.h"
+#include "runtime/exec/plan/arenas.h"
+#include "runtime/exec/plan/step.h"
+#include "runtime/exec/variables.h"
 
 enum { CHECK_EVERY = 256 };
 

@@ -7,6 +7,7 @@
 #ifndef TFC_RUNTIME_EXEC_DYNAMIC_DYNAMIC_H
 #define TFC_RUNTIME_EXEC_DYNAMIC_DYNAMIC_H
 
+#include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 enum { TFC_ON_HOST = UINT16_MAX }; // location of a value in host memory
@@ -131,6 +132,12 @@ void tfc_dynamic_find_unread_lists(struct tfc_dynamic *d, const struct tfc_graph
 TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
 // Ops that replace an AddV2 or AddN of a matrix product and another tensor. Inputs: the other summand, A, B.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
+
+// Makes a plan in ready order of `b`, runs a step of it, and frees what it has.
+TFC_MUST_USE tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan);
+TFC_MUST_USE tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *feeds,
+                                             struct tfc_tensor *fetches, const struct tfc_run_options *options);
+void tfc_plan_dynamic_deinit(struct tfc_plan *plan);
 
 // Runs a function of the library: env->call. Takes over inputs that have a buffer.
 TFC_MUST_USE tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_attr *func,

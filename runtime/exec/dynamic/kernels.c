@@ -10,6 +10,8 @@
 #include "runtime/device/copy.h"
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"
+#include "runtime/exec/plan/step.h"
+#include "runtime/exec/variables.h"
 
 // Reads the current value of a reference.
 tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {

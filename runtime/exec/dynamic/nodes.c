@@ -4,6 +4,7 @@
 #include "runtime/exec/dynamic/iterations.h"
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/plan/step.h"
 
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out) {

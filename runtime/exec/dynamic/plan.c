@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
+#include "runtime/exec/node_state.h"
+#include "runtime/exec/variables.h"
 #include "runtime/pass/fold.h"
 
 struct maker {

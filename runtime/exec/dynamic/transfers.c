@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/dynamic/dynamic.h"
+#include "runtime/exec/variables.h"
 
 struct places { // where each output of each node may be: a bit for each device, and one for the host
   const struct tfc_plan *plan;

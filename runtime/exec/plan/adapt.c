@@ -11,7 +11,10 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/exec/plan/adapt.h"
+#include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/plan/segments.h"
 
 // `worth`: a plan in lanes is tried if it is predicted to take at most this share of the time, and kept if it takes
 // less than this share when measured. `shortest_us`: only plans whose steps take longer than this adapt.

@@ -1,5 +1,7 @@
 // Arenas: the memory of a session's static plans, or of one plan whose steps overlap with others. All static plans of a
 // session share one arena per device. It grows when a step needs more, and is freed when steps run in ready order.
+#include "runtime/exec/plan/arenas.h"
+#include "runtime/exec/plan/arrange.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 // Allocates an arena of at least this size; with `exact` of exactly this size.

@@ -10,7 +10,9 @@
 // captured graph.
 #include <stdlib.h>
 
+#include "runtime/exec/plan/arrange.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/variables.h"
 
 bool tfc_location_on_host(const struct tfc_ir *ir, uint16_t location) {
   return location == ir->device_count || ir->devices[location]->info.address_space == 0;

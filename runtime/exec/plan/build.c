@@ -9,7 +9,9 @@
 // next update. A reference is an alias: its reader sees the variable's current value.
 #include <stdlib.h>
 
+#include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/variables.h"
 #include "runtime/pass/fold.h"
 
 enum source_kind { NOTHING, PLAIN, REFERENCE, HANDLE };

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/exec/plan/idle.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 static const double shortest_us = 20; // shorter waits are ignored

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/exec/plan/lane_schedule.h"
+#include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
 

@@ -3,6 +3,8 @@
 // own: an operation that writes to a place waits for all operations that wrote or read it earlier in the planned order.
 #include <stdlib.h>
 
+#include "runtime/exec/plan/lane_steps.h"
+#include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 struct user { // an item that uses a range of memory

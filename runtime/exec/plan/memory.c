@@ -8,6 +8,7 @@
 // lifetimes known, and the smaller result is used.
 #include <stdlib.h>
 
+#include "runtime/exec/plan/memory.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 enum { ALIGNMENT = 64 };

@@ -4,6 +4,8 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/plan/step.h"
+#include "runtime/exec/variables.h"
 
 struct tfc_partial {
   struct tfc_plan *plan; // owned

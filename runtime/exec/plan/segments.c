@@ -5,7 +5,15 @@
 // fill the others, which are released after their last reader.
 #include <stdlib.h>
 
+#include "runtime/exec/node_state.h"
+#include "runtime/exec/plan/adapt.h"
+#include "runtime/exec/plan/arenas.h"
+#include "runtime/exec/plan/build.h"
+#include "runtime/exec/plan/lane_steps.h"
+#include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/plan/segments.h"
+#include "runtime/exec/variables.h"
 #include "runtime/host/chain/chain.h"
 
 struct uploaded { // a constant that was copied to a device with its own memory

@@ -6,7 +6,12 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/runner.h"
+#include "runtime/exec/plan/adapt.h"
+#include "runtime/exec/plan/arenas.h"
+#include "runtime/exec/plan/arrange.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/plan/step.h"
+#include "runtime/exec/variables.h"
 
 static pthread_mutex_t submit_lock = PTHREAD_MUTEX_INITIALIZER;
 void tfc_submit_begin(void) {
