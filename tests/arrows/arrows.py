@@ -54,10 +54,9 @@ MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime
 LARGEST_CIRCLE = 4
 # plug-ins, which are loaded only when needed
 PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")
-# Headers that declare functions of several files: the contracts on which everything hangs (drivers, kernels, rows of ops,
-# sessions), and headers for the files of one folder. Do not add to this list.
+# Headers that declare functions of several files, because they are contracts on which everything hangs: drivers, kernels of
+# ops and of GPUs, rows of ops, sessions. Do not add to this list.
 SHARED_HEADERS = [
-    "runtime/device/cuda/device.h",
     "runtime/device/cuda/kernel.h",
     "runtime/device/driver.h",
     "runtime/exec/session.h",

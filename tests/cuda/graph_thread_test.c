@@ -7,6 +7,8 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/segment.h"
+#include "runtime/device/cuda/staging.h"
 #include "tests/common/cuda_fake.h"
 
 struct add {

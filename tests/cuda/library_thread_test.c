@@ -4,6 +4,7 @@
 #include "tests/common/test.h"
 
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/segment.h"
 #include "tests/common/cuda_fake.h"
 
 static bool dies; // if true, the work that the library gives the device ends the CUDA context

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/segment.h"
 #include "tests/common/cuda_fake.h"
 
 enum { N = 512 };

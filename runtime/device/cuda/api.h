@@ -123,5 +123,7 @@ extern const struct tfc_cuda_api *tfc_cuda_api;
 
 // Errors after which the context is lost: every later call on the device fails, too.
 bool tfc_cuda_error_is_sticky(int error);
+// Makes the device current on this thread. Returns CUDA's error.
+int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal);
 
 #endif

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/device/cuda/copy.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/finish.h"
+#include "runtime/device/cuda/staging.h"
 #include "runtime/device/runner.h"
 
 enum { SPIN_NS = 20000 };

@@ -1,6 +1,12 @@
 // Opens a GPU, or a green context of one, as a device with its threads, streams, memory and libraries. The drivers
 // "gpu" and "vgpu" are defined at the end of the file.
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/copy.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/libraries.h"
+#include "runtime/device/cuda/segment.h"
+#include "runtime/device/cuda/split.h"
+#include "runtime/device/cuda/staging.h"
 
 #include <stdio.h>
 #include <stdlib.h>

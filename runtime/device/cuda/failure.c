@@ -1,5 +1,6 @@
 // Turns the error of a CUDA call into a status with the device's name. An error after which CUDA refuses every call
 // marks the device as lost.
+#include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/device.h"
 
 tfc_status tfc_cuda_error(struct tfc_cuda_device *d, int error, const char *doing) {

@@ -6,6 +6,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/finish.h"
+#include "runtime/device/cuda/staging.h"
 #include "runtime/device/wait.h"
 
 enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000, GONE = -1 };

@@ -11,6 +11,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/graph.h"
+#include "runtime/device/cuda/libraries.h"
 #include "runtime/device/runner.h"
 #include "runtime/device/settle.h"
 

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/host.h"
+#include "runtime/device/cuda/rows.h"
 #include "runtime/ops/host_memory.h"
 
 struct host_call {

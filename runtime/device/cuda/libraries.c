@@ -1,5 +1,7 @@
 // Makes the handles of cuBLASLt and cuDNN on first use, in the context of their device.
+#include "runtime/device/cuda/libraries.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
 
 static tfc_status library_failed(struct tfc_cuda_device *d, const char *library, const char *error) {
   return tfc_status_make(TFC_UNAVAILABLE, "%s: %s cannot be used: %s", d->base.info.name, library, error);

@@ -1,6 +1,8 @@
 // The table of CUDA kernels, with the rows that the linker has gathered from kernels/, and rows for operations that
 // only copy tensors and so need no kernel.
+#include "runtime/device/cuda/rows.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
 #include "runtime/device/kernel_table.h"
 #include "runtime/ops/state_common.h"
 

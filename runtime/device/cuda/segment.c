@@ -6,7 +6,13 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/finish.h"
+#include "runtime/device/cuda/graph.h"
+#include "runtime/device/cuda/host.h"
 #include "runtime/device/cuda/kernels/common.h"
+#include "runtime/device/cuda/libraries.h"
+#include "runtime/device/cuda/rows.h"
 #include "runtime/device/runner.h"
 #include "runtime/ops/host_memory.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/split.h"
 
 enum { GPUS = 64 };
 struct split {

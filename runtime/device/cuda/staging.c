@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/staging.h"
 
 static const size_t smallest_piece = (size_t)64 << 10, largest_piece = (size_t)64 << 20;
 
