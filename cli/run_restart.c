@@ -38,9 +38,9 @@ static bool make_command(uint32_t tasks, char **argv, struct command *out) {
   return true;
 }
 
-// If a process is killed while the job starts, Open MPI 4.1 sometimes waits forever: it has no process any more, and
-// has not noticed. So mpirun is ended if it has none for MOST_ALONE looks in a row. That is done only where it has had
-// a task on this host: if all tasks are on other hosts, it need not have any process here.
+// If a task is killed while the job starts, mpirun of Open MPI 4.1 sometimes waits for ever, although it has no process
+// any more. So mpirun is ended if it has had no process for MOST_ALONE looks in a row; but only if it had a task on
+// this host before, because if all tasks are on other hosts, it has no process here at all.
 static const int64_t look_ns = INT64_C(1000000000);
 enum { MOST_ALONE = 10 };
 

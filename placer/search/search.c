@@ -367,8 +367,8 @@ static bool is_policy_turn(uint64_t turn, bool fixed) {
   return fixed && turn < EARLY_TURNS ? turn % EARLY_POLICY == 1 : turn % POLICY_TURNS == 1;
 }
 
-// Whether the policy's moves share the last phase with annealing: unless its turns have gained less than those of
-// annealing.
+// Whether the policy's moves share the last phase with annealing: they do if they have gained at least as much per
+// effort.
 static bool policy_cools(const struct tfc_credits *credits) {
   const struct tfc_credit *policy = &credits->of[TFC_METHOD_POLICY], *anneal = &credits->of[TFC_METHOD_ANNEAL];
   return policy->gain * anneal->effort >= anneal->gain * policy->effort;
@@ -573,9 +573,9 @@ static bool gains(struct tfc_score before, struct tfc_score after, double share)
   return (double)after.value <= (1 - share) * (double)before.value;
 }
 
-// Whether more proposals of the policy are worth their evaluations. If it is ahead of the heuristics (`before`), they
-// are: its best step becomes shorter with the logarithm of their number, and no other method finds such starts. If it
-// is far behind, they are not. In between it has to show that it still learns.
+// Whether more proposals of the policy are worth their evaluations. Yes, if its best step is shorter than that of the
+// heuristics (`before`): it becomes still shorter with the logarithm of the number of proposals, and no other method
+// finds such starts. No, if it is much longer. In between only if the last half of the proposals made it shorter.
 static bool may_lead(const struct proposals *o, struct tfc_score before) {
   const uint32_t last = o->count - 1, used = TRIED + last * BLOCK, window = used / 2 > TRIED ? used / 2 : TRIED;
   const uint32_t back = (window + BLOCK - 1) / BLOCK;

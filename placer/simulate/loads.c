@@ -103,7 +103,8 @@ INLINE void shift_even(const struct tfc_loads *l, uint32_t unit, uint32_t from, 
                        struct tally *t, bool counted) {
   const struct tfc_problem *p = l->problem;
   const uint64_t at_from = UINT64_C(1) << from, at_to = UINT64_C(1) << to;
-  int64_t less = 0, more = 0; // for the two devices; they are local, and no branch depends on the placement
+  int64_t less = 0, more = 0; // of the two devices; kept in registers, and added without branches, because those would
+                              // be mispredicted
   for (uint32_t i = p->first_net[unit]; i < p->first_net[unit + 1]; i++) {
     const uint64_t ends = l->ends[i], change = (uint64_t)((ends & at_from) != 0) - (uint64_t)((ends & at_to) != 0);
     const int64_t time = l->time[i];

@@ -465,8 +465,8 @@ static tfc_status export(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Checkpoints -------------------------------------------------------------------------------------------------
-// Immutable tables are filled again by the graph's initialiser. A mutable one is saved also if it is empty: it may have
-// been filled before its state is loaded.
+// Immutable tables are filled again by the graph's initialiser. A mutable one is saved even if it is empty, because
+// the one that loads this state may not be.
 static tfc_status table_save(struct tfc_object *self, struct tfc_text *out) {
   struct table *t = (struct table *)self;
   tfc_status s = NULL;

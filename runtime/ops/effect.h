@@ -17,11 +17,11 @@ tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
 // Whether the op restarts the iterator in its input 1.
 bool tfc_op_begins_iterator(tfc_str op);
 bool tfc_op_is_placeholder(tfc_str op); // whether the op only gives a value that is fed
-bool tfc_op_is_outside(
-    // Whether the op is a placeholder, with a default or without, or reads a queue, an iterator or a reader.
-    tfc_str op);
+// Whether the op is a placeholder, with a default or without, or reads a queue, an iterator or a reader.
+bool tfc_op_is_outside(tfc_str op);
 bool tfc_op_closes_queue(tfc_str op);
-// Puts a gradient into the accumulator in input 0; takes their average from it, when it has as many as input 1 says.
+// Whether the op puts a gradient into the accumulator in input 0, or takes the average of its gradients from it, when
+// it has as many as input 1 says.
 bool tfc_op_gives_gradient(tfc_str op);
 bool tfc_op_takes_gradient(tfc_str op);
 

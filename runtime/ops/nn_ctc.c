@@ -27,7 +27,8 @@ struct work {           // arrays for one sequence
   double *sum;          // [classes]
 };
 
-// Fills alpha and beta for a sequence of `steps` and `u_count` labels (with the blanks), and returns log p.
+// Fills alpha and beta for a sequence of `steps` and `u_count` labels (with the blanks), and returns the logarithm of
+// the labels' probability.
 static double forward_backward(const struct ctc *c, const struct work *w, int64_t steps, int64_t u_count) {
   const int64_t blank = c->classes - 1, U = u_count;
   for (int64_t i = 0; i < steps * U; i++) w->alpha[i] = w->beta[i] = -INFINITY;

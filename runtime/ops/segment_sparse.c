@@ -112,12 +112,12 @@ static tfc_status shape_reduce(struct tfc_shape_ctx *ctx) {
 }
 
 // --- Gradients' kernels ----------------------------------------------------------------------------------------------
-// y[indices[i]] += grad[ids[i]] / the segment's divisor (1, n or √n). `compact`: y has only the rows that occur, in
-// order of their indices.
 static int compare_ints(const void *a, const void *b) {
   int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
   return (p > q) - (p < q);
 }
+// y[indices[i]] += grad[ids[i]] / the segment's divisor (1, n or √n). `compact`: y has only the rows that occur, in
+// order of their indices.
 static tfc_status spread(struct tfc_kernel_ctx *ctx, enum norm norm, bool compact) {
   const struct tfc_tensor *x = ctx->inputs[0], *indices = ctx->inputs[1], *ids = ctx->inputs[2];
   struct tfc_tensor *y = NULL, *unique = NULL;

@@ -12,7 +12,7 @@ typedef enum tfc_stacking {
   TFC_STACKING_AHEAD, // ... are [steps, n, ...]; operands of fewer dimensions than the result [steps, 1, ..., n]
 } tfc_stacking;
 
-// One of the operations. Its shapes are static and have more than no dimension where it says rows.
+// One of the operations that are to become one. Its shapes are static; a tensor whose rows are stacked is no scalar.
 struct tfc_stacking_of {
   const struct tfc_graph *graph;
   const struct tfc_node *node;

@@ -16,7 +16,7 @@ struct tfc_lowering {
   bool *recursive;        // by function
   uint64_t *expanded;     // by function: how many nodes it has if all calls are lowered
   TFC_ARRAY(bool) inside; // inside of a loop or a branch: nodes without inputs need a control edge from it
-  // Depends only on values that a loop does not change, so it is alive in the iteration that ends the loop too.
+  // By node: it depends only on values that a loop does not change, so it is alive in the loop's last iteration, too.
   TFC_ARRAY(bool) steady;
 };
 

@@ -95,7 +95,7 @@ static void statistics_that_are_read_are_the_kernels(void **state) {
   assert_memory_equal(alone, beside, 2 * 7 * 5 * 24 * sizeof(float));
 }
 
-// Channels that are planes have other factors for each element: such a norm stays as it is.
+// With channels first (planes), neighbouring elements have the same factor, and the rewrite does not apply.
 static void planes_stay(void **state) {
   (void)state;
   static float alone[MOST], beside[MOST];

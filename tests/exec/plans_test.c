@@ -247,7 +247,8 @@ static void memory(void **state) {
     tfc_arena_deinit(&arena);
     step_end(&s);
   }
-  // On one device what is held at the same time is nearly all that is needed; computing in place makes up for gaps.
+  // On one device an arena is hardly larger than the most that is held at the same time: gaps cost little, because many
+  // operations compute in place.
   assert_true(sizes > 0 && (double)sizes <= 1.01 * (double)peaks);
 }
 
@@ -540,8 +541,8 @@ static void widths(void **state) {
   assert_true(by.open[0]);
   assert_false(by.open[1]); // not open, because it cannot be split well
   assert_false(by.open[2]); // not open, because it is short
-  // On four cores, 100 us of work take 25.1 us, and 1 us more for splitting it. Two operations share the lanes; of
-  // three each has all of them, one after the other: 3 * 26.1 us is shorter than one on each lane.
+  // On four cores, 100 us of work take 25.1 us, and 1 us more for splitting it. Two operations share the lanes. Three
+  // run one after the other, each on all lanes, because 3 * 26.1 us is shorter than each on a lane of its own.
   struct tfc_op_time quarter[] = {takes(25, 25, 100), takes(25, 25, 100), takes(25, 25, 100)};
   close_to(predicted(2, quarter, false, 4, &by), 51.1);
   assert_int_equal(__builtin_popcount(by.helpers[0] | 1u << by.lane[0]), 2);

@@ -161,8 +161,8 @@ static tfc_status check_version(void) {
       version, (unsigned)CUPTI_API_VERSION);
 }
 
-// Tells CUPTI that the buffers which it gets are cleared already. If CUPTI does not accept that, it clears them itself,
-// so they are made small.
+// Tells CUPTI that the buffers which it gets are cleared already. A CUPTI that does not accept this clears them
+// itself on the launching thread; then they are small, so that this takes little time.
 static void clear_buffers_here(void) {
   uint8_t zeroed = 1;
   size_t size = sizeof zeroed;

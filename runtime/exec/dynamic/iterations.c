@@ -1,7 +1,7 @@
 // Runs loops whose iterations are fixed lists of nodes (dynamic/loops.c): values go directly to their readers, without
-// counting inputs or waiting. A loop begins when all its inputs have entered; if one of them is dead, it runs as other
-// frames do. All iterations use the value slots of the first. Between two iterations the whole state of the loop is in
-// the inputs of its Merges.
+// counting inputs or waiting. A loop begins when all its inputs have entered; if one of them is dead, it runs in
+// ready order, as other frames do. All iterations use the value slots of the first. Between two iterations the whole
+// state of the loop is in the inputs of its Merges.
 #include "runtime/exec/dynamic/iterations.h"
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/nodes.h"

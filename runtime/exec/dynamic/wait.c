@@ -33,7 +33,7 @@ static bool in_the_air(const struct tfc_run *r, const struct tfc_dnode *n) {
   return false;
 }
 
-// Appends the kernels that wait and what they wait for; then some of the nodes that wait for those.
+// Appends the names of kernels that wait, with what they wait for, and of some nodes that wait for these kernels.
 void tfc_run_name_waiting(struct tfc_run *r, struct tfc_text *text) {
   const struct tfc_graph *g = r->plan->ir.graph;
   uint32_t shown = 0;

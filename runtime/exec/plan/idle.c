@@ -19,8 +19,8 @@ struct filler {
   double *idle;     // [position] how long its device waits before it
   uint32_t *wait;   // [position] the last position before it at which its device waits
   uint32_t *before; // [position] the position before which the operation moves
-  // [op] it must stay before this position, which is that of the operation that continues it; TFC_NONE: it has no
-  // such limit.
+  // [op] a position that it must stay before, because the operation there continues it (adds to its result); TFC_NONE:
+  // it has no such limit.
   uint32_t *at_most;
 };
 

@@ -127,7 +127,7 @@ static void start_ready(struct scheduler *s, struct manner manner, double now) {
     struct tfc_order_entry top = tfc_order_heap_pop(&s->ready);
     uint32_t id = top.id, idle_count = (uint32_t)__builtin_popcount(s->idle);
     double alone = took(s, id, 1), others = fmax(s->ready_work - alone, 0);
-    // Assumes that the other ready operations are as long as this one.
+    // How many ready operations want lanes, too, if each of them takes as long as this one.
     uint32_t rivals = alone > 0 && others < alone * s->ready.count ? (uint32_t)ceil(others / alone) : s->ready.count;
     uint32_t room = idle_count / (rivals + 1);
     if (alone >= manner.efficiency * manner.widest * took(s, id, manner.widest)) room = idle_count;

@@ -76,9 +76,9 @@ static bool is_read_once(const struct dilations *d, uint32_t value) {
          d->first[value] != TFC_NONE && d->readings[d->first[value]].next == TFC_NONE;
 }
 
-// Returns the operation with this role that makes the input, which nothing else reads; TFC_NONE: there is none. Its
-// own input 0 can be read later than it reads it. An operation that others are ordered before or after stays: the
-// order would be lost with it.
+// Returns the operation with this role that makes the input and can be removed; TFC_NONE: there is none. Nothing else
+// may read its result, its own input 0 must still be there when the convolution runs, and no other operation may be
+// ordered before or after it, because that order would be lost.
 static uint32_t maker_of(const struct dilations *d, const struct tfc_ir_op *op, uint32_t input, tfc_op_role role) {
   const struct tfc_ir *ir = d->ir;
   const uint32_t v = op->inputs[input].value;
@@ -214,7 +214,7 @@ static bool take_blocks(const struct dilations *d, uint32_t to_id, uint32_t from
     const int64_t crop = tfc_tensor_int(crops, 2 * i);
     const int axis = axes[i + 1], k = window_axis(c, axis);
     struct tfc_window *w = &changed.window;
-    // What the operations refuse is left to them, so that they say so.
+    // Nothing is folded that the operations would refuse, so that the step fails with their messages.
     if (padding < 0 || tfc_tensor_int(paddings, 2 * i + 1) < 0 || crop < 0 || tfc_tensor_int(crops, 2 * i + 1) < 0)
       return false;
     if (b < 1 || b > INT32_MAX || b != tfc_tensor_int(back, i) || axis != out_axes[i + 1]) return false;

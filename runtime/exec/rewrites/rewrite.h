@@ -158,8 +158,8 @@ TFC_MUST_USE tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena
 static inline const struct tfc_shape *tfc_ir_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
   return input->view ? input->view : &ir->values.data[input->value].shape;
 }
-// For each operation those that come directly after it, because they read what it makes or by an ordering edge, in
-// compressed form in the arena: ops[begin[i]] up to ops[begin[i + 1]]. One that comes after it twice is listed twice.
+// The followers of operation i are ops[begin[i]] up to ops[begin[i + 1]], in the arena: those that read what it makes,
+// and those with an ordering edge from it. An operation that follows for two reasons is listed twice.
 struct tfc_ir_followers {
   uint32_t *begin, *ops;
 };

@@ -7,8 +7,9 @@
 
 enum { TFC_ROWS_LEAST_COLUMNS = 2, TFC_ROWS_MOST_COLUMNS = 4096, TFC_ROWS_MOST_MEMBERS = 64 };
 
-// An operation that can be a part of rows. `chain` says what it computes, by steps over rows × columns, also where it
-// is no chain in the plan: operands with one number for each row have column 0.
+// An operation that can be merged with others into one that goes over a tensor row by row. `chain` describes it as the
+// steps of a chain over rows × columns, even if it is no chain in the plan. An operand that has one number for each row
+// has column stride 0.
 struct tfc_rows_member {
   int64_t rows, columns;       // columns 0: it computes one number for each row, and nothing says how long rows are
   bool reduces;                // it is a sum or a mean
@@ -29,8 +30,9 @@ extern const struct tfc_op_def tfc_rows_def; // "_RowChain": its state is a stru
 
 // Describes operation `id` as a member; `out->chain` stays NULL if it cannot be one.
 TFC_MUST_USE tfc_status tfc_rows_member_of(struct tfc_ir *ir, uint32_t id, struct tfc_rows_member *out);
-// Makes operations of these members of one group, producers first: each takes as many of those that follow as it has
-// room for, and those that no sum or mean goes with stay as they are. made: [values] scratch, filled with TFC_NONE.
+// Merges the members of one group, producers first. A merged operation takes members as long as it has room for them;
+// members stay as they are where none of those that would be merged is a sum or a mean. made: [values] scratch, filled
+// with TFC_NONE.
 TFC_MUST_USE tfc_status tfc_rows_make(struct tfc_ir *ir, const struct tfc_ir_readers *readers,
                                       const struct tfc_rows_member *members, const uint32_t *ops, uint32_t count,
                                       uint32_t *made);

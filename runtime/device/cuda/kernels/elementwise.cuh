@@ -1,7 +1,7 @@
 // Templates of kernels for element-wise ops. An op is a struct with a static function `of`.
 //
-//   BINARY(Add, (U)a + (U)b)       // struct Add, expression in a and b (as C) with C and U for the types of arithmetic
-//   TFC_CUDA_BINARY_ARITHMETIC(DEFINE_BINARY)   // its launcher, for the types of elementwise.h's list
+//   BINARY(Add, (U)a + (U)b)   // struct Add: an expression in a and b; C and U are the types in which it is computed
+//   TFC_CUDA_BINARY_ARITHMETIC(DEFINE_BINARY)   // launchers of the ops in elementwise.h's list, for all their types
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_CUH
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_ELEMENTWISE_CUH
 
