@@ -3,6 +3,7 @@
 #define TFC_CLI_PLACE_H
 
 #include "cli/flags.h"
+#include "cli/step_args.h"
 #include "runtime/exec/execution.h"
 
 enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // the choices of --device-strings
@@ -98,6 +99,16 @@ int place_check_replicas(const struct tfc_program *program, const struct place_o
 // is in the database `db`.
 struct tfc_store;
 void place_explain(const char *db, struct tfc_store *record, int64_t run);
+
+// Returns the flags that define the step.
+static inline struct cli_step_args place_step_args(const struct place_options *o) {
+  return (struct cli_step_args){.fetches = o->fetches,
+                                .targets = o->targets,
+                                .inits = o->inits,
+                                .feeds = o->feeds,
+                                .batch = o->batch,
+                                .no_init = o->checkpoint != NULL};
+}
 
 // Returns the whole command line, for the database; the caller frees it. NULL: it cannot be read.
 char *place_command_line(void);

@@ -123,7 +123,7 @@ static tfc_status compare_flags(const struct place_kept *k, tfc_str then) {
 
 // --- The database ----------------------------------------------------------------------------------------------------
 static tfc_status write_state(struct place_kept *k) {
-  k->written_s = 1e-9 * (double)tfc_now_ns();
+  k->written_s = tfc_now_s();
   return tfc_store_set_state(k->store, k->run, "search", (tfc_str){k->state.data, k->state.size});
 }
 
@@ -181,7 +181,7 @@ static tfc_status keep(void *user, tfc_str state) {
   if (text.failed) return tfc_status_no_memory("the state of a search");
   tfc_text_deinit(&k->state);
   k->state = text;
-  if (k->store && !k->failed && 1e-9 * (double)tfc_now_ns() - k->written_s >= WAIT_S)
+  if (k->store && !k->failed && tfc_now_s() - k->written_s >= WAIT_S)
     k->failed = write_state(k); // the search continues even if its state cannot be written
   return NULL;
 }

@@ -267,12 +267,7 @@ out:
 int place_local(const struct place_options *o) {
   struct tfc_graph *graph = NULL;
   struct cli_step step = {0};
-  struct cli_step_args args = {.fetches = o->fetches,
-                               .targets = o->targets,
-                               .inits = o->inits,
-                               .feeds = o->feeds,
-                               .batch = o->batch,
-                               .no_init = o->checkpoint != NULL};
+  const struct cli_step_args args = place_step_args(o);
   struct tfc_policy *policy = NULL;
   struct tfc_job_outcome outcome = {0};
   struct tfc_memory_limit *limits = calloc((size_t)o->limits.count + 1, sizeof *limits);

@@ -105,12 +105,7 @@ static tfc_status read_step(struct described *d) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
   const struct place_options *o = d->o;
-  struct cli_step_args args = {.fetches = o->fetches,
-                               .targets = o->targets,
-                               .inits = o->inits,
-                               .feeds = o->feeds,
-                               .batch = o->batch,
-                               .no_init = o->checkpoint != NULL};
+  const struct cli_step_args args = place_step_args(o);
   TFC_TRY(s, tfc_graph_load(o->graph, NULL, &d->graph));
   cli_import_describe(d->graph, &text);
   TFC_TRY(s, cli_step_infer(d->graph, &args, &d->step));

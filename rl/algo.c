@@ -41,7 +41,7 @@ static tfc_status roll(const struct tfc_problem *p, const struct tfc_policy *pol
     struct tfc_budget part = own;
     const uint64_t before = t->told, left = own.evaluations - used;
     if (own.evaluations) part.evaluations = left > FEW ? (uint64_t)(WHOLE * (double)left) : left;
-    if (own.deadline > 0) part.deadline = own.deadline - (1 - WHOLE) * (own.deadline - tfc_seconds_now());
+    if (own.deadline > 0) part.deadline = own.deadline - (1 - WHOLE) * (own.deadline - tfc_now_s());
     TFC_TRY(s, tfc_tuner_run(t, &part));
     used += t->told - before;
     if (!t->elite_count || tfc_score_better(t->elite[0].score, score)) {

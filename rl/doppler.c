@@ -369,7 +369,7 @@ static tfc_status propose(const struct tfc_problem *problem, struct tfc_evaluato
   struct doppler d = {0};
   uint32_t *in_order = calloc(problem->node_count + 1u, sizeof *in_order);
   double baseline = 0, spread = 0;
-  const double begin = tfc_seconds_now();
+  const double begin = tfc_now_s();
   if (!in_order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (problem->device_count > 64)
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "doppler: %u devices; it takes up to 64", problem->device_count);
@@ -378,14 +378,14 @@ static tfc_status propose(const struct tfc_problem *problem, struct tfc_evaluato
   TFC_TRY(s, build(&d));
   for (uint32_t i = 0; i < problem->node_count; i++) in_order[i] = problem->unit[problem->by_rank[i]];
   for (int i = 0; i < IMITATIONS && !tfc_budget_over(budget); i++) {
-    if (budget->deadline > 0 && tfc_seconds_now() - begin > 0.3 * (budget->deadline - begin)) break;
+    if (budget->deadline > 0 && tfc_now_s() - begin > 0.3 * (budget->deadline - begin)) break;
     TFC_TRY(s, look(&d));
     play(&d, IMITATE, 0, in_order);
     TFC_TRY(s, learn(&d, 1, IMITATION_RATE));
   }
   while (tfc_rival_room(&d.r)) {
     double share = d.r.limit == UINT64_MAX ? 0 : (double)d.r.used / (double)d.r.limit;
-    if (budget->deadline > 0) share = fmax(share, (tfc_seconds_now() - begin) / fmax(1e-9, budget->deadline - begin));
+    if (budget->deadline > 0) share = fmax(share, (tfc_now_s() - begin) / fmax(1e-9, budget->deadline - begin));
     const bool greedy = d.r.used == 0 || d.r.used + 1 == d.r.limit;
     TFC_TRY(s, look(&d));
     play(&d, EXPLORE, greedy ? 0 : EXPLORATION * (1 - share), in_order);

@@ -327,7 +327,7 @@ static tfc_status run(const char *name, bool learns, const struct tfc_problem *p
   double start = 0, cost = 0;
   tfc_device_id *first = NULL;
   uint64_t still = 0;
-  const double begin = tfc_seconds_now();
+  const double begin = tfc_now_s();
   TFC_TRY(s, tfc_rival_init(&l.r, problem, evaluator, budget, 1, out));
   TFC_TRY(s, prepare(&l));
   if (learns) TFC_TRY(s, build(&l));
@@ -336,7 +336,7 @@ static tfc_status run(const char *name, bool learns, const struct tfc_problem *p
   cost = start;
   for (uint64_t number = 0; tfc_rival_room(&l.r) && still < 100; number++) {
     double share = l.r.limit == UINT64_MAX ? 0 : (double)l.r.used / (double)l.r.limit;
-    if (budget->deadline > 0) share = fmax(share, (tfc_seconds_now() - begin) / fmax(1e-9, budget->deadline - begin));
+    if (budget->deadline > 0) share = fmax(share, (tfc_now_s() - begin) / fmax(1e-9, budget->deadline - begin));
     const uint64_t before = l.r.used;
     if (cost > start) memcpy(l.device, first, l.groups * sizeof *first), cost = start;
     TFC_TRY(s, sweep(&l, number, share, &cost));

@@ -30,7 +30,7 @@ static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used,
     part.evaluations = (uint64_t)fmax(1, left * share);
   }
   if (budget->deadline > 0) {
-    double now = tfc_seconds_now();
+    double now = tfc_now_s();
     part.deadline = now + fmax(0, budget->deadline - now) * share;
   }
   return part;

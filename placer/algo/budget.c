@@ -4,5 +4,5 @@
 
 bool tfc_budget_over(const struct tfc_budget *budget) {
   return (budget->cancel && atomic_load_explicit(budget->cancel, memory_order_relaxed)) ||
-         (budget->deadline > 0 && 1e-9 * (double)tfc_now_ns() >= budget->deadline);
+         (budget->deadline > 0 && tfc_now_s() >= budget->deadline);
 }

@@ -24,7 +24,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   if (count > TFC_ILP_UNITS) count = tfc_local_coarsen(p, &random, NULL, 40, cluster);
   if (!count || count > 200) TFC_FAIL(s, TFC_FAILED_PRECONDITION, "%u clusters are too many for the program", count);
   double seconds = 30;
-  if (budget->deadline > 0) seconds = budget->deadline - tfc_seconds_now();
+  if (budget->deadline > 0) seconds = budget->deadline - tfc_now_s();
   if (seconds < 0.05) seconds = 0.05;
   // The program must find a better placement than the best single device.
   TFC_TRY(s, tfc_solution_init(&single, p));

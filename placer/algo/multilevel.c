@@ -205,7 +205,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
         part.evaluations = want < share ? want : share ? share : 1;
       }
       if (budget->deadline > 0) {
-        double now = tfc_seconds_now(), left = budget->deadline - now;
+        double now = tfc_now_s(), left = budget->deadline - now;
         part.deadline = now + left / (levels - (level < levels ? level : levels - 1));
       }
       TFC_TRY(s, tfc_local_anneal(p, &part, &options, out, &score, &used));

@@ -62,7 +62,7 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
       for (uint32_t c = g->first_consumer[g->input[i]]; c < g->first_consumer[g->input[i] + 1]; c++)
         if (g->consumer[c] == n) tfc_program_term(&lp, edge[c], 1);
   }
-  if (budget->deadline > 0) limits.seconds = fmax(0.05, fmin(20, (budget->deadline - tfc_seconds_now()) / 2));
+  if (budget->deadline > 0) limits.seconds = fmax(0.05, fmin(20, (budget->deadline - tfc_now_s()) / 2));
   limits.cancel = budget->cancel;
   TFC_TRY(s, tfc_program_solve(&lp, &limits, &answer));
   if (answer.gave_up) { // the solver crashed, so the rule for larger graphs is used

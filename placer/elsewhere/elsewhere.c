@@ -86,7 +86,7 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
   struct tfc_elsewhere r = {.o = o, .out = out, .problem = o->problem, .best = TFC_NONE, .reference = TFC_NONE};
   struct tfc_elsewhere_verdict verdict = {TFC_NONE, TFC_NONE, (double)NAN, (double)NAN, (double)NAN};
   bool cancelled = false;
-  r.begin_s = 1e-9 * (double)tfc_now_ns();
+  r.begin_s = tfc_now_s();
   r.seconds = o->search.seconds > 0 || o->search.evaluations ? o->search.seconds : usual_seconds;
   TFC_TRY(s, set_up(&r));
   tfc_random_init(&r.random,

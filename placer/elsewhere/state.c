@@ -9,7 +9,7 @@
 #include "runtime/base/clock.h"
 
 double tfc_elsewhere_seconds(const struct tfc_elsewhere *r) {
-  return 1e-9 * (double)tfc_now_ns() - r->begin_s;
+  return tfc_now_s() - r->begin_s;
 }
 bool tfc_elsewhere_cancelled(const struct tfc_elsewhere *r) {
   return r->o->search.cancel && atomic_load(r->o->search.cancel);

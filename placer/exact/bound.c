@@ -281,7 +281,7 @@ tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budge
       if (!cluster || !device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for bounds");
       for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
       const bool timed = budget->deadline > 0;
-      const struct tfc_program_limits limits = {.seconds = timed ? fmax(0.05, budget->deadline - tfc_seconds_now()) : 0,
+      const struct tfc_program_limits limits = {.seconds = timed ? fmax(0.05, budget->deadline - tfc_now_s()) : 0,
                                                 .nodes = timed ? 0 : 500,
                                                 .cancel = budget->cancel};
       TFC_TRY(s, tfc_ilp_solve(p, cluster, p->unit_count, &limits, NULL, device, &answer));

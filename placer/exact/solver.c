@@ -148,16 +148,16 @@ static bool wait_for(pid_t pid, const struct tfc_program_limits *limits, double 
     if (gone == pid) return WIFEXITED(state) && WEXITSTATUS(state) == 0;
     if (gone < 0 && errno != EINTR) return false;
     // the next iteration collects its exit status
-    if (tfc_seconds_now() > deadline || cancelled(limits)) kill(pid, SIGKILL);
+    if (tfc_now_s() > deadline || cancelled(limits)) kill(pid, SIGKILL);
     nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
   }
 }
 
 static tfc_status solve_apart(const struct tfc_program *p, const struct columns *by_column,
                               const struct tfc_program_limits *limits, struct result *result, bool *out_gave_up) {
-  const double begin = tfc_seconds_now();
+  const double begin = tfc_now_s();
   for (int attempt = 0; attempt < 2; attempt++) {
-    const double left = limits->seconds > 0 ? limits->seconds - (tfc_seconds_now() - begin) : 0;
+    const double left = limits->seconds > 0 ? limits->seconds - (tfc_now_s() - begin) : 0;
     if (attempt && limits->seconds > 0 && left < 0.05) break;
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "no process for a program: %s", strerror(errno));

@@ -214,7 +214,7 @@ static tfc_status step(struct batch *b, struct run *r, uint32_t block, bool trac
 }
 
 static bool late(const struct batch *b) {
-  return b->rules.deadline_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.deadline_s;
+  return b->rules.deadline_s > 0 && tfc_now_s() > b->rules.deadline_s;
 }
 
 // Adapts the plan. On the undivided machine, the first untraced steps decide whether operations run side by side. With
@@ -420,8 +420,7 @@ static tfc_status choose(struct batch *b) {
   if (!log_us) return tfc_status_no_memory("measuring");
   for (size_t i = 0; i < cells; i++) log_us[i] = (double)NAN;
   for (uint32_t k = 0; k < b->rules.choose; k++) {
-    if (k > 0 && (late(b) || (b->rules.choose_until_s > 0 && 1e-9 * (double)tfc_now_ns() > b->rules.choose_until_s)))
-      break;
+    if (k > 0 && (late(b) || (b->rules.choose_until_s > 0 && tfc_now_s() > b->rules.choose_until_s))) break;
     TFC_TRY(s, turn(b, k, log_us));
     for (uint32_t i = 0; i < b->count; i++) // an entry that has failed since then cannot be the leader
       if (b->runs[i].ended) log_us[(size_t)i * MOST_CHOOSING] = (double)NAN;

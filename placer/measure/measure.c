@@ -95,12 +95,12 @@ static tfc_status start_worker(struct tfc_measurer *m) {
 // Returns for how many seconds to wait for a message: `hang_seconds`; near the end of the time only until that end or,
 // if that is longer, three times the longest wait so far (at least 2 s).
 static double patience(const struct tfc_measurer *m) {
-  double left = m->end_s > 0 ? m->end_s - 1e-9 * (double)tfc_now_ns() : INFINITY;
+  double left = m->end_s > 0 ? m->end_s - tfc_now_s() : INFINITY;
   return fmin(m->hang_seconds, fmax(left, fmax(2, 3 * m->longest_wait)));
 }
 
 static bool time_is_over(const struct tfc_measurer *m) {
-  return m->end_s > 0 && 1e-9 * (double)tfc_now_ns() >= m->end_s;
+  return m->end_s > 0 && tfc_now_s() >= m->end_s;
 }
 
 // Receives the next message. If it is a status message, returns that status.
@@ -127,8 +127,8 @@ static tfc_status expect(struct tfc_measurer *m, enum tfc_wire_type wanted, doub
 static char *ask_where(struct tfc_measurer *m) {
   char *text = NULL;
   if (m->pid <= 0 || kill(m->pid, TFC_GUARD_SIGNAL)) return NULL;
-  const double until = 1e-9 * (double)tfc_now_ns() + 1;
-  for (double left = 1; left > 0 && !text; left = until - 1e-9 * (double)tfc_now_ns()) {
+  const double until = tfc_now_s() + 1;
+  for (double left = 1; left > 0 && !text; left = until - tfc_now_s()) {
     uint32_t type = 0;
     struct tfc_unpack u;
     tfc_status s = receive(m, left, &type, &u);

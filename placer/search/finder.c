@@ -14,7 +14,7 @@ void tfc_finder_tick(void *user) {
   pthread_mutex_lock(&f->lock);
   struct tfc_search_progress progress = {
       .algorithm = f->at_work,
-      .seconds = tfc_seconds_now() - f->begin,
+      .seconds = tfc_now_s() - f->begin,
       .seconds_total = f->o->seconds,
       .evaluations = f->out->evaluations,
       .evaluations_total = f->limit,
@@ -52,7 +52,7 @@ void tfc_finder_found(void *user, uint64_t excess, int64_t value) {
 
 bool tfc_finder_is_over(const struct tfc_finder *f) {
   return atomic_load(&f->stop) || (f->o->cancel && atomic_load(f->o->cancel)) ||
-         (f->deadline > 0 && tfc_seconds_now() >= f->deadline) || (f->limit && tfc_finder_spent(f) >= f->limit);
+         (f->deadline > 0 && tfc_now_s() >= f->deadline) || (f->limit && tfc_finder_spent(f) >= f->limit);
 }
 
 // --- Saving and resuming the state of a search ---------------------------------------------------------------------
@@ -85,7 +85,7 @@ tfc_status tfc_finder_checkpoint(struct tfc_finder *f) {
   if (f->deadline <= 0 && f->o->cancel && atomic_load(f->o->cancel)) return NULL;
   struct tfc_text text = {0};
   struct tfc_archive a = {.out = &text};
-  f->course.seconds = tfc_seconds_now() - f->begin;
+  f->course.seconds = tfc_now_s() - f->begin;
   tfc_status s = archive(f, &a);
   if (!s && a.broken) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the state of a search");
   if (!s) s = f->o->kept(f->o->kept_user, (tfc_str){text.data, text.size});

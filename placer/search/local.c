@@ -11,12 +11,8 @@
 
 #define PACK_ROUNDS 64
 
-double tfc_seconds_now(void) {
-  return (double)tfc_now_ns() * 1e-9;
-}
-
 void tfc_meter_init(struct tfc_meter *m, const struct tfc_budget *budget) {
-  *m = (struct tfc_meter){.budget = budget, .begin = tfc_seconds_now()};
+  *m = (struct tfc_meter){.budget = budget, .begin = tfc_now_s()};
 }
 
 bool tfc_meter_spend(struct tfc_meter *m, uint32_t clock_every) {
@@ -35,7 +31,7 @@ double tfc_meter_share(const struct tfc_meter *m) {
   if (m->over) return 1;
   if (m->budget->evaluations) share = (double)m->used / (double)m->budget->evaluations;
   if (m->budget->deadline > 0) {
-    double span = m->budget->deadline - m->begin, time = span > 0 ? (tfc_seconds_now() - m->begin) / span : 1;
+    double span = m->budget->deadline - m->begin, time = span > 0 ? (tfc_now_s() - m->begin) / span : 1;
     if (time > share) share = time;
   }
   return share < 1 ? share : 1;

@@ -4,6 +4,7 @@
 
 #include "placer/algo/algo.h"
 #include "placer/simulate/delta.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/random.h"
 
 // The score of a placement, compared in this order: legal before illegal, fewer bytes above the limits, smaller value.
@@ -39,7 +40,6 @@ void tfc_meter_init(struct tfc_meter *meter, const struct tfc_budget *budget);
 bool tfc_meter_spend(struct tfc_meter *meter, uint32_t clock_every);
 // How much of the budget is spent, from 0 to 1, by the limit that is closest.
 double tfc_meter_share(const struct tfc_meter *meter);
-double tfc_seconds_now(void);
 
 // Repairs a placement: moves and exchanges units, as long as each change makes it better, until every tensor has a link
 // and every device's memory suffices, if that is possible. Units must be on allowed devices, and remain on such. `kept`

@@ -78,10 +78,10 @@ out:
 static void run_task(void *user, uint32_t i) {
   struct task_list *list = user;
   struct task *t = &list->tasks[i];
-  double begin = tfc_seconds_now();
+  double begin = tfc_now_s();
   t->score = TFC_SCORE_NONE;
   t->status = run_task_(list->f, t);
-  t->seconds = tfc_seconds_now() - begin;
+  t->seconds = tfc_now_s() - begin;
 }
 
 // Adds the result of a task to the outcome, and keeps its placement if it is the best so far. Frees the task.
@@ -138,7 +138,7 @@ static tfc_status run_named(struct tfc_finder *f, const struct tfc_algo *const *
     if (i && tfc_finder_is_over(f)) break;
     if (f->limit) task.budget.evaluations = (f->limit - tfc_finder_spent(f) + left - 1) / left;
     if (f->deadline > 0) {
-      double now = tfc_seconds_now();
+      double now = tfc_now_s();
       task.budget.deadline = now + (f->deadline - now) / left;
     }
     f->at_work = algos[i]->name;
@@ -170,11 +170,11 @@ struct job_list {
 static void run_job(void *user, uint32_t i) {
   struct job_list *list = user;
   struct tfc_search_job *j = &list->jobs[i];
-  const double begin = tfc_seconds_now();
+  const double begin = tfc_now_s();
   if (j->slice > 0 && tfc_finder_is_over(list->f)) return; // there are more jobs than threads: time may be over
   if (j->slice > 0) j->budget.deadline = fmin(begin + j->slice, list->f->deadline);
   j->status = tfc_search_job_run(list->f->p, j);
-  j->seconds = tfc_seconds_now() - begin;
+  j->seconds = tfc_now_s() - begin;
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
@@ -465,7 +465,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (cools) busy = 1;
     }
     if (!fixed) {
-      const double left = f->deadline - tfc_seconds_now();
+      const double left = f->deadline - tfc_now_s();
       const struct tfc_pace pace = paced ? tfc_pace_step(&c->slice, left, f->threads, workers, c->temperature > 0)
                                          : tfc_pace_throughput(&c->slice, left, f->threads);
       seconds = pace.seconds, cools |= pace.cools;
@@ -508,12 +508,12 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     // On small problems the search ends after many thorough rounds without improvement, if every method had its turn.
     if (better) c->last_better = f->out->evaluations, c->better_turn = c->turn;
     uint64_t thorough = 50000 * (uint64_t)p->unit_count * p->device_count + 1000000;
-    const bool proving = program->started && tfc_seconds_now() < f->begin + program->seconds;
+    const bool proving = program->started && tfc_now_s() < f->begin + program->seconds;
     if (!fixed && !proving && c->idle_rounds >= 6 && c->turn - c->better_turn >= all_turns &&
         f->out->evaluations - c->last_better > thorough && f->deadline - f->begin > 2)
       break;
     if (c->together) continue;
-    if (tfc_seconds_now() > f->deadline - 0.2 * (f->deadline - f->begin)) {
+    if (tfc_now_s() > f->deadline - 0.2 * (f->deadline - f->begin)) {
       c->together = true;
       TFC_TRY(s, tfc_elite_join_all(elite, &c->hall, p));
     } else if (c->idle_here >= 3 && (c->left_one || c->slice >= 4 * first_slice)) {
@@ -537,7 +537,7 @@ static tfc_status try_all(struct tfc_finder *f, bool *out_complete) {
   bool orders = p->objective == TFC_OBJECTIVE_STEP;
   uint64_t most = TFC_EXHAUST_EVALUATIONS;
   tfc_status s = NULL;
-  struct task t = {.algo = &everything, .score = TFC_SCORE_NONE, .seconds = tfc_seconds_now()};
+  struct task t = {.algo = &everything, .score = TFC_SCORE_NONE, .seconds = tfc_now_s()};
   *out_complete = false;
   if (tfc_finder_is_over(f)) return NULL;
   if (f->limit && f->limit - tfc_finder_spent(f) < most) most = f->limit - tfc_finder_spent(f);
@@ -548,7 +548,7 @@ static tfc_status try_all(struct tfc_finder *f, bool *out_complete) {
   TFC_TRY(s, tfc_solution_init(&t.solution, p));
   TFC_TRY(s,
           tfc_exhaust(p, &t.budget, orders, f->out->bound.value, &t.solution, &t.score, &t.evaluations, out_complete));
-  t.seconds = tfc_seconds_now() - t.seconds;
+  t.seconds = tfc_now_s() - t.seconds;
   TFC_TRY(s, enter(f, &t));
   const struct tfc_search_entry *e = &f->out->entries[f->out->entry_count - 1];
   if (e->value != TFC_TIME_MAX)
@@ -602,7 +602,7 @@ static tfc_status ask_policy(struct tfc_finder *f) {
     if (!most) return NULL;
   }
   if (f->deadline > 0) {
-    budget.deadline = tfc_seconds_now() + 0.1 * (f->deadline - tfc_seconds_now());
+    budget.deadline = tfc_now_s() + 0.1 * (f->deadline - tfc_now_s());
     budget.found = tfc_finder_found, budget.found_user = f;
   }
   f->at_work = "policy";
@@ -696,7 +696,7 @@ static tfc_status run_auto(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   struct program_thread program = {.f = f};
-  double seconds = f->deadline > 0 ? f->deadline - tfc_seconds_now() : 0;
+  double seconds = f->deadline > 0 ? f->deadline - tfc_now_s() : 0;
   if (seconds >= 4 && p->unit_count <= TFC_ILP_UNITS && p->node_count <= 2000 && p->device_count > 1 &&
       p->device_count <= 16) {
     program.device = calloc((size_t)p->unit_count + 1, sizeof *program.device);
@@ -724,7 +724,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   TFC_ARRAY(const struct tfc_algo *) algos = {0};
   bool automatic = !o->algorithms;
   pthread_mutex_init(&f.lock, NULL);
-  f.begin = tfc_seconds_now();
+  f.begin = tfc_now_s();
   f.threads = o->threads ? o->threads : tfc_parallel_cores();
   if (o->state.size) {
     TFC_TRY(s, tfc_finder_resume(&f));

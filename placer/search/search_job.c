@@ -32,7 +32,7 @@ static struct tfc_budget part_of(const struct tfc_budget *budget, uint64_t used,
     if (part.evaluations > left) part.evaluations = left;
   }
   if (budget->deadline > 0) {
-    double now = tfc_seconds_now();
+    double now = tfc_now_s();
     part.deadline = now + (budget->deadline - now) * share;
   }
   part.seed = seed;
@@ -416,7 +416,7 @@ static double gain_of(struct tfc_score before, struct tfc_score after) {
 // How much of a job's budget is spent, from 0 to 1, by the limit that is closest.
 static double spent_share(const struct tfc_search_job *j, double begin) {
   double share = j->budget.evaluations ? (double)j->evaluations / (double)j->budget.evaluations : 0;
-  if (j->budget.deadline > begin) share = fmax(share, (tfc_seconds_now() - begin) / (j->budget.deadline - begin));
+  if (j->budget.deadline > begin) share = fmax(share, (tfc_now_s() - begin) / (j->budget.deadline - begin));
   return fmin(share, 1);
 }
 
@@ -424,7 +424,7 @@ static double spent_share(const struct tfc_search_job *j, double begin) {
 // job in blocks: each has one, and the others are drawn by what the two have gained. When the policy finds no more
 // improvement, annealing gets what is left. The temperature falls over the whole job.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
-  const double begin = tfc_seconds_now();
+  const double begin = tfc_now_s();
   struct shares shares = {0};
   bool stuck = false;
   uint64_t blocks = SHARE_BLOCKS;
@@ -436,7 +436,7 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
     const struct tfc_budget budget = part_of(&j->budget, j->evaluations, part, tfc_random_u64(random));
     const struct tfc_score before = j->score;
     const uint64_t used = j->evaluations;
-    const double now = tfc_seconds_now();
+    const double now = tfc_now_s();
     if (way == BY_POLICY) {
       TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &budget, &j->solution, &j->score, &j->evaluations));
       stuck = budget.evaluations ? j->evaluations - used < budget.evaluations / 2 : !tfc_budget_over(&budget);
@@ -454,7 +454,7 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
     if (way == BY_POLICY) j->by_policy += gain;
     shares.gain[way] = SHARE_KEPT * shares.gain[way] + gain;
     shares.effort[way] = SHARE_KEPT * shares.effort[way] +
-                         (j->budget.deadline > 0 ? tfc_seconds_now() - now : (double)(j->evaluations - used));
+                         (j->budget.deadline > 0 ? tfc_now_s() - now : (double)(j->evaluations - used));
   }
   return NULL;
 }

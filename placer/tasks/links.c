@@ -37,7 +37,7 @@ out:
 }
 
 static bool late(double end_s) {
-  return end_s > 0 && 1e-9 * (double)tfc_now_ns() > end_s;
+  return end_s > 0 && tfc_now_s() > end_s;
 }
 
 static tfc_status time_pair(struct tfc_member *member, const struct tfc_cluster_spec *spec, uint32_t a, uint32_t b,

@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 int64_t tfc_now_ns(void); // CLOCK_MONOTONIC_RAW
+static inline double tfc_now_s(void) {
+  return 1e-9 * (double)tfc_now_ns();
+}
 
 // Returns a cheap time stamp: the time stamp counter if it is invariant, else CLOCK_MONOTONIC_RAW in ns. Any thread.
 static inline uint64_t tfc_ticks(void) {

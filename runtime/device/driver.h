@@ -154,6 +154,25 @@ struct tfc_segment_op {
   const struct tfc_chain_finish *finish; // follows on output 0 (runtime/host/chain/chain.h); NULL: nothing
   const struct tfc_window *window;       // a convolution's (runtime/ops/nn_window.h); NULL: as the attributes say
 };
+// Returns the element type by which kernels of a node are chosen: that of its first input, or without inputs that of
+// its first output.
+static inline tfc_dtype tfc_node_main_type(const struct tfc_graph *g, const struct tfc_node *n) {
+  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
+  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
+}
+// Returns what a kernel of the operation is prepared with; the kernel's state goes to `arena`.
+static inline struct tfc_prepare_ctx tfc_segment_prepare_ctx(const struct tfc_graph *g, const struct tfc_segment_op *op,
+                                                             struct tfc_arena *arena) {
+  return (struct tfc_prepare_ctx){.graph = g,
+                                  .node = &g->nodes[op->node],
+                                  .def = op->def,
+                                  .input_shapes = op->input_shapes,
+                                  .output_shapes = op->output_shapes,
+                                  .input_dtypes = op->input_dtypes,
+                                  .input_values = op->input_values,
+                                  .window = op->window,
+                                  .arena = arena};
+}
 // The shortest time of an operation that was measured while nothing else ran on its device. In ticks.
 struct tfc_op_time {
   uint64_t wall;

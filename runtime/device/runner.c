@@ -118,11 +118,6 @@ static tfc_status run_and_finish(struct call *c) {
 }
 
 // --- Preparing ---------------------------------------------------------------------------------------------------
-static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
-  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
-  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
-}
-
 static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const struct tfc_segment_op *op,
                          struct call *c) {
   const struct tfc_graph *g = p->segment->graph;
@@ -132,18 +127,10 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
     c->ctx.state = op->state;
     return NULL;
   }
-  struct tfc_prepare_ctx base = {.graph = g,
-                                 .node = n,
-                                 .def = op->def,
-                                 .input_shapes = op->input_shapes,
-                                 .output_shapes = op->output_shapes,
-                                 .input_dtypes = op->input_dtypes,
-                                 .input_values = op->input_values,
-                                 .window = op->window,
-                                 .arena = &p->arena};
+  struct tfc_prepare_ctx base = tfc_segment_prepare_ctx(g, op, &p->arena);
   tfc_str name = tfc_str_from(op->def->name);
   const struct tfc_cpu_kernel *k = NULL;
-  while (r->fast_kernels && (k = tfc_cpu_kernel_next(name, main_type(g, n), k))) {
+  while (r->fast_kernels && (k = tfc_cpu_kernel_next(name, tfc_node_main_type(g, n), k))) {
     struct tfc_prepare_ctx attempt = base;
     struct tfc_cpu_prepare cp = {
         .base = &attempt, .op = op->outputs ? op : NULL, .device = r->device, .variant = k->variant};

@@ -276,17 +276,9 @@ out:
 }
 
 // --- Shapes and costs ------------------------------------------------------------------------------------------------
-static tfc_status square_shape(struct tfc_shape_ctx *ctx, struct tfc_shape *out) {
-  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, out));
-  if (out->rank < 0) return NULL;
-  int64_t n;
-  TFC_RETURN_IF_ERROR(tfc_dim_merge(out->dims[out->rank - 1], out->dims[out->rank - 2], &n));
-  out->dims[out->rank - 1] = out->dims[out->rank - 2] = n;
-  return NULL;
-}
 static tfc_status shape_lu(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a;
-  TFC_RETURN_IF_ERROR(square_shape(ctx, &a));
+  TFC_RETURN_IF_ERROR(ops_with_square(ctx, 0, &a));
   ctx->outputs[0] = a;
   if (a.rank >= 0) a.rank--;
   ctx->outputs[1] = a;
@@ -294,7 +286,7 @@ static tfc_status shape_lu(struct tfc_shape_ctx *ctx) {
 }
 static tfc_status shape_log_determinant(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a;
-  TFC_RETURN_IF_ERROR(square_shape(ctx, &a));
+  TFC_RETURN_IF_ERROR(ops_with_square(ctx, 0, &a));
   if (a.rank >= 0) a.rank -= 2;
   ctx->outputs[0] = ctx->outputs[1] = a;
   return NULL;

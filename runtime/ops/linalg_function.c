@@ -115,15 +115,7 @@ static tfc_status logarithm(struct tfc_kernel_ctx *ctx) {
   return of_matrices(ctx, false);
 }
 static tfc_status shape_square(struct tfc_shape_ctx *ctx) {
-  struct tfc_shape a;
-  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &a));
-  if (a.rank >= 2) {
-    int64_t n;
-    TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[a.rank - 1], a.dims[a.rank - 2], &n));
-    a.dims[a.rank - 1] = a.dims[a.rank - 2] = n;
-  }
-  ctx->outputs[0] = a;
-  return NULL;
+  return ops_with_square(ctx, 0, &ctx->outputs[0]);
 }
 
 // Returns the Kronecker product of a and b, both [..., n, n]: [..., n n, n n].

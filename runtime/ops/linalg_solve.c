@@ -311,30 +311,19 @@ static tfc_status banded_solve(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Shapes and costs ------------------------------------------------------------------------------------------------
-static tfc_status square_shape(struct tfc_shape_ctx *ctx, struct tfc_shape *out) {
-  struct tfc_shape a;
-  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 0, 2, &a));
-  if (a.rank >= 2) {
-    int64_t n;
-    TFC_RETURN_IF_ERROR(tfc_dim_merge(a.dims[a.rank - 1], a.dims[a.rank - 2], &n));
-    a.dims[a.rank - 1] = a.dims[a.rank - 2] = n;
-  }
-  *out = a;
-  return NULL;
-}
 static tfc_status shape_square(struct tfc_shape_ctx *ctx) {
-  return square_shape(ctx, &ctx->outputs[0]);
+  return ops_with_square(ctx, 0, &ctx->outputs[0]);
 }
 static tfc_status shape_determinant(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a;
-  TFC_RETURN_IF_ERROR(square_shape(ctx, &a));
+  TFC_RETURN_IF_ERROR(ops_with_square(ctx, 0, &a));
   if (a.rank >= 2) a.rank -= 2;
   ctx->outputs[0] = a;
   return NULL;
 }
 static tfc_status shape_solve(struct tfc_shape_ctx *ctx) {
   struct tfc_shape a, b, batch;
-  TFC_RETURN_IF_ERROR(square_shape(ctx, &a));
+  TFC_RETURN_IF_ERROR(ops_with_square(ctx, 0, &a));
   TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, 1, 2, &b));
   const bool same = !tfc_str_ends(ctx->node->op, "TriangularSolve"); // MatrixSolve does not broadcast
   if ((a.rank < 0 && b.rank < 0) || (!same && (a.rank < 0 || b.rank < 0))) return NULL;

@@ -73,6 +73,15 @@ tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, i
   return NULL;
 }
 
+tfc_status ops_with_square(const struct tfc_shape_ctx *ctx, uint32_t i, struct tfc_shape *out) {
+  int64_t n;
+  TFC_RETURN_IF_ERROR(ops_with_rank_at_least(ctx, i, 2, out));
+  if (out->rank == TFC_RANK_UNKNOWN) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_dim_merge(out->dims[out->rank - 1], out->dims[out->rank - 2], &n));
+  out->dims[out->rank - 1] = out->dims[out->rank - 2] = n;
+  return NULL;
+}
+
 static const struct tfc_tensor *known_value(const struct tfc_shape_ctx *ctx, uint32_t i) { // of integers
   const struct tfc_tensor *v = ctx->input_values ? ctx->input_values[i] : NULL;
   return v && tfc_dtype_is_integer(v->dtype) ? v : NULL;

@@ -30,6 +30,8 @@ TFC_MUST_USE tfc_status ops_merge_inputs(const struct tfc_shape_ctx *ctx, uint32
 TFC_MUST_USE tfc_status ops_with_rank(const struct tfc_shape_ctx *ctx, uint32_t i, int rank, struct tfc_shape *out);
 TFC_MUST_USE tfc_status ops_with_rank_at_least(const struct tfc_shape_ctx *ctx, uint32_t i, int rank,
                                                struct tfc_shape *out);
+// Finds the shape of input `i`, which must be square matrices [..., n, n].
+TFC_MUST_USE tfc_status ops_with_square(const struct tfc_shape_ctx *ctx, uint32_t i, struct tfc_shape *out);
 // Finds the value of a constant integer scalar; false if it is not known.
 bool ops_known_int(const struct tfc_shape_ctx *ctx, uint32_t i, int64_t *out);
 // Finds the values of an integer vector that is completely known and has at most `capacity` elements; otherwise false.

@@ -27,9 +27,9 @@ static double evaluations_per_second(const struct tfc_problem *p, struct tfc_sim
   while (spent < 1 || count < 5) {
     for (uint32_t u = 0; u < p->unit_count; u++) device[u] = (tfc_device_id)tfc_random_below(r, p->device_count);
     struct tfc_verdict v = {0};
-    double begin = tfc_seconds_now();
+    double begin = tfc_now_s();
     tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &v);
-    spent += tfc_seconds_now() - begin;
+    spent += tfc_now_s() - begin;
     count++;
   }
   free(device);
@@ -53,11 +53,11 @@ static double trials_per_second(const struct tfc_problem *p, struct tfc_random *
       moves[i] = (struct tfc_move){(uint32_t)tfc_random_below(r, p->unit_count),
                                    (tfc_device_id)tfc_random_below(r, p->device_count)};
     while (moves[i].device == from->device[moves[i].unit]);
-  double begin = tfc_seconds_now(), spent = 0;
+  double begin = tfc_now_s(), spent = 0;
   do {
     tfc_delta_try(delta, &moves[count % (1 << 14)], 1, NULL, 0, cut ? value : TFC_TIME_MAX, &v);
     count++;
-  } while (count % 64 || (spent = tfc_seconds_now() - begin) < 1); // reading the clock takes half as long as a trial
+  } while (count % 64 || (spent = tfc_now_s() - begin) < 1); // reading the clock takes half as long as a trial
   tfc_delta_free(delta);
   return (double)count / spent;
 }
@@ -85,9 +85,9 @@ static int speed(struct family_request *q) {
     uint32_t count = 0;
     while (spent < 0.5) {
       struct tfc_verdict v = {0};
-      double begin = tfc_seconds_now();
+      double begin = tfc_now_s();
       tfc_simulate(sim, found.best.device, found.best.rank, TFC_TIME_MAX, &v);
-      spent += tfc_seconds_now() - begin, count++;
+      spent += tfc_now_s() - begin, count++;
     }
     good_full = count / spent;
     printf("{\"family\": \"%s\", \"nodes\": %u, \"edges\": %u, \"devices\": %u, \"objective\": \"%s\", "
@@ -124,10 +124,10 @@ static int solve(const char *name, struct family_problem *f, const char *algorit
   struct tfc_search_outcome o = {0};
   struct tfc_search_options options = {
       .algorithms = algorithm, .seconds = seconds, .seed = seed, .threads = threads, .progress = watch, .user = &curve};
-  double begin = tfc_seconds_now();
+  double begin = tfc_now_s();
   tfc_status s = tfc_search(p, &options, &o);
   if (s) return fail(s);
-  double spent = tfc_seconds_now() - begin;
+  double spent = tfc_now_s() - begin;
   int64_t single = TFC_TIME_MAX;
   struct tfc_solution one = {0};
   struct tfc_simulator *sim = NULL;

@@ -62,11 +62,6 @@ struct tfc_cuda_library *cuda_host_library(void) {
   return &library;
 }
 
-static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
-  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
-  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
-}
-
 struct search {
   struct tfc_cuda_prepare *prepare;
   tfc_dtype type;
@@ -89,7 +84,7 @@ static void try_row(void *arg, const struct tfc_cuda_kernel *row) {
 }
 
 tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const struct tfc_cuda_kernel **out) {
-  struct search search = {.prepare = prepare, .type = main_type(prepare->base->graph, prepare->base->node)};
+  struct search search = {.prepare = prepare, .type = tfc_node_main_type(prepare->base->graph, prepare->base->node)};
   prepare->library = cuda_host_library();
   prepare->host_inputs = prepare->base->def->host_inputs;
   prepare->host_outputs = prepare->base->def->host_outputs;
@@ -195,14 +190,7 @@ static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *s
     *op = segment->ops[i];
     if (op->prepared) continue;
     const struct tfc_node *n = &segment->graph->nodes[op->node];
-    struct tfc_prepare_ctx base = {.graph = segment->graph,
-                                   .node = n,
-                                   .def = op->def,
-                                   .input_shapes = op->input_shapes,
-                                   .output_shapes = op->output_shapes,
-                                   .input_dtypes = op->input_dtypes,
-                                   .input_values = op->input_values,
-                                   .arena = &h->arena};
+    struct tfc_prepare_ctx base = tfc_segment_prepare_ctx(segment->graph, op, &h->arena);
     struct tfc_cuda_prepare p = {.base = &base, .op = op->outputs ? op : NULL};
     const struct tfc_cuda_kernel *row = NULL;
     if (op->on_host) {
@@ -213,7 +201,8 @@ static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *s
     if (s && tfc_status_code(s) != TFC_UNIMPLEMENTED) return tfc_status_annotate(s, "preparing %s", op->def->name);
     if (s) {
       if (!(op->def->flags & TFC_OP_VIEW)) note_capture(op, NULL);
-      if (!(op->def->flags & (TFC_OP_HOST | TFC_OP_NOP | TFC_OP_VIEW))) miss(op, main_type(segment->graph, n), s);
+      if (!(op->def->flags & (TFC_OP_HOST | TFC_OP_NOP | TFC_OP_VIEW)))
+        miss(op, tfc_node_main_type(segment->graph, n), s);
       tfc_status_free(s);
       continue;
     }

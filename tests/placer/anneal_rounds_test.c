@@ -36,7 +36,7 @@ static void test_anneal(void **state) {
     struct instance i = drawn(number, 30, (uint32_t)(number % 3 ? RICH_GROUPS | RICH_KINDS : 0),
                               step ? TFC_OBJECTIVE_STEP : TFC_OBJECTIVE_THROUGHPUT);
     struct tfc_solution s = {0};
-    const double begin = tfc_seconds_now();
+    const double begin = tfc_now_s();
     for (int kind = 0; kind < 4; kind++) { // a number of evaluations, none, a time, more used than allowed
       struct tfc_budget budget = {.seed = 70, .threads = 1, .evaluations = kind == 0 || kind == 3 ? 20000 : 0};
       uint64_t used = 5, left = kind == 1 ? 100000 : 20000;

@@ -61,7 +61,7 @@ static void run(uint32_t count, tfc_objective objective, uint32_t most_nodes, bo
     struct instance i = random_instance(&r, 2 + (uint32_t)pick(&r, most_nodes - 1), devices, rich, objective);
     const int64_t best = brute_force(i.problem, orders);
     struct tfc_bound bound;
-    struct tfc_budget budget = {.deadline = tfc_seconds_now() + 5, .threads = 1};
+    struct tfc_budget budget = {.deadline = tfc_now_s() + 5, .threads = 1};
     assert_ok(tfc_bound_compute(i.problem, program ? &budget : NULL, &bound));
     for (int k = 0; k < 8; k++)
       if (bound.each[k] > best)

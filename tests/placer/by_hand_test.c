@@ -57,7 +57,7 @@ static struct tfc_machine *two_devices(uint64_t memory) {
 static struct tfc_bound bound_of(const struct drawn *x, struct tfc_machine *m, tfc_objective objective, bool program) {
   struct instance i = {.graph = graph_of(x), .machine = m};
   struct tfc_bound bound;
-  struct tfc_budget budget = {.deadline = tfc_seconds_now() + 20, .threads = 1};
+  struct tfc_budget budget = {.deadline = tfc_now_s() + 20, .threads = 1};
   assert_ok(tfc_problem_create(i.graph, i.machine, objective, &i.problem));
   assert_ok(tfc_bound_compute(i.problem, program ? &budget : NULL, &bound));
   instance_free(&i);

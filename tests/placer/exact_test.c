@@ -56,7 +56,7 @@ static void test_program(void **state) {
     assert_ok(tfc_simulator_create(p, &sim));
     assert_ok(tfc_solution_init(&solution, p));
     const int64_t best = best_of_all(p, sim);
-    struct tfc_budget budget = {.deadline = tfc_seconds_now() + 600, .seed = number, .threads = 1};
+    struct tfc_budget budget = {.deadline = tfc_now_s() + 600, .seed = number, .threads = 1};
     tfc_status s = tfc_algo_find(TFC_STR("ilp"))->propose(p, NULL, &budget, &solution, &evaluations);
     if (best == TFC_TIME_MAX) {
       if (!s) {

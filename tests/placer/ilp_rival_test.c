@@ -55,10 +55,10 @@ static void test_integer_program(void **state) {
     assert_true(program.started); // everything on one device is to be improved upon
     for (uint32_t u = 1; u < 60; u++) assert_int_equal(program.start[u], program.start[0]);
     assert_int_equal(score.value, (int64_t)count * 10000000);
-    const struct tfc_budget timed = {.threads = 1, .deadline = tfc_seconds_now() + 5000};
+    const struct tfc_budget timed = {.threads = 1, .deadline = tfc_now_s() + 5000};
     assert_int_equal(solve(i.problem, &timed, &score), TFC_OK);
     assert_true(program.limits.nodes == 0 && program.limits.seconds > 4000 && program.limits.seconds <= 5000);
-    const struct tfc_budget late = {.threads = 1, .deadline = tfc_seconds_now() - 5};
+    const struct tfc_budget late = {.threads = 1, .deadline = tfc_now_s() - 5};
     assert_int_equal(solve(i.problem, &late, &score), TFC_OK);
     is_near(program.limits.seconds, 0.05);
     // Each way to fail.

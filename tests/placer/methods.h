@@ -24,7 +24,7 @@ static inline tfc_status noted_anneal(const struct tfc_problem *p, const struct 
                                       struct tfc_score *score, uint64_t *evaluations) {
   struct asked *a = &asked[asked_count++];
   assert_true(asked_count < sizeof asked / sizeof *asked);
-  *a = (struct asked){.o = *o, .budget = *budget, .before = *score, .now = tfc_seconds_now()};
+  *a = (struct asked){.o = *o, .budget = *budget, .before = *score, .now = tfc_now_s()};
   for (uint32_t u = 0; o->cluster && u < p->unit_count; u++)
     for (uint32_t v = 0; v < u; v++)
       a->mixed = a->mixed || (o->cluster[u] == o->cluster[v] && solution->device[u] != solution->device[v]);

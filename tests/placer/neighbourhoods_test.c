@@ -260,7 +260,7 @@ static void meters(void **state) {
   atomic_store(&cancel, true);
   for (int k = 0; k < 3; k++) assert_true(tfc_meter_spend(&m, 3)); // the clock is read in every fourth call
   assert_false(tfc_meter_spend(&m, 3));
-  const double now = tfc_seconds_now();
+  const double now = tfc_now_s();
   budget = (struct tfc_budget){.deadline = now + 1000};
   assert_false(tfc_budget_over(&budget));
   tfc_meter_init(&m, &budget);

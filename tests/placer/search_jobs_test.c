@@ -69,7 +69,7 @@ static void test_parts_of_budgets(void **state) {
   assert_int_equal(part_of(&b, 999, 0.3, 9).evaluations, 1);
   assert_int_equal(part_of(&b, 1000, 0.3, 9).evaluations, 1); // never 0, which would mean no limit
   assert_int_equal(part_of(&b, 5000, 1, 9).evaluations, 1);
-  const double now = tfc_seconds_now();
+  const double now = tfc_now_s();
   b = (struct tfc_budget){.deadline = now + 1000};
   part = part_of(&b, 200, 0.25, 1);
   assert_int_equal(part.evaluations, 0);

@@ -222,8 +222,8 @@ static tfc_status improve_nothing(const struct tfc_guidance *g, const struct tfc
   const bool wins = !__atomic_fetch_add(&guidance.asked, 1, __ATOMIC_RELAXED) && lucky;
   if (wins) score->value -= 1; // and leaves nothing of the job to annealing, which would see what the placement takes
   // The guide gets half of the turn's time. It uses all of that, so nothing is left for local search.
-  const double now = tfc_seconds_now(), end = now + 2 * (budget->deadline - now);
-  while (budget->deadline > 0 && tfc_seconds_now() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  const double now = tfc_now_s(), end = now + 2 * (budget->deadline - now);
+  while (budget->deadline > 0 && tfc_now_s() < end) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (!budget->deadline) *out_evaluations += (wins ? 16 : 2) * budget->evaluations;
   return NULL;
 }

@@ -15,16 +15,13 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "tests/common/sample_run.h"
+#include "tests/reports/change.h"
 
 static char folder[64], path[96];
 static struct sample_run sample;
 
 static void change(const char *sql) {
-  sqlite3 *db = NULL;
-  char *error = NULL;
-  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) fail_msg("%s: %s", sql, error);
-  sqlite3_close(db);
+  change_database(path, sql);
 }
 
 static int set_up(void **state) {

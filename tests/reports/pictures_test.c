@@ -19,6 +19,7 @@
 #include "runtime/base/file.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
+#include "tests/reports/change.h"
 #include "tests/reports/html.h"
 
 static char folder[64], path[96], sample_path[96];
@@ -26,11 +27,7 @@ static struct tfc_store *store;
 static char *page; // the page of the run that was made by hand
 
 static void change(const char *sql) {
-  sqlite3 *db = NULL;
-  char *error = NULL;
-  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) fail_msg("%s: %s", sql, error);
-  sqlite3_close(db);
+  change_database(path, sql);
 }
 
 static int set_up(void **state) {

@@ -19,11 +19,6 @@
 enum { SPIN_NS = 20000, MOST_TOGETHER = 64 };
 
 // --- Preparing ---------------------------------------------------------------------------------------------------
-static tfc_dtype main_type(const struct tfc_graph *g, const struct tfc_node *n) {
-  if (n->input_count) return tfc_dtype_base(tfc_output_dtype(g, tfc_node_inputs(g, n)[0]));
-  return n->output_count ? tfc_dtype_base(g->output_dtypes[n->output_begin]) : TFC_DTYPE_NONE;
-}
-
 static tfc_status fit_scratch(struct tfc_cuda_device *d, size_t bytes) { // under launch_lock
   if (bytes <= d->scratch_size) return NULL;
   struct tfc_buffer *grown = NULL;
@@ -40,19 +35,12 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
                          struct tfc_cuda_call *c) {
   const struct tfc_graph *g = p->segment->graph;
   const struct tfc_node *n = &g->nodes[op->node];
-  struct tfc_prepare_ctx base = {.graph = g,
-                                 .node = n,
-                                 .def = op->def,
-                                 .input_shapes = op->input_shapes,
-                                 .output_shapes = op->output_shapes,
-                                 .input_dtypes = op->input_dtypes,
-                                 .input_values = op->input_values,
-                                 .arena = &p->arena};
+  struct tfc_prepare_ctx base = tfc_segment_prepare_ctx(g, op, &p->arena);
   struct tfc_text reasons = {0};
   bool declined = false; // a library declined the operation
   const struct tfc_cuda_kernel *row = NULL;
   // An operation that a rewrite prepared computes in float32, also if its node's first input has another type.
-  const tfc_dtype type = op->prepared ? TFC_FLOAT : main_type(g, n);
+  const tfc_dtype type = op->prepared ? TFC_FLOAT : tfc_node_main_type(g, n);
   while (!op->on_host && (row = tfc_cuda_kernel_next(tfc_str_from(op->def->name), type, row))) {
     struct tfc_prepare_ctx attempt = base;
     struct tfc_cuda_prepare cp = {.base = &attempt,
