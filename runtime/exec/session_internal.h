@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "runtime/base/array.h"
 #include "runtime/exec/gate.h"
 #include "runtime/exec/groundwork.h"
 #include "runtime/exec/session.h"

@@ -95,8 +95,7 @@ static tfc_status find_beside(struct work *w) {
   return NULL;
 }
 
-// Adds what the runners of the step's queues need, because the variables among that are initialised together with the
-// step's.
+// Adds the nodes that the runners of the step's queues need: variables among them are initialised with the step's own.
 static tfc_status need_runners(struct work *w, bool *needed) {
   const struct tfc_graph *g = w->g;
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);

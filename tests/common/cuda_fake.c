@@ -12,6 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/random.h"
 #include "runtime/device/runner.h"
+#include "tests/common/cuda_fake_memory.h"
 
 enum { WORK, COPY, SET, RECORD, WAIT };
 struct work {
@@ -67,25 +68,17 @@ struct CUstream_st {
   bool orphan; // its green context was destroyed
   struct CUstream_st *next, *grave;
 };
-struct block {
-  void *memory;
-  size_t bytes;
-  bool pinned;
-  int device;
-  struct block *next;
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct tfc_cuda_fake_options options;
 static struct CUstream_st *streams;
-static struct block *blocks;
 static struct CUstream_st *stream_graves; // destroyed streams are kept, so that the fake notices if one is used
 static struct CUevent_st *event_graves;
 static bool peers[64][64];
 static _Thread_local int current_device;
 static _Thread_local uint64_t current_green; // the green context that this thread pushed, 0: none
-static uint64_t violations, bytes_out, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
+static uint64_t violations, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
 static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
 static uint64_t work_number, work_fails, work_hangs;
@@ -104,6 +97,7 @@ void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *o) {
   if (!options.sm_count) options.sm_count = 132;
   if (!options.granularity) options.granularity = 8;
   if (!options.memory) options.memory = (uint64_t)1 << 32;
+  tfc_fake_memory_readable(options.readable);
   memset(counts, 0, sizeof counts);
   memset(fail_from, 0, sizeof fail_from);
   memset(fail_to, 0, sizeof fail_to);
@@ -169,7 +163,7 @@ uint64_t tfc_cuda_fake_works(void) {
 }
 uint64_t tfc_cuda_fake_bytes(void) {
   pthread_mutex_lock(&lock);
-  uint64_t n = bytes_out;
+  uint64_t n = tfc_fake_memory_bytes();
   pthread_mutex_unlock(&lock);
   return n;
 }
@@ -226,14 +220,8 @@ static int refuse_capture(struct CUstream_st *s, int error) {
   s->capture->invalid = true;
   return violation(error);
 }
-// An address in device memory must be within a block that is allocated.
 static int use_memory(const void *p, size_t bytes) {
-  for (const struct block *b = blocks; b && bytes; b = b->next) {
-    const char *at = b->pinned || options.readable ? p : tfc_to_host(p), *memory = b->memory;
-    if ((b->pinned || options.readable || tfc_is_foreign(p)) && at >= memory && at < memory + b->bytes)
-      return at + bytes <= memory + b->bytes ? 0 : violation(INVALID_VALUE);
-  }
-  return bytes && tfc_is_foreign(p) ? violation(INVALID_VALUE) : 0; // any other address is host memory
+  return tfc_fake_memory_is_valid(p, bytes) ? 0 : violation(INVALID_VALUE);
 }
 
 static int counted(enum tfc_cuda_fake_call call) {
@@ -273,57 +261,10 @@ static int enter(int device) {
 }
 
 // --- Memory ------------------------------------------------------------------------------------------------------
-// The thread sanitizer notes each word of a range that memset or memmove touches, which takes far longer than anything
-// else here. Of large ranges it is shown the ends: whoever uses a block at the wrong time uses these, too.
-#ifdef __SANITIZE_THREAD__
-enum { SHOWN = 4096 };
-#define UNSEEN __attribute__((noinline, no_sanitize("thread"), optimize("O2")))
-UNSEEN static void fill_unseen(volatile char *to, int value, size_t size) {
-  const uint64_t word = 0x0101010101010101u * (uint8_t)value;
-  for (; size % 8; size--) to[size - 1] = (char)value;
-  for (size_t i = 0; i < size; i += 8) *(volatile uint64_t *)(to + i) = word;
-}
-UNSEEN static void copy_unseen(volatile char *to, const volatile char *from, size_t size) {
-  for (; size % 8; size--) to[size - 1] = from[size - 1];
-  for (size_t i = 0; i < size; i += 8) *(volatile uint64_t *)(to + i) = *(const volatile uint64_t *)(from + i);
-}
-#endif
-static void fill_memory(char *to, int value, size_t size) {
-#ifdef __SANITIZE_THREAD__
-  if (size > 2 * SHOWN) {
-    fill_unseen(to + SHOWN, value, size - 2 * SHOWN);
-    memset(to + size - SHOWN, value, SHOWN);
-    size = SHOWN;
-  }
-#endif
-  memset(to, value, size);
-}
-static void copy_memory(char *to, const char *from, size_t size) {
-#ifdef __SANITIZE_THREAD__
-  if (size > 2 * SHOWN && (to >= from + size || from >= to + size)) {
-    copy_unseen(to + SHOWN, from + SHOWN, size - 2 * SHOWN);
-    memcpy(to + size - SHOWN, from + size - SHOWN, SHOWN);
-    size = SHOWN;
-  }
-#endif
-  memmove(to, from, size);
-}
-
 static void expect_no_capture(void); // no other thread may be capturing; under the lock
 static int make_block(void **out, size_t bytes, bool pinned) {
   expect_no_capture();
-  struct block *b = malloc(sizeof *b);
-  void *memory = NULL;
-  if (!b || posix_memalign(&memory, 256, bytes ? bytes : 1)) {
-    free(b);
-    return 2;
-  }
-  fill_memory(memory, 0xa5, bytes);
-  *b = (struct block){memory, bytes, pinned, current_device, blocks};
-  blocks = b;
-  *out = pinned || options.readable ? memory : tfc_to_foreign(memory);
-  if (!pinned) bytes_out += bytes;
-  return 0;
+  return tfc_fake_memory_allocate(out, bytes, pinned, current_device) ? 0 : 2;
 }
 static bool is_running(void) { // under the lock
   for (const struct CUstream_st *s = streams; s; s = s->next)
@@ -335,18 +276,9 @@ static int free_block(void *p) {
   expect_no_capture();
   while (sticky && is_running())
     pthread_cond_wait(&changed, &lock); // after a sticky error no kernel runs, as on a real device
-  struct block **at = &blocks;
-  while (*at && (*at)->memory != tfc_to_host(p)) at = &(*at)->next;
-  struct block *b = *at;
-  if (b) {
-    *at = b->next;
-    if (!b->pinned) bytes_out -= b->bytes;
-    fill_memory(b->memory, 0xdd, b->bytes); // so that a use after free gives wrong results
-    free(b->memory);
-  }
-  free(b);
+  const bool known = tfc_fake_memory_free(p);
   pthread_mutex_unlock(&lock);
-  return b ? 0 : 1;
+  return known ? 0 : 1;
 }
 static int release(void *p) { // like cudaFree: waits until the device has done its work
   tfc_cuda_fake_idle();
@@ -355,7 +287,7 @@ static int release(void *p) { // like cudaFree: waits until the device has done 
 static int allocate(void **out, size_t bytes) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_ALLOCATE);
-  if (!error && bytes > options.memory - bytes_out) error = 2;
+  if (!error && bytes > options.memory - tfc_fake_memory_bytes()) error = 2;
   if (!error) error = make_block(out, bytes, false);
   pthread_mutex_unlock(&lock);
   return error;
@@ -369,19 +301,10 @@ static int allocate_host(void **out, size_t bytes) {
 }
 static int memory_info(size_t *out_free, size_t *out_total) { // of the device that the thread has entered
   pthread_mutex_lock(&lock);
-  *out_free = *out_total = options.memory;
-  for (const struct block *b = blocks; b; b = b->next)
-    if (!b->pinned && b->device == current_device) *out_free -= b->bytes;
+  *out_total = options.memory;
+  *out_free = options.memory - tfc_fake_memory_held_by(current_device);
   pthread_mutex_unlock(&lock);
   return 0;
-}
-static bool is_pageable(const void *p) { // under the lock
-  if (tfc_is_foreign(p)) return false;
-  for (const struct block *b = blocks; b; b = b->next)
-    if ((b->pinned || options.readable) && (const char *)p >= (const char *)b->memory &&
-        (const char *)p < (const char *)b->memory + b->bytes)
-      return false;
-  return true;
 }
 
 // --- Streams -----------------------------------------------------------------------------------------------------
@@ -390,8 +313,8 @@ static void run(struct work *w) { // without the lock
   case WORK:
     if (!options.idle) w->fn(w->argument);
     break;
-  case COPY: copy_memory(tfc_to_host(w->to), tfc_to_host(w->from), w->bytes); break;
-  case SET: fill_memory(tfc_to_host(w->to), w->value, w->bytes); break;
+  case COPY: tfc_fake_memory_copy(tfc_to_host(w->to), tfc_to_host(w->from), w->bytes); break;
+  case SET: tfc_fake_memory_fill(tfc_to_host(w->to), w->value, w->bytes); break;
   default: break;
   }
 }
@@ -579,7 +502,7 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_COPY);
   struct work w = {.kind = COPY, .to = to, .from = from, .bytes = bytes};
-  bool pageable = is_pageable(to) || is_pageable(from);
+  bool pageable = tfc_fake_memory_is_pageable(to) || tfc_fake_memory_is_pageable(from);
   counts[TFC_CUDA_FAKE_PAGEABLE] += pageable;
   if (!error) error = use_stream(s);
   if (!error) error = use_memory(to, bytes);
@@ -598,18 +521,10 @@ static int copy(void *to, const void *from, size_t bytes, tfc_cuda_stream s) {
   pthread_mutex_unlock(&lock);
   return error;
 }
-// Device memory must be that of the device that is named.
-static int use_memory_of(int device, const void *p) {
-  for (const struct block *b = blocks; b; b = b->next) {
-    const char *at = options.readable ? p : tfc_to_host(p), *memory = b->memory;
-    if (!b->pinned && at >= memory && at < memory + b->bytes) return b->device == device ? 0 : violation(INVALID_VALUE);
-  }
-  return 0;
-}
 static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
-  int error = use_memory_of(to_device, to);
-  if (!error) error = use_memory_of(from_device, from);
+  const bool right = tfc_fake_memory_is_on(to_device, to) && tfc_fake_memory_is_on(from_device, from);
+  int error = right ? 0 : violation(INVALID_VALUE); // device memory must be that of the device that is named
   pthread_mutex_unlock(&lock);
   return error ? error : copy(to, from, bytes, s);
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/plan/lane_schedule.h"
+#include "runtime/exec/plan/order.h"
+#include "runtime/exec/plan/segments.h"
 
 static struct {
   uint32_t laid_out, freed, asked, cores;

@@ -2,6 +2,7 @@
 #ifndef TFC_RUNTIME_EXEC_PLAN_SEGMENTS_H
 #define TFC_RUNTIME_EXEC_PLAN_SEGMENTS_H
 
+#include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/lane_schedule.h"
 #include "runtime/exec/plan/plan_internal.h"
 

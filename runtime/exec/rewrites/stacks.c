@@ -353,8 +353,8 @@ static tfc_status find_products(struct finding *f, uint32_t *ops, uint32_t *scra
     const struct tfc_ir_op *op = &ir->ops.data[i];
     next[i] = TFC_NONE, last[i] = i;
     if (!may_be_stacked(ir, op) || op->def->role != TFC_ROLE_PRODUCT || op->input_count < 2) continue;
-    // the matrix, whether it is transposed, and which of its rows are used (cells.c); what differs otherwise, are_alike
-    // finds
+    // The key: the matrix, whether it is transposed, and which of its rows are used (cells.c). Other differences are
+    // found by are_alike.
     const uint64_t rows = op->input_count > 2 ? op->inputs[2].value + (uint64_t)1 : 0;
     const uint64_t key = (uint64_t)op->inputs[1].value << 33 | rows << 1 |
                          tfc_node_attr_bool(ir->graph, &ir->graph->nodes[op->node], "transpose_b", false);
