@@ -42,7 +42,7 @@ static void is_document(const char *text) {
 
 static void test_not_interrupted(void **state) {
   (void)state;
-  const struct command_result *r = command("cd %s && tfc-place " FLAGS " --time 3s --measurements 1", folder);
+  const struct command_result *r = command("cd %s && tfc-place " FLAGS " --time 2s --measurements 1", folder);
   if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
   assert_null(strstr(r->err, "nterrupted"));
   is_document(r->out);
@@ -54,7 +54,7 @@ static void test_interrupted(void **state) {
   const struct command_result *r =
       command("cd %s && : >said && { { n=0; until grep -q '^profile ' said || [ $n = 900 ]; do n=$((n + 1)); "
               "sleep 0.05; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-place " FLAGS
-              " --time 300s 2>said'; }; code=$?; cat said >&2; exit $code",
+              " --time 60s 2>said'; }; code=$?; cat said >&2; exit $code",
               folder);
   assert_result(r, 130, "Interrupted. Run 2 is kept in t.db; go on with: tfc-place ... --resume 2\n");
   assert_non_null(strstr(r->err, "Interrupted. The best placement so far is in g.placement.json\n"));
