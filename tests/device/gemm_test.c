@@ -236,10 +236,59 @@ static void split_products_know_their_range(void **state) {
   free(x), free(y);
 }
 
+// A source whose rows are runs in memory; every third run is written to `edge`, as one that contains padding is.
+struct runs {
+  struct tfc_gemm_source source;
+  struct tfc_matrix a;
+};
+static void find_runs(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
+  const struct tfc_matrix a = ((const struct runs *)(const void *)source)->a;
+  for (int64_t p = 0; p < source->pieces; p++)
+    for (int64_t r = 0; r < 8; r++, out++, edge += source->length) {
+      *out = a.data + (row + r) * a.row + p * source->length;
+      if ((row + r + p) % 3 == 0) *out = memcpy(edge, *out, (size_t)source->length * sizeof *edge);
+    }
+}
+static void pack_runs(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
+  const struct tfc_matrix a = ((const struct runs *)(const void *)source)->a;
+  for (int64_t i = 0; i < source->pieces * source->length; i++)
+    for (int64_t r = 0; r < 8; r++) out[i * 8 + r] = r < rows ? a.data[(row + r) * a.row + i] : 0;
+}
+
+// Rows that are read in place give the same bits as packed ones, whether B stays in the cache or is read in pieces.
+static void rows_in_place_are_chains(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 17);
+  for (int round = 0; round < SPLIT / 6; round++) {
+    const bool large = round % 2;
+    const int64_t m = 1 + (int64_t)tfc_random_below(&r, 290), pieces = 1 + (int64_t)tfc_random_below(&r, 5);
+    const int64_t length = large ? 100 + (int64_t)tfc_random_below(&r, 900) : 8 + (int64_t)tfc_random_below(&r, 80);
+    const int64_t k = pieces * length, n = (large ? 250000 / k : 0) + 1 + (int64_t)tfc_random_below(&r, 150);
+    const struct tfc_matrix a = {random_floats(&r, m * k), k, 1}, b = {random_floats(&r, k * n), n, 1};
+    float *packed = aligned_alloc(64, (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64);
+    float *scratch = aligned_alloc(64, (tfc_gemm_scratch_bytes(m, k) + 127) / 64 * 64);
+    float *want = random_floats(&r, m * n), *got = random_floats(&r, m * n);
+    tfc_gemm_pack(b, k, n, 0, tfc_gemm_panels(n), packed);
+    const struct runs runs = {{.pack = pack_runs, .find = find_runs, .pieces = pieces, .length = length}, a};
+    struct tfc_gemm_product p = {.source = &runs.source, .packed_b = packed, .k = k};
+    tfc_gemm_run(&p, 1, n, got, n, false, 0, m, 0, tfc_gemm_panels(n), scratch);
+    for (int64_t i = 0; i < m; i += 1 + m / 40)
+      for (int64_t j = 0; j < n; j += 1 + n / 40) want[i * n + j] = chain(a, b, i, j, k);
+    for (int64_t i = 0; i < m; i += 1 + m / 40)
+      for (int64_t j = 0; j < n; j += 1 + n / 40)
+        if (memcmp(&want[i * n + j], &got[i * n + j], sizeof *got))
+          fail_msg("round %d: %lld x %lld x %lld in %lld pieces: element %lld, %lld", round, (long long)m, (long long)k,
+                   (long long)n, (long long)pieces, (long long)i, (long long)j);
+    free((void *)a.data), free((void *)b.data), free(packed), free(scratch), free(want), free(got);
+  }
+}
+
 int main(void) {
   fused = strcmp(tfc_gemm_name(), "generic") != 0;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_chains), cmocka_unit_test(operands_may_lie_as_they_like),
-      cmocka_unit_test(split_products_are_as_accurate), cmocka_unit_test(split_products_know_their_range)};
+      cmocka_unit_test(rows_in_place_are_chains), cmocka_unit_test(split_products_are_as_accurate),
+      cmocka_unit_test(split_products_know_their_range)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

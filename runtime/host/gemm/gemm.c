@@ -20,7 +20,7 @@ enum {
   b_cached_bytes = 512 * 1024,
   long_k = 2200,
   most_piece = 768,
-  most_unpacked = 6,
+  rows_in_place = 128,
   long_rows = 128
 };
 
@@ -265,7 +265,8 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
   }
 }
 
-// For a single product with few panels: reads rows of A in place, because packing them would take longer than it saves.
+// For a single product whose B stays in the cache: reads rows of A in place, because packing them would take longer
+// than it saves.
 static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                      float *edge) {
   const struct tfc_gemm_kernel *g = job->kernel;
@@ -277,15 +278,54 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
       p->source->find(p->source, row, rows, edge);
     else
       for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
+    // Rows that follow each other are brought while these are used. (An address behind the last one does no harm.)
+    const float *ahead = !p->source && p->a.row == length ? rows[0] + tfc_gemm_stripe * length : NULL;
     for (int64_t panel = first; panel < last; panel++)
-      g->direct(pieces, length, rows, p->packed_b + panel * g->width * p->k, job->c + row * job->ldc + panel * g->width,
-                job->ldc, at_most(job->n - panel * g->width, g->width));
+      g->direct(pieces, length, rows, p->packed_b + panel * g->width * p->k, panel == first ? ahead : NULL,
+                job->c + row * job->ldc + panel * g->width, job->ldc, at_most(job->n - panel * g->width, g->width),
+                false);
+  }
+}
+
+// For a single product whose rows are windows of an image and whose B does not stay in the cache: reads the windows in
+// place, which overlap and so take less of the cache than when they are packed. As in `pieces`, a piece of a panel is
+// used for many rows while it is in the cache. At most rows_in_place rows.
+static void windows(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last, float *scratch) {
+  enum { stripe = tfc_gemm_stripe };
+  const struct tfc_gemm_kernel *g = job->kernel;
+  const struct tfc_gemm_product *p = job->products;
+  const int64_t pieces = p->source->pieces, length = p->source->length, parts = (length + most_piece - 1) / most_piece;
+  const int64_t part = (length + parts - 1) / parts, stripes = (end - begin) / stripe, left = (end - begin) % stripe;
+  const float *rows[rows_in_place * TFC_GEMM_MOST_PIECES], *at[stripe];
+  float *rest = scratch + stripes * stripe * p->k; // rows of a stripe that is not whole are packed
+  for (int64_t s = 0; s < stripes; s++)
+    p->source->find(p->source, begin + s * stripe, rows + s * pieces * stripe, scratch + s * stripe * p->k);
+  if (left) p->source->pack(p->source, end - left, left, rest);
+  for (int64_t done = 0, here; done < p->k; done += here) {
+    const int64_t piece = done / length, from = done % length;
+    here = at_most(part, length - from);
+    for (int64_t panel = first; panel < last; panel++) {
+      const float *b = p->packed_b + (panel * p->k + done) * g->width;
+      const float *next =
+          panel + 1 < last ? b + p->k * g->width : p->packed_b + (first * p->k + done + here) * g->width;
+      const bool any = panel + 1 < last || done + here < p->k;
+      float *c = job->c + begin * job->ldc + panel * g->width;
+      const int64_t columns = at_most(job->n - panel * g->width, g->width);
+      for (int64_t s = 0; s < stripes; s++, c += stripe * job->ldc) {
+        for (int64_t r = 0; r < stripe; r++) at[r] = rows[(s * pieces + piece) * stripe + r] + from;
+        const float *ahead = any && s * stripe < g->width ? next + s * (here / 2) * 16 : NULL;
+        g->direct(1, here, at, b, ahead, c, job->ldc, columns, done > 0);
+      }
+      if (left)
+        g->tile(1, here, rest + done * stripe, b, g->width, b, c, job->ldc, left, columns,
+                done ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
+    }
   }
 }
 
 // Whether rows of A can be read in place.
 static bool lies_in_rows(const struct tfc_gemm_product *p) {
-  enum { shortest = 32 };
+  enum { shortest = 8 };
   if (!p->source) return p->a.column == 1;
   return p->source->find && p->source->length >= shortest && p->source->length <= TFC_GEMM_LONGEST_PIECE &&
          p->source->pieces <= TFC_GEMM_MOST_PIECES;
@@ -362,11 +402,16 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   const int64_t block = block_of(&job);
   const bool rows_outside = stays_in_cache(&job, last - first);
   const struct tfc_gemm_product *only = products;
-  if (product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only) && rows_outside &&
-      last - first <= most_unpacked) {
+  const bool in_place = product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only);
+  if (in_place && rows_outside) {
     int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
     unpacked(&job, row_first, whole, first, last, scratch);
     row_first = whole;
+  } else if (in_place && only->source) {
+    for (int64_t end; row_first < row_last; row_first = end) {
+      end = at_most(row_first + at_most(block, rows_in_place), row_last);
+      windows(&job, row_first, end, first, last, scratch);
+    }
   }
   for (int64_t begin = row_first; begin < row_last; begin += block) {
     int64_t end = at_most(begin + block, row_last);

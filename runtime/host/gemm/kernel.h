@@ -22,9 +22,10 @@ struct tfc_gemm_kernel {
   void (*tile)(int64_t count, int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c,
                int64_t ldc, int64_t rows, int64_t columns, tfc_gemm_mode mode);
   // c[8, columns] = the product of packed B with 8 rows of A, which are read in place, in `pieces` of `length` elements
-  // each: `rows` [pieces, 8].
-  void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
-                 int64_t columns);
+  // each: `rows` [pieces, 8]; or, if it `continues`, its chains of multiply-adds continue from c. `ahead`: length / 2
+  // cache lines that will be needed soon, or NULL.
+  void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, const float *ahead, float *c,
+                 int64_t ldc, int64_t columns, bool continues);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is
