@@ -116,7 +116,7 @@ static tfc_status join(struct place_tasks *t) {
   tfc_cluster_task_name(&t->spec, t->rank, t->name);
   snprintf(t->text, sizeof t->text, "%zu tasks", t->spec.tasks.count);
   if (t->guard) snprintf(t->guard->name, sizeof t->guard->name, "%s", t->name);
-  cli_task_share_cores(transport, NULL);
+  cli_task_share_cores(transport, NULL, NULL);
   TFC_TRY(s, tfc_status_annotate(find_list(t), "--devices"));
   TFC_TRY(s, tfc_devices_open(t->list, NULL, 0, &t->devices));
   const struct tfc_member_options options = {.spec = &t->spec,

@@ -95,7 +95,7 @@ static tfc_status join(struct job *job) {
   const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
   tfc_cluster_task_name(&job->spec, t->rank, job->name);
   if (job->guard) snprintf(job->guard->name, sizeof job->guard->name, "%s", job->name);
-  cli_task_share_cores(t, &mask);
+  cli_task_share_cores(t, &job->spec, &mask);
   job->own = *o;
   job->graph = expand(o->graph, task);
   if (!job->graph) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -49,19 +49,30 @@ out:
 }
 
 _Static_assert(sizeof(cpu_set_t) == sizeof(struct cli_task_mask), "the mask holds a cpu_set_t");
-void cli_task_share_cores(const struct tfc_transport *t, struct cli_task_mask *out_mask) {
+static bool is_ps(const struct tfc_transport *t, const struct tfc_cluster_spec *spec, uint32_t beside) {
+  return !strcmp(spec->tasks.data[t->beside_ranks ? t->beside_ranks[beside] : beside].job, "ps");
+}
+
+void cli_task_share_cores(const struct tfc_transport *t, const struct tfc_cluster_spec *spec,
+                          struct cli_task_mask *out_mask) {
   cpu_set_t allowed, own;
   CPU_ZERO(&own);
   CPU_ZERO(&allowed);
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   if (out_mask) memcpy(out_mask, &allowed, sizeof allowed);
-  if (t->beside_count < 2 || !known) return;
+  uint32_t parts = t->beside_count, part = t->beside, working = 0, before = 0;
+  for (uint32_t i = 0; spec && i < t->beside_count; i++) {
+    if (i == t->beside) before = working;
+    working += !is_ps(t, spec, i);
+  }
+  if (working && !is_ps(t, spec, t->beside)) parts = working, part = before;
+  if (parts < 2 || !known) return;
   const uint32_t cores = (uint32_t)CPU_COUNT(&allowed);
-  const uint32_t each = cores / t->beside_count ? cores / t->beside_count : 1;
+  const uint32_t each = cores / parts ? cores / parts : 1;
   uint32_t number = 0;
   for (int c = 0; c < CPU_SETSIZE; c++) {
     if (!CPU_ISSET(c, &allowed)) continue;
-    if (number >= t->beside * each % cores && number < t->beside * each % cores + each) CPU_SET(c, &own);
+    if (number >= part * each % cores && number < part * each % cores + each) CPU_SET(c, &own);
     number++;
   }
   if (CPU_COUNT(&own)) sched_setaffinity(0, sizeof own, &own);

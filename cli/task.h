@@ -14,11 +14,14 @@ TFC_MUST_USE tfc_status cli_task_spec(const char *text, struct tfc_cluster_spec 
 // processes. INVALID_ARGUMENT: the number of processes is not that of the tasks.
 TFC_MUST_USE tfc_status cli_task_connect(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out);
 // Divides the cores of a host among its tasks: if there are enough, each task gets cores of its own, on which its
-// devices are opened. `out_mask` (optional) is for cli_task_leave_cores.
+// devices are opened. With `spec`, tasks of a job `ps` beside others get such a part, too, but take nothing from the
+// others: they hold variables, and work mostly while the others wait for them. `out_mask` (optional) is for
+// cli_task_leave_cores.
 struct cli_task_mask {
   unsigned char bytes[128]; // cpu_set_t
 };
-void cli_task_share_cores(const struct tfc_transport *transport, struct cli_task_mask *out_mask);
+void cli_task_share_cores(const struct tfc_transport *transport, const struct tfc_cluster_spec *spec,
+                          struct cli_task_mask *out_mask);
 // Call it after the devices were opened: lets the calling thread, and threads that it starts, run on all cores again.
 // That helps if a device has only one core, and so no pinned thread: if other programs use that core, the system can
 // move the task to another one.

@@ -58,8 +58,10 @@ struct tfc_transport_type {
 struct tfc_transport { // implementations embed this as their first member
   const struct tfc_transport_type *type;
   uint32_t rank, count;
-  // `beside_count`: number of tasks on this host; `beside`: the index of this task among them.
+  // `beside_count`: number of tasks on this host; `beside`: the index of this task among them; `beside_ranks`: their
+  // ranks, NULL: all tasks are on this host.
   uint32_t beside, beside_count;
+  const uint32_t *beside_ranks; // [beside_count]
 };
 void tfc_transport_close(struct tfc_transport *t); // NULL is fine
 

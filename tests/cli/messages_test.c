@@ -297,7 +297,7 @@ static void test_cores(void **state) {
   for (uint32_t tasks = 1; tasks <= cores + 1 && tasks <= 9; tasks++) {
     CPU_ZERO(&all);
     for (uint32_t k = 0; k < tasks; k++) {
-      cli_task_share_cores(&(struct tfc_transport){.beside = k, .beside_count = tasks, .count = tasks}, &mask);
+      cli_task_share_cores(&(struct tfc_transport){.beside = k, .beside_count = tasks, .count = tasks}, NULL, &mask);
       assert_int_equal(sched_getaffinity(0, sizeof own, &own), 0);
       const uint32_t each = tasks <= cores ? cores / tasks : 1;
       assert_int_equal(CPU_COUNT(&own), each);
@@ -311,6 +311,35 @@ static void test_cores(void **state) {
     }
     assert_int_equal(CPU_COUNT(&all), tasks < cores ? cores / tasks * tasks : cores);
   }
+}
+
+// Parameter servers take no cores from workers. The ps and worker 1 are on this host, and worker 0 is on another one.
+static void test_cores_of_workers(void **state) {
+  (void)state;
+  static const uint32_t two[] = {0, 2};
+  struct tfc_cluster_spec spec = {0};
+  struct cli_task_mask mask;
+  cpu_set_t before, own;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  const uint32_t cores = (uint32_t)CPU_COUNT(&before), half = cores > 1 ? cores / 2 : 1;
+  assert_ok(tfc_cluster_spec_parse(TFC_STR("ps=1,worker=2"), &spec));
+  const struct {
+    uint32_t beside, beside_count, cores;
+    const uint32_t *ranks;
+  } cases[] = {{0, 2, half, two},
+               {1, 2, cores, two},
+               {0, 3, cores > 2 ? cores / 3 : 1, NULL},
+               {1, 3, half, NULL},
+               {2, 3, half, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct tfc_transport t = {
+        .count = 3, .beside = cases[i].beside, .beside_count = cases[i].beside_count, .beside_ranks = cases[i].ranks};
+    cli_task_share_cores(&t, &spec, &mask);
+    assert_int_equal(sched_getaffinity(0, sizeof own, &own), 0);
+    assert_int_equal(CPU_COUNT(&own), cases[i].cores);
+    cli_task_leave_cores(&mask);
+  }
+  tfc_cluster_spec_deinit(&spec);
 }
 
 static void test_started(void **state) {
@@ -345,9 +374,14 @@ static void test_specs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_help),         cmocka_unit_test(test_paragraph),
-                                     cmocka_unit_test(test_log),          cmocka_unit_test(test_progress),
-                                     cmocka_unit_test(test_descriptions), cmocka_unit_test(test_cores),
-                                     cmocka_unit_test(test_started),      cmocka_unit_test(test_specs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_help),
+                                     cmocka_unit_test(test_paragraph),
+                                     cmocka_unit_test(test_log),
+                                     cmocka_unit_test(test_progress),
+                                     cmocka_unit_test(test_descriptions),
+                                     cmocka_unit_test(test_cores),
+                                     cmocka_unit_test(test_cores_of_workers),
+                                     cmocka_unit_test(test_started),
+                                     cmocka_unit_test(test_specs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

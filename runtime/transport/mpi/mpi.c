@@ -60,6 +60,7 @@ struct transport {
   MPI_Comm comm, host;
   MPI_Win window;                          // the shared memory with the bells
   struct bell *own, **bells;               // [task]; NULL: the task is on another host
+  uint32_t *ranks;                         // base.beside_ranks
   bool all_here;                           // all tasks are on this host
   _Atomic uint32_t attendants;             // threads that poll
   pthread_mutex_t lock;                    // guards the list
@@ -102,9 +103,28 @@ static void wait_for_bell(struct bell *b, uint32_t seen, int64_t ns) {
   syscall(SYS_futex, &b->sleeps, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
+// Finds the ranks of the tasks on this host.
+static tfc_status find_ranks(struct transport *t) {
+  const int count = (int)t->base.beside_count;
+  MPI_Group host, all;
+  t->ranks = calloc(t->base.beside_count, sizeof *t->ranks);
+  if (!t->ranks) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_RETURN_IF_ERROR(check(MPI_Comm_group(t->host, &host), "starting"));
+  TFC_RETURN_IF_ERROR(check(MPI_Comm_group(t->comm, &all), "starting"));
+  for (int i = 0; i < count; i++) {
+    int rank = MPI_UNDEFINED;
+    TFC_RETURN_IF_ERROR(check(MPI_Group_translate_ranks(host, 1, &i, all, &rank), "starting"));
+    if (rank < 0 || rank >= (int)t->base.count) return tfc_status_make(TFC_UNAVAILABLE, "MPI: a task without a rank");
+    t->ranks[i] = (uint32_t)rank;
+  }
+  MPI_Group_free(&host);
+  MPI_Group_free(&all);
+  t->base.beside_ranks = t->ranks;
+  return NULL;
+}
+
 // A bell is in memory that the tasks of a host share. If that memory cannot be allocated, threads poll instead.
 static tfc_status make_bells(struct transport *t) {
-  MPI_Group host, all;
   struct bell *first = NULL;
   t->bells = calloc(t->base.count, sizeof(struct bell *));
   if (!t->bells) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -117,17 +137,12 @@ static tfc_status make_bells(struct transport *t) {
   atomic_store(&first->sleeps, 0);
   t->own = first;
   t->all_here = t->base.beside_count == t->base.count;
-  MPI_Comm_group(t->host, &host);
-  MPI_Comm_group(t->comm, &all);
   for (int i = 0; i < (int)t->base.beside_count; i++) {
+    const uint32_t rank = t->ranks[i];
     MPI_Aint size = 0;
-    int unit = 0, rank = MPI_UNDEFINED;
-    MPI_Group_translate_ranks(host, 1, &i, all, &rank);
-    if (rank < 0 || rank >= (int)t->base.count) continue;
+    int unit = 0;
     if (MPI_Win_shared_query(t->window, i, &size, &unit, (void *)&t->bells[rank]) != MPI_SUCCESS) t->bells[rank] = NULL;
   }
-  MPI_Group_free(&host);
-  MPI_Group_free(&all);
   return check(MPI_Barrier(t->host), "starting"); // after this call all tasks' bells are ready
 }
 
@@ -440,6 +455,7 @@ static void transport_free(struct transport *t) {
   }
   if (t->window == MPI_WIN_NULL) free(t->own);
   free(t->bells);
+  free(t->ranks);
   pthread_mutex_destroy(&t->mpi);
   pthread_mutex_destroy(&t->lock);
   free(t->from);
@@ -501,12 +517,16 @@ __attribute__((visibility("default"))) tfc_status tfc_transport_mpi_open(struct 
     int beside = 0, beside_count = 1;
     MPI_Comm_rank(t->host, &beside);
     MPI_Comm_size(t->host, &beside_count);
-    t->base =
-        (struct tfc_transport){&mpi_type, (uint32_t)rank, (uint32_t)count, (uint32_t)beside, (uint32_t)beside_count};
+    t->base = (struct tfc_transport){.type = &mpi_type,
+                                     .rank = (uint32_t)rank,
+                                     .count = (uint32_t)count,
+                                     .beside = (uint32_t)beside,
+                                     .beside_count = (uint32_t)beside_count};
     t->from = calloc((size_t)count, sizeof *t->from);
     t->from_last = calloc((size_t)count, sizeof *t->from_last);
     t->buffer = malloc(longest());
     if (!t->from || !t->from_last || !t->buffer) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!s) s = find_ranks(t);
     if (!s) s = make_bells(t);
   }
   if (s) {
