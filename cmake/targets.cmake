@@ -296,8 +296,9 @@ function(tfc_tests)
       add_dependencies(thread_tests ${target})
     endif()
     set_tests_properties(${folder}/${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
-    # only one tfc-place measures on a machine at a time, so two such suites would refuse each other
-    if(folder STREQUAL "cli" OR name STREQUAL "plugins_test")
+    # Only one tfc-place measures on a machine at a time, so two such suites would refuse each other.
+    file(STRINGS ${source} starts REGEX "tfc-place ")
+    if((folder STREQUAL "cli" AND starts) OR name STREQUAL "plugins_test")
       set_tests_properties(${folder}/${name} PROPERTIES RESOURCE_LOCK measuring)
     endif()
     tfc_suite_cost(${folder}/${name})

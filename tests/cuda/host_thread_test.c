@@ -313,7 +313,7 @@ static void traces(void **state) {
 #ifdef TFC_SANITIZED
 enum { GRAPHS = 10 };
 #else
-enum { GRAPHS = 60 };
+enum { GRAPHS = 30 };
 #endif
 static void borders(void **state) {
   (void)state;

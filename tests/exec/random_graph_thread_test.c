@@ -14,7 +14,7 @@
 #ifdef TFC_SANITIZED
 enum { GRAPHS = 20 };
 #else
-enum { GRAPHS = 120 };
+enum { GRAPHS = 60 };
 #endif
 
 static const char devices[] = "cpu:0-1,emu:0-1";
