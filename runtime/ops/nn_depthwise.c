@@ -8,15 +8,25 @@ struct depthwise {
   struct tfc_image x, y;
   int64_t size[3], multiplier;
   int64_t stride[3], dilation[3], before[3];
+  bool bordered; // padding is a border of zeros, which are multiplied like other elements; else cells over it are
+                 // skipped
   tfc_dtype dtype;
   void *image, *filter, *out; // data of x, filter and y; one of them is computed
 };
 
+struct state {
+  struct tfc_window window;
+  bool bordered;
+};
+
 static tfc_status depthwise_prepare(struct tfc_prepare_ctx *ctx) {
-  struct tfc_window *w = TFC_ARENA_NEW(ctx->arena, struct tfc_window);
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  ctx->state = w;
-  return tfc_window_read(ctx->graph, ctx->node, 4, w);
+  struct state *s = TFC_ARENA_NEW(ctx->arena, struct state);
+  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  ctx->state = s;
+  *s = (struct state){.bordered = ctx->window != NULL};
+  if (!ctx->window) return tfc_window_read(ctx->graph, ctx->node, 4, &s->window);
+  s->window = *ctx->window;
+  return NULL;
 }
 
 static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x, const struct tfc_shape *filter,
@@ -39,21 +49,6 @@ static tfc_status describe(const struct tfc_window *w, const struct tfc_shape *x
   return NULL;
 }
 
-// Runs `body` for each pair of an output position (oh, ow) and a window cell (i, j) that is over an input position (h,
-// w).
-#define EACH_CELL(n, oh, ow, body)                                                                                     \
-  int64_t i0, i1, j0, j1;                                                                                              \
-  tfc_window_cells(oh, d->stride[1], d->dilation[1], d->before[1], d->size[1], d->x.size[1], &i0, &i1);                \
-  tfc_window_cells(ow, d->stride[2], d->dilation[2], d->before[2], d->size[2], d->x.size[2], &j0, &j1);                \
-  for (int64_t i = i0; i < i1; i++)                                                                                    \
-    for (int64_t j = j0; j < j1; j++) {                                                                                \
-      const int64_t h = oh * d->stride[1] - d->before[1] + i * d->dilation[1];                                         \
-      const int64_t w = ow * d->stride[2] - d->before[2] + j * d->dilation[2];                                         \
-      const int64_t xi = n * d->x.batch_stride + h * d->x.stride[1] + w * d->x.stride[2];                              \
-      const int64_t wi = (i * d->size[2] + j) * d->x.channels;                                                         \
-      body                                                                                                             \
-    }
-
 enum { CHANNELS = 64 }; // computed at a time, in a buffer of sums
 
 // Computes rows (batch, out_h) [begin, end).
@@ -69,10 +64,16 @@ static void forward(void *arg, int64_t begin, int64_t end) {
         for (int64_t first = 0; first < total; first += CHANNELS) {
           const int64_t count = total - first < CHANNELS ? total - first : CHANNELS;
           C sums[CHANNELS] = {0};
-          EACH_CELL(n, oh, ow, {
-            for (int64_t o = 0; o < count; o++)
-              sums[o] += OPS_GET(x[xi + (first + o) / m * d->x.channel_stride]) * OPS_GET(filter[wi * m + first + o]);
-          })
+          for (int64_t i = 0; i < d->size[1]; i++)
+            for (int64_t j = 0; j < d->size[2]; j++) {
+              const int64_t h = oh * d->stride[1] - d->before[1] + i * d->dilation[1];
+              const int64_t w = ow * d->stride[2] - d->before[2] + j * d->dilation[2];
+              const bool inside = h >= 0 && h < d->x.size[1] && w >= 0 && w < d->x.size[2];
+              const S *from = inside ? x + n * d->x.batch_stride + h * d->x.stride[1] + w * d->x.stride[2] : NULL;
+              const S *by = filter + (i * d->size[2] + j) * d->x.channels * m + first;
+              for (int64_t o = 0; o < count && (inside || d->bordered); o++)
+                sums[o] += (inside ? OPS_GET(from[(first + o) / m * d->x.channel_stride]) : (C)0) * OPS_GET(by[o]);
+            }
           S *to = y + n * d->y.batch_stride + oh * d->y.stride[1] + ow * d->y.stride[2];
           for (int64_t o = 0; o < count; o++) OPS_PUT(to[(first + o) * d->y.channel_stride], sums[o]);
         }
@@ -148,7 +149,9 @@ static tfc_status depthwise(struct tfc_kernel_ctx *ctx) {
   struct tfc_shape ys;
   struct tfc_tensor *y = NULL;
   const struct tfc_tensor *x = ctx->inputs[0], *filter = ctx->inputs[1];
-  TFC_RETURN_IF_ERROR(describe(ctx->state, &x->shape, &filter->shape, &d, &ys));
+  const struct state *state = ctx->state;
+  TFC_RETURN_IF_ERROR(describe(&state->window, &x->shape, &filter->shape, &d, &ys));
+  d.bordered = state->bordered;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &ys, &y));
   if (tfc_tensor_elements(y) == 0) return NULL;
   d.dtype = x->dtype, d.image = x->data, d.filter = filter->data, d.out = y->data;
@@ -169,7 +172,7 @@ static tfc_status depthwise_input(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *dx = NULL;
   const struct tfc_tensor *filter = ctx->inputs[1], *dy = ctx->inputs[2];
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[0], &xs));
-  TFC_RETURN_IF_ERROR(describe(ctx->state, &xs, &filter->shape, &d, &ys));
+  TFC_RETURN_IF_ERROR(describe(&((const struct state *)ctx->state)->window, &xs, &filter->shape, &d, &ys));
   TFC_RETURN_IF_ERROR(check_gradient(dy, &ys));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, filter->dtype, &xs, &dx));
   if (tfc_tensor_elements(dx) == 0) return NULL;
@@ -184,7 +187,7 @@ static tfc_status depthwise_filter(struct tfc_kernel_ctx *ctx) {
   struct tfc_tensor *dw = NULL;
   const struct tfc_tensor *x = ctx->inputs[0], *dy = ctx->inputs[2];
   TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(ctx->inputs[1], &fs));
-  TFC_RETURN_IF_ERROR(describe(ctx->state, &x->shape, &fs, &d, &ys));
+  TFC_RETURN_IF_ERROR(describe(&((const struct state *)ctx->state)->window, &x->shape, &fs, &d, &ys));
   TFC_RETURN_IF_ERROR(check_gradient(dy, &ys));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, x->dtype, &fs, &dw));
   if (tfc_tensor_elements(dw) == 0) return NULL;
@@ -257,6 +260,7 @@ static void cost(const struct tfc_graph *g, const struct tfc_node *n, const stru
 static const struct tfc_op_def nn_depthwise_rows[] = {
     {.name = "DepthwiseConv2dNative",
      .flags = TFC_OP_FINISHES,
+     .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "

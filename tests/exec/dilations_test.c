@@ -3,6 +3,7 @@
 // for drawn shapes. And where the operations must stay.
 #include "tests/common/test.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -99,13 +100,17 @@ static struct tfc_output numbers(struct made *m, const int64_t *values, int64_t 
 struct drawn {
   int dims;
   bool bordered, dilated, same; // same: SAME padding of the convolution itself
+  bool depthwise;
   struct tfc_shape x, filter;
   int64_t border[2][3], block[3], paddings[2][3], crops[2][3], stride[3];
 };
 
 static struct drawn draw(struct tfc_random *r) {
   struct drawn d = {.dims = (int)between(r, 1, 3), .bordered = tfc_random_below(r, 2), .same = tfc_random_below(r, 2)};
-  const int64_t batch = between(r, 1, 3), channels = between(r, 1, 40), filters = between(r, 1, 60);
+  d.depthwise = d.dims == 2 && tfc_random_below(r, 2);
+  d.same = d.same && !d.depthwise; // cells over the padding of a depthwise convolution are skipped, so a border stays
+  const int64_t batch = between(r, 1, 3), channels = between(r, 1, 40);
+  const int64_t filters = d.depthwise ? between(r, 1, 3) : between(r, 1, 60);
   const int spatial = d.dims == 1 ? 2 : d.dims;
   d.dilated = !d.bordered || tfc_random_below(r, 2);
   d.x.rank = d.dims + 2, d.filter.rank = spatial + 2;
@@ -145,7 +150,8 @@ static struct tfc_output convolved(struct made *m, const struct drawn *d) {
   if (d->dims == 1) x = tfc_add2(b, "ExpandDims", x, tfc_add_i32(b, 1));
   struct tfc_attr attrs[] = {ints("strides", strides, (uint32_t)spatial + 2),
                              tfc_attr_string("padding", d->same ? TFC_STR("SAME") : TFC_STR("VALID"))};
-  x = tfc_add(b, spatial == 2 ? "Conv2D" : "Conv3D", NULL, (struct tfc_output[]){x, m->feeds[W]}, 2, attrs, 2);
+  const char *op = d->depthwise ? "DepthwiseConv2dNative" : spatial == 2 ? "Conv2D" : "Conv3D";
+  x = tfc_add(b, op, NULL, (struct tfc_output[]){x, m->feeds[W]}, 2, attrs, 2);
   struct tfc_attr squeezed = ints("squeeze_dims", (int64_t[]){1}, 1);
   if (d->dims == 1) x = tfc_add(b, "Squeeze", NULL, &x, 1, &squeezed, 1);
   for (int i = 0; i < d->dims; i++) pairs[2 * i] = d->crops[0][i], pairs[2 * i + 1] = d->crops[1][i];
@@ -168,6 +174,7 @@ static void the_same_bits(void **state) {
   for (int round = 0; round < ROUNDS; round++) {
     const struct drawn d = draw(&r);
     struct made m = begin(&r, d.x, d.filter);
+    if (d.depthwise) ((float *)m.values[W].data)[0] = INFINITY; // times a zero of the border it is NaN
     const struct tfc_output y = followed(&m, convolved(&m, &d));
     folded += compare(&m, &y, 1) == 1;
   }
@@ -239,7 +246,24 @@ static void an_order_is_kept(void **state) {
   assert_int_equal(count[1], count[0] + 1);
 }
 
-// The kernel that takes a border as part of its image computes float32 alone.
+// A border before a depthwise convolution that has padding of its own stays.
+static void depthwise_padding_stays(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 26);
+  for (int same = 0; same < 2; same++) {
+    struct made m = begin(&r, TFC_SHAPE(2, 6, 7, 19), TFC_SHAPE(3, 3, 19, 1));
+    const struct tfc_attr attrs[] = {ints("strides", (int64_t[]){1, 2, 2, 1}, 4),
+                                     tfc_attr_string("padding", same ? TFC_STR("SAME") : TFC_STR("VALID"))};
+    const struct tfc_output x =
+        tfc_add2(m.b, "Pad", m.feeds[X], numbers(&m, (int64_t[]){0, 0, 4, 0, 1, 5, 0, 0}, 4, 2));
+    const struct tfc_output y =
+        tfc_add(m.b, "DepthwiseConv2dNative", NULL, (struct tfc_output[]){x, m.feeds[W]}, 2, attrs, 2);
+    assert_int_equal(compare(&m, &y, 1), same ? 2 : 1);
+  }
+}
+
+// The kernels that take a border as part of their image compute float32 alone.
 static void doubles_stay(void **state) {
   (void)state;
   struct tfc_random r;
@@ -305,8 +329,8 @@ int main(void) {
 #ifndef TFC_SANITIZED
       cmocka_unit_test(many_borders), // first: it looks at the most memory that the process has had
 #endif
-      cmocka_unit_test(the_same_bits),    cmocka_unit_test(others_read_between),
-      cmocka_unit_test(an_order_is_kept), cmocka_unit_test(doubles_stay),
+      cmocka_unit_test(the_same_bits), cmocka_unit_test(others_read_between),     cmocka_unit_test(an_order_is_kept),
+      cmocka_unit_test(doubles_stay),  cmocka_unit_test(depthwise_padding_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,9 @@
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/ops/nn_window.h"
 
-// MOST_CHANNELS: what the CPU's kernel takes without falling back to the reference kernel. LEAST_CHANNELS: with fewer,
-// cells that are apart take longer to read than what is saved.
-enum { MOST_CHANNELS = 4096, LEAST_CHANNELS = 8 };
+// MOST_CHANNELS, MOST_CELLS: what the CPU's kernels take without falling back to the reference kernel. LEAST_CHANNELS:
+// with fewer, cells that are apart take longer to read than what is saved.
+enum { MOST_CHANNELS = 4096, MOST_CELLS = 1024, LEAST_CHANNELS = 8 };
 
 struct reading { // an input of an operation, in the list of those that read the same value
   uint32_t op, next;
@@ -126,6 +126,20 @@ static int window_axis(const struct conv *c, int axis) { // of a spatial dimensi
   return axis - 1 + 3 - c->window.spatial;
 }
 
+// Whether filters of each channel by itself make the result; with one channel both kinds are the same.
+static bool is_depthwise(const struct conv *c) {
+  const int rank = c->filter.rank;
+  return c->result.dims[rank - 1] == c->image.dims[rank - 1] * c->filter.dims[rank - 1];
+}
+
+// Whether the filter fits the image, and the kernel of the operation's kind takes it.
+static bool takes_filter(const struct conv *c) {
+  const int rank = c->filter.rank;
+  const int64_t *f = c->filter.dims, channels = c->image.dims[rank - 1];
+  if (f[rank - 2] != channels || channels > MOST_CHANNELS || f[rank - 1] > MOST_CHANNELS) return false;
+  return !is_depthwise(c) || (f[0] <= MOST_CELLS && f[1] <= MOST_CELLS / f[0]);
+}
+
 // Whether the CPU's kernel computes the convolution, so that its bits do not depend on what is folded into it.
 static bool describe(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct conv *out) {
   if (!has_role(op, TFC_ROLE_CONVOLUTION) || op->input_count != 2 || op->output_count != 1) return false;
@@ -140,9 +154,7 @@ static bool describe(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   if ((rank != 4 && rank != 5) || out->filter.rank != rank || out->result.rank != rank ||
       tfc_shape_elements(&out->image) == 0 || tfc_shape_elements(&out->result) == 0)
     return false;
-  if (out->filter.dims[rank - 2] != out->image.dims[rank - 1] || out->filter.dims[rank - 2] > MOST_CHANNELS ||
-      out->filter.dims[rank - 1] > MOST_CHANNELS)
-    return false;
+  if (!takes_filter(out)) return false;
   struct tfc_window *w = &out->window;
   tfc_status s = tfc_window_read(ir->graph, &ir->graph->nodes[op->node], rank, w);
   if (s || w->channels_first) {
@@ -160,6 +172,8 @@ static bool describe(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
     }
     const int64_t after = (made - 1) * w->stride[k] + reach - out->image.dims[axis] - before;
     w->before[k] = before, w->after[k] = after > 0 ? after : 0;
+    // A depthwise kernel skips cells over padding, but multiplies the zeros of a border that is folded into it.
+    if (is_depthwise(out) && (w->before[k] || w->after[k])) return false;
   }
   w->padding = TFC_PADDING_EXPLICIT;
   return true;

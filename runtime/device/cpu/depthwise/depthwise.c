@@ -27,6 +27,7 @@ struct depthwise {
   struct tfc_conv_sizes sizes;
   struct tfc_shape shape; // of the result
   const struct tfc_depthwise_lines *lines;
+  bool bordered; // the padding was written as a border of zeros around x, which are multiplied like other elements
   int64_t multiplier, k, cells;
   // The cells of a row of the window, as a line uses them; those of remainder r are [starts[r], starts[r + 1]). For dx
   // there are as many remainders as the stride, else one.
@@ -77,7 +78,7 @@ static void meet_columns(struct depthwise *d) {
         cell.first = clamp(ceil_div(-shifted, stride), d->sizes.out[1]);
         cell.last = clamp(ceil_div(d->sizes.in[1] - shifted, stride), d->sizes.out[1]);
       }
-      if (cell.first < cell.last) d->columns[n++] = cell;
+      if (cell.first < cell.last || d->bordered) d->columns[n++] = cell;
     }
   }
   d->starts[d->remainders] = n;
@@ -98,7 +99,11 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   if (z.size[0] > TFC_DEPTHWISE_MOST_CELLS || z.size[1] > TFC_DEPTHWISE_MOST_CELLS / z.size[0]) return declined();
   struct depthwise *d = TFC_ARENA_NEW(base->arena, struct depthwise);
   if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  *d = (struct depthwise){.sizes = z, .shape = base->output_shapes[0], .multiplier = z.filters, .k = z.made};
+  *d = (struct depthwise){.sizes = z,
+                          .shape = base->output_shapes[0],
+                          .bordered = base->window != NULL,
+                          .multiplier = z.filters,
+                          .k = z.made};
   d->element = z.dtype == TFC_FLOAT ? sizeof(float) : sizeof(double);
   d->cells = d->sizes.size[0] * d->sizes.size[1];
   d->remainders = z.role != TFC_CONV_INPUT              ? 1
@@ -129,10 +134,12 @@ static int64_t forward_cells(const struct depthwise *d, int64_t at, struct tfc_d
   int64_t i0, i1, n = 0;
   tfc_window_cells(at, d->sizes.stride[0], d->sizes.dilation[0], d->sizes.before[0], d->sizes.size[0], d->sizes.in[0],
                    &i0, &i1);
+  if (d->bordered) i0 = 0, i1 = d->sizes.size[0];
   for (int64_t i = i0; i < i1; i++) {
     const int64_t h = at * d->sizes.stride[0] - d->sizes.before[0] + i * d->sizes.dilation[0];
     for (int64_t j = 0; j < d->starts[1]; j++) {
       cells[n] = d->columns[j];
+      if (h < 0 || h >= d->sizes.in[0]) cells[n].zero = true, cells[n].first = 0, cells[n].last = d->sizes.out[1];
       cells[n].in += h * d->sizes.in[1] * d->k;
       cells[n++].filter += i * d->sizes.size[1] * d->k;
     }
@@ -167,7 +174,8 @@ static void forward_rows(void *arg, int64_t begin, int64_t end) {
                                       .in_step = d->sizes.stride[1] * d->k,
                                       .in_line = d->sizes.stride[0] * d->sizes.in[1] * d->k,
                                       .out_step = d->k,
-                                      .out_line = d->sizes.out[1] * d->k};
+                                      .out_line = d->sizes.out[1] * d->k,
+                                      .bordered = d->bordered};
   for (int64_t at = begin; at < end; at += block.lines) {
     const int64_t count = forward_cells(d, at % d->sizes.out[0], cells);
     block.lines = rows_together(d, at, end);

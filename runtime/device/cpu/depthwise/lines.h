@@ -4,6 +4,7 @@
 #ifndef TFC_RUNTIME_DEVICE_CPU_DEPTHWISE_LINES_H
 #define TFC_RUNTIME_DEVICE_CPU_DEPTHWISE_LINES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TFC_DEPTHWISE_MOST_CELLS = 1024 };
@@ -12,12 +13,16 @@ enum { TFC_DEPTHWISE_MOST_CELLS = 1024 };
 struct tfc_depthwise_cell {
   int64_t in, filter; // where its channels lie in the image and in the filter
   int64_t first, last;
+  bool zero; // positions [first, last) read zeros
 };
 
 struct tfc_depthwise_block { // lines that meet the same cells
   int64_t lines, positions;  // positions: of each line
   int64_t in_step, in_line;  // from a position to the next one, and from a line to the next one
   int64_t out_step, out_line;
+  // The padding is multiplied, too, as the zeros of a padded image would be. This can change the sign of a zero, and
+  // makes a NaN of an infinite weight.
+  bool bordered;
 };
 
 struct tfc_depthwise_lines {
