@@ -10,8 +10,9 @@ struct tfc_search_account {
   struct tfc_guide_samples samples; // the placements that the policy itself proposed before the rounds; count 0: there
                                     // was no policy
   int64_t before, after;            // ps, the best placement before and after these; TFC_TIME_MAX: none
-  // `moves`: the turns of local search in which the policy proposed the moves; `others`: the turns of all other
-  // methods. wins: how many of them improved the best placement; the gain is summed as log(before / after).
+  // `moves`: the policy's moves in local search; `others`: all other methods. A job in which the policy's moves take
+  // turns with annealing counts as one of both, each with the evaluations, the time and the gain that are its own.
+  // wins: how many of them improved the best placement; the gain is summed as log(before / after).
   struct tfc_search_turns {
     uint32_t count, wins;
     uint64_t evaluations;

@@ -179,7 +179,7 @@ static void run_job(void *user, uint32_t i) {
 }
 
 // The heuristics that take more evaluations than the others. In a short search without memory limits, proposals of a
-// policy are worth more than theirs.
+// policy are worth more than theirs, if no clock can end the search before the policy has made them.
 static bool is_dear(const char *name) {
   return strcmp(name, "pack") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "multilevel") == 0;
 }
@@ -203,7 +203,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
-    if (guided && f->limit && f->limit < ENOUGH && !f->p->has_limits && is_dear(names[i])) continue;
+    if (guided && f->deadline <= 0 && f->limit < ENOUGH && !f->p->has_limits && is_dear(names[i])) continue;
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
       uint64_t few = i == 0 ? f->p->device_count : 6;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
@@ -351,13 +351,14 @@ static tfc_status plan_job(const struct tfc_problem *p, struct tfc_random *rando
   return NULL;
 }
 
-// Draws the method of a turn by credit. The policy's moves are among the methods once they have improved something;
-// before that, the policy has only its fixed turns.
-static enum tfc_search_method draw_method(struct tfc_credits *credits, struct tfc_random *random) {
+// Draws the method of a turn by credit. The policy's moves are among the methods once they themselves have improved the
+// best placement (`won`); before that, the policy has only its fixed turns. (The credit of its jobs says nothing of
+// that: annealing takes part in them.)
+static enum tfc_search_method draw_method(struct tfc_credits *credits, bool won, struct tfc_random *random) {
   static const enum tfc_search_method methods[] = {TFC_METHOD_REGROUP, TFC_METHOD_ANNEAL,  TFC_METHOD_CLUSTERS,
                                                    TFC_METHOD_LNS,     TFC_METHOD_COMBINE, TFC_METHOD_POLICY};
   const uint32_t count = sizeof methods / sizeof *methods;
-  return tfc_credits_draw(credits, methods, credits->of[TFC_METHOD_POLICY].gain > 0 ? count : count - 1, random);
+  return tfc_credits_draw(credits, methods, won ? count : count - 1, random);
 }
 
 // Whether a turn goes to the policy, whatever its credit. One in eight does, however many workers there are: one job of
@@ -389,18 +390,43 @@ static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *r
   return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
 }
 
-// Counts the result of a job in the account and the credits. `before`: the best score when the job's round began. Of a
-// job of the policy, only what its own moves gained is its gain in the account.
+// What a job gained, and how much of that the policy's own moves did: log(best before / best after), or 1 if no time
+// says how much.
+struct job_gain {
+  double all, own;
+  bool timed;
+};
+static struct job_gain gain_of_job(const struct tfc_search_job *j) {
+  const struct tfc_score before = j->before;
+  struct job_gain g = {.timed = before.value != TFC_TIME_MAX && j->score.excess == before.excess};
+  if (!tfc_score_better(j->score, before)) return g;
+  const double total = (double)(before.value - j->score.value);
+  g.all = g.timed ? log((double)before.value / (double)j->score.value) : 1;
+  if (j->method == TFC_METHOD_POLICY)
+    g.own = g.timed ? g.all * fmin(1, (double)j->by_policy.gained / total) : (double)j->by_policy.fits;
+  return g;
+}
+
+// Counts the result of a job in the account and the credits.
 static void account_for(struct tfc_search_account *a, struct tfc_credits *credits, const struct tfc_search_job *j,
-                        struct tfc_score before, bool fixed) {
-  struct tfc_search_turns *turns = j->method == TFC_METHOD_POLICY ? &a->moves : &a->others;
-  const bool gains = tfc_score_better(j->score, before),
-             timed = before.value != TFC_TIME_MAX && j->score.excess == before.excess;
-  const double gain = !gains ? 0 : timed ? log((double)before.value / (double)j->score.value) : 1;
-  const double own = j->method == TFC_METHOD_POLICY ? fmin(gain, j->by_policy) : gain;
-  turns->count++, turns->wins += gains && own > 0, turns->evaluations += j->evaluations, turns->seconds += j->seconds;
-  if (timed) turns->gained += own, a->others.gained += gain - own;
-  tfc_credits_add(credits, j->method, gain, fixed ? (double)j->evaluations : j->seconds);
+                        bool fixed) {
+  const struct job_gain gain = gain_of_job(j);
+  const double rest = gain.all - gain.own;
+  struct tfc_search_turns *moves = &a->moves, *others = &a->others;
+  moves->count += j->method == TFC_METHOD_POLICY, moves->wins += gain.own > 0;
+  moves->evaluations += j->by_policy.evaluations, moves->seconds += j->by_policy.seconds;
+  others->count++, others->wins += rest > 0;
+  others->evaluations += j->evaluations - j->by_policy.evaluations;
+  others->seconds += fmax(0, j->seconds - j->by_policy.seconds);
+  if (gain.timed) moves->gained += gain.own, others->gained += rest;
+  tfc_credits_add(credits, j->method, gain.all, fixed ? (double)j->evaluations : j->seconds);
+}
+
+// The name under which a job's placement is kept: that of the method to which most of the gain is due.
+static const char *name_of_job(const struct tfc_search_job *j) {
+  const struct job_gain gain = gain_of_job(j);
+  return tfc_search_method_names[j->method == TFC_METHOD_POLICY && 2 * gain.own < gain.all ? TFC_METHOD_ANNEAL
+                                                                                           : j->method];
 }
 
 // Sets up the state that the rounds begin with.
@@ -451,8 +477,8 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
   uint64_t quota = 0;
   for (; !tfc_finder_is_over(f) && elite->count && p->device_count > 0; c->round++) {
     uint32_t busy = workers;
-    bool cools = false;
-    double seconds = 0; // that each job gets under a time limit
+    bool cools = false, shares = false; // whether the policy's moves share the job that cools down
+    double seconds = 0;                 // that each job gets under a time limit
     TFC_TRY(s, tfc_finder_checkpoint(f));
     if (f->limit) {
       uint64_t left = f->limit - tfc_finder_spent(f);
@@ -463,19 +489,23 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (cools || quota > left || left - quota < quota / 4) quota = left;
       if (quota < (uint64_t)workers * FEWEST) busy = quota < FEWEST ? 1 : (uint32_t)(quota / FEWEST);
       if (cools) busy = 1;
+      shares = cools && f->guidance && policy_cools(&c->credits);
     }
     if (!fixed) {
       const double left = f->deadline - tfc_now_s();
       const struct tfc_pace pace = paced ? tfc_pace_step(&c->slice, left, f->threads, workers, c->temperature > 0)
                                          : tfc_pace_throughput(&c->slice, left, f->threads);
-      seconds = pace.seconds, cools |= pace.cools;
+      seconds = cools ? left : pace.seconds; // one job gets the evaluations that are left
       if (pace.jobs < busy) busy = pace.jobs;
+      cools |= pace.cools;
     }
     const struct tfc_score before = f->course.best, here = elite->score[0];
     for (uint32_t w = 0; w < busy; w++, c->turn++) {
       struct tfc_search_job *j = &jobs[w];
-      const enum tfc_search_method drawn = c->turn % 2 ? draw_method(&c->credits, &c->random) : TFC_METHOD_REGROUP;
+      const bool won = f->out->learned.moves.wins > 0;
+      const enum tfc_search_method drawn = c->turn % 2 ? draw_method(&c->credits, won, &c->random) : TFC_METHOD_REGROUP;
       TFC_TRY(s, plan_job(p, &c->random, elite, tight, c->turn, drawn, c->temperature, j));
+      j->before = before;
       j->budget.cancel = &f->stop;
       j->guide = f->o->guide, j->guidance = f->guidance;
       if (f->guidance && is_policy_turn(c->turn, fixed)) j->method = TFC_METHOD_POLICY;
@@ -485,17 +515,16 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       // In the first round nothing has changed since the temperature was found.
       const struct tfc_search_job first = {.hot = c->temperature};
       if (cools) TFC_TRY(s, plan_cooling(p, &c->random, elite, w ? jobs : c->round ? NULL : &first, j));
-      if (cools && f->guidance && fixed && policy_cools(&c->credits))
-        j->method = TFC_METHOD_POLICY, j->rounds = 0, j->cold = 0.01 * j->hot;
+      if (shares) j->method = TFC_METHOD_POLICY, j->rounds = 0, j->cold = 0.01 * j->hot;
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tfc_finder_tick, f);
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
-      account_for(&f->out->learned, &c->credits, j, before, fixed);
+      account_for(&f->out->learned, &c->credits, j, fixed);
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (!s) s = tfc_finder_keep(f, &j->solution, j->score, tfc_search_method_names[j->method]);
+      if (!s) s = tfc_finder_keep(f, &j->solution, j->score, name_of_job(j));
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
       tfc_solution_deinit(&j->solution);
@@ -591,37 +620,48 @@ static tfc_status proposed(void *user, const struct tfc_solution *solution, stru
   TFC_RETURN_IF_ERROR(tfc_finder_keep(o->f, solution, score, "auto: policy"));
   return tfc_elite_join(&o->f->course.elite, o->f->p, solution, score);
 }
+// Asks it for placements on another thread, while the calling one watches for the end.
+struct asking {
+  struct proposals *own;
+  struct tfc_budget budget;
+  uint64_t used;
+  tfc_status status;
+};
+static void ask(void *user, uint32_t i) {
+  struct asking *a = user;
+  const struct tfc_finder *f = a->own->f;
+  (void)i;
+  a->status = f->o->guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
+}
 static tfc_status ask_policy(struct tfc_finder *f) {
-  struct tfc_guidance *guidance = f->guidance;
-  struct tfc_budget budget = {.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
-  uint64_t most = ROLLOUTS, used = 0;
+  uint64_t most = ROLLOUTS;
   if (tfc_finder_is_over(f)) return NULL;
   if (f->limit) {
     const uint64_t part = (uint64_t)(ROLLOUT_SHARE * (double)(f->limit - tfc_finder_spent(f)));
     if (most > part) most = part;
     if (!most) return NULL;
   }
-  if (f->deadline > 0) {
-    budget.deadline = tfc_now_s() + 0.1 * (f->deadline - tfc_now_s());
-    budget.found = tfc_finder_found, budget.found_user = f;
-  }
-  f->at_work = "policy";
-  f->out->learned.before = f->course.best.value;
   const struct tfc_score before = f->course.best;
   struct proposals own = {.f = f, .best = TFC_SCORE_NONE};
-  tfc_status s = NULL;
+  struct asking a = {.own = &own};
+  a.budget = (struct tfc_budget){.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
+  if (f->deadline > 0) {
+    a.budget.deadline = tfc_now_s() + 0.1 * (f->deadline - tfc_now_s());
+    a.budget.found = tfc_finder_found, a.budget.found_user = f;
+  }
+  f->at_work = "policy";
+  f->out->learned.before = before.value;
   do {
-    const uint64_t next = own.count ? BLOCK : TRIED;
-    budget.evaluations = next < most - used ? next : most - used;
-    s = f->o->guide->propose(guidance, &budget, TFC_ELITE / 2, proposed, &own, &used);
+    const uint64_t next = own.count ? BLOCK : TRIED, used = a.used;
+    a.budget.evaluations = next < most - used ? next : most - used;
+    tfc_parallel_watched(1, 1, ask, &a, tfc_finder_tick, f);
+    f->out->evaluations += a.used - used;
     own.after[own.count++] = own.best;
-  } while (!s && used < most && own.count < sizeof own.after / sizeof *own.after && !tfc_budget_over(&budget) &&
-           may_lead(&own, before));
-  f->out->evaluations += used;
+  } while (!a.status && a.used < most && own.count < sizeof own.after / sizeof *own.after &&
+           !tfc_budget_over(&a.budget) && may_lead(&own, before));
   f->out->learned.after = f->course.best.value;
-  f->o->guide->samples(guidance, &f->out->learned.samples);
-  tfc_finder_tick(f);
-  return s;
+  f->o->guide->samples(f->guidance, &f->out->learned.samples);
+  return a.status;
 }
 
 // Chooses a new order of operations for the best placements of the elite.
@@ -710,7 +750,7 @@ static tfc_status run_auto(struct tfc_finder *f) {
        tfc_finder_tick(f))
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:
-  if (f->course.complete) atomic_store(&f->stop, true);
+  atomic_store(&f->stop, true); // the integer program has the time that the search has
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);
   return s;

@@ -413,6 +413,24 @@ static double gain_of(struct tfc_score before, struct tfc_score after) {
                                                                        : 1;
 }
 
+// Counts what a block of the policy's moves took, and what it gained: only what is better than the best placement when
+// the job was planned, because a job may begin at a worse one.
+static void count_moves(struct tfc_search_job *j, struct tfc_score before, uint64_t evaluations, double seconds) {
+  const struct tfc_score from = tfc_score_better(j->before, before) ? j->before : before;
+  j->by_policy.evaluations += evaluations, j->by_policy.seconds += seconds;
+  if (!tfc_score_better(j->score, from)) return;
+  if (from.value != TFC_TIME_MAX && j->score.excess == from.excess)
+    j->by_policy.gained += from.value - j->score.value;
+  else
+    j->by_policy.fits = true;
+}
+
+// Whether the policy finds no more moves: it returned although the clock did not end its block, and used less than half
+// of the block's evaluations.
+static bool is_stuck(const struct tfc_budget *block, uint64_t used) {
+  return !tfc_budget_over(block) && (!block->evaluations || used < (block->evaluations + 1) / 2);
+}
+
 // How much of a job's budget is spent, from 0 to 1, by the limit that is closest.
 static double spent_share(const struct tfc_search_job *j, double begin) {
   double share = j->budget.evaluations ? (double)j->evaluations / (double)j->budget.evaluations : 0;
@@ -439,7 +457,7 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
     const double now = tfc_now_s();
     if (way == BY_POLICY) {
       TFC_RETURN_IF_ERROR(j->guide->improve(j->guidance, &budget, &j->solution, &j->score, &j->evaluations));
-      stuck = budget.evaluations ? j->evaluations - used < budget.evaluations / 2 : !tfc_budget_over(&budget);
+      stuck = is_stuck(&budget, j->evaluations - used);
     } else {
       const double fall = j->hot > 0 ? j->cold / j->hot : 1;
       const struct tfc_anneal_options options = {.hot = j->hot * pow(fall, done),
@@ -450,11 +468,11 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
                                                  .kinds = true};
       TFC_RETURN_IF_ERROR(tfc_local_anneal(p, &budget, &options, &j->solution, &j->score, &j->evaluations));
     }
-    const double gain = gain_of(before, j->score);
-    if (way == BY_POLICY) j->by_policy += gain;
-    shares.gain[way] = SHARE_KEPT * shares.gain[way] + gain;
-    shares.effort[way] = SHARE_KEPT * shares.effort[way] +
-                         (j->budget.deadline > 0 ? tfc_now_s() - now : (double)(j->evaluations - used));
+    const double seconds = tfc_now_s() - now;
+    if (way == BY_POLICY) count_moves(j, before, j->evaluations - used, seconds);
+    shares.gain[way] = SHARE_KEPT * shares.gain[way] + gain_of(before, j->score);
+    shares.effort[way] =
+        SHARE_KEPT * shares.effort[way] + (j->budget.deadline > 0 ? seconds : (double)(j->evaluations - used));
   }
   return NULL;
 }

@@ -35,7 +35,14 @@ struct tfc_search_job {
                     // far; 0: one
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;
-  double by_policy; // TFC_METHOD_POLICY: what its own moves gained, as log(before / after); the rest is annealing's
+  struct tfc_score before; // of the best placement when the job was planned; what a job finds is a gain only below it
+  // What the policy's own moves took and gained in a job of TFC_METHOD_POLICY; the rest is annealing's.
+  struct {
+    uint64_t evaluations;
+    double seconds;
+    int64_t gained; // ps by which they made the step shorter than `before`, where nothing else changed
+    bool fits;      // they made the placement the first that is legal, or exceed memory limits by less
+  } by_policy;
   tfc_status status;
 };
 TFC_MUST_USE tfc_status tfc_search_job_run(const struct tfc_problem *problem, struct tfc_search_job *job);

@@ -18,6 +18,7 @@ static uint32_t walk(double seconds, uint32_t threads, bool cooling, double *out
     assert_true(span > 0 && span <= left * (1 + 1e-12));
     if (pace.jobs > threads) assert_true(pace.seconds >= 0.15 - 1e-12);
     if (pace.cools) assert_int_equal(pace.jobs, threads);
+    assert_true(cooling || !pace.cools);
     cools = pace.cools, *out_last = span, left -= span;
     assert_true(rounds < 100);
   }

@@ -3,7 +3,8 @@
 #include "tests/common/test.h"
 
 #include "placer/search/local.h"
-#include "placer/search/pack.h"
+#define tfc_pack_bins pack_bins_here // the library has it, too: below, its name is that of the copy here
+#include "placer/search/pack.c"
 #include "tests/placer/instances.h"
 
 #ifdef TFC_SANITIZED
@@ -145,6 +146,53 @@ static void test_bins(void **state) {
   assert_true(packed * 10 >= count * 8);
 }
 
+// Items are divided among bins at random; each bin has exactly the room of its items, or a few bytes more. Filling by
+// sums of subsets then finds a division that fits, of all items into all bins. If no
+// division fits, it changes nothing.
+static void test_fillings(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 60; number++) {
+    struct tfc_random r;
+    uint64_t size[20], limit[5] = {0}, used[5] = {0}, slack = 0;
+    uint32_t item[20];
+    tfc_device_id bin[20], was[20];
+    tfc_random_init(&r, 300 + number);
+    const uint32_t items = 10 + (uint32_t)pick(&r, 9), bins = 2 + (uint32_t)pick(&r, 4);
+    const bool bounded = number % 5 == 4, even = number % 6 == 5; // `even`: nothing fits
+    for (uint32_t k = 0; k < items; k++) {
+      uint32_t b = k < bins ? k : (uint32_t)pick(&r, bins);
+      if (bounded)
+        while (!half_of_them(NULL, k, b)) b = (uint32_t)pick(&r, bins);
+      size[k] = 2 * (1 + pick(&r, 1 << 19)), item[k] = k;
+      limit[b] += size[k];
+      bin[k] = was[k] = 0;
+    }
+    for (uint32_t b = 0; b < bins && number % 3 == 0; b++) {
+      const uint64_t more = pick(&r, 40);
+      limit[b] += more, slack += more;
+    }
+    if (even) limit[0]--, limit[1]++; // no sum of even sizes is odd
+    struct packer q = {.pack =
+                           &(struct tfc_pack){items, bins, size, limit, bounded ? half_of_them : anywhere, NULL, true},
+                       .random = &r,
+                       .bin = bin};
+    q.left = malloc(sizeof *q.left), q.right = malloc(sizeof *q.right), q.spare = malloc(sizeof *q.spare);
+    const bool fits = fill_by_sums(&q, items, item, slack);
+    if (even) {
+      assert_false(fits);
+      assert_memory_equal(bin, was, items * sizeof *bin);
+    } else {
+      if (!fits) fail_msg("case %llu: not filled", (unsigned long long)number);
+      for (uint32_t k = 0; k < items; k++) {
+        assert_true(bin[k] < bins && q.pack->may(NULL, k, bin[k]));
+        used[bin[k]] += size[k];
+      }
+      for (uint32_t b = 0; b < bins; b++) assert_true(used[b] <= limit[b]);
+    }
+    free(q.left), free(q.right), free(q.spare);
+  }
+}
+
 // There is no room for one item: its size is reported as missing, and the packing ends.
 static void test_too_much(void **state) {
   (void)state;
@@ -203,7 +251,8 @@ static void test_full(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bins), cmocka_unit_test(test_too_much),
-                                     cmocka_unit_test(test_full), cmocka_unit_test(test_parts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bins), cmocka_unit_test(test_fillings),
+                                     cmocka_unit_test(test_too_much), cmocka_unit_test(test_full),
+                                     cmocka_unit_test(test_parts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,18 +210,28 @@ static void test_starts_that_agree(void **state) {
   assert_true(both >= 10 && joined > 100);
 }
 
-// A policy that hands back what it got, one evaluation later, and writes down its budget.
+// A policy that hands back what it got, one evaluation later, and writes down its budget. The first time it can place
+// all units as `gift` has them.
 struct tfc_guidance {
   int unused;
 };
 static struct tfc_budget given;
 static bool takes_all;
 static uint32_t asked;
+static uint64_t taken; // evaluations of the policy's own
+static const struct tfc_solution *gift;
+static struct tfc_score gift_score;
+static uint32_t gift_units;
 static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *solution,
                           struct tfc_score *score, uint64_t *evaluations) {
-  (void)g, (void)solution, (void)score;
-  given = *budget, asked++;
-  *evaluations += takes_all ? 2 * budget->evaluations : 1;
+  (void)g;
+  const uint64_t uses = takes_all ? 2 * budget->evaluations : 1;
+  if (gift && !asked) {
+    memcpy(solution->device, gift->device, gift_units * sizeof *solution->device);
+    *score = gift_score;
+  }
+  given = *budget, asked++, taken += uses;
+  *evaluations += uses;
   return NULL;
 }
 static const struct tfc_guide policy = {.improve = improve};
@@ -466,7 +476,8 @@ static void test_what_is_asked(void **state) {
       j = job(p, TFC_METHOD_POLICY, &r, 800);
       noted_count = 0, asked = 0;
       assert_ok(tfc_search_job_run(p, &j));
-      assert_true(noted_count >= 1 && noted[0].o.orders && !noted[0].o.cluster && j.by_policy == 0);
+      assert_true(noted_count >= 1 && noted[0].o.orders && !noted[0].o.cluster);
+      assert_true(j.by_policy.gained == 0 && !j.by_policy.fits);
       is_near(noted[0].o.critical, 0.5);
       if (all) {
         assert_true(asked + noted_count <= 8 && given.evaluations > 0);
@@ -487,11 +498,80 @@ static void test_what_is_asked(void **state) {
   assert_true(regions_least <= 5 && regions_most >= 9);
 }
 
+// The policy is stuck if it used less than half of its block, unless the clock ended the block.
+static void test_stuck(void **state) {
+  (void)state;
+  const double past = tfc_now_s() - 1, later = past + 1e6;
+  static const struct {
+    uint64_t evaluations, used;
+    int clock; // -1: over, 0: none, 1: far away
+    bool stuck;
+  } cases[] = {{101, 50, 0, true},  {101, 51, 0, false}, {100, 49, 0, true},  {100, 50, 0, false},
+               {1, 0, 0, true},     {1, 1, 0, false},    {100, 0, -1, false}, {100, 49, 1, true},
+               {100, 50, 1, false}, {0, 1000, 1, true},  {0, 1000, -1, false}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const struct tfc_budget block = {.evaluations = cases[k].evaluations,
+                                     .deadline = cases[k].clock ? cases[k].clock < 0 ? past : later : 0};
+    if (is_stuck(&block, cases[k].used) != cases[k].stuck) fail_msg("case %zu", k);
+  }
+}
+
+// In a job that the policy shares with annealing, the policy's gain is what its own moves gained below the best
+// placement when the job was planned: nothing of the way from a worse one to there, and nothing that annealing found.
+static void test_who_gained(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 31);
+  struct instance i = random_instance(&r, 60, 3, 0, TFC_OBJECTIVE_STEP);
+  const struct tfc_problem *p = i.problem;
+  struct tfc_solution good = {0}, trial = {0};
+  MUST(tfc_solution_init(&good, p));
+  MUST(tfc_solution_init(&trial, p));
+  struct tfc_score best = TFC_SCORE_NONE;
+  for (int k = 0; k < 200; k++) {
+    random_devices(&r, p, trial.device);
+    const struct tfc_score score = score_of(p, &trial);
+    if (!tfc_score_better(score, best)) continue;
+    best = score;
+    memcpy(good.device, trial.device, p->unit_count * sizeof *good.device);
+  }
+  for (int k = 0; k < 6; k++) {
+    struct tfc_search_job j = job(p, TFC_METHOD_POLICY, &r, 1600);
+    while (j.score.value <= best.value + 4) { // begins at a worse placement
+      random_devices(&r, p, j.solution.device);
+      j.score = score_of(p, &j.solution);
+    }
+    const int64_t start = j.score.value, middle = (start + best.value) / 2;
+    gift = k < 5 ? &good : NULL, gift_score = best, gift_units = p->unit_count, asked = 0, taken = 0;
+    // as good as the start, in between, as good as the policy's placement, better than that, above a memory limit
+    const int64_t before[] = {start, middle, best.value, best.value / 2, start, start};
+    j.before = (struct tfc_score){k == 4 ? 5 : 0, before[k]};
+    if (k == 4) j.score.excess = 7;
+    assert_ok(tfc_search_job_run(p, &j));
+    assert_true(asked > 0 && !tfc_score_better(best, j.score));
+    assert_int_equal(j.by_policy.gained, k == 0 ? start - best.value : k == 1 ? middle - best.value : 0);
+    assert_int_equal(j.by_policy.fits, k == 4);
+    assert_int_equal(j.by_policy.evaluations, taken);
+    assert_true(j.evaluations > taken && j.by_policy.seconds >= 0);
+    job_free(&j);
+  }
+  gift = NULL;
+  tfc_solution_deinit(&good);
+  tfc_solution_deinit(&trial);
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts_of_budgets),  cmocka_unit_test(test_targets),
-                                     cmocka_unit_test(test_scatter),           cmocka_unit_test(test_starts),
-                                     cmocka_unit_test(test_starts_that_agree), cmocka_unit_test(test_small_optima),
-                                     cmocka_unit_test(test_planted_optimum),   cmocka_unit_test(test_fresh_starts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stuck),
+                                     cmocka_unit_test(test_who_gained),
+                                     cmocka_unit_test(test_parts_of_budgets),
+                                     cmocka_unit_test(test_targets),
+                                     cmocka_unit_test(test_scatter),
+                                     cmocka_unit_test(test_starts),
+                                     cmocka_unit_test(test_starts_that_agree),
+                                     cmocka_unit_test(test_small_optima),
+                                     cmocka_unit_test(test_planted_optimum),
+                                     cmocka_unit_test(test_fresh_starts),
                                      cmocka_unit_test(test_what_is_asked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

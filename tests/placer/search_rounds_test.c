@@ -22,9 +22,11 @@ static struct planned plans[4096];
 static uint32_t played_count;
 static struct tfc_score best_found;
 static uint32_t improves; // the number of the job that finds something better, + 1; 0: none does
+static int64_t parts = 2; // by one in so many parts of the step
+static bool by_moves;     // if it is a job of the policy, the policy's own moves do
 static enum tfc_search_method improver;
 
-// Spends its budget and finds nothing; one job says that it found a step that is half as long.
+// Spends its budget and finds nothing; one job says that it found a shorter step.
 static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j) {
   const uint32_t number = __atomic_fetch_add(&played_count, 1, __ATOMIC_RELAXED);
   const struct tfc_score own = score_of(p, &j->solution);
@@ -42,7 +44,8 @@ static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j
     return tfc_status_make(TFC_INTERNAL, "a job got a score that is not its placement's");
   j->evaluations = j->evaluations > j->budget.evaluations ? j->evaluations : j->budget.evaluations;
   if (number + 1 == improves) {
-    best_found = (struct tfc_score){j->score.excess, j->score.value / 2};
+    best_found = (struct tfc_score){j->score.excess, j->score.value - j->score.value / parts};
+    if (j->method == TFC_METHOD_POLICY && by_moves) j->by_policy.gained = j->score.value - best_found.value;
     j->score = best_found, improver = j->method;
   }
   return NULL;
@@ -348,58 +351,84 @@ static void test_accounts(void **state) {
   struct tfc_search_account a = {0};
   struct tfc_credits credits = {0};
   const struct tfc_score before = {0, 1000}, above = {5, 1000}, none = TFC_SCORE_NONE;
-  struct tfc_search_job j = {.method = TFC_METHOD_LNS, .score = {0, 500}, .evaluations = 40, .seconds = 2};
-  account_for(&a, &credits, &j, before, true);
+  struct tfc_search_job j = {
+      .method = TFC_METHOD_LNS, .score = {0, 500}, .before = before, .evaluations = 40, .seconds = 2};
+  account_for(&a, &credits, &j, true);
   assert_true(a.others.count == 1 && a.others.wins == 1 && a.others.evaluations == 40 && a.moves.count == 0);
   assert_close(a.others.gained, log(2));
   assert_close(a.others.seconds, 2);
   assert_close(credits.of[TFC_METHOD_LNS].gain, log(2));
   assert_close(credits.of[TFC_METHOD_LNS].effort, 40);
-  j.method = TFC_METHOD_POLICY, j.score.value = 800, j.by_policy = 1; // its moves made all of the gain
-  account_for(&a, &credits, &j, before, false);
-  assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.others.count == 1);
+  assert_string_equal(name_of_job(&j), "auto: lns");
+  // The policy and annealing share a job: each has its own evaluations and seconds; the policy's moves made all of the
+  // gain.
+  j.method = TFC_METHOD_POLICY, j.score.value = 800;
+  j.by_policy.gained = 200, j.by_policy.evaluations = 30, j.by_policy.seconds = 0.5;
+  account_for(&a, &credits, &j, false);
+  assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.moves.evaluations == 30);
+  assert_true(a.others.count == 2 && a.others.wins == 1 && a.others.evaluations == 50);
   assert_close(a.moves.gained, log(1.25));
+  assert_close(a.moves.seconds, 0.5);
+  assert_close(a.others.gained, log(2));
+  assert_close(a.others.seconds, 3.5);
+  assert_close(credits.of[TFC_METHOD_POLICY].gain, log(1.25));
   assert_close(credits.of[TFC_METHOD_POLICY].effort, 2);
-  j.score.value = 1000; // no better than before
-  account_for(&a, &credits, &j, before, false);
-  assert_true(a.moves.count == 2 && a.moves.wins == 1);
+  assert_string_equal(name_of_job(&j), "auto: policy");
+  j.score.value = 1000, j.by_policy.gained = 0; // no better than before
+  account_for(&a, &credits, &j, false);
+  assert_true(a.moves.count == 2 && a.moves.wins == 1 && a.others.count == 3 && a.others.wins == 1);
   assert_close(a.moves.gained, log(1.25));
   assert_close(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
-  // What annealing gained in a job of the policy is not the policy's gain, but the job's credit.
-  struct tfc_search_account b = {0};
-  struct tfc_credits apart = {0};
-  j.score.value = 500, j.by_policy = log(1.25);
-  account_for(&b, &apart, &j, before, false);
-  assert_true(b.moves.wins == 1 && b.others.count == 0);
-  assert_close(b.moves.gained, log(1.25));
-  assert_close(b.others.gained, log(1.6));
-  assert_close(apart.of[TFC_METHOD_POLICY].gain, log(2));
-  j.by_policy = 0;
-  account_for(&b, &apart, &j, before, false);
-  assert_true(b.moves.count == 2 && b.moves.wins == 1);
-  j.method = TFC_METHOD_HOT, j.score = (struct tfc_score){0, 3000}; // fits at last: a win whose time says nothing
-  account_for(&a, &credits, &j, above, true);
-  assert_true(a.others.wins == 2);
-  assert_close(a.others.gained, log(2));
+  // What annealing gained in a job of the policy is not the policy's gain, but the job's credit. Who made most of it
+  // gives its name to the placement.
+  for (int64_t own = 0; own <= 500; own += 125) {
+    struct tfc_search_account b = {0};
+    struct tfc_credits apart = {0};
+    j.score.value = 500, j.by_policy.gained = own;
+    account_for(&b, &apart, &j, false);
+    assert_true(b.moves.count == 1 && b.moves.wins == (own > 0) && b.others.count == 1 && b.others.wins == (own < 500));
+    assert_close(b.moves.gained, log(2) * (double)own / 500);
+    assert_close(b.others.gained, log(2) * (1 - (double)own / 500));
+    assert_close(apart.of[TFC_METHOD_POLICY].gain, log(2));
+    assert_string_equal(name_of_job(&j), own < 250 ? "auto: anneal" : "auto: policy");
+  }
+  // It fits at last: a win of whoever did that, whose time says nothing.
+  for (int own = 0; own < 2; own++) {
+    struct tfc_search_account b = {0};
+    struct tfc_credits apart = {0};
+    j.before = above, j.score = (struct tfc_score){0, 3000}, j.by_policy.gained = 0, j.by_policy.fits = own;
+    account_for(&b, &apart, &j, true);
+    assert_int_equal(b.moves.wins, own);
+    assert_int_equal(b.others.wins, !own);
+    assert_close(b.moves.gained, 0);
+    assert_close(b.others.gained, 0);
+    assert_close(apart.of[TFC_METHOD_POLICY].gain, 1);
+    assert_string_equal(name_of_job(&j), own ? "auto: policy" : "auto: anneal");
+  }
+  a = (struct tfc_search_account){0};
+  j = (struct tfc_search_job){.method = TFC_METHOD_HOT, .score = {0, 3000}, .before = above};
+  account_for(&a, &credits, &j, true);
+  assert_true(a.others.wins == 1);
+  assert_close(a.others.gained, 0);
   assert_close(credits.of[TFC_METHOD_HOT].gain, 1);
-  j.method = TFC_METHOD_FRESH;
-  account_for(&a, &credits, &j, none, true);
-  assert_true(a.others.wins == 3 && a.others.count == 3);
-  assert_close(a.others.gained, log(2));
+  j.method = TFC_METHOD_FRESH, j.before = none;
+  account_for(&a, &credits, &j, true);
+  assert_true(a.others.wins == 2 && a.others.count == 2);
+  assert_close(a.others.gained, 0);
   assert_close(credits.of[TFC_METHOD_FRESH].gain, 1);
   // Whether a share was gained.
   assert_true(gains(before, (struct tfc_score){0, 990}, 0.01) && !gains(before, (struct tfc_score){0, 991}, 0.01));
   assert_true(gains(none, before, 0.01) && !gains(before, none, 0.01) && gains(above, before, 0.01));
   assert_true(gains(above, (struct tfc_score){4, 5000}, 0.01) && !gains(above, (struct tfc_score){6, 10}, 0.01));
-  // The policy is drawn once it has gained something.
+  // The policy is drawn once its own moves have gained something; what annealing gained in its jobs does not count.
   struct tfc_random r;
   uint32_t drawn = 0;
   tfc_random_init(&r, 1);
   credits = (struct tfc_credits){0};
-  for (int k = 0; k < 500; k++) drawn += draw_method(&credits, &r) == TFC_METHOD_POLICY;
-  assert_int_equal(drawn, 0);
   credits.of[TFC_METHOD_POLICY] = (struct tfc_credit){0.1, 1};
-  for (int k = 0; k < 500; k++) drawn += draw_method(&credits, &r) == TFC_METHOD_POLICY;
+  for (int k = 0; k < 500; k++) drawn += draw_method(&credits, false, &r) == TFC_METHOD_POLICY;
+  assert_int_equal(drawn, 0);
+  for (int k = 0; k < 500; k++) drawn += draw_method(&credits, true, &r) == TFC_METHOD_POLICY;
   assert_in_range(drawn, 50, 450);
 }
 
@@ -441,6 +470,7 @@ struct tfc_guidance {
   int64_t better_by; // thousandths: how much shorter the policy's first placement is than the best of the heuristics
   int64_t best;      // of its own placements
   int64_t learns;    // thousandths: how much shorter each later answer makes it
+  bool waits;        // it proposes nothing until it is told to end
 };
 static struct tfc_guidance guidance;
 static tfc_status open_it(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
@@ -459,6 +489,10 @@ static tfc_status propose_it(struct tfc_guidance *g, const struct tfc_budget *bu
   if (!g->asked) g->best = score.value - score.value * g->better_by / 1000;
   if (g->asked) g->best -= g->best * g->learns / 1000;
   g->evaluations[g->asked++] = budget->evaluations;
+  for (int ms = 0; g->waits && ms < 20000 && !tfc_budget_over(budget); ms++)
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  if (g->waits && !tfc_budget_over(budget)) return tfc_status_make(TFC_INTERNAL, "nobody told the policy to end");
+  if (g->waits) return NULL;
   *used += budget->evaluations;
   score.value = g->best;
   // A placement joins the elite with a score that is not its own only if it is the only one that does.
@@ -555,6 +589,36 @@ static void test_policy(void **state) {
   search(i.problem, 200, 1, 0, &out);
   assert_int_equal(out.entry_count, cheap + 3);
   tfc_search_outcome_deinit(&out);
+  // With a clock too, the policy's moves are part of the one job that the rest is; all heuristics run, because the
+  // clock could end the search before the policy has proposed anything.
+  guidance = (struct tfc_guidance){.better_by = -40};
+  played_count = 0;
+  assert_ok(tfc_search(
+      i.problem,
+      &(struct tfc_search_options){.evaluations = 200, .seconds = 1000, .seed = 1, .threads = 1, .guide = &guide},
+      &out));
+  assert_true(guidance.asked > 0 && out.entry_count == cheap + 3);
+  assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY && plans[0].rounds == 0);
+  assert_true(out.learned.moves.count == 1 && out.evaluations <= 200 + 3);
+  tfc_search_outcome_deinit(&out);
+  // What annealing gains in a job of the policy gives it no turns beside its own; what its moves gain does.
+  uint32_t more[2] = {0};
+  for (int own = 0; own < 2; own++) {
+    guidance = (struct tfc_guidance){0};
+    // The second job is the first of the policy. What it finds is still above the bound, which would end the search.
+    played_count = 0, improves = 2, by_moves = own, parts = 16;
+    best_found = TFC_SCORE_NONE;
+    assert_ok(tfc_search(
+        i.problem, &(struct tfc_search_options){.evaluations = 40000, .seed = 1, .threads = 1, .guide = &guide}, &out));
+    assert_int_equal(improver, TFC_METHOD_POLICY);
+    assert_string_equal(out.algorithm, own ? "auto: policy" : "auto: anneal");
+    assert_int_equal(out.learned.moves.wins, own);
+    for (uint32_t k = 0; k + 1 < played_count; k++)
+      more[own] += plans[k].method == TFC_METHOD_POLICY && (k < 24 ? k % 3 != 1 : k % 8 != 1);
+    tfc_search_outcome_deinit(&out);
+  }
+  assert_true(more[0] == 0 && more[1] > 0);
+  improves = 0, parts = 2;
   instance_free(&i);
   // The last phase is annealing's alone if the policy's turns gained less for what they cost.
   struct tfc_credits credits = {0};
@@ -565,6 +629,33 @@ static void test_policy(void **state) {
   assert_false(policy_cools(&credits));
   credits.of[TFC_METHOD_POLICY].effort = 9;
   assert_true(policy_cools(&credits));
+}
+
+static void cancel_at_policy(void *user, const struct tfc_search_progress *progress) {
+  if (strcmp(progress->algorithm, "policy") == 0) atomic_store((atomic_bool *)user, true);
+}
+
+// Cancelling and progress are seen while the policy proposes placements.
+static void test_cancelled_policy(void **state) {
+  (void)state;
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  struct instance i = medium(1, 4, TFC_OBJECTIVE_STEP);
+  struct tfc_search_outcome out = {0};
+  atomic_bool cancel = false;
+  guidance = (struct tfc_guidance){.waits = true};
+  played_count = 0, improves = 0, best_found = TFC_SCORE_NONE;
+  assert_ok(tfc_search(i.problem,
+                       &(struct tfc_search_options){.evaluations = 20000,
+                                                    .seed = 1,
+                                                    .threads = 1,
+                                                    .guide = &guide,
+                                                    .cancel = &cancel,
+                                                    .progress = cancel_at_policy,
+                                                    .user = &cancel},
+                       &out));
+  assert_true(out.cancelled && guidance.asked == 1 && played_count == 0);
+  tfc_search_outcome_deinit(&out);
+  instance_free(&i);
 }
 
 // Temperatures are drawn so that their logarithms are spread evenly: between a fifth of 0.03 and 0.03 for the hot
@@ -629,6 +720,7 @@ int main(void) {
                                      cmocka_unit_test(test_cancelled),
                                      cmocka_unit_test(test_accounts),
                                      cmocka_unit_test(test_valleys),
-                                     cmocka_unit_test(test_policy)};
+                                     cmocka_unit_test(test_policy),
+                                     cmocka_unit_test(test_cancelled_policy)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
