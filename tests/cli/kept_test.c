@@ -1,5 +1,5 @@
 // Tests which flags a resumed search must have in common with the interrupted one: each that decides what is found, and
-// the content of files, but not how long it may take.
+// the content of files, but not how long it may take; and which state it goes on with.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -137,8 +137,65 @@ static void test_policies(void **state) {
   tfc_policy_free(policy);
 }
 
+// Begins or resumes a search, and expects the state that it goes on with.
+static struct place_kept *begun(const struct place_options *o, struct tfc_search_options *search, const char *state) {
+  struct place_kept *k = NULL;
+  *search = (struct tfc_search_options){0};
+  assert_ok(place_kept_begin(o, NULL, search, &k));
+  assert_true(tfc_str_is(search->state, state));
+  return k;
+}
+static void ended(struct place_kept *k, int exit_code) {
+  assert_ok(place_kept_end(k, NULL, exit_code));
+  place_kept_free(k);
+}
+
+// A search that is interrupted again, before it has a new state, can go on with the one before.
+static void test_states(void **state) {
+  (void)state;
+  char db[128], left[140];
+  struct tfc_search_options search;
+  put(graph, "{}"), put(machine, "devices");
+  snprintf(db, sizeof db, "%s/k.db", folder);
+  struct place_options o = {.graph = graph, .machine = machine, .db = db, .db_given = true};
+  struct place_kept *k = begun(&o, &search, "");
+  assert_ok(search.kept(search.kept_user, TFC_STR("first state")));
+  ended(k, 130);
+  o.resume = "";
+  for (int i = 0; i < 2; i++) {
+    k = begun(&o, &search, "first state");
+    assert_int_equal(k->run, 1);
+    ended(k, 130);
+  }
+  k = begun(&o, &search, "first state");
+  assert_ok(search.kept(search.kept_user, TFC_STR("second state")));
+  ended(k, 130);
+  ended(begun(&o, &search, "second state"), 5); // it has ended: nothing is kept
+  o.resume = "1";
+  k = NULL;
+  assert_fails(place_kept_begin(&o, NULL, &search, &k), TFC_INVALID_ARGUMENT, "run 1 is done");
+  // Without --db the database has only searches that were interrupted and have a state.
+  unlink(db);
+  o.resume = NULL, o.db_given = false;
+  ended(begun(&o, &search, ""), 130);
+  k = begun(&o, &search, "");
+  assert_ok(search.kept(search.kept_user, TFC_STR("third state")));
+  ended(k, 0);
+  assert_int_equal(access(db, F_OK), -1);
+  k = begun(&o, &search, "");
+  assert_ok(search.kept(search.kept_user, TFC_STR("fourth state")));
+  ended(k, 130);
+  o.resume = "";
+  ended(begun(&o, &search, "fourth state"), 130);
+  static const char *const files[] = {"", ".lock", "-journal"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    snprintf(left, sizeof left, "%s%s", db, files[i]);
+    unlink(left);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_flags), cmocka_unit_test(test_files),
-                                     cmocka_unit_test(test_policies)};
+                                     cmocka_unit_test(test_policies), cmocka_unit_test(test_states)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
