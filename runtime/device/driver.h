@@ -195,6 +195,11 @@ struct tfc_lanes {
   const struct tfc_lane_step *steps; // in the planned order
   const uint32_t *after;
 };
+// Operation i must come after the operations ops[begin[i]] up to ops[end[i]] of the segment, which are before it; of
+// all others before it, it is independent.
+struct tfc_segment_order {
+  const uint32_t *begin, *end, *ops;
+};
 struct tfc_segment {
   const struct tfc_graph *graph;
   struct tfc_segment_op *ops;
@@ -203,7 +208,9 @@ struct tfc_segment {
   const uint32_t *arrivals; // transfers without a copy. In the trace, they end when this segment has ended its waits
   uint32_t arrival_count;
   const struct tfc_lanes *lanes; // NULL: operations run in order. Not NULL only for drivers with has_lanes
-  struct tfc_op_time *times;     // NULL, or [op_count]: the driver updates them in each run; wall 0: not timed yet
+  // Not NULL: a driver may run operations side by side that this does not order. NULL: it runs them in order.
+  const struct tfc_segment_order *order;
+  struct tfc_op_time *times; // NULL, or [op_count]: the driver updates them in each run; wall 0: not timed yet
 };
 
 // A function to run on a device's thread. The caller keeps the record until the function has run.

@@ -39,7 +39,7 @@ static tfc_str name_of(const struct choice *c, int number) {
 tfc_status tfc_execution_apply(const struct tfc_execution *e, const struct tfc_device_set *devices) {
   TFC_RETURN_IF_ERROR(tfc_instructions_limit((tfc_instructions)e->cpu));
   tfc_devices_configure(devices, &(struct tfc_device_settings){
-                                     .capture = e->captures == TFC_CAPTURES_AUTO,
+                                     .capture = e->captures != TFC_CAPTURES_OFF,
                                      .math = tfc_math_resolve((tfc_math)e->gpu_math, e->rewrites == TFC_REWRITES_ALL)});
   return NULL;
 }

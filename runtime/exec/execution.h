@@ -16,7 +16,9 @@
 #define TFC_EXECUTION_CHOICES(X)                                                                                       \
   X(rewrites, "rewrites", "exact|all",                                                                                 \
     "graph rewrites that keep every bit (default), or also those that change rounding")                                \
-  X(captures, "cuda-graphs", "auto|off", "GPUs replay captured segments (default), or launch operation by operation")  \
+  X(captures, "cuda-graphs", "auto|off|branches",                                                                      \
+    "GPUs replay captured segments (default), launch operation by operation, or replay segments in which independent " \
+    "operations run side by side")                                                                                     \
   X(gpu_math, "gpu-math", "default|float32|tf32|float16|bfloat16",                                                     \
     "what GPUs compute products and convolutions of float32 tensors in (default: as a placement that is run says, "    \
     "else float32, with --rewrites all tf32); convolutions have no bfloat16: tf32 there")                              \
@@ -33,7 +35,7 @@ struct tfc_execution {
 };
 enum { TFC_REWRITES_EXACT, TFC_REWRITES_ALL }; // values of `rewrites`
 // The values of `captures`. (Those of gpu_math are in tfc_math, those of cpu in tfc_instructions.)
-enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF };
+enum { TFC_CAPTURES_AUTO, TFC_CAPTURES_OFF, TFC_CAPTURES_BRANCHES };
 
 // Sets the devices' options, before anything is prepared on them. Sessions do so when they are created.
 TFC_MUST_USE tfc_status tfc_execution_apply(const struct tfc_execution *execution,

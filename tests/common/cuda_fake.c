@@ -15,6 +15,7 @@
 #include "tests/common/cuda_fake_memory.h"
 
 enum { WORK, COPY, SET, RECORD, WAIT };
+enum { LANES = 8 }; // streams of one capture
 struct work {
   int kind, value;
   void (*fn)(void *argument);
@@ -26,6 +27,10 @@ struct work {
   struct record *record; // RECORD makes this record reached, WAIT waits for it
   uint32_t correlation;  // the launch's, see tfc_cuda_fake_watcher
   uint64_t node;         // of a captured graph
+  // Of a captured graph: the stream of the capture, how many pieces of work of each stream come before this one, and
+  // whether work of another stream comes directly after it.
+  uint32_t lane, before[LANES];
+  bool awaited;
   struct work *next;
 };
 // one recording of an event: a stream that waits for it continues to wait for this one even if the event is recorded
@@ -38,8 +43,10 @@ struct record {
 enum { LIVE = 0x11fe, DEAD = 0xdead };
 struct CUevent_st {
   int device;
-  struct record *last;   // NULL: never recorded
-  bool timing, captured; // `captured`: last recorded in a stream that captures
+  struct record *last; // NULL: never recorded
+  bool timing;
+  uint64_t captured;      // the capture in which it was recorded last; 0: in none
+  uint32_t before[LANES]; // as in struct work
   uint32_t life;
   struct CUevent_st *grave;
 };
@@ -51,18 +58,22 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   struct work *first, **end;
-  size_t count;
+  size_t count, longest; // `longest`: how many pieces of work follow each other at least
   uint64_t first_node;
   bool invalid; // something was done that may not be captured
+  uint32_t lanes, in_lane[LANES];
+  const struct CUstream_st *origin; // where the capture began
 };
 struct CUstream_st {
   pthread_t thread;
   pthread_cond_t wake; // signalled when there is work, or when the stream ends
   struct work *first, **end;
   bool busy, stop;
-  struct CUgraphExec_st *capture;
-  pthread_t capturer; // the thread that captures, if `capture` is set
-  uint64_t green;     // the green context of the partition; 0: none
+  struct CUgraphExec_st *capture;       // which all its streams share
+  uint32_t lane, before[LANES];         // in the capture: its number, and what comes before the stream's next work
+  pthread_t capturer;                   // the thread that captures, if `capture` is set
+  struct CUstream_st *sides[LANES - 1]; // run the branches of graphs that are launched into this stream
+  uint64_t green;                       // the green context of the partition; 0: none
   uint32_t id, life;
   int device;
   bool orphan; // its green context was destroyed
@@ -87,6 +98,8 @@ static bool shuffled;
 static struct tfc_random shuffle;
 static uint32_t stream_count;
 static uint64_t graph_count;
+static struct tfc_cuda_fake_graph last_graph;
+static void (*graph_watcher)(const struct tfc_cuda_fake_graph *graph);
 static const struct tfc_cuda_fake_watcher *watcher;
 
 // --- Control -----------------------------------------------------------------------------------------------------
@@ -172,6 +185,15 @@ void tfc_cuda_fake_reset(void) {
   sticky = 0;
   pthread_mutex_unlock(&lock);
 }
+struct tfc_cuda_fake_graph tfc_cuda_fake_graph(void) {
+  pthread_mutex_lock(&lock);
+  const struct tfc_cuda_fake_graph g = last_graph;
+  pthread_mutex_unlock(&lock);
+  return g;
+}
+void tfc_cuda_fake_watch_graphs(void (*launched)(const struct tfc_cuda_fake_graph *graph)) {
+  graph_watcher = launched;
+}
 void *tfc_cuda_fake_host(const void *p) {
   return tfc_to_host(p);
 }
@@ -197,6 +219,9 @@ enum {
   CONTEXT_DESTROYED = 709,
   CAPTURE_UNSUPPORTED = 900, // and the capture is lost
   CAPTURE_INVALIDATED = 901,
+  CAPTURE_MERGE = 902,     // two captures would become one
+  CAPTURE_UNMATCHED = 903, // it began on another stream
+  CAPTURE_UNJOINED = 904,  // a stream of the capture has work after which the first one does not come
   CAPTURE_ISOLATION = 905, // a stream in capture waits for work that was not captured
   CAPTURED_EVENT = 907
 };
@@ -397,16 +422,20 @@ static void *stream_thread(void *arg) {
   return NULL;
 }
 
-static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out) {
-  int error = counted(TFC_CUDA_FAKE_STREAM_CREATE);
-  if (error) return error;
+static struct CUstream_st *make_stream(uint64_t green, int device) {
   struct CUstream_st *s = calloc(1, sizeof *s);
   s->end = &s->first;
-  s->green = partition ? partition->id : 0;
-  s->device = current_device;
+  s->green = green;
+  s->device = device;
   s->life = LIVE;
   if (pthread_cond_init(&s->wake, NULL)) abort();
   if (pthread_create(&s->thread, NULL, stream_thread, s)) abort();
+  return s;
+}
+static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_stream *out) {
+  int error = counted(TFC_CUDA_FAKE_STREAM_CREATE);
+  if (error) return error;
+  struct CUstream_st *s = make_stream(partition ? partition->id : 0, current_device);
   pthread_mutex_lock(&lock);
   s->id = 13 + stream_count++;
   s->next = streams;
@@ -414,6 +443,20 @@ static int stream_create(const struct tfc_cuda_partition *partition, tfc_cuda_st
   pthread_mutex_unlock(&lock);
   *out = s;
   return 0;
+}
+// The stream that runs lane `lane` of graphs that are launched into `s`; a profiler sees it as `s`.
+static struct CUstream_st *side_of(struct CUstream_st *s, uint32_t lane) { // under the lock
+  if (!lane) return s;
+  struct CUstream_st **side = &s->sides[lane - 1];
+  if (*side) return *side;
+  *side = make_stream(s->green, s->device);
+  (*side)->id = s->id;
+  (*side)->next = streams;
+  return streams = *side;
+}
+static void detach(const struct CUgraphExec_st *g) { // the streams of a capture leave it; under the lock
+  for (struct CUstream_st *s = streams; s; s = s->next)
+    if (s->capture == g) s->capture = NULL;
 }
 static int graph_destroy(tfc_cuda_graph g);
 static int stream_destroy(tfc_cuda_stream s) {
@@ -433,8 +476,13 @@ static int stream_destroy(tfc_cuda_stream s) {
   pthread_mutex_unlock(&lock);
   pthread_join(s->thread, NULL);
   pthread_cond_destroy(&s->wake);
-  if (s->capture) (void)graph_destroy(s->capture);
-  s->capture = NULL;
+  for (int i = 0; i < LANES - 1; i++)
+    if (s->sides[i]) (void)stream_destroy(s->sides[i]);
+  pthread_mutex_lock(&lock);
+  struct CUgraphExec_st *g = s->capture;
+  if (g) detach(g), s->capture = NULL;
+  pthread_mutex_unlock(&lock);
+  if (g) (void)graph_destroy(g);
   pthread_mutex_lock(&lock);
   s->life = DEAD;
   s->grave = stream_graves;
@@ -477,10 +525,14 @@ static int push(struct CUstream_st *s, const struct work *work) { // under the l
   w->next = NULL;
   w->argument = work->size ? memcpy(argument, work->argument, work->size) : NULL;
   if (s->capture) {
-    w->node = s->capture->first_node + s->capture->count;
-    *s->capture->end = w;
-    s->capture->end = &w->next;
-    s->capture->count++;
+    struct CUgraphExec_st *g = s->capture;
+    w->node = g->first_node + g->count;
+    w->lane = s->lane;
+    memcpy(w->before, s->before, sizeof w->before);
+    s->before[s->lane] = ++g->in_lane[s->lane];
+    *g->end = w;
+    g->end = &w->next;
+    g->count++;
     return 0;
   }
   if (watcher && w->kind <= SET && !w->correlation) w->correlation = watcher->launched(1);
@@ -586,12 +638,13 @@ static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
   if (!error) error = use_event(e);
   if (!error) error = use_stream(s);
   if (!error && e->device != s->device) error = violation(INVALID_HANDLE);
-  if (!error && s->capture) { // in capture it becomes a node of the graph, and is not in the stream's queue
-    e->captured = true;
+  if (!error && s->capture) { // in capture it is not in the stream's queue, but says what comes before it
+    e->captured = s->capture->first_node;
+    memcpy(e->before, s->before, sizeof e->before);
     pthread_mutex_unlock(&lock);
     return 0;
   }
-  e->captured = false;
+  e->captured = 0;
   struct record *r = error ? NULL : calloc(1, sizeof *r);
   if (!error && !r) error = 2;
   if (!error && !(error = push(s, &(struct work){.kind = RECORD, .record = r}))) {
@@ -623,29 +676,44 @@ static int event_elapsed(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms
   pthread_mutex_unlock(&lock);
   return error;
 }
+// Makes what comes before the event come before the stream's next work, which becomes a part of the capture.
+static int wait_in_capture(struct CUstream_st *s, const struct CUevent_st *e) { // under the lock
+  struct CUstream_st *other = streams;
+  while (other && !(other->capture && other->capture->first_node == e->captured)) other = other->next;
+  struct CUgraphExec_st *g = other ? other->capture : NULL;
+  if (!g && s->capture) return refuse_capture(s, CAPTURE_ISOLATION);
+  if (!g) return violation(CAPTURED_EVENT); // its capture has ended
+  if (s->capture && s->capture != g) {
+    g->invalid = true;
+    return refuse_capture(s, CAPTURE_MERGE);
+  }
+  if (!s->capture) {
+    if (g->lanes == LANES) abort();
+    s->capture = g;
+    s->capturer = other->capturer;
+    s->lane = g->lanes++;
+    memset(s->before, 0, sizeof s->before);
+  }
+  for (int i = 0; i < LANES; i++)
+    if (e->before[i] > s->before[i]) s->before[i] = e->before[i];
+  return 0;
+}
 static int stream_wait(tfc_cuda_stream s, tfc_cuda_event e) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_STREAM_WAIT);
   if (!error) error = use_event(e);
   if (!error) error = use_stream(s);
-  if (!error && s->capture && !e->captured) error = refuse_capture(s, CAPTURE_ISOLATION);
-  if (!error && !s->capture && e->captured)
-    error = violation(CAPTURED_EVENT); // otherwise a stream that waits for the event would become part of the capture
-  if (!error && !s->capture && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last)
+  if (!error && e->captured)
+    error = wait_in_capture(s, e);
+  else if (!error && s->capture)
+    error = refuse_capture(s, CAPTURE_ISOLATION);
+  else if (!error && !(error = push(s, &(struct work){.kind = WAIT, .record = e->last})) && e->last)
     e->last->references++;
   pthread_mutex_unlock(&lock);
   return error;
 }
 
 // --- Graphs ------------------------------------------------------------------------------------------------------
-static int graph_destroy(tfc_cuda_graph g) {
-  for (struct work *w = g->first, *next; w; w = next) {
-    next = w->next;
-    free_work(w);
-  }
-  free(g);
-  return 0;
-}
 static void expect_no_capture(void) {
   for (const struct CUstream_st *s = streams; s; s = s->next)
     violations += s->capture && !pthread_equal(s->capturer, pthread_self());
@@ -658,6 +726,10 @@ static int capture_begin(tfc_cuda_stream s) {
   if (!error) {
     s->capture = calloc(1, sizeof *s->capture);
     s->capture->end = &s->capture->first;
+    s->capture->lanes = 1;
+    s->capture->origin = s;
+    s->lane = 0;
+    memset(s->before, 0, sizeof s->before);
     s->capturer = pthread_self();
     s->capture->first_node = 100 + (graph_count++ << 20);
   }
@@ -668,31 +740,125 @@ static int capture_count(tfc_cuda_stream s, size_t *out) {
   *out = s->capture->count;
   return s->capture->invalid ? CAPTURE_INVALIDATED : 0;
 }
+static int capture_nodes(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, size_t wanted) {
+  pthread_mutex_lock(&lock);
+  const struct CUgraphExec_st *g = s->capture;
+  int error = use_stream(s);
+  if (!error && (!g || g->invalid)) error = CAPTURE_INVALIDATED;
+  memset(nodes, 0, wanted * sizeof *nodes);
+  size_t skip = error || g->in_lane[s->lane] < wanted ? 0 : g->in_lane[s->lane] - wanted, at = 0;
+  for (const struct work *w = error ? NULL : g->first; w && at < wanted; w = w->next)
+    if (w->lane == s->lane && (!skip || !skip--))
+      nodes[at++] = (struct tfc_cuda_graph_node){.id = w->node, .kind = w->kind};
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+// Finds the works that another lane waits for, and the longest path through the graph.
+static void follow_paths(struct CUgraphExec_st *g) {
+  struct work **lanes[LANES] = {0};
+  size_t *path[LANES] = {0};
+  uint32_t at[LANES] = {0};
+  for (uint32_t l = 0; l < g->lanes; l++) {
+    lanes[l] = calloc(g->in_lane[l] + 1u, sizeof *lanes[l]);
+    path[l] = calloc(g->in_lane[l] + 1u, sizeof *path[l]);
+    if (!lanes[l] || !path[l]) abort();
+  }
+  for (struct work *w = g->first; w; w = w->next) {
+    size_t before = 0;
+    for (uint32_t l = 0; l < g->lanes; l++) {
+      if (!w->before[l]) continue;
+      if (l != w->lane) lanes[l][w->before[l] - 1]->awaited = true;
+      if (path[l][w->before[l] - 1] > before) before = path[l][w->before[l] - 1];
+    }
+    path[w->lane][at[w->lane]] = before + 1;
+    lanes[w->lane][at[w->lane]++] = w;
+    if (before + 1 > g->longest) g->longest = before + 1;
+  }
+  for (uint32_t l = 0; l < g->lanes; l++) free(lanes[l]), free(path[l]);
+}
 static int capture_end(tfc_cuda_stream s, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
                        tfc_cuda_graph *out) {
   pthread_mutex_lock(&lock);
   int error = count(TFC_CUDA_FAKE_CAPTURE);
   struct CUgraphExec_st *g = s->capture;
-  s->capture = NULL;
+  if (!error && g->origin != s) {
+    error = refuse_capture(s, CAPTURE_UNMATCHED); // it has to be ended where it began
+    pthread_mutex_unlock(&lock);
+    return error;
+  }
   if (!error && g->invalid) error = CAPTURE_INVALIDATED;
+  for (uint32_t l = 0; l < g->lanes && !error; l++)
+    if (s->before[l] < g->in_lane[l]) error = violation(CAPTURE_UNJOINED);
+  detach(g);
   pthread_mutex_unlock(&lock);
   if (error) {
     (void)graph_destroy(g);
     return error;
   }
+  follow_paths(g);
   *out_count = g->count;
   const struct work *w = g->first; // kinds of work are numbered as cudaGraphNodeType is
   for (size_t i = 0; i < g->count && i < capacity; i++, w = w->next)
-    nodes[i] = (struct tfc_cuda_graph_node){.id = g->first_node + i, .kind = w->kind};
+    nodes[i] = (struct tfc_cuda_graph_node){.id = g->lanes == 1 ? g->first_node + i : 0, .kind = w->kind};
   *out = g;
   return 0;
 }
 static void capture_abort(tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
   struct CUgraphExec_st *g = s->capture;
-  s->capture = NULL;
+  if (g) detach(g);
   pthread_mutex_unlock(&lock);
   if (g) (void)graph_destroy(g);
+}
+
+// Makes a record that `s` reaches, and which can be waited for until it is released.
+static int push_record(struct CUstream_st *s, struct record **out) {
+  struct record *r = calloc(1, sizeof *r);
+  int error = r ? push(s, &(struct work){.kind = RECORD, .record = r}) : 2;
+  if (error) {
+    free(r);
+    return error;
+  }
+  r->references = 2;
+  *out = r;
+  return 0;
+}
+static int push_wait(struct CUstream_st *s, struct record *r) {
+  int error = push(s, &(struct work){.kind = WAIT, .record = r});
+  if (!error) r->references++;
+  return error;
+}
+// Each lane of the graph runs on a thread of its own, and waits for what comes before its work on others.
+static int launch_lanes(const struct CUgraphExec_st *g, struct CUstream_st *s) { // under the lock
+  struct record *begin = NULL, **made[LANES] = {0}, *ends[LANES] = {0};
+  uint32_t seen[LANES][LANES] = {{0}}, at[LANES] = {0};
+  int error = push_record(s, &begin);
+  for (uint32_t l = 0; l < g->lanes; l++) {
+    if (!(made[l] = calloc(g->in_lane[l] + 1u, sizeof *made[l]))) abort();
+    if (l && !error) error = push_wait(side_of(s, l), begin);
+  }
+  for (struct work *w = g->first; w && !error; w = w->next) {
+    struct CUstream_st *on = side_of(s, w->lane);
+    for (uint32_t l = 0; l < g->lanes && !error; l++) {
+      if (l == w->lane || w->before[l] <= seen[w->lane][l]) continue;
+      seen[w->lane][l] = w->before[l];
+      error = push_wait(on, made[l][w->before[l] - 1]);
+    }
+    if (!error) error = push(on, w);
+    if (!error && w->awaited) error = push_record(on, &made[w->lane][at[w->lane]]);
+    at[w->lane]++;
+  }
+  for (uint32_t l = 1; l < g->lanes && !error; l++) {
+    error = push_record(side_of(s, l), &ends[l]);
+    if (!error) error = push_wait(s, ends[l]);
+  }
+  release_record(begin);
+  for (uint32_t l = 0; l < g->lanes; l++) {
+    for (uint32_t i = 0; i < g->in_lane[l]; i++) release_record(made[l][i]);
+    free(made[l]);
+    release_record(ends[l]);
+  }
+  return error;
 }
 static int graph_launch(tfc_cuda_graph g, tfc_cuda_stream s) {
   pthread_mutex_lock(&lock);
@@ -700,12 +866,21 @@ static int graph_launch(tfc_cuda_graph g, tfc_cuda_stream s) {
   if (!error) error = use_for_launch(s);
   if (!error && s->capture) error = refuse_capture(s, CAPTURE_UNSUPPORTED);
   const uint32_t correlation = watcher && !error ? watcher->launched(g->count) : 0;
-  for (struct work *w = g->first; w && !error; w = w->next) {
-    w->correlation = correlation;
-    error = push(s, w);
-  }
+  for (struct work *w = g->first; w && !error; w = w->next) w->correlation = correlation;
+  for (struct work *w = g->first; w && !error && g->lanes == 1; w = w->next) error = push(s, w);
+  if (!error && g->lanes > 1) error = launch_lanes(g, s);
+  last_graph = (struct tfc_cuda_fake_graph){g->count, g->longest, g->lanes};
+  if (graph_watcher) graph_watcher(&last_graph);
   pthread_mutex_unlock(&lock);
   return error;
+}
+static int graph_destroy(tfc_cuda_graph g) {
+  for (struct work *w = g->first, *next; w; w = next) {
+    next = w->next;
+    free_work(w);
+  }
+  free(g);
+  return 0;
 }
 
 // --- Partitions --------------------------------------------------------------------------------------------------
@@ -796,6 +971,7 @@ const struct tfc_cuda_api tfc_cuda_fake_api = {
     .last_error = last_error,
     .capture_begin = capture_begin,
     .capture_count = capture_count,
+    .capture_nodes = capture_nodes,
     .capture_end = capture_end,
     .capture_abort = capture_abort,
     .graph_launch = graph_launch,

@@ -54,6 +54,15 @@ uint64_t tfc_cuda_fake_violations(void);
 uint64_t tfc_cuda_fake_green(void); // the green context that is current on this thread, 0: none
 void tfc_cuda_fake_reset(void);     // clears a sticky error, as a new process would
 
+// The graph that was launched last: its pieces of work, how many of them follow each other at least, and its branches
+// (streams of its capture). `launched` is called for every launch of one, under the fake's lock.
+struct tfc_cuda_fake_graph {
+  size_t works, longest;
+  uint32_t lanes;
+};
+struct tfc_cuda_fake_graph tfc_cuda_fake_graph(void);
+void tfc_cuda_fake_watch_graphs(void (*launched)(const struct tfc_cuda_fake_graph *graph));
+
 // What a profiler gets: a correlation id for each launch, requested on the launching thread (the launch of a captured
 // graph has one id for all its nodes, `works` of them), and each piece of work after its stream has executed it, or has
 // dropped it because of a sticky error.

@@ -165,12 +165,136 @@ static void events_of_a_capture(void **state) {
   assert_int_equal(api->stream_create(NULL, &other), 0);
   assert_int_equal(api->event_record(before, capturing), 0);
   refused(api->event_query(before), 907);
-  refused(api->stream_wait(other, before), 907);
   assert_int_equal(api->event_record(before, other), 0);
   assert_int_equal(api->stream_synchronize(other), 0);
   assert_int_equal(api->event_query(before), 0);
+  assert_int_equal(api->event_record(before, capturing), 0);
+  end_capture(false); // which destroys `before`
+  begin_capture();
+  assert_int_equal(api->event_record(before, capturing), 0);
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), 0);
+  assert_int_equal(api->graph_destroy(graph), 0);
+  refused(api->stream_wait(other, before), 907); // its capture has ended
+  assert_int_equal(api->capture_begin(capturing), 0);
+  refused(api->stream_wait(capturing, before), 905); // it is another capture's
   assert_int_equal(api->stream_destroy(other), 0);
-  end_capture(false);
+  end_capture(true);
+}
+
+// A stream becomes a part of a capture when it waits for an event of it. The stream on which the capture began has to
+// come after everything that the others captured.
+static tfc_cuda_stream side;
+static tfc_cuda_event forked, joined;
+static void begin_fork(void) {
+  begin_capture();
+  assert_int_equal(api->stream_create(NULL, &side), 0);
+  assert_int_equal(api->event_create(false, &forked), 0);
+  assert_int_equal(api->event_create(false, &joined), 0);
+  assert_int_equal(api->event_record(forked, capturing), 0);
+  assert_int_equal(api->stream_wait(side, forked), 0);
+  assert_int_equal(launch(side), 0);
+  assert_int_equal(launch(capturing), 0);
+}
+static void end_fork(void) {
+  assert_int_equal(launch(side), 0); // works as before the capture
+  assert_int_equal(api->stream_synchronize(side), 0);
+  assert_int_equal(api->stream_synchronize(capturing), 0);
+  assert_int_equal(api->event_destroy(forked), 0);
+  assert_int_equal(api->event_destroy(joined), 0);
+  assert_int_equal(api->event_destroy(before), 0);
+  assert_int_equal(api->stream_destroy(side), 0);
+  assert_int_equal(api->stream_destroy(capturing), 0);
+}
+static tfc_cuda_graph join_and_end(void) {
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  assert_int_equal(api->event_record(joined, side), 0);
+  assert_int_equal(api->stream_wait(capturing, joined), 0);
+  assert_int_equal(launch(capturing), 0);
+  assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), 0);
+  assert_int_equal(count, 4);
+  return graph;
+}
+static void not_ended(int expected) {
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  assert_int_equal(api->capture_end(capturing, NULL, 0, &count, &graph), expected);
+  assert_null(graph);
+}
+
+static void branches_of_a_capture(void **state) {
+  (void)state;
+  struct tfc_cuda_graph_node nodes[2] = {{0}};
+  begin_fork();
+  assert_int_equal(launch(side), 0);
+  assert_int_equal(api->capture_nodes(side, nodes, 2), 0);
+  assert_true(nodes[0].id && nodes[1].id > nodes[0].id + 1); // a node of the other stream is between them
+  assert_int_equal(api->capture_nodes(capturing, nodes, 2), 0);
+  assert_int_equal(nodes[1].id, nodes[0].id + 2);
+  api->capture_abort(capturing);
+  end_fork();
+  begin_fork();
+  tfc_cuda_graph graph = join_and_end();
+  assert_int_equal(api->graph_launch(graph, capturing), 0);
+  assert_int_equal(tfc_cuda_fake_graph().works, 4);
+  assert_int_equal(tfc_cuda_fake_graph().longest, 3);
+  assert_int_equal(tfc_cuda_fake_graph().lanes, 2);
+  const uint64_t works = tfc_cuda_fake_works();
+  assert_int_equal(api->stream_synchronize(capturing), 0);
+  assert_true(tfc_cuda_fake_works() >= works);
+  assert_int_equal(api->graph_destroy(graph), 0);
+  end_fork();
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+}
+
+static void forks_that_are_not_joined(void **state) {
+  (void)state;
+  begin_fork();
+  not_ended(904);
+  seen++;
+  end_fork();
+  begin_fork(); // work after the event is not joined
+  assert_int_equal(api->event_record(joined, side), 0);
+  assert_int_equal(launch(side), 0);
+  assert_int_equal(api->stream_wait(capturing, joined), 0);
+  not_ended(904);
+  seen++;
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+  end_fork();
+}
+
+static void where_a_capture_may_not_end_or_join(void **state) {
+  (void)state;
+  tfc_cuda_graph graph = NULL;
+  size_t count = 0;
+  tfc_cuda_stream second;
+  begin_fork();
+  refused(api->capture_end(side, NULL, 0, &count, &graph), 903);
+  not_ended(901);
+  end_fork();
+  begin_fork();
+  refused(api->stream_synchronize(side), 900);
+  not_ended(901);
+  end_fork();
+  begin_fork();
+  assert_int_equal(api->stream_create(NULL, &second), 0);
+  assert_int_equal(api->capture_begin(second), 0);
+  assert_int_equal(launch(second), 0);
+  refused(api->stream_wait(second, forked), 902); // two captures would become one
+  assert_int_equal(api->capture_end(second, NULL, 0, &count, &graph), 901);
+  not_ended(901);
+  assert_int_equal(api->stream_destroy(second), 0);
+  end_fork();
+  begin_fork(); // an event from before the capture
+  assert_int_equal(api->stream_create(NULL, &second), 0);
+  assert_int_equal(api->event_record(joined, second), 0);
+  refused(api->stream_wait(side, joined), 905);
+  not_ended(901);
+  assert_int_equal(api->stream_synchronize(second), 0);
+  assert_int_equal(api->stream_destroy(second), 0);
+  end_fork();
 }
 
 // A stream that is captured takes no graph and may not go away, and no other thread may ask for memory meanwhile.
@@ -338,6 +462,9 @@ int main(void) {
       cmocka_unit_test(memory_that_was_given_back),
       cmocka_unit_test(what_may_not_be_captured),
       cmocka_unit_test(events_of_a_capture),
+      cmocka_unit_test(branches_of_a_capture),
+      cmocka_unit_test(forks_that_are_not_joined),
+      cmocka_unit_test(where_a_capture_may_not_end_or_join),
       cmocka_unit_test(what_others_may_not_do_meanwhile),
       cmocka_unit_test(times_between_events),
       cmocka_unit_test(copies_between_devices),

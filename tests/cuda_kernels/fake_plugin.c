@@ -3,8 +3,10 @@
 //
 // Kernels run when their stream reaches them, one at a time, and can be captured as on a GPU. FAKE_DELAY_NS=N delays
 // each piece of work by a random time up to N ns, so that a missing wait shows. With FAKE_IDLE=1, kernels compute
-// nothing.
+// nothing. FAKE_GRAPHS=FILE: each launch of a graph writes a line with its pieces of work, how many of them follow each
+// other at least, and its streams.
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +25,15 @@ char *tfc_cuda_product_tuning(void) {
   return strdup("a fake GPU\ta product\t1\n");
 }
 
+static FILE *graphs;
+static void note(const struct tfc_cuda_fake_graph *g) {
+  fprintf(graphs, "%zu %zu %u\n", g->works, g->longest, g->lanes);
+  fflush(graphs);
+}
+
 __attribute__((constructor)) static void install(void) {
-  const char *delay = getenv("FAKE_DELAY_NS");
+  const char *delay = getenv("FAKE_DELAY_NS"), *file = getenv("FAKE_GRAPHS");
+  if (file && (graphs = fopen(file, "w"))) tfc_cuda_fake_watch_graphs(note);
   cuda_streams_install(
       &(struct tfc_cuda_fake_options){.memory = (uint64_t)16 << 30, .idle = getenv("FAKE_IDLE") != NULL});
   api = tfc_cuda_fake_api;

@@ -85,5 +85,7 @@ extern int64_t cuda_fake_dnn_cost_ns; // how much each of these calls moves the 
 // Does tfc_cuda_follow_chain list a captured graph of four nodes in its order? The second node has `successors`
 // successors; `early`: edges have data.
 bool cuda_fake_chain(uint32_t successors, bool early);
+// Does tfc_cuda_follow_back list such a graph from its last node back? `joins`: not 0: a node has two predecessors.
+bool cuda_fake_chain_back(uint32_t joins, bool early);
 
 #endif

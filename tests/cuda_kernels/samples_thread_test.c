@@ -498,6 +498,8 @@ static void test_chains_are_followed(void **state) {
     assert_false(cuda_fake_chain(0, early));
     assert_false(cuda_fake_chain(2, early));
     assert_false(cuda_fake_chain(3, early));
+    assert_true(cuda_fake_chain_back(0, early));
+    assert_false(cuda_fake_chain_back(1, early));
   }
 }
 #endif

@@ -308,9 +308,11 @@ def part(options, kind, way, more, on_cpu):
 
 
 def parts(options):
-    """An own kernel, a product and a convolution, each launched one by one, captured, on a green stream, and under CUPTI."""
+    """An own kernel, a product and a convolution, each launched one by one, captured, also with branches, on a green stream,
+    and under CUPTI."""
     ways = {"plain": ["--devices", "gpu:0", "--cuda-graphs", "off", "--steps", "3"],
             "captured": ["--devices", "gpu:0", "--steps", "5"],
+            "captured, side by side": ["--devices", "gpu:0", "--steps", "5", "--cuda-graphs", "branches"],
             "on a green stream": ["--devices", "vgpu:0-1", "--steps", "5"],
             "under CUPTI": ["--devices", "gpu:0", "--steps", "5", "--profile", "--db", os.path.join(scratch(), "part.db")]}
     for kind in SHAPES:

@@ -22,6 +22,8 @@ for example in "$@"; do
   for rewrites in exact all; do
     "$root/bin/tfc-run" -q --graph "examples/$example.pb" --devices gpu:0 --rewrites $rewrites --cuda-graphs off --steps 1 --warmup 0 \
       --profile --db "$root/$example.$rewrites.db" --json >"$root/out" || exit 1
+    FAKE_GRAPHS="$root/$example.$rewrites.graphs" "$root/bin/tfc-run" -q --graph "examples/$example.pb" --devices gpu:0 \
+      --rewrites $rewrites --cuda-graphs branches --steps 1 --warmup 3 --json >"$root/out" || exit 1
   done
 done
 python3 - "$root" "$(git rev-parse --short HEAD)" "$@" <<'PY'
@@ -40,6 +42,16 @@ def count(example, rewrites):
         ops[op] = ops.get(op, 0) + 1
     return len(kernels), copies, ops
 
+def branches(example, rewrites, launches):
+    """How many launches of a step follow each other at least, and on how many streams. A graph's line in the file: its launches, how
+    many of them follow each other, its streams. The first two of four steps are not captured."""
+    with open(f"{root}/{example}.{rewrites}.graphs") as f:
+        graphs = [[int(word) for word in line.split()] for line in f]
+    assert len(graphs) % 2 == 0, f"{example}: {len(graphs)} graphs in two steps"
+    step = graphs[len(graphs) // 2:]
+    captured = sum(works for works, _, _ in step)
+    return launches - captured + sum(longest for _, longest, _ in step), max((lanes for _, _, lanes in step), default=1), len(step)
+
 print("# Launches of a step on a GPU\n")
 print("What one training step gives the GPU to do: kernels, and copies and fills. Counted on a machine without a GPU, on")
 print("fakes of the CUDA calls and of the libraries that run the kernels' own source: a product or a convolution counts as")
@@ -47,9 +59,20 @@ print("one (cuBLASLt and cuDNN may launch more). Modelled times say nothing here
 print(f"Made by `tests/gpu/launches.sh build/release` at `{commit}`\n")
 print("| example | kernels, `exact` | copies and fills | kernels, `all` | copies and fills | most of them, `all` |")
 print("|---|---|---|---|---|---|")
+rows = []
 for example in examples:
     exact, some, _ = count(example, "exact")
     every, more, ops = count(example, "all")
     most = ", ".join(f"{n} {op}" for op, n in sorted(ops.items(), key=lambda item: -item[1])[:8])
     print(f"| {example} | {exact} | {some} | {every} | {more} | {most} |")
+    rows.append((example, exact + some, branches(example, "exact", exact + some), every + more, branches(example, "all", every + more)))
+
+print("\n## Side by side\n")
+print("With `--cuda-graphs branches` independent launches of a captured sequence are branches of its graph. How many launches,")
+print("copies and fills included, follow each other at least, because one needs what another made or its memory, or because")
+print("they are not captured (what is between two graphs); and the streams (at most 4).\n")
+print("| example | in a row, `exact` | with branches | streams | graphs | in a row, `all` | with branches | streams | graphs |")
+print("|---|---|---|---|---|---|---|---|---|")
+for example, exact, (longest, streams, graphs), every, (shortest, lanes, pieces) in rows:
+    print(f"| {example} | {exact} | {longest} | {streams} | {graphs} | {every} | {shortest} | {lanes} | {pieces} |")
 PY

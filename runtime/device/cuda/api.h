@@ -85,12 +85,17 @@ struct tfc_cuda_api {
   int (*enable_peer)(int peer); // from the calling thread's device
   int (*last_error)(void);      // this thread's last error; clears it unless it is sticky
 
-  // Captures use the relaxed mode, on this stream only.
+  // Captures use the relaxed mode. They begin and end on one stream; others join by waiting for an event that was
+  // recorded in the capture, and the first stream has to wait for what they captured before it ends.
   int (*capture_begin)(tfc_cuda_stream stream);
-  // Counts the nodes that the capture has so far. Nodes that appear between two calls belong to the operations launched
-  // in between.
+  // Counts the nodes that the capture has so far, on all streams. Nodes that appear between two calls belong to the
+  // operations launched in between.
   int (*capture_count)(tfc_cuda_stream stream, size_t *out);
-  // nodes (optional, `capacity` of them): filled in order of capture; out_count: how many there are.
+  // Describes the last `count` nodes that this stream has captured, in their order. All ids are 0 if these nodes do not
+  // follow each other (a library has made branches of its own).
+  int (*capture_nodes)(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t count);
+  // nodes (optional, `capacity` of them): filled in order of capture, if all nodes follow each other; out_count: how
+  // many there are.
   int (*capture_end)(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
                      tfc_cuda_graph *out);
   void (*capture_abort)(tfc_cuda_stream stream);

@@ -1,6 +1,7 @@
 // Opens a GPU, or a green context of one, as a device with its threads, streams, memory and libraries. The drivers
 // "gpu" and "vgpu" are defined at the end of the file.
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/branches.h"
 #include "runtime/device/cuda/copy.h"
 #include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/libraries.h"
@@ -138,6 +139,7 @@ static void close_device(struct tfc_device *device) {
   tfc_cuda_staging_free(d);
   if (d->compute) (void)api->stream_destroy(d->compute);
   if (d->capture) (void)api->stream_destroy(d->capture);
+  tfc_cuda_branches_close(d);
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     if (d->copies[k]) (void)api->stream_destroy(d->copies[k]);
   tfc_cuda_pool_release(d->pool);

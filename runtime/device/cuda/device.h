@@ -11,9 +11,11 @@
 //   staging.c   pinned memory through which host tensors are copied
 //   finish.c    waits until work has ended, then records timings, copies tensors to the host, sets signals
 //   graph.c     captured segments
+//   branches.c  independent operations of a captured segment, side by side
 #ifndef TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
 #define TFC_RUNTIME_DEVICE_CUDA_DEVICE_H
 
+#include "runtime/base/array.h"
 #include "runtime/device/cuda/api.h"
 #include "runtime/device/cuda/event.h"
 #include "runtime/device/cuda/kernel.h"
@@ -47,6 +49,8 @@ struct tfc_cuda_clock {
   // overlap earlier ones.
   int64_t step;
 };
+
+enum { TFC_CUDA_BRANCHES = 4 }; // streams of one captured graph
 
 struct tfc_cuda_piece;
 struct tfc_cuda_device {
@@ -88,6 +92,10 @@ struct tfc_cuda_device {
   struct tfc_cuda_piece *capturing; // guarded by launch_lock: the piece that is being captured, which owns the memory
                                     // that is allocated meanwhile
   _Atomic uint64_t replays;         // captured segments that were launched
+  // Of captures with branches, made when first needed: their streams but the first, and events; guarded by launch_lock.
+  tfc_cuda_stream branches[TFC_CUDA_BRANCHES - 1];
+  TFC_ARRAY(tfc_cuda_event) branch_events;
+  bool cudnn_used; // the call that is launched has asked for cuDNN's handle; guarded by launch_lock
 };
 static inline struct tfc_cuda_device *tfc_cuda_device_of(struct tfc_device *d) {
   return (struct tfc_cuda_device *)(void *)d;

@@ -5,11 +5,13 @@
 // numbers whose seeds the host draws, operations that the host runs) are launched one by one.
 //
 // A capture uses a stream of its own: if it used the compute stream, a copy that waits for that stream would become
-// part of the graph. Memory that kernels allocate during a capture belongs to the graph. The driver remembers which
-// nodes belong to which operation, for the profiler.
+// part of the graph. If the segment has an order, independent operations are captured on several streams (branches.c),
+// which become branches of the graph. Memory that kernels allocate during a capture belongs to the graph. The driver
+// remembers which nodes belong to which operation, for the profiler.
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/device/cuda/branches.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/graph.h"
@@ -28,8 +30,10 @@ struct tfc_cuda_piece { // a part of a segment that is captured as one graph
   tfc_cuda_graph graph;
   struct tfc_cuda_graph_node *nodes;
   size_t node_count;
-  bool named;  // the nodes have CUPTI's ids
-  bool traced; // captured in a traced step; a profiler may not see kernels that were captured before it was started
+  bool named;    // the nodes have CUPTI's ids
+  bool traced;   // captured in a traced step; a profiler may not see kernels that were captured before it was started
+  bool branched; // the last capture was one with branches
+  bool straight; // such a capture has failed: the next one has none
   const void *told;     // the trace sink that already has the nodes' ids
   uintptr_t *signature; // all addresses that the launches used, and the host values that the launches depend on
   uint64_t scratch_generation;
@@ -237,20 +241,66 @@ static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct t
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
 }
 
-static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_cuda_piece *piece) {
+// Captures the calls that share launches, from call `i` on, on a stream with its own scratch memory.
+static tfc_status capture_next(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_cuda_piece *piece,
+                               uint32_t i, tfc_cuda_stream stream, struct tfc_buffer *scratch, uint32_t *out_next) {
   const struct tfc_graph *g = p->segment->graph;
+  struct tfc_buffer *shared = d->scratch;
+  d->scratch = scratch;
+  d->env.stream = stream;
+  tfc_status s = tfc_cuda_calls_next(d, p, i, piece->end, stream, out_next);
+  d->env.stream = d->capture;
+  d->scratch = shared;
+  const struct tfc_cuda_call *failed = &p->calls[*out_next];
+  return s ? tfc_op_error(s, g, &g->nodes[failed->node], &d->base, failed->op->inputs, failed->op->input_count) : NULL;
+}
+
+// Nodes from `before` on belong to the calls from i to `next`. Launches of several operations together are counted for
+// the first of them.
+static void assign_nodes(struct tfc_prepared *p, uint32_t i, uint32_t next, size_t before, size_t after) {
+  for (uint32_t k = i; k < next; k++)
+    p->calls[k].first_node = (uint32_t)(k > i ? after : before), p->calls[k].node_count = 0;
+  p->calls[i].node_count = (uint32_t)(after - before);
+}
+
+static tfc_status capture_calls(struct tfc_cuda_device *d, struct tfc_prepared *p, const struct tfc_cuda_piece *piece) {
   size_t before = 0, after = 0;
   for (uint32_t i = piece->begin, next = i; i < piece->end; i = next) {
-    tfc_status s = tfc_cuda_calls_next(d, p, i, piece->end, d->capture, &next);
-    const struct tfc_cuda_call *failed = &p->calls[next];
-    if (s) return tfc_op_error(s, g, &g->nodes[failed->node], &d->base, failed->op->inputs, failed->op->input_count);
+    TFC_RETURN_IF_ERROR(capture_next(d, p, piece, i, d->capture, d->scratch, &next));
     TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
-    for (uint32_t k = i; k < next; k++) // launches of several operations together are counted for the first of them
-      p->calls[k].first_node = (uint32_t)(k > i ? after : before), p->calls[k].node_count = 0;
-    p->calls[i].node_count = (uint32_t)(after - before);
+    assign_nodes(p, i, next, before, after);
     before = after;
   }
   return NULL;
+}
+
+struct nodes {
+  TFC_ARRAY(struct tfc_cuda_graph_node) list;
+};
+
+// The same with branches. Nodes are described call by call, because those of several streams have no order.
+static tfc_status capture_branches(struct tfc_cuda_device *d, struct tfc_prepared *p,
+                                   const struct tfc_cuda_piece *piece, const struct tfc_cuda_branches *b,
+                                   struct tfc_buffer *const *scratch, struct nodes *nodes) {
+  size_t before = 0, after = 0;
+  TFC_RETURN_IF_ERROR(tfc_cuda_branch_begin(d));
+  for (uint32_t i = piece->begin, next = i; i < piece->end; i = next) {
+    const uint32_t at = i - piece->begin, stream = b->stream[at];
+    TFC_RETURN_IF_ERROR(tfc_cuda_branch_wait(d, b, at, stream));
+    TFC_RETURN_IF_ERROR(
+        capture_next(d, p, piece, i, tfc_cuda_branch_stream(d, stream), stream ? scratch[stream] : d->scratch, &next));
+    TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
+    if (!tfc_array_resize(&nodes->list, after))
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+    if (after > before)
+      TFC_CUDA_TRY(d,
+                   d->api->capture_nodes(tfc_cuda_branch_stream(d, stream), nodes->list.data + before, after - before),
+                   "capturing");
+    TFC_RETURN_IF_ERROR(tfc_cuda_branch_ended(d, b, at));
+    assign_nodes(p, i, next, before, after);
+    before = after;
+  }
+  return tfc_cuda_branch_wait(d, b, piece->end - piece->begin, 0);
 }
 
 // Makes cuDNN launch on the stream that is captured: work on another stream would be missing in every replay.
@@ -265,14 +315,31 @@ static tfc_status move_cudnn(struct tfc_cuda_device *d, tfc_cuda_stream stream) 
                : NULL;
 }
 
-static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c) {
+// Gets scratch memory for each stream but the first, which the graph keeps.
+static tfc_status keep_scratch(struct tfc_cuda_device *d, struct tfc_cuda_piece *c, const struct tfc_cuda_branches *b,
+                               struct tfc_buffer **out) {
+  for (uint32_t s = 1; s < b->count; s++) {
+    if (!b->scratch[s]) continue;
+    TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, b->scratch[s], &out[s]));
+    if (!tfc_array_push(&c->kept, out[s])) {
+      tfc_buffer_release(out[s]);
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+    }
+  }
+  return NULL;
+}
+
+// Captures the calls on one stream, or (`b` is not NULL) on several; then `nodes` gets what the graph consists of.
+static tfc_status capture_into(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c,
+                               const struct tfc_cuda_branches *b, struct tfc_buffer *const *scratch,
+                               struct nodes *nodes) {
   TFC_CUDA_TRY(d, d->api->capture_begin(d->capture), "capturing");
   tfc_status (*allocate)(struct tfc_kernel_env *, size_t, struct tfc_buffer **) = d->env.allocate;
   d->capturing = c;
   d->env.allocate = keep_memory;
   d->env.stream = d->capture;
   tfc_status s = move_cudnn(d, d->capture);
-  if (!s) s = capture_calls(d, p, c);
+  if (!s) s = b ? capture_branches(d, p, c, b, scratch, nodes) : capture_calls(d, p, c);
   tfc_status back = move_cudnn(d, d->compute);
   if (s)
     tfc_status_free(back);
@@ -281,22 +348,42 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
   d->env.allocate = allocate;
   d->env.stream = d->compute;
   d->capturing = NULL;
-  if (s) {
-    d->api->capture_abort(d->capture);
-    return s;
+  if (s) d->api->capture_abort(d->capture);
+  return s;
+}
+
+static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, struct tfc_cuda_piece *c) {
+  struct tfc_cuda_branches branches = {0};
+  struct tfc_buffer *scratch[TFC_CUDA_BRANCHES] = {0};
+  struct nodes nodes = {0};
+  tfc_status s = NULL;
+  const bool several = p->segment->order && !c->straight && tfc_cuda_branches_plan(p, c->begin, c->end, &branches);
+  c->branched = several;
+  if (several) {
+    TFC_TRY(s, tfc_cuda_branches_open(d, &branches));
+    TFC_TRY(s, keep_scratch(d, c, &branches, scratch));
   }
-  uint32_t last = p->calls[c->end - 1].first_node + p->calls[c->end - 1].node_count;
-  c->nodes = calloc(last + 1u, sizeof *c->nodes);
-  if (!c->nodes) {
+  TFC_TRY(s, capture_into(d, p, c, several ? &branches : NULL, scratch, &nodes));
+  const uint32_t last = p->calls[c->end - 1].first_node + p->calls[c->end - 1].node_count;
+  if (!several && !tfc_array_resize(&nodes.list, last + 1u)) {
     d->api->capture_abort(d->capture);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
   }
-  TFC_CUDA_TRY(d, d->api->capture_end(d->capture, c->nodes, last, &c->node_count, &c->graph), "capturing");
+  const int error =
+      d->api->capture_end(d->capture, several ? NULL : nodes.list.data, several ? 0 : last, &c->node_count, &c->graph);
+  if (error) {
+    s = tfc_cuda_error(d, error, "capturing");
+    goto out;
+  }
+  c->nodes = nodes.list.data, nodes.list.data = NULL;
   c->named = c->node_count == last;
   for (size_t i = 0; i < c->node_count && c->named; i++) c->named &= c->nodes[i].id != 0;
   c->scratch_generation = d->scratch_generation;
   c->state = READY;
-  return NULL;
+out:
+  free(nodes.list.data);
+  tfc_cuda_branches_deinit(&branches);
+  return s;
 }
 
 // --- Replaying ---------------------------------------------------------------------------------------------------
@@ -340,8 +427,10 @@ static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p
   if (!s) return NULL;
   tfc_cuda_memory_thaw(&d->memory);
   drop_graph(d, c);
-  // Another time there may be enough memory for the graph.
-  c->state = tfc_status_code(s) == TFC_RESOURCE_EXHAUSTED ? WARMING : REFUSED;
+  // Another time there may be enough memory for the graph, or it can be captured without branches.
+  const bool again = tfc_status_code(s) == TFC_RESOURCE_EXHAUSTED || c->branched;
+  c->state = again ? WARMING : REFUSED;
+  c->straight |= c->branched;
   if (atomic_load(&d->dead) || *out_moved) return s;
   tfc_status_free(s);
   return NULL;

@@ -42,5 +42,7 @@ void tfc_cuda_cudnn_leave(struct tfc_cuda_device *d) {
   d->pushed = false;
 }
 tfc_status tfc_cuda_cudnn(struct tfc_cuda_library *library, struct cudnnContext **out) {
-  return tfc_cuda_cudnn_enter(tfc_cuda_device_of(library->device), out);
+  struct tfc_cuda_device *d = tfc_cuda_device_of(library->device);
+  d->cudnn_used = true;
+  return tfc_cuda_cudnn_enter(d, out);
 }

@@ -55,6 +55,7 @@ static tfc_status choose(struct tfc_cuda_device *d, struct tfc_prepared *p, cons
     if (!s) {
       c->row = row;
       c->note = cp.library_note;
+      c->scratch = cp.scratch;
       c->ctx.state = attempt.state;
       c->release = attempt.release;
       if (declined) c->declined = tfc_arena_str(&p->arena, tfc_str_from(reasons.data ? reasons.data : "")).data;
@@ -282,7 +283,9 @@ tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p
   tfc_status s = NULL;
   *out_next = index;
   if (count == 1) {
+    d->cudnn_used = false;
     s = tfc_cuda_call_run(d, c, &c->ctx, stream);
+    c->uses_cudnn |= d->cudnn_used;
   } else {
     struct tfc_cuda_launch l = {.stream = stream, .library = &d->library};
     uint32_t at = 0;

@@ -14,6 +14,8 @@ struct tfc_cuda_call {               // one operation of a segment
   uint32_t node;
   const struct tfc_segment_op *op;
   void (*release)(void *state);
+  size_t scratch;                  // what it needs of the memory that all kernels of a stream share
+  bool uses_cudnn;                 // a launch of it did
   uint32_t first_node, node_count; // the call's nodes in the captured graph
   uint32_t together;               // how many calls, this one and those after it, share its launches; at least 1
 };

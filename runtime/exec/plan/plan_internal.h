@@ -8,12 +8,14 @@
 //   idle.c      sequence          moves weight packing to where a device would wait
 //   arrange.c   sequence → items  queues, transfers, clocks, waits and signals
 //   memory.c    items → places    the arena of each device
+//   memory_order.c  places → edges  what operations that leave the planned order wait for, for memory's sake
 //   lane_steps.c  → lanes         what each operation in lanes waits for
+//   segment_order.c  items → edges  the same for devices that run independent operations side by side
 //   segments.c  items → segments  prepared segments, and what is submitted in each step
 //   step.c                        runs a step
 //
-// The session's cache owns a plan, or whoever called tfc_plan_create. Steps of a static plan run one at a time, under the
-// session's run_lock or the plan's own_lock.
+// The session's cache owns a plan, or whoever called tfc_plan_create. Steps of a static plan run one at a time, under
+// the session's run_lock or the plan's own_lock.
 #ifndef TFC_RUNTIME_EXEC_PLAN_PLAN_INTERNAL_H
 #define TFC_RUNTIME_EXEC_PLAN_PLAN_INTERNAL_H
 

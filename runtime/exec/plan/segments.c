@@ -12,6 +12,7 @@
 #include "runtime/exec/plan/lane_steps.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/plan/segment_order.h"
 #include "runtime/exec/plan/segments.h"
 #include "runtime/exec/variables.h"
 #include "runtime/host/chain/chain.h"
@@ -321,6 +322,30 @@ static tfc_status prepare_lanes(struct maker *m) {
   return NULL;
 }
 
+// Tells a segment's driver which of its operations depend on each other. of_item: [items] the submission of each item,
+// `index`: [items] the operation's place in its segment.
+static tfc_status order_segment(struct maker *m, const struct tfc_item_order *by, const uint32_t *of_item,
+                                const uint32_t *index, uint32_t first, uint32_t last, struct tfc_segment *segment) {
+  const uint32_t n = segment->op_count;
+  struct tfc_segment_order *order = TFC_ARENA_NEW(m->arena, struct tfc_segment_order);
+  uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, n + 1), *end = TFC_ARENA_ARRAY(m->arena, uint32_t, n + 1);
+  size_t most = 0, count = 0;
+  for (uint32_t i = first; i <= last; i++)
+    if (of_item[i] == of_item[first]) most += by->end[i] - by->begin[i];
+  uint32_t *ops = TFC_ARENA_ARRAY(m->arena, uint32_t, most + 1);
+  if (!order || !begin || !end || !ops) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = first; i <= last; i++) {
+    if (of_item[i] != of_item[first]) continue;
+    begin[index[i]] = (uint32_t)count;
+    for (uint32_t k = by->begin[i]; k < by->end[i]; k++)
+      if (of_item[by->from[k]] == of_item[first]) ops[count++] = index[by->from[k]];
+    end[index[i]] = (uint32_t)count;
+  }
+  *order = (struct tfc_segment_order){begin, end, ops};
+  segment->order = order;
+  return NULL;
+}
+
 static tfc_status prepare_segments(struct maker *m) {
   struct tfc_plan *plan = m->plan;
   const struct tfc_arrangement *a = m->a;
@@ -332,10 +357,15 @@ static tfc_status prepare_segments(struct maker *m) {
   uint32_t *of_item = calloc(a->item_count + 1u, sizeof *of_item);
   uint32_t *op_count = calloc(a->item_count + 1u, sizeof *op_count), *first_item = NULL, *last_item = NULL;
   uint32_t *arrival_count = calloc(a->item_count + 1u, sizeof *arrival_count);
+  uint32_t *index = calloc(a->item_count + 1u, sizeof *index); // [items] the operation's place in its segment
+  const bool branches = plan->session->options.execution.captures == TFC_CAPTURES_BRANCHES;
+  struct tfc_arena scratch = {0};
+  struct tfc_item_order by = {0};
   first_item = calloc(a->item_count + 1u, sizeof *first_item);
   last_item = calloc(a->item_count + 1u, sizeof *last_item);
-  if (!open || !of_item || !op_count || !first_item || !last_item || !arrival_count)
+  if (!open || !of_item || !op_count || !first_item || !last_item || !arrival_count || !index)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (branches) TFC_TRY(s, tfc_item_order_make(ir, a, m->memory, &scratch, &by));
   for (uint32_t i = 0; i < a->item_count; i++) {
     const struct tfc_item *item = &a->items[i];
     bool copy = item->op == TFC_NONE;
@@ -398,8 +428,9 @@ static tfc_status prepare_segments(struct maker *m) {
       for (uint32_t t = 0; t < item->arrival_count; t++)
         arrivals[segment->arrival_count++] = a->arrivals[item->arrival_begin + t];
       TFC_TRY(s, make_segment_op(m, k, &segment->ops[segment->op_count]));
-      segment->op_count++;
+      index[k] = segment->op_count++;
     }
+    if (branches) TFC_TRY(s, order_segment(m, &by, of_item, index, first_item[i], last_item[i], segment));
   }
   plan->point_count = position;
 out:
@@ -409,6 +440,8 @@ out:
   free(first_item);
   free(last_item);
   free(arrival_count);
+  free(index);
+  tfc_arena_deinit(&scratch);
   return s;
 }
 

@@ -279,6 +279,28 @@ static int describe_nodes(cudaGraph_t graph, struct tfc_cuda_graph_node *nodes, 
   return error;
 }
 
+static int capture_nodes(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t count) {
+  enum cudaStreamCaptureStatus status;
+  const cudaGraphNode_t *tail = NULL;
+  const cudaGraphEdgeData *edges = NULL; // asked for, because the call fails if an edge has data and nobody wants it
+  size_t n = 0;
+  memset(nodes, 0, count * sizeof *nodes);
+  int error = (int)cudaStreamGetCaptureInfo(stream, &status, NULL, NULL, &tail, &edges, &n);
+  if (error) return error;
+  if (status != cudaStreamCaptureStatusActive) return (int)cudaErrorStreamCaptureInvalidated;
+  cudaGraphNode_t *list = calloc(count + 1, sizeof *list);
+  if (!list) return (int)cudaErrorMemoryAllocation;
+  const bool chain = n == 1 && count && tfc_cuda_follow_back(tail[0], list, count);
+  if (!chain) (void)cudaGetLastError();
+  for (size_t i = 0; !error && chain && i < count; i++) {
+    enum cudaGraphNodeType type = cudaGraphNodeTypeKernel;
+    error = (int)cudaGraphNodeGetType(list[i], &type);
+    nodes[i] = (struct tfc_cuda_graph_node){node_id(list[i]), (int)type};
+  }
+  free(list);
+  return error;
+}
+
 static int capture_end(tfc_cuda_stream stream, struct tfc_cuda_graph_node *nodes, size_t capacity, size_t *out_count,
                        tfc_cuda_graph *out) {
   cudaGraph_t graph = NULL;
@@ -368,6 +390,7 @@ static const struct tfc_cuda_api real = {
     .last_error = last_error,
     .capture_begin = capture_begin,
     .capture_count = capture_count,
+    .capture_nodes = capture_nodes,
     .capture_end = capture_end,
     .capture_abort = capture_abort,
     .graph_launch = graph_launch,
