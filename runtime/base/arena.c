@@ -6,6 +6,7 @@
 
 #include "runtime/base/memory_account.h"
 #include "runtime/base/pages.h"
+#include "runtime/base/spare.h"
 
 enum { alignment = 16, default_block = 64 * 1024, largest_block = 16 << 20 };
 
@@ -23,10 +24,9 @@ void tfc_arena_deinit(struct tfc_arena *arena) {
   for (struct tfc_arena_block *b = arena->blocks, *next; b; b = next) {
     next = b->next;
     tfc_account_give(tfc_account_host(), b->size);
-    free(b);
+    tfc_spare_give(b, b->size);
   }
-  size_t block_size = arena->block_size;
-  *arena = (struct tfc_arena){.block_size = block_size};
+  *arena = (struct tfc_arena){.block_size = arena->block_size};
 }
 
 void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
@@ -37,14 +37,22 @@ void *tfc_arena_alloc(struct tfc_arena *arena, size_t size) {
     size_t grown = arena->used < largest_block ? arena->used : largest_block; // blocks grow with the arena
     if (grown > block_size) block_size = grown;
     size_t capacity = size > block_size ? size : block_size;
-    if (!tfc_account_take(tfc_account_host(), sizeof(struct tfc_arena_block) + capacity)) return NULL;
-    struct tfc_arena_block *b = malloc(sizeof *b + capacity);
-    if (!b) {
-      tfc_account_give(tfc_account_host(), sizeof *b + capacity);
+    size_t bytes = sizeof(struct tfc_arena_block) + capacity;
+    struct tfc_arena_block *b = tfc_spare_take(bytes, &bytes);
+    if (!tfc_account_take(tfc_account_host(), bytes)) {
+      free(b);
       return NULL;
     }
-    tfc_pages_advise(b, sizeof *b + capacity);
-    b->size = sizeof *b + capacity;
+    if (!b) {
+      b = malloc(bytes);
+      if (!b) {
+        tfc_account_give(tfc_account_host(), bytes);
+        return NULL;
+      }
+      tfc_pages_advise(b, bytes);
+    }
+    b->size = bytes;
+    capacity = bytes - sizeof *b;
     // a large block is put behind the current one, so that the current one is used further
     if (size > block_size && arena->blocks) {
       b->next = arena->blocks->next;

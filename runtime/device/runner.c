@@ -7,6 +7,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/pages.h"
+#include "runtime/base/spare.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/cpu/team.h"
 #include "runtime/host/chain/chain.h"
@@ -39,6 +40,7 @@ struct tfc_prepared {
   struct tfc_runner *runner;
   const struct tfc_segment *segment;
   struct call *calls;
+  size_t call_bytes; // allocated
   uint32_t call_count;
   struct tfc_arena arena;
   void *own; // the driver's record
@@ -205,9 +207,13 @@ tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *se
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
   p->runner = r;
   p->segment = segment;
-  p->calls = malloc((segment->op_count + (size_t)1) * sizeof *p->calls);
-  if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
-  tfc_pages_advise(p->calls, (segment->op_count + 1u) * sizeof *p->calls);
+  p->call_bytes = (segment->op_count + (size_t)1) * sizeof *p->calls;
+  p->calls = tfc_spare_take(p->call_bytes, &p->call_bytes);
+  if (!p->calls) {
+    p->calls = malloc(p->call_bytes);
+    if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+    tfc_pages_advise(p->calls, p->call_bytes);
+  }
   for (uint32_t i = 0; i < segment->op_count; i++) {
     p->calls[i] = (struct call){0}; // one by one, because they are written at once while they are in the cache
     p->call_count = i + 1;
@@ -224,7 +230,7 @@ void tfc_runner_release(struct tfc_prepared *p) {
   for (uint32_t i = 0; i < p->call_count; i++)
     if (p->calls[i].release) p->calls[i].release(p->calls[i].ctx.state);
   if (p->release_own) p->release_own(p->own);
-  free(p->calls);
+  tfc_spare_give(p->calls, p->call_bytes);
   tfc_arena_deinit(&p->arena);
   free(p);
 }

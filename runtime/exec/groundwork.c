@@ -151,6 +151,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
   struct tfc_groundwork *ground = calloc(1, sizeof *ground);
   if (!overrides || !ground) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   ground->references = 1;
+  tfc_spare_init(&ground->spare);
   ground->graph = graph;
   tfc_graph_retain(graph);
   ground->needed = TFC_ARENA_ARRAY(&ground->arena, bool, graph->node_count + 1u);
@@ -218,7 +219,9 @@ tfc_status tfc_groundwork_get(struct tfc_session *session, const struct tfc_grap
   pthread_mutex_lock(&session->lock);
   if (session->ground && is_of(session->ground, graph, spec)) ground = session->ground, ground->references++;
   pthread_mutex_unlock(&session->lock);
-  if (!ground) {
+  if (ground) {
+    atomic_store_explicit(&ground->spare.keeps, true, memory_order_relaxed);
+  } else {
     TFC_RETURN_IF_ERROR(make(session, graph, spec, &ground));
     pthread_mutex_lock(&session->lock);
     struct tfc_groundwork *last = session->ground;
@@ -235,5 +238,6 @@ void tfc_groundwork_release(struct tfc_groundwork *ground) {
   tfc_shapes_deinit(&ground->shapes);
   tfc_graph_release(ground->graph);
   tfc_arena_deinit(&ground->arena);
+  tfc_spare_deinit(&ground->spare);
   free(ground);
 }

@@ -4,11 +4,12 @@
 #ifndef TFC_RUNTIME_EXEC_GROUNDWORK_H
 #define TFC_RUNTIME_EXEC_GROUNDWORK_H
 
+#include "runtime/base/spare.h"
 #include "runtime/exec/session.h"
 #include "runtime/ops/host_memory.h"
 #include "runtime/pass/pass.h"
 
-struct tfc_groundwork { // immutable once made
+struct tfc_groundwork { // all but `spare` is immutable once made
   _Atomic uint32_t references;
   const struct tfc_graph *graph; // retained
   struct tfc_run_spec spec;      // only the members that make the signature; copies
@@ -22,6 +23,8 @@ struct tfc_groundwork { // immutable once made
   uint32_t order_count;
   struct tfc_shapes shapes;
   struct tfc_arena arena;
+  // Memory of plans that were freed, for plans of other placements; kept from the second plan on.
+  struct tfc_spare spare;
 };
 
 // Prunes the graph, checks feeds and ops, infers shapes; or returns the session's last groundwork if it has the

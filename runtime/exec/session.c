@@ -172,11 +172,13 @@ static tfc_status plan_create(struct tfc_session *session, const struct tfc_grap
   bool is_static = false, locked = false;
   struct tfc_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return TFC_PLAN_NO_MEMORY();
+  struct tfc_spare *before = tfc_spare_enter(NULL);
   plan->session = session;
   plan->ir.graph = graph;
   plan->ir.devices = session->devices;
   plan->ir.device_count = session->device_count;
   TFC_TRY(s, tfc_groundwork_get(session, graph, spec, &plan->ground));
+  tfc_spare_enter(&plan->ground->spare);
   TFC_TRY(s, tfc_build_begin(session, graph, spec, plan->ground, &b));
   plan->arena.block_size = tfc_plan_block_size(plan->ground->order_count);
   plan->ir.arena.block_size = plan->arena.block_size / 2;
@@ -199,6 +201,7 @@ static tfc_status plan_create(struct tfc_session *session, const struct tfc_grap
   *out = plan, plan = NULL;
 out:
   if (locked) pthread_mutex_unlock(&session->run_lock);
+  tfc_spare_enter(before);
   tfc_plan_free(plan);
   return s;
 }
@@ -210,19 +213,19 @@ static void free_ir(struct tfc_plan *plan) {
   }
   for (size_t i = 0; i < plan->ir.ops.count; i++)
     if (plan->ir.ops.data[i].release) plan->ir.ops.data[i].release(plan->ir.ops.data[i].state);
-  tfc_array_free(&plan->ir.ops);
-  tfc_array_free(&plan->ir.values);
-  tfc_array_free(&plan->ir.edges);
+  tfc_spare_give_array(&plan->ir.ops);
+  tfc_spare_give_array(&plan->ir.values);
+  tfc_spare_give_array(&plan->ir.edges);
   tfc_array_free(&plan->ir.variables);
   tfc_array_free(&plan->ir.fused);
   tfc_array_free(&plan->ir.continued);
   tfc_array_free(&plan->ir.shared);
   tfc_arena_deinit(&plan->ir.arena);
-  tfc_groundwork_release(plan->ground);
 }
 
 void tfc_plan_free(struct tfc_plan *plan) {
   if (!plan) return;
+  struct tfc_spare *before = tfc_spare_enter(plan->ground ? &plan->ground->spare : NULL);
   tfc_plan_free(plan->twin);
   tfc_plan_adapt_free(plan->adaptation);
   if (plan->dynamic)
@@ -236,6 +239,8 @@ void tfc_plan_free(struct tfc_plan *plan) {
   if (plan->own_arenas) pthread_mutex_destroy(&plan->own_lock);
   free(plan->own_arenas);
   tfc_arena_deinit(&plan->arena);
+  tfc_spare_enter(before);
+  if (!plan->borrows) tfc_groundwork_release(plan->ground); // last, because it keeps the memory of the arenas
   free(plan);
 }
 

@@ -177,7 +177,7 @@ int main(int argc, char **argv) {
   }
   printf("training graph of %u nodes, %u operations: read %.1f ms, shapes and plan %.1f ms (shapes alone %.1f ms), "
          "together %.1f ms (wanted: 400); planned for another placement: %.1f ms, the best of %d %.1f ms (wanted: "
-         "100)\n",
+         "80)\n",
          made, tfc_plan_info(plan)->op_count, first, planned, infer, first + planned, again, AGAIN, best);
 out:
   if (s) fprintf(stderr, "import_bench: %s\n", tfc_status_message(s));

@@ -2,7 +2,7 @@
 """tfc beside TensorFlow 2.15 on models of families that users have (tests/bench/zoo), in turns. Run by a Python that has
 TensorFlow 2.15 (`scripts/bench peers --suite` finds or makes one).
 
-    suite.py [--short] [--cores N] [--models FOLDER] [--save FILE.json] [--fresh]
+    suite.py [--short | --memory] [--cores N] [--models FOLDER] [--save FILE.json] [--fresh]
              [--table FILE.md] [MODEL...]
 
 Each side is a process of its own on the same cores. They run blocks of steps in turns; a time is the wall time of the run
@@ -12,6 +12,8 @@ call. The first steps' fetches (of training: the losses of three steps) are comp
   whole form   5 s of each side, inference of one example 15 s or 1,000 requests, and a new TensorFlow process for each
                model, whose peak resident memory is then compared with tfc's: about 60 minutes
   --short      1 s of each side, one TensorFlow process for all models, no memory: about 8 minutes
+  --memory     no times: 12 steps of each side, of TensorFlow no more than take 4 s, each side in a process of its own, and
+               the peak resident memory of both: about 10 minutes. The page's section about it is written anew
 """
 
 import argparse
@@ -27,7 +29,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BLOCK_S, MOST_REQUESTS, SMALL_US = 0.3, 1000, 20e3
+BLOCK_S, MOST_REQUESTS, SMALL_US, MEMORY_STEPS = 0.3, 1000, 20e3, 12
 # zoo.narrow: numbers with 8 bits of mantissa, or an eighth of a range; all others: 1e-3
 TOLERANCE = {"zoo.narrow": 0.05}
 
@@ -145,6 +147,26 @@ def measure(name, folder, about, cores, options, servers):
             theirs.close()
 
 
+def measure_memory(folder, cores, bench):
+    """Peak resident memory of both sides, each with the machine to itself: {"tfc": bytes, "tensorflow": bytes}."""
+    on, peaks = set(sorted(os.sched_getaffinity(0))[:cores]), {}
+    for side, command in (("tfc", None), ("tensorflow", [sys.executable, os.path.join(HERE, "models.py"), "serve"])):
+        process = Side(command or [bench, folder, "exact"], on)
+        try:
+            if command:
+                process.tell("load " + folder)
+            process.hear()
+            begin = time.monotonic()
+            for _ in range(MEMORY_STEPS):  # also those in which tfc tries another way to run the same
+                process.run(1)
+                if side == "tensorflow" and time.monotonic() - begin > 4:
+                    break
+            peaks[side] = json.loads(process.ask("info"))["peak_resident"]
+        finally:
+            process.close()
+    return peaks
+
+
 # --- The table ---------------------------------------------------------------------------------------------------------
 def geometric(values):
     return math.exp(sum(math.log(v) for v in values) / len(values)) if values else math.nan
@@ -236,6 +258,47 @@ def page(kept, names, options):
     return PAGE % known + table(kept, names, options)
 
 
+MEMORY = "## Peak resident memory"
+
+
+def memory_section(kept, names, cores):
+    """The page's section about memory."""
+    rows = [(n, kept["rows"][n]) for n in names if "peaks" in kept["rows"].get(n, {})]
+    out = [MEMORY, "", "`scripts/bench peers --suite --memory%s` at `%s`: peak resident memory of tfc's process / TensorFlow's, which has" % (
+               " --cores %d" % cores if cores else "", kept["commit"][:7]),
+           "Python in it; %d steps of each (of TensorFlow no more than take 4 s), each in a process of its own. Goal 0.80." % MEMORY_STEPS, "",
+           "| model | step | tfc / TF | tfc, TF MB |", "|---|---|---|---|"]
+    ratios = []
+    for name, row in rows:
+        ours, theirs = (row["peaks"].get(k) for k in ("tfc", "tensorflow"))
+        if not ours or not theirs:
+            out.append("| %s | %s, %d | **refused** | – |" % (name, row["kind"], row["batch"]))
+            continue
+        ratios.append(ours / theirs)
+        out.append("| %s | %s, %d | %s | %.0f, %.0f |" % (name, row["kind"], row["batch"], bold("%.2f" % ratios[-1], ratios[-1] > 0.8), ours / 1e6, theirs / 1e6))
+    if ratios:
+        over = sum(r > 0.8 for r in ratios)
+        out += ["", "%d models: %.2f to %.2f, geometric mean %.2f; %s above 0.80." % (
+            len(ratios), min(ratios), max(ratios), geometric(ratios), bold("%d" % over, over > 0))]
+    return "\n".join(out) + "\n"
+
+
+def put_section(path, text):
+    """Puts a section into a page, in the place of the one with the same heading if there is one."""
+    try:
+        with open(path) as f:
+            old = f.read()
+    except OSError:
+        old = ""
+    heading = text.split("\n", 1)[0]
+    begin = old.find(heading + "\n")
+    begin = len(old) if begin < 0 else begin
+    end = old.find("\n## ", begin + 1)
+    before, after = old[:begin].rstrip("\n"), old[end + 1:] if end > 0 else ""
+    with open(path, "w") as f:
+        f.write((before + "\n\n" if before else "") + text + ("\n" + after if after else ""))
+
+
 # --- The run -------------------------------------------------------------------------------------------------------
 def commit():
     head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
@@ -264,6 +327,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default=os.path.join(ROOT, "build", "release", "tests", "suite_bench"), help="tfc's side")
     parser.add_argument("--short", action="store_true", help="1 s of each side: about 8 minutes for all models")
+    parser.add_argument("--memory", action="store_true", help="no times: peak resident memory of both sides")
     parser.add_argument("--cores", type=int, default=0, help="only this number of cores (default 1 and 2)")
     parser.add_argument("--models", default=os.path.join(cache, "models"), help="where models are made (default %(default)s)")
     parser.add_argument("--save", help="where results are kept (default beside the models)")
@@ -278,7 +342,7 @@ def main():
         if n not in names:
             sys.exit("suite: no model named '%s'; there are: %s" % (n, ", ".join(names)))
     os.makedirs(options.models, exist_ok=True)
-    options.save = options.save or os.path.join(options.models, "short.json" if options.short else "whole.json")
+    options.save = options.save or os.path.join(options.models, "memory.json" if options.memory else "short.json" if options.short else "whole.json")
     kept, servers, wanted = kept_rows(options), {}, options.names or names
     making = subprocess.run(tool + ["make", options.models] + wanted, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     for name, line in zip(wanted, making.stdout.splitlines()):
@@ -289,6 +353,18 @@ def main():
         if row.get("digest") != about["digest"]:
             row.clear()
             row.update(digest=about["digest"], kind=about["kind"], batch=about["batch"], cores={})
+        if options.memory:
+            if "peaks" in row and not options.fresh:
+                continue
+            try:
+                row["peaks"] = measure_memory(folder, options.cores or len(os.sched_getaffinity(0)), options.bench)
+                said = "%.0f MB, TensorFlow %.0f MB, ratio %.2f" % (
+                    row["peaks"]["tfc"] / 1e6, row["peaks"]["tensorflow"] / 1e6, row["peaks"]["tfc"] / row["peaks"]["tensorflow"])
+            except (BrokenPipeError, Refused) as e:
+                row["peaks"], said = {}, str(e)
+            keep(kept, options)
+            print("%-22s %s" % (name, said), flush=True)
+            continue
         for cores in [options.cores] if options.cores else [1, 2]:
             if cores > len(os.sched_getaffinity(0)) or (str(cores) in row["cores"] and not options.fresh):
                 continue
@@ -306,6 +382,12 @@ def main():
             print("%-22s %d: %s  (%.0f s)" % (name, cores, said, time.monotonic() - begin), flush=True)
     for side in servers.values():
         side.close()
+    if options.memory:
+        section = memory_section(kept, names, options.cores)
+        print(section)
+        if options.table or not options.names:
+            put_section(options.table or os.path.join(ROOT, "docs", "measurements", "peers_suite.md"), section)
+        return
     print(table(kept, names, options))
     if not options.names and not options.cores:
         options.table = options.table or os.path.join(ROOT, "docs", "measurements", "peers_suite.md")

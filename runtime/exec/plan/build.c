@@ -559,17 +559,18 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   ir->device_count = b->session->device_count;
   ir->host = b->ground->host;
   ir->all_rewrites = b->session->options.execution.rewrites == TFC_REWRITES_ALL;
-  w.sources = calloc(g->output_total + 1u, sizeof *w.sources);
-  w.after = malloc((g->node_count + 1u) * sizeof *w.after);
-  w.variable_of = calloc(g->node_count + 1u, sizeof *w.variable_of);
-  w.feed_values = malloc((b->spec->feed_count + 1u) * sizeof *w.feed_values);
-  w.effects = calloc(g->node_count + 1u, sizeof *w.effects);
-  w.leads = calloc(g->node_count + 1u, sizeof *w.leads);
+  struct tfc_arena scratch = {.block_size = tfc_plan_block_size(g->node_count) / 4};
+  w.sources = TFC_ARENA_ARRAY(&scratch, struct source, g->output_total + 1u);
+  w.after = tfc_arena_alloc(&scratch, (g->node_count + 1u) * sizeof *w.after);
+  w.variable_of = TFC_ARENA_ARRAY(&scratch, uint32_t, g->node_count + 1u);
+  w.feed_values = tfc_arena_alloc(&scratch, (b->spec->feed_count + 1u) * sizeof *w.feed_values);
+  w.effects = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
+  w.leads = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
   if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  if (!tfc_array_reserve(&ir->ops, 2 * b->ground->order_count) ||
-      !tfc_array_reserve(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||
-      !tfc_array_reserve(&ir->edges, b->ground->order_count))
+  if (!tfc_spare_take_array(&ir->ops, 2 * b->ground->order_count) ||
+      !tfc_spare_take_array(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||
+      !tfc_spare_take_array(&ir->edges, b->ground->order_count))
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE;
@@ -592,11 +593,6 @@ out:
   }
   tfc_array_free(&w.accesses);
   tfc_array_free(&w.set);
-  free(w.sources);
-  free(w.after);
-  free(w.variable_of);
-  free(w.feed_values);
-  free(w.effects);
-  free(w.leads);
+  tfc_arena_deinit(&scratch);
   return s;
 }
