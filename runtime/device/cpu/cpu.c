@@ -97,12 +97,14 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   environment(&d->base, &d->runner.env);
   d->runner.env.cancelled = tfc_env_step_stopped;
   const int *cpus = t.cpus + index * cores;
-  TFC_TRY(s, tfc_team_init(&d->team, bound ? (int)cores : 1, cpus, bound ? SPIN_NS : 0));
+  // On the only core, a thread that looks for work keeps those from it that would bring the work.
+  const bool spins = bound && t.core_count > 1;
+  TFC_TRY(s, tfc_team_init(&d->team, bound ? (int)cores : 1, cpus, spins ? SPIN_NS : 0));
   struct tfc_queue_options options = {.name = info->name,
                                       .cpus = bound ? cpus : NULL,
                                       .cpu_count = bound ? 1 : 0,
-                                      .spin_ns = bound ? SPIN_NS : 0,
-                                      .wait_spin_ns = bound ? WAIT_SPIN_NS : 0};
+                                      .spin_ns = spins ? SPIN_NS : 0,
+                                      .wait_spin_ns = spins ? WAIT_SPIN_NS : 0};
   TFC_TRY(s, tfc_queue_init(&d->compute, &d->base, &options));
   *out = &d->base, d = NULL;
 out:
