@@ -156,6 +156,7 @@ static tfc_status played_receive(int fd, int64_t timeout_ns, const atomic_bool *
 }
 
 #define tfc_now_ns played_now
+#define tfc_now_s() (1e-9 * (double)played_now())
 #define tfc_worker_beat played_beat
 #define tfc_worker_side_open played_open
 #define tfc_plan_create played_create
@@ -468,7 +469,7 @@ static void traces(void **state) {
     assert_int_equal(s->traced, i >= 3 && s->block != 1);
     assert_int_equal(s->duration_ns, s->traced ? 99000 : 100000);
     assert_int_equal(s->host_ns, 100000);
-    // By its records it began when the played ones say, which is its end here.
+    // A traced step begins at the time of its first played record, which is the time at which the step ends here.
     assert_int_equal(s->start_ns, 1000000000 + 100000 * (int64_t)(i + s->traced));
   }
   m.trace = TFC_TRACE_MODE_ALL;
