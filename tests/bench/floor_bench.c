@@ -1,10 +1,11 @@
 // For `scripts/bench floor`: measures, by type of operation, how long a step's operations take, how long they would
 // take at the processor's measured peak and bandwidth, and the difference.
 //
-//   floor_bench FOLDER [STEPS]    a model that tests/bench/models.py made
-//   floor_bench EXAMPLE [STEPS]   examples/EXAMPLE.pb
+//   floor_bench FOLDER [STEPS [CPU]]    a model that tests/bench/models.py made
+//   floor_bench EXAMPLE [STEPS [CPU]]   examples/EXAMPLE.pb
 //
-// It runs on one CPU device with all cores that this process may use, one operation at a time.
+// CPU: native, avx2 or avx512, as the flag --cpu of programs. The peak is always that of all the processor's
+// instructions. It runs on one CPU device with all cores that this process may use, one operation at a time.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static tfc_status open_example(const char *name, struct floor_bench *f) {
   TFC_RETURN_IF_ERROR(example_load(name, &f->example));
   TFC_RETURN_IF_ERROR(tfc_devices_open("1", NULL, 0, &m->devices));
   f->graph = f->example.graph, f->values = f->example.values[0], f->fetch_count = 1;
-  struct tfc_session_options options = {.devices = &m->devices, .callers = 1};
+  struct tfc_session_options options = {.devices = &m->devices, .callers = 1, .execution = m->execution};
   TFC_RETURN_IF_ERROR(tfc_session_create(f->example.graph, &options, &m->session));
   struct tfc_run_spec init = {.targets = &f->example.init, .target_count = 1};
   TFC_RETURN_IF_ERROR(tfc_session_run(m->session, &init, NULL, NULL, NULL));
@@ -118,13 +119,18 @@ out:
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2 && argc != 3) {
-    fprintf(stderr, "floor_bench FOLDER|EXAMPLE [STEPS]\n");
+  if (argc < 2 || argc > 4) {
+    fprintf(stderr, "floor_bench FOLDER|EXAMPLE [STEPS [CPU]]\n");
     return 2;
   }
   static struct floor_bench f;
   tfc_status s = NULL;
   const long steps = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
+  if (argc > 3) {
+    char flag[64];
+    snprintf(flag, sizeof flag, "--cpu %s", argv[3]);
+    TFC_TRY(s, tfc_execution_parse(tfc_str_from(flag), &f.model.execution));
+  }
   if (strchr(argv[1], '/')) {
     TFC_TRY(s, suite_model_open(argv[1], "exact", TFC_ADAPT_OFF, &f.model));
     f.graph = f.model.graph, f.values = f.model.values, f.fetch_count = f.model.fetch_count;

@@ -50,7 +50,7 @@ out:
 
 static tfc_status plan(struct suite_model *m, const char *rewrites, tfc_adapt adapt) {
   TFC_RETURN_IF_ERROR(tfc_devices_open("1", NULL, 0, &m->devices));
-  struct tfc_session_options options = {.devices = &m->devices, .callers = 1};
+  struct tfc_session_options options = {.devices = &m->devices, .callers = 1, .execution = m->execution};
   options.execution.rewrites = strcmp(rewrites, "all") == 0 ? TFC_REWRITES_ALL : TFC_REWRITES_EXACT;
   TFC_RETURN_IF_ERROR(tfc_session_create(m->graph, &options, &m->session));
   struct tfc_run_spec init = {.targets = m->inits, .target_count = m->init_count};

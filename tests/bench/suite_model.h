@@ -11,6 +11,7 @@ struct suite_model {
   struct tfc_device_set devices;
   struct tfc_session *session;
   struct tfc_plan *plan;
+  struct tfc_execution execution; // how its session runs; set before it is opened
   struct tfc_run_spec spec;
   struct tfc_output feeds[SUITE_MODEL_MOST], fetches[SUITE_MODEL_MOST];
   struct tfc_shape shapes[SUITE_MODEL_MOST];
