@@ -17,21 +17,43 @@
 static const char *program_name = "tfc";
 static bool quiet, verbose;
 static tfc_color color_choice;
-static atomic_bool cancel;
+static atomic_bool cancel, cut_off;
+static volatile sig_atomic_t grace_s; // 0: work stops at the first signal
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // A sender that signals a whole process group (timeout(1), a shell, a job scheduler) may reach the program twice. So a
 // signal within half a second of the first is part of it, and does not end the program before it has saved its work.
 static void on_signal(int signal_number) {
   (void)signal_number;
-  static _Atomic int64_t first_ms;
+  static _Atomic int64_t first_ms; // 0: tfc_program_stop was the first
   struct timespec now = {0};
   clock_gettime(CLOCK_MONOTONIC, &now);
   int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-  if (!atomic_exchange(&cancel, true))
+  if (!atomic_exchange(&cancel, true)) {
     first_ms = ms;
-  else if (first_ms && ms - first_ms > 500)
+    if (grace_s) alarm((unsigned)grace_s);
+  } else if (first_ms && ms - first_ms > 500) {
     _exit(130);
+  }
+}
+
+static void on_end_of_grace(int signal_number) {
+  (void)signal_number;
+  atomic_store(&cut_off, true);
+}
+
+void tfc_program_finish_steps(bool timed) {
+  enum { GRACE_S = 20 }; // Slurm kills 30 s after SIGTERM
+  tfc_interrupt_on(&cut_off);
+  if (!timed || grace_s) return;
+  struct sigaction action = {.sa_handler = on_end_of_grace, .sa_flags = SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGALRM, &action, NULL);
+  grace_s = GRACE_S;
+  if (atomic_load(&cancel)) alarm(GRACE_S);
+}
+void tfc_program_stop(void) {
+  if (!atomic_exchange(&cancel, true) && grace_s) alarm((unsigned)grace_s);
 }
 
 // Names from files may contain anything: characters that could control a terminal are written as \xNN.
@@ -93,8 +115,10 @@ void tfc_program_start(const char *name, char **argv) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
-  struct sigaction old; // under nohup SIGHUP is already ignored, and stays so
-  if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
+  static const int others[] = {SIGHUP, SIGUSR1}; // under nohup SIGHUP is already ignored, and stays so
+  struct sigaction old;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (sigaction(others[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(others[i], &action, NULL);
   tfc_interrupt_on(&cancel);
   tfc_log_set(on_log, NULL);
 }
@@ -104,6 +128,9 @@ void tfc_program_set_output(bool is_quiet, bool is_verbose, tfc_color color) {
 }
 const atomic_bool *tfc_program_cancel(void) {
   return &cancel;
+}
+const atomic_bool *tfc_program_cut_off(void) {
+  return &cut_off;
 }
 bool tfc_quiet(void) {
   return quiet;

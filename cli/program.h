@@ -16,8 +16,16 @@
 void tfc_program_start(const char *name, char **argv);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 
-// Set by SIGINT, SIGTERM and SIGHUP. A second signal, half a second or more after the first, ends the program at once.
+// Set by SIGINT, SIGTERM, SIGHUP and SIGUSR1 (the signal that mpirun passes on to all tasks). A second signal, half a
+// second or more after the first, ends the program at once.
 const atomic_bool *tfc_program_cancel(void);
+// Sets it, as a first signal does.
+void tfc_program_stop(void);
+// For programs that save at a signal what steps have changed: a step that is broken off leaves variables half updated.
+// So after a signal the running step ends, and what was trained is saved; tfc_program_cut_off is set 20 s after the
+// signal, and stops both. `timed`: false: it is never set. From the call on, tfc_interrupted asks it, too.
+void tfc_program_finish_steps(bool timed);
+const atomic_bool *tfc_program_cut_off(void);
 
 // Returns the exit code for a status; 0 for OK.
 int tfc_exit_code(tfc_status status);

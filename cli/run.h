@@ -43,6 +43,7 @@ struct run_setup {
   double *order;                        // [node], NULL
   // With --replicas: how many towers in `graph` have variables that are copies of tower 0's; otherwise 0.
   uint32_t mirrors;
+  uint64_t steps;       // finished steps that may have changed variables: without any there is nothing to save
   uint64_t host_before; // bytes that host memory held before the session was created
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
@@ -58,6 +59,13 @@ uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_inf
 // the type in which its GPUs compute products; NULL: there is no GPU
 const char *run_math(const struct run_setup *setup);
 
+// Whether something is kept if a signal stops the steps: trained variables, or the profile of several tasks.
+bool run_keeps(const struct run_options *options);
+// What breaks off a running step: a signal, or, if something is kept, only the end of the time to save it in.
+const _Atomic bool *run_cut_off(const struct run_options *options);
+// Call it before the steps.
+void run_finish_steps(const struct run_options *options);
+
 TFC_MUST_USE tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct run_feed *out);
 void run_feed_deinit(struct run_feed *feed);
 
@@ -67,14 +75,17 @@ TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
+// The same after a signal; `stopped`: the error that ended the steps. Returns it, with where the variables are.
+TFC_MUST_USE tfc_status run_save_stopped(struct run_setup *setup, const char *prefix, tfc_status stopped);
 // For --restarts: starts the processes of the job, and starts them again after a failure. Returns the exit code of the
 // last start.
 int run_cluster(const struct run_options *options, char **argv);
 // Runs the job of --restarts: starts it, and starts it again after failures. Returns the exit code of the last job.
 int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
 // Takes the steps of a task that has no script (--run). The chief initialises the variables or restores those that
-// --supervise saved, and saves them.
-TFC_MUST_USE tfc_status run_train(struct run_setup *setup, bool chief);
+// --supervise saved, and saves them. Sets *out_stopped if a signal ended training: then all is kept, no other task
+// waits for this one, and the error CANCELLED says where it is.
+TFC_MUST_USE tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped);
 TFC_MUST_USE tfc_status run_shapes(const struct run_options *options);
 TFC_MUST_USE tfc_status run_list_ops(const struct run_options *options);
 

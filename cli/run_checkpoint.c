@@ -1,6 +1,8 @@
-// Implements --checkpoint, which restores the variables whose names are keys of the checkpoint, and --save-checkpoint.
+// Implements --checkpoint, which restores the variables whose names are keys of the checkpoint, and --save-checkpoint,
+// also after a signal.
 #include "cli/program.h"
 #include "cli/run.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/exec/model.h"
 
 tfc_status run_initialise(struct run_setup *setup) {
@@ -34,4 +36,29 @@ tfc_status run_save(struct run_setup *setup, const char *prefix) {
   TFC_RETURN_IF_ERROR(tfc_session_save_checkpoint(setup->session, setup->graph, prefix, &count));
   tfc_say("%s: %zu variables saved", prefix, count);
   return NULL;
+}
+
+bool run_keeps(const struct run_options *o) {
+  return o->save_checkpoint || o->supervise || (o->cluster && o->profile);
+}
+const _Atomic bool *run_cut_off(const struct run_options *o) {
+  return run_keeps(o) ? tfc_program_cut_off() : tfc_program_cancel();
+}
+void run_finish_steps(const struct run_options *o) {
+  if (run_keeps(o)) tfc_program_finish_steps(!o->common.untrusted); // --untrusted has a time limit of its own
+}
+
+tfc_status run_save_stopped(struct run_setup *setup, const char *prefix, tfc_status stopped) {
+  if (!setup->steps) return stopped;
+  tfc_status s = NULL;
+  if (atomic_load(tfc_program_cut_off())) {
+    s = tfc_status_make(TFC_CANCELLED, "%s; a step did not end, so %s is not written", tfc_status_message(stopped),
+                        prefix);
+  } else {
+    tfc_interrupt_on(NULL);
+    s = run_save(setup, prefix);
+    if (!s) s = tfc_status_make(TFC_CANCELLED, "%s; %s has the variables", tfc_status_message(stopped), prefix);
+  }
+  tfc_status_free(stopped);
+  return s;
 }

@@ -23,6 +23,7 @@ struct job {
   struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
   atomic_bool told;
   bool runs, chief; // runs: it takes steps; chief: it is the first task that takes steps
+  bool stopped;     // a signal ended its training, and everything is kept
 };
 
 // Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
@@ -84,6 +85,12 @@ static void say_failure(void *arg, int code, const char *why) {
   fprintf(stderr, "tfc-run: %s: %s\n", job->name, why);
 }
 
+// Somebody has sent another task a signal.
+static void stop(void *arg) {
+  (void)arg;
+  tfc_program_stop();
+}
+
 static tfc_status join(struct job *job) {
   tfc_status s = NULL;
   struct tfc_transport *t = NULL;
@@ -118,6 +125,8 @@ static tfc_status join(struct job *job) {
                                              .devices = &job->setup.devices,
                                              .has_script = o->script ? has_graph && job->script : trains(job, t->rank),
                                              .failed = say_failure,
+                                             .stop = tfc_program_cancel(),
+                                             .stopped = stop,
                                              .last = job->guard ? job->guard->last : NULL,
                                              .arg = job};
   t = NULL;
@@ -152,7 +161,7 @@ static tfc_status open_session(struct job *job) {
 static tfc_status run_own(struct job *job) {
   if (!job->runs) return NULL;
   TFC_RETURN_IF_ERROR(open_session(job));
-  if (!job->own.script) return run_train(&job->setup, job->chief);
+  if (!job->own.script) return run_train(&job->setup, job->chief, &job->stopped);
   TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
   return run_script(&job->setup);
 }
@@ -160,8 +169,9 @@ static tfc_status run_own(struct job *job) {
 // Prints an error and ends the whole job.
 static int fail(struct job *job, tfc_status s) {
   if (tfc_status_code(s) == TFC_CANCELLED && job->spec.tasks.count > 1 && atomic_load(tfc_program_cancel())) {
-    const int stopped = tfc_exit_code(s); // the whole job ends; the task that ended it has printed the reason
-    tfc_status_free(s);
+    const bool says = job->chief || (job->member && tfc_member_rank(job->member) == 0); // the whole job ends
+    const int stopped = says ? tfc_program_fail(tfc_status_annotate(s, "%s", job->name)) : tfc_exit_code(s);
+    if (!says) tfc_status_free(s);
     fflush(NULL);
     _exit(stopped);
   }
@@ -191,12 +201,21 @@ int run_cluster(const struct run_options *o, char **argv) {
   if (!tfc_guard_enter("tfc-run", &job.guard, &code)) return code;
   tfc_status s = join(&job);
   if (!s) s = run_own(&job);
-  if (!s) s = tfc_member_end(job.member, tfc_program_cancel());
-  if (s) code = fail(&job, s);
+  int stopped = 0;
+  if (job.stopped) { // the other tasks still need this one
+    stopped = job.chief ? tfc_program_fail(tfc_status_annotate(s, "%s", job.name)) : tfc_exit_code(s);
+    if (!job.chief) tfc_status_free(s);
+    s = NULL;
+  }
+  if (!s) run_finish_steps(o);
+  if (!s) s = tfc_member_end(job.member, run_cut_off(o));
+  const bool failed = s != NULL;
+  if (!failed && !job.runs && run_keeps(o) && atomic_load(tfc_program_cancel())) stopped = 130;
+  code = failed ? fail(&job, s) : stopped;
   // the session is freed first, because its queue runners need the tasks that serve
   tfc_cluster_session_free(job.setup.cluster);
   job.setup.cluster = NULL;
-  if (!code && (s = tfc_member_leave(job.member))) code = fail(&job, s);
+  if (!failed && (s = tfc_member_leave(job.member))) code = fail(&job, s);
   struct tfc_device_set devices = job.setup.devices;
   job.setup.devices = (struct tfc_device_set){0};
   run_setup_close(&job.setup);

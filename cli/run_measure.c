@@ -201,7 +201,7 @@ static tfc_status take_profile(struct measurement *m, double *us) {
 }
 
 static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
-  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(0)};
+  struct tfc_run_options options = {.cancel = run_cut_off(m->setup->options), .deadline_ns = cli_untrusted_left(0)};
   if (profiled) {
     tfc_collector_reset(m->collector);
     options.trace = tfc_collector_sink(m->collector);
@@ -210,6 +210,7 @@ static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
   }
   release_results(m);
   TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
+  m->setup->steps++;
   double us = tfc_plan_last_step_us(m->plan);
   if (!profiled) {
     if (warmup) return NULL;
@@ -275,6 +276,7 @@ static tfc_status run_steps(struct measurement *m) {
     TFC_RETURN_IF_ERROR(tfc_collector_watch(m->collector, &m->setup->devices));
     m->traces = o->profile || tfc_collector_has_profiler(m->collector);
   }
+  run_finish_steps(o);
   tfc_progress_begin("run");
   for (int64_t i = 0; i < total; i++) {
     if (atomic_load(tfc_program_cancel()))

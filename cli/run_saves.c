@@ -150,7 +150,7 @@ static tfc_status keep_local_variables(const struct run_saves *s) {
     const struct variable *v = &all.data[i];
     struct tfc_tensor value = {0};
     status = run_step(s->setup, &(struct tfc_run_spec){.fetches = &v->value, .fetch_count = 1}, NULL, &value,
-                      &(struct tfc_run_options){.cancel = tfc_program_cancel()});
+                      &(struct tfc_run_options){.cancel = tfc_program_cut_off()});
     if (tfc_status_code(status) == TFC_FAILED_PRECONDITION) { // it has no value
       tfc_status_free(status);
       status = NULL;
@@ -212,7 +212,7 @@ static tfc_status write_state_of_operations(struct run_saves *s, const char *pre
   struct tfc_text state = {0}, file = {0};
   char *path = tfc_format("%s.state", prefix);
   if (!path) return tfc_status_no_memory("a checkpoint");
-  TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, tfc_program_cancel(), &state));
+  TFC_TRY(status, tfc_cluster_session_save_state(s->setup->cluster, tfc_program_cut_off(), &state));
   tfc_text_printf(&file, "%s", state_begin);
   drop_unsaved(s, unsaved, &file);
   drop_unsaved(s, &state, &file);
@@ -356,7 +356,7 @@ static tfc_status write_files(struct run_saves *s, int64_t steps, const struct t
     items[i] = (struct tfc_checkpoint_item){.name = all.data[i].name, .tensor = &values[i]};
   }
   const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
-  TFC_TRY(status, run_step(s->setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cancel()}));
+  TFC_TRY(status, run_step(s->setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cut_off()}));
   TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
   TFC_TRY(status, write_state_of_operations(s, prefix, unsaved));
   TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
@@ -385,7 +385,7 @@ out:
 
 // Waits for the other clients, if they take part.
 static tfc_status meet(const struct run_saves *s, const char *name) {
-  return s->together ? tfc_member_barrier(s->setup->member, name, tfc_program_cancel()) : NULL;
+  return s->together ? tfc_member_barrier(s->setup->member, name, tfc_program_cut_off()) : NULL;
 }
 
 // Queue runners rest until all is saved: they count epochs in local variables.
@@ -395,7 +395,7 @@ tfc_status run_saves_write(struct run_saves *s, int64_t steps) {
   struct tfc_cluster_session *session = s->setup->cluster;
   tfc_cluster_session_pause(session);
   TFC_TRY(status, meet(s, "queue runners pause"));
-  if (s->chief) TFC_TRY(status, tfc_cluster_session_rest(session, s->together, tfc_program_cancel(), &unsaved));
+  if (s->chief) TFC_TRY(status, tfc_cluster_session_rest(session, s->together, tfc_program_cut_off(), &unsaved));
   TFC_TRY(status, meet(s, "queue runners rest"));
   TFC_TRY(status, keep_local_variables(s));
   TFC_TRY(status, meet(s, "local variables are kept"));

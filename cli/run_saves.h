@@ -27,7 +27,8 @@ void run_saves_close(struct run_saves *saves);
 TFC_MUST_USE tfc_status run_saves_restore(struct run_saves *saves);
 // Gives this client's local variables the values that they had. Each client calls it after the chief has restored.
 TFC_MUST_USE tfc_status run_saves_restore_own(struct run_saves *saves);
-// Each client that takes part calls it, with no step of its own running.
+// Each client that takes part calls it, with no step of its own running. A signal does not break it off
+// (tfc_program_finish_steps).
 TFC_MUST_USE tfc_status run_saves_write(struct run_saves *saves, int64_t steps);
 
 #endif

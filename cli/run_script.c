@@ -181,7 +181,8 @@ static void run_one(struct one_run *r) {
                               .target_count = r->target_count,
                               .placement = r->setup->placement,
                               .order = r->setup->order};
-  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(r->deadline_ns)};
+  struct tfc_run_options options = {.cancel = run_cut_off(r->setup->options),
+                                    .deadline_ns = cli_untrusted_left(r->deadline_ns)};
   int64_t begin = tfc_now_ns();
   r->status = run_step(r->setup, &spec, r->values, r->results, &options);
   r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
@@ -262,7 +263,8 @@ static tfc_status run_piece(struct script *script, size_t index, const char *nam
                                   .values = r->values,
                                   .feed_count = r->feed_count,
                                   .fetch_count = r->fetch_count};
-  struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(r->deadline_ns)};
+  struct tfc_run_options options = {.cancel = run_cut_off(r->setup->options),
+                                    .deadline_ns = cli_untrusted_left(r->deadline_ns)};
   int64_t begin = tfc_now_ns();
   r->status = tfc_partial_run(p->partial, &call, r->results, &options);
   r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
@@ -482,11 +484,13 @@ tfc_status run_script(struct run_setup *setup) {
   script.folder = dirname(copy);
   TFC_TRY(s, load(o->script, &script.document));
   const json_t *runs = json_object_get(script.document, "runs");
+  run_finish_steps(o);
   tfc_progress_begin("run");
   for (size_t i = 0; i < json_array_size(runs); i++) {
     if (atomic_load(tfc_program_cancel())) TFC_FAIL(s, TFC_CANCELLED, "stopped after %zu runs", i);
     tfc_progress_update((double)i / (double)json_array_size(runs), -1, "run %zu of %zu", i + 1, json_array_size(runs));
     TFC_TRY(s, run_entry(&script, i, json_array_get(runs, i), report));
+    setup->steps++;
   }
   tfc_progress_end("%zu runs, results in %s", json_array_size(runs), o->out);
 out:

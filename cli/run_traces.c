@@ -216,7 +216,7 @@ out:
   return s;
 }
 
-static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
+static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stopped) {
   const struct run_options *o = w->setup->options;
   const char *label = label_of(w);
   struct tfc_host host;
@@ -258,7 +258,7 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
   TFC_RETURN_IF_ERROR(tfc_store_add_placement(w->store, w->run, &placement, NULL, 0, &w->key));
   TFC_RETURN_IF_ERROR(store_steps(w));
   TFC_RETURN_IF_ERROR(store_totals(w));
-  const struct tfc_store_answer answer = {.state = "done",
+  const struct tfc_store_answer answer = {.state = stopped ? "interrupted" : "done",
                                           .speedup = NAN,
                                           .speedup_low = NAN,
                                           .speedup_high = NAN,
@@ -269,26 +269,28 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q) {
   return tfc_store_commit(w->store);
 }
 
-tfc_status run_traces_open(const struct run_setup *setup, struct tfc_store **out) {
+tfc_status run_traces_open(const struct run_setup *setup, const _Atomic bool *cancel, struct tfc_store **out) {
   const char *db = setup->options->db;
   const struct tfc_store_options options = {.write = true, .purpose = "tfc-run"};
   bool told = false;
   char *lock = tfc_format("%s.lock", db);
   if (!lock) return no_memory();
   tfc_status s = tfc_store_open(db, &options, out);
-  while (s && tfc_lock_held(lock) && !atomic_load(tfc_program_cancel())) {
+  while (s && tfc_lock_held(lock)) {
     if (!told) tfc_say("profile: %s; waiting", tfc_status_message(s));
     told = true;
     tfc_status_free(s);
     tfc_sleep_ns(100000000);
-    s = tfc_store_open(db, &options, out);
+    s = atomic_load(cancel) ? tfc_status_make(TFC_CANCELLED, "stopped while another process writes to %s", db)
+                            : tfc_store_open(db, &options, out);
+    if (tfc_status_code(s) == TFC_CANCELLED) break;
   }
   free(lock);
   return s;
 }
 
 tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
-                            struct tfc_quartiles step_us) {
+                            struct tfc_quartiles step_us, bool stopped) {
   struct storing w = {.traces = traces, .setup = setup};
   const char *db = setup->options->db;
   int64_t lost = 0, off = 0;
@@ -303,8 +305,8 @@ tfc_status run_traces_store(const struct run_traces *traces, const struct run_se
   w.first = calloc(setup->tasks->tasks.count + 1, sizeof *w.first);
   w.producer = calloc(setup->graph->node_count + 1u, sizeof *w.producer);
   if (!w.first || !w.producer) TFC_TRY(s, no_memory());
-  TFC_TRY(s, run_traces_open(setup, &w.store));
-  TFC_TRY(s, store_run(&w, step_us));
+  TFC_TRY(s, run_traces_open(setup, stopped ? tfc_program_cut_off() : tfc_program_cancel(), &w.store));
+  TFC_TRY(s, store_run(&w, step_us, stopped));
   tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)w.run, db, db, (long long)w.run);
 out:
   tfc_store_close(w.store);

@@ -28,6 +28,7 @@ struct training {
   double *times_us;
   uint32_t taken;
   int64_t done;             // steps that were taken before this start
+  bool stopped;             // by a signal, before the last step
   bool chief;               // initialises the variables, restores and saves
   bool together;            // all tasks with a graph take each step together (run_together.h)
   struct run_traces traces; // with --profile
@@ -163,16 +164,16 @@ static void release_results(struct training *t) {
   for (uint32_t i = 0; t->results && i < t->step.fetch_count; i++) tfc_tensor_release(&t->results[i]);
 }
 
-// Whether the variables are saved after a step: the chief decides it, for all if they train together.
-static tfc_status is_saved_now(const struct training *t, int64_t saved, int64_t now, bool last, bool *out) {
+// Whether steps end here (t->stopped), because of a signal, and whether the variables are saved after a step: the chief
+// decides it. If all train together, they stop and save after the same step.
+static tfc_status is_saved_now(struct training *t, int64_t saved, int64_t now, bool last, bool *out) {
+  enum { SAVE = 1, STOP = 2 };
   const struct run_options *o = t->setup->options;
-  bool saves = t->chief && o->supervise && (last || (double)(now - saved) * 1e-9 >= o->save_every);
-  if (t->together) {
-    uint32_t votes;
-    TFC_RETURN_IF_ERROR(tfc_member_vote(t->setup->member, "step", saves, tfc_program_cancel(), &votes));
-    saves = votes & 1;
-  }
-  *out = saves;
+  uint32_t votes = atomic_load(tfc_program_cancel()) ? STOP : 0;
+  if (t->chief && o->supervise && (last || votes || (double)(now - saved) * 1e-9 >= o->save_every)) votes |= SAVE;
+  if (t->together) TFC_RETURN_IF_ERROR(tfc_member_vote(t->setup->member, "step", votes, run_cut_off(o), &votes));
+  t->stopped = votes & STOP;
+  *out = votes & SAVE || (t->together && votes & STOP);
   return NULL;
 }
 
@@ -180,7 +181,7 @@ static tfc_status is_saved_now(const struct training *t, int64_t saved, int64_t 
 // find out how many records a step has.
 static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec, bool profiled, bool kept,
                             double *out_us) {
-  const struct tfc_run_options options = {.cancel = tfc_program_cancel()};
+  const struct tfc_run_options options = {.cancel = run_cut_off(t->setup->options)};
   struct tfc_cluster_trace trace = {0};
   if (!profiled) {
     const int64_t begin = tfc_now_ns();
@@ -201,8 +202,8 @@ static tfc_status store_profiles(const struct training *t) {
   tfc_status own = NULL;
   for (uint32_t r = 0; setup->options->profile && r < setup->tasks->tasks.count; r++) {
     if (r == tfc_member_rank(setup->member) && t->taken)
-      own = run_traces_store(&t->traces, setup, tfc_quartiles_of(t->times_us, t->taken));
-    tfc_status s = tfc_member_barrier(setup->member, "a profile is stored", tfc_program_cancel());
+      own = run_traces_store(&t->traces, setup, tfc_quartiles_of(t->times_us, t->taken), t->stopped);
+    tfc_status s = tfc_member_barrier(setup->member, "a profile is stored", run_cut_off(setup->options));
     if (!s) continue;
     tfc_status_free(own);
     return s;
@@ -219,11 +220,11 @@ static tfc_status take_steps(struct training *t) {
                                     .targets = t->step.targets,
                                     .target_count = t->step.target_count};
   const int64_t warmup = o->supervise ? 0 : o->warmup, total = o->steps + warmup;
-  int64_t saved = tfc_now_ns();
+  int64_t saved = tfc_now_ns(), i = t->done;
+  run_finish_steps(o);
   tfc_progress_begin("run");
-  for (int64_t i = t->done; i < total; i++) {
-    if (atomic_load(tfc_program_cancel()))
-      return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", (long long)i);
+  t->stopped = !t->together && atomic_load(tfc_program_cancel());
+  for (; i < total && !t->stopped; i++) {
     tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
     release_results(t);
     double us;
@@ -235,8 +236,19 @@ static tfc_status take_steps(struct training *t) {
     TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
     saved = tfc_now_ns();
   }
-  tfc_progress_end("%lld steps", (long long)(total > t->done ? total - t->done : 0));
+  t->stopped = t->stopped && i < total;
+  tfc_progress_end("%lld steps", (long long)(i - t->done));
   return NULL;
+}
+
+// The error of training that a signal ended, after what is kept was kept.
+static tfc_status stopped(const struct training *t) {
+  const char *folder = t->setup->options->supervise;
+  const long long steps = t->done + t->taken; // --supervise takes no steps of warm-up
+  if (!folder || !t->chief) return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", steps);
+  if (!t->saves.steps) return tfc_status_make(TFC_CANCELLED, "stopped before the first step; nothing is saved");
+  return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps; %s/model.ckpt-%lld has the variables", steps, folder,
+                         (long long)t->saves.steps);
 }
 
 static tfc_status print(const struct training *t) {
@@ -293,12 +305,12 @@ static tfc_status prepare(struct training *t) {
   return folder ? run_saves_restore_own(&t->saves) : NULL;
 }
 
-tfc_status run_train(struct run_setup *setup, bool chief) {
+tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped) {
   tfc_status s = NULL;
   struct training t = {.setup = setup, .chief = chief};
   if (chief && setup->options->profile) { // checks that the database can be written before anything runs
     struct tfc_store *store = NULL;
-    TFC_TRY(s, run_traces_open(setup, &store));
+    TFC_TRY(s, run_traces_open(setup, tfc_program_cancel(), &store));
     tfc_store_close(store);
   }
   TFC_TRY(s, infer(&t));
@@ -306,8 +318,9 @@ tfc_status run_train(struct run_setup *setup, bool chief) {
     TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
   TFC_TRY(s, prepare(&t));
   TFC_TRY(s, take_steps(&t));
-  TFC_TRY(s, print(&t)); // first: a database that cannot be written loses only the profile
+  if (!t.stopped) TFC_TRY(s, print(&t)); // first: a database that cannot be written loses only the profile
   s = store_profiles(&t);
+  if (!s && t.stopped) s = stopped(&t), *out_stopped = run_keeps(setup->options);
 out:
   release_results(&t);
   for (uint32_t i = 0; t.values && i < t.step.feed_count; i++) tfc_tensor_release(&t.values[i]);

@@ -207,7 +207,10 @@ static tfc_status run(const struct run_options *o) {
   if (o->script || o->checkpoint) TFC_TRY(s, run_initialise(&setup));
   TFC_TRY(s, run_restore(&setup, o->checkpoint));
   s = o->script ? run_script(&setup) : run_measure(&setup);
-  if (!s && o->save_checkpoint) s = run_save(&setup, o->save_checkpoint);
+  if (!s && o->save_checkpoint)
+    s = run_save(&setup, o->save_checkpoint);
+  else if (o->save_checkpoint && tfc_status_code(s) == TFC_CANCELLED && atomic_load(tfc_program_cancel()))
+    s = run_save_stopped(&setup, o->save_checkpoint, s);
 out:
   run_setup_close(&setup);
   return s;

@@ -374,6 +374,13 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
     TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
     return tfc_collectives_take(t->collectives, m->peer, &h, rest, m->body, m->body_size);
   }
+  case TFC_KIND_STOP: {
+    struct tfc_head_stop h;
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    if (!t->stop_told && t->options.stopped) t->options.stopped(t->options.arg);
+    t->stop_told = true;
+    return NULL;
+  }
   case TFC_KIND_FORGET: {
     struct tfc_head_forget h;
     TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
@@ -409,6 +416,17 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
                              (double)(now - p->heard) * 1e-9, p->last[0] ? p->last : "nothing so far");
   }
   return NULL;
+}
+
+// Tells all tasks once that this one was asked to stop.
+static tfc_status tell_stop(struct tfc_member *t) {
+  if (t->stop_told || !t->options.stop || !atomic_load(t->options.stop)) return NULL;
+  pthread_mutex_lock(&t->lock);
+  const bool joined = t->all_joined;
+  pthread_mutex_unlock(&t->lock);
+  if (!joined) return NULL;
+  t->stop_told = true;
+  return tell_all(t, TFC_KIND_STOP, &(struct tfc_head_stop){0}, sizeof(struct tfc_head_stop));
 }
 
 // For each running step of this client: starts its queue runners if the step has waited long, and aborts the step if
@@ -490,6 +508,7 @@ static void *progress(void *arg) {
       for (uint32_t r = 0; r < t->count; r++) t->peers[r].heard = now;
     before = now;
     if (!s) s = handle_all(t, now);
+    if (!s) s = tell_stop(t);
     if (!s) s = look_after(t, now, &next_ping);
     pthread_mutex_unlock(&t->helm);
     look_at_steps(t, now);

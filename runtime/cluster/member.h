@@ -27,6 +27,10 @@ struct tfc_member_options {
   // user. `code`: the exit code that the program should end with.
   void (*failed)(void *arg, int code, const char *why);
   void *arg;
+  // Set when somebody has asked this task to stop its work. Then `stopped` is called in all other tasks, once, on any
+  // thread. NULL: nobody asks this task.
+  const _Atomic bool *stop;
+  void (*stopped)(void *arg);
   char *last; // [TFC_TASK_LAST] here the member writes what the task did last, for error messages; NULL: nowhere
 };
 enum { TFC_TASK_LAST = 160 };

@@ -78,6 +78,7 @@ struct tfc_member {
   struct tfc_member_wire wire;
   pthread_t progress;
   bool progress_started;
+  bool stop_told; // all tasks know that they are to stop; guarded by `helm`
   _Atomic bool stop;
   pthread_mutex_t helm;      // is held while messages are handled
   int64_t attend_ns;         // how long a waiting thread polls for messages

@@ -20,6 +20,7 @@
   X(BARRIER, "barrier")       /* to task 0: a task's script has come to a barrier */                                   \
   X(RELEASE, "release")       /* from task 0: all scripts have come to it */                                           \
   X(ENDED, "ended")           /* a task's script has ended */                                                          \
+  X(STOP, "stop")             /* somebody has asked a task to stop its work, and so all tasks */                       \
   X(FORGET, "forget")         /* a client's part of a graph that is not needed any more */                             \
   X(COLLECTIVE, "collective") /* of collective operations (runtime/ops/collective.h) */
 
@@ -32,7 +33,7 @@ enum tfc_message_kind {
 const char *tfc_message_kind_name(uint32_t kind);
 
 enum {
-  TFC_HELLO_VERSION = 4,
+  TFC_HELLO_VERSION = 5,
   TFC_HOST_TEXT = 64,
   TFC_CLOCK_TEXT = 128,
   TFC_LAST_TEXT = 160,
@@ -83,6 +84,9 @@ struct tfc_head_barrier { // head of BARRIER and RELEASE messages
 };
 struct tfc_head_ended {
   uint32_t leaves; // 1: the task has freed its sessions, too, and no longer needs other tasks
+};
+struct tfc_head_stop {
+  uint32_t zero;
 };
 struct tfc_head_forget {
   uint32_t session, zero;

@@ -1,5 +1,5 @@
-// Tests what tfc-place says of a search on this machine that was interrupted, and of one that was not; and what it
-// answers if it goes on when its time is over.
+// Tests what tfc-place says of a search on this machine that was interrupted, and of one that was not; what it answers
+// if it goes on when its time is over; and what tfc-run keeps of training that a signal ends.
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -66,7 +66,150 @@ static void test_interrupted(void **state) {
   is_document(r->out);
 }
 
+// Each step adds one to `v`; the first one prints "begun".
+#define TRAIN_ATTR(key, value) " attr { key: '" key "' value { " value " } }"
+static const char training[] = "node { name: 'one' op: 'Const'" TRAIN_ATTR("dtype", "type: DT_FLOAT") TRAIN_ATTR(
+    "value",
+    "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 }") " }\n"
+                                                               "node { name: 'v' op: 'VariableV2'" TRAIN_ATTR("dtype", "type: DT_FLOAT") TRAIN_ATTR(
+                                                                   "shape",
+                                                                   "shape {}") " }\n"
+                                                                               "node { name: 'init' op: 'Assign' "
+                                                                               "input: 'v' input: 'one'" TRAIN_ATTR(
+                                                                                   "T",
+                                                                                   "type: DT_FLOAT") " }\n"
+                                                                                                     "node { name: "
+                                                                                                     "'read' op: "
+                                                                                                     "'Identity' "
+                                                                                                     "input: "
+                                                                                                     "'v'" TRAIN_ATTR(
+                                                                                                         "T",
+                                                                                                         "type: "
+                                                                                                         "DT_FLOAT") " "
+                                                                                                                     "}"
+                                                                                                                     "\n"
+                                                                                                                     "n"
+                                                                                                                     "o"
+                                                                                                                     "d"
+                                                                                                                     "e"
+                                                                                                                     " "
+                                                                                                                     "{"
+                                                                                                                     " "
+                                                                                                                     "n"
+                                                                                                                     "a"
+                                                                                                                     "m"
+                                                                                                                     "e"
+                                                                                                                     ":"
+                                                                                                                     " "
+                                                                                                                     "'"
+                                                                                                                     "c"
+                                                                                                                     "o"
+                                                                                                                     "u"
+                                                                                                                     "n"
+                                                                                                                     "t"
+                                                                                                                     "'"
+                                                                                                                     " "
+                                                                                                                     "o"
+                                                                                                                     "p"
+                                                                                                                     ":"
+                                                                                                                     " "
+                                                                                                                     "'"
+                                                                                                                     "A"
+                                                                                                                     "s"
+                                                                                                                     "s"
+                                                                                                                     "i"
+                                                                                                                     "g"
+                                                                                                                     "n"
+                                                                                                                     "A"
+                                                                                                                     "d"
+                                                                                                                     "d"
+                                                                                                                     "'"
+                                                                                                                     " "
+                                                                                                                     "i"
+                                                                                                                     "n"
+                                                                                                                     "p"
+                                                                                                                     "u"
+                                                                                                                     "t"
+                                                                                                                     ":"
+                                                                                                                     " "
+                                                                                                                     "'"
+                                                                                                                     "v"
+                                                                                                                     "'"
+                                                                                                                     " "
+                                                                                                                     "i"
+                                                                                                                     "n"
+                                                                                                                     "p"
+                                                                                                                     "u"
+                                                                                                                     "t"
+                                                                                                                     ":"
+                                                                                                                     " "
+                                                                                                                     "'"
+                                                                                                                     "o"
+                                                                                                                     "n"
+                                                                                                                     "e"
+                                                                                                                     "'" TRAIN_ATTR(
+                                                                                                                         "T",
+                                                                                                                         "type: DT_FLOAT") " }\n"
+                                                                                                                                           "node { name: 'step' op: 'Print' input: 'count' input: 'count'" TRAIN_ATTR(
+                                                                                                                                               "T",
+                                                                                                                                               "type: DT_FLOAT")
+                                                                                                                                               TRAIN_ATTR(
+                                                                                                                                                   "U",
+                                                                                                                                                   "list { type: DT_FLOAT }")
+                                                                                                                                                   TRAIN_ATTR(
+                                                                                                                                                       "message",
+                                                                                                                                                       "s: 'begun'")
+                                                                                                                                                       TRAIN_ATTR(
+                                                                                                                                                           "first_n",
+                                                                                                                                                           "i: 1") " }\n";
+
+// Trains with these flags until a signal comes, which is sent when the first step runs.
+static const struct command_result *train(const char *signal, const char *flags) {
+  return command("cd %s && : >said && { { n=0; until grep -q begun said || [ $n = 900 ]; do n=$((n + 1)); "
+                 "sleep 0.05; done; kill -%s $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-run --graph t.pbtxt --init "
+                 "init %s 2>said'; }; code=$?; wait; cat said >&2; exit $code",
+                 folder, signal, flags);
+}
+
+static void test_saved(void **state) {
+  (void)state;
+  command_put(folder, "t.pbtxt", training);
+  const struct command_result *r = train("INT", "--target step --steps 10000000 --save-checkpoint ck");
+  assert_result(r, 130, "ck: 1 variables saved\n");
+  long long steps = 0;
+  const char *said = strstr(r->err, "tfc-run: stopped after ");
+  assert_non_null(said);
+  assert_int_equal(sscanf(said, "tfc-run: stopped after %lld steps; ck has the variables", &steps), 1);
+  assert_true(steps > 0);
+  // The variable has counted these steps, and begun with 1.
+  r = command("cd %s && tfc-run --graph t.pbtxt --checkpoint ck --fetch read --steps 1 --warmup 0", folder);
+  assert_result(r, 0, "");
+  char value[64];
+  snprintf(value, sizeof value, "read = %.9g\n", (double)(float)(steps + 1));
+  if (!strstr(r->out, value)) fail_msg("no '%s' in: %s", value, r->out);
+}
+
+static void test_supervised(void **state) {
+  (void)state;
+  command_put(folder, "t.pbtxt", training);
+  const struct command_result *r = train("TERM", "--target step --steps 10000000 --cluster worker=1 --supervise saved "
+                                                 "--profile --db profile.db");
+  assert_result(r, 130, "profile: run 1 in profile.db");
+  long long steps = 0, kept = 0;
+  const char *said = strstr(r->err, "stopped after ");
+  assert_non_null(said);
+  assert_int_equal(sscanf(said, "stopped after %lld steps; saved/model.ckpt-%lld has the variables", &steps, &kept), 2);
+  assert_true(steps > 0 && kept == steps);
+  r = command("cd %s && tfc-report --db profile.db list", folder);
+  assert_result(r, 0, "");
+  assert_non_null(strstr(r->out, "interrupted"));
+  // SIGUSR1, which mpirun and Slurm pass on, does the same.
+  r = train("USR1", "--target step --steps 10000000 --cluster worker=1 --supervise other");
+  assert_result(r, 130, " steps; other/model.ckpt-");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_not_interrupted), cmocka_unit_test(test_interrupted)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_not_interrupted), cmocka_unit_test(test_interrupted),
+                                     cmocka_unit_test(test_saved), cmocka_unit_test(test_supervised)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

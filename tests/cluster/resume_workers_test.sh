@@ -46,6 +46,18 @@ losses | cmp - "$out/losses" || fail 'other losses'
 checkpoint() {
   sed -n 's/^model_checkpoint_path: "model.ckpt-\([0-9]*\)"/\1/p' "$out/killed/checkpoint" 2>/dev/null
 }
+# A signal to the second worker stops all tasks after the same step, which the chief saves.
+train killed 10000000 0.01s &
+job=$!
+until [ -n "$(checkpoint)" ]; do
+  kill -0 $job 2>/dev/null || fail 'the job ended before it saved anything'
+  sleep 0.05
+done
+kill -s TERM "$(task_of "$out/killed" 2)" || fail 'no task to be seen'
+wait $job
+code=$?
+[ $code -eq 130 ] || fail "a task was stopped: exit code $code, not 130"
+said "stopped after $(checkpoint) steps; $out/killed/model.ckpt-$(checkpoint) has the variables" || fail 'it is not said where the variables are'
 # The second worker is killed, and, when the job has gone on, the ps.
 for victim in 2 0; do
   before=$(checkpoint)
