@@ -137,7 +137,7 @@ static tfc_status join(struct place_tasks *t) {
     tfc_text_deinit(&devices);
   }
 out:
-  tfc_transport_close(transport);
+  cli_task_close(transport, "tfc-place", t->name, s);
   return s;
 }
 

@@ -141,7 +141,7 @@ static tfc_status join(struct job *job) {
   }
   job->runs = options.has_script;
 out:
-  tfc_transport_close(t);
+  cli_task_close(t, "tfc-run", job->name, s);
   return s;
 }
 
@@ -178,12 +178,14 @@ static int fail(struct job *job, tfc_status s) {
   if (atomic_load(&job->told)) { // another task failed, and its error was printed already
     const int code = tfc_exit_code(s);
     tfc_status_free(s);
-    tfc_member_fail(job->member, code, "the job has failed");
+    fflush(NULL);
+    if (job->member) tfc_member_fail(job->member, code, "the job has failed");
     return code;
   }
   if (job->name[0]) s = tfc_status_annotate(s, "%s", job->name);
   char *why = tfc_format("%s", tfc_status_message(s));
   const int code = tfc_program_fail(s);
+  fflush(NULL); // what this task has printed: the process is killed
   if (job->member) tfc_member_fail(job->member, code, why ? why : "out of memory");
   free(why);
   return code;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/program.h"
 #include "runtime/base/file.h"
 
 static bool is_above_one(const char *variable) {
@@ -46,6 +47,15 @@ tfc_status cli_task_connect(struct tfc_cluster_spec *spec, const char *text, str
 out:
   tfc_transport_close(t);
   return s;
+}
+
+void cli_task_close(struct tfc_transport *t, const char *program, const char *name, tfc_status s) {
+  if (t && s && t->count > 1) {
+    fflush(NULL);
+    fprintf(stderr, "%s: %s: %s\n", program, name, tfc_status_message(s));
+    t->type->fail(t, tfc_exit_code(s), tfc_status_message(s));
+  }
+  tfc_transport_close(t);
 }
 
 _Static_assert(sizeof(cpu_set_t) == sizeof(struct cli_task_mask), "the mask holds a cpu_set_t");

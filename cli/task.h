@@ -13,6 +13,10 @@ TFC_MUST_USE tfc_status cli_task_spec(const char *text, struct tfc_cluster_spec 
 // Connects the tasks of the spec; `text` is for messages. An empty spec is filled with as many workers as there are
 // processes. INVALID_ARGUMENT: the number of processes is not that of the tasks.
 TFC_MUST_USE tfc_status cli_task_connect(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out);
+// Closes the transport of a task that did not join, or NULL. After an error (`s` is not NULL) the other tasks would
+// wait for this one for ever: `program` tells the user, and the whole job ends with the error's exit code. With MPI it
+// then does not return; `name`: the task's.
+void cli_task_close(struct tfc_transport *transport, const char *program, const char *name, tfc_status s);
 // Divides the cores of a host among its tasks: if there are enough, each task gets cores of its own, on which its
 // devices are opened. With `spec`, tasks of a job `ps` beside others get such a part, too, but take nothing from the
 // others: they hold variables, and work mostly while the others wait for them. `out_mask` (optional) is for

@@ -464,12 +464,13 @@ static tfc_status handle_all(struct tfc_member *t, int64_t now) {
   return s;
 }
 
-// Ends the job after an error in moving or handling messages. `foreign`: another task has ended the job.
+// Ends the job after an error in moving or handling messages. `foreign`: another task has ended the job. What is wrong
+// with a task is exit code 4, and may not come again; a barrier to which a script does not come always does (ABORTED).
 static void end_progress(struct tfc_member *t, tfc_status s, bool foreign) {
   if (foreign)
     tfc_member_give_up(t, s);
   else
-    end_job(t, 4, s);
+    end_job(t, tfc_status_code(s) == TFC_ABORTED ? tfc_status_exit_code(s) : 4, s);
 }
 
 void tfc_member_attend(struct tfc_member *t, const _Atomic uint32_t *word, uint32_t seen) {
@@ -609,6 +610,8 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   TFC_TRY(s, failure_of(t));
   *out = t, t = NULL;
 out:
+  // The others wait for this task's hello, or for its answers: an error of its own ends the job for them, too.
+  if (t && t->count > 1 && !tfc_member_has_failed(t)) end_job(t, tfc_status_exit_code(s), tfc_status_clone(s));
   tfc_member_free(t);
   return s;
 }

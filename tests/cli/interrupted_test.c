@@ -208,8 +208,21 @@ static void test_supervised(void **state) {
   assert_result(r, 130, " steps; other/model.ckpt-");
 }
 
+// A signal while another process writes to the database.
+static void test_waiting(void **state) {
+  (void)state;
+  command_put(folder, "t.pbtxt", training);
+  const struct command_result *r =
+      command("cd %s && : >said && { { n=0; until grep -q waiting said || [ $n = 900 ]; do n=$((n + 1)); sleep 0.05; "
+              "done; kill -INT $(cat pid); } & flock waited.db.lock sh -c 'echo $$ >pid; exec tfc-run --graph t.pbtxt "
+              "--target step --cluster worker=1 --profile --db waited.db 2>said'; }; code=$?; cat said >&2; exit $code",
+              folder);
+  assert_result(r, 130, "stopped while another process writes to waited.db");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_not_interrupted), cmocka_unit_test(test_interrupted),
-                                     cmocka_unit_test(test_saved), cmocka_unit_test(test_supervised)};
+                                     cmocka_unit_test(test_saved), cmocka_unit_test(test_supervised),
+                                     cmocka_unit_test(test_waiting)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

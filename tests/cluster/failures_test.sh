@@ -49,6 +49,30 @@ with STOP 'has said nothing for'
 # By the clock of the task that misses the other one; it does not count the time in which it had no core itself.
 silence=$(cat "$out/log" $(find "$mpirun_ranks" -type f) | sed -n 's/.* has said nothing for \([0-9]*\)\.[0-9]* s;.*/\1/p' | head -n 1)
 [ "${silence:-99}" -lt 10 ] || fail "STOP: noticed after ${silence:-no} s"
+
+# One task has no such device: it says so, and the others do not wait for it.
+mpirun_limit=100 mpirun_here 1 "$build/bin/tfc-run" --graph examples/mlp.pb --cluster worker=2 : -n 1 "$build/bin/tfc-run" \
+  --graph examples/mlp.pb --cluster worker=2 --devices gpu:99 >"$out/log" 2>&1
+code=$?
+[ $code -eq 4 ] || fail "no such device: exit code $code, not 4"
+said 'tfc-run: /job:worker/task:1: .*[gG][pP][uU]' || fail 'no such device: it is not said which'
+echo 'no such device: exit code 4'
+
+# A script's error has its own exit code, and what the task has printed before is not lost.
+runs='{"runs": [{"targets": ["init"]}, {"targets": ["nowhere"]}]}'
+echo "$runs" >"$out/wrong.worker.0.json"
+mpirun_here 2 "$build/bin/tfc-run" --json --graph examples/mlp.pb --cluster ps=1,worker=1 --run "$out/wrong.json" --out "$out/o" >"$out/log" 2>&1
+code=$?
+[ $code -eq 3 ] || fail "a script with an error: exit code $code, not 3"
+said '"runs": \[' || fail 'a script with an error: what it printed is lost'
+# Neither is a script restarted that does not come to a barrier.
+echo '{"runs": [{"barrier": "never"}]}' >"$out/barrier.worker.0.json"
+echo '{"runs": []}' >"$out/barrier.worker.1.json"
+mpirun_here 2 "$build/bin/tfc-run" --graph examples/mlp.pb --cluster worker=2 --run "$out/barrier.json" --out "$out/o" >"$out/log" 2>&1
+code=$?
+[ $code -eq 1 ] || fail "a barrier that a script never comes to: exit code $code, not 1"
+said "never came to the barrier 'never'" || fail 'a barrier that a script never comes to: it is not said'
+echo 'errors of scripts: their own exit codes'
 mpirun_ranks=
 
 # --restarts ends an mpirun whose processes have ended and which waits for them nevertheless.

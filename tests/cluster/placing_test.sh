@@ -59,6 +59,10 @@ place none --devices '/job:ps/task:0/device:CPU:0' && fail 'a device that is not
 said "no device of the tasks is called '/job:ps/task:0/device:CPU:0'" || fail 'it is not said which device'
 place none --cluster ps=1,worker=2 && fail 'three tasks with two processes'
 said '3 tasks, and 2 processes' || fail 'it is not said how many'
+mpirun_limit=100 place none --devices '/job:worker/task:0/device:CPU:0,/job:worker/task:1/device:GPU:99'
+code=$?
+[ $code -eq 4 ] || fail "one task has no such device: exit code $code, not 4"
+said 'tfc-place: /job:worker/task:1: .*[gG][pP][uU]' || fail 'it is not said that there is no such device'
 place none --checkpoint x && fail '--checkpoint'
 said 'not for several tasks' || fail '--checkpoint: no reason'
 echo "placed over two tasks, exported and run"
