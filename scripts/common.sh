@@ -38,6 +38,7 @@ python3|tests check JSON documents from outside
 python3-numpy|arrays of the Python package
 python3-venv|installs the Python package as a user would
 libopenblas0|the name by which the packages of tfc ask for OpenBLAS
+file|tells CPack which files of a package are programs and libraries
 '
 packages_all='
 clang|fuzzing
