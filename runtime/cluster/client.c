@@ -2,6 +2,7 @@
 // nodes. A step then costs one message to each task, and one answer.
 #include "runtime/cluster/client.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,8 @@
 #include "runtime/cluster/states.h"
 #include "runtime/exec/saved_state.h"
 
+#define STATIC_US 300
+enum { MOST_SHAPES = 8 };            // a step is planned statically for so many shapes of its feeds
 #define REST_NS INT64_C(10000000000) // for so long queue runners are waited for before states are saved
 
 struct tfc_cluster_session {
@@ -82,10 +85,12 @@ static tfc_status tell_plan(struct tfc_cluster_session *session, const struct tf
                                      .plan = p->id,
                                      .feeds = (uint32_t)part->feeds.count,
                                      .fetches = (uint32_t)part->fetches.count,
-                                     .targets = part->target_count};
+                                     .targets = part->target_count,
+                                     .crossings = part->crossing_count};
   tfc_text_add(&names, (tfc_str){part->feed_names.data, part->feed_names.size});
   tfc_text_add(&names, (tfc_str){part->fetch_names.data, part->fetch_names.size});
   tfc_text_add(&names, (tfc_str){part->target_names.data, part->target_names.size});
+  tfc_text_add(&names, (tfc_str){part->crossings.data, part->crossings.size});
   if (names.failed) TFC_TRY(s, no_memory());
   TFC_TRY(s, buffer_of((tfc_str){names.data, names.size}, &body));
   s = part->rank == t->rank
@@ -111,17 +116,25 @@ static void tell_forget(struct tfc_cluster_session *session) {
   }
 }
 
+// Finds the plan of a step, or makes it. spec->feed_shapes is needed.
 static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
                           struct tfc_cluster_plan **out) {
   tfc_status s = NULL;
   struct tfc_cluster_plan *p = NULL;
+  const struct tfc_member *t = session->task;
+  uint32_t alike = 0;
   *out = NULL;
   pthread_mutex_lock(&session->lock);
-  for (size_t i = 0; i < session->plans.count && !*out; i++)
+  for (size_t i = 0; i < session->plans.count && !*out; i++) {
     if (tfc_cluster_plan_is_for(session->plans.data[i], spec)) *out = session->plans.data[i];
+    alike += tfc_cluster_plan_has_names(session->plans.data[i], spec);
+  }
   if (*out) goto out;
-  TFC_TRY(s,
-          tfc_cluster_plan_make(&session->cut, session->task->rank, session->task->count, session->queues, spec, &p));
+  // With several clients, steps of others may run in the tasks at any time.
+  const bool alone = t->options.has_script && tfc_member_clients(t) == 1 && alike < MOST_SHAPES;
+  const double static_us = t->options.static_us > 0 ? t->options.static_us : STATIC_US;
+  TFC_TRY(s, tfc_cluster_plan_make(&session->cut, t->rank, t->count, session->queues, spec,
+                                   alone ? static_us : INFINITY, &p));
   p->id = (uint32_t)session->plans.count + 1;
   for (uint32_t i = 0; i < p->part_count; i++) {
     TFC_TRY(s, tell_graph(session, p->parts[i].rank));
@@ -268,12 +281,16 @@ static tfc_status start_part(struct tfc_member *t, const struct tfc_cluster_part
 }
 
 static tfc_status send_step(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
-                            struct tfc_client_step *step, int64_t oldest, int64_t deadline_ns,
+                            struct tfc_client_step *step, int64_t oldest, int64_t deadline_ns, bool is_static,
                             const struct tfc_tensor *feeds) {
   struct tfc_member *t = session->task;
   tfc_status s = NULL;
-  const struct tfc_head_run head = {
-      .session = session->number, .plan = p->id, .step = step->number, .oldest = oldest, .deadline_ns = deadline_ns};
+  const struct tfc_head_run head = {.session = session->number,
+                                    .plan = p->id,
+                                    .step = step->number,
+                                    .oldest = oldest,
+                                    .deadline_ns = deadline_ns,
+                                    .is_static = is_static};
   for (uint32_t i = 0; i < p->part_count && !s; i++) {
     const struct tfc_cluster_part *part = &p->parts[i];
     if (i == p->own) continue;
@@ -291,8 +308,9 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct tf
 }
 
 static tfc_status run_here(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
-                           struct tfc_client_step *step, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
-                           const struct tfc_run_options *options, struct tfc_serve_record *record) {
+                           struct tfc_client_step *step, bool is_static, const struct tfc_tensor *feeds,
+                           struct tfc_tensor *fetches, const struct tfc_run_options *options,
+                           struct tfc_serve_record *record) {
   tfc_status s = NULL;
   const struct tfc_cluster_part *part = &p->parts[p->own];
   struct tfc_tensor *in = calloc(part->feeds.count + 1, sizeof *in),
@@ -301,7 +319,7 @@ static tfc_status run_here(struct tfc_cluster_session *session, const struct tfc
   if (options) own.trace = options->trace, own.deadline_ns = options->deadline_ns;
   if (!in || !out) TFC_TRY(s, no_memory());
   for (size_t k = 0; k < part->feeds.count; k++) in[k] = feeds[part->feeds.data[k]];
-  TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, in, out, &own, record));
+  TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, is_static, in, out, &own, record));
   for (size_t k = 0; k < part->fetches.count; k++) {
     if (fetches)
       fetches[part->fetches.data[k]] = out[k];
@@ -399,7 +417,7 @@ out:
   return s;
 }
 
-static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
+static tfc_status run_step(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p, bool is_static,
                            const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                            const struct tfc_run_options *options, struct tfc_cluster_trace *trace) {
   struct tfc_member *t = session->task;
@@ -417,8 +435,8 @@ static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc
   tfc_status s = tfc_meeting_begin(t->meeting, step.number, oldest);
   tfc_member_note(t, "ran its step %lld, with %u other tasks", (long long)tfc_step_count(step.number),
                   p->foreign_count);
-  if (!s) s = send_step(session, p, &step, oldest, deadline_ns, feeds);
-  if (!s && p->own != TFC_NONE) s = run_here(session, p, &step, feeds, fetches, options, &own);
+  if (!s) s = send_step(session, p, &step, oldest, deadline_ns, is_static, feeds);
+  if (!s && p->own != TFC_NONE) s = run_here(session, p, &step, is_static, feeds, fetches, options, &own);
   if (s) {
     pthread_mutex_lock(&t->lock);
     tfc_client_abort_locked(t, &step, s);
@@ -442,11 +460,38 @@ static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc
   return s;
 }
 
+// A static plan waits at fixed places, and reads variables without a lock. So its steps have the tasks to themselves:
+// this client runs no other step meanwhile, and there is no other client. A step by static plans needs nothing that
+// another step brings (tfc_needs_ready_order), so whoever waits for its end here does not wait for ever.
+static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
+                           const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                           const struct tfc_run_options *options, struct tfc_cluster_trace *trace) {
+  struct tfc_gate *gate = &session->task->gate;
+  const bool is_static = p->feed_shapes && tfc_gate_enter_static(gate);
+  if (!is_static) tfc_gate_enter_dynamic(gate);
+  tfc_status s = run_step(session, p, is_static, feeds, fetches, options, trace);
+  tfc_gate_leave(gate, is_static);
+  return s;
+}
+
+// Finds the plan for feeds of these shapes.
+static tfc_status plan_for(struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
+                           const struct tfc_tensor *feeds, struct tfc_cluster_plan **out) {
+  struct tfc_run_spec with_shapes = *spec;
+  struct tfc_shape *shapes = malloc((spec->feed_count + 1u) * sizeof *shapes);
+  if (!shapes) return no_memory();
+  for (uint32_t i = 0; i < spec->feed_count; i++) shapes[i] = feeds[i].shape;
+  with_shapes.feed_shapes = shapes;
+  tfc_status s = plan_of(session, &with_shapes, out);
+  free(shapes);
+  return s;
+}
+
 tfc_status tfc_cluster_session_run(struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
                                    const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                    const struct tfc_run_options *options) {
   struct tfc_cluster_plan *p = NULL;
-  TFC_RETURN_IF_ERROR(plan_of(session, spec, &p));
+  TFC_RETURN_IF_ERROR(plan_for(session, spec, feeds, &p));
   return tfc_cluster_queues_explain(session->queues, run_plan(session, p, feeds, fetches, options, NULL));
 }
 
@@ -454,7 +499,7 @@ tfc_status tfc_cluster_session_run_traced(struct tfc_cluster_session *session, c
                                           const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                           const struct tfc_run_options *options, struct tfc_cluster_trace *out) {
   struct tfc_cluster_plan *p = NULL;
-  TFC_RETURN_IF_ERROR(plan_of(session, spec, &p));
+  TFC_RETURN_IF_ERROR(plan_for(session, spec, feeds, &p));
   *out = (struct tfc_cluster_trace){0};
   tfc_status s = run_plan(session, p, feeds, fetches, options, out);
   if (s) tfc_cluster_trace_deinit(out);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/none.h"
 #include "runtime/cluster/tasks.h"
+#include "runtime/exec/plan/order_heap.h"
 #include "runtime/graph/export.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/graph/wire.h"
@@ -48,7 +49,7 @@ static tfc_status find_edges(struct tfc_cut *cut) {
     const size_t first = cut->edges.count;
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
       const struct tfc_consumer *k = &g->consumers[c];
-      const struct tfc_cut_edge e = {{i, k->output}, cut->ranks[i], cut->ranks[k->node], 0};
+      const struct tfc_cut_edge e = {{i, k->output}, cut->ranks[i], cut->ranks[k->node], 0, 0};
       bool known = false;
       if (e.from == e.to) continue;
       TFC_RETURN_IF_ERROR(check_type(cut, e.source, k->node));
@@ -101,7 +102,7 @@ static tfc_status find_loops(struct tfc_cut *cut) {
     if (condition == TFC_NONE)
       return tfc_status_make(TFC_UNIMPLEMENTED, "the loop '%.*s' runs in several tasks, and has no LoopCond",
                              TFC_STR_ARG(cut->frames.frames[loop->frame].name));
-    const struct tfc_cut_edge e = {{condition, 0}, cut->ranks[condition], to, loop->frame};
+    const struct tfc_cut_edge e = {{condition, 0}, cut->ranks[condition], to, loop->frame, 0};
     bool known = e.from == to;
     for (size_t k = 0; k < cut->edges.count && !known; k++)
       known = same(cut->edges.data[k].source, e.source) && cut->edges.data[k].to == to;
@@ -117,6 +118,59 @@ static tfc_status find_loops(struct tfc_cut *cut) {
   return NULL;
 }
 
+// --- The common order ------------------------------------------------------------------------------------------------
+static bool leads_back(const struct tfc_node *n) {
+  return n->def && n->def->flags & TFC_OP_NEXT_ITERATION;
+}
+static bool put_ready(struct tfc_order_heap *ready, const struct tfc_graph *g, uint32_t node) {
+  const struct tfc_op_def *def = g->nodes[node].def;
+  return tfc_order_heap_push(ready, (struct tfc_order_entry){def && def->flags & TFC_OP_UPDATE, 0, node});
+}
+
+// Makes the canonical order of the whole graph (runtime/exec/groundwork.h): position[node]. In a loop, edges that lead
+// back to its begin do not count.
+static tfc_status find_positions(const struct tfc_graph *g, uint32_t *position) {
+  tfc_status s = NULL;
+  struct tfc_order_heap ready = {0};
+  bool ok = true;
+  uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
+  if (!waiting) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const struct tfc_node *n = &g->nodes[i];
+    for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
+      waiting[i] += !leads_back(&g->nodes[tfc_node_inputs(g, n)[k].node]);
+    if (!waiting[i]) ok &= put_ready(&ready, g, i);
+  }
+  for (uint32_t count = 0; ready.count && ok; count++) {
+    const uint32_t i = tfc_order_heap_pop(&ready).id;
+    position[i] = count;
+    if (leads_back(&g->nodes[i])) continue;
+    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++)
+      if (--waiting[g->consumers[c].node] == 0) ok &= put_ready(&ready, g, g->consumers[c].node);
+  }
+  if (!ok) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+out:
+  tfc_order_heap_deinit(&ready);
+  free(waiting);
+  return s;
+}
+
+static tfc_status order_edges(struct tfc_cut *cut) {
+  tfc_status s = NULL;
+  struct tfc_order_heap edges = {0};
+  uint32_t *position = calloc(cut->graph->node_count + 1u, sizeof *position);
+  if (!position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  TFC_TRY(s, find_positions(cut->graph, position));
+  for (uint32_t e = 0; e < cut->edges.count; e++)
+    if (!tfc_order_heap_push(&edges, (struct tfc_order_entry){position[cut->edges.data[e].source.node], e, e}))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  for (uint32_t k = 0; edges.count; k++) cut->edges.data[tfc_order_heap_pop(&edges).id].order = k;
+out:
+  tfc_order_heap_deinit(&edges);
+  free(position);
+  return s;
+}
+
 tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec *spec, uint32_t own,
                         struct tfc_cut *out) {
   tfc_status s = NULL;
@@ -126,6 +180,7 @@ tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec
   TFC_TRY(s, tfc_cluster_place(g, spec, own, cut.ranks));
   TFC_TRY(s, find_edges(&cut));
   TFC_TRY(s, find_loops(&cut));
+  TFC_TRY(s, order_edges(&cut));
   *out = cut, cut = (struct tfc_cut){0};
 out:
   tfc_cut_deinit(&cut);
@@ -145,7 +200,7 @@ const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]) {
   snprintf(out, TFC_CUT_NAME, "tfc.task/send_%u", edge);
   return out;
 }
-static const char *receive_name(uint32_t edge, char out[TFC_CUT_NAME]) {
+const char *tfc_cut_receive_name(uint32_t edge, char out[TFC_CUT_NAME]) {
   snprintf(out, TFC_CUT_NAME, "tfc.task/recv_%u", edge);
   return out;
 }
@@ -198,7 +253,7 @@ static void put_loop(const struct tfc_cut *cut, uint32_t k, struct tfc_text *out
     put("Const", begin, NULL, 0, begins, 2, out);
   }
   if (loop->edge != TFC_NONE) {
-    const tfc_str received = tfc_str_from(receive_name(loop->edge, b));
+    const tfc_str received = tfc_str_from(tfc_cut_receive_name(loop->edge, b));
     put("LoopCond", condition, &received, 1, NULL, 0, out);
   }
   put("Enter", loop_name(k, ENTER, "", "", b), &begin, 1, enters, 4, out);
@@ -246,6 +301,7 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
       tfc_attr_int("send_device_incarnation", 1),
       tfc_attr_string("recv_device", tfc_str_from(tfc_cluster_task_name(cut->spec, e->to, to))),
       tfc_attr_int("_edge", number),
+      tfc_attr_int("_order", e->order),
       tfc_attr_int("_peer", sends ? e->to : e->from),
       tfc_attr_bool("_copies", sends && tfc_output_may_change(g, e->source)),
   };
@@ -254,8 +310,9 @@ static void put_crossing(const struct tfc_cut *cut, uint32_t number, bool sends,
   if (sends) inputs[count++] = input;
   if (e->frame) // inside a loop it runs once in each iteration
     inputs[count++] = loop_name(tfc_cut_loop_of(cut, e->frame, sends ? e->from : e->to), MERGE, "^", "", merge);
-  put(sends ? "_Send" : "_Recv", tfc_str_from(sends ? tfc_cut_send_name(number, name) : receive_name(number, name)),
-      inputs, count, attrs, sizeof attrs / sizeof *attrs, out);
+  put(sends ? "_Send" : "_Recv",
+      tfc_str_from(sends ? tfc_cut_send_name(number, name) : tfc_cut_receive_name(number, name)), inputs, count, attrs,
+      sizeof attrs / sizeof *attrs, out);
   out->failed |= source.failed;
   tfc_text_deinit(&source);
 }
@@ -279,7 +336,7 @@ static tfc_status put_node(const struct tfc_cut *cut, uint32_t node, struct tfc_
     else if (loop != TFC_NONE)
       tfc_text_add(&texts[k], condition_name(cut, &cut->loops.data[loop], name));
     else
-      tfc_text_printf(&texts[k], "%s%s", o.index < 0 ? "^" : "", receive_name(edge, name));
+      tfc_text_printf(&texts[k], "%s%s", o.index < 0 ? "^" : "", tfc_cut_receive_name(edge, name));
     inputs[k] = tfc_text_view(&texts[k]);
     out->failed |= texts[k].failed;
   }

@@ -20,6 +20,7 @@ struct tfc_cut_edge { // one tensor that goes to one task; the edge's index is i
   struct tfc_output source;
   uint32_t from, to; // ranks of tasks
   uint32_t frame;    // the loop that the tensor is in; 0: none
+  uint32_t order;    // its place in one order of all edges, in which an edge comes after all that its tensor depends on
 };
 struct tfc_cut_loop { // the small loop that a task has for a loop of the graph
   uint32_t frame, rank;
@@ -42,6 +43,7 @@ TFC_MUST_USE tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, 
 uint32_t tfc_cut_loop_of(const struct tfc_cut *cut, uint32_t frame, uint32_t rank);
 
 enum { TFC_CUT_NAME = 32 };
-const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]); // name of the _Send node of an edge
+const char *tfc_cut_send_name(uint32_t edge, char out[TFC_CUT_NAME]);    // name of the _Send node of an edge
+const char *tfc_cut_receive_name(uint32_t edge, char out[TFC_CUT_NAME]); // of the _Recv node
 
 #endif

@@ -91,6 +91,10 @@ uint32_t tfc_member_clients(const struct tfc_member *t) {
   return clients;
 }
 
+uint64_t tfc_member_static_parts(const struct tfc_member *t) {
+  return atomic_load(&t->static_parts);
+}
+
 bool tfc_member_has_failed(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   const bool failed = t->failure != NULL;
@@ -579,6 +583,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   t->next_step = 1;
   pthread_mutex_init(&t->lock, NULL);
   pthread_mutex_init(&t->helm, NULL);
+  tfc_gate_init(&t->gate, 0);
   pthread_cond_init(&t->work, NULL);
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   t->attend_ns = cores >= (long)t->transport->beside_count ? ATTEND_NS : ATTEND_CROWDED_NS;
@@ -640,6 +645,7 @@ void tfc_member_free(struct tfc_member *t) {
   pthread_cond_destroy(&t->changed);
   pthread_cond_destroy(&t->work);
   pthread_mutex_destroy(&t->helm);
+  tfc_gate_deinit(&t->gate);
   pthread_mutex_destroy(&t->lock);
   free(t);
 }

@@ -12,6 +12,7 @@
 #include "runtime/cluster/messages.h"
 #include "runtime/cluster/rendezvous.h"
 #include "runtime/cluster/traces.h"
+#include "runtime/exec/gate.h"
 #include "runtime/ops/collective.h"
 
 struct tfc_peer { // another task, by rank
@@ -84,7 +85,10 @@ struct tfc_member {
   int64_t attend_ns;         // how long a waiting thread polls for messages
   _Atomic uint32_t arrivals; // steps that other tasks have started here
   _Atomic uint32_t releases; // of barriers
-  _Atomic uint32_t fillers;  // threads of queue runners that begin, run or end a step of this task's sessions
+  // Which steps of this client run at the same time: those by static plans have all tasks to themselves.
+  struct tfc_gate gate;
+  _Atomic uint64_t static_parts;
+  _Atomic uint32_t fillers; // threads of queue runners that begin, run or end a step of this task's sessions
   pthread_mutex_t lock;
   pthread_cond_t changed, work; // `work`: signalled when a step waits for a thread
   // Guarded by the lock:

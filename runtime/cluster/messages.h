@@ -53,8 +53,11 @@ struct tfc_head_ping {
 struct tfc_head_graph { // the text of the execution options follows
   uint32_t session, zero;
 };
-struct tfc_head_plan { // the body holds the names, each ended by a zero byte
-  uint32_t session, plan, feeds, fetches, targets, zero;
+// The body holds the names of feeds, fetches and targets, each ended by a zero byte, and what is known of the part's
+// crossings, if it may run by a static plan (struct tfc_crossing): for each of them its node, the longest path in
+// nanoseconds, and the dimensions, with a space between them, and a zero byte.
+struct tfc_head_plan {
+  uint32_t session, plan, feeds, fetches, targets, crossings;
 };
 // Plans that every task has: a step that fetches the state of the task's operations (runtime/exec/saved_state.h), and
 // one that is fed with it.
@@ -63,6 +66,7 @@ struct tfc_head_plan { // the body holds the names, each ended by a zero byte
 struct tfc_head_run {
   uint32_t session, plan;
   int64_t step, oldest, deadline_ns;
+  uint32_t is_static, zero; // is_static: the tasks run no other step meanwhile
 };
 struct tfc_head_tensor {
   int64_t step, sent_ns; // sent_ns: when a tensor was sent along an edge, if the step is traced

@@ -2,12 +2,14 @@
 // tasks need its value.
 #include "runtime/cluster/plans.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/no_memory.h"
 #include "runtime/base/none.h"
 #include "runtime/cluster/queues.h"
+#include "runtime/exec/groundwork.h"
 #include "runtime/pass/pass.h"
 
 static tfc_status no_memory(void) {
@@ -23,7 +25,9 @@ void tfc_cluster_plan_free(struct tfc_cluster_plan *p) {
     tfc_text_deinit(&part->feed_names);
     tfc_text_deinit(&part->fetch_names);
     tfc_text_deinit(&part->target_names);
+    tfc_text_deinit(&part->crossings);
   }
+  free(p->feed_shapes);
   free(p->wanted), free(p->parts), free(p->ranks), free(p->feeds), free(p->fetches), free(p->targets);
   free(p);
 }
@@ -33,11 +37,18 @@ static bool same_outputs(const struct tfc_output *a, const struct tfc_output *b,
     if (a[i].node != b[i].node || a[i].index != b[i].index) return false;
   return true;
 }
-bool tfc_cluster_plan_is_for(const struct tfc_cluster_plan *p, const struct tfc_run_spec *spec) {
+bool tfc_cluster_plan_has_names(const struct tfc_cluster_plan *p, const struct tfc_run_spec *spec) {
   return p->feed_count == spec->feed_count && p->fetch_count == spec->fetch_count &&
          p->target_count == spec->target_count && same_outputs(p->feeds, spec->feeds, p->feed_count) &&
          same_outputs(p->fetches, spec->fetches, p->fetch_count) &&
          (!p->target_count || !memcmp(p->targets, spec->targets, p->target_count * sizeof *p->targets));
+}
+
+bool tfc_cluster_plan_is_for(const struct tfc_cluster_plan *p, const struct tfc_run_spec *spec) {
+  if (!tfc_cluster_plan_has_names(p, spec)) return false;
+  for (uint32_t i = 0; p->feed_shapes && i < p->feed_count; i++)
+    if (!tfc_shape_equal(&p->feed_shapes[i], &spec->feed_shapes[i])) return false;
+  return true;
 }
 
 static void add_name(struct tfc_text *out, const struct tfc_graph *g, struct tfc_output o) {
@@ -121,9 +132,79 @@ static void want_conditions(const struct tfc_cut *cut, bool *wanted, bool *round
   }
 }
 
+// --- Static plans ----------------------------------------------------------------------------------------------------
+static bool runs_in_ready_order(const struct tfc_graph *g, const struct tfc_run_spec *spec, const bool *needed) {
+  for (uint32_t i = 0; i < g->node_count; i++)
+    if (needed[i] && !is_replaced(g, spec, i) && tfc_needs_ready_order(&g->nodes[i])) return true;
+  return false;
+}
+
+// Finds for each node that runs how long the longest path takes that begins behind it, and adds up all times.
+static double find_tails(const struct tfc_graph *g, const struct tfc_run_spec *spec, const bool *needed,
+                         const struct tfc_shapes *shapes, const uint32_t *order, double *tails) {
+  double sum = 0;
+  for (uint32_t k = g->node_count; k-- > 0;) {
+    const uint32_t i = order[k];
+    struct tfc_op_cost cost = {0};
+    if (!needed[i] || is_replaced(g, spec, i)) continue;
+    (void)tfc_node_cost(g, &g->nodes[i], shapes, &cost);
+    const double us = fmax(cost.flops / 50e3, cost.bytes / 10e3); // 50 GFLOP/s, 10 GB/s
+    const struct tfc_output *in = tfc_node_inputs(g, &g->nodes[i]);
+    const bool costs = !(g->nodes[i].def->flags & (TFC_OP_NOP | TFC_OP_VIEW | TFC_OP_VARIABLE));
+    sum += costs ? us : 0;
+    for (uint32_t n = 0; n < g->nodes[i].input_count + g->nodes[i].control_count; n++)
+      tails[in[n].node] = fmax(tails[in[n].node], tails[i] + (costs ? us : 0));
+  }
+  return sum;
+}
+
+static void add_crossing(struct tfc_cluster_part *part, const char *name, double tail_us,
+                         const struct tfc_shape *shape) {
+  tfc_text_printf(&part->crossings, "%s %lld", name, (long long)(tail_us * 1e3));
+  for (int d = 0; shape && d < shape->rank; d++) tfc_text_printf(&part->crossings, " %lld", (long long)shape->dims[d]);
+  tfc_text_add(&part->crossings, (tfc_str){"", 1});
+  part->crossing_count++;
+}
+
+// Lets the plan run statically if it takes long enough: notes the shapes for which it is, and tells every part about
+// its crossings.
+static tfc_status describe_crossings(const struct tfc_cut *cut, const struct tfc_run_spec *spec, const bool *needed,
+                                     const bool *wanted, double static_us, struct tfc_cluster_plan *p) {
+  const struct tfc_graph *g = cut->graph;
+  tfc_status s = NULL;
+  struct tfc_shapes shapes = {0};
+  struct tfc_shape_override *feeds = calloc(spec->feed_count + 1u, sizeof *feeds);
+  uint32_t *order = calloc(g->node_count + 1u, sizeof *order);
+  double *tails = calloc(g->node_count + 1u, sizeof *tails);
+  if (!feeds || !order || !tails) TFC_TRY(s, no_memory());
+  for (uint32_t i = 0; i < spec->feed_count; i++)
+    feeds[i] = (struct tfc_shape_override){.output = spec->feeds[i], .shape = spec->feed_shapes[i]};
+  TFC_TRY(s, tfc_infer_fed_shapes(g, feeds, spec->feed_count, &shapes));
+  TFC_TRY(s, tfc_graph_topological(g, order));
+  if (find_tails(g, spec, needed, &shapes, order, tails) < static_us) goto out;
+  if (!(p->feed_shapes = calloc(spec->feed_count + 1u, sizeof *p->feed_shapes))) TFC_TRY(s, no_memory());
+  for (uint32_t i = 0; i < spec->feed_count; i++) p->feed_shapes[i] = spec->feed_shapes[i];
+  for (uint32_t e = 0; e < cut->edges.count; e++) {
+    const struct tfc_cut_edge *edge = &cut->edges.data[e];
+    const struct tfc_output o = edge->source;
+    const struct tfc_shape *shape =
+        o.index < 0 ? &TFC_SHAPE_SCALAR : &shapes.shapes[g->nodes[o.node].output_begin + (uint32_t)o.index];
+    char name[TFC_CUT_NAME];
+    if (!wanted[e]) continue;
+    add_crossing(&p->parts[edge->from], tfc_cut_send_name(e, name), tails[o.node], NULL);
+    if (tfc_shape_is_static(shape)) add_crossing(&p->parts[edge->to], tfc_cut_receive_name(e, name), 0, shape);
+  }
+out:
+  tfc_shapes_deinit(&shapes);
+  free(feeds);
+  free(order);
+  free(tails);
+  return s;
+}
+
 // Fills p->parts [tasks]: one part for each task, also for tasks that have nothing to run.
 static tfc_status fill_parts(const struct tfc_cut *cut, const struct tfc_cluster_queues *queues,
-                             const struct tfc_run_spec *spec, struct tfc_cluster_plan *p) {
+                             const struct tfc_run_spec *spec, double static_us, struct tfc_cluster_plan *p) {
   const struct tfc_graph *g = cut->graph;
   tfc_status s = NULL;
   bool *needed = calloc(g->node_count + 1u, sizeof *needed), failed = false;
@@ -164,8 +245,11 @@ static tfc_status fill_parts(const struct tfc_cut *cut, const struct tfc_cluster
     add_name(&part->feed_names, g, spec->feeds[i]);
     failed |= !tfc_array_push(&part->feeds, i);
   }
+  if (static_us < INFINITY && !runs_in_ready_order(g, spec, needed))
+    TFC_TRY(s, describe_crossings(cut, spec, needed, wanted, static_us, p));
   for (uint32_t i = 0; i < p->part_count; i++)
-    failed |= p->parts[i].feed_names.failed | p->parts[i].fetch_names.failed | p->parts[i].target_names.failed;
+    failed |= p->parts[i].crossings.failed | p->parts[i].feed_names.failed | p->parts[i].fetch_names.failed |
+              p->parts[i].target_names.failed;
   if (failed) s = no_memory();
 out:
   free(needed);
@@ -194,7 +278,7 @@ static tfc_status check_spec(const struct tfc_graph *g, const struct tfc_run_spe
 
 tfc_status tfc_cluster_plan_make(const struct tfc_cut *cut, uint32_t own, uint32_t tasks,
                                  const struct tfc_cluster_queues *queues, const struct tfc_run_spec *spec,
-                                 struct tfc_cluster_plan **out) {
+                                 double static_us, struct tfc_cluster_plan **out) {
   tfc_status s = NULL;
   struct tfc_cluster_plan *p = calloc(1, sizeof *p);
   if (!p) return no_memory();
@@ -210,7 +294,7 @@ tfc_status tfc_cluster_plan_make(const struct tfc_cut *cut, uint32_t own, uint32
   p->target_count = spec->target_count;
   p->part_count = tasks;
   for (uint32_t r = 0; r < tasks; r++) p->parts[r].rank = r;
-  TFC_TRY(s, fill_parts(cut, queues, spec, p));
+  TFC_TRY(s, fill_parts(cut, queues, spec, static_us, p));
   p->own = TFC_NONE;
   uint32_t kept = 0;
   for (uint32_t r = 0; r < tasks; r++) { // keep only parts in which something runs

@@ -14,12 +14,13 @@
 #include "runtime/graph/import.h"
 
 struct served_plan {
-  uint32_t id, feed_count, fetch_count, target_count;
+  uint32_t id, feed_count, fetch_count, target_count, crossing_count;
   struct tfc_buffer *names;
   uint64_t names_size;
   bool read;
   struct tfc_output *feeds, *fetches;
   uint32_t *targets;
+  struct tfc_crossing *crossings;
   _Atomic size_t records; // room for so many records of each device a traced step needs; 0: not known
 };
 struct tfc_served {
@@ -51,7 +52,7 @@ static void served_free(struct tfc_served *s) {
   for (size_t i = 0; i < s->plans.count; i++) {
     struct served_plan *p = s->plans.data[i];
     tfc_buffer_release(p->names);
-    free(p->feeds), free(p->fetches), free(p->targets);
+    free(p->feeds), free(p->fetches), free(p->targets), free(p->crossings);
     free(p);
   }
   tfc_array_free(&s->plans);
@@ -112,7 +113,7 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
 // Checks that there are as many names as the head says, and adds the plan to `s`.
 static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *head, struct tfc_buffer *names,
                            uint64_t size) {
-  const uint64_t count = (uint64_t)head->feeds + head->fetches + head->targets;
+  const uint64_t count = (uint64_t)head->feeds + head->fetches + head->targets + head->crossings;
   uint64_t ends = 0;
   for (uint64_t i = 0; i < size; i++) ends += ((const char *)names->data)[i] == 0;
   if (ends != count || (size && ((const char *)names->data)[size - 1]))
@@ -124,6 +125,7 @@ static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *hea
                             .feed_count = head->feeds,
                             .fetch_count = head->fetches,
                             .target_count = head->targets,
+                            .crossing_count = head->crossings,
                             .names = names,
                             .names_size = size};
   tfc_buffer_retain(names);
@@ -273,13 +275,36 @@ out:
   return status;
 }
 
+// Reads the text of a crossing (struct tfc_head_plan). INVALID_ARGUMENT: it makes no sense.
+static tfc_status read_crossing(const struct tfc_graph *g, const char *text, struct tfc_crossing *out) {
+  const size_t name = strcspn(text, " ");
+  TFC_RETURN_IF_ERROR(tfc_graph_parse_node(g, (tfc_str){text, name}, &out->node));
+  const tfc_op_role role = tfc_node_role(&g->nodes[out->node]);
+  bool good = role == TFC_ROLE_SEND || role == TFC_ROLE_RECEIVE;
+  uint32_t numbers = 0;
+  for (const char *at = text + name; good && *at; numbers++) {
+    char *end;
+    const long long value = strtoll(at, &end, 10);
+    good = end != at && value >= 0 && numbers <= TFC_MAX_RANK;
+    if (good && numbers == 0) out->tail_us = (double)value * 1e-3;
+    if (good && numbers > 0) out->shape.dims[out->shape.rank++] = value;
+    at = end;
+  }
+  size_t bytes = 0;
+  if (good && role == TFC_ROLE_RECEIVE) // else the shape has too many elements
+    TFC_RETURN_IF_ERROR(tfc_tensor_bytes(TFC_UINT8, &out->shape, &bytes));
+  return good && numbers ? NULL
+                         : tfc_status_make(TFC_INVALID_ARGUMENT, "the crossing '%s' of a plan makes no sense", text);
+}
+
 static tfc_status read_plan(const struct tfc_served *s, struct served_plan *p) {
   if (p->read) return NULL;
-  free(p->feeds), free(p->fetches), free(p->targets);
+  free(p->feeds), free(p->fetches), free(p->targets), free(p->crossings);
+  p->crossings = calloc(p->crossing_count + 1u, sizeof *p->crossings);
   p->feeds = calloc(p->feed_count + 1u, sizeof *p->feeds);
   p->fetches = calloc(p->fetch_count + 1u, sizeof *p->fetches);
   p->targets = calloc(p->target_count + 1u, sizeof *p->targets);
-  if (!p->feeds || !p->fetches || !p->targets) return no_memory();
+  if (!p->feeds || !p->fetches || !p->targets || !p->crossings) return no_memory();
   const char *at = p->names ? p->names->data : NULL;
   for (uint32_t i = 0; i < p->feed_count; i++, at += strlen(at) + 1)
     TFC_RETURN_IF_ERROR(tfc_graph_parse_output(s->graph, tfc_str_from(at), &p->feeds[i]));
@@ -287,6 +312,8 @@ static tfc_status read_plan(const struct tfc_served *s, struct served_plan *p) {
     TFC_RETURN_IF_ERROR(tfc_graph_parse_output(s->graph, tfc_str_from(at), &p->fetches[i]));
   for (uint32_t i = 0; i < p->target_count; i++, at += strlen(at) + 1)
     TFC_RETURN_IF_ERROR(tfc_graph_parse_node(s->graph, tfc_str_from(at), &p->targets[i]));
+  for (uint32_t i = 0; i < p->crossing_count; i++, at += strlen(at) + 1)
+    TFC_RETURN_IF_ERROR(read_crossing(s->graph, at, &p->crossings[i]));
   p->read = true;
   return NULL;
 }
@@ -311,8 +338,12 @@ static tfc_status prepare(struct tfc_member *t, uint32_t client, uint32_t sessio
   return status;
 }
 
-static tfc_status run_plan(const struct tfc_served *s, const struct served_plan *p, const struct tfc_tensor *feeds,
-                           struct tfc_tensor *fetches, const struct tfc_run_options *options) {
+static tfc_status run_plan(struct tfc_member *t, const struct tfc_served *s, const struct served_plan *p,
+                           bool is_static, const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                           const struct tfc_run_options *options) {
+  struct tfc_run_options own = options ? *options : (struct tfc_run_options){0};
+  bool in_fixed_order = false;
+  own.in_fixed_order = &in_fixed_order;
   const struct tfc_run_spec spec = {.feeds = p->feeds,
                                     .feed_count = p->feed_count,
                                     .fetches = p->fetches,
@@ -320,8 +351,13 @@ static tfc_status run_plan(const struct tfc_served *s, const struct served_plan 
                                     .targets = p->targets,
                                     .target_count = p->target_count,
                                     .placement = s->placement,
-                                    .dynamic = true};
-  return tfc_session_run(s->session, &spec, feeds, fetches, options);
+                                    .crossings = p->crossings,
+                                    .crossing_count = is_static ? p->crossing_count : 0,
+                                    .adapt = TFC_ADAPT_WHERE_FASTER,
+                                    .dynamic = !is_static};
+  tfc_status status = tfc_session_run(s->session, &spec, feeds, fetches, &own);
+  if (in_fixed_order) atomic_fetch_add(&t->static_parts, 1);
+  return status;
 }
 
 // Takes the arrivals of a step from the task's list.
@@ -354,16 +390,16 @@ void tfc_serve_record_deinit(struct tfc_member *t, struct tfc_serve_record *reco
 }
 
 // Runs a plan. Of a traced step, `out` gets what this task records, and holds the reference to `s` from then on.
-static tfc_status run_recorded(struct tfc_member *t, struct tfc_served **s, struct served_plan *p,
+static tfc_status run_recorded(struct tfc_member *t, struct tfc_served **s, struct served_plan *p, bool is_static,
                                const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                const struct tfc_run_options *options, struct tfc_serve_record *out) {
   tfc_status status = NULL;
-  if (!options || !tfc_step_is_traced(options->step)) return run_plan(*s, p, feeds, fetches, options);
+  if (!options || !tfc_step_is_traced(options->step)) return run_plan(t, *s, p, is_static, feeds, fetches, options);
   const size_t known = atomic_load(&p->records), records = known ? known : 4 * (size_t)(*s)->graph->node_count + 1024;
   TFC_RETURN_IF_ERROR(tfc_part_trace_begin(&out->trace, t->devices->count, records));
   struct tfc_run_options own = *options;
   own.trace = &out->trace.sink;
-  TFC_TRY(status, run_plan(*s, p, feeds, fetches, &own));
+  TFC_TRY(status, run_plan(t, *s, p, is_static, feeds, fetches, &own));
   // Iterations of loops have records of their own. The next step has room for as many as this one had, and some more.
   const size_t needs = tfc_part_trace_needs(&out->trace);
   if (needs > records) atomic_store(&p->records, needs + needs / 4);
@@ -373,15 +409,15 @@ out:
   return status;
 }
 
-tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, const struct tfc_tensor *feeds,
-                          struct tfc_tensor *fetches, const struct tfc_run_options *options,
-                          struct tfc_serve_record *out_record) {
+tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, bool is_static,
+                          const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
+                          const struct tfc_run_options *options, struct tfc_serve_record *out_record) {
   struct tfc_served *s = NULL;
   struct served_plan *p = NULL;
   if (plan == TFC_PLAN_SAVE || plan == TFC_PLAN_RESTORE)
     return run_state(t, options->step, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
   tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
-  if (!status) status = run_recorded(t, &s, p, feeds, fetches, options, out_record);
+  if (!status) status = run_recorded(t, &s, p, is_static, feeds, fetches, options, out_record);
   let_go(t, s);
   return status;
 }
@@ -443,7 +479,7 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r, struc
       TFC_FAIL(status, TFC_INVALID_ARGUMENT, "a step came without its feed %u", i);
   }
   const struct tfc_run_options options = {.deadline_ns = r->head.deadline_ns, .cancel = &r->cancel, .step = r->number};
-  TFC_TRY(status, run_recorded(t, &s, p, feeds, fetches, &options, out_record));
+  TFC_TRY(status, run_recorded(t, &s, p, r->head.is_static, feeds, fetches, &options, out_record));
   for (uint32_t i = 0; i < p->fetch_count && !status; i++) status = send_fetch(t, r, i, &fetches[i]);
 out:
   for (uint32_t i = 0; feeds && i < p->feed_count; i++) tfc_tensor_release(&feeds[i]);

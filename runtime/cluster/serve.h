@@ -27,13 +27,14 @@ struct tfc_serve_record {
 TFC_MUST_USE tfc_status tfc_serve_record_write(struct tfc_member *t, struct tfc_serve_record *record,
                                                struct tfc_text *out);
 void tfc_serve_record_deinit(struct tfc_member *t, struct tfc_serve_record *record);
-// Runs the client's own part of its step, on the calling thread. `out_record` may be NULL if the step is not traced.
-TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
+// Runs the client's own part of its step, on the calling thread. `is_static`: no other step runs meanwhile, in any
+// task. `out_record` may be NULL if the step is not traced.
+TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan, bool is_static,
                                        const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                                        const struct tfc_run_options *options, struct tfc_serve_record *out_record);
 // Sends a tensor to the task whose part of the step waits for it: the `send` of the member's rendezvous.
 TFC_MUST_USE tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
-                          const struct tfc_tensor *value);
+                                       const struct tfc_tensor *value);
 // Frees a client's part of a graph. No step of it runs any more.
 void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session);
 // Ends all steps and joins the threads that run them. The thread that receives messages may still run: what it hears

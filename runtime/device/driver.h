@@ -98,6 +98,7 @@ struct tfc_step {
   struct tfc_trace_sink *trace;    // NULL: not traced
   struct tfc_resources *resources; // the session's
   struct tfc_resources *step_resources;
+  struct tfc_rendezvous *rendezvous; // NULL: there are no other tasks
   uint64_t seed;
   // The queue's key for this step. Work of one stream runs in the order of submission; work of different streams runs
   // when it is ready, the older step first. Below TFC_STREAMS; 0: steps run one by one.

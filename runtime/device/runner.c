@@ -3,6 +3,7 @@
 // operations have `extra` set.
 #include "runtime/device/runner.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -10,14 +11,27 @@
 #include "runtime/base/spare.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/cpu/team.h"
+#include "runtime/device/wait.h"
 #include "runtime/host/chain/chain.h"
 #include "runtime/ops/host_memory.h"
+#include "runtime/ops/rendezvous.h"
 
 // A chain that is part of an operation, with the tensors of the current step.
 struct finishing {
   struct tfc_kernel_finish base;
   const struct tfc_chain_finish *finish;
   void *inputs[TFC_CHAIN_OPERANDS];
+};
+
+// Of an operation that completes by callback (TFC_OP_ASYNC).
+struct completion {
+  _Atomic uint32_t done; // 1: `status` is set
+  tfc_status status;
+  // Of one that nobody waits for (tfc_runner_begin_one): called when it has ended.
+  void (*ended)(void *arg, bool good);
+  void *arg;
+  struct tfc_step *step;
+  struct tfc_prepared *prepared;
 };
 
 // What a simple operation needs of it is at its begin, in as few cache lines as possible.
@@ -28,7 +42,8 @@ struct call {
   bool foreign; // its tensors are in another address space
   struct tfc_kernel_ctx ctx;
   const struct tfc_segment_op *op;
-  struct finishing *finishing; // NULL: nothing follows on its output
+  struct finishing *finishing;   // NULL: nothing follows on its output
+  struct completion *completion; // NULL: it has completed when its kernel returns
   void (*release)(void *state);
   // If `foreign`: copies of the slots with host addresses, which the kernel gets instead.
   struct tfc_tensor *inputs, *outputs;
@@ -102,8 +117,37 @@ static void finish_range(void *arg, int64_t begin, int64_t end) {
   job->finish->rows(job->finish, job->y, begin, end);
 }
 
+// --- Operations that complete by callback ------------------------------------------------------------------------
+static struct call *call_of(struct tfc_kernel_ctx *ctx) {
+  return (struct call *)(void *)((char *)ctx - offsetof(struct call, ctx));
+}
+
+static void complete(struct tfc_kernel_ctx *ctx, tfc_status status) {
+  struct completion *end = call_of(ctx)->completion;
+  end->status = status;
+  atomic_store_explicit(&end->done, 1, memory_order_release);
+  tfc_futex_wake(&end->done, 1);
+}
+
+// Runs the operation and waits until it has completed. Meanwhile this thread sends and receives messages itself, which
+// is faster than being woken.
+static tfc_status run_to_end(struct call *c) {
+  struct completion *end = c->completion;
+  struct tfc_rendezvous *others = c->ctx.env->rendezvous;
+  atomic_store_explicit(&end->done, 0, memory_order_relaxed);
+  end->status = NULL;
+  c->ctx.done = complete;
+  TFC_RETURN_IF_ERROR(c->run(&c->ctx));
+  while (!atomic_load_explicit(&end->done, memory_order_acquire)) {
+    if (others && others->attend) others->attend(others, &end->done, 0);
+    tfc_futex_wait(&end->done, 0, -1);
+  }
+  return end->status;
+}
+
 static tfc_status run_and_finish(struct call *c) {
   struct finishing *f = c->finishing;
+  if (c->completion) return run_to_end(c);
   if (!f) return c->run(&c->ctx);
   for (uint32_t i = 0; i < f->finish->input_count; i++)
     if (f->finish->from[i] != TFC_NONE) f->inputs[i] = c->ctx.inputs[f->finish->from[i]]->data;
@@ -174,7 +218,9 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
                                    .rounding = p->segment->rounding,
                                    .node_state = op->node_state};
   c->foreign = r->offset && !op->on_host;
-  c->extra = op->read_count || op->release_count || r->offset || op->finish;
+  c->extra = op->read_count || op->release_count || r->offset || op->finish || op->def->flags & TFC_OP_ASYNC;
+  if (op->def->flags & TFC_OP_ASYNC && !(c->completion = TFC_ARENA_NEW(&p->arena, struct completion)))
+    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
   if (op->finish) {
     c->finishing = TFC_ARENA_NEW(&p->arena, struct finishing);
     if (!c->finishing) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
@@ -374,6 +420,7 @@ void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step) {
   env->resources = step->resources;
   env->step_resources = step->step_resources;
   env->step_id = step->id;
+  env->rendezvous = step->rendezvous;
   env->seed = step->seed;
   env->owner = step;
 }
@@ -400,8 +447,41 @@ bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step 
   return false;
 }
 
+static void completed(struct tfc_kernel_ctx *ctx, tfc_status status) {
+  struct call *c = call_of(ctx);
+  const struct completion end = *c->completion; // the call may be made again as soon as `ended` was called
+  if (status)
+    tfc_step_fail(end.step, call_error(end.prepared->runner, end.prepared, c, status));
+  else
+    after(end.prepared->runner, c);
+  end.ended(end.arg, !status);
+}
+
+bool tfc_runner_completes_later(const struct tfc_prepared *p, uint32_t index) {
+  return p->calls[index].completion;
+}
+
+void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step,
+                          void (*ended)(void *arg, bool good), void *arg) {
+  struct call *c = &p->calls[index];
+  if (tfc_step_stopped(step)) {
+    tfc_step_note_stop(step, p->runner->device->index, 0, c->node + 1);
+    ended(arg, false);
+    return;
+  }
+  *c->completion = (struct completion){.ended = ended, .arg = arg, .step = step, .prepared = p};
+  c->ctx.done = completed;
+  tfc_status s = before(p->runner, c);
+  if (!s) s = c->run(&c->ctx);
+  if (s) completed(&c->ctx, s); // an error means that the kernel does not call `done`
+}
+
 // Runs an operation and updates its shortest time.
 static tfc_status run_timed(struct tfc_runner *r, struct call *c, struct tfc_op_time *out) {
+  if (c->completion) { // it waits for others: how long says nothing about this operation
+    *out = (struct tfc_op_time){.wall = 1};
+    return run_call(r, c);
+  }
   uint64_t split = atomic_load_explicit(&r->times->split, memory_order_relaxed);
   uint64_t work = atomic_load_explicit(&r->times->work, memory_order_relaxed);
   uint64_t begin = tfc_ticks();
@@ -446,7 +526,8 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
     if (buffer) {
       if (sink->op_end) sink->op_end(sink, device->index, c->node);
       uint64_t now = tfc_ticks();
-      tfc_trace_add(buffer, TFC_TRACE_OP, c->node, device->index, last, now, 0);
+      if (!c->completion) // else the device waited, and did not work
+        tfc_trace_add(buffer, TFC_TRACE_OP, c->node, device->index, last, now, 0);
       last = now;
     }
     if (__builtin_expect(s != NULL, 0)) {

@@ -39,6 +39,11 @@ TFC_MUST_USE tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepa
 void tfc_runner_enter(struct tfc_kernel_env *env, struct tfc_step *step);
 void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct tfc_kernel_env *env);
 bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step);
+// Of an operation that completes by callback (TFC_OP_ASYNC), tfc_runner_run_one waits until it has completed.
+// tfc_runner_begin_one does not: it, or later another thread, calls `ended` once. (`good` false: the step has failed.)
+bool tfc_runner_completes_later(const struct tfc_prepared *p, uint32_t index);
+void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step,
+                          void (*ended)(void *arg, bool good), void *arg);
 const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p);
 // Attaches a struct of the driver's own (say, the graph that it captured) to a prepared segment, which then owns it and
 // frees it with `release`.

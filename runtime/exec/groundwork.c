@@ -9,6 +9,20 @@
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/ops/effect.h"
 
+enum {
+  DYNAMIC_FLAGS = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
+                  TFC_OP_ASYNC | TFC_OP_FUNCTIONAL
+};
+
+static bool crosses_tasks(const struct tfc_node *n) {
+  return tfc_node_role(n) == TFC_ROLE_SEND || tfc_node_role(n) == TFC_ROLE_RECEIVE;
+}
+
+bool tfc_needs_ready_order(const struct tfc_node *n) {
+  if (n->function != TFC_NONE || !n->def) return true;
+  return (n->def->flags & DYNAMIC_FLAGS && !crosses_tasks(n)) || n->def->role == TFC_ROLE_TEMPORARY;
+}
+
 // --- Order ---------------------------------------------------------------------------------------------------------
 // Compares ready nodes: updates of variables last, then by id.
 static bool push(struct tfc_order_heap *ready, const struct tfc_graph *g, uint32_t node) {
@@ -16,14 +30,40 @@ static bool push(struct tfc_order_heap *ready, const struct tfc_graph *g, uint32
   return tfc_order_heap_push(ready, (struct tfc_order_entry){def && def->flags & TFC_OP_UPDATE, 0, node});
 }
 
+// Makes the nodes that send or receive come one after another, in the common order of all tasks: `after` [node] gets
+// the one that comes right after a node, and that one waits for the node. (The parts of all tasks are linked by one
+// order in this way, so no two tasks can wait for each other: plan/build.c.)
+static tfc_status link_crossings(const struct tfc_groundwork *ground, uint32_t *waiting, uint32_t *after) {
+  const struct tfc_graph *g = ground->graph;
+  struct tfc_order_heap crossings = {0};
+  tfc_status s = NULL;
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    after[i] = TFC_NONE;
+    const double at =
+        ground->needed[i] && crosses_tasks(&g->nodes[i]) ? (double)tfc_node_attr_int(g, &g->nodes[i], "_order", 0) : -1;
+    if (at >= 0 && !tfc_order_heap_push(&crossings, (struct tfc_order_entry){at, 0, i}))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  }
+  for (uint32_t last = TFC_NONE; crossings.count;) {
+    const uint32_t i = tfc_order_heap_pop(&crossings).id;
+    if (last != TFC_NONE) after[last] = i, waiting[i]++;
+    last = i;
+  }
+out:
+  tfc_order_heap_deinit(&crossings);
+  return s;
+}
+
 static tfc_status make_order(struct tfc_groundwork *ground) {
   const struct tfc_graph *g = ground->graph;
   tfc_status s = NULL;
   struct tfc_order_heap ready = {0};
   uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
+  uint32_t *after = malloc((g->node_count + 1u) * sizeof *after);
   ground->order = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->order);
   ground->position = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->position);
-  if (!waiting || !ground->order || !ground->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!waiting || !after || !ground->order || !ground->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, link_crossings(ground, waiting, after));
   uint32_t needed = 0;
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (!ground->needed[i]) continue;
@@ -39,6 +79,8 @@ static tfc_status make_order(struct tfc_groundwork *ground) {
     uint32_t i = tfc_order_heap_pop(&ready).id;
     ground->position[i] = ground->order_count;
     ground->order[ground->order_count++] = i;
+    if (after[i] != TFC_NONE && --waiting[after[i]] == 0 && !push(&ready, g, after[i]))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
       const struct tfc_consumer *k = &g->consumers[c];
       if (!ground->needed[k->node] || tfc_all_fed(ground, &g->nodes[k->node])) continue;
@@ -53,6 +95,7 @@ static tfc_status make_order(struct tfc_groundwork *ground) {
                  TFC_STR_ARG(g->nodes[i].op));
 out:
   free(waiting);
+  free(after);
   tfc_order_heap_deinit(&ready);
   return s;
 }
@@ -85,17 +128,14 @@ static double estimate_us(const struct tfc_groundwork *ground, const struct tfc_
 }
 
 // --- Which nodes run -----------------------------------------------------------------------------------------------
-enum {
-  DYNAMIC_FLAGS = TFC_OP_SWITCH | TFC_OP_MERGE | TFC_OP_ENTER | TFC_OP_EXIT | TFC_OP_NEXT_ITERATION | TFC_OP_LOOP_COND |
-                  TFC_OP_ASYNC | TFC_OP_FUNCTIONAL
-};
-
 static tfc_status copy_signature(struct tfc_groundwork *ground, const struct tfc_run_spec *spec) {
   struct tfc_output *feeds = TFC_ARENA_ARRAY(&ground->arena, struct tfc_output, spec->feed_count + 1);
   struct tfc_output *fetches = TFC_ARENA_ARRAY(&ground->arena, struct tfc_output, spec->fetch_count + 1);
   uint32_t *targets = TFC_ARENA_ARRAY(&ground->arena, uint32_t, spec->target_count + 1);
   struct tfc_shape *shapes = TFC_ARENA_ARRAY(&ground->arena, struct tfc_shape, spec->feed_count + 1);
-  if (!feeds || !fetches || !targets || !shapes) return TFC_PLAN_NO_MEMORY();
+  struct tfc_crossing *crossings = TFC_ARENA_ARRAY(&ground->arena, struct tfc_crossing, spec->crossing_count + 1);
+  if (!feeds || !fetches || !targets || !shapes || !crossings) return TFC_PLAN_NO_MEMORY();
+  for (uint32_t i = 0; i < spec->crossing_count; i++) crossings[i] = spec->crossings[i];
   for (uint32_t i = 0; i < spec->feed_count; i++) feeds[i] = spec->feeds[i];
   for (uint32_t i = 0; i < spec->fetch_count; i++) fetches[i] = spec->fetches[i];
   for (uint32_t i = 0; i < spec->target_count; i++) targets[i] = spec->targets[i];
@@ -106,6 +146,8 @@ static tfc_status copy_signature(struct tfc_groundwork *ground, const struct tfc
                                        .fetch_count = spec->fetch_count,
                                        .targets = targets,
                                        .target_count = spec->target_count,
+                                       .crossings = crossings,
+                                       .crossing_count = spec->crossing_count,
                                        .feed_shapes = spec->feed_shapes ? shapes : NULL};
   return NULL;
 }
@@ -119,12 +161,17 @@ static bool same_outputs(const struct tfc_output *a, const struct tfc_output *b,
 static bool is_of(const struct tfc_groundwork *ground, const struct tfc_graph *graph, const struct tfc_run_spec *spec) {
   const struct tfc_run_spec *own = &ground->spec;
   if (ground->graph != graph || own->feed_count != spec->feed_count || own->fetch_count != spec->fetch_count ||
-      own->target_count != spec->target_count || !own->feed_shapes != !spec->feed_shapes)
+      own->target_count != spec->target_count || own->crossing_count != spec->crossing_count ||
+      !own->feed_shapes != !spec->feed_shapes)
     return false;
   for (uint32_t i = 0; i < own->feed_count && own->feed_shapes; i++)
     if (!tfc_shape_equal(&own->feed_shapes[i], &spec->feed_shapes[i])) return false;
   for (uint32_t i = 0; i < own->target_count; i++)
     if (own->targets[i] != spec->targets[i]) return false;
+  for (uint32_t i = 0; i < own->crossing_count; i++)
+    if (own->crossings[i].node != spec->crossings[i].node ||
+        !tfc_shape_equal(&own->crossings[i].shape, &spec->crossings[i].shape))
+      return false;
   return same_outputs(own->feeds, spec->feeds, own->feed_count) &&
          same_outputs(own->fetches, spec->fetches, own->fetch_count);
 }
@@ -147,7 +194,7 @@ static tfc_status describe_nodes(struct tfc_groundwork *ground) {
 static tfc_status make(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                        struct tfc_groundwork **out) {
   tfc_status s = NULL;
-  struct tfc_shape_override *overrides = calloc(spec->feed_count + 1u, sizeof *overrides);
+  struct tfc_shape_override *overrides = calloc(spec->feed_count + spec->crossing_count + 1u, sizeof *overrides);
   struct tfc_groundwork *ground = calloc(1, sizeof *ground);
   if (!overrides || !ground) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   ground->references = 1;
@@ -197,10 +244,16 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
     TFC_TRY(s, tfc_node_may_run(graph, n));
     if (n->def->flags & TFC_OP_PLACEHOLDER)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-    if (foreign && tfc_plan_touches_variant(graph, n)) is_static = false;
-    if (n->def->flags & DYNAMIC_FLAGS || n->def->role == TFC_ROLE_TEMPORARY) is_static = false;
+    if (foreign && (tfc_plan_touches_variant(graph, n) || crosses_tasks(n))) is_static = false;
+    if (tfc_needs_ready_order(n)) is_static = false;
   }
-  TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, spec->feed_count, &ground->shapes));
+  uint32_t override_count = spec->feed_count;
+  for (uint32_t i = 0; i < spec->crossing_count; i++) {
+    const struct tfc_crossing *c = &spec->crossings[i];
+    if (tfc_node_role(&graph->nodes[c->node]) == TFC_ROLE_RECEIVE)
+      overrides[override_count++] = (struct tfc_shape_override){.output = {c->node, 0}, .shape = c->shape};
+  }
+  TFC_TRY(s, tfc_infer_fed_shapes(graph, overrides, override_count, &ground->shapes));
   if (is_static) {
     TFC_TRY(s, make_order(ground));
     TFC_TRY(s, describe_nodes(ground));

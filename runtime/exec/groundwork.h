@@ -27,6 +27,11 @@ struct tfc_groundwork { // all but `spare` is immutable once made
   struct tfc_spare spare;
 };
 
+// Whether a step that runs this node runs in ready order: the node may be dead, waits for something outside of the
+// step, or has an effect that only the step knows. (A node that sends a tensor to another task, or receives one, does
+// not need it.)
+bool tfc_needs_ready_order(const struct tfc_node *n);
+
 // Prunes the graph, checks feeds and ops, infers shapes; or returns the session's last groundwork if it has the
 // same signature. The caller gets one reference.
 TFC_MUST_USE tfc_status tfc_groundwork_get(struct tfc_session *session, const struct tfc_graph *graph,

@@ -277,6 +277,7 @@ tfc_status tfc_plan_run(struct tfc_plan *plan, const struct tfc_tensor *feeds, s
     if (!plan->dynamic) TFC_RETURN_IF_ERROR(twin_of(plan, &used));
     tfc_gate_enter_dynamic(gate);
   }
+  if (options && options->in_fixed_order) *options->in_fixed_order = is_static;
   tfc_status s = is_static ? tfc_plan_run_static(plan, feeds, fetches, options)
                            : tfc_plan_run_dynamic(used, feeds, fetches, options);
   tfc_gate_leave(gate, is_static);
@@ -308,6 +309,11 @@ static bool make_key(const struct tfc_session *session, const struct tfc_run_spe
     int rank = spec->feed_shapes[i].rank;
     add_bytes(key, &rank, sizeof rank);
     add_bytes(key, spec->feed_shapes[i].dims, (size_t)(rank > 0 ? rank : 0) * sizeof *spec->feed_shapes[i].dims);
+  }
+  for (uint32_t i = 0; i < spec->crossing_count; i++) {
+    const struct tfc_crossing *c = &spec->crossings[i];
+    add_bytes(key, &c->node, sizeof c->node);
+    add_bytes(key, c->shape.dims, (size_t)(c->shape.rank > 0 ? c->shape.rank : 0) * sizeof *c->shape.dims);
   }
   add_bytes(key, spec->placement, nodes * sizeof *spec->placement);
   add_bytes(key, spec->order, nodes * sizeof *spec->order);

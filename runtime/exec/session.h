@@ -31,7 +31,8 @@ struct tfc_session_options {
   // until its deadline, if it has one.
   uint32_t callers;
   // Variables, queues and tables of a task (runtime/cluster), which all sessions of the task share; borrowed. NULL: the
-  // session has its own. Steps of a session with shared resources must be run with `dynamic`.
+  // session has its own. Steps of a session with shared resources must be run with `dynamic`, unless no other step runs
+  // on these resources at the same time.
   struct tfc_resources *resources;
   struct tfc_rendezvous *rendezvous; // borrowed; NULL: there are no other tasks
 };
@@ -56,6 +57,13 @@ enum {
   TFC_ADAPT_ORDER_STEPS = 2,
 };
 
+// A node that sends a tensor to another task, or receives one.
+struct tfc_crossing {
+  uint32_t node;
+  struct tfc_shape shape; // of what is received
+  double tail_us;         // how long the other tasks need for what depends on the sent tensor: the longest path
+};
+
 struct tfc_run_spec {
   const struct tfc_output *feeds;
   uint32_t feed_count;
@@ -74,6 +82,8 @@ struct tfc_run_spec {
   // NULL: the plan makes one by list scheduling with the ops' costs.
   const uint32_t *sequence;
   uint32_t sequence_count;
+  const struct tfc_crossing *crossings; // what is known of tensors that go to other tasks or come from them
+  uint32_t crossing_count;
   bool dynamic;    // force ready order (tests)
   uint64_t states; // of a function's body: whose state its nodes keep (struct tfc_kernel_env)
   // The plan has memory of its own for results, so its steps may overlap with steps of other such plans (copies of it,
@@ -93,6 +103,7 @@ struct tfc_run_options {
   int64_t deadline_ns;        // for the step; 0: there is none
   const _Atomic bool *cancel; // any thread may set it to end the step with CANCELLED
   int64_t step;               // the number of the step for kernels; 0: the session chooses one
+  bool *in_fixed_order;       // out, optional: the step was run by a static plan
 };
 
 TFC_MUST_USE tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec,

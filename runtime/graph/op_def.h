@@ -142,6 +142,8 @@ typedef enum tfc_op_role {
   TFC_ROLE_SPACE_TO_BATCH,    // input 0 divided into pictures of every b-th element: block sizes b, paddings
   TFC_ROLE_BATCH_TO_SPACE,    // the reverse: block sizes, crops
   TFC_ROLE_CROSS_ENTROPY,     // loss and gradient of logits, from logits and classes
+  TFC_ROLE_SEND,              // sends its input to another task
+  TFC_ROLE_RECEIVE,           // its output comes from another task
 } tfc_op_role;
 
 #define TFC_TYPE_BIT(t) (1u << (t))

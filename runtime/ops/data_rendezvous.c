@@ -11,6 +11,7 @@ struct crossing {
   bool copies;
   tfc_dtype dtype;
   tfc_str name;
+  const struct tfc_shape *shape; // of what is received: the rest of the plan relies on it; NULL: it is not known
 };
 
 static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
@@ -26,6 +27,12 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
                          .name = tfc_node_attr_string(ctx->graph, ctx->node, "tensor_name", "")};
   c->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "T", TFC_DTYPE_NONE);
   if (c->dtype == TFC_DTYPE_NONE) c->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "tensor_type", TFC_DTYPE_NONE);
+  if (ctx->def->role == TFC_ROLE_RECEIVE && tfc_shape_is_static(&ctx->output_shapes[0])) {
+    struct tfc_shape *shape = TFC_ARENA_NEW(ctx->arena, struct tfc_shape);
+    if (!shape) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    *shape = ctx->output_shapes[0];
+    c->shape = shape;
+  }
   ctx->state = c;
   return NULL;
 }
@@ -59,8 +66,14 @@ static tfc_status send(struct tfc_kernel_ctx *ctx) {
 static void give(struct tfc_kernel_ctx *ctx, tfc_status status, const struct tfc_tensor *value) {
   const struct crossing *c = ctx->state;
   ctx->dead = !status && !value;
+  if (ctx->dead && c->shape)
+    status = tfc_status_make(TFC_INVALID_ARGUMENT, "a dead tensor came from task %u, where none can be", c->peer);
   if (!status && value) {
-    if (value->dtype == c->dtype)
+    char came[TFC_SHAPE_TEXT], known[TFC_SHAPE_TEXT];
+    if (value->dtype == c->dtype && c->shape && !tfc_shape_equal(c->shape, &value->shape))
+      status = tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor of shape %s came from task %u, not %s",
+                               tfc_shape_show(&value->shape, came), c->peer, tfc_shape_show(c->shape, known));
+    else if (value->dtype == c->dtype)
       status = tfc_kernel_set_output(ctx, 0, value);
     else
       status = tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor of type %s came from task %u, not %s",
@@ -88,6 +101,7 @@ static tfc_status shape_send(struct tfc_shape_ctx *ctx) {
 
 static const struct tfc_op_def data_rendezvous_rows[] = {
     {.name = "_Recv",
+     .role = TFC_ROLE_RECEIVE,
      .outputs = "tensor: tensor_type",
      .attrs = "tensor_type: type, tensor_name: string, send_device: string, send_device_incarnation: int, recv_device: "
               "string, client_terminated: bool = false",
@@ -97,6 +111,7 @@ static const struct tfc_op_def data_rendezvous_rows[] = {
      .prepare = prepare,
      .kernel = receive},
     {.name = "_Send",
+     .role = TFC_ROLE_SEND,
      .inputs = "tensor: T",
      .attrs = "T: type, tensor_name: string, send_device: string, send_device_incarnation: int, recv_device: string, "
               "client_terminated: bool = false",

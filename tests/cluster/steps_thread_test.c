@@ -330,7 +330,7 @@ static void *take_forever(void *arg) {
   struct waiting *w = arg;
   struct tfc_tensor value = {0};
   const struct tfc_run_options options = {.cancel = &w->cancel};
-  w->status = tfc_serve_here(w->member, FORGOTTEN, 0, NULL, &value, &options, NULL);
+  w->status = tfc_serve_here(w->member, FORGOTTEN, 0, false, NULL, &value, &options, NULL);
   tfc_tensor_release(&value);
   return NULL;
 }
@@ -397,7 +397,7 @@ static void configure_late(struct tfc_device *device, const struct tfc_device_se
 static void *open_it(void *arg) {
   struct waiting *w = arg;
   struct tfc_tensor value = {0};
-  w->status = tfc_serve_here(w->member, FORGOTTEN, 0, NULL, &value, NULL, NULL);
+  w->status = tfc_serve_here(w->member, FORGOTTEN, 0, false, NULL, &value, NULL, NULL);
   tfc_tensor_release(&value);
   return NULL;
 }

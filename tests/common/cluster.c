@@ -30,6 +30,7 @@ static void *run(void *arg) {
                                              .transport = o->transport,
                                              .devices = &devices,
                                              .has_script = !serves,
+                                             .static_us = job->static_us,
                                              .silence_ns = job->silence_ns};
   if (!s) s = tfc_member_join(&options, &member);
   if (!s && !serves) {
@@ -38,6 +39,7 @@ static void *run(void *arg) {
   }
   if (!s) s = tfc_member_end(member, NULL);
   if (!s) s = tfc_member_leave(member);
+  if (member) job->static_parts[rank] = tfc_member_static_parts(member);
   tfc_member_free(member);
   tfc_devices_close(&devices);
   job->status[rank] = s;

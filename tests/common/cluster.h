@@ -18,9 +18,11 @@ struct tfc_test_job {
   const char *model, *label;       // what every device says of itself; NULL: the truth
   const struct tfc_faults *faults; // faults of every task, each with its own seed; NULL: there are none
   uint32_t faulty_rank;            // the only task to which `silent_after` and `garbled_after` apply
+  double static_us;                // as in struct tfc_member_options
   int64_t silence_ns;
   // The results, one for each task; the caller frees them.
   tfc_status status[16];
+  uint64_t static_parts[16]; // parts of steps that a task has run by static plans
 };
 void tfc_test_job_run(struct tfc_test_job *job);
 

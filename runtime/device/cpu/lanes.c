@@ -13,6 +13,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/wait.h"
+#include "runtime/ops/rendezvous.h"
 
 struct lane {
   _Alignas(64) _Atomic uint32_t ended; // number of operations that it has split and that have ended
@@ -23,6 +24,10 @@ struct lane {
   uint32_t step_count;
   struct tfc_team team;
   struct tfc_kernel_env env[TFC_CPU_MOST_LANES]; // env[n - 1] is for operations on n threads
+};
+struct late { // a step whose operation completes by callback
+  struct tfc_cpu_lanes *lanes;
+  uint32_t step;
 };
 struct tfc_cpu_lanes {
   struct tfc_runner *runner;
@@ -37,7 +42,10 @@ struct tfc_cpu_lanes {
   _Atomic bool *taken;                // [steps] a lane runs it or has run it
   _Atomic uint32_t *before;           // [steps] how many steps that it waits for have not ended
   uint32_t *next;                     // [steps] linked lists that `end` uses: steps without work that can end now
+  struct late *late;                  // [steps]
   _Alignas(64) _Atomic uint32_t left; // steps that have not ended
+  _Atomic uint32_t under_way;         // operations that have begun and will complete by callback
+  _Atomic uint32_t completed;         // counts those that have completed
 };
 
 static void split(struct tfc_kernel_env *env, int64_t total, int64_t grain,
@@ -55,6 +63,7 @@ static void release(void *own) {
   free((void *)l->taken);
   free((void *)l->before);
   free(l->next);
+  free(l->late);
   free(l);
 }
 
@@ -70,7 +79,9 @@ static bool make_room(struct tfc_cpu_lanes *l) {
   l->taken = calloc(n, sizeof *l->taken);
   l->before = calloc(n, sizeof *l->before);
   l->next = malloc(n * sizeof *l->next);
-  return l->lanes && l->ready && l->steps && l->bit && l->taken && l->before && l->next;
+  l->late = malloc(n * sizeof *l->late);
+  for (uint32_t k = 0; l->late && k < plan->step_count; k++) l->late[k] = (struct late){l, k};
+  return l->late && l->lanes && l->ready && l->steps && l->bit && l->taken && l->before && l->next;
 }
 
 tfc_status tfc_cpu_lanes_create(struct tfc_runner *r, struct tfc_prepared *p) {
@@ -171,6 +182,17 @@ static bool help_once(struct tfc_cpu_lanes *l, uint32_t index, uint32_t *loops) 
   return false;
 }
 
+// Called when an operation has completed, on any thread. The last thing that it does is to count, because the step may
+// end then.
+static void complete(void *arg, bool good) {
+  const struct late *late = arg;
+  struct tfc_cpu_lanes *l = late->lanes;
+  if (good) end(l, late->step);
+  atomic_fetch_add_explicit(&l->completed, 1, memory_order_release);
+  tfc_futex_wake(&l->completed, 1);
+  atomic_fetch_sub_explicit(&l->under_way, 1, memory_order_release);
+}
+
 // Runs a step. It makes the steps that wait for this one ready (`end`) before it releases the lanes that help, so that
 // these find the ready steps at once.
 static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
@@ -179,6 +201,11 @@ static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
            threads = planned == 1 && s->open ? l->plan->count : planned;
   own->team.size = (int)threads;
   tfc_runner_set_environment(l->prepared, s->op, &own->env[threads - 1]);
+  if (tfc_runner_completes_later(l->prepared, s->op)) {
+    atomic_fetch_add_explicit(&l->under_way, 1, memory_order_relaxed);
+    tfc_runner_begin_one(l->prepared, s->op, l->step, complete, &l->late[step]);
+    return true;
+  }
   if (planned > 1) atomic_store_explicit(&own->splits, step, memory_order_release);
   bool good = tfc_runner_run_one(l->prepared, s->op, l->step);
   if (good) end(l, step);
@@ -187,6 +214,20 @@ static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
     atomic_fetch_add_explicit(&own->ended, 1, memory_order_release);
   }
   return good;
+}
+
+enum { ASLEEP_NS = 1000000 };
+
+// Sends and receives messages for a short time, or until an operation that waits for another task has completed.
+static void attend(struct tfc_cpu_lanes *l) {
+  struct tfc_rendezvous *others = l->step->rendezvous;
+  const uint32_t seen = atomic_load_explicit(&l->completed, memory_order_acquire);
+  if (!atomic_load_explicit(&l->under_way, memory_order_acquire)) return;
+  if (others && others->attend) others->attend(others, &l->completed, seen);
+  if (l->plan->count == 1) // nothing else makes a step ready
+    tfc_futex_wait(&l->completed, seen, ASLEEP_NS);
+  else
+    sched_yield();
 }
 
 static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
@@ -204,6 +245,8 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
     }
     if (helped || help_once(l, index, loops))
       idle = 0;
+    else if (index == 0 && idle >= SPINS / 100 && atomic_load_explicit(&l->under_way, memory_order_acquire))
+      attend(l);
     else if (++idle < SPINS)
       tfc_pause();
     else
@@ -228,6 +271,7 @@ static void begin_step(struct tfc_cpu_lanes *l, struct tfc_step *step) {
     atomic_store_explicit(&l->taken[k], false, memory_order_relaxed);
   }
   atomic_store_explicit(&l->left, plan->step_count, memory_order_relaxed);
+  atomic_store_explicit(&l->under_way, 0, memory_order_relaxed);
   for (uint32_t k = 0; k < plan->step_count; k++) {
     if (plan->steps[k].before) continue;
     if (plan->steps[k].op == TFC_NONE)
@@ -249,6 +293,7 @@ void tfc_cpu_lanes_run(struct tfc_runner *r, struct tfc_team *team, struct tfc_p
       if (!tfc_runner_run_one(p, i, step)) break;
     }
   }
+  while (atomic_load_explicit(&l->under_way, memory_order_acquire)) attend(l); // of a step that has failed
   if (step->spans) {
     struct tfc_span *span = &step->spans[r->device->index];
     if (!span->begin) span->begin = begin;

@@ -29,12 +29,21 @@ struct tfc_adaptation {
   bool ran;                   // the operation ran in the last step
 };
 
+// Whether operations wait for other tasks. Then lanes pay even on one core: while one operation waits, others run.
+static bool receives(const struct tfc_plan *plan) {
+  for (size_t i = 0; i < plan->ir.ops.count; i++) {
+    const struct tfc_ir_op *op = &plan->ir.ops.data[i];
+    if (!op->dead && !op->joint && op->def && op->def->role == TFC_ROLE_RECEIVE) return true;
+  }
+  return false;
+}
+
 static bool can_adapt(const struct tfc_plan *plan) {
   const struct tfc_ir *ir = &plan->ir;
   for (uint32_t d = 0; d < ir->device_count; d++)
     if (!ir->devices[d]->driver->has_lanes) return false;
   if (ir->device_count > 1) return true;
-  return ir->devices[0]->info.cores > 1 && plan->submission_count == 1 && plan->segment_count == 1;
+  return (ir->devices[0]->info.cores > 1 || receives(plan)) && plan->submission_count == 1 && plan->segment_count == 1;
 }
 
 tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spec *spec) {
@@ -93,7 +102,7 @@ static tfc_status into_lanes(struct tfc_plan *plan, struct tfc_adaptation *a) {
   if (!times) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning lanes");
   for (uint32_t i = 0; i < plan->segments[0].op_count; i++) times[plan->segment_ops[i]] = a->times[i];
   TFC_TRY(s, tfc_lane_schedule_make(ir, times, ir->devices[0]->info.cores, &schedule));
-  if (a->always || schedule.predicted_us <= worth * schedule.one_by_one_us)
+  if (a->always || receives(plan) || schedule.predicted_us <= worth * schedule.one_by_one_us)
     TFC_TRY(s, lay_out(plan, schedule.sequence, schedule.sequence_count, &schedule));
 out:
   tfc_lane_schedule_deinit(&schedule);

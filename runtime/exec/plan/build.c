@@ -7,6 +7,18 @@
 // Constants, NoOp, views, variables, handles and reads are elided: they have no operation, and a `source` describes
 // their output instead. A read of a resource variable must be a copy if one of its consumers comes after the variable's
 // next update. A reference is an alias: its reader sees the variable's current value.
+//
+// A part of a graph that runs in several tasks has operations that send tensors to other tasks and receive tensors from
+// them. A send never waits for the other task, a receive waits until its tensor has come. Tasks whose plans are made
+// one by one could wait for each other in a circle, since a plan adds waits: operations have an order, reuse memory,
+// are merged. So all crossings of the graph, the edges between tasks, have one common order, in which a crossing comes
+// after all that it depends on in any task (its source's position in one topological order of the whole graph); and in
+// every task a receive waits for all sends of crossings before its own (`after_sends`). Whatever is done with the ir
+// afterwards keeps it free of cycles, so nothing that a plan adds lets a send wait for the receive of a later crossing.
+// Proof that no step stands still: of the crossings whose tensor has not come, take the first one in the common order.
+// If its send has not run, it waits, in its own task, only for operations that are ready or wait for receives, and
+// these receives belong to earlier crossings, whose tensors have come. So some operation can run, or the tensor is on
+// its way. This holds with any number of tasks in ready order, which add no waits at all.
 #include <stdlib.h>
 
 #include "runtime/exec/plan/build.h"
@@ -40,6 +52,8 @@ struct walk {
   bool *leads;                       // [node] an effect or update happens at this node or after it
   TFC_ARRAY(struct access) accesses; // by variable
   TFC_ARRAY(uint32_t) set;           // scratch
+  TFC_ARRAY(uint32_t) sent;          // operations that send, since the last one that receives
+  uint32_t all_sent;                 // an operation or joint after all sends before these; TFC_NONE: there are none
 };
 
 tfc_status tfc_build_begin(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
@@ -179,7 +193,8 @@ static tfc_status value_for_output(struct walk *w, struct tfc_output origin, con
     tfc_status s = tfc_tensor_bytes(v.dtype, &v.shape, &bytes);
     if (s) return tfc_status_annotate(s, "node '%.*s'", TFC_STR_ARG(g->nodes[origin.node].name));
     v.bytes = bytes;
-    v.planned = v.kind == TFC_IR_OP && tfc_dtype_is_plain(v.dtype);
+    v.planned = v.kind == TFC_IR_OP && tfc_dtype_is_plain(v.dtype) &&
+                tfc_node_role(&g->nodes[origin.node]) != TFC_ROLE_RECEIVE; // it is where the message has put it
   }
   return tfc_ir_add_value(w->ir, &v, out);
 }
@@ -356,6 +371,20 @@ static tfc_status colocated(struct walk *w, uint32_t id, uint32_t variable) {
                          w->ir->devices[v->device]->info.name);
 }
 
+// Returns what a receive must wait for: all sends before it in the common order. (The canonical order has sends and
+// receives in the common order.)
+static tfc_status after_sends(struct walk *w, uint32_t node, uint32_t *out) {
+  w->set.count = 0;
+  if (w->sent.count) {
+    TFC_RETURN_IF_ERROR(add_to_set(w, w->all_sent));
+    for (size_t i = 0; i < w->sent.count; i++) TFC_RETURN_IF_ERROR(add_to_set(w, w->sent.data[i]));
+    TFC_RETURN_IF_ERROR(joint_of_set(w, node, &w->all_sent));
+    w->sent.count = 0;
+  }
+  *out = w->all_sent;
+  return NULL;
+}
+
 static tfc_status make_op(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
@@ -368,6 +397,9 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
                          .output_count = n->output_count,
                          .cost_us = w->b->ground->cost_us[id]};
   for (uint32_t i = 0; i < w->b->spec->target_count; i++) op.wanted = op.wanted || w->b->spec->targets[i] == id;
+  if (tfc_node_role(n) == TFC_ROLE_SEND)
+    for (uint32_t i = 0; i < w->b->spec->crossing_count; i++)
+      if (w->b->spec->crossings[i].node == id) op.tail_us = w->b->spec->crossings[i].tail_us;
   op.inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, n->input_count + 1);
   op.outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count + 1);
   if (!op.inputs || !op.outputs) return TFC_PLAN_NO_MEMORY();
@@ -396,8 +428,11 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
     }
   }
   for (uint32_t i = 0; i < n->output_count; i++) op.outputs[i] = TFC_NONE;
-  uint32_t made;
+  uint32_t made, sends = TFC_NONE;
+  if (tfc_node_role(n) == TFC_ROLE_RECEIVE) TFC_RETURN_IF_ERROR(after_sends(w, id, &sends));
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &made));
+  TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, sends, made));
+  if (tfc_node_role(n) == TFC_ROLE_SEND && !tfc_array_push(&w->sent, made)) return TFC_PLAN_NO_MEMORY();
   w->after[id] = made;
   // Adds ordering edges: for reads and writes of variables, for what sources wait for, and for control edges.
   for (uint32_t k = 0; k < n->input_count; k++) {
@@ -553,7 +588,7 @@ static bool on_several_devices(const struct tfc_ir *ir) {
 tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   tfc_status s = NULL;
   const struct tfc_graph *g = b->graph;
-  struct walk w = {.b = b, .ir = ir};
+  struct walk w = {.b = b, .ir = ir, .all_sent = TFC_NONE};
   ir->graph = g;
   ir->devices = b->session->devices;
   ir->device_count = b->session->device_count;
@@ -593,6 +628,7 @@ out:
   }
   tfc_array_free(&w.accesses);
   tfc_array_free(&w.set);
+  tfc_array_free(&w.sent);
   tfc_arena_deinit(&scratch);
   return s;
 }

@@ -165,7 +165,7 @@ static double simulate(struct scheduler *s, struct manner manner) {
   memset(s->busy_until, 0, sizeof s->busy_until);
   for (uint32_t i = s->wanted; i-- > 0;) {
     uint32_t id = s->topological[i];
-    double longest = 0;
+    double longest = ir->ops.data[id].tail_us;
     for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++) longest = fmax(longest, s->rank[g->to[k]]);
     s->rank[id] = longest + took(s, id, s->lanes);
   }

@@ -113,6 +113,18 @@ out:
   return s;
 }
 
+// Puts an operation that receives a tensor from another task right before the first operation that needs it, because
+// the device waits for the tensor. What updates with it can wait longest.
+static void receives_late(const struct tfc_ir *ir, const struct tfc_order_graph *g, double *keys) {
+  for (size_t i = 0; i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    if (op->dead || op->joint || !op->def || op->def->role != TFC_ROLE_RECEIVE) continue;
+    keys[i] = INFINITY;
+    for (uint32_t k = g->begin[i]; k < g->begin[i + 1]; k++)
+      if (keys[g->to[k]] >= 0) keys[i] = fmin(keys[i], keys[g->to[k]]);
+  }
+}
+
 // Returns the estimated time between the end of `from` and the start of `to`, which waits for it. If they are on
 // different devices: 5 µs for each tensor, and its bytes at 10 GB/s.
 static double transfer_us(const struct tfc_ir *ir, uint32_t from, uint32_t to) {
@@ -141,7 +153,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
   memcpy(g->waiting, waiting, n * sizeof *waiting);
   for (uint32_t i = topological_count; i-- > 0;) {
     uint32_t id = topological[i];
-    double longest = 0;
+    double longest = ir->ops.data[id].tail_us;
     for (uint32_t k = g->begin[id]; k < g->begin[id + 1]; k++)
       if (remaining[g->to[k]] > longest) longest = remaining[g->to[k]];
     remaining[id] = longest + ir->ops.data[id].cost_us;
@@ -298,8 +310,10 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
   } else if (one_device && !spec->order) {
     for (size_t i = 0; i < n; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[i];
-      keys[i] = op->joint || (op->def && op->def->flags & TFC_OP_UPDATE) ? -1.0 : (double)op->node;
+      const bool soon = op->joint || (op->def && (op->def->flags & TFC_OP_UPDATE || op->def->role == TFC_ROLE_SEND));
+      keys[i] = soon ? -1.0 : (double)op->node;
     }
+    receives_late(ir, &g, keys);
     TFC_TRY(s, by_keys(ir, &g, keys, sequence, &count));
   } else {
     TFC_TRY(s, by_schedule(ir, &g, spec->order, sequence, &count));

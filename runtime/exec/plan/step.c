@@ -101,14 +101,16 @@ static tfc_status too_late(const struct tfc_plan *plan, const struct tfc_step *s
 static void wait_end(struct tfc_plan *plan, struct tfc_step *step, const struct tfc_run_options *options,
                      int64_t deadline) {
   bool late = false;
-  bool watch = deadline || (options && options->cancel);
+  const bool receives = step->rendezvous != NULL; // operations may wait for other tasks
+  bool watch = deadline || receives || (options && options->cancel);
   for (uint32_t q = 0; q < plan->queue_count; q++) {
     if (!plan->queue_items[q]) continue;
     for (;;) {
       int64_t timeout = -1;
-      if (watch && !atomic_load(&step->cancelled)) {
+      if (watch && (receives || !atomic_load(&step->cancelled))) {
         timeout = POLL_NS;
-        if (deadline && deadline - tfc_now_ns() < timeout) timeout = deadline - tfc_now_ns();
+        if (deadline && !atomic_load(&step->cancelled) && deadline - tfc_now_ns() < timeout)
+          timeout = deadline - tfc_now_ns();
         if (timeout < 0) timeout = 0;
       }
       tfc_status s =
@@ -117,10 +119,12 @@ static void wait_end(struct tfc_plan *plan, struct tfc_step *step, const struct 
       tfc_status_free(s);
       if (deadline && tfc_now_ns() >= deadline) {
         late |= !atomic_exchange(&step->cancelled, true);
-      } else if (options->cancel && atomic_load(options->cancel)) {
+      } else if (options && options->cancel && atomic_load(options->cancel)) {
         if (!atomic_exchange(&step->cancelled, true))
           tfc_step_fail(step, tfc_status_make(TFC_CANCELLED, "the step was cancelled"));
       }
+      // again and again, because an operation may begin to wait now
+      if (receives && tfc_step_stopped(step)) tfc_resources_wake(step->resources);
     }
   }
   if (late) tfc_step_fail(step, too_late(plan, step));
@@ -194,9 +198,10 @@ static tfc_status run(struct tfc_plan *plan, const struct tfc_tensor *feeds, str
                       const struct tfc_run_options *options) {
   tfc_status s = NULL;
   struct tfc_session *session = plan->session;
-  struct tfc_step step = {.id = atomic_fetch_add(&session->next_step, 1),
+  struct tfc_step step = {.id = options && options->step ? options->step : atomic_fetch_add(&session->next_step, 1),
                           .trace = options ? options->trace : NULL,
                           .resources = session->resources,
+                          .rendezvous = session->options.rendezvous,
                           .seed = (uint64_t)session->options.execution.seed,
                           .spans = plan->spans,
                           .stream = plan->stream};

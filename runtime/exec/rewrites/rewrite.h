@@ -87,6 +87,7 @@ struct tfc_ir_op {
   const struct tfc_chain_finish *finish; // a chain that this operation runs on its own result (finishes.c), or NULL
   const struct tfc_window *window;       // of a convolution: instead of the one in the node's attributes, or NULL
   double cost_us;                        // estimated time, by which operations are ordered
+  double tail_us;                        // how long other tasks need after it
 };
 
 struct tfc_ir_edge { // `to` runs after `from`
