@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/device.h"
 #include "runtime/exec/session.h"
+#include "runtime/graph/builder.h"
 #include "tests/common/example.h"
 #include "tests/cuda_kernels/streams.h"
 
@@ -77,8 +78,54 @@ static void rnnlm(void **state) {
   same_bits("rnnlm", 5);
 }
 
+// The second reader of a feed computes in the feed's memory, so it waits for the first.
+static void a_feed_with_two_readers(void **state) {
+  (void)state;
+  enum { ROWS = 16, COLUMNS = 32, RUNS = 20 };
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_tensor in = {0};
+  const struct tfc_shape shape = TFC_SHAPE(ROWS, COLUMNS);
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  tfc_cuda_fake_delay(200000);
+  tfc_cuda_fake_shuffle(3);
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output x = tfc_add_placeholder(b, "", TFC_FLOAT, &shape), y[2];
+  y[0] = tfc_add2(b, "Transpose", x, tfc_add_i32_vector(b, (int32_t[]){1, 0}, 2));
+  y[1] = tfc_add1(b, "Sin", x);
+  assert_ok(tfc_builder_finish(b, &g));
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_session_options with = {.devices = &set};
+  with.execution.captures = TFC_CAPTURES_BRANCHES;
+  assert_ok(tfc_session_create(g, &with, &session));
+  const struct tfc_run_spec spec = {
+      .feeds = &x, .feed_count = 1, .feed_shapes = &shape, .fetches = y, .fetch_count = 2};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_ok(tfc_tensor_create(TFC_FLOAT, &shape, &in));
+  for (int s = 0; s < RUNS; s++) {
+    struct tfc_tensor got[2] = {{0}};
+    for (int i = 0; i < ROWS * COLUMNS; i++) ((float *)in.data)[i] = (float)(i + 1000 * s);
+    assert_ok(tfc_plan_run(plan, &in, got, NULL));
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+      assert_true(((float *)got[0].data)[i % COLUMNS * ROWS + i / COLUMNS] == (float)(i + 1000 * s));
+    tfc_tensor_release(&got[0]);
+    tfc_tensor_release(&got[1]);
+  }
+  tfc_tensor_release(&in);
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+  tfc_builder_free(b);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(mlp), cmocka_unit_test(rnnlm)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(mlp), cmocka_unit_test(rnnlm),
+                                     cmocka_unit_test(a_feed_with_two_readers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

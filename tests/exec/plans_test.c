@@ -5,6 +5,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/exec/plan/lane_steps.h"
 #include "runtime/exec/plan/order.h"
+#include "runtime/exec/plan/segment_order.h"
 
 enum { MOST_ITEMS = 256 };
 
@@ -290,6 +291,103 @@ static void chains(void **state) {
   assert_true(chain_size(&plain, 0, 0) == 2 * 64);
 }
 
+// --- Side by side ----------------------------------------------------------------------------------------------------
+// Operations that a device may run between two of its waits and signals are one segment. Returns the number of the
+// segment of each item.
+static void find_segments(const struct tfc_arrangement *a, uint32_t *segment) {
+  uint32_t last[64], count = 0;
+  for (uint32_t q = 0; q < a->queue_count; q++) last[q] = TFC_NONE;
+  for (uint32_t i = 0; i < a->item_count; i++) {
+    const struct tfc_item *it = &a->items[i];
+    const uint32_t before = last[it->queue];
+    const bool begins = it->op == TFC_NONE || before == TFC_NONE || it->wait_count || a->items[before].signals;
+    segment[i] = begins ? count++ : segment[before];
+    last[it->queue] = i;
+  }
+}
+
+// The memory of its device that an operation uses: inputs are read, outputs are written.
+struct use {
+  uint64_t begin, end;
+  bool writes;
+};
+static uint32_t find_uses(const struct tfc_ir *ir, const struct tfc_arrangement *a, const struct tfc_memory_plan *plan,
+                          uint32_t id, struct use *out) {
+  const struct tfc_ir_op *op = &ir->ops.data[id];
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < op->input_count + op->output_count; k++) {
+    const bool writes = k >= op->input_count;
+    const uint32_t v = writes ? op->outputs[k - op->input_count] : op->inputs[k].value;
+    const struct tfc_ir_value *value = &ir->values.data[v];
+    uint64_t at = plan->value_offset[v];
+    if (!value->bytes || (writes ? home(ir, value) != op->device : op->host.inputs >> k & 1)) continue;
+    const uint32_t t = writes ? TFC_NONE : read_from(ir, a, id, k);
+    if (t != TFC_NONE) at = plan->copy_offset[t];
+    out[count++] = (struct use){at, at + value->bytes, writes};
+  }
+  return count;
+}
+
+// Operations of one segment that use the same memory are ordered if one writes it, and so are those that depend on each
+// other. Returns the number of pairs that share memory.
+static uint32_t check_sides(const struct tfc_ir *ir, const struct tfc_arrangement *a,
+                            const struct tfc_memory_plan *plan, const struct tfc_item_order *order) {
+  static bool path[MOST_ITEMS][MOST_ITEMS]; // [item][earlier]
+  uint32_t segment[MOST_ITEMS], shared = 0;
+  find_segments(a, segment);
+  memset(path, 0, sizeof path);
+  for (uint32_t i = 0; i < a->item_count; i++) {
+    struct use mine[8], other[8];
+    if (a->items[i].op == TFC_NONE) continue;
+    for (uint32_t e = order->begin[i]; e < order->end[i]; e++) {
+      const uint32_t from = order->from[e];
+      assert_true(from < i && a->items[from].queue == a->items[i].queue);
+      if (segment[from] != segment[i]) continue;
+      path[i][from] = true;
+      for (uint32_t k = 0; k < from; k++) path[i][k] |= path[from][k];
+    }
+    const uint32_t mine_count = find_uses(ir, a, plan, a->items[i].op, mine);
+    for (uint32_t k = 0; k < i; k++) {
+      if (segment[k] != segment[i]) continue;
+      if (before_of[a->items[i].op][a->items[k].op]) assert_true(path[i][k]);
+      const uint32_t other_count = find_uses(ir, a, plan, a->items[k].op, other);
+      bool shares = false;
+      for (uint32_t m = 0; m < mine_count; m++)
+        for (uint32_t o = 0; o < other_count; o++)
+          shares |= (mine[m].writes || other[o].writes) && mine[m].begin < other[o].end && other[o].begin < mine[m].end;
+      shared += shares;
+      if (shares && !path[i][k]) fail_msg("operation %u does not wait for %u, whose memory it uses", i, k);
+    }
+  }
+  return shared;
+}
+
+static void sides(void **state) {
+  (void)state;
+  struct tfc_random r;
+  uint32_t shared = 0;
+  tfc_random_init(&r, 5);
+  for (int round = 0; round < 300; round++) {
+    struct step s;
+    struct tfc_arena arena = {0};
+    struct tfc_arrangement a;
+    struct tfc_memory_plan plan;
+    struct tfc_item_order order;
+    uint32_t devices = 1 + (uint32_t)round % 3, *sequence = NULL, count = 0;
+    random_step(&s, &r, devices, true, false);
+    find_dependencies(&s.ir);
+    assert_ok(tfc_order_make(&s.ir, &(struct tfc_run_spec){0}, &sequence, &count));
+    assert_ok(tfc_arrange(&s.ir, sequence, count, NULL, &arena, &a));
+    assert_ok(tfc_memory_plan_make(&s.ir, &a, &arena, &plan));
+    assert_ok(tfc_item_order_make(&s.ir, &a, &plan, &arena, &order));
+    shared += check_sides(&s.ir, &a, &plan, &order);
+    free(sequence);
+    tfc_arena_deinit(&arena);
+    step_end(&s);
+  }
+  assert_true(shared > 1000);
+}
+
 // --- Lanes -----------------------------------------------------------------------------------------------------------
 static uint64_t ticks(double us) {
   return (uint64_t)llround(us * 1e3 / tfc_ns_per_tick());
@@ -565,7 +663,7 @@ static void widths(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(memory), cmocka_unit_test(chains), cmocka_unit_test(lanes),
-                                     cmocka_unit_test(widths)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(memory), cmocka_unit_test(chains), cmocka_unit_test(sides),
+                                     cmocka_unit_test(lanes), cmocka_unit_test(widths)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 struct user { // an item that uses a range of memory
   uint32_t item, next;
 };
-struct range { // [begin, end) with the item that wrote it, and the items that have read it since then
+struct range { // [begin, end) with the operation that wrote it, and the items that have read it since then
   uint64_t begin, end;
   uint32_t users; // TFC_NONE: the end
 };
@@ -39,7 +39,8 @@ static bool use(struct orderer *o, struct range *r, uint32_t item) {
   return true;
 }
 
-// Makes `item` wait for all earlier items that use the memory that it writes.
+// Makes `item` wait for all earlier items that use the memory that it writes. TFC_NONE: a copy, which runs elsewhere
+// and starts after the ends of all these items. So the range is only there for those that read it.
 static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end) {
   if (begin == end) return true;
   size_t at = first_behind(o, begin), upto = at;
@@ -48,14 +49,14 @@ static bool write(struct orderer *o, uint32_t item, uint64_t begin, uint64_t end
     struct range r = o->ranges.data[upto];
     if (r.begin < begin) left = (struct range){r.begin, begin, r.users};
     if (r.end > end) right = (struct range){end, r.end, r.users};
-    for (uint32_t u = r.users; u != TFC_NONE; u = o->users.data[u].next) {
+    for (uint32_t u = item == TFC_NONE ? TFC_NONE : r.users; u != TFC_NONE; u = o->users.data[u].next) {
       uint32_t from = o->users.data[u].item;
       if (from == item || o->last[from] == item + 1) continue;
       o->last[from] = item + 1;
       if (!tfc_array_push(o->edges, (struct tfc_memory_edge){from, item})) return false;
     }
   }
-  if (!use(o, &own, item)) return false;
+  if (item != TFC_NONE && !use(o, &own, item)) return false;
   struct range put[3];
   size_t count = 0, gone = upto - at;
   if (left.end) put[count++] = left;
@@ -99,7 +100,14 @@ static bool place_of_input(const struct tfc_ir *ir, const struct tfc_arrangement
 static tfc_status order(struct orderer *o, const struct tfc_ir *ir, const struct tfc_arrangement *a,
                         const struct tfc_memory_plan *memory, uint16_t location) {
   for (uint32_t i = 0; i < a->item_count; i++) {
-    if (a->items[i].op == TFC_NONE || ir->ops.data[a->items[i].op].device != location) continue;
+    if (a->items[i].op == TFC_NONE) {
+      const struct tfc_plan_copy *c = &a->transfers[a->items[i].transfer];
+      const uint64_t at = memory->copy_offset[a->items[i].transfer];
+      if (c->target == location && at != UINT64_MAX && !write(o, TFC_NONE, at, at + ir->values.data[c->value].bytes))
+        return TFC_PLAN_NO_MEMORY();
+      continue;
+    }
+    if (ir->ops.data[a->items[i].op].device != location) continue;
     const struct tfc_ir_op *op = &ir->ops.data[a->items[i].op];
     uint64_t begin = 0, end = 0;
     bool ok = true;
