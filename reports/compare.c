@@ -48,18 +48,16 @@ static const char sql_memory[] =
     "m.device_id ="
     " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
 // Counts the nodes that are in both runs and changed their device, by the first two parts of their names. :other is the
-// first run, :step is the first run's placement.
+// first run, :step is the first run's placement. The runs are united and not joined: see nodes.c.
 static const char sql_moved[] =
-    "WITH a AS MATERIALIZED (SELECT node, device FROM v_placement WHERE run_id = :other AND placement_id = :step),"
-    " b AS MATERIALIZED (SELECT node, device, instr(node, '/') AS first FROM v_placement WHERE run_id = :run AND"
-    " placement_id = :placement), cut AS (SELECT node, device, first, CASE WHEN first THEN instr(substr(node, first + "
-    "1),"
-    " '/') ELSE 0 END AS second FROM b)"
-    " SELECT CASE WHEN second THEN substr(cut.node, 1, first + second - 1) WHEN first THEN substr(cut.node, 1, first - "
-    "1)"
-    " ELSE cut.node END AS scope, a.device AS source, cut.device AS target, COUNT(*) AS nodes FROM a JOIN cut USING "
-    "(node)"
-    " WHERE a.device <> cut.device GROUP BY 1, 2, 3 ORDER BY nodes DESC, scope, source, target";
+    "WITH one AS (SELECT node, device AS source, NULL AS target FROM v_placement WHERE run_id = :other AND placement_id"
+    " = :step UNION ALL SELECT node, NULL, device FROM v_placement WHERE run_id = :run AND placement_id = :placement),"
+    " both AS (SELECT node, MAX(source) AS source, MAX(target) AS target, instr(node, '/') AS first FROM one GROUP BY"
+    " node HAVING MAX(source) <> MAX(target)), cut AS (SELECT node, source, target, first, CASE WHEN first THEN"
+    " instr(substr(node, first + 1), '/') ELSE 0 END AS second FROM both)"
+    " SELECT CASE WHEN second THEN substr(node, 1, first + second - 1) WHEN first THEN substr(node, 1, first - 1)"
+    " ELSE node END AS scope, source, target, COUNT(*) AS nodes FROM cut GROUP BY 1, 2, 3 ORDER BY nodes DESC, scope,"
+    " source, target";
 
 // Returns the 95 % confidence interval of the median by order statistics (Conover, "Practical Nonparametric
 // Statistics", 1999, 3.2: the normal approximation of the binomial distribution). The values are sorted.

@@ -10,6 +10,7 @@
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "reports/summary.h"
+#include "runtime/base/map.h"
 #include "runtime/base/units.h"
 
 const char tfc_report_sql_pairs[] =
@@ -70,14 +71,18 @@ static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_t
   static const char *const columns[] = {"node", "time_us", "least_us", "won_us", NULL};
   double flops = tfc_table_number(rates, 0, "flops_per_us"), bytes = tfc_table_number(rates, 0, "bytes_per_us");
   tfc_status s = NULL;
+  struct tfc_strmap row_of = {0}; // from a node's name to its row of `nodes`
   TFC_TRY(s, tfc_table_init(out, columns));
+  for (uint32_t n = 0; n < nodes->row_count; n++)
+    if (!tfc_strmap_put(&row_of, tfc_table_cell(nodes, n, 0)->text, n, NULL))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
   for (uint32_t r = 0; r < path->row_count; r++) {
     tfc_str node = tfc_table_text(path, r, "node");
     double time = tfc_table_number(path, r, "time_us"), least = 0;
     if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
-    uint32_t n = 0;
-    while (n < nodes->row_count && !tfc_str_equal(tfc_table_cell(nodes, n, 0)->text, node)) n++;
-    if (n == nodes->row_count) continue; // the FLOP and bytes of this node are not known
+    const uint64_t *known = tfc_strmap_get(&row_of, node);
+    if (!known) continue; // the FLOP and bytes of this node are not known
+    const uint32_t n = (uint32_t)*known;
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
     if (work == work && flops > 0) least = fmax(least, work / flops);
     if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);
@@ -90,6 +95,7 @@ static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_t
   }
   if (out->row_count) qsort(out->cells, out->row_count, out->column_count * sizeof *out->cells, most_won);
 out:
+  tfc_strmap_deinit(&row_of);
   return s;
 }
 

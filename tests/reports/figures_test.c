@@ -10,11 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "placer/place.h"
+#include "placer/record.h"
 #include "reports/compare.h"
+#include "reports/critical.h"
+#include "reports/gaps.h"
 #include "reports/lists.h"
+#include "reports/memory.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "tests/common/sample_run.h"
+#include "tests/placer/instances.h"
 #include "tests/reports/change.h"
 
 static char folder[64], path[96];
@@ -254,6 +261,73 @@ static void test_compare(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+// Writes the record of a chain whose operations alternate between two devices to a new database in memory.
+static struct tfc_store *record_of_chain(uint32_t count) {
+  struct tfc_store *store = NULL;
+  struct tfc_solution solution = {0};
+  struct tfc_bound bound;
+  struct tfc_placement *document = NULL;
+  struct tfc_text text = {0};
+  int64_t run;
+  tfc_text_printf(&text, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
+  for (uint32_t i = 0; i < count; i++)
+    tfc_text_printf(&text, "%s{\"name\": \"n%u\", \"time_us\": {\"acc\": 30}}", i ? ", " : "", i);
+  tfc_text_printf(&text, "], \"edges\": [");
+  for (uint32_t i = 1; i < count; i++)
+    tfc_text_printf(&text, "%s{\"from\": \"n%u\", \"to\": \"n%u\", \"bytes\": 100}", i > 1 ? ", " : "", i - 1, i);
+  tfc_text_printf(&text, "]}");
+  struct instance in = parsed(text.data, "format: tfc-machine\nversion: 1\ndevices:\n"
+                                         "  - {name: \"acc:0\", kind: acc, memory: 16GiB, count: 2}\n"
+                                         "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 1GB/s}\n");
+  assert_ok(tfc_solution_init(&solution, in.problem));
+  for (uint32_t u = 0; u < in.problem->unit_count; u++) solution.device[u] = u % 2;
+  assert_ok(tfc_bound_compute(in.problem, NULL, &bound));
+  assert_ok(tfc_placement_from_solution(in.problem, &solution, &bound, &document));
+  assert_ok(tfc_store_open_memory(&store));
+  const struct tfc_record record = {
+      .problem = in.problem, .answer = &solution, .document = document, .graph = "chain.json"};
+  assert_ok(tfc_record_write(&record, store, &run));
+  tfc_placement_free(document);
+  tfc_solution_deinit(&solution);
+  tfc_text_deinit(&text);
+  instance_free(&in);
+  return store;
+}
+
+static int count_steps(void *steps) {
+  ++*(uint64_t *)steps;
+  return 0;
+}
+// Returns what SQLite does for a list, in units of a hundred instructions of its machine.
+static uint64_t work_of(struct tfc_store *store, uint32_t list) {
+  tfc_status (*const lists[])(struct tfc_store *, int64_t, struct tfc_report_lists *) = {
+      tfc_report_nodes, tfc_report_critical, tfc_report_gaps, tfc_report_memory};
+  struct tfc_report_lists out = {0};
+  struct tfc_text text = {0};
+  uint64_t steps = 0;
+  sqlite3_progress_handler(tfc_store_handle(store), 100, count_steps, &steps);
+  if (list < 4) assert_ok(lists[list](store, 1, &out));
+  if (list == 4) assert_ok(tfc_report_compare(store, (const int64_t[]){1, 1}, 2, &out));
+  if (list == 5) assert_ok(tfc_report_show(store, 1, &text));
+  sqlite3_progress_handler(tfc_store_handle(store), 0, NULL, NULL);
+  tfc_report_lists_deinit(&out);
+  tfc_text_deinit(&text);
+  return steps;
+}
+
+// A run of three times as many operations costs three times as much work, and not nine times as much, although its
+// database has no statistics from which SQLite could plan.
+static void test_work(void **state) {
+  (void)state;
+  struct tfc_store *small = record_of_chain(1000), *large = record_of_chain(3000);
+  for (uint32_t list = 0; list < 6; list++) {
+    const uint64_t few = work_of(small, list), many = work_of(large, list);
+    if (many > 4 * few) fail_msg("list %u: %llu and %llu", list, (unsigned long long)few, (unsigned long long)many);
+  }
+  tfc_store_close(small);
+  tfc_store_close(large);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_rivals, set_up, tear_down),
@@ -262,6 +336,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_medians, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_idle, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_compare, set_up, tear_down),
+      cmocka_unit_test(test_work),
   };
   return cmocka_run_group_tests_name("figures", tests, NULL, NULL);
 }
