@@ -376,7 +376,7 @@ static tfc_status record(const struct described *d, struct tfc_record *r, struct
       "nothing was run: times follow from each operation's FLOP and bytes at the rates of the machine file; real ones "
       "are longer";
   r->ops = ops, r->flops = flops, r->bytes = bytes;
-  TFC_TRY(s, tfc_place_record(r, out));
+  tfc_place_record(r, out);
 out:
   free(ops);
   free(flops);
@@ -437,7 +437,7 @@ static void summarise(const struct tfc_search_outcome *r, int64_t best_single, s
   struct tfc_text t = {0};
   if (best_single != TFC_TIME_MAX)
     tfc_text_printf(&t, "Best single device: %s, %.3f times as long (modelled).\n", tfc_show_us(a, us(best_single)),
-                    (double)best_single / (double)(r->value ? r->value : 1));
+                    best_single == r->value ? 1.0 : (double)best_single / (double)r->value);
   else
     tfc_text_printf(&t, "No single device can hold and run it (modelled).\n");
   if (r->bound.value > 0 && !r->excess)

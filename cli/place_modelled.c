@@ -70,10 +70,11 @@ struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
   return &settings;
 }
 
-static tfc_status write_report(const struct place_options *o, const struct tfc_place_outcome *outcome,
-                               const char *dir) {
-  tfc_status s = NULL;
+static tfc_status write_report(const struct place_options *o, struct tfc_place_outcome *outcome, const char *dir) {
+  tfc_status s = outcome->unrecorded;
   struct tfc_store *store = NULL;
+  outcome->unrecorded = NULL;
+  if (s) return s;
   if (outcome->record) return tfc_report_page(outcome->record, -1, dir); // a database in memory
   TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
   TFC_TRY(s, tfc_report_page(store, outcome->run, dir));
@@ -214,7 +215,10 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   if (reports) {
     report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
     s = report ? write_report(o, &outcome, report) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    if (s) code = tfc_program_fail(s);
+    if (s) {
+      code = tfc_program_fail(s);
+      free(report), report = NULL;
+    }
   }
   if (o->common.json) {
     s = tfc_placement_format(outcome.placement, &text);

@@ -263,10 +263,14 @@ char *tfc_place_over_limits(const struct tfc_problem *p, const struct tfc_placem
 static const char nothing_ran[] =
     "nothing was run: times are the cost graph's, on the machine that the machine file describes";
 
-tfc_status tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out) {
+void tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out) {
   int64_t run;
-  TFC_RETURN_IF_ERROR(tfc_store_open_memory(&out->record));
-  return tfc_record_write(record, out->record, &run);
+  tfc_status s = tfc_store_open_memory(&out->record);
+  if (!s) s = tfc_record_write(record, out->record, &run);
+  if (!s) return;
+  tfc_store_close(out->record);
+  out->record = NULL;
+  out->unrecorded = tfc_status_annotate(s, "the report");
 }
 
 static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_problem *p,
@@ -290,12 +294,10 @@ static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_p
   out->exit_code = out->placement->feasible ? 0 : 5;
   out->over_limits = tfc_place_over_limits(p, out->placement);
   if (o->record)
-    TFC_TRY(s, tfc_place_record(&(struct tfc_record){.problem = p,
-                                                     .answer = &solution,
-                                                     .document = out->placement,
-                                                     .graph = o->graph,
-                                                     .message = nothing_ran},
-                                out));
+    tfc_place_record(
+        &(struct tfc_record){
+            .problem = p, .answer = &solution, .document = out->placement, .graph = o->graph, .message = nothing_ran},
+        out);
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -309,7 +311,7 @@ static void summarise(const struct tfc_problem *p, int64_t best_single, struct t
                   tfc_show_us(value, us(r->value)), r->algorithm, (unsigned long long)r->evaluations);
   if (best_single != TFC_TIME_MAX)
     tfc_text_printf(&t, "best single device: %s (%.3f times as long)\n", tfc_show_us(single, us(best_single)),
-                    (double)best_single / (double)(r->value ? r->value : 1));
+                    best_single == r->value ? 1.0 : (double)best_single / (double)r->value);
   else
     tfc_text_printf(&t, "no single device can hold and run it\n");
   if (r->bound.value > 0 && !r->excess) // a placement that exceeds memory limits may be below the bound
@@ -390,7 +392,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
                                 .message = nothing_ran};
     for (uint32_t i = 0; i < rival_count; i++)
       if (strcmp(rivals[i].name, "expert") == 0) record.expert = &rivals[i].solution;
-    TFC_TRY(s, tfc_place_record(&record, out));
+    tfc_place_record(&record, out);
   }
 out:
   for (uint32_t i = 0; i < rival_count; i++) tfc_solution_deinit(&rivals[i].solution);
@@ -518,6 +520,7 @@ void tfc_place_outcome_deinit(struct tfc_place_outcome *o) {
   tfc_search_outcome_deinit(&o->search);
   free(o->summary), free(o->over_limits);
   tfc_store_close(o->record);
+  tfc_status_free(o->unrecorded);
   *o = (struct tfc_place_outcome){0};
 }
 

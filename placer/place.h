@@ -41,6 +41,7 @@ struct tfc_place_outcome {
   int64_t run;                      // the run in the database, if steps were measured; otherwise 0
   char *over_limits;                // which devices exceed their limits, and by how much; NULL: none
   struct tfc_store *record;         // a database in memory whose only run is the answer (placer/record.h), or NULL
+  tfc_status unrecorded;            // why there is no record although one was asked for; the placement is there
 };
 // The status tells what failed; outcome.exit_code is correct in both cases. Under --evaluate the exit code is 4 for an
 // unknown device or kind of device (checked before code 3), and 5 if a memory limit is exceeded; then there is a
@@ -62,9 +63,9 @@ TFC_MUST_USE tfc_status tfc_place_describe(const struct tfc_problem *problem, co
 // tfc_place_outcome.over_limits.
 char *tfc_place_over_limits(const struct tfc_problem *problem, const struct tfc_placement *placement);
 
-// Fills `record` of an outcome.
+// Fills `record` of an outcome, or `unrecorded` if that fails: what was found is worth more than its report.
 struct tfc_record;
-TFC_MUST_USE tfc_status tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out);
+void tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out);
 
 // Moves the outcome of a measured run to its caller's structure; `from` is empty afterwards.
 void tfc_place_take(struct tfc_elsewhere_outcome *from, struct tfc_place_outcome *out);

@@ -247,7 +247,9 @@ static tfc_status add_step(const struct writer *w) {
   int64_t end = 0;
   for (uint32_t n = 0; n < w->p->node_count; n++)
     if (w->timeline.end[n] > end) end = w->timeline.end[n];
-  const struct tfc_store_step step = {.phase = "simulated", .traced = traced, .duration_ns = ns(end + 999)};
+  // A step whose operations all take no time has a duration, too: the database has none of 0.
+  const int64_t duration = ns(end + 999);
+  const struct tfc_store_step step = {.phase = "simulated", .traced = traced, .duration_ns = duration ? duration : 1};
   TFC_RETURN_IF_ERROR(tfc_store_add_steps(w->store, w->answer_key, &step, 1));
   for (uint32_t d = 0; d < w->p->device_count; d++)
     TFC_RETURN_IF_ERROR(

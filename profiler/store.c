@@ -23,7 +23,7 @@ static const uint64_t least_free = (uint64_t)8 << 20;
 static tfc_status failed(struct tfc_store *store, const char *what) {
   int code = sqlite3_errcode(store->db);
   tfc_status s =
-      tfc_status_make(TFC_DATA_LOSS, "%s: %s: %s", store->path, what,
+      tfc_status_make(TFC_DATA_LOSS, "%s: %s: %s", *store->path ? store->path : "the database in memory", what,
                       code == SQLITE_BUSY ? "another program is reading or writing it and does not give it back"
                                           : sqlite3_errmsg(store->db));
   if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);

@@ -129,7 +129,7 @@ static tfc_status list_shares(struct shares *types, struct shares *edges, int64_
                               struct tfc_report_lists *lists) {
   static const char *const type_columns[] = {"op", "count", "time_us", "percent", NULL};
   static const char *const edge_columns[] = {"node", "output", "source", "target", "steps", "time_us", "percent", NULL};
-  const double each = 1.0 / (double)steps, percent = total > 0 ? 100.0 / (double)total : NAN;
+  const double each = 1.0 / (double)steps, percent = total > 0 ? 100.0 / (double)total : 0;
   struct tfc_cell *row;
   tfc_status s = NULL;
   if (types->count) qsort(types->items, types->count, sizeof *types->items, most_first);

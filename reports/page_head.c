@@ -132,13 +132,13 @@ void tfc_page_head(struct tfc_page *p) {
                 {"whole_us", "against the undivided machine"}};
   for (size_t i = 0; i < 3; i++) {
     double rival = tfc_page_number(p, rivals[i].column);
-    if (rival != rival || answer != answer) continue;
+    if (rival != rival || !(answer > 0)) continue;
     char ratio[32];
     snprintf(ratio, sizeof ratio, "%.2f×", rival / answer);
     snprintf(text, sizeof text, "%s (%s)", rivals[i].text, tfc_html_us(a, rival));
     add_card(p, "", ratio, text);
   }
-  if (bound == bound && answer == answer && !tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {
+  if (bound > 0 && answer == answer && !tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {
     char gap[32];
     snprintf(gap, sizeof gap, "%.0f %%", 100 * (answer / bound - 1));
     snprintf(text, sizeof text, "above the lower bound of %s (%.*s)", tfc_html_us(a, bound),

@@ -180,6 +180,21 @@ static void test_policy(void **state) {
   }
 }
 
+// A step whose operations all take no time is an answer like others, with a report.
+static void test_no_time(void **state) {
+  (void)state;
+  command_put(folder, "zero.json",
+              "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+              "{\"name\": \"a\", \"time_us\": {\"acc\": 0}}, {\"name\": \"b\", \"time_us\": {\"acc\": 0}}],"
+              "\"edges\": [{\"from\": \"a\", \"to\": \"b\", \"bytes\": 0}]}");
+  const struct command_result *r = command(PLACE "--graph zero.json --evaluations 30", folder);
+  if (r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
+  assert_non_null(strstr(r->out, "best single device: 0.00 us (1.000 times as long)"));
+  assert_non_null(strstr(r->out, "Written: zero.report/index.html"));
+  assert_null(strstr(r->out, "nan"));
+  assert_exit(0, "", "cd %s && test -s zero.placement.json && ! grep -qw nan zero.report/index.html", folder);
+}
+
 // The report of a modelled run is one page, by default in the graph's folder. An error of its path is reported before
 // the search.
 static void test_report(void **state) {
@@ -305,7 +320,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_evaluate),   cmocka_unit_test(test_search), cmocka_unit_test(test_resume),
       cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_policy), cmocka_unit_test(test_report),
-      cmocka_unit_test(test_time),
+      cmocka_unit_test(test_no_time),    cmocka_unit_test(test_time),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -521,6 +521,16 @@ static void modelled_page(void **state) {
   free(text);
   tfc_file_unmap(&html);
   tfc_place_outcome_deinit(&outcome);
+  // If there is no memory for the record, the answer is there all the same.
+  const sqlite3_int64 limit = sqlite3_hard_heap_limit64(1 << 14);
+  tfc_status s = tfc_place_modelled(&options, &outcome);
+  sqlite3_hard_heap_limit64(limit);
+  assert_ok(s);
+  assert_null(outcome.record);
+  assert_non_null(outcome.placement);
+  assert_int_equal(outcome.exit_code, 0);
+  assert_int_equal(strncmp(tfc_status_message(outcome.unrecorded), "the report: ", 12), 0);
+  tfc_place_outcome_deinit(&outcome);
 }
 
 int main(void) {
