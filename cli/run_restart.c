@@ -79,9 +79,15 @@ static bool has_processes(pid_t mpirun, bool *began) {
   return any;
 }
 
+// mpirun passes SIGUSR1 on to all tasks at once, and waits for them: they save, and end with 130. To a signal that asks
+// it to end, it would give them a second for that.
+static const int64_t save_ns = INT64_C(30000000000); // the tasks take 20 s at most
+
 // Waits for mpirun; false: there is nothing to wait for.
 static bool wait_for(pid_t mpirun, int *out_status) {
-  bool began = false; // it has been seen with a task
+  bool began = false;      // it has been seen with a task
+  int64_t cancelled = 0;   // when the job was told to stop; 0: it was not
+  bool terminated = false; // it did not stop
   uint32_t alone = 0;
   int64_t next = tfc_now_ns() + look_ns;
   for (;;) {
@@ -89,6 +95,8 @@ static bool wait_for(pid_t mpirun, int *out_status) {
     if (gone == mpirun) return true;
     if (gone < 0 && errno != EINTR) return false;
     tfc_sleep_ns(20000000);
+    if (!cancelled && atomic_load(tfc_program_cancel())) cancelled = tfc_now_ns(), kill(mpirun, SIGUSR1);
+    if (cancelled && !terminated && tfc_now_ns() - cancelled > save_ns) terminated = true, kill(mpirun, SIGTERM);
     const bool due = tfc_now_ns() >= next;
     if (began && !due) continue;
     const bool has = has_processes(mpirun, &began); // until a task is seen at every turn: it may end soon
@@ -101,19 +109,27 @@ static bool wait_for(pid_t mpirun, int *out_status) {
   }
 }
 
+static int cannot_start(const char *what) {
+  return tfc_program_fail(tfc_status_make(TFC_ABORTED, "%s: %s", what, strerror(errno)));
+}
+
 // Runs the job once and returns its exit code. If a signal ended mpirun or a process, the code is 4, as for any task
 // that stops working.
 static int start(const struct command *c) {
   fflush(NULL);
-  const pid_t pid = fork();
-  if (pid < 0) return -1;
+  const pid_t parent = getpid(), pid = fork();
+  if (pid < 0) return cannot_start("no process can be started");
   if (pid == 0) {
+    setpgid(0, 0); // Ctrl-C reaches this program alone, which then lets the tasks save
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1);
     execvp(c->words[0], (char *const *)(uintptr_t)c->words);
     fprintf(stderr, "tfc-run: mpirun cannot be started: %s (Debian: openmpi-bin)\n", strerror(errno));
     _exit(1);
   }
   int status = 0;
-  if (!wait_for(pid, &status)) return -1;
+  if (!wait_for(pid, &status)) return cannot_start("mpirun is lost");
+  if (atomic_load(tfc_program_cancel())) return 130;
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 128 + 2) return 4;
   return WEXITSTATUS(status);
 }

@@ -85,7 +85,7 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
   tfc_status s = NULL;
   struct tfc_elsewhere r = {.o = o, .out = out, .problem = o->problem, .best = TFC_NONE, .reference = TFC_NONE};
   struct tfc_elsewhere_verdict verdict = {TFC_NONE, TFC_NONE, (double)NAN, (double)NAN, (double)NAN};
-  bool cancelled = false;
+  bool cancelled = false, in_final = false;
   r.begin_s = tfc_now_s();
   r.seconds = o->search.seconds > 0 || o->search.evaluations ? o->search.seconds : usual_seconds;
   TFC_TRY(s, set_up(&r));
@@ -108,7 +108,9 @@ tfc_status tfc_elsewhere_run(const struct tfc_elsewhere_options *o, struct tfc_e
     }
     if (s) goto out;
     r.phase = "final";
-    TFC_TRY(s, tfc_elsewhere_final(&r, &verdict));
+    TFC_TRY(s, tfc_elsewhere_final(&r, &verdict, &in_final));
+    if (in_final && !cancelled) TFC_TRY(s, tfc_elsewhere_keep(&r));
+    cancelled |= in_final;
   }
   if (verdict.answer == TFC_NONE && cancelled) TFC_FAIL(s, TFC_CANCELLED, "interrupted before a step was measured");
   TFC_TRY(s, tfc_elsewhere_answer(&r, &verdict));

@@ -120,7 +120,7 @@ out:
   return s;
 }
 
-tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_verdict *out) {
+tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_verdict *out, bool *out_cancelled) {
   tfc_status s = NULL;
   struct finalist list[FINALISTS + 1] = {0};
   uint32_t count = 0, single = TFC_NONE, most, turns = plan(r, &most);
@@ -141,7 +141,8 @@ tfc_status tfc_elsewhere_final(struct tfc_elsewhere *r, struct tfc_elsewhere_ver
   }
   if (!count) return NULL;
   out->answer = list[0].index;
-  if (tfc_elsewhere_cancelled(r)) return NULL;
+  *out_cancelled = tfc_elsewhere_cancelled(r);
+  if (*out_cancelled) return NULL;
   for (uint32_t i = 0; i < count; i++)
     if (list[i].index == out->single) single = i;
   if (single == TFC_NONE && out->single != TFC_NONE) single = count, list[count++].index = out->single;
@@ -168,6 +169,7 @@ out:
   if (tfc_status_code(s) == TFC_CANCELLED) { // the best so far is an answer
     tfc_status_free(s);
     s = NULL;
+    *out_cancelled = true;
   }
   return s;
 }

@@ -10,6 +10,8 @@ struct tfc_elsewhere_verdict {
   double ratio, low, high; // the single device's step time divided by the answer's; its 95 % interval
 };
 double tfc_elsewhere_final_seconds(const struct tfc_elsewhere *run); // time reserved for the final turns
-TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tfc_elsewhere_verdict *out);
+// *out_cancelled: the user stopped the run before the turns ended; the answer is the best so far.
+TFC_MUST_USE tfc_status tfc_elsewhere_final(struct tfc_elsewhere *run, struct tfc_elsewhere_verdict *out,
+                                            bool *out_cancelled);
 
 #endif

@@ -10,7 +10,8 @@ double tfc_job_seconds(const struct tfc_job_clock *c) {
 }
 
 double tfc_job_moment(const struct tfc_job_clock *c, double seconds) {
-  return 1e-9 * (double)c->begin_ns - c->before_s + seconds;
+  const double moment = 1e-9 * (double)c->begin_ns - c->before_s + seconds;
+  return moment > 0 ? moment : 1e-9; // the machine was started after that moment; as a deadline, 0 would mean none
 }
 
 bool tfc_job_cancelled(const struct tfc_job_clock *c) {

@@ -37,7 +37,8 @@ struct tfc_job_clock {
 };
 // the time that the job has used, that before an interruption included
 double tfc_job_seconds(const struct tfc_job_clock *clock);
-// Returns the moment on tfc_now_ns's clock, in seconds, at which the job has used `seconds`.
+// Returns the moment on tfc_now_ns's clock, in seconds, at which the job has used `seconds`; more
+// than 0, because a deadline of 0 means none.
 double tfc_job_moment(const struct tfc_job_clock *clock, double seconds);
 bool tfc_job_cancelled(const struct tfc_job_clock *clock);
 void tfc_job_say(const struct tfc_job_clock *clock, bool warning, const char *format, ...) TFC_PRINTF(3, 4);

@@ -33,6 +33,7 @@ struct tfc_job {
   const struct tfc_measure_info *info;
   struct tfc_tensor *feeds; // [step->feed_count]; synthetic feeds are owned, others are borrowed
   struct tfc_measure_feed *feed_list;
+  bool spent; // the job goes on with a run that has used its time: it measures nothing, and the run stays interrupted
 };
 
 // --- Set-up ----------------------------------------------------------------------------------------------------------
@@ -165,10 +166,12 @@ static tfc_status set_up(struct tfc_job *j, const char *sha256) {
   const struct tfc_subject *subject = j->model.subject;
   tfc_job_say(&j->clock, false, "the step: %u operations, %u variables, %u edges; %u units", j->info->op_count,
               subject->cost_count - j->info->op_count, subject->edge_count, subject->unit_count);
-  if (j->o->resume)
+  if (j->o->resume) {
     TFC_TRY(s, tfc_job_resume(j->o, sha256, &j->clock, &j->model, &j->candidates, &j->journal));
-  else
+    tfc_measurer_set_end(j->measurer, tfc_job_moment(&j->clock, j->clock.total_s)); // the time used before counts, too
+  } else {
     TFC_TRY(s, tfc_job_journal_begin(&j->journal, j->o, sha256));
+  }
 out:
   return s;
 }
@@ -210,6 +213,14 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
   tfc_job_candidates_predict(&j->candidates);
   if (j->o->evaluate) return tfc_job_evaluate(&turns, out);
+  j->spent = j->o->resume && tfc_job_seconds(&j->clock) >= j->clock.total_s && tfc_job_candidates_best(&j->candidates);
+  if (j->spent) {
+    tfc_job_say(&j->clock, true,
+                "run %lld has used its time (%.0f s): nothing more is measured, and the answer is the one that it had; "
+                "with a longer --time it can go on",
+                (long long)j->journal.run, j->clock.total_s);
+    return NULL;
+  }
   TFC_TRY(s, tfc_job_rivals(&turns));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
   j->clock.phase = TFC_JOB_SEARCH;
@@ -233,7 +244,7 @@ static tfc_status tell_learning(struct tfc_job *j, struct tfc_job_outcome *out) 
 }
 
 static void finish(struct tfc_job *j, tfc_status failure, struct tfc_job_outcome *out) {
-  bool cancelled = tfc_status_code(failure) == TFC_CANCELLED;
+  bool cancelled = tfc_status_code(failure) == TFC_CANCELLED || (j->spent && !failure);
   struct tfc_text document = {0};
   tfc_status s = NULL;
   if (out->placement && (out->placement->feasible || j->o->evaluate)) {
@@ -290,7 +301,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
   s = phases(&j, out);
   out->lost_workers = tfc_measurer_restarts(j.measurer);
   if (s && tfc_status_code(s) != TFC_CANCELLED) goto out;
-  out->interrupted = s != NULL;
+  out->interrupted = s != NULL || j.spent;
   if (s || !o->evaluate) {
     if (j.model.problem) {
       tfc_status t = tfc_job_answer(&j.candidates, &j.clock, out);

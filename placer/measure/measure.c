@@ -359,6 +359,9 @@ const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *m) {
 double tfc_measurer_waited_s(const struct tfc_measurer *m) {
   return m->waited_s;
 }
+void tfc_measurer_set_end(struct tfc_measurer *m, double end_s) {
+  m->end_s = end_s;
+}
 
 uint32_t tfc_measurer_restarts(const struct tfc_measurer *m) {
   return m->restarts;

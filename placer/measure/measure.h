@@ -92,8 +92,9 @@ struct tfc_measurer;
 TFC_MUST_USE tfc_status tfc_measurer_create(const struct tfc_measure_options *options, struct tfc_measurer **out);
 void tfc_measurer_free(struct tfc_measurer *measurer); // ends the worker; NULL is fine
 const struct tfc_measure_info *tfc_measurer_info(const struct tfc_measurer *measurer);
-uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer); // how many workers were lost so far
-double tfc_measurer_waited_s(const struct tfc_measurer *measurer);   // how long the measurer waited for the lock
+uint32_t tfc_measurer_restarts(const struct tfc_measurer *measurer);    // how many workers were lost so far
+double tfc_measurer_waited_s(const struct tfc_measurer *measurer);      // how long the measurer waited for the lock
+void tfc_measurer_set_end(struct tfc_measurer *measurer, double end_s); // replaces `end_s` of the options
 
 typedef enum tfc_trace_mode {
   TFC_TRACE_MODE_ALL,       // every timed step

@@ -1,5 +1,7 @@
 #include "placer/search/finder.h"
 
+#include <math.h>
+
 #include "placer/search/search_job.h"
 #include "runtime/base/parallel.h"
 
@@ -48,6 +50,10 @@ void tfc_finder_found(void *user, uint64_t excess, int64_t value) {
   pthread_mutex_lock(&f->lock);
   if (tfc_score_better(score, f->shown)) f->shown = score;
   pthread_mutex_unlock(&f->lock);
+}
+
+double tfc_finder_moment(const struct tfc_finder *f, double seconds) {
+  return fmax(f->begin + seconds, 1e-9);
 }
 
 bool tfc_finder_is_over(const struct tfc_finder *f) {

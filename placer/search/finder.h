@@ -41,6 +41,9 @@ TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct 
 void tfc_finder_found(void *finder, uint64_t excess, int64_t value);
 bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was cancelled, or its best placement is optimal,
                                                           // or a limit is reached
+// Returns the deadline that is `seconds` after the beginning of the search: more than 0, also if the search began (before
+// it was interrupted) when the machine had not been started yet.
+double tfc_finder_moment(const struct tfc_finder *finder, double seconds);
 // Finds the algorithm of this name among options->extra and the registered ones; NULL: there is none.
 const struct tfc_algo *tfc_finder_algo(const struct tfc_search_options *options, tfc_str name);
 

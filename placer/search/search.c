@@ -214,7 +214,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
       // With a limit on evaluations, its linear program would have no limit of time.
       if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue;
     }
-    if (f->deadline > 0) t->budget.deadline = f->begin + (f->deadline - f->begin) * (i == 0 ? 0.5 : 0.2);
+    if (f->deadline > 0) t->budget.deadline = tfc_finder_moment(f, (f->deadline - f->begin) * (i == 0 ? 0.5 : 0.2));
     count++;
   }
   f->at_work = "heuristics";
@@ -772,7 +772,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
     TFC_TRY(s, tfc_bound_compute(p, NULL, &outcome.bound));
     TFC_TRY(s, tfc_finder_checkpoint(&f));
   }
-  if (o->seconds > 0) f.deadline = f.begin + o->seconds;
+  if (o->seconds > 0) f.deadline = tfc_finder_moment(&f, o->seconds);
   if (!f.limit && f.deadline <= 0) f.limit = 100000;
   for (tfc_str rest = tfc_str_from(o->algorithms ? o->algorithms : ""); rest.size;) {
     size_t comma = tfc_str_find(rest, ',');
@@ -792,7 +792,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   if (algos.count && !f.course.stage) {
     const double deadline = f.deadline;
     const uint64_t limit = f.limit;
-    if (automatic && deadline > 0) f.deadline = f.begin + o->seconds / 2;
+    if (automatic && deadline > 0) f.deadline = tfc_finder_moment(&f, o->seconds / 2);
     if (automatic && limit) f.limit = limit / 2 + 1;
     f.plain_later = automatic;
     TFC_TRY(s, run_named(&f, algos.data, (uint32_t)algos.count));

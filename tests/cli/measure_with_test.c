@@ -228,6 +228,26 @@ static void an_interrupted_run_is_gone_on_with(void **state) {
   assert_exit(2, "not a run's number", PLACE "--measure-with 'hidden_machine --seed 2' --resume x", folder);
 }
 
+// Ctrl-C in the final turns, too, interrupts the run: it can be gone on with.
+static void the_final_turns_are_interrupted(void **state) {
+  (void)state;
+  command_put(folder, "last.sh",
+              "n=0; while read -r line; do n=$((n + 1)); echo $n >asked; [ $n = \"$1\" ] && kill -INT $(cat pid); "
+              "echo \"$line\"; done | sh count.sh\n");
+#define LAST                                                                                                           \
+  "cd %s && sh -c 'echo $$ > pid; exec tfc-place --graph costs.json --machine m.yaml --db l.db --out l.json --report " \
+  "none --policy none --measurements 12 --evaluations 4000 --measure-with \"sh last.sh %s\"'"
+  assert_exit(0, "", LAST, folder, "none");
+  // The last turns are asked for after all else.
+  assert_exit(130, "", LAST, folder, "$(($(cat asked) - 2))");
+  assert_exit(0, "", "cd %s && [ \"$(sqlite3 l.db 'SELECT state, exit_code FROM run WHERE run_id = 2')\" = '%s' ]",
+              folder, "interrupted|130");
+  assert_exit(0, "going on with run 2",
+              "cd %s && tfc-place --graph costs.json --machine m.yaml --db l.db --out l.json "
+              "--report none --policy none --measurements 12 --evaluations 4000 --measure-with 'sh count.sh' --resume",
+              folder);
+}
+
 static void a_placement_is_evaluated(void **state) {
   (void)state;
   assert_exit(0, "",
@@ -260,6 +280,7 @@ int main(void) {
       cmocka_unit_test(what_goes_wrong_is_said),
       cmocka_unit_test(slow_readings_leave_time_to_search),
       cmocka_unit_test(an_interrupted_run_is_gone_on_with),
+      cmocka_unit_test(the_final_turns_are_interrupted),
       cmocka_unit_test(a_placement_is_evaluated),
       cmocka_unit_test(a_tensorflow_graph_is_measured),
   };

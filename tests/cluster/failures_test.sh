@@ -87,6 +87,33 @@ code=$?
 grep -q 'all processes of mpirun have ended, and it has not' "$out/log" || fail 'mpirun without processes: it is not said'
 echo 'mpirun without processes: exit code 4'
 
+# A signal to --restarts lets the job save, ends it, and is the end.
+"$build/bin/tfc-run" --restarts 3 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 --target Adam --steps 10000000 \
+  --save-every 10m --supervise "$out/stopped" >"$out/log" 2>&1 &
+job=$!
+until grep -q '^/job:worker/task:1 on' "$out/log"; do # all have joined
+  kill -0 $job 2>/dev/null || fail '--restarts: the job has ended'
+  sleep 0.05
+done
+sleep 1
+kill -s TERM $job
+wait $job
+code=$?
+[ $code -eq 130 ] || fail "--restarts, stopped: exit code $code, not 130"
+[ -z "$(tasks_of "$out/stopped")" ] || fail '--restarts, stopped: tasks still run'
+! grep -q 'restart 1 of 3' "$out/log" || fail '--restarts: a job that was stopped is started again'
+echo '--restarts, stopped: exit code 130'
+
+# Without a process to start mpirun in. (Limits of processes hold for users that are not root.)
+limited=(bash -c 'ulimit -u 1 && exec "$@"' -)
+[ "$(id -u)" -ne 0 ] || limited=(setpriv --reuid 65534 --clear-groups "${limited[@]}")
+if "${limited[@]}" "$build/bin/tfc-run" --version >/dev/null 2>&1; then
+  "${limited[@]}" "$build/bin/tfc-run" --restarts 0 --graph x --cluster ps=1,worker=2 >"$out/log" 2>&1
+  code=$?
+  [ $code -eq 1 ] && grep -q 'no process can be started' "$out/log" || fail "no process: exit code $code, not 1"
+  echo 'no process: exit code 1'
+fi
+
 # train NAME STEPS: trains with one client, whose variables are in another task.
 train() {
   mpirun_here 2 "$build/bin/tfc-run" --json --graph "$out/train.{job}.{task}.meta" --cluster ps=1,worker=1 \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/job/clock.h"
 #include "placer/job/finalists.h"
 #include "placer/job/room.h"
 #include "placer/job/schedule.h"
@@ -16,6 +17,16 @@ static void close_to(double a, double b) {
 }
 
 // --- Time ------------------------------------------------------------------------------------------------------------
+// A run that goes on soon after the machine was started has used more time than the machine's clock shows. What it has
+// no time for any more has a deadline nevertheless: 0 would be none.
+static void moments_are_deadlines(void **state) {
+  (void)state;
+  const struct tfc_job_clock c = {.begin_ns = INT64_C(60000000000), .before_s = 100};
+  close_to(tfc_job_moment(&c, 45), 5);
+  assert_true(tfc_job_moment(&c, 40) > 0 && tfc_job_moment(&c, 40) < 1);
+  assert_true(tfc_job_moment(&c, 10) > 0 && tfc_job_moment(&c, 10) < 1);
+}
+
 static void schedule(void **state) {
   (void)state;
   struct tfc_job_schedule s = tfc_job_schedule_of(0, 0);
@@ -247,6 +258,7 @@ static void by_load(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(moments_are_deadlines),
       cmocka_unit_test(schedule),
       cmocka_unit_test(room),
       cmocka_unit_test(together),

@@ -296,6 +296,10 @@ static double played_waited(const struct tfc_measurer *m) {
   (void)m;
   return play.waited_s;
 }
+static void played_set_end(struct tfc_measurer *m, double end_s) {
+  (void)m;
+  play.asked.end_s = end_s;
+}
 static int played_load(double *out, int count) {
   *out = play.load;
   return count;
@@ -445,6 +449,7 @@ static void heard(void *user, const struct tfc_job_event *e) {
 #define tfc_measurer_info played_info
 #define tfc_measurer_restarts played_restarts
 #define tfc_measurer_waited_s played_waited
+#define tfc_measurer_set_end played_set_end
 #define tfc_search played_search
 #define getloadavg played_load
 

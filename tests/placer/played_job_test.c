@@ -186,6 +186,7 @@ static void goes_on(void **state) {
   assert_ok(tfc_job_run(&o, &out));
   show_log();
   logged("says: going on with run 1 after 4 s and 2 measured placements");
+  assert_true(fabs(play.asked.end_s - 2096) < 1e-6); // of its 100 s, 4 are used
   logged("warning: run 1 began with other flags (--seed 3 --threads 1): what it measured may take another time now");
   not_logged("plain");
   not_logged("links");
@@ -233,6 +234,11 @@ static void goes_on_late(void **state) {
     tfc_status s = tfc_job_run(&o, &out);
     show_log();
     not_logged("search");
+    if (!tight) { // it can go on later
+      not_logged("batch");
+      rows_are("SELECT state, exit_code FROM run", "interrupted 7");
+      assert_true(out.interrupted);
+    }
     if (tight) {
       assert_non_null(s);
       assert_non_null(strstr(tfc_status_message(s), "nothing that was tried fits"));
