@@ -20,6 +20,7 @@
 struct finishing {
   struct tfc_kernel_finish base;
   const struct tfc_chain_finish *finish;
+  struct tfc_last_pass last;
   void *inputs[TFC_CHAIN_OPERANDS];
 };
 
@@ -152,6 +153,7 @@ static tfc_status run_and_finish(struct call *c) {
   for (uint32_t i = 0; i < f->finish->input_count; i++)
     if (f->finish->from[i] != TFC_NONE) f->inputs[i] = c->ctx.inputs[f->finish->from[i]]->data;
   f->base.done = false;
+  f->base.last = tfc_chain_last_pass(f->finish, f->inputs, &f->last) ? &f->last : NULL;
   TFC_RETURN_IF_ERROR(c->run(&c->ctx));
   struct tfc_tensor *y = c->ctx.outputs[0];
   if (!tfc_shape_equal(&y->shape, &f->finish->before))

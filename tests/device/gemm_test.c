@@ -284,11 +284,67 @@ static void rows_in_place_are_chains(void **state) {
   }
 }
 
+// What follows on a product gives the bits of separate operations: on whole tiles and at the edges, for rows in place,
+// packed rows, windows and long chains.
+static void last_passes_are_separate_operations(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 19);
+  for (int round = 0; round < WHOLE; round++) {
+    const bool large = round % 4 == 1, source = round % 2;
+    const int64_t m = 1 + (int64_t)tfc_random_below(&r, large ? 190 : 70),
+                  pieces = 1 + (int64_t)tfc_random_below(&r, 5);
+    const int64_t length = large ? 100 + (int64_t)tfc_random_below(&r, 900) : 8 + (int64_t)tfc_random_below(&r, 80);
+    const int64_t k = pieces * length, n = (large ? 200000 / k : 0) + 1 + (int64_t)tfc_random_below(&r, 130);
+    const struct tfc_matrix a = {random_floats(&r, m * k), k, 1}, b = {random_floats(&r, k * n), n, 1};
+    float *packed = aligned_alloc(64, (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64);
+    float *scratch = aligned_alloc(64, (tfc_gemm_scratch_bytes(m, k) + 127) / 64 * 64);
+    float *want = random_floats(&r, m * n), *got = random_floats(&r, m * n), *rows[3],
+          *tensor = random_floats(&r, m * n);
+    for (int i = 0; i < 3; i++) rows[i] = random_floats(&r, n);
+    tensor[0] = (float)NAN, rows[2][n - 1] = -INFINITY, rows[1][n / 2] = -0.0f;
+    tfc_gemm_pack(b, k, n, 0, tfc_gemm_panels(n), packed);
+    const struct runs runs = {{.pack = pack_runs, .find = find_runs, .pieces = pieces, .length = length}, a};
+    struct tfc_gemm_product p = {.a = a, .source = source ? &runs.source : NULL, .packed_b = packed, .k = k};
+    tfc_gemm_run(&p, 1, n, want, n, false, 0, m, 0, tfc_gemm_panels(n), scratch);
+    const uint64_t parts = tfc_random_below(&r, 64);
+    const struct tfc_last_pass last = {.center = parts & 1 ? rows[0] : NULL,
+                                       .factor = parts & 2 ? rows[1] : NULL,
+                                       .shift = parts & 4 ? rows[2] : NULL,
+                                       .tensor = parts & 8 ? tensor : NULL,
+                                       .relu = parts & 16,
+                                       .six = (parts & 48) == 48};
+    for (int64_t i = 0; i < m * n; i++) {
+      volatile float v = want[i]; // each operation is rounded
+      if (last.center) v = v - rows[0][i % n];
+      if (last.factor) v = v * rows[1][i % n];
+      if (last.shift) v = v + rows[2][i % n];
+      if (last.tensor) v = v + tensor[i];
+      if (last.relu && v <= 0) v = 0;
+      if (last.six && v > 6) v = 6;
+      want[i] = v;
+    }
+    p.last = &last;
+    const int64_t row = (int64_t)tfc_random_below(&r, (uint64_t)(m + 7) / 8) * 8;
+    const int64_t panel = (int64_t)tfc_random_below(&r, (uint64_t)tfc_gemm_panels(n));
+    for (int part = 0; part < 4; part++)
+      tfc_gemm_run(&p, 1, n, got, n, false, part & 1 ? row : 0, part & 1 ? m : row, part & 2 ? panel : 0,
+                   part & 2 ? tfc_gemm_panels(n) : panel, scratch);
+    if (memcmp(want, got, (size_t)(m * n) * sizeof *got))
+      fail_msg("round %d: %lld x %lld x %lld in %lld pieces, parts %d", round, (long long)m, (long long)k, (long long)n,
+               (long long)pieces, (int)parts);
+    free((void *)a.data), free((void *)b.data), free(packed), free(scratch), free(want), free(got), free(tensor);
+    for (int i = 0; i < 3; i++) free(rows[i]);
+  }
+}
+
 int main(void) {
   fused = strcmp(tfc_gemm_name(), "generic") != 0;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products_are_chains), cmocka_unit_test(operands_may_lie_as_they_like),
-      cmocka_unit_test(rows_in_place_are_chains), cmocka_unit_test(split_products_are_as_accurate),
-      cmocka_unit_test(split_products_know_their_range)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_chains),
+                                     cmocka_unit_test(operands_may_lie_as_they_like),
+                                     cmocka_unit_test(rows_in_place_are_chains),
+                                     cmocka_unit_test(last_passes_are_separate_operations),
+                                     cmocka_unit_test(split_products_are_as_accurate),
+                                     cmocka_unit_test(split_products_know_their_range)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,32 @@ static void the_same_bits(void **state) {
   assert_in_range(merged, 100, 120); // operations on a single element are not merged
 }
 
+// What kernels compute before they write an element: a normalisation or a bias, a residual, a rectifier. Factors are
+// large, so that some elements are above 6, and shapes are wider than a panel.
+static void last_passes(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 16);
+  for (int round = 0; round < 120; round++) {
+    struct made m = begin(&r);
+    struct tfc_shape shape;
+    struct tfc_output y = product(&m, &shape);
+    const struct tfc_shape row = TFC_SHAPE(shape.dims[shape.rank - 1]);
+    const uint64_t parts = tfc_random_below(&r, 16);
+    if (parts & 1) {
+      struct tfc_output factor = constant(&m, row);
+      for (int i = 0; i < 3; i++) factor = tfc_add2(m.b, "AddV2", factor, factor);
+      y = tfc_add2(m.b, "Mul", tfc_add2(m.b, "Sub", y, weight(&m, row)), factor);
+    }
+    y = tfc_add2(m.b, parts & 2 ? "BiasAdd" : "AddV2", y, weight(&m, row));
+    if (parts & 4)
+      y = tfc_random_below(&r, 2) ? tfc_add2(m.b, "AddV2", y, fed(&m, shape)) : tfc_add2(m.b, "Add", fed(&m, shape), y);
+    if (parts & 8) y = tfc_add1(m.b, tfc_random_below(&r, 2) ? "Relu" : "Relu6", y);
+    if ((parts & 12) == 12 && tfc_random_below(&r, 3) == 0) y = tfc_add2(m.b, "AddV2", y, fed(&m, shape));
+    compare(&m, &y, 1);
+  }
+}
+
 static void large_results_are_finished_block_by_block(void **state) {
   (void)state;
   static const int64_t sizes[][3] = {{700, 300, 300}, {900, 40, 33}, {64, 3000, 48}, {300, 600, 1100}};
@@ -250,6 +276,7 @@ static void constants_are_packed_once(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_bits),
+      cmocka_unit_test(last_passes),
       cmocka_unit_test(large_results_are_finished_block_by_block),
       cmocka_unit_test(others_read_the_product),
       cmocka_unit_test(sums_of_products),

@@ -1,8 +1,10 @@
 #include "runtime/host/chain/chain.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "runtime/base/none.h"
 #include "runtime/ops/element_types.h"
 
 enum { widest = 8, most_repeated = 8 }; // most bytes of an element; most operands that are written out
@@ -32,16 +34,23 @@ NORM_LOOP(norm, v)
 NORM_LOOP(norm_relu, RELU)
 NORM_LOOP(norm_relu6, v > 6 ? 6 : RELU)
 
-struct loops { // the loops of the ops that a normalisation consists of
-  tfc_binary_loop *sub, *mul, *add;
+struct loops { // the loops of the ops that a normalisation and a last pass consist of
+  tfc_binary_loop *sub, *mul, *add, *bias;
   tfc_unary_loop *relu, *relu6;
 };
+static struct loops known_loops;
+static pthread_once_t known_once = PTHREAD_ONCE_INIT;
+static void know_loops(void) {
+  known_loops = (struct loops){tfc_op_find(TFC_STR("Sub"))->elementwise->binary[TFC_FLOAT],
+                               tfc_op_find(TFC_STR("Mul"))->elementwise->binary[TFC_FLOAT],
+                               tfc_op_find(TFC_STR("AddV2"))->elementwise->binary[TFC_FLOAT],
+                               tfc_op_find(TFC_STR("BiasAdd"))->elementwise->binary[TFC_FLOAT],
+                               tfc_op_find(TFC_STR("Relu"))->elementwise->unary[TFC_FLOAT],
+                               tfc_op_find(TFC_STR("Relu6"))->elementwise->unary[TFC_FLOAT]};
+}
 static struct loops find_loops(void) {
-  return (struct loops){tfc_op_find(TFC_STR("Sub"))->elementwise->binary[TFC_FLOAT],
-                        tfc_op_find(TFC_STR("Mul"))->elementwise->binary[TFC_FLOAT],
-                        tfc_op_find(TFC_STR("AddV2"))->elementwise->binary[TFC_FLOAT],
-                        tfc_op_find(TFC_STR("Relu"))->elementwise->unary[TFC_FLOAT],
-                        tfc_op_find(TFC_STR("Relu6"))->elementwise->unary[TFC_FLOAT]};
+  pthread_once(&known_once, know_loops);
+  return known_loops;
 }
 
 // Whether step `from` or a later one reads the register before it is written again.
@@ -89,6 +98,87 @@ void tfc_chain_join(struct tfc_chain *chain) {
     if (!taken) taken = 1;
   }
   chain->step_count = kept;
+}
+
+// --- Last passes ---------------------------------------------------------------------------------------------------
+struct last { // a last pass, as far as it is found
+  const struct tfc_chain_finish *finish;
+  void *const *inputs;
+  struct tfc_last_pass *pass;
+};
+
+// Whether the operand has an element for each of the operation's output, in the same order.
+static bool is_tensor(const struct tfc_chain_finish *f, const struct tfc_chain_operand *o) {
+  return o->size == sizeof(float) && o->column == 1 && o->row == f->columns && !o->each && !o->offset;
+}
+static bool is_output(const struct tfc_chain_finish *f, int16_t place) {
+  if (place < 0) return false;
+  const struct tfc_chain_operand *o = &f->chain.operands[place];
+  return o->tensor < f->input_count && f->from[o->tensor] == TFC_NONE && is_tensor(f, o);
+}
+
+// Returns the operand if it has an element for each column; NULL: it has not.
+static const float *row_of_columns(const struct last *l, int16_t place) {
+  const struct tfc_chain_finish *f = l->finish;
+  if (place < 0 || f->chain.columns != f->columns) return NULL;
+  const struct tfc_chain_operand *o = &f->chain.operands[place];
+  if (o->size != sizeof(float) || o->column != 1 || o->row || o->each) return NULL;
+  if (o->tensor >= f->input_count || f->from[o->tensor] == TFC_NONE) return NULL;
+  return (const float *)l->inputs[o->tensor] + o->offset;
+}
+
+// These add one operation to the pass; false: it cannot follow what the pass has already.
+static bool add_center(const struct last *l, int16_t place) {
+  struct tfc_last_pass *p = l->pass;
+  if (p->center || p->factor || p->shift || p->tensor || p->relu) return false;
+  return (p->center = row_of_columns(l, place)) != NULL;
+}
+static bool add_factor(const struct last *l, int16_t place) {
+  struct tfc_last_pass *p = l->pass;
+  if (p->factor || p->shift || p->tensor || p->relu) return false;
+  return (p->factor = row_of_columns(l, place)) != NULL;
+}
+static bool add_sum(const struct last *l, int16_t place) {
+  const struct tfc_chain_finish *f = l->finish;
+  struct tfc_last_pass *p = l->pass;
+  if (p->tensor || p->relu) return false;
+  if (!p->shift && (p->shift = row_of_columns(l, place))) return true;
+  if (place < 0 || !is_tensor(f, &f->chain.operands[place])) return false;
+  const uint16_t tensor = f->chain.operands[place].tensor;
+  if (tensor >= f->input_count || f->from[tensor] == TFC_NONE) return false;
+  return (p->tensor = l->inputs[tensor]) != NULL;
+}
+static bool add_relu(const struct last *l, bool six) {
+  if (l->pass->relu) return false;
+  l->pass->relu = true, l->pass->six = six;
+  return true;
+}
+
+bool tfc_chain_last_pass(const struct tfc_chain_finish *f, void *const *inputs, struct tfc_last_pass *out) {
+  const struct loops loops = find_loops();
+  *out = (struct tfc_last_pass){NULL};
+  const struct last l = {f, inputs, out};
+  int16_t value = 0; // where the step before has written
+  for (uint16_t i = 0; i < f->chain.step_count; i++) {
+    const struct tfc_chain_step *s = &f->chain.steps[i];
+    const bool sum = s->binary == loops.add || s->binary == loops.bias, product = s->binary == loops.mul;
+    int16_t a = s->a, b = s->b;
+    if ((sum || product) && (i ? b == value : is_output(f, b))) a = s->b, b = s->a;
+    if (i ? value >= 0 || a != value : !is_output(f, a)) return false;
+    bool can = false;
+    if (s->norm)
+      can = add_center(&l, s->b) && add_factor(&l, s->c) && add_sum(&l, s->d) && out->shift &&
+            (s->norm == norm || add_relu(&l, s->norm == norm_relu6));
+    else if (s->unary)
+      can = (s->unary == loops.relu || s->unary == loops.relu6) && add_relu(&l, s->unary == loops.relu6);
+    else
+      can = sum ? add_sum(&l, b) : product ? add_factor(&l, b) : s->binary == loops.sub && add_center(&l, b);
+    if (!can) return false;
+    value = s->out;
+  }
+  if (!f->chain.step_count || value < 0) return false;
+  const struct tfc_chain_operand *result = &f->chain.operands[value];
+  return result->tensor == f->input_count && is_tensor(f, result);
 }
 
 void tfc_chain_flatten(struct tfc_chain *chain) {

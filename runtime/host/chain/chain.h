@@ -13,7 +13,10 @@
 #ifndef TFC_RUNTIME_HOST_CHAIN_CHAIN_H
 #define TFC_RUNTIME_HOST_CHAIN_CHAIN_H
 
+#include <stdbool.h>
+
 #include "runtime/graph/op_def.h"
+#include "runtime/ops/last_pass.h"
 
 enum { TFC_CHAIN_REGISTERS = 12, TFC_CHAIN_BLOCK = 512, TFC_CHAIN_STEPS = 64, TFC_CHAIN_OPERANDS = 32 };
 
@@ -66,6 +69,10 @@ struct tfc_chain_finish {
                                   // TFC_NONE: the operation's output 0
   struct tfc_shape before, after; // shapes of output 0: as the operation makes it, and as its readers see it
 };
+
+// Sets *out to a last pass (runtime/ops/last_pass.h) that computes what the finish does, for the chain's inputs at
+// `inputs`. False: there is none.
+bool tfc_chain_last_pass(const struct tfc_chain_finish *finish, void *const *inputs, struct tfc_last_pass *out);
 
 // If every operand allows it, joins all rows into one long row. Otherwise, if rows are short, a block gets several
 // rows, and operands that are not stored row after row are copied for it. Call it once, when the chain is complete.

@@ -218,6 +218,15 @@ static int64_t group_of(const struct job *job, int64_t first) {
   return count;
 }
 
+// Where the tile of C at that row and panel lies; NULL: nothing follows on its elements, or their chains have not ended
+// (`ended`).
+static const struct tfc_last_tile *last_of(const struct job *job, int64_t row, int64_t panel, bool ended,
+                                           struct tfc_last_tile *out) {
+  const int64_t column = panel * job->kernel->width;
+  *out = (struct tfc_last_tile){job->products->last, row * job->ldc + column, job->ldc, column};
+  return ended && out->pass ? out : NULL;
+}
+
 // Computes one tile of C for `count` products of the sum. `part`: which third of the next panel is prefetched
 // meanwhile; a larger number prefetches nothing.
 static void one_tile(const struct job *job, int64_t first, int64_t count, const float *a, int64_t row, int64_t rows,
@@ -237,8 +246,9 @@ static void one_tile(const struct job *job, int64_t first, int64_t count, const 
     b_row = whole ? p->b_row : g->width;
   }
   const float *ahead = p->packed_b && part < 3 ? b + apart + part * 16 * count * k : b;
+  struct tfc_last_tile last;
   g->tile(count, k, a, b, b_row, ahead, c, job->ldc, rows, columns,
-          job->accumulate || first > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET);
+          job->accumulate || first > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET, last_of(job, row, panel, true, &last));
 }
 
 // Computes rows [begin, end), packed at `a`, of the only product (or of products that are joined), in pieces of k.
@@ -257,9 +267,10 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
       bool any = panel + 1 < last || from + piece < all;
       for (int64_t row = begin, s = 0; row < end; row += tfc_gemm_stripe, s++) {
         const float *ahead = any && s < 3 ? next + s * 16 * at_most(k, piece) : b;
+        struct tfc_last_tile on;
         g->tile(1, k, a + (row - begin) * all + from * tfc_gemm_stripe, b, g->width, ahead,
                 job->c + row * job->ldc + panel * g->width, job->ldc, at_most(end - row, tfc_gemm_stripe), columns,
-                mode);
+                mode, last_of(job, row, panel, from + k == all, &on));
       }
     }
   }
@@ -280,10 +291,11 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
       for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
     // Rows that follow each other are brought while these are used. (An address behind the last one does no harm.)
     const float *ahead = !p->source && p->a.row == length ? rows[0] + tfc_gemm_stripe * length : NULL;
+    struct tfc_last_tile on;
     for (int64_t panel = first; panel < last; panel++)
       g->direct(pieces, length, rows, p->packed_b + panel * g->width * p->k, panel == first ? ahead : NULL,
                 job->c + row * job->ldc + panel * g->width, job->ldc, at_most(job->n - panel * g->width, g->width),
-                false);
+                false, last_of(job, row, panel, true, &on));
   }
 }
 
@@ -311,14 +323,16 @@ static void windows(const struct job *job, int64_t begin, int64_t end, int64_t f
       const bool any = panel + 1 < last || done + here < p->k;
       float *c = job->c + begin * job->ldc + panel * g->width;
       const int64_t columns = at_most(job->n - panel * g->width, g->width);
+      struct tfc_last_tile on;
       for (int64_t s = 0; s < stripes; s++, c += stripe * job->ldc) {
         for (int64_t r = 0; r < stripe; r++) at[r] = rows[(s * pieces + piece) * stripe + r] + from;
         const float *ahead = any && s * stripe < g->width ? next + s * (here / 2) * 16 : NULL;
-        g->direct(1, here, at, b, ahead, c, job->ldc, columns, done > 0);
+        g->direct(1, here, at, b, ahead, c, job->ldc, columns, done > 0,
+                  last_of(job, begin + s * stripe, panel, done + here == p->k, &on));
       }
       if (left)
         g->tile(1, here, rest + done * stripe, b, g->width, b, c, job->ldc, left, columns,
-                done ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
+                done ? TFC_GEMM_CONTINUE : TFC_GEMM_SET, last_of(job, end - left, panel, done + here == p->k, &on));
     }
   }
 }
@@ -446,7 +460,7 @@ void tfc_gemm_run_panel(const struct tfc_gemm_product *product, int64_t n, float
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe)
     g->tile(1, k_last - k_first, packed_a + (row - row_first) * product->k + k_first * tfc_gemm_stripe, panel_b,
             g->width, panel_b, c + row * n + panel * g->width, n, at_most(row_last - row, tfc_gemm_stripe), columns,
-            k_first ? TFC_GEMM_CONTINUE : TFC_GEMM_SET);
+            k_first ? TFC_GEMM_CONTINUE : TFC_GEMM_SET, NULL);
 }
 
 void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int64_t k, int64_t n, float *c) {
@@ -454,7 +468,7 @@ void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int6
   for (int64_t first = 0; first < n; first += g->width)
     for (int64_t row = 0; row < m; row += tfc_gemm_stripe)
       g->tile(1, k, a + row * k, b + first, b_row, b, c + row * n + first, n, tfc_gemm_stripe,
-              at_most(n - first, g->width), TFC_GEMM_ADD);
+              at_most(n - first, g->width), TFC_GEMM_ADD, NULL);
 }
 
 bool tfc_gemm_vector(const float *x, int64_t x_step, struct tfc_matrix b, int64_t k, int64_t n, float *c) {

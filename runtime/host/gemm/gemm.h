@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/ops/last_pass.h"
+
 // A matrix in memory by strides in elements: element (i, j) is data[i * row + j * column].
 struct tfc_matrix {
   const float *data;
@@ -64,6 +66,9 @@ struct tfc_gemm_product {
   // In the first product: right sides are packed as one, and each element of C is one chain over all products, which
   // rounds differently.
   bool joined;
+  // NULL, or what follows on each element of C; for one product that is not added to C, in tfc_gemm_run and
+  // tfc_gemm_run_block. C must begin at the first element of the output, without gaps between rows.
+  const struct tfc_last_pass *last;
 };
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, from left to right; with
 // `accumulate`, that is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a

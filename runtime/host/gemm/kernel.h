@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/ops/last_pass.h"
+
 enum { tfc_gemm_stripe = 8 };
 
 // How a tile of C is computed: it becomes the product, the product is added to it, or its chains of multiply-adds
@@ -18,14 +20,15 @@ struct tfc_gemm_kernel {
   // Computes c[rows, columns] by `mode`; rows <= 8, columns <= width. `b_row`: elements from row to row of B, `width`
   // if it is packed; `width` columns of each row are read. `ahead`: count * k cache lines that will be needed soon and
   // are prefetched into the second-level cache meanwhile; equal to `b`: none. A sum of `count` products with k terms
-  // each, one after another in `a` and `b`, is added from left to right; `count` must be 1 to continue chains.
+  // each, one after another in `a` and `b`, is added from left to right; `count` must be 1 to continue chains. `last`:
+  // what follows on the tile's elements, or NULL.
   void (*tile)(int64_t count, int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c,
-               int64_t ldc, int64_t rows, int64_t columns, tfc_gemm_mode mode);
+               int64_t ldc, int64_t rows, int64_t columns, tfc_gemm_mode mode, const struct tfc_last_tile *last);
   // c[8, columns] = the product of packed B with 8 rows of A, which are read in place, in `pieces` of `length` elements
   // each: `rows` [pieces, 8]; or, if it `continues`, its chains of multiply-adds continue from c. `ahead`: length / 2
-  // cache lines that will be needed soon, or NULL.
+  // cache lines that will be needed soon, or NULL. `last` as for `tile`.
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, const float *ahead, float *c,
-                 int64_t ldc, int64_t columns, bool continues);
+                 int64_t ldc, int64_t columns, bool continues, const struct tfc_last_tile *last);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is

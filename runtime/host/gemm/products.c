@@ -481,6 +481,11 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   if (count == 1 && !accumulate && pays_turned(products, m, n)) return run_turned(ctx, products, m, n, c);
   if (count == 1 && !accumulate && pays_by_panels(ctx, products, m, n)) return tfc_panels_run(ctx, products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (finish && finish->last) {
+    job.products->last = finish->last;
+    finish->done = true;
+    finish = NULL;
+  }
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   if (is_small(ctx, m, n, job.total_k)) threads = 1;
   if (ctx && threads > 1 && share_out(&job, threads)) {

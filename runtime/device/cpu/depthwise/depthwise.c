@@ -175,13 +175,15 @@ static void forward_rows(void *arg, int64_t begin, int64_t end) {
                                       .in_line = d->sizes.stride[0] * d->sizes.in[1] * d->k,
                                       .out_step = d->k,
                                       .out_line = d->sizes.out[1] * d->k,
-                                      .bordered = d->bordered};
+                                      .bordered = d->bordered,
+                                      .last = p->finish ? p->finish->last : NULL};
   for (int64_t at = begin; at < end; at += block.lines) {
     const int64_t count = forward_cells(d, at % d->sizes.out[0], cells);
     block.lines = rows_together(d, at, end);
+    block.at = at * block.out_line;
     d->lines->lines(cells, count, &block, p->x + (size_t)(at / d->sizes.out[0]) * image, p->filter,
                     p->to + (size_t)at * row, d->k);
-    if (p->finish)
+    if (p->finish && !block.last)
       p->finish->rows(p->finish, (float *)(void *)p->to, at * d->sizes.out[1], (at + block.lines) * d->sizes.out[1]);
   }
 }

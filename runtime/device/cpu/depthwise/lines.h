@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/ops/last_pass.h"
+
 enum { TFC_DEPTHWISE_MOST_CELLS = 1024 };
 
 // Position p reads the image at in + p * in_step if first <= p < last; otherwise it is over the padding.
@@ -23,6 +25,10 @@ struct tfc_depthwise_block { // lines that meet the same cells
   // The padding is multiplied, too, as the zeros of a padded image would be. This can change the sign of a zero, and
   // makes a NaN of an infinite weight.
   bool bordered;
+  // For floats: what follows on each element of the output, or NULL; the first line's first element is `at` elements
+  // behind the output's first one.
+  const struct tfc_last_pass *last;
+  int64_t at;
 };
 
 struct tfc_depthwise_lines {
