@@ -133,7 +133,8 @@ static tfc_status read_value(struct tfc_session *session, const struct tfc_varia
 static tfc_status write_value(struct tfc_session *session, struct tfc_variable *v, const struct tfc_tensor *value) {
   struct tfc_device *d = memory_of(session, v->dtype, v->device);
   struct tfc_tensor made = {0};
-  if (d && v->value.data && v->value.size == value->size) {
+  const bool lent = v->value.buffer && atomic_load_explicit(&v->value.buffer->lent, memory_order_acquire);
+  if (d && v->value.data && v->value.size == value->size && !lent) {
     v->value.shape = value->shape;
     v->initialized = true;
     tfc_buffer_written(v->value.buffer);

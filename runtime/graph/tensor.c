@@ -111,6 +111,24 @@ void tfc_tensor_share(const struct tfc_tensor *t, struct tfc_tensor *out) {
   *out = *t;
 }
 
+static void end_loan(struct tfc_buffer *b) {
+  struct tfc_buffer *lender = b->owner;
+  atomic_fetch_sub_explicit(&lender->lent, 1, memory_order_release);
+  tfc_buffer_release(lender);
+  free(b);
+}
+
+tfc_status tfc_tensor_lend(const struct tfc_tensor *t, struct tfc_tensor *out) {
+  struct tfc_buffer *b = calloc(1, sizeof *b);
+  if (!b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: lending a tensor");
+  *b = (struct tfc_buffer){.references = 1, .data = t->data, .size = t->size, .destroy = end_loan, .owner = t->buffer};
+  tfc_buffer_retain(t->buffer);
+  atomic_fetch_add_explicit(&t->buffer->lent, 1, memory_order_relaxed);
+  *out = *t;
+  out->buffer = b;
+  return NULL;
+}
+
 tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_tensor *out) {
   struct tfc_tensor copy = {0};
   TFC_RETURN_IF_ERROR(tfc_tensor_create(t->dtype, &t->shape, &copy));

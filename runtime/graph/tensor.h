@@ -24,6 +24,7 @@ struct tfc_buffer {
   void *owner;                              // for `destroy`: the allocator, the account or the mapped file
   _Atomic uint64_t stamp;  // identifies the contents; 0: no stamp was requested since the buffer was written to
   _Atomic uint64_t beside; // bytes of strings that belong to elements, as far as they were counted
+  _Atomic uint32_t lent;   // messages that still read this memory (tfc_tensor_lend): until it is 0, nobody writes to it
 };
 
 struct tfc_tensor {
@@ -89,6 +90,9 @@ TFC_MUST_USE tfc_status tfc_tensor_bytes(tfc_dtype dtype, const struct tfc_shape
 
 void tfc_tensor_release(struct tfc_tensor *t);                             // drops the buffer; zeroes the record
 void tfc_tensor_share(const struct tfc_tensor *t, struct tfc_tensor *out); // retains the buffer
+// Gives a message this tensor's own memory, which may be written to otherwise: until *out is released, the tensor's
+// buffer is `lent`. The tensor has all of its buffer.
+TFC_MUST_USE tfc_status tfc_tensor_lend(const struct tfc_tensor *t, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_tensor *out); // deep copy, host
 static inline int64_t tfc_tensor_elements(const struct tfc_tensor *t) {
   return tfc_shape_elements(&t->shape);

@@ -7,7 +7,8 @@
 
 struct crossing {
   uint32_t edge, peer;
-  // The tensor is a variable's own memory, which may be written to while the message is sent, so it is copied.
+  // The tensor is a variable's own memory, which may be written to while the message is sent. So it is lent, and who
+  // writes waits (tfc_state_writable); or it is copied, if it is small or cannot be lent.
   bool copies;
   tfc_dtype dtype;
   tfc_str name;
@@ -47,6 +48,11 @@ static tfc_status check_cluster(const struct tfc_kernel_ctx *ctx) {
   return tfc_status_make(TFC_FAILED_PRECONDITION, "there are no other tasks: only a cluster of them runs this");
 }
 
+static bool may_lend(const struct tfc_rendezvous *r, const struct tfc_tensor *t) {
+  enum { LEAST = 1 << 16 };
+  return r->lends && t->size >= LEAST && tfc_dtype_is_plain(t->dtype) && t->buffer && t->data == t->buffer->data;
+}
+
 static tfc_status send(struct tfc_kernel_ctx *ctx) {
   const struct crossing *c = ctx->state;
   struct tfc_rendezvous *r = ctx->env->rendezvous;
@@ -54,7 +60,9 @@ static tfc_status send(struct tfc_kernel_ctx *ctx) {
   struct tfc_rendezvous_key key = key_of(ctx, c);
   struct tfc_tensor copy = {0};
   tfc_status s = NULL;
-  if (!ctx->dead && c->copies) s = tfc_tensor_clone_kept(ctx->inputs[0], &copy);
+  if (!ctx->dead && c->copies)
+    s = may_lend(r, ctx->inputs[0]) ? tfc_tensor_lend(ctx->inputs[0], &copy)
+                                    : tfc_tensor_clone_kept(ctx->inputs[0], &copy);
   if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0]);
   tfc_tensor_release(&copy);
   if (s) return s;

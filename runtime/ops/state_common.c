@@ -2,6 +2,10 @@
 // A reference variable is always written in place, as its readers expect.
 #include "runtime/ops/state_common.h"
 
+#include <time.h>
+
+#include "runtime/ops/rendezvous.h"
+
 bool tfc_state_is_resource(const struct tfc_kernel_ctx *ctx, uint32_t i) {
   return tfc_output_dtype(ctx->graph, tfc_node_inputs(ctx->graph, ctx->node)[i]) == TFC_RESOURCE;
 }
@@ -28,6 +32,21 @@ static bool shared(const struct tfc_tensor *t) {
   return !t->buffer || atomic_load_explicit(&t->buffer->references, memory_order_acquire) > 1;
 }
 
+// Waits until no message reads the memory of a reference variable any more. (A resource variable's is not written then,
+// because the message has a reference to it.)
+static tfc_status wait_until_sent(struct tfc_kernel_ctx *ctx, const struct tfc_variable *v) {
+  struct tfc_buffer *b = v->value.buffer;
+  struct tfc_rendezvous *others = ctx->env->rendezvous;
+  for (uint32_t lent; b && (lent = atomic_load_explicit(&b->lent, memory_order_acquire));) {
+    if (ctx->env->cancelled && ctx->env->cancelled(ctx->env))
+      return tfc_status_make(TFC_CANCELLED, "variable '%.*s' was still being sent to another task when the step ended",
+                             TFC_STR_ARG(v->name));
+    if (others && others->attend) others->attend(others, &b->lent, lent);
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+  }
+  return NULL;
+}
+
 tfc_status tfc_state_writable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_variable **out) {
   struct tfc_variable *v = NULL;
   TFC_RETURN_IF_ERROR(tfc_state_variable(ctx, i, &v));
@@ -42,6 +61,8 @@ tfc_status tfc_state_writable(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc
     }
     tfc_tensor_release(&v->value);
     v->value = copy;
+  } else {
+    TFC_RETURN_IF_ERROR(wait_until_sent(ctx, v));
   }
   tfc_buffer_written(v->value.buffer);
   *out = v;
@@ -88,6 +109,7 @@ tfc_status tfc_state_assign(struct tfc_kernel_ctx *ctx, uint32_t i, struct tfc_v
     tfc_tensor_release(&v->value);
     v->value = fresh;
   } else {
+    TFC_RETURN_IF_ERROR(wait_until_sent(ctx, v));
     v->value.shape = value->shape;
     tfc_buffer_written(v->value.buffer);
     if (value->size && v->value.data != value->data) memmove(v->value.data, value->data, value->size);

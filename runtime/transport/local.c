@@ -148,7 +148,7 @@ tfc_status tfc_transport_local(uint32_t count, struct tfc_transport **out) {
   for (; h->inboxes && made < count; made++) {
     struct local *l = calloc(1, sizeof *l);
     if (!l) break;
-    *l = (struct local){{&local_type, made, count, made, count, NULL}, h};
+    *l = (struct local){{&local_type, made, count, made, count, NULL, true}, h};
     out[made] = &l->base;
   }
   if (made == count && h->inboxes) {

@@ -62,6 +62,7 @@ struct tfc_transport { // implementations embed this as their first member
   // ranks, NULL: all tasks are on this host.
   uint32_t beside, beside_count;
   const uint32_t *beside_ranks; // [beside_count]
+  bool hands_over;              // a sent body becomes the receiver's memory, without a copy
 };
 void tfc_transport_close(struct tfc_transport *t); // NULL is fine
 
