@@ -116,6 +116,13 @@ static void tell_forget(struct tfc_cluster_session *session) {
   }
 }
 
+// Whether a static plan may run what this client plans (see run_plan).
+static bool may_be_static(const struct tfc_member *t, const struct tfc_cluster_plan *p) {
+  bool may = t->options.has_script;
+  for (uint32_t i = 0; i < p->foreign_count; i++) may = may && !t->peers[p->ranks[i]].hello.has_script;
+  return may;
+}
+
 // Finds the plan of a step, or makes it. spec->feed_shapes is needed.
 static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_run_spec *spec,
                           struct tfc_cluster_plan **out) {
@@ -130,11 +137,13 @@ static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_
     alike += tfc_cluster_plan_has_names(session->plans.data[i], spec);
   }
   if (*out) goto out;
-  // With several clients, steps of others may run in the tasks at any time.
-  const bool alone = t->options.has_script && tfc_member_clients(t) == 1 && alike < MOST_SHAPES;
   const double static_us = t->options.static_us > 0 ? t->options.static_us : STATIC_US;
   TFC_TRY(s, tfc_cluster_plan_make(&session->cut, t->rank, t->count, session->queues, spec,
-                                   alone ? static_us : INFINITY, &p));
+                                   alike < MOST_SHAPES ? static_us : INFINITY, &p));
+  if (!may_be_static(t, p)) {
+    free(p->feed_shapes);
+    p->feed_shapes = NULL;
+  }
   p->id = (uint32_t)session->plans.count + 1;
   for (uint32_t i = 0; i < p->part_count; i++) {
     TFC_TRY(s, tell_graph(session, p->parts[i].rank));
@@ -290,7 +299,7 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct tf
                                     .step = step->number,
                                     .oldest = oldest,
                                     .deadline_ns = deadline_ns,
-                                    .is_static = is_static};
+                                    .is_static = is_static && tfc_member_clients(t) == 1};
   for (uint32_t i = 0; i < p->part_count && !s; i++) {
     const struct tfc_cluster_part *part = &p->parts[i];
     if (i == p->own) continue;
@@ -460,9 +469,13 @@ static tfc_status run_step(struct tfc_cluster_session *session, const struct tfc
   return s;
 }
 
-// A static plan waits at fixed places, and reads variables without a lock. So its steps have the tasks to themselves:
-// this client runs no other step meanwhile, and there is no other client. A step by static plans needs nothing that
-// another step brings (tfc_needs_ready_order), so whoever waits for its end here does not wait for ever.
+// A static plan waits at fixed places, and reads variables without a lock. So it has its task to itself: no other step
+// runs in the task until it ends. The task's gate sees to that.
+//
+// If this is the only client, all tasks run static plans, because no other client's steps can come. If there are
+// others, only this client's own part is static, and only if the other parts are in tasks that are no clients. Then
+// these parts, in ready order, wait for nobody, so this step ends: it needs nothing that another step brings
+// (tfc_needs_ready_order). Whoever waits at the gate, for this part to end, does not wait for ever.
 static tfc_status run_plan(struct tfc_cluster_session *session, const struct tfc_cluster_plan *p,
                            const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
                            const struct tfc_run_options *options, struct tfc_cluster_trace *trace) {

@@ -85,7 +85,7 @@ struct tfc_member {
   int64_t attend_ns;         // how long a waiting thread polls for messages
   _Atomic uint32_t arrivals; // steps that other tasks have started here
   _Atomic uint32_t releases; // of barriers
-  // Which steps of this client run at the same time: those by static plans have all tasks to themselves.
+  // Which steps run here at the same time, in a task that is a client: a static plan has the task to itself.
   struct tfc_gate gate;
   _Atomic uint64_t static_parts;
   _Atomic uint32_t fillers; // threads of queue runners that begin, run or end a step of this task's sessions

@@ -547,7 +547,9 @@ static void *work(void *arg) {
     tfc_member_note(t, "ran its part of step %lld of %s", (long long)tfc_step_count(r->number),
                     tfc_member_name_of(t, r->client, name));
     struct tfc_serve_record record = {0};
+    if (t->options.has_script) tfc_gate_enter_dynamic(&t->gate); // this task's own steps may be static
     tfc_status status = run_foreign(t, r, &record);
+    if (t->options.has_script) tfc_gate_leave(&t->gate, false);
     const bool traced = !status && record.served;
     tfc_meeting_end(t->meeting, r->number);
     if (traced) record.trace.here = (struct tfc_round_trip){r->came_ns, tfc_now_ns()};

@@ -20,7 +20,12 @@ enum { VARIABLES = 4, INNER = 40, FETCHES = 4, STEPS = 9 };
 
 static const char *const tasks[] = {"/job:chief/task:0", "/job:worker/task:0", "/job:worker/task:1"};
 
+// Of between-graph replication: each of two workers has a graph of its own, and the ps has a part of each.
+static const char *const workers[2][3] = {{"/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:0"},
+                                          {"/job:ps/task:0", "/job:worker/task:1", "/job:worker/task:1"}};
+
 struct trial {
+  const char *const *tasks;
   struct tfc_random random;
   bool spread; // the nodes have tasks; false: all are here
   struct tfc_text text;
@@ -31,7 +36,7 @@ struct trial {
 
 static void put_device(struct trial *t) {
   const uint64_t task = tfc_random_below(&t->random, 3);
-  if (t->spread) tfc_text_printf(&t->text, " device: \"%s\"", tasks[task]);
+  if (t->spread) tfc_text_printf(&t->text, " device: \"%s\"", t->tasks[task]);
 }
 static void put_node(struct trial *t, const char *name, int number, const char *op, const int *inputs, int count) {
   tfc_text_printf(&t->text, "node { name: \"%s%d\" op: \"%s\"", name, number, op);
@@ -45,20 +50,22 @@ static void put_node(struct trial *t, const char *name, int number, const char *
 }
 
 // Writes the graph. n0 is fed; the first nodes after it read variables; the others compute. Each variable is updated
-// when all have been read, so the results do not depend on who is faster.
+// when all have been read, so the results do not depend on who is faster. In ready order, what is read from a reference
+// changes with it, so with parts in ready order the updates wait for all.
 static void write_graph(struct trial *t) {
   tfc_text_printf(
       &t->text,
       "node { name: \"n0\" op: \"Placeholder\" device: \"%s\" attr { key: \"dtype\" value { type: DT_FLOAT } } "
       "attr { key: \"shape\" value { shape { dim { size: %d } dim { size: %d } } } } }\n",
-      t->spread ? tasks[0] : "", SIDE, SIDE);
+      t->spread ? t->tasks[0] : "", SIDE, SIDE);
   for (int v = 0; v < VARIABLES; v++) {
-    const char *task = t->spread ? tasks[tfc_random_below(&t->random, 3)] : (tfc_random_below(&t->random, 3), "");
+    const char *task = t->spread ? t->tasks[tfc_random_below(&t->random, 3)] : (tfc_random_below(&t->random, 3), "");
     tfc_text_printf(
         &t->text,
         "node { name: \"v%d\" op: \"VariableV2\" device: \"%s\" attr { key: \"dtype\" value { type: DT_FLOAT } } "
+        "attr { key: \"shared_name\" value { s: \"of%s/%d\" } } "
         "attr { key: \"shape\" value { shape { dim { size: %d } dim { size: %d } } } } }\n",
-        v, task, SIDE, SIDE);
+        v, task, t->tasks[1], v, SIDE, SIDE);
     tfc_text_printf(
         &t->text,
         "node { name: \"n%d\" op: \"Identity\" input: \"v%d\" device: \"%s\" attr { key: \"T\" value { type: "
@@ -71,7 +78,8 @@ static void write_graph(struct trial *t) {
         v, v, task);
     const int from = VARIABLES + 1 + INNER - 1 - (int)tfc_random_below(&t->random, INNER / 2);
     tfc_text_printf(&t->text, "node { name: \"update%d\" op: \"AssignSub\" input: \"v%d\" input: \"n%d\"", v, v, from);
-    for (int k = 0; k < VARIABLES; k++) tfc_text_printf(&t->text, " input: \"^n%d\"", k + 1);
+    for (int k = 0; k < VARIABLES + (t->tasks == tasks ? 0 : INNER); k++)
+      tfc_text_printf(&t->text, " input: \"^n%d\"", k + 1);
     tfc_text_printf(&t->text, " device: \"%s\" attr { key: \"T\" value { type: DT_FLOAT } } }\n", task);
   }
   for (int i = 0; i < INNER; i++) {
@@ -158,8 +166,8 @@ static tfc_status in_tasks(struct tfc_member *member, void *arg) {
   return s;
 }
 
-static void make_trial(struct trial *t, uint64_t seed, bool spread) {
-  *t = (struct trial){.spread = spread};
+static void make_trial(struct trial *t, uint64_t seed, bool spread, const char *const *on) {
+  *t = (struct trial){.spread = spread, .tasks = on};
   tfc_random_init(&t->random, seed);
   t->bits = calloc(STEPS * FETCHES * SIDE * SIDE, sizeof *t->bits);
   assert_non_null(t->bits);
@@ -172,20 +180,25 @@ static void free_trial(struct trial *t) {
   free(t->bits);
 }
 
-static void like_one_process(uint64_t seed, int64_t most_delay_ns) {
-  struct trial one, many;
+// Runs a trial whose nodes have no tasks.
+static void run_in_one(struct trial *one) {
   struct tfc_graph *g = NULL;
   struct tfc_device_set devices = {0};
   struct tfc_session *session = NULL;
-  make_trial(&one, seed, false);
-  make_trial(&many, seed, true);
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &devices));
-  assert_ok(tfc_graph_parse((tfc_str){one.text.data, one.text.size}, "graph", NULL, &g));
+  assert_ok(tfc_graph_parse((tfc_str){one->text.data, one->text.size}, "graph", NULL, &g));
   assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &devices}, &session));
-  assert_ok(run_trial(&one, g, run_here, session));
+  assert_ok(run_trial(one, g, run_here, session));
   tfc_session_free(session);
   tfc_graph_release(g);
   tfc_devices_close(&devices);
+}
+
+static void like_one_process(uint64_t seed, int64_t most_delay_ns) {
+  struct trial one, many;
+  make_trial(&one, seed, false, tasks);
+  make_trial(&many, seed, true, tasks);
+  run_in_one(&one);
   const struct tfc_faults faults = {.seed = seed, .most_delay_ns = most_delay_ns};
   struct tfc_test_job job = {.cluster = "chief=1,worker=2",
                              .script = in_tasks,
@@ -213,6 +226,37 @@ static void bits_of_one_process(void **state) {
 static void bits_when_messages_are_late(void **state) {
   (void)state;
   for (uint64_t seed = 1001; seed <= 1000 + LATE; seed++) like_one_process(seed, 300000);
+}
+
+// Each worker runs its part by static plans, the ps runs both clients' parts in ready order.
+static tfc_status of_two_workers(struct tfc_member *member, void *arg) {
+  struct trial *t = arg;
+  return in_tasks(member, &t[tfc_member_rank(member) - 1]);
+}
+static void two_clients(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    struct trial one[2], many[2];
+    for (uint64_t k = 0; k < 2; k++) {
+      make_trial(&one[k], 100 * seed + k, false, workers[k]);
+      make_trial(&many[k], 100 * seed + k, true, workers[k]);
+      run_in_one(&one[k]);
+    }
+    struct tfc_test_job job = {
+        .cluster = "ps=1,worker=2", .script = of_two_workers, .arg = many, .serves = "ps", .static_us = 1e-9};
+    tfc_test_job_run(&job);
+    for (int r = 0; r < 3; r++) {
+      if (job.status[r]) print_message("%s\n", tfc_status_message(job.status[r]));
+      assert_null(job.status[r]);
+      if (r) assert_true(job.static_parts[r] >= STEPS);
+    }
+    assert_int_equal(job.static_parts[0], 0);
+    for (int k = 0; k < 2; k++) {
+      assert_memory_equal(one[k].bits, many[k].bits, STEPS * FETCHES * SIDE * SIDE * sizeof *one[k].bits);
+      free_trial(&one[k]);
+      free_trial(&many[k]);
+    }
+  }
 }
 
 // A step that ends while its tasks wait in a fixed order, because messages are too late for its deadline, leaves them
@@ -258,7 +302,7 @@ out:
 static void steps_that_are_too_late(void **state) {
   (void)state;
   struct trial t;
-  make_trial(&t, 5, true);
+  make_trial(&t, 5, true, tasks);
   const struct tfc_faults faults = {.seed = 3, .most_delay_ns = 20000000};
   struct tfc_test_job job = {.cluster = "chief=1,worker=2",
                              .script = too_late,
@@ -285,7 +329,7 @@ static void silence_in_a_fixed_order(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++) {
     struct trial t;
-    make_trial(&t, seed, true);
+    make_trial(&t, seed, true, tasks);
     const struct tfc_faults faults = {.seed = seed, .silent_after = 20 + 37 * seed};
     const int64_t begin = tfc_now_ns();
     struct tfc_test_job job = {.cluster = "chief=1,worker=2",
@@ -318,6 +362,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bits_of_one_process),
       cmocka_unit_test(bits_when_messages_are_late),
+      cmocka_unit_test(two_clients),
       cmocka_unit_test(steps_that_are_too_late),
       cmocka_unit_test(silence_in_a_fixed_order),
   };
