@@ -19,7 +19,7 @@
 #include "runtime/cluster/states.h"
 #include "runtime/exec/saved_state.h"
 
-#define STATIC_US 300
+#define STATIC_US 5000
 enum { MOST_SHAPES = 8 };            // a step is planned statically for so many shapes of its feeds
 #define REST_NS INT64_C(10000000000) // for so long queue runners are waited for before states are saved
 

@@ -22,8 +22,8 @@ struct tfc_member_options {
   struct tfc_transport *transport;      // the member owns it, also if joining fails
   const struct tfc_device_set *devices; // outlive the member
   bool has_script; // this task runs steps of its own; false: it only runs parts of other tasks' steps
-  // Steps that are estimated to take as long run by static plans, if they can; 0: 300 µs. Shorter ones are quicker in
-  // ready order, because no thread is woken.
+  // Steps that are estimated to take as long run by static plans, if they can; 0: 5 ms. Shorter ones are quicker in
+  // ready order, because fewer threads are woken for a message.
   double static_us;
   int64_t silence_ns; // a task that sent nothing for this long counts as lost; 0: 6 s
   // Is called once, on any thread, when the job has failed and before it is ended, so that the program can tell the
