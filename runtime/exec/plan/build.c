@@ -50,6 +50,7 @@ struct walk {
   uint32_t *feed_values;             // [feed] value id
   bool *effects;                     // [node] an effect that control edges order happens at this node or before it
   bool *leads;                       // [node] an effect or update happens at this node or after it
+  bool *controls;                    // [node] a control edge starts from this node
   TFC_ARRAY(struct access) accesses; // by variable
   TFC_ARRAY(uint32_t) set;           // scratch
   TFC_ARRAY(uint32_t) sent;          // operations that send, since the last one that receives
@@ -100,9 +101,10 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
 }
 
 // Whether a node has an effect that only control edges put in order: not on variables, nor on its own random generator.
+// That a check fails is an effect: what has to wait for the check must not run then.
 static bool has_effect(const struct tfc_build *b, const struct tfc_node *n) {
   uint32_t f = n->def->flags;
-  if (f & TFC_OP_SAVES) return true;
+  if (f & (TFC_OP_SAVES | TFC_OP_CHECKS)) return true;
   if (!(f & TFC_OP_STATEFUL) || f & TFC_OP_VARIABLE || n->def->node_state) return false;
   bool any = false;
   for (uint32_t i = 0; i < n->input_count; i++) {
@@ -126,6 +128,7 @@ static void mark_effects(struct walk *w) {
     for (uint32_t k = 0; !effect && k < n->input_count + n->control_count; k++)
       effect = !tfc_is_fed(w->b->ground, in[k]) && w->effects[in[k].node];
     w->effects[id] = effect;
+    for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++) w->controls[in[k].node] = true;
   }
   for (uint32_t i = w->b->ground->order_count; i-- > 0;) {
     uint32_t id = w->b->ground->order[i];
@@ -173,6 +176,22 @@ static tfc_status elided_after(struct walk *w, uint32_t id) {
     if (!tfc_is_fed(w->b->ground, in[k])) TFC_RETURN_IF_ERROR(add_to_set(w, w->sources[output_number(g, in[k])].after));
   for (uint32_t k = n->input_count; k < n->input_count + n->control_count; k++)
     if (keeps_control(w, in[k].node, id)) TFC_RETURN_IF_ERROR(add_to_set(w, w->after[in[k].node]));
+  return joint_of_set(w, id, &w->after[id]);
+}
+
+// Control edges from an elided view wait for the operations that compute its data inputs, too, if one of these or one
+// before them has an effect. (Its readers wait for them anyway.)
+static tfc_status elided_controls(struct walk *w, uint32_t id) {
+  const struct tfc_graph *g = w->b->graph;
+  const struct tfc_node *n = &g->nodes[id];
+  if (!w->effects[id] || !w->controls[id]) return NULL;
+  w->set.count = 0;
+  TFC_RETURN_IF_ERROR(add_to_set(w, w->after[id]));
+  for (uint32_t k = 0; k < n->input_count; k++) {
+    const struct source *s = &w->sources[output_number(g, tfc_node_inputs(g, n)[k])];
+    if (s->kind == PLAIN && w->ir->values.data[s->value].kind == TFC_IR_OP)
+      TFC_RETURN_IF_ERROR(add_to_set(w, w->ir->values.data[s->value].op));
+  }
   return joint_of_set(w, id, &w->after[id]);
 }
 
@@ -523,7 +542,8 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
     const struct source *s = &w->sources[output_number(g, tfc_node_inputs(g, n)[0])];
     if (tfc_node_role(n) != TFC_ROLE_READ) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));
-      return elide_view(w, id);
+      TFC_RETURN_IF_ERROR(elide_view(w, id));
+      return elided_controls(w, id);
     }
     if (s->kind == HANDLE && !must_copy(w, id, s->variable)) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));
@@ -601,7 +621,8 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   w.feed_values = tfc_arena_alloc(&scratch, (b->spec->feed_count + 1u) * sizeof *w.feed_values);
   w.effects = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
   w.leads = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
-  if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads)
+  w.controls = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
+  if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads || !w.controls)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   if (!tfc_spare_take_array(&ir->ops, 2 * b->ground->order_count) ||
       !tfc_spare_take_array(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||

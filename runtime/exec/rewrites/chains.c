@@ -42,6 +42,7 @@ struct fusion {
   uint32_t op_count;
   struct tfc_ir_readers readers;
   struct edges edges;
+  bool *waits;        // [ops] an ordering edge ends there
   uint32_t *producer; // [values] or TFC_NONE
   uint32_t *order;    // ops, producers first
 };
@@ -151,7 +152,9 @@ static tfc_status find_edges(struct fusion *f) {
   f->edges.begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, f->op_count + 2);
   f->edges.to = tfc_arena_alloc(&f->arena, (ir->edges.count + 1) * sizeof *f->edges.to);
   f->producer = tfc_arena_alloc(&f->arena, (ir->values.count + 1) * sizeof *f->producer);
-  if (!f->edges.begin || !f->edges.to || !f->producer) return tfc_status_no_memory("planning a step");
+  f->waits = TFC_ARENA_ARRAY(&f->arena, bool, f->op_count + 1);
+  if (!f->edges.begin || !f->edges.to || !f->producer || !f->waits) return tfc_status_no_memory("planning a step");
+  for (size_t e = 0; e < ir->edges.count; e++) f->waits[ir->edges.data[e].to] = true;
   uint32_t *begin = f->edges.begin;
   for (size_t e = 0; e < ir->edges.count; e++) begin[ir->edges.data[e].from + 2]++;
   for (uint32_t i = 2; i < f->op_count + 2; i++) begin[i] += begin[i - 1];
@@ -559,6 +562,7 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
   const struct tfc_ir *ir = f->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (op->dead || !f->ops[id].eligible || op->input_count != 2 || ir->values.data[op->outputs[0]].fetched) return false;
+  if (f->waits[id]) return false;                         // the second computation would have to wait, too
   for (uint32_t k = 0; op->def->is_cheap && k < 2; k++) { // a variable may be updated between the first and the second
                                                           // computation
     if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&

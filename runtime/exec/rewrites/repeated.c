@@ -8,13 +8,15 @@ static bool broadcasts(const struct tfc_ir_op *op) {
   return op->outputs[0] != TFC_NONE && op->def->broadcasts;
 }
 
-// Returns the tensor that `input` repeats along dimensions of size 1, or NULL if it repeats none.
-static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
+// Returns the tensor that `input` repeats along dimensions of size 1, or NULL if it repeats none. waits: [ops] an
+// ordering edge ends there; what the repetition waits for its reader has to wait for, too.
+static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const bool *waits,
+                                             const struct tfc_ir_input *input) {
   if (input->value == TFC_NONE || input->view || input->variable != TFC_NONE) return NULL;
   const struct tfc_ir_value *v = &ir->values.data[input->value];
   if (v->kind != TFC_IR_OP || v->op == TFC_NONE) return NULL;
   const struct tfc_ir_op *made = &ir->ops.data[v->op];
-  if (made->dead || made->prepared || !made->def) return NULL;
+  if (made->dead || made->prepared || !made->def || waits[v->op]) return NULL;
   if (made->def->role != TFC_ROLE_REPEATS) return NULL;
   const struct tfc_ir_input *from = &made->inputs[0];
   if (from->value == TFC_NONE || from->variable != TFC_NONE) return NULL;
@@ -28,6 +30,11 @@ static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const stru
 }
 
 static tfc_status read_unrepeated(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  struct tfc_arena arena = {0};
+  bool *waits = TFC_ARENA_ARRAY(&arena, bool, ir->ops.count + 1);
+  if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   for (size_t i = 0; i < ir->ops.count; i++) {
     struct tfc_ir_op *op = &ir->ops.data[i];
     if (!broadcasts(op)) continue;
@@ -35,15 +42,16 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
     if (!driver->host_kernels && !driver->chains) continue;
     const struct tfc_shape *whole = &ir->values.data[op->outputs[0]].shape;
     for (uint32_t k = 0; k < 2; k++) {
-      const struct tfc_ir_input *from = unrepeated(ir, &op->inputs[k]);
+      const struct tfc_ir_input *from = unrepeated(ir, waits, &op->inputs[k]);
       struct tfc_shape together;
       if (!from || !tfc_shape_is_static(tfc_ir_shape(ir, &op->inputs[!k]))) continue;
-      tfc_status s = tfc_shape_broadcast(tfc_ir_shape(ir, from), tfc_ir_shape(ir, &op->inputs[!k]), &together);
-      if (s) return s;
+      TFC_TRY(s, tfc_shape_broadcast(tfc_ir_shape(ir, from), tfc_ir_shape(ir, &op->inputs[!k]), &together));
       if (tfc_shape_equal(&together, whole)) op->inputs[k] = *from;
     }
   }
-  return NULL;
+out:
+  tfc_arena_deinit(&arena);
+  return s;
 }
 
 // Rank 4: this runs before the rewrite that removes operations without readers (unused.c).

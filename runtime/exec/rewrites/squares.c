@@ -2,7 +2,7 @@
 // or for the decay of all weights) in one operation with many inputs, which needs two launches for all of them. Each
 // sum is computed as before, so the results are bit-identical.
 #include "runtime/base/no_memory.h"
-#include "runtime/exec/rewrites/rewrite.h"
+#include "runtime/exec/rewrites/merging.h"
 #include "runtime/ops/plan_traits.h"
 
 static const struct tfc_op_def sums_def = {
@@ -12,12 +12,9 @@ struct search {
   struct tfc_ir *ir;
   struct tfc_arena arena;
   struct tfc_ir_readers readers;
-  struct tfc_ir_followers followers;
-  uint8_t *seen; // [ops] what the running search knows of it
-  uint32_t *todo;
-  uint32_t *with; // [ops] the next of the operations with which it was joined, in a ring; itself: it was not joined
+  struct tfc_merging merging; // begun for the first operation that reads several sums
+  bool is_merging;
 };
-enum { UNSEEN, MET, MEMBER };
 
 static bool launches(const struct tfc_ir *ir, uint16_t device) {
   const struct tfc_device_driver *driver = ir->devices[device]->driver;
@@ -36,28 +33,6 @@ static bool is_sum(const struct search *s, uint32_t v) {
   return !op->dead && !op->joint && !op->prepared && !op->wanted && !op->host.all && op->def &&
          tfc_plan_trait_of(op->def) == TFC_PLAN_HALF_SQUARES && op->input_count == 1 &&
          op->inputs[0].value != TFC_NONE && launches(ir, op->device);
-}
-
-// Whether a path leads from one of the operations through others to one of them. If they were one operation, it would
-// wait for itself.
-static bool are_joined(struct search *s, const uint32_t *ops, uint32_t count) {
-  uint32_t pushed = 0;
-  bool found = false;
-  for (uint32_t i = 0; i < count; i++) s->seen[ops[i]] = MEMBER;
-  for (uint32_t at = 0; at < count + pushed && !found; at++) {
-    const uint32_t from = at < count ? ops[at] : s->todo[at - count];
-    for (uint32_t e = s->followers.begin[from]; e < s->followers.begin[from + 1] && !found; e++) {
-      const uint32_t to = s->followers.ops[e];
-      found = s->seen[to] == MEMBER;
-      for (uint32_t each = to; s->seen[each] == UNSEEN; each = s->with[each]) { // those joined with it are met, too
-        s->seen[each] = MET;
-        s->todo[pushed++] = each;
-      }
-    }
-  }
-  for (uint32_t i = 0; i < count; i++) s->seen[ops[i]] = UNSEEN;
-  for (uint32_t i = 0; i < pushed; i++) s->seen[s->todo[i]] = UNSEEN;
-  return found;
 }
 
 static tfc_status make_one(struct search *s, const uint32_t *ops, uint32_t count) {
@@ -80,10 +55,8 @@ static tfc_status make_one(struct search *s, const uint32_t *ops, uint32_t count
   op.output_variables = NULL;
   op.prepared = true;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
-  for (uint32_t i = 0; i < count; i++) {
-    s->with[ops[i]] = ops[(i + 1) % count];
-    tfc_ir_replace(ir, ops[i], id);
-  }
+  tfc_merging_note(&s->merging, ops, count, TFC_NONE);
+  for (uint32_t i = 0; i < count; i++) tfc_ir_replace(ir, ops[i], id);
   return NULL;
 }
 
@@ -99,7 +72,8 @@ static tfc_status join_inputs(struct search *s, uint32_t reader) {
       const uint32_t v = ir->ops.data[reader].inputs[k].value;
       if (is_sum(s, v) && ir->ops.data[ir->values.data[v].op].device == device) ops[count++] = ir->values.data[v].op;
     }
-    if (count > 1 && !are_joined(s, ops, count)) TFC_RETURN_IF_ERROR(make_one(s, ops, count));
+    if (count > 1 && !tfc_merging_waits(&s->merging, ops, count, TFC_NONE))
+      TFC_RETURN_IF_ERROR(make_one(s, ops, count));
   }
   return NULL;
 }
@@ -111,18 +85,14 @@ static tfc_status join_squares(struct tfc_ir *ir) {
   bool any = false;
   for (uint16_t d = 0; d < ir->device_count; d++) any |= launches(ir, d);
   if (!any) return NULL;
-  s.seen = TFC_ARENA_ARRAY(&s.arena, uint8_t, count + 1);
-  s.todo = TFC_ARENA_ARRAY(&s.arena, uint32_t, count + 1);
-  s.with = TFC_ARENA_ARRAY(&s.arena, uint32_t, count + 1);
-  if (!s.seen || !s.todo || !s.with) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  for (uint32_t i = 0; i < count; i++) s.with[i] = i;
   TFC_TRY(status, tfc_ir_readers(ir, &s.arena, &s.readers));
   for (uint32_t i = 0; i < count; i++) {
     uint32_t sums = 0;
     const struct tfc_ir_op *op = &ir->ops.data[i];
     for (uint32_t k = 0; !op->dead && k < op->input_count; k++) sums += is_sum(&s, op->inputs[k].value);
     if (sums < 2) continue;
-    if (!s.followers.begin) TFC_TRY(status, tfc_ir_followers(ir, &s.arena, &s.readers, &s.followers));
+    if (!s.is_merging) TFC_TRY(status, tfc_merging_begin(ir, &s.arena, &s.readers, &s.merging));
+    s.is_merging = true;
     TFC_TRY(status, join_inputs(&s, i));
   }
 out:

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "runtime/base/no_memory.h"
+#include "runtime/exec/rewrites/merging.h"
 #include "runtime/exec/rewrites/sums.h"
 
 static tfc_status sum_kernel(struct tfc_kernel_ctx *ctx) {
@@ -139,9 +140,17 @@ static tfc_status add_part(struct tfc_ir *ir, struct summing *g, uint32_t begin,
   struct part part = {.begin = begin, .end = end, .last = end == g->add.input_count};
   uint32_t id[TFC_PRODUCTS_MOST + 1];
   divide_part(ir, g, &part);
+  const size_t edges = ir->edges.count;
   for (uint32_t i = 0; i < part.pieces; i++) TFC_RETURN_IF_ERROR(add_piece(ir, g, &part, i, &id[i]));
   for (uint32_t i = begin; i < end; i++) {
     uint32_t by = id[0];
+    // Every piece reads the operands of every term. So what has to come after a term (an update of a variable that it
+    // reads) comes after the last piece, and what has to come before it comes before the first one.
+    for (size_t e = 0; e < edges && part.pieces > 1; e++) {
+      const struct tfc_ir_edge edge = ir->edges.data[e];
+      if (edge.from == g->terms[i]) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, id[part.pieces - 1], edge.to));
+      if (edge.to == g->terms[i]) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, edge.from, id[0]));
+    }
     for (uint32_t k = 0; k < part.pieces; k++)
       if (part.place[k] == i) by = id[k];
     tfc_ir_replace(ir, g->terms[i], by);
@@ -180,8 +189,8 @@ static uint32_t divide(const struct tfc_ir *ir, const struct summing *g, uint32_
   return n;
 }
 
-static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *readers, const double *end, uint32_t id,
-                           struct summing *g) {
+static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *readers, struct tfc_merging *merging,
+                           const double *end, uint32_t id, struct summing *g) {
   g->add = ir->ops.data[id];
   g->sum = g->node = TFC_NONE;
   uint32_t count = g->add.input_count, ends[TFC_PRODUCTS_MOST];
@@ -193,6 +202,8 @@ static tfc_status fuse_sum(struct tfc_ir *ir, const struct tfc_ir_readers *reade
   }
   uint32_t parts = divide(ir, g, ends);
   if (!parts || ir->ops.data[g->terms[count - 1]].device != g->add.device) return NULL;
+  if (tfc_merging_waits(merging, g->terms, count, id)) return NULL;
+  tfc_merging_note(merging, g->terms, count, id);
   for (uint32_t part = 0; part < parts; part++)
     TFC_RETURN_IF_ERROR(add_part(ir, g, part ? ends[part - 1] : 0, ends[part]));
   tfc_ir_replace(ir, id, ir->values.data[g->sum].op);
@@ -219,7 +230,8 @@ static tfc_status sum_products(struct tfc_ir *ir) {
   tfc_status s = NULL;
   struct tfc_arena arena = {0};
   struct tfc_ir_readers readers = {0};
-  double *end = NULL; // these three are made for the first sum
+  struct tfc_merging merging = {0};
+  double *end = NULL; // these four are made for the first sum
   struct summing *g = NULL;
   for (uint32_t i = 0, count = (uint32_t)ir->ops.count; i < count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
@@ -230,8 +242,9 @@ static tfc_status sum_products(struct tfc_ir *ir) {
       g = TFC_ARENA_NEW(&arena, struct summing);
       if (!end || !g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
       TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
+      TFC_TRY(s, tfc_merging_begin(ir, &arena, &readers, &merging));
     }
-    TFC_TRY(s, fuse_sum(ir, &readers, end, i, g));
+    TFC_TRY(s, fuse_sum(ir, &readers, &merging, end, i, g));
   }
 out:
   tfc_arena_deinit(&arena);

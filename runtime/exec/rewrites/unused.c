@@ -11,14 +11,19 @@ static bool changes_or_checks(const struct tfc_op_def *def) {
   return !def || def->flags & flags || def->node_state;
 }
 
-// Keeps the order around a removed operation: whatever ran before it still runs before whatever ran after it.
+// Keeps the order around a removed operation: whatever ran before it still runs before whatever ran after it, and so
+// do the operations that make its inputs.
 static tfc_status bridge(struct tfc_ir *ir, uint32_t op) {
-  size_t count = ir->edges.count;
-  for (size_t i = 0; i < count; i++) {
-    if (ir->edges.data[i].to != op) continue;
-    for (size_t k = 0; k < count; k++)
-      if (ir->edges.data[k].from == op)
-        TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, ir->edges.data[i].from, ir->edges.data[k].to));
+  const size_t count = ir->edges.count;
+  for (size_t k = 0; k < count; k++) {
+    if (ir->edges.data[k].from != op) continue;
+    const uint32_t to = ir->edges.data[k].to;
+    for (size_t i = 0; i < count; i++)
+      if (ir->edges.data[i].to == op) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, ir->edges.data[i].from, to));
+    for (uint32_t i = 0; i < ir->ops.data[op].input_count; i++) {
+      const uint32_t v = ir->ops.data[op].inputs[i].value;
+      if (v != TFC_NONE) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, ir->values.data[v].op, to));
+    }
   }
   return NULL;
 }

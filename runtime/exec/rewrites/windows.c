@@ -80,6 +80,7 @@ static tfc_status read_columns(struct windows *w, uint32_t id, uint32_t input) {
   const struct tfc_ir_op *taken = &ir->ops.data[v->op];
   if (taken->device != op->device || !tfc_operands_of(ir, taken, &from)) return NULL;
   if (!tfc_takes_columns(&from.of, v->output, &which, &first)) return NULL;
+  if (has_edges(ir, v->op, false, true)) return NULL; // what it waits for the chain would have to wait for, too
   const struct tfc_ir_value *wide = &ir->values.data[taken->inputs[which].value];
   const struct tfc_shape *whole = from.shapes[which], *part = &v->shape;
   const int64_t width = whole->dims[whole->rank - 1], columns = part->rank ? part->dims[part->rank - 1] : 0;
