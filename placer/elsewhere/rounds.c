@@ -109,8 +109,10 @@ static tfc_status search_learned(struct round *x, double seconds, uint64_t evalu
   TFC_TRY(s, tfc_learned_fit(r->learned));
   for (uint32_t i = 0; i < draws && x->count < x->wanted; i++) {
     TFC_TRY(s, tfc_learned_world(r->learned, r->problem, i ? &r->random : NULL, &world));
-    TFC_TRY(s, search_world(x, world.problem, seconds / draws, evaluations / draws,
-                            (x->wanted - x->count) / (draws - i) + 1, start, i ? "thompson" : "learned"));
+    // No evaluations would mean that there is no limit on them.
+    const uint64_t each = evaluations && evaluations < draws ? 1 : evaluations / draws;
+    TFC_TRY(s, search_world(x, world.problem, seconds / draws, each, (x->wanted - x->count) / (draws - i) + 1, start,
+                            i ? "thompson" : "learned"));
     tfc_learned_world_deinit(&world);
   }
 out:

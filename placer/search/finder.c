@@ -56,9 +56,13 @@ double tfc_finder_moment(const struct tfc_finder *f, double seconds) {
   return fmax(f->begin + seconds, 1e-9);
 }
 
+bool tfc_finder_is_cancelled(const struct tfc_finder *f) {
+  return f->o->cancel && atomic_load(f->o->cancel);
+}
+
 bool tfc_finder_is_over(const struct tfc_finder *f) {
-  return atomic_load(&f->stop) || (f->o->cancel && atomic_load(f->o->cancel)) ||
-         (f->deadline > 0 && tfc_now_s() >= f->deadline) || (f->limit && tfc_finder_spent(f) >= f->limit);
+  return atomic_load(&f->stop) || tfc_finder_is_cancelled(f) || (f->deadline > 0 && tfc_now_s() >= f->deadline) ||
+         (f->limit && tfc_finder_spent(f) >= f->limit);
 }
 
 // --- Saving and resuming the state of a search ---------------------------------------------------------------------
@@ -86,9 +90,8 @@ static tfc_status archive(struct tfc_finder *f, struct tfc_archive *a) {
   return guide && guide->archive ? guide->archive(guide, f->p, f->threads, &f->guidance, a) : NULL;
 }
 
-tfc_status tfc_finder_checkpoint(struct tfc_finder *f) {
+tfc_status tfc_finder_first_checkpoint(struct tfc_finder *f) {
   if (!f->o->kept) return NULL;
-  if (f->deadline <= 0 && f->o->cancel && atomic_load(f->o->cancel)) return NULL;
   struct tfc_text text = {0};
   struct tfc_archive a = {.out = &text};
   f->course.seconds = tfc_now_s() - f->begin;
@@ -99,9 +102,14 @@ tfc_status tfc_finder_checkpoint(struct tfc_finder *f) {
   return s;
 }
 
+tfc_status tfc_finder_checkpoint(struct tfc_finder *f) {
+  return f->deadline <= 0 && tfc_finder_is_cancelled(f) ? NULL : tfc_finder_first_checkpoint(f);
+}
+
 tfc_status tfc_finder_checkpoint_phase(struct tfc_finder *f, enum tfc_search_stage stage) {
+  if (tfc_finder_is_cancelled(f)) return NULL;
   f->course.stage = stage;
-  return f->o->cancel && atomic_load(f->o->cancel) ? NULL : tfc_finder_checkpoint(f);
+  return tfc_finder_checkpoint(f);
 }
 
 tfc_status tfc_finder_resume(struct tfc_finder *f) {

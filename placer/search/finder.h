@@ -44,12 +44,16 @@ bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was canc
 // Returns the deadline that is `seconds` after the beginning of the search: more than 0, also if the search began (before
 // it was interrupted) when the machine had not been started yet.
 double tfc_finder_moment(const struct tfc_finder *finder, double seconds);
+// Whether the caller has cancelled the search.
+bool tfc_finder_is_cancelled(const struct tfc_finder *finder);
 // Finds the algorithm of this name among options->extra and the registered ones; NULL: there is none.
 const struct tfc_algo *tfc_finder_algo(const struct tfc_search_options *options, tfc_str name);
 
 // Passes the state of the search to options.kept. Results of jobs that were cut short are part of the state only if
 // time limits the search: if evaluations do, the resumed search must go on as if it had never been interrupted.
 TFC_MUST_USE tfc_status tfc_finder_checkpoint(struct tfc_finder *finder);
+// The same before anything was searched, so that an interrupted search can be resumed from its beginning.
+TFC_MUST_USE tfc_status tfc_finder_first_checkpoint(struct tfc_finder *finder);
 // The same at the end of a phase. If the search was cancelled during the phase, no state is passed on: a resumed search
 // begins the phase again.
 TFC_MUST_USE tfc_status tfc_finder_checkpoint_phase(struct tfc_finder *finder, enum tfc_search_stage stage);

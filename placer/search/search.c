@@ -199,6 +199,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
   uint32_t count = 0;
   uint64_t planned = 0;
   const bool guided = asks_policy(f);
+  const double now = tfc_now_s(); // algorithms that were named may have run before
   for (uint32_t i = 0; i < COUNT; i++) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
@@ -208,13 +209,14 @@ static tfc_status heuristics(struct tfc_finder *f) {
       uint64_t few = i == 0 ? f->p->device_count : 6;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
       if (searching) few = f->limit / 60;
+      if (searching && !few) continue; // none would mean that there is no limit
       if (i && planned + few > f->limit / 2) continue;
       planned += few;
       t->budget.evaluations = searching ? few : i == 0 ? f->limit : 0;
       // With a limit on evaluations, its linear program would have no limit of time.
       if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue;
     }
-    if (f->deadline > 0) t->budget.deadline = tfc_finder_moment(f, (f->deadline - f->begin) * (i == 0 ? 0.5 : 0.2));
+    if (f->deadline > 0) t->budget.deadline = now + (f->deadline - now) * (i == 0 ? 0.5 : 0.2);
     count++;
   }
   f->at_work = "heuristics";
@@ -744,7 +746,8 @@ static tfc_status run_auto(struct tfc_finder *f) {
     program.started = program.device && pthread_create(&program.thread, NULL, run_program, &program) == 0;
   }
   TFC_TRY(s, prepare(f));
-  if (!f->course.complete) TFC_TRY(s, rounds(f, &program));
+  // If it was cancelled before, a resumed search begins the interrupted phase again.
+  if (!f->course.complete && !tfc_finder_is_cancelled(f)) TFC_TRY(s, rounds(f, &program));
   // Everything was tried: waits for the integer program, which may prove that the best is optimal.
   for (; f->course.complete && program.started && !atomic_load(&program.done) && !tfc_finder_is_over(f);
        tfc_finder_tick(f))
@@ -770,7 +773,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
     TFC_TRY(s, tfc_finder_resume(&f));
   } else {
     TFC_TRY(s, tfc_bound_compute(p, NULL, &outcome.bound));
-    TFC_TRY(s, tfc_finder_checkpoint(&f));
+    TFC_TRY(s, tfc_finder_first_checkpoint(&f));
   }
   if (o->seconds > 0) f.deadline = tfc_finder_moment(&f, o->seconds);
   if (!f.limit && f.deadline <= 0) f.limit = 100000;

@@ -2,6 +2,8 @@
 #include "tests/common/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "placer/algo/guide.h"
@@ -313,9 +315,80 @@ static void test_policy_share(void **state) {
   instance_free(&i);
 }
 
+// A limit on evaluations holds, however small it is, whatever the algorithms' shares of it are.
+static void test_small_limits(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 5);
+  struct instance i = random_instance(&r, 60, 3, RICH_LIMITS, TFC_OBJECTIVE_STEP);
+  assert_true(i.problem->has_limits);
+  for (uint64_t limit = 1; limit < 80; limit += 6) {
+    struct tfc_search_outcome out = {0};
+    assert_ok(tfc_search(i.problem, &(struct tfc_search_options){.evaluations = limit, .seed = 1, .threads = 1}, &out));
+    assert_true(out.evaluations <= limit + 20);
+    tfc_search_outcome_deinit(&out);
+  }
+  instance_free(&i);
+}
+
+struct keeping {
+  char *state;
+  size_t size;
+};
+static tfc_status keep(void *user, tfc_str state) {
+  struct keeping *k = user;
+  free(k->state);
+  k->state = malloc(state.size + 1);
+  MUST(k->state ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+  memcpy(k->state, state.data, state.size);
+  k->size = state.size;
+  return NULL;
+}
+
+// A search that is cancelled at once leaves a state from which the resumed one runs all phases, whatever limits it;
+// with named algorithms before `auto`, too.
+static void test_cancelled_at_once(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 6);
+  struct instance i = random_instance(&r, 60, 3, 0, TFC_OBJECTIVE_STEP);
+  for (int k = 0; k < 3; k++) {
+    atomic_bool cancel = true;
+    struct keeping kept = {0};
+    struct tfc_search_outcome out = {0};
+    struct tfc_search_options options = {.seed = 1, .threads = 1, .kept = keep, .kept_user = &kept};
+    options.cancel = &cancel;
+    if (k == 0) options.evaluations = 600;
+    if (k > 0) options.seconds = 1;
+    if (k == 2) options.algorithms = "random,auto";
+    assert_ok(tfc_search(i.problem, &options, &out));
+    assert_true(out.cancelled);
+    tfc_search_outcome_deinit(&out);
+    assert_true(kept.size > 0);
+    struct keeping first = kept;
+    kept = (struct keeping){0};
+    atomic_store(&cancel, false);
+    options.state = (tfc_str){first.state, first.size};
+    assert_ok(tfc_search(i.problem, &options, &out));
+    bool random = false, heft = false;
+    for (uint32_t e = 0; e < out.entry_count; e++) {
+      const bool ran = out.entries[e].solution.device && !out.entries[e].note;
+      random |= ran && strcmp(out.entries[e].algorithm, "random") == 0;
+      heft |= ran && strcmp(out.entries[e].algorithm, "heft") == 0;
+    }
+    assert_true(heft);
+    assert_true(random == (k == 2));
+    tfc_search_outcome_deinit(&out);
+    free(first.state);
+    free(kept.state);
+  }
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders), cmocka_unit_test(test_everything),
-                                     cmocka_unit_test(test_order_that_fits), cmocka_unit_test(test_falls_back),
-                                     cmocka_unit_test(test_policy_share)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders),           cmocka_unit_test(test_everything),
+                                     cmocka_unit_test(test_order_that_fits),  cmocka_unit_test(test_falls_back),
+                                     cmocka_unit_test(test_policy_share),     cmocka_unit_test(test_small_limits),
+                                     cmocka_unit_test(test_cancelled_at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
