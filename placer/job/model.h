@@ -91,6 +91,9 @@ double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_s
 // Predicts the step time with all that was learned, in us; NaN: nothing was learned, or the placement is illegal.
 // *out_sd: standard deviation of its logarithm.
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd);
+// Draws the step time from the posterior distribution of the prediction; NaN as above.
+double tfc_job_model_draw_time(const struct tfc_job_model *model, const struct tfc_solution *solution,
+                               const struct tfc_learned_opinion *opinion, struct tfc_random *random);
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device); // by unit
 bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model); // throughput objective, and steps may overlap
 // Returns the problem in which searches and learners move units: the graph's own units, or those with fused nodes kept

@@ -48,16 +48,19 @@ void tfc_job_proposers_won(struct tfc_job_proposers *p, const char *name) {
   if (one) one->won++;
 }
 
+uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *p, uint32_t measurements) {
+  const uint32_t most = (uint32_t)(unearned * measurements);
+  uint32_t spent = 0;
+  for (size_t i = 0; i < p->list.count; i++)
+    if (p->list.data[i].learned && !p->list.data[i].won) spent += p->list.data[i].measured;
+  return most > spent ? most - spent : 0;
+}
+
 double tfc_job_proposers_draw(const struct tfc_job_proposers *p, const char *name, bool learned, uint32_t measurements,
                               struct tfc_random *random) {
   const struct tfc_job_proposer *one = find(p, name);
   const double n = one ? one->measured : 0, won = one ? one->won : 0;
-  if (learned && won < 1) { // all learned policies without credit share one limit
-    double spent = 0;
-    for (size_t i = 0; i < p->list.count; i++)
-      if (p->list.data[i].learned && !p->list.data[i].won) spent += p->list.data[i].measured;
-    if (spent + 1 > unearned * measurements) return -1;
-  }
+  if (learned && won < 1 && !tfc_job_proposers_unearned_left(p, measurements)) return -1;
   // Draws from a normal distribution with the mean and deviation of the posterior Beta(1 + won, 1 + lost).
   const double mean = (won + 1) / (n + 2), sd = sqrt(mean * (1 - mean) / (n + 3));
   return fmax(0, mean + sd * tfc_random_normal(random));

@@ -31,6 +31,8 @@ void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
 TFC_MUST_USE tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *proposers, const char *name, bool learned,
                                                    double simulated_us, double measured_us);
 void tfc_job_proposers_won(struct tfc_job_proposers *proposers, const char *name);
+// Returns how many of `measurements` learned policies without credit may still take, all together.
+uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *proposers, uint32_t measurements);
 // Draws at random how probable it is that the next placement of `name` wins. Below 0: it is a learned policy without
 // credit, and such policies have used up their share of all `measurements`.
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,

@@ -9,7 +9,8 @@
 #include "placer/job/learn.h"
 #include "runtime/base/random.h"
 
-enum { BATCH = 4, FEWEST = 2, IDLE_END = 3 };
+// LEARNS_FROM: with fewer measurements a learner would not learn anything, as it proposes four placements at a time.
+enum { BATCH = 4, FEWEST = 2, IDLE_END = 3, LEARNS_FROM = 8 };
 // The search ends after so many rounds without a better placement, measured or simulated. After the first such round,
 // rounds become shorter: the simulated search has nearly converged, so it pays more to measure its placements.
 static const double stale_end = 6;
@@ -17,8 +18,23 @@ static const double stale_end = 6;
 struct searching {
   struct tfc_job_turns *t;
   struct tfc_random random;
-  struct tfc_solution searched; // what the last round found; device NULL: there was no round yet
+  struct tfc_solution searched;       // what the last round found; device NULL: there was no round yet
+  struct tfc_learned_opinion opinion; // of this round
+  double begin_s;
+  uint32_t begun_with; // measurements that were made before the search began
+  uint32_t expected;   // measurements that the run will have made when the search ends
 };
+
+// Estimates `expected`. If steps are slow, the time ends before the measurements do.
+static void expect(struct searching *x, double end_s) {
+  const struct tfc_job_turns *t = x->t;
+  const double now = tfc_job_seconds(t->clock);
+  const uint32_t made = t->candidates->episodes - x->begun_with;
+  x->expected = t->schedule->measurements;
+  if (!made || now <= x->begin_s || end_s <= now) return;
+  const double all = x->begun_with + made * (end_s - x->begin_s) / (now - x->begin_s);
+  if (all < x->expected) x->expected = (uint32_t)(all + 0.5);
+}
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
   uint32_t n = 0;
@@ -136,7 +152,7 @@ out:
 struct proposal {
   struct tfc_solution solution;
   const char *algorithm;
-  double us; // predicted time plus a random deviation, drawn with the standard deviation of the prediction
+  double us; // the predicted time, drawn from the posterior distribution of the prediction
   bool used;
 };
 struct proposals {
@@ -154,12 +170,10 @@ static tfc_status propose(struct searching *x, struct proposals *to, const struc
   tfc_status s = NULL;
   const struct tfc_job_model *m = x->t->model;
   struct proposal p = {.algorithm = algorithm};
-  double sd = 0;
   TFC_TRY(s, tfc_job_model_found(m, found, &p.solution));
-  p.us = tfc_job_model_predict(m, &p.solution, &sd);
-  if (isnan(p.us)) p.us = tfc_job_model_simulate(m, &p.solution), sd = 0;
+  p.us = tfc_job_model_draw_time(m, &p.solution, &x->opinion, &x->random);
+  if (isnan(p.us)) p.us = tfc_job_model_simulate(m, &p.solution);
   if (isnan(p.us)) goto out;
-  p.us *= exp(sd * tfc_random_normal(&x->random));
   to->list[to->count++] = p, p = (struct proposal){0};
 out:
   tfc_solution_deinit(&p.solution);
@@ -179,7 +193,7 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
       first = of->list[k].used || k == i || strcmp(of->list[k].algorithm, p->algorithm) != 0 || of->list[k].us >= p->us;
     if (!first) continue;
     const double draw = tfc_job_proposers_draw(x->t->proposers, p->algorithm, tfc_job_is_learned(o, p->algorithm),
-                                               x->t->schedule->measurements, &x->random);
+                                               x->expected, &x->random);
     if (draw > highest) highest = draw, best = p;
   }
   return best;
@@ -209,6 +223,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   struct proposals found = {0};
   const struct tfc_problem *p = NULL;
   uint32_t list[BATCH], count = 0;
+  if (m->learned) tfc_learned_draw(m->learned, &x->random, &x->opinion);
   TFC_TRY(s, world_of(x, round, &world, &p));
   TFC_TRY(s, tfc_solution_init(&start, p));
   const struct tfc_solution *from = start_of(x);
@@ -297,21 +312,36 @@ out:
   return s;
 }
 
+static uint32_t least_of(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+// Returns how many measurements a learner gets beside other algorithms, if `count` learners in all and `after` after
+// this one take part. With credit it gets two shares; without it, only what all learned policies together may take.
+static uint32_t learner_budget(const struct searching *x, const struct tfc_algo *algo, uint32_t count, uint32_t after) {
+  const struct tfc_job_turns *t = x->t;
+  const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes) / (2 * count);
+  const struct tfc_job_proposer *known = tfc_job_proposers_find(t->proposers, algo->name);
+  const bool earned = known && known->won;
+  const double share = (earned ? 2 : 1) * tfc_job_shares.learner_measurements * x->expected / count;
+  const uint32_t most = least_of(budget, (uint32_t)share);
+  return earned ? most : least_of(most, tfc_job_proposers_unearned_left(t->proposers, x->expected) / (after + 1));
+}
+
 // Runs each learner in turn, with a share of the time and of the measurements that are left.
-static tfc_status learn(struct tfc_job_turns *t, double end_s, bool alone) {
+static tfc_status learn(const struct searching *x, double end_s, bool alone) {
   tfc_status s = NULL;
-  uint32_t count = 0;
+  struct tfc_job_turns *t = x->t;
+  uint32_t count = 0, begun = 0;
   const struct tfc_job_options *o = t->model->o;
   for (const struct tfc_algo *const *a = o->learned; *a; a++) count += takes_part(o, *a);
   for (const struct tfc_algo *const *a = o->learned; *a; a++) {
     if (!takes_part(o, *a)) continue;
+    begun++;
     const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
-    // A learner without credit gets only one share of the measurements, one with credit two.
-    const struct tfc_job_proposer *known = tfc_job_proposers_find(t->proposers, (*a)->name);
-    const double share = known && known->won ? 2 : 1;
-    const uint32_t most = (uint32_t)(share * tfc_job_shares.learner_measurements * t->schedule->measurements / count);
-    const uint32_t each = alone ? budget / count : budget / (2 * count) < most ? budget / (2 * count) : most;
+    const uint32_t each = alone ? budget / count : learner_budget(x, *a, count, count - begun);
     const double now = tfc_job_seconds(t->clock), left = end_s - now;
+    if (!alone && each < LEARNS_FROM) continue;
     if (each && left > 0)
       TFC_TRY(s, tfc_job_learn(t, *a, now + (alone ? 1 : tfc_job_shares.learner) * left / count, each));
   }
@@ -343,6 +373,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   const double now = tfc_job_seconds(t->clock);
   tfc_job_begin_search(t->schedule, now);
   const double end = tfc_job_turns_search_end_s(t);
+  x.begin_s = now, x.begun_with = t->candidates->episodes;
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
   // if steps are slow, batches must end early enough for the learners
   if (learns) t->schedule->batch_until_s = learn_from;
@@ -352,9 +383,10 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
     if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) break;
     if (stale >= stale_end && !learns) break;
+    expect(&x, end);
     if (learns && learners_turn(t, stale, idle, learn_from)) {
       learns = false, t->schedule->batch_until_s = 0;
-      TFC_TRY(s, learn(t, end, names == NULL));
+      TFC_TRY(s, learn(&x, end, names == NULL));
       continue;
     }
     if (!names) break; // the user asked only for learners

@@ -53,6 +53,20 @@ uint32_t tfc_learned_readings(const struct tfc_learned *learned);
 bool tfc_learned_predict(const struct tfc_learned *learned, const struct tfc_solution *solution, double *out_us,
                          double *out_sd);
 
+// What one draw from the posterior distribution says about whole steps: by how much the weights of their features
+// deviate from the mean.
+enum { TFC_LEARNED_FEATURES = 8 };
+struct tfc_learned_opinion {
+  double deviation[TFC_LEARNED_FEATURES];
+};
+// Draws an opinion. Placements that are compared with each other need the same one: with independent draws, what is not
+// known of all of them together would look like differences between them.
+void tfc_learned_draw(const struct tfc_learned *learned, struct tfc_random *random, struct tfc_learned_opinion *out);
+// Draws a placement's step time: what is predicted with this opinion, and a random deviation of this placement alone.
+// False: the placement is not legal.
+bool tfc_learned_predict_drawn(const struct tfc_learned *learned, const struct tfc_solution *solution,
+                               const struct tfc_learned_opinion *opinion, struct tfc_random *random, double *out_us);
+
 // Writes what was learned of operations and transfers as text, or reads it into a model that was just created for an
 // equal problem. The text does not contain whole steps: the caller adds them again from stored placements and times.
 // INVALID_ARGUMENT: the text is malformed, or belongs to another problem.

@@ -21,7 +21,6 @@ struct tfc_learned_sums { // weighted sums of log(measured / simulated)
   double weight, sum;
 };
 
-enum { TFC_LEARNED_FEATURES = 8 };
 struct tfc_learned_whole { // the model of whole steps, which whole.c fits
   bool known;
   double mean[TFC_LEARNED_FEATURES], deviation[TFC_LEARNED_FEATURES]; // of the features over all measured placements

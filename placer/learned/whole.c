@@ -18,7 +18,7 @@ enum { MOST_STEPS = 64, FEWEST_STEPS = 4 };
 static const double sd_level = 0.3, sd_feature = 0.05; // of the priors: of the constant term, and of the weight of a
                                                        // standardised feature
 // the smallest standard deviation of one placement around what its features predict
-static const double sd_least = 0.02;
+static const double sd_least = 0.02, sd_first = 0.05; // sd_first: before it was fitted
 
 static double share_of_transfers(const struct tfc_timeline *t, double total) {
   double sum = 0;
@@ -122,7 +122,7 @@ tfc_status tfc_learned_fit_whole(struct tfc_learned *l) {
   w->least = left[rows / 20], w->most = left[rows - 1 - rows / 20]; // the outliers at both ends are cut off
   // The residuals of a first fit give the standard deviation for the second; an outlier is moved towards the mean, so
   // that it has little influence.
-  w->sd = 0.05;
+  w->sd = sd_first;
   for (int pass = 0; pass < 3; pass++) {
     regress(w, x, y, rows, w->sd);
     if (!w->known) goto out;
@@ -151,20 +151,49 @@ bool tfc_learned_predict(const struct tfc_learned *l, const struct tfc_solution 
   return true;
 }
 
-bool tfc_learned_predict_fully(const struct tfc_learned *l, const struct tfc_solution *solution, double *out_us,
-                               double *out_sd) {
-  double x[TFC_LEARNED_FEATURES], us, mean = 0, variance;
+// Predicts with full trust, by the mean of the weights, and computes the features x, which are standardised if the
+// model is known.
+static bool predict(const struct tfc_learned *l, const struct tfc_solution *solution, double *x, double *out_us) {
+  double us, mean = 0;
   const struct tfc_learned_whole *w = &l->whole;
   if (!features_of(l, solution, x, &us)) return false;
-  variance = w->sd * w->sd;
   if (w->known) {
     standardise(w, x);
     for (uint32_t i = 0; i < TFC_LEARNED_FEATURES; i++) mean += w->weight[i] * x[i];
     mean = fmax(w->least, fmin(w->most, mean));
+  }
+  *out_us = us * exp(mean);
+  return true;
+}
+
+void tfc_learned_draw(const struct tfc_learned *l, struct tfc_random *random, struct tfc_learned_opinion *out) {
+  *out = (struct tfc_learned_opinion){0};
+  if (!l->whole.known) return;
+  for (uint32_t i = 0; i < TFC_LEARNED_FEATURES; i++) out->deviation[i] = tfc_random_normal(random);
+  tfc_learned_solve_upper(l->whole.factor, out->deviation, TFC_LEARNED_FEATURES);
+}
+
+bool tfc_learned_predict_drawn(const struct tfc_learned *l, const struct tfc_solution *solution,
+                               const struct tfc_learned_opinion *opinion, struct tfc_random *random, double *out_us) {
+  double x[TFC_LEARNED_FEATURES], us;
+  // before the model is known, its sd is mostly that of the level, which all placements have in common
+  double deviation = (l->whole.known ? l->whole.sd : sd_first) * tfc_random_normal(random);
+  if (!predict(l, solution, x, &us)) return false;
+  for (uint32_t i = 0; i < TFC_LEARNED_FEATURES && l->whole.known; i++) deviation += opinion->deviation[i] * x[i];
+  *out_us = exp(tfc_learned_trusted(l, solution, log(us)) + deviation);
+  return true;
+}
+
+bool tfc_learned_predict_fully(const struct tfc_learned *l, const struct tfc_solution *solution, double *out_us,
+                               double *out_sd) {
+  double x[TFC_LEARNED_FEATURES], variance;
+  const struct tfc_learned_whole *w = &l->whole;
+  if (!predict(l, solution, x, out_us)) return false;
+  variance = w->sd * w->sd;
+  if (w->known) {
     tfc_learned_solve_lower(w->factor, x, TFC_LEARNED_FEATURES);
     for (uint32_t i = 0; i < TFC_LEARNED_FEATURES; i++) variance += x[i] * x[i];
   }
-  *out_us = us * exp(mean);
   if (out_sd) *out_sd = sqrt(variance);
   return true;
 }

@@ -236,13 +236,12 @@ static void proposals(void **state) {
   const struct tfc_job_model model = {.o = &o};
   struct tfc_job_turns t = {.model = (struct tfc_job_model *)(uintptr_t)&model, .schedule = &schedule};
   t.proposers = &proposers;
-  struct searching x = {.t = &t};
+  struct searching x = {.t = &t, .expected = 0}; // no measurement for a learner without credit
   tfc_random_init(&x.random, 4);
   struct proposal list[] = {{.algorithm = "lns", .us = 112},  {.algorithm = "lns", .us = 100},
                             {.algorithm = "heft", .us = 113}, {.algorithm = "lns", .us = 105},
                             {.algorithm = "rl", .us = 101},   {.algorithm = "lns", .us = 100.5, .used = true}};
   struct proposals all = {list, 6};
-  schedule.measurements = 0; // no measurement for a learner without credit
   static const int order[] = {1, 3, 0};
   for (int i = 0; i < 3; i++) {
     struct proposal *next = next_of(&x, &all);
@@ -250,7 +249,7 @@ static void proposals(void **state) {
     next->used = true;
   }
   assert_null(next_of(&x, &all));
-  schedule.measurements = 40;
+  x.expected = 40;
   assert_ptr_equal(next_of(&x, &all), &list[4]);
   // An algorithm that always wins is drawn more often than one that never does.
   for (int i = 0; i < 30; i++) {
@@ -316,6 +315,39 @@ static void neighbours(void **state) {
   assert_true(begun > UNITS / 2); // it begins anywhere
   assert_true(moved[1] > TRIES / 5 && moved[2] > TRIES / 20 && moved[3] > 5);
   assert_true(onto[1] > TRIES / 5 && onto[2] > TRIES / 5);
+}
+
+// What a learner gets beside other algorithms, and how many measurements a run expects to make.
+static void learners_shares(void **state) {
+  (void)state;
+  struct tfc_job_proposers proposers = {0};
+  struct tfc_job_schedule schedule = {.measurements = 200};
+  struct tfc_job_candidates c = {.episodes = 20};
+  struct tfc_job_clock clock = {0};
+  struct tfc_job_turns t = {.clock = &clock, .schedule = &schedule, .candidates = &c, .proposers = &proposers};
+  struct searching x = {.t = &t, .begin_s = 10, .begun_with = 20};
+  played_ns = INT64_C(10000000000);
+  expect(&x, 110);
+  assert_int_equal(x.expected, 200); // nothing was measured yet
+  c.episodes = 28, played_ns = INT64_C(30000000000);
+  expect(&x, 110); // 8 in 20 s: 40 in 100 s
+  assert_int_equal(x.expected, 60);
+  c.episodes = 120;
+  expect(&x, 110);
+  assert_int_equal(x.expected, 200);
+  c.episodes = 28, x.expected = 60;
+  assert_int_equal(learner_budget(&x, &first_learner, 1, 0), 15);
+  assert_int_equal(learner_budget(&x, &first_learner, 2, 1), 7);
+  for (int i = 0; i < 9; i++) assert_ok(tfc_job_proposers_measured(&proposers, "auto: policy", true, 1, 1));
+  assert_int_equal(learner_budget(&x, &first_learner, 1, 0), 6); // what the policy took in searches counts
+  tfc_job_proposers_won(&proposers, "auto: policy");
+  assert_int_equal(learner_budget(&x, &first_learner, 1, 0), 15);
+  assert_ok(tfc_job_proposers_measured(&proposers, first_learner.name, true, 1, 1));
+  tfc_job_proposers_won(&proposers, first_learner.name);
+  assert_int_equal(learner_budget(&x, &first_learner, 1, 0), 30);
+  c.episodes = 190; // half of what is left
+  assert_int_equal(learner_budget(&x, &first_learner, 1, 0), 5);
+  tfc_job_proposers_deinit(&proposers);
 }
 
 static void learners_begin(void **state) {
@@ -578,11 +610,12 @@ static void arithmetic(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tracing),       cmocka_unit_test(dispatching), cmocka_unit_test(trouble),
-      cmocka_unit_test(time_for),      cmocka_unit_test(names),       cmocka_unit_test(proposals),
-      cmocka_unit_test(neighbours),    cmocka_unit_test(memory),      cmocka_unit_test(learners_begin),
-      cmocka_unit_test(digests),       cmocka_unit_test(flight),      cmocka_unit_test(lessons),
-      cmocka_unit_test(contributions), cmocka_unit_test(errors),      cmocka_unit_test(arithmetic),
+      cmocka_unit_test(tracing),         cmocka_unit_test(dispatching),   cmocka_unit_test(trouble),
+      cmocka_unit_test(time_for),        cmocka_unit_test(names),         cmocka_unit_test(proposals),
+      cmocka_unit_test(neighbours),      cmocka_unit_test(memory),        cmocka_unit_test(learners_begin),
+      cmocka_unit_test(learners_shares), cmocka_unit_test(digests),       cmocka_unit_test(flight),
+      cmocka_unit_test(lessons),         cmocka_unit_test(contributions), cmocka_unit_test(errors),
+      cmocka_unit_test(arithmetic),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

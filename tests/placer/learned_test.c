@@ -425,6 +425,55 @@ static void what_was_never_seen_is_not_foretold(void **state) {
   instance_free(&i);
 }
 
+// Drawn times scatter as the prediction's standard deviation says. With one opinion, two placements that are almost
+// alike differ only by what is their own; what is not known of both together does not come between them.
+static void drawn_times_have_one_opinion(void **state) {
+  (void)state;
+  enum { DRAWS = 4000 };
+  struct instance i = make();
+  struct tfc_learned *l = NULL;
+  struct tfc_random r;
+  struct tfc_solution s = {0}, near = {0};
+  struct tfc_learned_opinion opinion;
+  double us, sd, a, b, sum = 0, squares = 0, apart = 0;
+  tfc_random_init(&r, 21);
+  assert_ok(tfc_learned_create(i.problem, true, &l));
+  tfc_learned_draw(l, &r, &opinion); // nothing is known yet: no opinion
+  for (int k = 0; k < TFC_LEARNED_FEATURES; k++) assert_true(opinion.deviation[k] == 0);
+  for (int k = 0; k < 6; k++) {
+    random_placement(i.problem, &r, &s);
+    assert_ok(tfc_learned_add(l, &s, 1.2 * step_in(i.problem, &s) * exp(0.02 * tfc_random_normal(&r)), 1, NULL));
+    tfc_solution_deinit(&s);
+  }
+  assert_ok(tfc_learned_fit(l));
+  random_placement(i.problem, &r, &s);
+  assert_ok(tfc_solution_copy(&near, &s, i.problem));
+  near.device[5] = (tfc_device_id)((near.device[5] + 1) % DEVICES);
+  assert_true(tfc_learned_predict(l, &s, &us, &sd));
+  for (int k = 0; k < DRAWS; k++) {
+    tfc_learned_draw(l, &r, &opinion);
+    assert_true(tfc_learned_predict_drawn(l, &s, &opinion, &r, &a));
+    assert_true(tfc_learned_predict_drawn(l, &near, &opinion, &r, &b));
+    sum += log(a / us) / DRAWS, squares += log(a / us) * log(a / us) / DRAWS;
+    apart += log(b / a) / DRAWS;
+  }
+  const double drawn = sqrt(squares - sum * sum);
+  if (!(fabs(sum) < 0.1 * sd) || !(fabs(drawn / sd - 1) < 0.1)) fail_msg("drawn %g and %g, sd %g", sum, drawn, sd);
+  double between = 0;
+  for (int k = 0; k < DRAWS; k++) {
+    tfc_learned_draw(l, &r, &opinion);
+    assert_true(tfc_learned_predict_drawn(l, &s, &opinion, &r, &a));
+    assert_true(tfc_learned_predict_drawn(l, &near, &opinion, &r, &b));
+    between += (log(b / a) - apart) * (log(b / a) - apart) / DRAWS;
+  }
+  if (!(sqrt(between) < 0.8 * sqrt(2) * sd) || !(sqrt(between) >= 0.95 * sqrt(2) * l->whole.sd))
+    fail_msg("between %g, sd %g, own %g", sqrt(between), sd, l->whole.sd);
+  tfc_solution_deinit(&s);
+  tfc_solution_deinit(&near);
+  tfc_learned_free(l);
+  instance_free(&i);
+}
+
 // Returns the standard deviation of log(predicted / measured) over new placements: a factor that all have in common
 // does not count.
 static double spread(const struct tfc_learned *l, const struct tfc_problem *real, bool fully) {
@@ -515,11 +564,17 @@ static void what_does_not_foretell_is_not_followed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nothing_learned_is_the_prior),        cmocka_unit_test(pieces_tell_it_all),
-      cmocka_unit_test(arrivals_are_told_from_operations),   cmocka_unit_test(whole_steps_tell_much),
-      cmocka_unit_test(crowded_devices_are_told_apart),      cmocka_unit_test(many_devices_have_few_parameters),
-      cmocka_unit_test(wires_that_are_one_are_found),        cmocka_unit_test(alike_devices_have_one_model),
-      cmocka_unit_test(what_was_never_seen_is_not_foretold), cmocka_unit_test(what_does_not_foretell_is_not_followed),
+      cmocka_unit_test(drawn_times_have_one_opinion),
+      cmocka_unit_test(nothing_learned_is_the_prior),
+      cmocka_unit_test(pieces_tell_it_all),
+      cmocka_unit_test(arrivals_are_told_from_operations),
+      cmocka_unit_test(whole_steps_tell_much),
+      cmocka_unit_test(crowded_devices_are_told_apart),
+      cmocka_unit_test(many_devices_have_few_parameters),
+      cmocka_unit_test(wires_that_are_one_are_found),
+      cmocka_unit_test(alike_devices_have_one_model),
+      cmocka_unit_test(what_was_never_seen_is_not_foretold),
+      cmocka_unit_test(what_does_not_foretell_is_not_followed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,12 +310,12 @@ static void learners(void **state) {
     play.found = found;
     struct tfc_job_options o = options_of();
     play.cut = "0000002";
-    o.learned = list, o.algorithms = alone ? "rl,doppler" : NULL;
+    o.learned = list, o.algorithms = alone ? "rl,doppler" : NULL, o.measurements = 64;
     assert_ok(tfc_job_run(&o, &out));
     show_log();
-    // Beside other algorithms a quarter of the 40 measurements, divided by two learners; alone all, divided.
-    assert_int_equal(learner_most, alone ? 20 : 5);
-    logged(alone ? "says: rl learns from up to 20 measurements" : "says: rl learns from up to 5 measurements");
+    // Beside other algorithms a quarter of the 64 measurements, divided by two learners; alone all, divided.
+    assert_int_equal(learner_most, alone ? 32 : 8);
+    logged(alone ? "says: rl learns from up to 32 measurements" : "says: rl learns from up to 8 measurements");
     logged("warning: doppler: too small for it");
     // Half of the time that is left, or all of it, for two.
     const double now = second_of("says: rl learns");

@@ -15,6 +15,9 @@ static void test_a_policy_earns_its_measurements(void **state) {
   for (; given < 100 && tfc_job_proposers_draw(&p, given % 2 ? "rl" : "policy", true, 40, &r) >= 0; given++)
     assert_ok(tfc_job_proposers_measured(&p, given % 2 ? "rl" : "policy", true, 10, 12));
   assert_int_equal(given, 10); // both proposers together
+  assert_int_equal(tfc_job_proposers_unearned_left(&p, 40), 0);
+  assert_int_equal(tfc_job_proposers_unearned_left(&p, 20), 0); // fewer measurements than were thought
+  assert_int_equal(tfc_job_proposers_unearned_left(&p, 60), 5);
   assert_true(tfc_job_proposers_draw(&p, "lns", false, 40, &r) >= 0);
   tfc_job_proposers_won(&p, "rl");
   assert_true(tfc_job_proposers_draw(&p, "rl", true, 40, &r) >= 0);
