@@ -21,6 +21,42 @@ static atomic_bool cancel, cut_off;
 static volatile sig_atomic_t grace_s; // 0: work stops at the first signal
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// A step that was told to stop does so at the next operation. An operation that goes on for longer than STUCK_S (a
+// pattern of 100,000 characters on a text of as many) would hold the program back; as the step is lost anyway, the
+// program ends then. Not by SIGALRM: the grace, and the time of --untrusted, need that.
+enum { STUCK_S = 3 };
+static volatile sig_atomic_t in_step, has_timer;
+static timer_t stuck_timer;
+
+static void on_stuck(int signal_number) {
+  (void)signal_number;
+  static const char text[] = ": interrupted; an operation of the step does not end, so the program ends without it\n";
+  if (!in_step) return;
+  if (write(STDERR_FILENO, program_name, strlen(program_name)) > 0) {
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(130);
+  }
+  _exit(130);
+}
+
+// The step was told to stop just now. Called by signal handlers, too.
+static void expect_end_of_step(void) {
+  static const struct itimerspec once = {.it_value.tv_sec = STUCK_S};
+  if (has_timer) timer_settime(stuck_timer, 0, &once, NULL);
+}
+
+void tfc_program_step(bool begins) {
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN};
+  struct sigaction action = {.sa_handler = on_stuck, .sa_flags = SA_RESTART};
+  if (begins && !has_timer) {
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGRTMIN, &action, NULL);
+    has_timer = timer_create(CLOCK_MONOTONIC, &event, &stuck_timer) == 0;
+  }
+  in_step = begins;
+  // a signal that came before has armed no timer
+  if (begins && atomic_load(grace_s ? &cut_off : &cancel)) expect_end_of_step();
+}
+
 // A sender that signals a whole process group (timeout(1), a shell, a job scheduler) may reach the program twice. So a
 // signal within half a second of the first is part of it, and does not end the program before it has saved its work.
 static void on_signal(int signal_number) {
@@ -31,7 +67,10 @@ static void on_signal(int signal_number) {
   int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
   if (!atomic_exchange(&cancel, true)) {
     first_ms = ms;
-    if (grace_s) alarm((unsigned)grace_s);
+    if (grace_s)
+      alarm((unsigned)grace_s);
+    else
+      expect_end_of_step();
   } else if (first_ms && ms - first_ms > 500) {
     _exit(130);
   }
@@ -40,6 +79,7 @@ static void on_signal(int signal_number) {
 static void on_end_of_grace(int signal_number) {
   (void)signal_number;
   atomic_store(&cut_off, true);
+  expect_end_of_step();
 }
 
 void tfc_program_finish_steps(bool timed) {
@@ -53,7 +93,11 @@ void tfc_program_finish_steps(bool timed) {
   if (atomic_load(&cancel)) alarm(GRACE_S);
 }
 void tfc_program_stop(void) {
-  if (!atomic_exchange(&cancel, true) && grace_s) alarm((unsigned)grace_s);
+  if (atomic_exchange(&cancel, true)) return;
+  if (grace_s)
+    alarm((unsigned)grace_s);
+  else
+    expect_end_of_step();
 }
 
 // Names from files may contain anything: characters that could control a terminal are written as \xNN.

@@ -26,6 +26,9 @@ void tfc_program_stop(void);
 // signal, and stops both. `timed`: false: it is never set. From the call on, tfc_interrupted asks it, too.
 void tfc_program_finish_steps(bool timed);
 const atomic_bool *tfc_program_cut_off(void);
+// Call it before and after each step that is run with one of these two flags as its `cancel`. The program ends with 130
+// if such a step is still running 3 s after its flag was set, because one of its operations does not end.
+void tfc_program_step(bool begins);
 
 // Returns the exit code for a status; 0 for OK.
 int tfc_exit_code(tfc_status status);

@@ -2,6 +2,7 @@
 // also after a signal.
 #include "cli/program.h"
 #include "cli/run.h"
+#include "cli/untrusted.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/exec/model.h"
 
@@ -12,7 +13,8 @@ tfc_status run_initialise(struct run_setup *setup) {
     tfc_status found = tfc_graph_parse_node(setup->graph, tfc_str_from(inits->items[i]), &node);
     if (found) return tfc_status_annotate(found, "--init %s", inits->items[i]);
     struct tfc_run_spec spec = {.targets = &node, .target_count = 1, .placement = setup->placement};
-    tfc_status s = run_step(setup, &spec, NULL, NULL, NULL);
+    const struct tfc_run_options options = {.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(0)};
+    tfc_status s = run_step(setup, &spec, NULL, NULL, &options);
     if (s) return tfc_status_annotate(s, "--init %s", inits->items[i]);
   }
   return NULL;

@@ -139,7 +139,8 @@ static tfc_status initialize(struct measurement *m) {
                               .targets = m->step.inits,
                               .target_count = m->step.init_count,
                               .placement = m->setup->placement};
-  s = tfc_session_run(m->setup->session, &spec, values, NULL, NULL);
+  s = run_step(m->setup, &spec, values, NULL,
+               &(struct tfc_run_options){.cancel = tfc_program_cancel(), .deadline_ns = cli_untrusted_left(0)});
   if (s) s = tfc_status_annotate(s, "initialising variables");
 out:
   for (uint32_t i = 0; values && i < n; i++) tfc_tensor_release(&values[i]);
@@ -209,7 +210,10 @@ static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
     TFC_RETURN_IF_ERROR(tfc_collector_rest(m->collector));
   }
   release_results(m);
-  TFC_RETURN_IF_ERROR(tfc_plan_run(m->plan, m->values, m->results, &options));
+  tfc_program_step(true);
+  tfc_status s = tfc_plan_run(m->plan, m->values, m->results, &options);
+  tfc_program_step(false);
+  if (s) return s;
   m->setup->steps++;
   double us = tfc_plan_last_step_us(m->plan);
   if (!profiled) {

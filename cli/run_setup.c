@@ -87,8 +87,11 @@ const char *run_math(const struct run_setup *setup) {
 
 tfc_status run_step(const struct run_setup *setup, const struct tfc_run_spec *spec, const struct tfc_tensor *feeds,
                     struct tfc_tensor *fetches, const struct tfc_run_options *options) {
-  return setup->cluster ? tfc_cluster_session_run(setup->cluster, spec, feeds, fetches, options)
-                        : tfc_session_run(setup->session, spec, feeds, fetches, options);
+  tfc_program_step(true);
+  tfc_status s = setup->cluster ? tfc_cluster_session_run(setup->cluster, spec, feeds, fetches, options)
+                                : tfc_session_run(setup->session, spec, feeds, fetches, options);
+  tfc_program_step(false);
+  return s;
 }
 
 void run_setup_close(struct run_setup *setup) {

@@ -189,7 +189,10 @@ static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec,
     *out_us = (double)(tfc_now_ns() - begin) * 1e-3;
     return NULL;
   }
-  TFC_RETURN_IF_ERROR(tfc_cluster_session_run_traced(t->setup->cluster, spec, t->values, t->results, &options, &trace));
+  tfc_program_step(true);
+  tfc_status s = tfc_cluster_session_run_traced(t->setup->cluster, spec, t->values, t->results, &options, &trace);
+  tfc_program_step(false);
+  if (s) return s;
   *out_us = (double)(trace.end_ns - trace.begin_ns) * 1e-3;
   if (kept) return run_traces_add(&t->traces, &trace);
   tfc_cluster_trace_deinit(&trace);
