@@ -1,6 +1,7 @@
 // Checks tfc-place's files before anything is measured: that inputs exist, and that outputs can be written. So a long
 // run does not end with an answer that cannot be saved.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +68,10 @@ static tfc_status writable(const char *path, bool folder) {
   if (parent) probe = tfc_format("%s/.tfc-probe-%d", parent, (int)getpid());
   free(parent);
   if (!probe) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  FILE *file = fopen(probe, "w");
-  if (!file) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
-  fclose(file);
+  unlink(probe); // not through a link that has this name
+  const int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
+  close(fd);
   unlink(probe);
 out:
   free(probe);

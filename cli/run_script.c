@@ -8,7 +8,6 @@
 // has come to it. Runs with the same "partial": "name" are pieces of one step: each feed is given once, each fetch
 // taken once, and computed values stay for the pieces that follow. "comment" and "expected" are ignored here; any other
 // key is an error before the first run begins.
-#include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
 #include <pthread.h>
@@ -455,13 +454,11 @@ static tfc_status check_keys(const char *path, const json_t *document) {
 
 static tfc_status load(const char *path, json_t **out) {
   json_error_t error;
-  errno = 0;
-  json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-  if (!document) {
-    tfc_code code = json_error_code(&error) == json_error_cannot_open_file ? TFC_NOT_FOUND : TFC_INVALID_ARGUMENT;
-    if (code == TFC_NOT_FOUND) return tfc_status_make(code, "%s: %s", path, strerror(errno ? errno : ENOENT));
-    return tfc_status_make(code, "%s: line %d: %s", path, error.line, error.text);
-  }
+  struct tfc_file file = {0};
+  TFC_RETURN_IF_ERROR(tfc_file_map(path, &file)); // opening a pipe would wait for its writer
+  json_t *document = json_loadb(file.data ? (const char *)file.data : "", file.size, JSON_REJECT_DUPLICATES, &error);
+  tfc_file_unmap(&file);
+  if (!document) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: line %d: %s", path, error.line, error.text);
   if (!json_is_array(json_object_get(document, "runs"))) {
     json_decref(document);
     return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: 'runs' is not a list", path);

@@ -206,7 +206,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
                           "%s: another process is writing it (%s); wait until it ends, or give another one with --db",
                           path, tfc_status_message(held));
       tfc_status_free(held);
-    } else if (s) {
+    } else if (s && !strstr(tfc_status_message(s), "not a regular file")) {
       tfc_status_free(s);
       s = tfc_status_make(TFC_DATA_LOSS, "%s: its folder cannot be written: %s", path, strerror(errno));
     }

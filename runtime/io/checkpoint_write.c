@@ -174,7 +174,8 @@ tfc_status tfc_checkpoint_write(const char *prefix, const struct tfc_checkpoint_
   tfc_arena_init(&w.arena, 16 * 1024);
   w.path = data;
   TFC_TRY(s, tfc_file_make_parents(data));
-  w.fd = tfc_os.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  unlink(temporary); // a killed process left it, or somebody made it a link to another file
+  w.fd = tfc_os.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (w.fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", data, strerror(errno));
   for (size_t i = 0; i < count; i++) {
     s = add_item(&w, &items[i]);

@@ -69,7 +69,7 @@ tfc_status tfc_events_create_named(const char *directory, const char *suffix, st
     e->path = tfc_format("%s/events.out.tfevents.%010lld.%s%s", directory, (long long)wall_time(), host, suffix);
   if (!e || !e->path) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", directory);
   TFC_TRY(s, tfc_file_make_parents(e->path));
-  e->fd = tfc_os.open(e->path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+  e->fd = tfc_os.open(e->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (e->fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", e->path, strerror(errno));
   begin_event(&event, 0);
   tfc_wire_put_bytes(&event, 3, TFC_STR("brain.Event:2")); // the version that readers look for

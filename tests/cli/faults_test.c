@@ -325,6 +325,50 @@ static void test_interrupts(void **state) {
   assert_string_equal(r->out, "130\ninterrupted\n");
 }
 
+// In a folder that others may write, names of temporary files are guessed and made links to files of the user: the
+// programs must write through none of them. A shell's process has the number of the program that it becomes.
+static void test_links(void **state) {
+  (void)state;
+  static const char *const commands[] = {
+      "ln -s ../victim .tfc-probe-$$; exec tfc-place --graph ../two.json --machine ../m.yaml --time 1s --db p.db "
+      "--report none --out p.json",
+      "ln -s ../victim p.db.$$.probe; exec tfc-place --graph ../two.json --machine ../m.yaml --time 1s --db p.db "
+      "--report none --out p.json",
+      "ln -s ../victim p.json.$$.tmp; exec tfc-place --graph ../two.json --machine ../m.yaml --time 1s --db p.db "
+      "--report none --out p.json",
+      "ln -s ../victim c.data.$$.tmp; exec tfc-run --graph ../m.pb --steps 1 --save-checkpoint c",
+      "ln -s ../victim p.db.lock; exec tfc-run --graph ../m.pb --steps 1 --profile --db p.db",
+  };
+  PUT("victim", "mine");
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const struct command_result *r =
+        command("cd %s && rm -rf shared && mkdir shared && cd shared && sh -c '%s'", folder, commands[i]);
+    if (r->code != 0 && r->code != 7 && r->code != 6) fail_msg("%s: exit %d: %s", commands[i], r->code, r->err);
+    if (command("grep -qx mine %s/victim", folder)->code) fail_msg("written through a link: %s", commands[i]);
+  }
+}
+
+// A pipe in the place of any file that is read is an error at once: nobody may ever write to it.
+static void test_pipes(void **state) {
+  (void)state;
+  static const char *const commands[] = {"tfc-run --graph m.pb --run pipe --out o",
+                                         "tfc-run --graph pipe",
+                                         "tfc-run --graph m.pb --placement pipe",
+                                         "tfc-run --graph m.pb --feed x:0=pipe",
+                                         "tfc-place --graph two.json --machine pipe",
+                                         "tfc-place --graph two.json --machine m.yaml --config pipe",
+                                         "tfc-place --graph two.json --machine m.yaml --step pipe",
+                                         "tfc-place --graph two.json --machine m.yaml --evaluate pipe",
+                                         "tfc-place --graph two.json --machine m.yaml --policy pipe",
+                                         "tfc-export --graph pipe --strip-devices --format pbtxt --out o.pbtxt",
+                                         "tfc-report --db pipe list"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const struct command_result *r =
+        command("cd %s && { [ -p pipe ] || mkfifo pipe; } && timeout -s KILL 60 %s", folder, commands[i]);
+    if (r->code != 3) fail_msg("%s: exit %d: %s", commands[i], r->code, r->err);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wrong_graphs),    cmocka_unit_test(test_feeds),
@@ -332,7 +376,8 @@ int main(void) {
       cmocka_unit_test(test_steps_that_fail), cmocka_unit_test(test_a_contradiction),
       cmocka_unit_test(test_a_deadlock),      cmocka_unit_test(test_a_hang),
       cmocka_unit_test(test_databases),       cmocka_unit_test(test_documents),
-      cmocka_unit_test(test_interrupts),
+      cmocka_unit_test(test_interrupts),      cmocka_unit_test(test_links),
+      cmocka_unit_test(test_pipes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
