@@ -17,7 +17,7 @@
   X(STREAM_WAIT)                                                                                                       \
   X(EVENT_CREATE)                                                                                                      \
   X(EVENT_RECORD)                                                                                                      \
-  X(EVENT_QUERY) X(EVENT_ELAPSED) X(COPY) X(PAGEABLE) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT) X(PEER)
+  X(EVENT_QUERY) X(EVENT_ELAPSED) X(WRITE_FLAG) X(COPY) X(PAGEABLE) X(SET) X(CAPTURE) X(GRAPH_LAUNCH) X(SPLIT) X(PEER)
 enum tfc_cuda_fake_call {
 #define TFC_CUDA_FAKE_ENUM(name) TFC_CUDA_FAKE_##name,
   TFC_CUDA_FAKE_CALLS(TFC_CUDA_FAKE_ENUM)
@@ -31,6 +31,7 @@ struct tfc_cuda_fake_options {
   uint64_t memory;   // bytes of each device
   bool readable;     // host code can read the addresses of device memory
   bool idle;         // kernels compute nothing, for callers that only count them
+  bool lost_flags;   // streams do not write the flags that they are told to write
   bool strict_cudnn; // cuDNN handles accept a stream only if the stream's own context is current
 };
 // Installs the fake as tfc_cuda_api, and resets failures and counts.

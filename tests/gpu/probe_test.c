@@ -96,6 +96,21 @@ static void events(struct place *p) {
   DO(api->event_destroy(end));
 }
 
+// A stream writes a flag when it has done what came before; the host sees it without asking CUDA.
+static void flags(struct place *p) {
+  uint32_t *flag = p->host;
+  const int64_t begin = tfc_now_ns();
+  __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+  (void)api->set(p->a, 1, BYTES, p->stream);
+  if (DO(api->write_flag(p->stream, flag, 7))) return;
+  while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != 7 && tfc_now_ns() - begin < 1000000000) continue;
+  const int64_t seen = tfc_now_ns();
+  DO(api->stream_synchronize(p->stream));
+  printf("      the flag was seen after %.1f us, the stream's end after %.1f us\n", 1e-3 * (double)(seen - begin),
+         1e-3 * (double)(tfc_now_ns() - begin));
+  expect(*flag == 7 && seen - begin < 1000000000, "a stream writes a flag in pinned memory");
+}
+
 // Prints the versions of the plug-in's libraries.
 static void versions(void) {
   static const struct {
@@ -125,6 +140,7 @@ static void basic(void) {
   DO(api->memory_info(&left, &total));
   round_trip(&p, 7, "fill and copy on a stream");
   events(&p);
+  flags(&p);
   free_place(&p);
 }
 
@@ -178,6 +194,7 @@ static void green(void) {
   if (!make_place(&parts[0], &p[0]) || !make_place(&parts[1], &p[1])) return;
   round_trip(&p[0], 5, "fill and copy on a green stream");
   events(&p[0]);
+  flags(&p[0]);
   DO(api->event_create(false, &event));
   DO(api->event_record(event, p[0].stream));
   DO(api->stream_wait(p[1].stream, event));

@@ -121,6 +121,8 @@ static const CUpti_CallbackId quiet_driver[] = {CUPTI_DRIVER_TRACE_CBID_cuEventQ
                                                 CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime_v2,
                                                 CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent,
                                                 CUPTI_DRIVER_TRACE_CBID_cuStreamQuery,
+                                                CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32,
+                                                CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32_v2,
                                                 CUPTI_DRIVER_TRACE_CBID_cuCtxSetCurrent,
                                                 CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent,
                                                 CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,

@@ -77,6 +77,9 @@ struct tfc_cuda_api {
   int (*event_record)(tfc_cuda_event event, tfc_cuda_stream stream);
   int (*event_query)(tfc_cuda_event event); // TFC_CUDA_NOT_READY: the event is not reached
   int (*event_elapsed)(tfc_cuda_event begin, tfc_cuda_event end, float *out_ms);
+  // When the stream has done all that it was given before, it writes `value` to `flag` (pinned memory), where the host
+  // reads it without asking CUDA. NULL: this CUDA has no such call.
+  int (*write_flag)(tfc_cuda_stream stream, uint32_t *flag, uint32_t value);
   int (*copy)(void *to, const void *from, size_t bytes,
               tfc_cuda_stream stream); // CUDA finds the direction from the addresses
   int (*copy_peer)(void *to, int to_device, const void *from, int from_device, size_t bytes, tfc_cuda_stream stream);

@@ -12,6 +12,7 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/finish.h"
+#include "runtime/device/cuda/flag.h"
 #include "runtime/device/cuda/staging.h"
 #include "runtime/device/runner.h"
 
@@ -236,7 +237,7 @@ static tfc_status publish(struct tfc_cuda_device *d, struct tfc_cuda_end *end, c
       s = tfc_cuda_error(d, error, "recording an event");
     }
     if (s) return s;
-    end->mark_count++;
+    tfc_cuda_flag_after(d, (unsigned)k, end->marks[end->mark_count++]);
   }
   if (count == 0) return NULL;
   for (uint32_t k = 0; k < count; k++)

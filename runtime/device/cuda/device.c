@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/branches.h"
 #include "runtime/device/cuda/copy.h"
 #include "runtime/device/cuda/failure.h"
+#include "runtime/device/cuda/flag.h"
 #include "runtime/device/cuda/libraries.h"
 #include "runtime/device/cuda/segment.h"
 #include "runtime/device/cuda/split.h"
@@ -137,6 +138,9 @@ static void close_device(struct tfc_device *device) {
   tfc_buffer_release(d->scratch);
   tfc_cuda_mark_release(d->clock.mark);
   tfc_cuda_staging_free(d);
+  if (d->flag_memory) // a stream may write its flag a little later than its event is seen
+    for (int k = -1; k < TFC_CUDA_COPY_STREAMS; k++) (void)api->stream_synchronize(k < 0 ? d->compute : d->copies[k]);
+  tfc_cuda_flags_close(d);
   if (d->compute) (void)api->stream_destroy(d->compute);
   if (d->capture) (void)api->stream_destroy(d->capture);
   tfc_cuda_branches_close(d);
@@ -160,6 +164,7 @@ static tfc_status start(struct tfc_cuda_device *d) {
   TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->capture), "making a stream");
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->copies[k]), "making a stream");
+  tfc_cuda_flags_open(d);
   TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(api, d->ordinal, name, false, &d->pool));
   TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(api, d->ordinal, name, true, &d->timed));
   struct tfc_queue_options work = {.name = name, .spin_ns = WORK_SPIN_NS, .by_itself = true};

@@ -9,6 +9,7 @@
 //   rows.c      the table of kernels; moves that need no kernel
 //   copy.c      copies that overlap with compute; launches that wait for copies
 //   staging.c   pinned memory through which host tensors are copied
+//   flag.c      flags in pinned memory, by which a waiting thread sees without CUDA that a stream has come to a mark
 //   finish.c    waits until work has ended, then records timings, copies tensors to the host, sets signals
 //   graph.c     captured segments
 //   branches.c  independent operations of a captured segment, side by side
@@ -50,6 +51,11 @@ struct tfc_cuda_clock {
   int64_t step;
 };
 
+struct tfc_cuda_flag {  // of one stream (flag.h)
+  _Atomic uint32_t *at; // in pinned memory
+  uint32_t last;        // what the stream writes after its last mark
+};
+
 enum { TFC_CUDA_BRANCHES = 4 }; // streams of one captured graph
 
 struct tfc_cuda_piece;
@@ -87,6 +93,10 @@ struct tfc_cuda_device {
   struct tfc_cuda_range recent[TFC_CUDA_RECENT]; // memory ranges of the copies since all copy streams last waited for
                                                  // each other
   uint32_t recent_count;
+  // The thread that launches on a stream uses its flag; the copy streams, then the compute stream.
+  struct tfc_cuda_flag flags[TFC_CUDA_COPY_STREAMS + 1];
+  void *flag_memory;                            // NULL: there are no flags
+  _Atomic bool flags_used;                      // false: the events of marks are asked for
   _Atomic uint64_t host_calls, host_call_bytes; // number of operations run on the host, and bytes copied for them
   bool graphs;                                  // segments are captured as graphs
   struct tfc_cuda_piece *capturing; // guarded by launch_lock: the piece that is being captured, which owns the memory

@@ -95,6 +95,7 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
     }
   }
   m->stream = stream;
+  m->flag = NULL;
   atomic_store(&m->references, 1);
   if ((error = p->api->event_record(m->event, stream))) {
     give_back(m);

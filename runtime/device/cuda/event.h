@@ -17,6 +17,9 @@ struct tfc_cuda_mark { // a recorded event
   tfc_cuda_event event;
   tfc_cuda_stream stream; // the stream that it was recorded on
   _Atomic int32_t references;
+  // When the stream has come to the mark, it writes this value to the flag (flag.h). NULL: it writes none.
+  _Atomic uint32_t *flag;
+  uint32_t flag_value;
   struct tfc_cuda_mark *next; // links marks in the pool
 };
 TFC_MUST_USE tfc_status tfc_cuda_pool_create(const struct tfc_cuda_api *api, int ordinal, const char *device,

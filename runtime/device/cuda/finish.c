@@ -8,10 +8,11 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/finish.h"
+#include "runtime/device/cuda/flag.h"
 #include "runtime/device/cuda/staging.h"
 #include "runtime/device/wait.h"
 
-enum { SPIN_NS = 200000, NAP_NS = 20000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000, GONE = -1 };
+enum { SPIN_NS = 200000, NAP_NS = 20000, ASK_NS = 1000000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000, GONE = -1 };
 
 void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   if (!end) return;
@@ -38,16 +39,31 @@ static void note_long(const struct tfc_cuda_end *end, bool on) {
   }
 }
 
+// Asks CUDA whether the event is reached, for a mark with a flag: a device that is lost writes none.
+static int ask(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
+  const int error = d->api->event_query(mark->event);
+  // The flag is written next. If it is not, the following work need not wait for as long as this took to be noticed.
+  for (int i = 0; !error && i < 1000 && !tfc_cuda_flag_reached(mark); i++) tfc_pause();
+  if (!error && !tfc_cuda_flag_reached(mark)) tfc_cuda_flags_distrust(d);
+  return error;
+}
+
 // Returns when the event is reached, or with an error. It spins first, because the end of a step must be seen without
 // delay.
 static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, const struct tfc_cuda_end *end) {
   // Sleeps must have the exact length: by default Linux adds up to 50 us, which would be part of every step's time.
   static _Thread_local bool sharp;
-  int64_t begin = tfc_now_ns();
+  int64_t begin = tfc_now_ns(), asked = begin;
   bool noted = false;
   for (;;) {
     for (int i = 0; i < 8; i++) {
-      int error = d->api->event_query(mark->event);
+      int error = TFC_CUDA_NOT_READY;
+      if (!mark->flag)
+        error = d->api->event_query(mark->event);
+      else if (tfc_cuda_flag_reached(mark))
+        error = TFC_CUDA_OK;
+      else if (i == 0 && tfc_now_ns() - asked > ASK_NS)
+        error = ask(d, mark), asked = tfc_now_ns();
       if (error != TFC_CUDA_NOT_READY) {
         if (noted) note_long(end, false);
         return error;

@@ -8,6 +8,7 @@
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/finish.h"
+#include "runtime/device/cuda/flag.h"
 #include "runtime/device/cuda/graph.h"
 #include "runtime/device/cuda/host.h"
 #include "runtime/device/cuda/kernels/common.h"
@@ -434,6 +435,7 @@ static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
     if (!atomic_load(&d->dead)) {
       s = tfc_cuda_mark_record(d->pool, d->compute, &end->marks[0], &error);
       end->mark_count = !s;
+      if (!s) tfc_cuda_flag_after(d, TFC_CUDA_COMPUTE, end->marks[0]);
       for (uint32_t k = 0; !s && k < e->signal_count; k++)
         s = tfc_cuda_publish(signals[k].semaphore, signals[k].value, end->marks, 1, false);
       if (s) tfc_step_fail(step, error ? (tfc_status_free(s), tfc_cuda_error(d, error, "recording an event")) : s);

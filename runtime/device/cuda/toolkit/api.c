@@ -95,6 +95,26 @@ static void find_driver(void) {
   driver_found = true;
 }
 
+// Only the writing of flags, which the driver may lack although it has green contexts.
+static CUresult (*write_value)(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags);
+static pthread_once_t write_once = PTHREAD_ONCE_INIT;
+static void find_write(void) {
+  void *found = NULL;
+  enum cudaDriverEntryPointQueryResult result;
+  if (cudaGetDriverEntryPointByVersion("cuStreamWriteValue32", &found, CUDART_VERSION, cudaEnableDefault, &result) ||
+      result != cudaDriverEntryPointSuccess)
+    (void)cudaGetLastError();
+  else
+    memcpy(&write_value, &found, sizeof found);
+}
+// By default the write comes after a memory fence of the whole system, so what the stream copied to the host before is
+// there. Addresses of pinned memory are the same on the host and on every device.
+static int write_flag(tfc_cuda_stream stream, uint32_t *flag, uint32_t value) {
+  pthread_once(&write_once, find_write);
+  return write_value ? (int)write_value(stream, (CUdeviceptr)(uintptr_t)flag, value, CU_STREAM_WRITE_VALUE_DEFAULT)
+                     : (int)cudaErrorNotSupported;
+}
+
 static int enter(int device) {
   return (int)cudaSetDevice(device);
 }
@@ -382,6 +402,7 @@ static const struct tfc_cuda_api real = {
     .event_record = event_record,
     .event_query = event_query,
     .event_elapsed = event_elapsed,
+    .write_flag = write_flag,
     .copy = copy,
     .copy_peer = copy_peer,
     .set = set,
