@@ -207,8 +207,7 @@ static int free_block(void *p) {
   pthread_mutex_unlock(&tfc_fake.lock);
   return known ? 0 : 1;
 }
-static int release(void *p) { // like cudaFree: waits until the device has done its work
-  tfc_cuda_fake_idle();
+static int release(void *p) { // does not wait for the device, which cudaFree does as a rule, but does not promise
   return free_block(p);
 }
 static int allocate(void **out, size_t bytes) {
@@ -308,7 +307,10 @@ static void *stream_thread(void *arg) {
     int64_t ns = delay_ns;
     if (ns && shuffled) ns = (int64_t)tfc_random_below(&shuffle, (uint64_t)ns + 1);
     while (real && work_hangs && work_number >= work_hangs) pthread_cond_wait(&changed, &tfc_fake.lock);
-    bool skip = sticky != 0;
+    const bool gone = (w->kind == COPY || w->kind == SET) && !sticky &&
+                      !(tfc_fake_memory_is_valid(w->to, w->bytes) && tfc_fake_memory_is_valid(w->from, w->bytes));
+    violations += gone; // the memory was given back before the stream came to it
+    bool skip = sticky != 0 || gone;
     pthread_mutex_unlock(&tfc_fake.lock);
     if (real && ns) tfc_sleep_ns(ns);
     if (real && !skip) run_seen(s, w);

@@ -114,6 +114,75 @@ static void memory_that_was_given_back(void **state) {
   assert_int_equal(api->stream_destroy(stream), 0);
 }
 
+// Work that is still to come finds its memory gone.
+static void memory_that_was_given_back_too_early(void **state) {
+  (void)state;
+  tfc_cuda_stream stream;
+  void *block = NULL, *pinned = NULL;
+  begin(false);
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(api->allocate(&block, 64), 0);
+  assert_int_equal(api->allocate_host(&pinned, 64), 0);
+  for (int i = 0; i < 3; i++) { // a copy from it, a copy to it, a fill
+    tfc_cuda_fake_hang(1);
+    assert_int_equal(launch(stream), 0);
+    assert_int_equal(i == 2   ? api->set(block, 0, 64, stream)
+                     : i == 1 ? api->copy(block, pinned, 64, stream)
+                              : api->copy(pinned, block, 64, stream),
+                     0);
+    assert_int_equal(api->release(block), 0); // does not wait
+    tfc_cuda_fake_hang(0);
+    refused(api->stream_synchronize(stream), 0);
+    assert_int_equal(api->allocate(&block, 64), 0);
+  }
+  assert_int_equal(api->release(block), 0);
+  assert_int_equal(api->release_host(pinned), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+}
+
+// A strict cuDNN wants the context of its handle's stream to be current in every call.
+static void handles_of_another_context(void **state) {
+  (void)state;
+  struct tfc_cuda_partition halves[2];
+  int granularity, total;
+  tfc_cuda_stream stream, plain;
+  struct cudnnContext *handle = NULL;
+  const char *said = NULL;
+  begin(false);
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2, .strict_cudnn = true});
+  assert_int_equal(api->split(0, 2, halves, &granularity, &total), 0);
+  assert_int_equal(api->stream_create(&halves[0], &stream), 0);
+  assert_int_equal(api->stream_create(NULL, &plain), 0);
+  assert_int_not_equal(api->cudnn_create(stream, &handle, &said), 0);
+  assert_non_null(said);
+  assert_int_equal(api->push(&halves[0]), 0);
+  assert_int_equal(api->cudnn_create(stream, &handle, &said), 0);
+  assert_int_not_equal(api->cudnn_stream(handle, plain), 0);
+  assert_int_equal(api->pop(), 0);
+  assert_int_not_equal(api->cudnn_stream(handle, stream), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+  refused(api->cudnn_destroy(handle), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+  assert_int_equal(api->stream_destroy(plain), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->unsplit(&halves[i]), 0);
+}
+
+// A flag is in pinned memory.
+static void flags_elsewhere(void **state) {
+  (void)state;
+  tfc_cuda_stream stream;
+  uint32_t *pinned = NULL, plain = 0;
+  begin(false);
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(api->allocate_host((void **)&pinned, sizeof *pinned), 0);
+  refused(api->write_flag(stream, &plain, 3), 1);
+  assert_int_equal(api->write_flag(stream, pinned, 3), 0);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  assert_int_equal(*pinned, 3);
+  assert_int_equal(api->release_host(pinned), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+}
+
 static tfc_cuda_stream capturing;
 static tfc_cuda_event before;
 static void begin_capture(void) {
@@ -460,6 +529,9 @@ int main(void) {
       cmocka_unit_test(what_was_destroyed),
       cmocka_unit_test(streams_of_a_destroyed_context),
       cmocka_unit_test(memory_that_was_given_back),
+      cmocka_unit_test(memory_that_was_given_back_too_early),
+      cmocka_unit_test(handles_of_another_context),
+      cmocka_unit_test(flags_elsewhere),
       cmocka_unit_test(what_may_not_be_captured),
       cmocka_unit_test(events_of_a_capture),
       cmocka_unit_test(branches_of_a_capture),
