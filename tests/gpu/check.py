@@ -407,16 +407,38 @@ def torch_models():
 
 
 def torch_time(name, mode, timeout):
-    """Microseconds of PyTorch's step; NaN where it failed."""
+    """Microseconds of PyTorch's step (NaN where it failed), and its launches by its own profiler ("-": not known)."""
     try:
         done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "gpu", "torch_models.py"), name, mode], capture_output=True,
                               text=True, timeout=timeout)
         if done.returncode == 0:
-            return float(done.stdout.split()[-1])
+            time_us, launches = done.stdout.split()[-2:]
+            return float(time_us), launches
         print("      PyTorch", mode, name, "failed:", done.stderr.strip()[-300:])
     except (subprocess.TimeoutExpired, ValueError, IndexError) as problem:
         print("      PyTorch", mode, name, "failed:", str(problem)[-300:])
-    return float("nan")
+    return float("nan"), "-"
+
+
+def our_time(options, name, graph, batch, more, rewrites):
+    """Microseconds of tfc's step, and what it launches: every kernel, copy and fill of the last step has a row. Arithmetic as PyTorch's:
+    float32 without TF32."""
+    path = os.path.join(scratch(), "bench.db")
+    document = attempt(f"{name}, {rewrites}", tfc_run, options, graph, "--devices", "gpu:0", "--steps", "30", "--warmup", "10", "--batch",
+                       str(batch), "--rewrites", rewrites, "--gpu-math", "float32", "--profile", "--db", path, *more)
+    if not document:
+        return float("nan"), "-"
+    if rewrites == "exact":
+        for lost in document["fallbacks"]:
+            print("      on the host:", json.dumps(lost)[:200])
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    last = "run_id = (SELECT MAX(run_id) FROM v_step) AND step = (SELECT MAX(step) FROM v_step)"
+    works = [db.execute(f"SELECT COUNT(*), COALESCE(SUM(duration_us), 0) FROM {view} WHERE {last}").fetchone() for view in ("v_kernel", "v_copy")]
+    chains = db.execute(f"SELECT COUNT(*), COALESCE(SUM(duration_us), 0) FROM v_kernel WHERE {last} AND (name LIKE '%chain_kernel%' OR name"
+                        " LIKE '%rows_kernel%')").fetchone()
+    print(f"      {name}, {rewrites}: {works[0][0]} kernels {works[0][1]:.1f} us, {works[1][0]} copies and fills {works[1][1]:.1f} us; of these"
+          f" {chains[0]} chains that a kernel interprets {chains[1]:.1f} us", flush=True)
+    return median_of(document), str(works[0][0] + works[1][0])
 
 
 def keep_rows(options, rows):  # an interrupted check has only some of the rows
@@ -425,23 +447,24 @@ def keep_rows(options, rows):  # an interrupted check has only some of the rows
 
 
 def bench(options):
-    """tfc and PyTorch as it comes for every model first; its compiled mode takes a minute each, in the time that is left."""
+    """tfc, with rewrites that keep every bit and with all, and PyTorch as it comes for every model first; its compiled mode takes a minute
+    each, in the time that is left."""
     models, rows, begin = torch_models(), {}, time.time()
     for name, (graph, batch, more) in models.NAMES.items():
-        document = attempt(name, tfc_run, options, graph, "--devices", "gpu:0", "--steps", "50", "--warmup", "10", "--batch", str(batch), *more)
-        for lost in document["fallbacks"] if document else []:
-            print("      on the host:", json.dumps(lost)[:200])
-        ours, eager = median_of(document) if document else float("nan"), torch_time(name, "eager", 60)
-        rows[name] = {"tfc_us": ours, "eager_us": eager}
-        print(f"{name:14s} tfc {ours:10.1f} us   eager    {eager:10.1f} us ({ours / eager:.2f})", flush=True)
+        ours = {way: our_time(options, name, graph, batch, more, way) for way in ("exact", "all")}
+        eager = torch_time(name, "eager", 60)
+        rows[name] = {"tfc_us": ours["all"][0], "tfc_launches": ours["all"][1], "exact_us": ours["exact"][0], "exact_launches": ours["exact"][1],
+                      "eager_us": eager[0], "eager_launches": eager[1]}
+        print(f"{name:14s} tfc {ours['all'][0]:10.1f} us {ours['all'][1]:>5s} launches (exact {ours['exact'][0]:.1f} us {ours['exact'][1]})   eager"
+              f" {eager[0]:10.1f} us {eager[1]:>5s} ({ours['all'][0] / eager[0]:.2f})", flush=True)
         keep_rows(options, rows)
     for name, row in rows.items():
         left = options.seconds - 40 - (time.time() - begin)
         if left < 20:
             print(f"{name:14s} compiled: no time left")
             continue
-        row["compiled_us"] = torch_time(name, "compiled", min(120, left))
-        print(f"{name:14s} tfc {row['tfc_us']:10.1f} us   compiled {row['compiled_us']:10.1f} us"
+        row["compiled_us"], row["compiled_launches"] = torch_time(name, "compiled", min(120, left))
+        print(f"{name:14s} tfc {row['tfc_us']:10.1f} us   compiled {row['compiled_us']:10.1f} us {row['compiled_launches']:>5s}"
               f" ({row['tfc_us'] / row['compiled_us']:.2f})", flush=True)
         keep_rows(options, rows)
     for name, row in rows.items():

@@ -19,9 +19,10 @@ OUT=$root/out bash scripts/gpu_check "$@" || code=1
 # What follows the first call, in its order, with a PyTorch that only says a time. What is computed does not matter.
 if [ "$alone" -eq 0 ]; then
   mv tests/gpu/torch_models.py tests/gpu/models_of_torch.py
-  printf 'from models_of_torch import NAMES\nif __name__ == "__main__":\n    print(1e9)\n' >tests/gpu/torch_models.py
+  printf 'from models_of_torch import NAMES\nif __name__ == "__main__":\n    print(1e9, 9999)\n' >tests/gpu/torch_models.py
   FAKE_IDLE=1 OUT=$root/alone bash scripts/gpu_check --limit 460 cupti green bench place || code=1
   [ "$(sed -n 's/^gpu_check \([a-z]*\): passed.*/\1/p' "$root/alone/gpu_check.log" | tr '\n' ' ')" = 'cupti green bench place ' ] &&
+    grep -qE '^nmt +tfc +[0-9.]+ us +[1-9][0-9]* launches \(exact [0-9.]+ us [1-9][0-9]*\) +eager +1000000000.0 us +9999 ' "$root/alone/gpu_check.log" &&
     [ -s "$root/alone/nmt.db.xz" ] || { echo "what follows the first call is not whole"; code=1; }
 fi
 # Random delays, so that a missing wait shows.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """PyTorch's side of the GPU benchmarks: the example graphs' training steps on the same shapes, in FP32 without TF32.
 
-    torch_models.py NAME eager|compiled     prints the median step in microseconds
+    torch_models.py NAME eager|compiled     prints the median step in microseconds, and how many kernels, copies and
+                                            fills a step gives the GPU, by PyTorch's own profiler ("-": it did not run)
 
 What a step is: the loss, its gradient, and the optimizer's update, as in examples/models/NAME.py. NAMES maps to tfc's
 graph and the batch that both sides use. Timed with CUDA events, as PyTorch's users do."""
@@ -169,6 +170,20 @@ def alexnet():
     return model, x, labels, torch.optim.SGD(model.parameters(), 2e-5, momentum=0.9, weight_decay=5e-4), None
 
 
+def launches(step):
+    """Of one step: what CUPTI recorded for PyTorch's profiler."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    try:
+        with profile(activities=[ProfilerActivity.CUDA]) as p:
+            step()
+            torch.cuda.synchronize()
+        return sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.events())
+    except Exception as problem:  # the time is known all the same
+        print("PyTorch's profiler:", problem, file=sys.stderr)
+        return "-"
+
+
 def main():
     import torch
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -203,7 +218,7 @@ def main():
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) * 1e3)
-    print(statistics.median(times))
+    print(statistics.median(times), launches(step))
 
 
 if __name__ == "__main__":
