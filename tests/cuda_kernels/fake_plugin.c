@@ -4,13 +4,17 @@
 // Kernels run when their stream reaches them, one at a time, and can be captured as on a GPU. FAKE_DELAY_NS=N delays
 // each piece of work by a random time up to N ns, so that a missing wait shows. With FAKE_IDLE=1, kernels compute
 // nothing. FAKE_GRAPHS=FILE: each launch of a graph writes a line with its pieces of work, how many of them follow each
-// other at least, and its streams.
+// other at least, and its streams. FAKE_CHAINS=FILE: each launch of a chain writes a line with its kind, how many
+// elements a thread computes at once, its steps (expression, operands, result), and for each operand whether it has
+// columns, and whether rows share it (tests/gpu/chains.py).
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/device/cuda/kernel.h"
+#include "runtime/device/cuda/kernels/chain.h"
 #include "tests/cuda_kernels/streams.h"
 
 // The profiler's plug-in may be loaded before or after this one, so each new stream looks for it again.
@@ -31,8 +35,44 @@ static void note(const struct tfc_cuda_fake_graph *g) {
   fflush(graphs);
 }
 
+// --- Chains: the linker puts these functions in front of the launchers ---------------------------------------------
+static FILE *chains;
+static pthread_mutex_t chains_lock = PTHREAD_MUTEX_INITIALIZER;
+static void note_chain(const char *kind, const struct tfc_cuda_chain *c) {
+  enum { NO_OPERAND = -128 };
+  bool wide = c->columns % 4 == 0;
+  for (int i = 0; i < c->operand_count; i++)
+    wide =
+        wide && (!c->operands[i].column || ((uintptr_t)c->operands[i].data % 16 == 0 && c->operands[i].row % 4 == 0));
+  pthread_mutex_lock(&chains_lock);
+  fprintf(chains, "%s %d ", kind, wide ? 4 : 1);
+  for (int i = 0; i < c->step_count; i++) {
+    const struct tfc_cuda_chain_step *s = &c->steps[i];
+    fprintf(chains, "%s%d,%d,%d,%d", i ? ";" : "", s->expression, s->a,
+            s->expression < TFC_CUDA_CHAIN_FIRST_BINARY ? NO_OPERAND : s->b, s->out);
+  }
+  for (int i = 0; i < c->operand_count; i++)
+    fprintf(chains, "%c%d%d", i ? ',' : ' ', c->operands[i].column != 0, c->operands[i].each != 0);
+  fprintf(chains, "\n");
+  fflush(chains);
+  pthread_mutex_unlock(&chains_lock);
+}
+int __real_tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream);
+int __wrap_tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream);
+int __wrap_tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream) {
+  if (chains) note_chain("chain", chain);
+  return __real_tfc_cuda_chain_run(chain, stream);
+}
+int __real_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream);
+int __wrap_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream);
+int __wrap_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream) {
+  if (chains) note_chain("rows", chain);
+  return __real_tfc_cuda_chain_run_rows(chain, lanes, stream);
+}
+
 __attribute__((constructor)) static void install(void) {
-  const char *delay = getenv("FAKE_DELAY_NS"), *file = getenv("FAKE_GRAPHS");
+  const char *delay = getenv("FAKE_DELAY_NS"), *file = getenv("FAKE_GRAPHS"), *of_chains = getenv("FAKE_CHAINS");
+  if (of_chains) chains = fopen(of_chains, "w");
   if (file && (graphs = fopen(file, "w"))) tfc_cuda_fake_watch_graphs(note);
   cuda_streams_install(
       &(struct tfc_cuda_fake_options){.memory = (uint64_t)16 << 30, .idle = getenv("FAKE_IDLE") != NULL});
