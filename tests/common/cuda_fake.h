@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/api.h"
 
+// ANY: all but WRITE_FLAG, whose failure ends no step.
 #define TFC_CUDA_FAKE_CALLS(X)                                                                                         \
   X(ANY)                                                                                                               \
   X(ENTER)                                                                                                             \

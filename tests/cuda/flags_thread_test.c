@@ -3,7 +3,7 @@
 #include "tests/common/test.h"
 
 #include "runtime/base/clock.h"
-#include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/flag.h"
 #include "tests/common/cuda_fake.h"
 #include "tests/common/rig.h"
 
@@ -27,7 +27,7 @@ static uint64_t calls(enum tfc_cuda_fake_call call, struct rig *r) {
   return tfc_cuda_fake_calls(call) - before;
 }
 static bool uses_flags(const struct rig *r, int device) {
-  return atomic_load(&tfc_cuda_device_of(r->set.devices[device])->flags_used);
+  return tfc_cuda_flags_used(tfc_cuda_device_of(r->set.devices[device]));
 }
 
 static void waiting_asks_rarely(void **state) {

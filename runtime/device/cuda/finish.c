@@ -12,7 +12,15 @@
 #include "runtime/device/cuda/staging.h"
 #include "runtime/device/wait.h"
 
-enum { SPIN_NS = 200000, NAP_NS = 20000, ASK_NS = 1000000, CLOCK_AGE_NS = 1000000000, LONG_NS = 1000000000, GONE = -1 };
+enum {
+  SPIN_NS = 200000,
+  NAP_NS = 20000,
+  ASK_NS = 1000000,
+  LATE_NS = 300000000,
+  CLOCK_AGE_NS = 1000000000,
+  LONG_NS = 1000000000,
+  GONE = -1
+};
 
 void tfc_cuda_end_free(struct tfc_cuda_end *end) {
   if (!end) return;
@@ -42,10 +50,14 @@ static void note_long(const struct tfc_cuda_end *end, bool on) {
 // Asks CUDA whether the event is reached, for a mark with a flag: a device that is lost writes none.
 static int ask(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark) {
   const int error = d->api->event_query(mark->event);
-  // The flag is written next. If it is not, the following work need not wait for as long as this took to be noticed.
-  for (int i = 0; !error && i < 1000 && !tfc_cuda_flag_reached(mark); i++) tfc_pause();
-  if (!error && !tfc_cuda_flag_reached(mark)) tfc_cuda_flags_distrust(d);
-  return error;
+  if (error) return error;
+  // The flag is written next, as a rule within a microsecond.
+  const int64_t begin = tfc_now_ns();
+  while (!tfc_cuda_flag_reached(mark) && tfc_cuda_flags_used(d)) {
+    if (tfc_now_ns() - begin > LATE_NS) tfc_cuda_flags_distrust(d);
+    tfc_sleep_ns(NAP_NS);
+  }
+  return 0;
 }
 
 // Returns when the event is reached, or with an error. It spins first, because the end of a step must be seen without
@@ -58,7 +70,7 @@ static int await(struct tfc_cuda_device *d, const struct tfc_cuda_mark *mark, co
   for (;;) {
     for (int i = 0; i < 8; i++) {
       int error = TFC_CUDA_NOT_READY;
-      if (!mark->flag)
+      if (!mark->flag || !tfc_cuda_flags_used(d))
         error = d->api->event_query(mark->event);
       else if (tfc_cuda_flag_reached(mark))
         error = TFC_CUDA_OK;

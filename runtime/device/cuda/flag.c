@@ -33,7 +33,7 @@ void tfc_cuda_flags_close(struct tfc_cuda_device *d) {
 
 void tfc_cuda_flag_after(struct tfc_cuda_device *d, unsigned which, struct tfc_cuda_mark *mark) {
   struct tfc_cuda_flag *f = &d->flags[which];
-  if (!atomic_load_explicit(&d->flags_used, memory_order_relaxed)) return;
+  if (!tfc_cuda_flags_used(d)) return;
   if (d->api->write_flag(mark->stream, (uint32_t *)(void *)f->at, f->last + 1)) {
     (void)d->api->last_error(); // if the device is lost, the mark's event says so
     tfc_cuda_flags_distrust(d);

@@ -14,6 +14,10 @@ void tfc_cuda_flags_close(struct tfc_cuda_device *d); // after everything that w
 // TFC_CUDA_COMPUTE. Only one thread may call this for a stream.
 enum { TFC_CUDA_COMPUTE = TFC_CUDA_COPY_STREAMS };
 void tfc_cuda_flag_after(struct tfc_cuda_device *d, unsigned which, struct tfc_cuda_mark *mark);
+static inline bool
+tfc_cuda_flags_used(const struct tfc_cuda_device *d) { // false: there are none, or they cannot be relied on
+  return atomic_load_explicit(&d->flags_used, memory_order_relaxed);
+}
 // Whether the mark was reached, which only its flag can tell; false if it has none.
 static inline bool tfc_cuda_flag_reached(const struct tfc_cuda_mark *mark) {
   return mark->flag && (int32_t)(atomic_load_explicit(mark->flag, memory_order_acquire) - mark->flag_value) >= 0;
