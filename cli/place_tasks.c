@@ -338,6 +338,7 @@ static tfc_status work(struct place_tasks *t, int *code) {
   TFC_RETURN_IF_ERROR(read_step(t));
   TFC_RETURN_IF_ERROR(profile_all(t));
   if (t->rank) return tfc_member_end(t->member, NULL); // this task only serves
+  TFC_RETURN_IF_ERROR(tfc_member_wait_alone(t->member, tfc_program_cancel()));
   TFC_RETURN_IF_ERROR(time_links(t));
   t->o.time = fmax(1, t->seconds - 1e-9 * (double)(tfc_now_ns() - t->begin_ns));
   *code = place_modelled(&t->o, false);

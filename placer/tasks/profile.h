@@ -1,5 +1,5 @@
 // Profile: measures how long each operation of the step takes on the devices of this task, one device after another,
-// without rewrites (because parts of a graph that run in ready order have none). Every task of a job makes one.
+// without rewrites (which of them a task's part allows depends on the placement). Every task of a job makes one.
 #ifndef TFC_PLACER_TASKS_PROFILE_H
 #define TFC_PLACER_TASKS_PROFILE_H
 

@@ -119,7 +119,7 @@ static void tell_forget(struct tfc_cluster_session *session) {
 // Whether a static plan may run what this client plans (see run_plan).
 static bool may_be_static(const struct tfc_member *t, const struct tfc_cluster_plan *p) {
   bool may = t->options.has_script;
-  for (uint32_t i = 0; i < p->foreign_count; i++) may = may && !t->peers[p->ranks[i]].hello.has_script;
+  for (uint32_t i = 0; i < p->foreign_count; i++) may = may && !tfc_member_is_client(t, p->ranks[i]);
   return may;
 }
 
@@ -684,6 +684,7 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
   struct tfc_cluster_session *session = calloc(1, sizeof *session);
   if (!session) return no_memory();
   session->task = task;
+  atomic_fetch_add(&task->sessions, 1);
   session->graph = graph;
   tfc_graph_retain(graph);
   pthread_mutex_init(&session->lock, NULL);
@@ -714,6 +715,7 @@ void tfc_cluster_session_free(struct tfc_cluster_session *session) {
   for (size_t i = 0; i < session->plans.count; i++) tfc_cluster_plan_free(session->plans.data[i]);
   tfc_array_free(&session->plans);
   tfc_cut_deinit(&session->cut);
+  atomic_fetch_sub(&session->task->sessions, 1);
   tfc_graph_release(session->graph);
   pthread_mutex_destroy(&session->lock);
   free(session->execution);

@@ -87,8 +87,12 @@ static tfc_status failure_of(struct tfc_member *t) {
 
 uint32_t tfc_member_clients(const struct tfc_member *t) {
   uint32_t clients = 0;
-  for (uint32_t r = 0; r < t->count; r++) clients += t->peers[r].hello.has_script;
+  for (uint32_t r = 0; r < t->count; r++) clients += tfc_member_is_client(t, r);
   return clients;
+}
+
+bool tfc_member_is_client(const struct tfc_member *t, uint32_t rank) {
+  return t->peers[rank].hello.has_script && !atomic_load(&t->peers[rank].serves);
 }
 
 uint64_t tfc_member_static_parts(const struct tfc_member *t) {
@@ -261,6 +265,7 @@ static tfc_status take_ended(struct tfc_member *t, uint32_t from, const struct t
   pthread_mutex_lock(&t->lock);
   t->peers[from].ended = true;
   if (h->leaves) t->peers[from].leaves = true;
+  if (h->serves) atomic_store(&t->peers[from].serves, true);
   for (size_t i = 0; t->rank == 0 && i < t->gatherings.count && !s; i++) s = never_comes(t, &t->gatherings.data[i]);
   pthread_cond_broadcast(&t->changed);
   pthread_mutex_unlock(&t->lock);
@@ -692,7 +697,7 @@ tfc_status tfc_member_barrier(struct tfc_member *t, const char *name, const _Ato
 }
 
 static tfc_status end(struct tfc_member *t, bool leaves, const _Atomic bool *cancel) {
-  const struct tfc_head_ended head = {.leaves = leaves};
+  const struct tfc_head_ended head = {.leaves = leaves, .serves = atomic_load(&t->sessions) == 0};
   bool all = false, cancelled = false;
   TFC_RETURN_IF_ERROR(tell_all(t, TFC_KIND_ENDED, &head, sizeof head));
   TFC_RETURN_IF_ERROR(take_ended(t, t->rank, &head));
@@ -707,6 +712,20 @@ static tfc_status end(struct tfc_member *t, bool leaves, const _Atomic bool *can
   pthread_mutex_unlock(&t->lock);
   if (cancelled) return tfc_status_make(TFC_CANCELLED, "cancelled while others still run");
   return all ? NULL : failure_of(t);
+}
+
+tfc_status tfc_member_wait_alone(struct tfc_member *t, const _Atomic bool *cancel) {
+  bool cancelled = false, alone = false;
+  pthread_mutex_lock(&t->lock);
+  while (!t->failure && !cancelled) {
+    alone = tfc_member_clients(t) == tfc_member_is_client(t, t->rank);
+    if (alone) break;
+    wait_changed(t);
+    cancelled = cancel && atomic_load(cancel);
+  }
+  pthread_mutex_unlock(&t->lock);
+  if (cancelled) return tfc_status_make(TFC_CANCELLED, "cancelled while others have their scripts");
+  return alone ? NULL : failure_of(t);
 }
 
 tfc_status tfc_member_end(struct tfc_member *t, const _Atomic bool *cancel) {

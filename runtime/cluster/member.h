@@ -52,7 +52,10 @@ uint32_t tfc_member_device_count(const struct tfc_member *member, uint32_t rank)
 const struct tfc_device_info *tfc_member_device(const struct tfc_member *member, uint32_t rank, uint32_t index);
 // Appends the devices for people: "cpu:0 (AMD EPYC, 2 cores), cpu:1 (AMD EPYC, 2 cores)".
 void tfc_member_show_devices(const struct tfc_member *member, uint32_t rank, struct tfc_text *out);
-uint32_t tfc_member_clients(const struct tfc_member *member); // the number of tasks that run steps of their own
+// Whether a task runs steps of its own, and how many tasks do. One that has freed its sessions when it ends its script
+// does not, from then on.
+bool tfc_member_is_client(const struct tfc_member *member, uint32_t rank);
+uint32_t tfc_member_clients(const struct tfc_member *member);
 
 // Returns how many parts of steps ran here in the fixed order of a static plan.
 uint64_t tfc_member_static_parts(const struct tfc_member *member);
@@ -64,6 +67,8 @@ TFC_MUST_USE tfc_status tfc_member_barrier(struct tfc_member *member, const char
 // The same, and every task gets the bits that any of them has set in its `votes`.
 TFC_MUST_USE tfc_status tfc_member_vote(struct tfc_member *member, const char *name, uint32_t votes,
                                         const _Atomic bool *cancel, uint32_t *out_votes);
+// Waits until no other task runs steps of its own. Then this task's steps can run by static plans in all tasks.
+TFC_MUST_USE tfc_status tfc_member_wait_alone(struct tfc_member *member, const _Atomic bool *cancel);
 // Call it when this task's script has ended. It serves other tasks until the scripts of all tasks have ended; queue
 // runners of this task's sessions continue until then. After it, free the sessions and leave.
 TFC_MUST_USE tfc_status tfc_member_end(struct tfc_member *member, const _Atomic bool *cancel);

@@ -19,6 +19,7 @@ struct tfc_peer { // another task, by rank
   struct tfc_head_hello hello;
   struct tfc_device_info *devices; // [hello.device_count]
   bool joined, ended, leaves;
+  _Atomic bool serves;      // its script has ended and no session is open: it runs no steps of its own any more
   int64_t heard;            // when the last message from this task came; guarded by `helm`
   char last[TFC_LAST_TEXT]; // what the task did last; guarded by `helm`
 };
@@ -88,6 +89,7 @@ struct tfc_member {
   // Which steps run here at the same time, in a task that is a client: a static plan has the task to itself.
   struct tfc_gate gate;
   _Atomic uint64_t static_parts;
+  _Atomic uint32_t sessions; // open ones, of which this task is the client
   _Atomic uint32_t fillers; // threads of queue runners that begin, run or end a step of this task's sessions
   pthread_mutex_t lock;
   pthread_cond_t changed, work; // `work`: signalled when a step waits for a thread

@@ -33,7 +33,7 @@ enum tfc_message_kind {
 const char *tfc_message_kind_name(uint32_t kind);
 
 enum {
-  TFC_HELLO_VERSION = 5,
+  TFC_HELLO_VERSION = 6,
   TFC_HOST_TEXT = 64,
   TFC_CLOCK_TEXT = 128,
   TFC_LAST_TEXT = 160,
@@ -88,6 +88,7 @@ struct tfc_head_barrier { // head of BARRIER and RELEASE messages
 };
 struct tfc_head_ended {
   uint32_t leaves; // 1: the task has freed its sessions, too, and no longer needs other tasks
+  uint32_t serves; // 1: it has no session open, so from now on it runs only parts of other tasks' steps
 };
 struct tfc_head_stop {
   uint32_t zero;

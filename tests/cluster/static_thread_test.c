@@ -231,7 +231,8 @@ static void bits_when_messages_are_late(void **state) {
 // Each worker runs its part by static plans, the ps runs both clients' parts in ready order.
 static tfc_status of_two_workers(struct tfc_member *member, void *arg) {
   struct trial *t = arg;
-  return in_tasks(member, &t[tfc_member_rank(member) - 1]);
+  tfc_status s = in_tasks(member, &t[tfc_member_rank(member) - 1]);
+  return s ? s : tfc_member_barrier(member, "both have taken their steps", NULL); // else the slower one is alone at last
 }
 static void two_clients(void **state) {
   (void)state;
@@ -257,6 +258,40 @@ static void two_clients(void **state) {
       free_trial(&many[k]);
     }
   }
+}
+
+// Tasks whose scripts end with no session open only serve from then on. So steps of the one that is left run by static
+// plans in all tasks, also those of others that are known as clients.
+static tfc_status while_others_have_ended(struct tfc_member *member, void *arg) {
+  struct trial *t = arg;
+  struct tfc_graph *g = NULL;
+  struct tfc_cluster_session *session = NULL;
+  tfc_status s = tfc_graph_parse((tfc_str){t->text.data, t->text.size}, "graph", NULL, &g);
+  if (!s) s = tfc_cluster_session_create(member, g, &(struct tfc_execution){0}, &session);
+  tfc_cluster_session_free(session);
+  tfc_graph_release(g);
+  if (!s) s = tfc_member_barrier(member, "all are there", NULL);
+  if (s || tfc_member_rank(member)) return s;
+  s = tfc_member_wait_alone(member, NULL);
+  return s ? s : in_tasks(member, arg);
+}
+static void clients_that_have_ended(void **state) {
+  (void)state;
+  struct trial one, many;
+  make_trial(&one, 7, false, tasks);
+  make_trial(&many, 7, true, tasks);
+  run_in_one(&one);
+  struct tfc_test_job job = {
+      .cluster = "chief=1,worker=2", .script = while_others_have_ended, .arg = &many, .static_us = 1e-9};
+  tfc_test_job_run(&job);
+  for (int r = 0; r < 3; r++) {
+    if (job.status[r]) print_message("%s\n", tfc_status_message(job.status[r]));
+    assert_null(job.status[r]);
+    assert_true(job.static_parts[r] >= STEPS);
+  }
+  assert_memory_equal(one.bits, many.bits, STEPS * FETCHES * SIDE * SIDE * sizeof *one.bits);
+  free_trial(&one);
+  free_trial(&many);
 }
 
 // A step that ends while its tasks wait in a fixed order, because messages are too late for its deadline, leaves them
@@ -363,6 +398,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(bits_of_one_process),
       cmocka_unit_test(bits_when_messages_are_late),
       cmocka_unit_test(two_clients),
+      cmocka_unit_test(clients_that_have_ended),
       cmocka_unit_test(steps_that_are_too_late),
       cmocka_unit_test(silence_in_a_fixed_order),
   };
