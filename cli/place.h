@@ -28,6 +28,7 @@ struct place_options {
   bool db_given;
   const char *policy, *save_policy; // policy NULL: the policy that is installed with the program
   const char *cluster;
+  int64_t restarts;          // below 0: not given
   struct place_tasks *tasks; // set if this task places over all tasks of a job; NULL: there is no job
   const char *replicas, *step_times;
   bool sync, async;
@@ -60,6 +61,9 @@ TFC_MUST_USE tfc_status place_machine_problem(const struct place_options *option
 // Places over the tasks of a job, of which this process is one (place_tasks.c): task 0 places, the other tasks run its
 // steps. Returns the exit code.
 int place_tasks(const struct place_options *options);
+// For --restarts: starts the tasks with mpirun, and again if one has died. Then the run goes on from the database, and
+// the placement that was being tried counts as failed.
+int place_tasks_restarted(const struct place_options *options, char **argv);
 int place_check_tasks(const struct tfc_program *program, const struct place_options *options);
 // For task 0. place_tasks_machine: makes a machine of all tasks' devices, in the order of their names.
 // place_tasks_costs: makes the table of the operations' times on it, as cli_cost_model does. place_tasks_steps: makes

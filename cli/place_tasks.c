@@ -8,6 +8,7 @@
 #include "cli/guard.h"
 #include "cli/place.h"
 #include "cli/program.h"
+#include "cli/restart.h"
 #include "cli/step_args.h"
 #include "cli/task.h"
 #include "placer/tasks/exchange.h"
@@ -15,6 +16,7 @@
 #include "placer/tasks/profile.h"
 #include "placer/tasks/steps.h"
 #include "profiler/lock.h"
+#include "profiler/store.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
@@ -48,6 +50,8 @@ struct place_tasks {
 
 int place_check_tasks(const struct tfc_program *program, const struct place_options *o) {
   const bool tasks = o->cluster || cli_task_started();
+  if (o->restarts >= 0 && (!o->cluster || cli_task_started()))
+    return tfc_flags_error(program, "--restarts needs --cluster, and starts mpirun itself: it is not for its tasks");
   if (!tasks) return 0;
   if (o->machine || o->measure_with || o->replicas)
     return tfc_flags_error(program,
@@ -382,5 +386,47 @@ int place_tasks(const struct place_options *options) {
   tfc_lock_release(t.lock);
   tfc_devices_close(&t.devices);
   tfc_cluster_spec_deinit(&t.spec);
+  return code;
+}
+
+// --- Starting the tasks, and starting them again ---------------------------------------------------------------------
+struct again {
+  const struct place_options *o;
+  int64_t before; // the last interrupted run of the database before the tasks were started; 0: there was none
+  char word[48];
+};
+
+// Returns the number of the last run over several tasks that can be continued; 0: there is none.
+static int64_t last_interrupted(const struct place_options *o) {
+  struct tfc_store *store = NULL;
+  int64_t run = 0;
+  tfc_status s = tfc_store_open(o->db, &(struct tfc_store_options){0}, &store);
+  if (!s) s = tfc_store_find_interrupted(store, -1, "measured_with", &run);
+  tfc_store_close(store);
+  if (!s) return run;
+  tfc_status_free(s); // there is no database yet, or nothing to go on with
+  return 0;
+}
+
+static const char *resume_word(void *user) {
+  struct again *a = user;
+  const int64_t run = last_interrupted(a->o);
+  if (a->o->resume || run == a->before) return NULL; // it goes on anyway, or begins anew
+  snprintf(a->word, sizeof a->word, "--resume=%lld", (long long)run);
+  return a->word;
+}
+
+int place_tasks_restarted(const struct place_options *o, char **argv) {
+  struct tfc_cluster_spec spec = {0};
+  struct again again = {.o = o, .before = last_interrupted(o)};
+  tfc_status s = cli_task_spec(o->cluster, &spec);
+  const int code = s ? tfc_program_fail(s)
+                     : cli_restart(&(struct cli_restart){.program = "tfc-place",
+                                                         .restarts = o->restarts,
+                                                         .tasks = (uint32_t)spec.tasks.count,
+                                                         .argv = argv,
+                                                         .again = resume_word,
+                                                         .user = &again});
+  tfc_cluster_spec_deinit(&spec);
   return code;
 }

@@ -80,8 +80,6 @@ TFC_MUST_USE tfc_status run_save_stopped(struct run_setup *setup, const char *pr
 // For --restarts: starts the processes of the job, and starts them again after a failure. Returns the exit code of the
 // last start.
 int run_cluster(const struct run_options *options, char **argv);
-// Runs the job of --restarts: starts it, and starts it again after failures. Returns the exit code of the last job.
-int run_restarted(const struct run_options *options, uint32_t tasks, char **argv);
 // Takes the steps of a task that has no script (--run). The chief initialises the variables or restores those that
 // --supervise saved, and saves them. Sets *out_stopped if a signal ended training: then all is kept, no other task
 // waits for this one, and the error CANCELLED says where it is.

@@ -6,6 +6,7 @@
 
 #include "cli/guard.h"
 #include "cli/program.h"
+#include "cli/restart.h"
 #include "cli/run.h"
 #include "cli/run_replicas.h"
 #include "cli/task.h"
@@ -196,7 +197,10 @@ int run_cluster(const struct run_options *o, char **argv) {
   int code = 0;
   if (o->restarts >= 0) {
     tfc_status s = cli_task_spec(o->cluster, &job.spec);
-    code = s ? tfc_program_fail(s) : run_restarted(o, (uint32_t)job.spec.tasks.count, argv);
+    code =
+        s ? tfc_program_fail(s)
+          : cli_restart(&(struct cli_restart){
+                .program = "tfc-run", .restarts = o->restarts, .tasks = (uint32_t)job.spec.tasks.count, .argv = argv});
     tfc_cluster_spec_deinit(&job.spec);
     return code;
   }

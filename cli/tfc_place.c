@@ -225,6 +225,13 @@ static const struct tfc_flag flags[] = {
      .help =
          "under mpirun or srun, which process is which task: ps=1,worker=2, or a file like TensorFlow's ClusterSpec "
          "(default: all are workers); --devices then takes TensorFlow's names, with '*'"},
+    {.name = "restarts",
+     .kind = TFC_FLAG_COUNT,
+     AT(restarts),
+     .value = "N",
+     .maximum = 1000000,
+     .help = "with --cluster, outside of mpirun: starts mpirun itself, and again if a task dies, at most N times; the "
+             "run goes on, and the placement that was being tried counts as failed"},
     {.name = "replicas",
      .kind = TFC_FLAG_TEXT,
      AT(replicas),
@@ -292,7 +299,8 @@ static const struct tfc_program program = {
 
 int main(int argc, char **argv) {
   static const char db[] = "tfc.db";
-  static struct place_options o = {.batch = 0, .backup = -1, .measurements = 200, .execution.seed = 1, .db = db};
+  static struct place_options o = {
+      .batch = 0, .backup = -1, .restarts = -1, .measurements = 200, .execution.seed = 1, .db = db};
   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
   tfc_program_start("tfc-place", argv);
   for (int i = 1; i < argc; i++) // the list of algorithms needs no graph
@@ -330,6 +338,7 @@ int main(int argc, char **argv) {
   }
   if (cost_graph && (code = place_check_cost_graph(&program, &o))) return code;
   if (o.machine && o.execution.gpu_math) tfc_warn("--gpu-math changes nothing: nothing runs on a modelled machine");
+  if (o.restarts >= 0) return tfc_program_finish(place_tasks_restarted(&o, argv));
   if (o.cluster || cli_task_started()) return tfc_program_finish(place_tasks(&o));
   if (o.replicas) return tfc_program_finish(place_replicas(&o, cost_graph));
   return tfc_program_finish(o.machine ? place_modelled(&o, cost_graph) : place_local(&o));

@@ -12,6 +12,7 @@
 #include "placer/elsewhere/record.h"
 #include "placer/elsewhere/resume.h"
 #include "placer/elsewhere/rounds.h"
+#include "placer/elsewhere/tried.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
@@ -20,6 +21,14 @@ static const double usual_seconds = 600; // used if --time is not given
 
 static void on_program(void *user, const char *text) {
   tfc_elsewhere_say(user, true, "%s", text);
+}
+
+// Describes a placement that is tried next. Over tasks it can end the whole job, this process too; another program that
+// it ends is started again, and the placement has failed.
+static tfc_status describe(void *user, const struct tfc_solution *solution, struct tfc_placement **out) {
+  struct tfc_elsewhere *r = user;
+  if (r->o->settings->ask) TFC_RETURN_IF_ERROR(tfc_elsewhere_try(r, solution));
+  return r->o->describe(r->o->user, solution, out);
 }
 
 static tfc_status set_up(struct tfc_elsewhere *r) {
@@ -52,7 +61,7 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
                                                              .user = r},
                                &r->program));
   TFC_TRY(s, tfc_elsewhere_open(r));
-  TFC_TRY(s, tfc_evaluator_command(r->program, p, o->describe, o->user, tfc_elsewhere_observe, r, &r->evaluator));
+  TFC_TRY(s, tfc_evaluator_command(r->program, p, describe, r, tfc_elsewhere_observe, r, &r->evaluator));
   tfc_elsewhere_say(r, false, t->ask ? "steps run on %s (%s%s)" : "steps run in '%s' (%s%s)", t->measure_with,
                     tfc_label_name(tfc_command_label(r->program)),
                     tfc_command_has_operations(r->program) ? ", with times of operations" : "");

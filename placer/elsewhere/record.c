@@ -293,14 +293,16 @@ tfc_status tfc_elsewhere_close(struct tfc_elsewhere *r, const struct tfc_elsewhe
   struct tfc_text document = {0};
   const bool answered = v->answer != TFC_NONE;
   const struct tfc_elsewhere_known *k = answered ? &r->known.data[v->answer] : NULL;
+  // a run that ends because a task has died can go on, as one that was killed with it
+  const bool broken_off = cancelled || (r->o->settings->ask && tfc_status_code(failed) == TFC_UNAVAILABLE);
   if (!r->run) goto out;
   if (r->out->placement) TFC_TRY(s, tfc_placement_format(r->out->placement, &document));
   TFC_TRY(s, tfc_store_begin(r->store));
   if (r->out->summary) TFC_TRY(s, tfc_store_set_state(r->store, r->run, "learning", tfc_str_from(r->out->summary)));
   TFC_TRY(s, tfc_store_finish_run(r->store, r->run,
-                                  &(struct tfc_store_answer){.state = cancelled ? "interrupted"
-                                                                      : failed  ? "failed"
-                                                                                : "done",
+                                  &(struct tfc_store_answer){.state = broken_off ? "interrupted"
+                                                                      : failed   ? "failed"
+                                                                                 : "done",
                                                              .exit_code = r->out->exit_code,
                                                              .algorithm = k ? k->algorithm : NULL,
                                                              .placement_id = k ? k->placement_id : -1,

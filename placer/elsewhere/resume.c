@@ -9,6 +9,7 @@
 
 #include "placer/elsewhere/record.h"
 #include "placer/elsewhere/resume.h"
+#include "placer/elsewhere/tried.h"
 #include "profiler/store_read.h"
 #include "runtime/base/no_memory.h"
 
@@ -52,6 +53,7 @@ tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *r) {
                     k->readings, k->single, k->predicted_us, hash, k->won);
   }
   if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_elsewhere_tried_none(r));
   TFC_TRY(s, tfc_elsewhere_store_proposers(r));
   TFC_TRY(s, tfc_store_set_state(r->store, r->run, "elsewhere", (tfc_str){text.data, text.size}));
   if (r->learned) {
@@ -239,6 +241,7 @@ static tfc_status take_learned(struct tfc_elsewhere *r) {
 tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
   tfc_status s = NULL;
   struct taking t = {.r = r};
+  bool failed_one = false;
   TFC_TRY(s, tfc_store_find_interrupted(r->store, r->o->settings->resume, "measured_with", &r->run));
   TFC_TRY(s, tfc_store_read_run(r->store, r->run, check_run, r));
   TFC_TRY(s, check_command(r));
@@ -253,10 +256,12 @@ tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *r) {
     s = tfc_status_annotate(s, "run %lld cannot go on; leave --resume out to begin anew", (long long)r->run);
   if (s) goto out;
   TFC_TRY(s, tfc_store_read_placements(r->store, r->run, take_placement, &t));
+  TFC_TRY(s, tfc_elsewhere_take_tried(r, &failed_one));
   if (r->reference != TFC_NONE && r->reference >= r->known.count) r->reference = TFC_NONE;
   tfc_elsewhere_choose(r);
   tfc_elsewhere_say(r, false, "going on with run %lld after %.0f s and %zu measured placements", (long long)r->run,
-                    tfc_elsewhere_seconds(r), r->known.count);
+                    tfc_elsewhere_seconds(r), r->known.count - failed_one);
+  if (failed_one) TFC_TRY(s, tfc_elsewhere_keep(r)); // it may end the job again before the next batch has ended
 out:
   if (s) r->run = 0; // an error: the saved run is not changed
   tfc_array_free(&t.levels);

@@ -58,6 +58,7 @@ struct tfc_elsewhere {
   struct tfc_store *store;
   TFC_ARRAY(uint64_t) kept_ranks; // hashes of the orders of operations that are already in the database
   int64_t run, next_id;
+  uint64_t tried;        // digest of the placement that is stored as the one being tried; 0: none
   const uint32_t *batch; // [candidate] index in known, while the evaluator runs
   const char *phase;
 };

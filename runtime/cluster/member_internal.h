@@ -90,7 +90,7 @@ struct tfc_member {
   struct tfc_gate gate;
   _Atomic uint64_t static_parts;
   _Atomic uint32_t sessions; // open ones, of which this task is the client
-  _Atomic uint32_t fillers; // threads of queue runners that begin, run or end a step of this task's sessions
+  _Atomic uint32_t fillers;  // threads of queue runners that begin, run or end a step of this task's sessions
   pthread_mutex_t lock;
   pthread_cond_t changed, work; // `work`: signalled when a step waits for a thread
   // Guarded by the lock:

@@ -53,6 +53,54 @@ place other --evaluate single:/job:worker/task:1/device:CPU:0 || fail 'one task 
 mpirun_here 2 "$build/bin/tfc-run" --graph "$out/placed.pb" --cluster "$out/cluster.json" --steps 3 >"$out/log" 2>&1 ||
   fail 'what was exported does not run'
 
+# A placement that ends the job (here a task is killed while it is tried) costs one candidate: --restarts starts the
+# tasks again, and the run goes on without it.
+python3 - "$out/restarted.db" >"$out/victim" <<'END' &
+import os, signal, sqlite3, sys, time
+def words(path):
+    try:
+        return open(path, "rb").read().split(b"\0")
+    except OSError:
+        return []
+def tried():
+    try:
+        with sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True) as db:
+            row = db.execute("SELECT value FROM state WHERE name = 'tried'").fetchone()
+    except sqlite3.Error:
+        return []
+    return row[0].decode().split("\n") if row and row[0] else []
+for _ in range(60000):
+    time.sleep(0.002)
+    if len(tried()) < 3 or tried()[2:3] != ["candidate"]:
+        continue
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        own = words("/proc/%s/cmdline" % p)
+        if sys.argv[1].encode() in own and b"OMPI_COMM_WORLD_RANK=1" in words("/proc/%s/environ" % p):
+            parent = words("/proc/%s/cmdline" % words("/proc/%s/stat" % p)[0].rsplit(b")", 1)[1].split()[1].decode())
+            if sys.argv[1].encode() in parent and b"-n" not in parent:  # the task itself, not the guard that mpirun started
+                os.kill(int(p), signal.SIGKILL)
+                print(tried()[0])
+                sys.exit()
+END
+killer=$!
+timeout -k 5 300 "$build/bin/tfc-place" --graph $graph --cluster worker=2 --restarts 2 --wait --report none --db "$out/restarted.db" \
+  --out "$out/restarted.json" --devices '/job:worker/task:*/device:CPU:*' --measurements 6 --time 600s >"$out/log" 2>&1
+code=$?
+wait $killer
+[ $code -eq 0 ] || [ $code -eq 7 ] || fail "restarted: exit code $code"
+victim=$(cat "$out/victim")
+[ -n "$victim" ] || fail 'restarted: no task was killed'
+grep -q "restart 1 of 2" "$out/log" || fail 'restarted: it did not begin again'
+grep -q "$victim is not tried again: the job ended while it was tried" "$out/log" || fail 'restarted: it is not said what is left out'
+python3 - "$out" <<'END' || fail 'restarted: the database is wrong'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1] + "/restarted.db")
+rows = db.execute("SELECT placement, state FROM v_episode").fetchall()
+assert [x for x, state in rows if state == "failed"] == [open(sys.argv[1] + "/victim").read().strip()], rows
+assert len(rows) == len({x for x, _ in rows}) and db.execute("SELECT COUNT(*), MIN(state) FROM v_run").fetchone() == (1, "done"), rows
+END
+place none --restarts 1 && fail '--restarts under mpirun'
+
 # Requests that must fail; all tasks say why.
 mpirun_ranks=$out/ranks
 place none --devices '/job:ps/task:0/device:CPU:0' && fail 'a device that is not there'

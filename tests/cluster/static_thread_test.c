@@ -232,7 +232,8 @@ static void bits_when_messages_are_late(void **state) {
 static tfc_status of_two_workers(struct tfc_member *member, void *arg) {
   struct trial *t = arg;
   tfc_status s = in_tasks(member, &t[tfc_member_rank(member) - 1]);
-  return s ? s : tfc_member_barrier(member, "both have taken their steps", NULL); // else the slower one is alone at last
+  return s ? s
+           : tfc_member_barrier(member, "both have taken their steps", NULL); // else the slower one is alone at last
 }
 static void two_clients(void **state) {
   (void)state;

@@ -1,5 +1,5 @@
-// tfc-run --cluster SPEC --restarts N: starts the job's processes with mpirun, and starts them again after a failure.
-// When a process of the job is killed, the whole job ends, so the process that restarts it must not be part of it.
+#include "cli/restart.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -11,18 +11,17 @@
 #include <unistd.h>
 
 #include "cli/program.h"
-#include "cli/run.h"
 #include "runtime/base/clock.h"
 
-struct command { // the command line of mpirun, with this program and its arguments except --restarts
-  const char **words;
+struct command {      // the command line of mpirun, with this program and its arguments except --restarts
+  const char **words; // ended by two NULLs: there is room for one more
   char count[16], program[4096];
 };
 
 static bool make_command(uint32_t tasks, char **argv, struct command *out) {
   size_t given = 0, n = 0;
   while (argv[given]) given++;
-  out->words = calloc(given + 8, sizeof *out->words);
+  out->words = calloc(given + 9, sizeof *out->words);
   const ssize_t size = readlink("/proc/self/exe", out->program, sizeof out->program - 1);
   if (!out->words || size <= 0) return false;
   out->program[size] = 0;
@@ -115,7 +114,7 @@ static int cannot_start(const char *what) {
 
 // Runs the job once and returns its exit code. If a signal ended mpirun or a process, the code is 4, as for any task
 // that stops working.
-static int start(const struct command *c) {
+static int start(const char *program, const struct command *c) {
   fflush(NULL);
   const pid_t parent = getpid(), pid = fork();
   if (pid < 0) return cannot_start("no process can be started");
@@ -124,7 +123,7 @@ static int start(const struct command *c) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(1);
     execvp(c->words[0], (char *const *)(uintptr_t)c->words);
-    fprintf(stderr, "tfc-run: mpirun cannot be started: %s (Debian: openmpi-bin)\n", strerror(errno));
+    fprintf(stderr, "%s: mpirun cannot be started: %s (Debian: openmpi-bin)\n", program, strerror(errno));
     _exit(1);
   }
   int status = 0;
@@ -134,18 +133,21 @@ static int start(const struct command *c) {
   return WEXITSTATUS(status);
 }
 
-int run_restarted(const struct run_options *o, uint32_t tasks, char **argv) {
+int cli_restart(const struct cli_restart *r) {
   struct command c = {0};
   int code = 1;
-  if (!make_command(tasks, argv, &c)) {
+  if (!make_command(r->tasks, r->argv, &c)) {
     free(c.words);
     return tfc_program_fail(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
   }
-  for (int64_t i = 0; i <= o->restarts; i++) {
-    code = start(&c);
+  size_t words = 0;
+  while (c.words[words]) words++;
+  for (int64_t i = 0; i <= r->restarts; i++) {
+    code = start(r->program, &c);
     // A task or a device that stopped working may work the next time; an error in the graph would only come again.
-    if (code != 4 || atomic_load(tfc_program_cancel()) || i == o->restarts) break;
-    tfc_say("the job has failed; restart %lld of %lld", (long long)(i + 1), (long long)o->restarts);
+    if (code != 4 || atomic_load(tfc_program_cancel()) || i == r->restarts) break;
+    tfc_say("the job has failed; restart %lld of %lld", (long long)(i + 1), (long long)r->restarts);
+    if (r->again) c.words[words] = r->again(r->user);
   }
   free(c.words);
   return code;
