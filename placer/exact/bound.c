@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/exact/division.h"
 #include "placer/exact/ilp.h"
 #include "runtime/base/union_find.h"
 
@@ -243,7 +244,7 @@ out:
 
 static void choose_largest(struct tfc_bound *bound) {
   bound->value = 0, bound->kind = TFC_BOUND_NONE;
-  for (int k = 1; k <= TFC_BOUND_ILP; k++)
+  for (int k = 1; k < TFC_BOUND_COUNT; k++)
     if (bound->each[k] > bound->value) bound->value = bound->each[k], bound->kind = (tfc_bound_kind)k;
 }
 
@@ -273,6 +274,8 @@ tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budge
     bound.each[TFC_BOUND_PATH] = step ? path : 0;
     bound.each[TFC_BOUND_WORK] = work_bound(&b);
     if (step) bound.each[TFC_BOUND_WINDOW] = window_bound(&b);
+    bound.each[TFC_BOUND_CROWDING] = tfc_division_crowding(p);
+    if (!step) bound.each[TFC_BOUND_SEVERING] = tfc_division_severing(p);
     if (p->has_limits) bound.each[TFC_BOUND_MEMORY] = memory_bound(&b);
     if (budget && p->unit_count <= TFC_ILP_UNITS && p->node_count <= 2000 && p->device_count <= 16) {
       struct tfc_ilp_answer answer;

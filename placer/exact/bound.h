@@ -10,12 +10,12 @@
   X(WORK, "work per device")                                                                                           \
   X(WINDOW, "head-work-tail windows")                                                                                  \
   X(MEMORY, "transfers forced by memory")                                                                              \
-  X(ILP, "integer program")
-typedef enum tfc_bound_kind {
+  X(ILP, "integer program")                                                                                            \
+  X(CROWDING, "operations that share a device")                                                                        \
+  X(SEVERING, "transfers between parts")
 #define TFC_BOUND_ENUM(name, text) TFC_BOUND_##name,
-  TFC_BOUNDS(TFC_BOUND_ENUM)
+typedef enum tfc_bound_kind { TFC_BOUNDS(TFC_BOUND_ENUM) TFC_BOUND_COUNT } tfc_bound_kind;
 #undef TFC_BOUND_ENUM
-} tfc_bound_kind;
 const char *tfc_bound_name(tfc_bound_kind kind);
 
 struct tfc_bound {

@@ -77,7 +77,7 @@ static void archive_outcome(struct tfc_archive *a, const struct tfc_problem *p, 
   uint8_t optimal = o->optimal;
   uint32_t kind = o->bound.kind;
   BYTES(optimal);
-  tfc_archive_count(a, &kind, TFC_BOUND_ILP);
+  tfc_archive_count(a, &kind, TFC_BOUND_COUNT - 1);
   o->optimal = optimal == 1, o->bound.kind = (tfc_bound_kind)kind;
   archive_name(a, names, &o->algorithm);
   archive_entries(a, p, names, o);

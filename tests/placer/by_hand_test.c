@@ -93,7 +93,8 @@ static void test_path_and_work(void **state) {
   assert_int_equal(b.each[TFC_BOUND_WORK], 3 * US);
   if (b.each[TFC_BOUND_ILP] > 4 * US || b.each[TFC_BOUND_ILP] < 399 * US / 100)
     fail_msg("%lld ps, 4 us by hand", (long long)b.each[TFC_BOUND_ILP]);
-  assert_int_equal(b.kind, TFC_BOUND_ILP);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 4 * US);
+  assert_int_equal(b.kind, b.each[TFC_BOUND_ILP] == 4 * US ? TFC_BOUND_ILP : TFC_BOUND_CROWDING);
 }
 
 // Two kinds of devices: four operations take 1 us on one kind and 3 us on the other, so three of them belong on the
@@ -116,6 +117,83 @@ static void test_work_of_unlike_devices(void **state) {
   const struct drawn pinned = {.nodes = 3, .acc = {10, 10, 1}, .pin = {"acc:1", "acc:1"}};
   b = bound_of(&pinned, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
   if (b.value > 20 * US || b.value < 198 * US / 10) fail_msg("%lld ps, 20 us by hand", (long long)b.value);
+}
+
+static struct tfc_machine *unlike_devices(const char *const *names, uint32_t count, tfc_occupies occupies) {
+  struct tfc_machine *m = NULL;
+  struct tfc_link link = tfc_link_default();
+  link.bandwidth = 1e9, link.occupies = occupies;
+  assert_ok(tfc_machine_create(&m));
+  for (uint32_t d = 0; d < count; d++)
+    assert_ok(tfc_machine_add_device(m, &(struct tfc_machine_device){.name = tfc_str_from(names[d]),
+                                                                     .kind = tfc_str_sub(tfc_str_from(names[d]), 0, 3),
+                                                                     .memory = TFC_NO_LIMIT,
+                                                                     .label = TFC_LABEL_MODELLED}));
+  assert_ok(tfc_machine_add_link(m, &link));
+  return m;
+}
+static const char *const unlike[] = {"acc:0", "acc:1", "cpu:0"};
+
+// What follows from the fact that an operation is on one device as a whole.
+static void test_crowding(void **state) {
+  (void)state;
+  // five equal operations on two devices: three are together
+  const struct drawn five = {.nodes = 5, .acc = {3, 3, 3, 3, 3}, .cpu = {10, 10, 10, 10, 10}};
+  struct tfc_bound b = bound_of(&five, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 9 * US);
+  assert_int_equal(b.kind, TFC_BOUND_CROWDING);
+  b = bound_of(&five, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_STEP, false);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 9 * US);
+  // a third device takes 10 us for one of them, so it does not help
+  b = bound_of(&five, unlike_devices(unlike, 3, TFC_OCCUPIES_NONE), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 9 * US);
+  // one that takes 8 us helps: two and two, and one there
+  const struct drawn eight = {.nodes = 5, .acc = {3, 3, 3, 3, 3}, .cpu = {8, 8, 8, 8, 8}};
+  b = bound_of(&eight, unlike_devices(unlike, 3, TFC_OCCUPIES_NONE), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 8 * US);
+  // of operations of 9, 5, 4, 4 and 2 us, two of the first three are on one of two devices (5 + 4), or three of all
+  // five (4 + 4 + 2 = 10)
+  const struct drawn mixed = {.nodes = 5, .acc = {4, 9, 2, 5, 4}};
+  b = bound_of(&mixed, two_devices(TFC_NO_LIMIT), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 10 * US);
+  // on one device all are together
+  b = bound_of(&mixed, unlike_devices(unlike, 1, TFC_OCCUPIES_NONE), TFC_OBJECTIVE_THROUGHPUT, false);
+  assert_int_equal(b.each[TFC_BOUND_CROWDING], 24 * US);
+}
+
+// What follows from transfers that both ends pay for.
+static void test_severing(void **state) {
+  (void)state;
+  // a chain of four operations of 10 us, tensors of 8 us: cut once, each half has 20 us and pays 8 us
+  const struct drawn chain = {.nodes = 4,
+                              .acc = {10, 10, 10, 10},
+                              .cpu = {20, 20, 20, 20},
+                              .edges = 3,
+                              .edge = {{0, 1, 8000}, {1, 2, 8000}, {2, 3, 8000}}};
+  const tfc_objective load = TFC_OBJECTIVE_THROUGHPUT;
+  struct tfc_bound b = bound_of(&chain, unlike_devices(unlike, 2, TFC_OCCUPIES_BOTH), load, false);
+  assert_just_below(b.each[TFC_BOUND_SEVERING], 28 * US);
+  assert_int_equal(b.kind, TFC_BOUND_SEVERING);
+  // a third device takes over half of what it could do of the work, 10 us in 20: (40 + 2 * 8) / 2.5
+  b = bound_of(&chain, unlike_devices(unlike, 3, TFC_OCCUPIES_BOTH), load, false);
+  assert_just_below(b.each[TFC_BOUND_SEVERING], 224 * US / 10);
+  // one end pays nothing, or a step is not a load
+  b = bound_of(&chain, unlike_devices(unlike, 2, TFC_OCCUPIES_RECEIVER), load, false);
+  assert_int_equal(b.each[TFC_BOUND_SEVERING], 0);
+  b = bound_of(&chain, unlike_devices(unlike, 2, TFC_OCCUPIES_SENDER), load, false);
+  assert_int_equal(b.each[TFC_BOUND_SEVERING], 0);
+  b = bound_of(&chain, unlike_devices(unlike, 2, TFC_OCCUPIES_BOTH), TFC_OBJECTIVE_STEP, false);
+  assert_int_equal(b.each[TFC_BOUND_SEVERING], 0);
+  // the last operation, of 2 us, may be cut off for 1 us; but then one of the devices still has 30 us
+  const struct drawn loose = {
+      .nodes = 4, .acc = {10, 10, 10, 2}, .edges = 3, .edge = {{0, 1, 8000}, {1, 2, 8000}, {2, 3, 1000}}};
+  b = bound_of(&loose, unlike_devices(unlike, 2, TFC_OCCUPIES_BOTH), load, false);
+  assert_just_below(b.each[TFC_BOUND_SEVERING], 24 * US); // (32 + 2 * 8) / 2
+  // dear tensors hold three operations together: one device has all of them, 30 us
+  const struct drawn held = {
+      .nodes = 4, .acc = {10, 10, 10, 2}, .edges = 3, .edge = {{0, 1, 90000}, {1, 2, 90000}, {2, 3, 1000}}};
+  b = bound_of(&held, unlike_devices(unlike, 2, TFC_OCCUPIES_BOTH), load, false);
+  assert_just_below(b.each[TFC_BOUND_SEVERING], 30 * US);
 }
 
 // An operation of 4 us, then three of 6 us that do not depend on each other, then one of 4 us: on two devices the three
@@ -388,6 +466,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_path_and_work),
       cmocka_unit_test(test_work_of_unlike_devices),
+      cmocka_unit_test(test_crowding),
+      cmocka_unit_test(test_severing),
       cmocka_unit_test(test_window),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_order_of_a_file),
