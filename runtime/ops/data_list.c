@@ -19,6 +19,12 @@ static tfc_status give(struct tfc_kernel_ctx *ctx, tfc_status s, struct tfc_list
   }
   return tfc_kernel_set_object(ctx, 0, TFC_VARIANT, &(*list)->object);
 }
+// Whether nobody but this operation uses the list of input 0.
+static bool only_here(const struct tfc_kernel_ctx *ctx, const struct tfc_list *list) {
+  const struct tfc_buffer *b = ctx->inputs[0]->buffer;
+  return ctx->reusable & 1 && b && atomic_load_explicit(&b->references, memory_order_acquire) == 1 &&
+         atomic_load_explicit(&list->object.references, memory_order_acquire) == 1;
+}
 static tfc_dtype element_dtype(const struct tfc_kernel_ctx *ctx) {
   return tfc_node_attr_type(ctx->graph, ctx->node, "element_dtype", TFC_DTYPE_NONE);
 }
@@ -136,7 +142,7 @@ static tfc_status push(struct tfc_kernel_ctx *ctx, bool shape_only) {
                    "Tried to push item into a full list. list size: %lld "
                    "max_num_elements: %lld",
                    (long long)list->count, (long long)list->most);
-  TFC_RETURN_IF_ERROR(tfc_list_change(list, list->count + 1, list->count, &made));
+  TFC_RETURN_IF_ERROR(tfc_list_change(list, list->count + 1, list->count, only_here(ctx, list), &made));
   struct tfc_tensor *to = tfc_list_at(made, list->count);
   if (!shape_only) return give(ctx, tfc_data_keep(ctx, t, to), &made);
   to->dtype = t->dtype, to->shape = t->shape, to->size = t->size;
@@ -160,12 +166,12 @@ static tfc_status push_back_batch(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < handles->shape.dims[0]; i++) {
     struct tfc_object *o = ((struct tfc_object **)handles->data)[i];
     TFC_KERNEL_CHECK(o && o->type == &tfc_list_type, "input 0 must hold lists");
-    const struct tfc_list *list = (const struct tfc_list *)o;
+    struct tfc_list *list = (struct tfc_list *)o;
     struct tfc_tensor row = {0};
     struct tfc_list *made = NULL;
     TFC_RETURN_IF_ERROR(tfc_data_row(ctx, t, i, &row));
     tfc_status s = check_element(list, &row);
-    if (!s) s = tfc_list_change(list, list->count + 1, list->count, &made);
+    if (!s) s = tfc_list_change(list, list->count + 1, list->count, false, &made);
     if (s) {
       tfc_tensor_release(&row);
       return s;
@@ -211,7 +217,7 @@ static tfc_status pop_back(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(check_dtype(ctx, list));
   TFC_KERNEL_CHECK(list->count > 0, "Trying to pop from an empty list.");
   TFC_RETURN_IF_ERROR(give_element(ctx, 1, list, list->count - 1, ctx->inputs[1]));
-  return give(ctx, tfc_list_change(list, list->count - 1, -1, &made), &made);
+  return give(ctx, tfc_list_change(list, list->count - 1, -1, only_here(ctx, list), &made), &made);
 }
 static tfc_status set_item(struct tfc_kernel_ctx *ctx) {
   struct tfc_list *list = NULL, *made = NULL;
@@ -222,7 +228,7 @@ static tfc_status set_item(struct tfc_kernel_ctx *ctx) {
   if (grow && index >= count && index < 1 << 30) count = index + 1;
   TFC_KERNEL_CHECK(index >= 0 && index < count, "Trying to modify element %lld in a list with %lld elements.",
                    (long long)index, (long long)list->count);
-  TFC_RETURN_IF_ERROR(tfc_list_change(list, count, index, &made));
+  TFC_RETURN_IF_ERROR(tfc_list_change(list, count, index, only_here(ctx, list), &made));
   tfc_tensor_release(tfc_list_at(made, index));
   return give(ctx, tfc_data_keep(ctx, ctx->inputs[2], tfc_list_at(made, index)), &made);
 }
@@ -231,7 +237,7 @@ static tfc_status resize(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(list_of(ctx, 0, &list));
   int64_t n = ops_scalar_int(ctx->inputs[1]);
   TFC_KERNEL_CHECK(n >= 0, "TensorListSlice expects size to be non-negative. Got: %lld", (long long)n);
-  return give(ctx, tfc_list_change(list, n, -1, &made), &made);
+  return give(ctx, tfc_list_change(list, n, -1, only_here(ctx, list), &made), &made);
 }
 static tfc_status concat_lists(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
@@ -670,6 +676,7 @@ const struct tfc_op_def tfc_list_push_shape_def = {.name = "_TensorListPushShape
                                                    .inputs = "input_handle: variant, tensor: element_dtype",
                                                    .outputs = "output_handle: variant",
                                                    .attrs = "element_dtype: type",
+                                                   .flags = TFC_OP_INPLACE_FIRST,
                                                    LIST(1, 1, shape_push, NULL, push_back_shape)};
 
 static const struct tfc_op_def data_list_rows[] = {
@@ -710,6 +717,7 @@ static const struct tfc_op_def data_list_rows[] = {
      .inputs = "input_handle: variant, tensor: element_dtype",
      .outputs = "output_handle: variant",
      .attrs = "element_dtype: type",
+     .flags = TFC_OP_INPLACE_FIRST,
      LIST(1, 1, shape_push, grad_of_push, push_back)},
     {.name = "TensorListPushBackBatch",
      .inputs = "input_handles: variant, tensor: element_dtype",
@@ -721,11 +729,13 @@ static const struct tfc_op_def data_list_rows[] = {
      .inputs = "input_handle: variant, element_shape: int32",
      .outputs = "output_handle: variant, tensor: element_dtype",
      .attrs = "element_dtype: type",
+     .flags = TFC_OP_INPLACE_FIRST,
      LIST(3, 1, shape_pop, grad_of_pop, pop_back)},
     {.name = "TensorListSetItem",
      .inputs = "input_handle: variant, index: int32, item: element_dtype",
      .outputs = "output_handle: variant",
      .attrs = "element_dtype: type, resize_if_index_out_of_bounds: bool = false",
+     .flags = TFC_OP_INPLACE_FIRST,
      LIST(3, 1, shape_push, grad_of_set, set_item)},
     {.name = "TensorListGetItem",
      .inputs = "input_handle: variant, index: int32, element_shape: int32",
@@ -735,6 +745,7 @@ static const struct tfc_op_def data_list_rows[] = {
     {.name = "TensorListResize",
      .inputs = "input_handle: variant, size: int32",
      .outputs = "output_handle: variant",
+     .flags = TFC_OP_INPLACE_FIRST,
      LIST(3, 1, shape_keep, grad_of_resize, resize)},
     {.name = "TensorListConcatLists",
      .inputs = "input_a: variant, input_b: variant",

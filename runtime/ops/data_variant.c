@@ -155,7 +155,18 @@ tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shap
   return NULL;
 }
 
-tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t index, struct tfc_list **out) {
+// Moves chunk `i` of a list to `to`, if no other list has it. `count`: elements that the chunk shall keep; the others
+// are released.
+static bool move_chunk(struct tfc_list *list, int64_t i, int64_t count, struct tfc_list *to) {
+  struct tfc_list_chunk *c = list->chunks[i];
+  if (atomic_load_explicit(&c->references, memory_order_acquire) != 1) return false;
+  for (int64_t k = count; k < TFC_LIST_CHUNK; k++) tfc_tensor_release(&c->items[k]);
+  to->chunks[i] = c;
+  list->chunks[i] = NULL;
+  return true;
+}
+
+tfc_status tfc_list_change(struct tfc_list *list, int64_t count, int64_t index, bool only, struct tfc_list **out) {
   struct tfc_list *made = NULL;
   TFC_RETURN_IF_ERROR(list_new(list->dtype, &list->element_shape, count, &made));
   made->most = list->most;
@@ -163,6 +174,7 @@ tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t i
   for (int64_t i = 0; i < chunk_count(count); i++) {
     // A chunk that is cut is copied: when the list grows again, it must not show the elements that were cut off.
     bool cut = i == chunk_count(count) - 1 && count < list->count && count % TFC_LIST_CHUNK;
+    if (only && i < had && move_chunk(list, i, cut ? count % TFC_LIST_CHUNK : TFC_LIST_CHUNK, made)) continue;
     if (i < had && i != own && !cut) {
       made->chunks[i] = list->chunks[i];
       atomic_fetch_add_explicit(&made->chunks[i]->references, 1, memory_order_relaxed);

@@ -52,8 +52,9 @@ extern const struct tfc_object_type tfc_list_type;
 TFC_MUST_USE tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
                                         struct tfc_list **out);
 // Makes a list like this one with `count` elements, of which new ones are unwritten. The chunk of element `index` may
-// be written to.
-TFC_MUST_USE tfc_status tfc_list_change(const struct tfc_list *list, int64_t count, int64_t index,
+// be written to. `only`: nobody else uses `list`, so that its chunks are moved, not copied or shared; afterwards it may
+// only be released.
+TFC_MUST_USE tfc_status tfc_list_change(struct tfc_list *list, int64_t count, int64_t index, bool only,
                                         struct tfc_list **out);
 static inline struct tfc_tensor *tfc_list_at(const struct tfc_list *list, int64_t i) {
   return &list->chunks[i / TFC_LIST_CHUNK]->items[i % TFC_LIST_CHUNK];
