@@ -200,8 +200,9 @@ static tfc_status add_trace(struct tfc_elsewhere *r, struct tfc_elsewhere_known 
     const struct tfc_command_operation *x = &a->operations.data[i];
     const uint64_t *node = tfc_strmap_get(&r->node_of, x->node), *device = tfc_strmap_get(&r->device_of, x->device);
     if (!node || !device) continue;
-    ops[rows++] =
+    ops[rows] =
         (struct tfc_store_op){0, rows, (uint32_t)*node, (uint32_t)*device, ns(x->start_us), ns(x->time_us), -1, 0};
+    rows++;
     busy[*device] += ns(x->time_us), count[*device]++;
     if (isfinite(x->start_us)) span = fmax(span, x->start_us + x->time_us);
   }

@@ -325,6 +325,18 @@ static void test_interrupts(void **state) {
   assert_string_equal(r->out, "130\ninterrupted\n");
 }
 
+// What is made of the flags exists in four forms.
+static void test_generated(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"man", "bash", "zsh", "fish"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    const struct command_result *r = command("tfc-run --generate %s", kinds[i]);
+    assert_result(r, 0, "");
+    assert_non_null(strstr(r->out, "placement"));
+  }
+  assert_exit(2, "unknown flag --generate", "tfc-run --generate poem");
+}
+
 // In a folder that others may write, names of temporary files are guessed and made links to files of the user: the
 // programs must write through none of them. A shell's process has the number of the program that it becomes.
 static void test_links(void **state) {
@@ -377,7 +389,7 @@ int main(void) {
       cmocka_unit_test(test_a_deadlock),      cmocka_unit_test(test_a_hang),
       cmocka_unit_test(test_databases),       cmocka_unit_test(test_documents),
       cmocka_unit_test(test_interrupts),      cmocka_unit_test(test_links),
-      cmocka_unit_test(test_pipes),
+      cmocka_unit_test(test_pipes),           cmocka_unit_test(test_generated),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -213,6 +213,10 @@ static void test_run(void **state) {
                    "SELECT COUNT(*) FROM v_busy b JOIN v_step s USING (run_id, placement_id, step) WHERE b.busy_us > "
                    "s.step_us + 1e-6 OR b.busy_us <= 0"),
                0);
+  assert_close(ask(db, "SELECT COUNT(*) FROM v_busy"), 7);
+  assert_close(ask(db, "SELECT COUNT(*) FROM v_busy b WHERE b.busy_us < (SELECT SUM(duration_us) FROM v_op o WHERE "
+                       "o.step = b.step AND o.device_id = b.device_id) - 1e-6"),
+               0);
   sqlite3_close(db);
   json_decref(document);
 }

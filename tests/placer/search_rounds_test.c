@@ -296,6 +296,15 @@ static void test_named(void **state) {
   assert_string_equal(out.entries[0].algorithm, "one");
   assert_true(out.entry_count > 2 && out.value == 40000000); // 30 + 10 | 40 us
   tfc_search_outcome_deinit(&out);
+  // The same holds for time; alone it has all of it.
+  for (int alone = 0; alone < 2; alone++) {
+    options.algorithms = alone ? "one" : "one,auto", options.seconds = 1000;
+    const double before = tfc_now_s(), share = alone ? 1000 : 500;
+    assert_ok(tfc_search(i.problem, &options, &out));
+    assert_true(played[0].got.deadline >= before + share && played[0].got.deadline <= tfc_now_s() + share);
+    tfc_search_outcome_deinit(&out);
+  }
+  options.seconds = 0;
   // One that fails leaves its reason, and the others run.
   played[0].fails = "too large for it";
   options.algorithms = "one,two", options.evaluations = 1000;
@@ -706,6 +715,19 @@ static void test_temperatures_of_jobs(void **state) {
     // four fifths and a share of the other jobs begin at the best: 0.8 + 0.2 / 3, with five standard deviations
     assert_true(fabs(best / (double)DRAWS - 0.867) < 0.086);
   }
+  // With one placement there is nothing to combine; every other method keeps its turn.
+  elite.count = 1;
+  static const enum tfc_search_method methods[] = {TFC_METHOD_HOT,    TFC_METHOD_ANNEAL, TFC_METHOD_REGROUP,
+                                                   TFC_METHOD_LNS,    TFC_METHOD_NAMES,  TFC_METHOD_CLUSTERS,
+                                                   TFC_METHOD_COMBINE};
+  for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+    struct tfc_search_job j = {0};
+    MUST(plan_job(p, &r, &elite, false, 1, methods[m], 0, &j));
+    assert_int_equal(j.method, methods[m] == TFC_METHOD_COMBINE ? TFC_METHOD_CLUSTERS : methods[m]);
+    assert_null(j.other.device);
+    tfc_solution_deinit(&j.solution);
+  }
+  elite.count = 3;
   tfc_solution_deinit(&s);
   tfc_elite_clear(&elite);
   instance_free(&i);
