@@ -11,7 +11,7 @@ static tfc_str kind_of(const struct tfc_problem *p, uint32_t device) {
 // Finds the latency and bandwidth of a pair's link. For a link that is given as a curve of times
 // (placer/model/machine.h), they are the time for 1 byte, and the mean bandwidth between 1 byte and 1 GiB.
 static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t to, struct tfc_hardware_link *out) {
-  *out = (struct tfc_hardware_link){0, (double)INFINITY};
+  *out = (struct tfc_hardware_link){.bandwidth = (double)INFINITY};
   if (from == to) return NULL;
   const struct tfc_pair *pair = tfc_problem_pair(p, from, to);
   if (!pair->linked)
@@ -21,6 +21,7 @@ static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t t
   const double first = 1e-6 * (double)tfc_problem_wire_time_of(pair, small);
   const double last = 1e-6 * (double)tfc_problem_wire_time_of(pair, large);
   out->latency_us = first;
+  out->occupies = pair->occupies == TFC_OCCUPIES_BOTH;
   if (last > first) out->bandwidth = 1e6 * (double)(large - small) / (last - first);
   return NULL;
 }
@@ -35,6 +36,7 @@ tfc_status tfc_hardware_of(const struct tfc_problem *p, uint32_t device, struct 
     if (here && alike && d != device && beside == device) beside = d;
     if (!here && alike && away == TFC_NONE) away = d;
   }
+  h.slowdown = p->machine->devices[device].slowdown, h.slowdown_count = p->machine->devices[device].slowdown_count;
   h.serve_us = p->machine->devices[h.server].dispatch_us;
   TFC_RETURN_IF_ERROR(link_of(p, h.server, device, &h.to_server));
   TFC_RETURN_IF_ERROR(link_of(p, device, beside, &h.beside));

@@ -8,6 +8,7 @@
 
 struct tfc_hardware_link {
   double latency_us, bandwidth; // bandwidth: bytes per second in each direction; INFINITY: no limit
+  bool occupies; // a replica's device does not compute while it sends or receives (occupies: both of the machine file)
 };
 struct tfc_hardware {
   uint32_t device;   // the first replica's device, an index in the problem
@@ -16,7 +17,11 @@ struct tfc_hardware {
   uint32_t hosts;    // number of hosts in the machine; 1 if only the first replica's host has such devices
   uint32_t server;   // the device of a host that holds parameters: the first one of kind "cpu", or, if there is none,
                      // `device`
-  double serve_us;   // the server's time for the requests of one replica in a step: the device's dispatch time
+  // The kind's slowdown (placer/model/machine.h), by the number of devices that are busy on one host: they share its
+  // cores and its memory. Borrowed from the machine; slowdown_count 0: there is none.
+  const double *slowdown;
+  uint32_t slowdown_count;
+  double serve_us; // the server's time for the requests of one replica in a step: the device's dispatch time
   struct tfc_hardware_link to_server; // between a replica's device and its own host's server
   struct tfc_hardware_link beside;    // between the devices of two replicas on one host
   struct tfc_hardware_link network;   // the link between hosts; all devices of a host share it

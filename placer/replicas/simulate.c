@@ -44,8 +44,10 @@ static double per_us(double bandwidth) { // returns bytes per us
 static double reduction_us(const struct tfc_hardware *h, uint32_t count, uint32_t hosts, double bytes) {
   const uint32_t beside = count < h->per_host ? count : h->per_host;
   double us = 0;
+  // In a ring each device sends and receives at the same time, unless either occupies it.
+  const double apart = h->beside.occupies ? 2 : 1;
   if (beside > 1)
-    us += 2e6 * (beside - 1.0) / beside * bytes / h->beside.bandwidth +
+    us += apart * 2e6 * (beside - 1.0) / beside * bytes / h->beside.bandwidth +
           2 * fmin(beside - 1.0, ceil(log2(beside))) * h->beside.latency_us;
   if (hosts > 1)
     us += 2e6 * (hosts - 1.0) / hosts * bytes / h->network.bandwidth +
@@ -70,17 +72,19 @@ static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct time
   double all_us = 0;
   tfc_random_init(&random, r->seed);
   for (uint32_t i = 0; i < steps; i++) {
-    double slowest = 0, reduced = 0, bucket = 0;
+    double slowest = 0, reduced = 0, bucket = 0, not_computing = 0;
     for (uint32_t k = 0; k < r->count; k++) slowest = fmax(slowest, tfc_step_times_draw(&r->times, &random));
     for (uint32_t k = 0; k < TFC_WORKLOAD_PIECES; k++) {
       bucket += w->push[k];
       const bool last = k + 1 == TFC_WORKLOAD_PIECES;
       if (r->count == 1 || bucket <= 0 || (bucket < bucket_bytes && !last)) continue;
       const double ready = slowest * w->step_us * (k + 1.0) / TFC_WORKLOAD_PIECES;
-      reduced = fmax(reduced, ready) + reduction_us(r->hardware, r->count, out->hosts, bucket);
+      const double us = reduction_us(r->hardware, r->count, out->hosts, bucket);
+      reduced = fmax(reduced, ready) + us;
+      if (r->hardware->beside.occupies) not_computing += us;
       bucket = 0;
     }
-    const double step = fmax(reduced, slowest * w->step_us);
+    const double step = fmax(reduced, slowest * w->step_us + not_computing);
     keep(times, step);
     all_us += step;
   }
@@ -192,7 +196,8 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   const struct tfc_workload *w = f->r->workload;
   const double tiny = 1e-9 * (w->pulled + w->pushed);
   const bool pulls = is_pulling(f, x), pushes = is_pushing(x);
-  const bool computes = x->piece < TFC_WORKLOAD_PIECES && x->pulled >= f->need[x->piece] - tiny;
+  const bool occupied = (pulls || pushes) && f->r->hardware->to_server.occupies;
+  const bool computes = x->piece < TFC_WORKLOAD_PIECES && x->pulled >= f->need[x->piece] - tiny && !occupied;
   double us = left_us;
   if (!pulls && !pushes && x->piece == TFC_WORKLOAD_PIECES) {
     x->phase = ENDS;
@@ -201,7 +206,8 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   }
   if (computes) us = fmin(us, x->left_us);
   if (pulls && isfinite(rate->pull)) {
-    const double next = computes || x->piece == TFC_WORKLOAD_PIECES ? w->pulled : f->need[x->piece];
+    const bool waits = x->piece < TFC_WORKLOAD_PIECES && x->pulled < f->need[x->piece] - tiny;
+    const double next = waits ? f->need[x->piece] : w->pulled;
     us = fmin(us, until(next - x->pulled, rate->pull));
   }
   if (pushes && isfinite(rate->push)) us = fmin(us, until(x->made - x->pushed, rate->push));
@@ -391,8 +397,24 @@ out:
   return s;
 }
 
-tfc_status tfc_replicas_simulate(const struct tfc_replicas *r, struct tfc_replicas_result *out) {
+// By which factor a step takes longer because other replicas are busy on the same host.
+static double slowdown_of(const struct tfc_hardware *h, uint32_t replicas) {
+  const uint32_t busy = replicas < h->per_host ? replicas : h->per_host;
+  if (!h->slowdown_count || !busy) return 1;
+  return h->slowdown[(busy < h->slowdown_count ? busy : h->slowdown_count) - 1];
+}
+
+tfc_status tfc_replicas_simulate(const struct tfc_replicas *replicas, struct tfc_replicas_result *out) {
   tfc_status s = NULL;
+  struct tfc_workload slowed = *replicas->workload;
+  struct tfc_hardware hardware = *replicas->hardware;
+  struct tfc_replicas changed = *replicas;
+  const struct tfc_replicas *r = &changed;
+  const double factor = slowdown_of(&hardware, replicas->count + replicas->backup);
+  slowed.step_us *= factor;
+  if (hardware.beside.occupies) hardware.beside.bandwidth /= factor; // a busy device copies more slowly, too
+  if (hardware.to_server.occupies) hardware.to_server.bandwidth /= factor;
+  changed.workload = &slowed, changed.hardware = &hardware;
   struct tfc_replicas_result result = {0};
   struct times times = {0};
   uint32_t steps = r->steps;
@@ -410,7 +432,7 @@ tfc_status tfc_replicas_simulate(const struct tfc_replicas *r, struct tfc_replic
     TFC_TRY(s, serve(r, steps, &times, &result));
   tell(&times, &result);
   if (!result.link) result.link = "none";
-  result.efficiency = 1e-6 * result.batches_per_second * r->workload->step_us / r->count;
+  result.efficiency = 1e-6 * result.batches_per_second * replicas->workload->step_us / r->count;
   *out = result;
 out:
   free(times.us);

@@ -237,6 +237,32 @@ static void test_times_by_hand(void **state) {
   r.servers = 16; // with 16 servers, the replicas' own network cards are the bottleneck
   x = run(&r);
   assert_true(near(x.median_us, 10 + 1000 + 1000 + 1000 + 10, 0.01));
+  // Four replicas on one host, whose cores are those of two: a step takes twice as long. Where transfers occupy both
+  // ends, nothing is computed meanwhile, sending and receiving take turns, and a busy core copies half as fast.
+  static const double slowdown[] = {1, 1, 1.5, 2};
+  struct tfc_hardware crowded = h;
+  crowded.per_host = 4, crowded.beside = (struct tfc_hardware_link){.latency_us = 5, .bandwidth = 1e9};
+  crowded.slowdown = slowdown, crowded.slowdown_count = 4;
+  r.hardware = &crowded, r.mode = TFC_REPLICAS_ALL, r.servers = 0;
+  x = run(&r);
+  assert_true(near(x.median_us, 2 * 1000 + 1500 + 4 * 5, 1e-9) && near(x.efficiency, 1000 / 3520.0, 1e-9));
+  crowded.beside.occupies = true;
+  assert_true(near(run(&r).median_us, 2 * 1000 + 2 * 2 * 1500 + 4 * 5, 1e-9));
+  r.count = 2;
+  assert_true(near(run(&r).median_us, 1000 + 2 * 1000 + 2 * 5, 1e-9));
+  r.count = 1;
+  assert_true(near(run(&r).median_us, 1000, 1e-9));
+  // With a server beside them.
+  crowded.slowdown_count = 0, crowded.to_server = (struct tfc_hardware_link){.bandwidth = 1e9, .occupies = true};
+  r.count = 2, r.mode = TFC_REPLICAS_SYNC;
+  const double without = run(&r).median_us;
+  struct tfc_workload early = w; // what is read last can be read while the device computes, unless that occupies it
+  early.pull[0] = 0, early.pull[TFC_WORKLOAD_PIECES - 1] = 1e6;
+  r.workload = &early;
+  assert_true(near(run(&r).median_us, without, 0.01));
+  crowded.to_server.occupies = false;
+  assert_true(run(&r).median_us < 0.9 * without);
+  r.workload = &w, r.hardware = &h, r.servers = 16, r.count = 4;
   // A single asynchronous replica takes as long with its reading, computing and sending.
   r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
   x = run(&r);
