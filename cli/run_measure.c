@@ -350,6 +350,24 @@ static tfc_status list_fallbacks(const struct measurement *m, json_t *document) 
   return NULL;
 }
 
+// How the records came: before such figures are known of a machine, nobody can say which limits are right for it.
+static json_t *records_of(const struct tfc_collector_records *r) {
+  json_t *flushes = json_object(), *overlaps = json_object();
+  char name[32];
+  for (int i = 0; i <= TFC_COLLECTOR_FLUSHES; i++) {
+    snprintf(name, sizeof name, "%d", i < TFC_COLLECTOR_FLUSHES ? tfc_collector_flushes[i] : 0);
+    json_object_set_new(flushes, i < TFC_COLLECTOR_FLUSHES ? name : "more", json_integer((json_int_t)r->flushes[i]));
+  }
+  for (int i = 0; i <= TFC_ACTIVITY_BOUNDS; i++) {
+    snprintf(name, sizeof name, "%g", i < TFC_ACTIVITY_BOUNDS ? 1e-3 * (double)tfc_activity_bounds_ns[i] : 0);
+    json_object_set_new(overlaps, i < TFC_ACTIVITY_BOUNDS ? name : "more",
+                        json_integer((json_int_t)r->overlaps.pairs[i]));
+  }
+  return json_pack("{s:o, s:o, s:o, s:o}", "flushes", flushes, "overlaps_us", overlaps, "longest_overlap_us",
+                   cli_json_number(1e-3 * (double)r->overlaps.longest_ns), "overlap_limit_us",
+                   cli_json_number(1e-3 * (double)r->overlaps.limit_ns));
+}
+
 // Reports what timed the steps, and what tracing adds; above 2 %, also the time of untraced steps.
 static tfc_status add_timer(const struct measurement *m, json_t *document) { // NULL: as text
   const double overhead = trace_overhead(m);
@@ -368,6 +386,9 @@ static tfc_status add_timer(const struct measurement *m, json_t *document) { // 
     if (m->plain)
       json_object_set_new(document, "untraced",
                           json_pack("{s:o, s:i}", "median_us", cli_json_number(plain.median), "steps", (int)m->plain));
+    struct tfc_collector_records records;
+    if (!by_host && tfc_collector_records_get(m->collector, &records))
+      json_object_set_new(document, "trace_records", records_of(&records));
     if (m->untrusted) json_object_set_new(document, "untrusted_steps", json_integer(m->untrusted));
   } else if (by_host || m->plain) {
     printf("timed by %s", text);

@@ -11,11 +11,13 @@
 
 #include "runtime/base/map.h"
 
-// Stamps of two clocks (multiprocessors, copy engines) are converted to one, so neighbours in a stream may seem to
-// overlap by this much. Branches of a captured graph really overlap.
-enum { OVERLAP_NS = 2000 };
 // A GPU's clock is converted to the host's with an error below this.
 enum { CLOCKS_NS = 100000 };
+// Stamps of two clocks (multiprocessors, copy engines) are converted to one, so neighbours in a stream may seem to
+// overlap, by how much depends on the machine: at first by the error of the clocks, and once some pairs are known by
+// four times what nine tenths of them do, at least by OVERLAP_NS. Branches of a captured graph really overlap.
+enum { OVERLAP_NS = 2000, FIRST_OVERLAPS = 16, TIMES_USUAL = 4 };
+const int64_t tfc_activity_bounds_ns[TFC_ACTIVITY_BOUNDS] = {500, 1000, 2000, 5000, 20000, CLOCKS_NS};
 
 struct link { // correlation → external
   uint32_t correlation;
@@ -31,6 +33,7 @@ struct tfc_activity {
   struct tfc_intmap clones; // clone → original
   uint64_t dropped, waits_broken;
   int64_t begin_ns; // beginning of the step
+  struct tfc_activity_overlaps overlaps;
 };
 
 tfc_status tfc_activity_create(struct tfc_activity **out) {
@@ -240,6 +243,29 @@ static void sum_works(struct tfc_activity_result *out) {
   out->works.count = kept;
 }
 
+// --- Overlaps ------------------------------------------------------------------------------------------------------
+static int64_t overlap_limit(const struct tfc_activity_overlaps *o) {
+  uint64_t all = 0, seen = 0;
+  for (int i = 0; i <= TFC_ACTIVITY_BOUNDS; i++) all += o->pairs[i];
+  if (all < FIRST_OVERLAPS) return CLOCKS_NS;
+  int usual = 0;
+  while (usual < TFC_ACTIVITY_BOUNDS && 10 * (seen += o->pairs[usual]) < 9 * all) usual++;
+  const int64_t limit = usual < TFC_ACTIVITY_BOUNDS ? TIMES_USUAL * tfc_activity_bounds_ns[usual] : CLOCKS_NS;
+  return limit < OVERLAP_NS ? OVERLAP_NS : limit > CLOCKS_NS ? CLOCKS_NS : limit;
+}
+static void note_overlap(struct tfc_activity_overlaps *o, int64_t ns) {
+  int i = 0;
+  while (i < TFC_ACTIVITY_BOUNDS && ns > tfc_activity_bounds_ns[i]) i++;
+  o->pairs[i]++;
+  if (ns > o->longest_ns) o->longest_ns = ns;
+}
+void tfc_activity_overlaps_get(struct tfc_activity *a, struct tfc_activity_overlaps *out) {
+  pthread_mutex_lock(&a->lock);
+  *out = a->overlaps;
+  out->limit_ns = overlap_limit(out);
+  pthread_mutex_unlock(&a->lock);
+}
+
 static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activity_result *out) {
   TFC_RETURN_IF_ERROR(take_calls(a, out));
   if (a->links.count) qsort(a->links.data, a->links.count, sizeof *a->links.data, by_correlation);
@@ -263,16 +289,18 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
   if (out->works.count == 0) return NULL;
   qsort(out->works.data, out->works.count, sizeof *out->works.data, by_stream);
   sum_works(out);
-  for (size_t i = 1; i < out->works.count; i++) { // a stream does one thing at a time
+  out->overlap_limit_ns = overlap_limit(&a->overlaps); // what this step adds is for the next one
+  for (size_t i = 1; i < out->works.count; i++) {      // a stream does one thing at a time
     const struct tfc_activity_work *x = &out->works.data[i - 1];
     struct tfc_activity_work *y = &out->works.data[i];
     if (x->context != y->context || x->stream != y->stream || y->start_ns >= x->end_ns) continue;
     bool together = (x->graph_node && y->graph_node) || begins_early(x, y);
     if (!together) {
       out->overlaps++;
+      note_overlap(&a->overlaps, x->end_ns - y->start_ns);
       if (x->end_ns - y->start_ns > out->longest_overlap_ns) out->longest_overlap_ns = x->end_ns - y->start_ns;
     }
-    if (!together && x->end_ns - y->start_ns > OVERLAP_NS) {
+    if (!together && x->end_ns - y->start_ns > out->overlap_limit_ns) {
       out->out_of_order++;
       continue;
     }
@@ -316,7 +344,7 @@ tfc_status tfc_activity_trust(const struct tfc_activity_result *r) {
       ""; // tells the user how far the overlaps exceed the limit, which may be too small for this machine
   if (r->overlaps)
     snprintf(overlap, sizeof overlap, " (%llu overlap in their streams, by up to %.1f us of %.1f us that pass)",
-             (unsigned long long)r->overlaps, 1e-3 * (double)r->longest_overlap_ns, 1e-3 * OVERLAP_NS);
+             (unsigned long long)r->overlaps, 1e-3 * (double)r->longest_overlap_ns, 1e-3 * (double)r->overlap_limit_ns);
   return tfc_status_make(
       TFC_ABORTED,
       "GPU trace: %llu records dropped, %llu without time stamps, %llu out of order%s, %llu delivered "

@@ -74,6 +74,17 @@ size_t tfc_activity_held(struct tfc_activity *a, size_t *out_works);
 // for this step.
 void tfc_activity_begin(struct tfc_activity *a, int64_t begin_ns);
 
+// How far neighbours in a stream have seemed to overlap since the activity was created: pairs up to each bound, and
+// above the last one.
+enum { TFC_ACTIVITY_BOUNDS = 6 };
+extern const int64_t tfc_activity_bounds_ns[TFC_ACTIVITY_BOUNDS];
+struct tfc_activity_overlaps {
+  uint64_t pairs[TFC_ACTIVITY_BOUNDS + 1];
+  int64_t longest_ns;
+  int64_t limit_ns; // longer ones fail a step now
+};
+void tfc_activity_overlaps_get(struct tfc_activity *a, struct tfc_activity_overlaps *out);
+
 struct tfc_activity_result {
   TFC_ARRAY(struct tfc_activity_work) works; // of this step, and work that belongs to no step; sorted by start
   // Broken records of work and of memory. `twice`: delivered again unchanged.
@@ -81,6 +92,7 @@ struct tfc_activity_result {
   uint64_t late;     // works of other steps
   uint64_t overlaps; // pairs of consecutive works of a stream that seem to overlap, also by less than the tolerance
   int64_t longest_overlap_ns;                // the longest of these overlaps
+  int64_t overlap_limit_ns;                  // longer ones made the step invalid
   int64_t busy_ns, attributed_ns;            // sums over all works, and over those that belong to a node or a transfer
   TFC_ARRAY(struct tfc_activity_call) calls; // since the last take or begin, sorted by start
   uint64_t synchronizations, allocations, allocated_bytes;

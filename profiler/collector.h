@@ -28,6 +28,16 @@ TFC_MUST_USE tfc_status tfc_collector_watch(struct tfc_collector *collector, con
 const char *tfc_collector_timer(const struct tfc_collector *collector);
 // Whether a GPU profiler times operations now: tracing changes nothing else about a step then, as events do.
 bool tfc_collector_has_profiler(const struct tfc_collector *collector);
+// How a GPU profiler's records came so far: how many steps had all of theirs after so many flushes (at most
+// tfc_collector_flushes[i]; the last count: after more), and how far neighbours in a stream seemed to overlap. False:
+// no GPU profiler times operations.
+enum { TFC_COLLECTOR_FLUSHES = 3 };
+extern const int tfc_collector_flushes[TFC_COLLECTOR_FLUSHES];
+struct tfc_collector_records {
+  uint64_t flushes[TFC_COLLECTOR_FLUSHES + 1];
+  struct tfc_activity_overlaps overlaps;
+};
+bool tfc_collector_records_get(const struct tfc_collector *collector, struct tfc_collector_records *out);
 // Call it before steps that are not traced: a GPU profiler stops recording until the next reset.
 TFC_MUST_USE tfc_status tfc_collector_rest(struct tfc_collector *collector);
 struct tfc_trace_sink *tfc_collector_sink(struct tfc_collector *collector);

@@ -9,7 +9,9 @@
 #include "runtime/base/str.h"
 #include "runtime/device/driver.h"
 
-enum { FLUSHES = 20, FLUSH_NAP_NS = 100000, MOST_UNTRUSTED = 2 };
+// Records that are missing are waited for so long; that they never come is found out twice at most (MOST_UNTRUSTED).
+enum { FLUSHES = 20, FLUSH_NAP_NS = 100000, MISSING_NS = 20000000, MOST_UNTRUSTED = 2 };
+const int tfc_collector_flushes[TFC_COLLECTOR_FLUSHES] = {2, 5, FLUSHES};
 
 static void mark_begin(struct tfc_trace_sink *sink, uint16_t device, uint32_t uid) {
   const struct tfc_collector *c = sink->owner;
@@ -71,6 +73,13 @@ const char *tfc_collector_timer(const struct tfc_collector *c) {
 
 bool tfc_collector_has_profiler(const struct tfc_collector *c) {
   return c->profiler != NULL;
+}
+
+bool tfc_collector_records_get(const struct tfc_collector *c, struct tfc_collector_records *out) {
+  if (!c->profiler) return false;
+  memcpy(out->flushes, c->flushes, sizeof out->flushes);
+  tfc_activity_overlaps_get(c->activity, &out->overlaps);
+  return true;
 }
 
 tfc_status tfc_collector_rest(struct tfc_collector *c) {
@@ -165,13 +174,21 @@ static tfc_status wait_for_records(struct tfc_collector *c) {
   for (uint32_t d = 0; d < c->set->count && d < c->device_count; d++)
     if (c->own[d]) TFC_RETURN_IF_ERROR(c->set->devices[d]->driver->synchronize(c->set->devices[d]));
   size_t before = 0, works = 0;
-  for (int i = 0; i < FLUSHES; i++) {
+  const int64_t begin = tfc_now_ns();
+  int flushes = 0;
+  for (;;) {
     TFC_RETURN_IF_ERROR(c->profiler->flush());
-    size_t held = tfc_activity_held(c->activity, &works);
-    if (c->dispatches.count == 0 || (works && works >= c->launches && held == before)) break;
+    flushes++;
+    const size_t held = tfc_activity_held(c->activity, &works);
+    const bool missing = !works || works < c->launches;
+    if (c->dispatches.count == 0 || (!missing && held == before)) break;
+    if (flushes >= FLUSHES && (!missing || tfc_now_ns() - begin > MISSING_NS)) break;
     before = held;
     tfc_sleep_ns(FLUSH_NAP_NS);
   }
+  int i = 0;
+  while (i < TFC_COLLECTOR_FLUSHES && flushes > tfc_collector_flushes[i]) i++;
+  c->flushes[i]++;
   return NULL;
 }
 

@@ -20,7 +20,8 @@ struct tfc_collector {
   struct tfc_activity_result activity_result;
   uint32_t step;      // number of the traced step: part of external ids
   uint32_t untrusted; // consecutive steps whose records could not be used
-  bool traced;        // the step before was traced, so all records of earlier work have arrived
+  uint64_t flushes[TFC_COLLECTOR_FLUSHES + 1];
+  bool traced; // the step before was traced, so all records of earlier work have arrived
   const struct tfc_device_set *set;
   // Records of dispatches on those devices, in the step that is being drained.
   TFC_ARRAY(struct tfc_dispatch) dispatches;

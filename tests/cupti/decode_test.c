@@ -147,11 +147,11 @@ static void broken(void **state) {
   decode(&k);
   k = kernel(1, 50, 40);
   decode(&k);
-  k = kernel(1, 100, 20000);
+  k = kernel(1, 100, 200000);
   k.name = NULL;
   k.gridX = -1;
   decode(&k);
-  k = kernel(1, 150, 25000);
+  k = kernel(1, 150, 250000);
   decode(&k);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.zero_stamped, 1);
@@ -250,13 +250,13 @@ static void early(void **state) {
   assert_int_equal(r.busy_ns, 59000); // the overlap is counted once
   // These are not early: the second ends inside the one ahead; it was launched earlier; it is a fill.
   for (int i = 0; i < 3; i++) {
-    k = kernel(2, 1000, 50000);
+    k = kernel(2, 1000, 500000);
     decode(&k);
-    k = kernel(i == 1 ? 1 : 3, 30000, i == 0 ? 40000 : 60000);
+    k = kernel(i == 1 ? 1 : 3, 300000, i == 0 ? 400000 : 600000);
     CUpti_ActivityMemset4 m;
     memset(&m, 0, sizeof m);
     m.kind = CUPTI_ACTIVITY_KIND_MEMSET;
-    m.start = 30000, m.end = 60000, m.contextId = 3, m.streamId = 9, m.correlationId = 3;
+    m.start = 300000, m.end = 600000, m.contextId = 3, m.streamId = 9, m.correlationId = 3;
     if (i == 2)
       decode(&m);
     else

@@ -173,6 +173,8 @@ def by_profiler(document, label):
     """What CUDA events timed, because CUPTI was refused or left, says nothing about CUPTI."""
     timer = document.get("timer") or "nothing"
     expect(timer != "nothing" and not timer.startswith("CUDA events"), f"{label}: timed by {timer}")
+    if document.get("trace_records"):
+        print(f"      {label}: how its records came: {json.dumps(document['trace_records'])}, untrusted steps {document.get('untrusted_steps', 0)}")
 
 
 def many_steps(options, steps):

@@ -26,7 +26,8 @@ sys.exit(not ok)' "$root/out" "$1" "$2" || code=1
 }
 run --devices gpu:0 --steps 40 --json >"$root/out" || code=1
 holds 'every step' 'd["timer"] == "a fake profiler" and d["step"]["steps"] == 40 and d["untraced"]["steps"] == 20
-                    and isinstance(d["trace_overhead"], float) and d["step"]["median_us"] > 0 and d["untraced"]["median_us"] > 0'
+                    and isinstance(d["trace_overhead"], float) and d["step"]["median_us"] > 0 and d["untraced"]["median_us"] > 0
+                    and sum(d["trace_records"]["flushes"].values()) >= 20 and d["trace_records"]["overlap_limit_us"] >= 2'
 loss=$(python3 -c 'import json, sys; print(repr(json.load(open(sys.argv[1]))["fetched"]["loss:0"]))' "$root/out")
 run --devices gpu:0 --steps 40 | grep -q '^timed by a fake profiler; tracing costs .* % of a step' || { echo "WRONG: the text"; code=1; }
 run --devices gpu:0 --steps 5 --json >"$root/out" || code=1

@@ -123,8 +123,8 @@ static void broken(void **state) {
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
 
-  add(1, 1, 10, 9000);
-  add(1, 1, 20, 9900); // two works overlap on one stream, by more than clocks differ
+  add(1, 1, 10, 190000);
+  add(1, 1, 20, 199900); // two works overlap on one stream, by more than clocks differ
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 out of order");
 
@@ -155,13 +155,48 @@ static void overlaps_are_told(void **state) {
   assert_ok(tfc_activity_trust(&r));
   assert_int_equal(r.overlaps, 1);
   assert_int_equal(r.longest_overlap_ns, 1500);
-  add(2, 1, 1000, 50000);
-  add(1, 1, 30000, 60000);
+  add(2, 1, 1000, 150000);
+  add(1, 1, 30000, 160000);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.overlaps, 1);
-  assert_int_equal(r.longest_overlap_ns, 20000);
+  assert_int_equal(r.longest_overlap_ns, 120000);
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED,
-               "(1 overlap in their streams, by up to 20.0 us of 2.0 us that pass)");
+               "(1 overlap in their streams, by up to 120.0 us of 100.0 us that pass)");
+}
+
+// How far neighbours may overlap is read from the pairs before, when there are enough: four times what is usual.
+static void pairs(int count, int64_t overlap) {
+  for (int i = 0; i < count; i++) {
+    add(2, 1, 1000, 500000); // launched after the one that seems to overlap it
+    add(1, 1, 500000 - overlap, 900000);
+    assert_ok(tfc_activity_take(a, 1, &r));
+  }
+}
+static void overlaps_set_the_limit(void **state) {
+  (void)state;
+  struct tfc_activity_overlaps o;
+  pairs(15, 300);
+  tfc_activity_overlaps_get(a, &o);
+  assert_int_equal(o.pairs[0], 15);
+  assert_int_equal(o.longest_ns, 300);
+  assert_int_equal(o.limit_ns, 100000); // too few are known
+  pairs(1, 90000);
+  assert_ok(tfc_activity_trust(&r));
+  pairs(30, 300);
+  tfc_activity_overlaps_get(a, &o);
+  assert_int_equal(o.limit_ns, 2000);
+  pairs(1, 2000);
+  assert_ok(tfc_activity_trust(&r));
+  pairs(1, 2001);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "by up to 2.0 us of 2.0 us");
+  pairs(60, 4000); // that is usual on this machine
+  tfc_activity_overlaps_get(a, &o);
+  assert_int_equal(o.pairs[3], 61);
+  assert_int_equal(o.limit_ns, 20000);
+  pairs(1, 19000);
+  assert_ok(tfc_activity_trust(&r));
+  pairs(1, 21000);
+  assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "of 20.0 us that pass");
 }
 
 // A record that is delivered twice: its time counts once, and the step is not a measurement.
@@ -265,6 +300,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(graphs, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overlaps_are_told, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(overlaps_set_the_limit, set_up, tear_down),
       cmocka_unit_test_setup_teardown(twice, set_up, tear_down),
       cmocka_unit_test_setup_teardown(of_before, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_rest, set_up, tear_down),
