@@ -1,9 +1,9 @@
-// Guidance: connects a policy to the placer's guide interface (placer/algo/guide.h), through which searches use it.
+// Guidance: connects a policy to the placer's guide interface (placer/search/guide.h), through which searches use it.
 // Internal to rl: others use `guide` in struct tfc_policy.
 #ifndef TFC_RL_GUIDANCE_H
 #define TFC_RL_GUIDANCE_H
 
-#include "placer/algo/guide.h"
+#include "placer/search/guide.h"
 #include "rl/tuner.h"
 
 extern const struct tfc_guide tfc_guidance_guide;

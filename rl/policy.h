@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "placer/algo/guide.h"
+#include "placer/search/guide.h"
 #include "rl/rollout.h"
 
 #define TFC_MAX_HEADS 64u

@@ -46,7 +46,7 @@ TFC_MUST_USE tfc_status tfc_tuner_create(const struct tfc_problem *problem, cons
 void tfc_tuner_free(struct tfc_tuner *tuner); // NULL is fine
 TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
-// Returns how much the placements differ whose results the tuner was given (`entropy` in placer/algo/guide.h).
+// Returns how much the placements differ whose results the tuner was given (`entropy` in placer/search/guide.h).
 double tfc_tuner_entropy(const struct tfc_tuner *tuner);
 // Writes what the tuner learned and where its random numbers are, or reads it into a tuner that was just made, which
 // then continues as the other one would have. Not between asking and telling.

@@ -5,7 +5,7 @@
 #ifndef TFC_PLACER_ALGO_ALGO_H
 #define TFC_PLACER_ALGO_ALGO_H
 
-#include "placer/algo/budget.h"
+#include "placer/simulate/budget.h"
 #include "placer/simulate/evaluator.h"
 
 #define TFC_NEEDS_STEP 1u       // only for the step objective

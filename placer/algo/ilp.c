@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "placer/search/local.h"
+
 extern const struct tfc_algo tfc_algo_single;
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,

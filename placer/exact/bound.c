@@ -9,6 +9,7 @@
 
 #include "placer/exact/division.h"
 #include "placer/exact/ilp.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/union_find.h"
 
 #define GRID 96

@@ -2,7 +2,7 @@
 #ifndef TFC_PLACER_EXACT_BOUND_H
 #define TFC_PLACER_EXACT_BOUND_H
 
-#include "placer/algo/algo.h"
+#include "placer/simulate/budget.h"
 
 #define TFC_BOUNDS(X)                                                                                                  \
   X(NONE, "none")                                                                                                      \

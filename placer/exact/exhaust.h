@@ -3,7 +3,7 @@
 #ifndef TFC_PLACER_EXACT_EXHAUST_H
 #define TFC_PLACER_EXACT_EXHAUST_H
 
-#include "placer/search/local.h"
+#include "placer/simulate/budget.h"
 
 #define TFC_EXHAUST_NODES 32u           // larger problems are refused
 #define TFC_EXHAUST_EVALUATIONS 200000u // the limit that callers use, because more evaluations take too long

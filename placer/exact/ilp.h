@@ -11,7 +11,7 @@
 #define TFC_PLACER_EXACT_ILP_H
 
 #include "placer/exact/solver.h"
-#include "placer/search/local.h"
+#include "placer/model/problem.h"
 
 #define TFC_ILP_UNITS 64 // callers give each unit its own cluster if there are no more units than this
 

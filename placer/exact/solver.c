@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "placer/search/local.h"
+#include "runtime/base/clock.h"
 
 #define OVERTIME_SECONDS 2.0 // CBC looks at its clock only between its own stages
 // the most seconds for a program that is limited by nodes, so that no program runs without end

@@ -2,7 +2,7 @@
 #ifndef TFC_PLACER_SEARCH_ACCOUNT_H
 #define TFC_PLACER_SEARCH_ACCOUNT_H
 
-#include "placer/algo/guide.h"
+#include "placer/search/guide.h"
 #include "profiler/store.h"
 #include "runtime/base/str.h"
 

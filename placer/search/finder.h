@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "placer/algo/guide.h"
 #include "placer/search/course.h"
+#include "placer/search/guide.h"
 #include "placer/search/search.h"
 
 struct tfc_finder {
@@ -41,8 +41,8 @@ TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct 
 void tfc_finder_found(void *finder, uint64_t excess, int64_t value);
 bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was cancelled, or its best placement is optimal,
                                                           // or a limit is reached
-// Returns the deadline that is `seconds` after the beginning of the search: more than 0, also if the search began (before
-// it was interrupted) when the machine had not been started yet.
+// Returns the deadline that is `seconds` after the beginning of the search: more than 0, also if the search began
+// (before it was interrupted) when the machine had not been started yet.
 double tfc_finder_moment(const struct tfc_finder *finder, double seconds);
 // Whether the caller has cancelled the search.
 bool tfc_finder_is_cancelled(const struct tfc_finder *finder);

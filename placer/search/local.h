@@ -1,4 +1,4 @@
-// What all local searches need: scores, a meter for the budget, repair and clusters. Internal to the placer.
+// What all local searches need: a meter for the budget, repair and clusters. Internal to the placer.
 #ifndef TFC_PLACER_SEARCH_LOCAL_H
 #define TFC_PLACER_SEARCH_LOCAL_H
 
@@ -6,26 +6,6 @@
 #include "placer/simulate/delta.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/random.h"
-
-// The score of a placement, compared in this order: legal before illegal, fewer bytes above the limits, smaller value.
-struct tfc_score {
-  uint64_t excess;
-  int64_t value; // TFC_TIME_MAX: illegal
-};
-#define TFC_SCORE_NONE ((struct tfc_score){UINT64_MAX, TFC_TIME_MAX})
-static inline bool tfc_score_better(struct tfc_score a, struct tfc_score b) {
-  if ((a.value == TFC_TIME_MAX) != (b.value == TFC_TIME_MAX)) return b.value == TFC_TIME_MAX;
-  if (a.excess != b.excess) return a.excess < b.excess;
-  return a.value < b.value;
-}
-static inline struct tfc_score tfc_score_of(const struct tfc_verdict *v) {
-  return v->legal ? (struct tfc_score){v->excess, v->value} : TFC_SCORE_NONE;
-}
-
-// Calls the budget's `found` function, if there is one.
-static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_score score) {
-  if (budget->found && score.value != TFC_TIME_MAX) budget->found(budget->found_user, score.excess, score.value);
-}
 
 // Counts evaluations against a budget.
 struct tfc_meter {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/algo/guide.h"
 #include "placer/search/anneal.h"
 #include "placer/search/communities.h"
+#include "placer/search/guide.h"
 #include "placer/search/lns.h"
 #include "placer/search/names.h"
 #include "placer/search/parts.h"

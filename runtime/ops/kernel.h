@@ -66,7 +66,8 @@ struct tfc_kernel_env {
 // Element-wise operations on the rows of output 0 (its last dimension is a row), which a rewrite has made part of an
 // operation whose row has the flag TFC_OP_FINISHES. A kernel may call `rows` for rows that it has just written, while
 // they are in the cache of its core: once for each row, from any thread. If it has done so for all rows, it sets
-// `done`; otherwise they are finished after the kernel. Instead it may run `last` on all elements before it writes them.
+// `done`; otherwise they are finished after the kernel. Instead it may run `last` on all elements before it writes
+// them.
 struct tfc_kernel_finish {
   const struct tfc_last_pass *last; // the same operations as steps; NULL: only `rows` can run them
   void (*rows)(const struct tfc_kernel_finish *finish, float *y, int64_t begin, int64_t end); // y: output 0

@@ -25,8 +25,8 @@ struct tfc_rendezvous {
   // A thread that waits until *word differs from `seen` calls this: it sends and receives messages for a short time
   // meanwhile. NULL: other threads do that.
   void (*attend)(struct tfc_rendezvous *r, const _Atomic uint32_t *word, uint32_t seen);
-  // What is sent is read while it is sent, and released then: so a variable's memory may be lent (tfc_tensor_lend). Else
-  // the other task gets the memory itself.
+  // What is sent is read while it is sent, and released then: so a variable's memory may be lent (tfc_tensor_lend).
+  // Else the other task gets the memory itself.
   bool lends;
 };
 

@@ -11,12 +11,16 @@ import subprocess
 import sys
 
 # Each folder, the lowest first, with the folders that it may use in addition to itself. A name also stands for the
-# folders below it, unless they have a row of their own. The README.md of each folder says what the folder owns.
+# folders below it, unless they have a row of their own; a file may have a row, too. The README.md of each folder says what
+# the folder owns.
 RUNTIME = ["runtime/base", "runtime/graph", "runtime/io", "runtime/ops", "runtime/pass", "runtime/host", "runtime/device",
            "runtime/exec"]
 TASKS = ["runtime/transport", "runtime/cluster"]
 PROFILED = RUNTIME + ["runtime/trace.h", "profiler"]
-SEARCHED = PROFILED + ["placer/model", "placer/simulate", "placer/exact", "placer/search", "placer/algo"]
+SIMULATED = PROFILED + ["placer/model", "placer/simulate"]
+# The search finds the algorithms by name in their list (algo.c), and knows no other file of their folder.
+ALGORITHMS = ["placer/algo/algo.h", "placer/algo/algo.c"]
+SEARCHED = SIMULATED + ["placer/exact", "placer/search", "placer/algo"] + ALGORITHMS
 PLACED = SEARCHED + ["placer/subject", "placer/measure", "placer/learned", "placer/job", "placer"]
 MAY_USE = {
     "runtime/base": [],
@@ -33,9 +37,11 @@ MAY_USE = {
     "profiler": PROFILED,
     "placer/model": PROFILED,
     "placer/simulate": PROFILED + ["placer/model"],
-    "placer/exact": SEARCHED,
-    "placer/search": SEARCHED,
+    "placer/exact": SIMULATED,
+    "placer/algo/algo.h": SIMULATED,
+    "placer/search": SIMULATED + ["placer/exact"] + ALGORITHMS,
     "placer/algo": SEARCHED,
+    "placer/algo/algo.c": ["placer/algo"] + ALGORITHMS,
     "placer/subject": SEARCHED,
     "placer/measure": SEARCHED + ["placer/subject"],
     "placer/learned": SEARCHED,
@@ -48,9 +54,11 @@ MAY_USE = {
     "cli": PLACED + ["rl", "reports", "placer/tasks"] + TASKS,
 }
 # Exceptions: what a folder may not use although its row allows it, nor include through other headers. The executor uses
-# devices only through their driver's vtable.
+# devices only through their driver's vtable. Of its own folders, those in ready order know those in a fixed order, and
+# these know the rewrites, never the other way round.
 MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime/device/cuda"),
-               ("runtime/exec", "runtime/device/emulated")]
+               ("runtime/exec", "runtime/device/emulated"), ("runtime/exec/plan", "runtime/exec/dynamic"),
+               ("runtime/exec/rewrites", "runtime/exec/plan"), ("runtime/exec/rewrites", "runtime/exec/dynamic")]
 LARGEST_CIRCLE = 4
 # plug-ins, which are loaded only when needed
 PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "placer/algo/guide.h"
 #include "placer/exact/exhaust.h"
+#include "placer/search/guide.h"
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 

@@ -1,7 +1,7 @@
 // Guide: the interface through which a search uses a learned policy, without knowing what it learned or how. The policy
 // proposes whole placements to start from, and improves a given placement. Implemented in rl/.
-#ifndef TFC_PLACER_ALGO_GUIDE_H
-#define TFC_PLACER_ALGO_GUIDE_H
+#ifndef TFC_PLACER_SEARCH_GUIDE_H
+#define TFC_PLACER_SEARCH_GUIDE_H
 
 #include "placer/search/archive.h"
 

@@ -1,11 +1,13 @@
 // What limits a proposal: it ends as soon as one of the limits is reached; a heuristic returns as soon as it is ready.
 // If `evaluations` is the only limit, the outcome depends on the seed alone, not on time or the number of cores.
-#ifndef TFC_PLACER_ALGO_BUDGET_H
-#define TFC_PLACER_ALGO_BUDGET_H
+#ifndef TFC_PLACER_SIMULATE_BUDGET_H
+#define TFC_PLACER_SIMULATE_BUDGET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "placer/simulate/score.h"
 
 struct tfc_guide;
 struct tfc_budget {
@@ -21,5 +23,10 @@ struct tfc_budget {
   void *found_user;
 };
 bool tfc_budget_over(const struct tfc_budget *budget); // cancelled, or the deadline has passed
+
+// Calls the budget's `found` function, if there is one.
+static inline void tfc_budget_found(const struct tfc_budget *budget, struct tfc_score score) {
+  if (budget->found && score.value != TFC_TIME_MAX) budget->found(budget->found_user, score.excess, score.value);
+}
 
 #endif

@@ -1,4 +1,4 @@
-#include "placer/algo/budget.h"
+#include "placer/simulate/budget.h"
 
 #include "runtime/base/clock.h"
 
