@@ -61,6 +61,7 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
                                                              .user = r},
                                &r->program));
   TFC_TRY(s, tfc_elsewhere_open(r));
+  if (t->resume) TFC_TRY(s, tfc_elsewhere_resume(r));
   TFC_TRY(s, tfc_evaluator_command(r->program, p, describe, r, tfc_elsewhere_observe, r, &r->evaluator));
   tfc_elsewhere_say(r, false, t->ask ? "steps run on %s (%s%s)" : "steps run in '%s' (%s%s)", t->measure_with,
                     tfc_label_name(tfc_command_label(r->program)),

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "placer/elsewhere/record.h"
-#include "placer/elsewhere/resume.h"
 #include "profiler/collector.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
@@ -98,10 +97,7 @@ tfc_status tfc_elsewhere_open(struct tfc_elsewhere *r) {
   char host[128] = "";
   TFC_TRY(s,
           tfc_store_open(t->database, &(struct tfc_store_options){.write = true, .purpose = "tfc-place"}, &r->store));
-  if (t->resume) {
-    TFC_TRY(s, tfc_elsewhere_resume(r));
-    goto out;
-  }
+  if (t->resume) goto out;
   TFC_TRY(s, tfc_store_begin(r->store));
   TFC_TRY(s,
           tfc_store_add_run(r->store,

@@ -4,6 +4,7 @@
 
 #include "placer/elsewhere/final.h"
 
+// Opens the database and adds the run, unless an interrupted run goes on (tfc_elsewhere_resume).
 TFC_MUST_USE tfc_status tfc_elsewhere_open(struct tfc_elsewhere *run);
 TFC_MUST_USE tfc_status tfc_elsewhere_store(struct tfc_elsewhere *run, struct tfc_elsewhere_known *known,
                                             const struct tfc_command_answer *answer, const char *phase);
