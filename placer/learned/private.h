@@ -30,8 +30,8 @@ struct tfc_learned_whole { // the model of whole steps, which whole.c fits
   double least, most; // of log(measured / simulated), 5 % cut off at each end
 };
 
-// Logarithms of a step's time: by the given model on the scale of what was measured before, predicted by the learned
-// one before the measurement, and measured.
+// One measured placement: logarithms of its step time. `given` and `learned`: what the given and the learned model said
+// before it was measured (`given` is scaled to what had been measured until then); `measured`: what it then took.
 struct tfc_learned_trial {
   double given, learned, measured;
 };

@@ -14,7 +14,8 @@ struct tfc_task_link {
   } point[TFC_TASK_LINK_SIZES]; // ascending in bytes, not falling in time
 };
 // Times every pair of tasks if there are at most TFC_TASK_LINKS_ALL; otherwise each task with the next one and with
-// task 0. out: has room for count * count links. After `end_s` (on tfc_now_ns's clock) it takes only few steps.
+// task 0. out: has room for count * count links. After `end_s` (on tfc_now_ns's clock) each pair that is left gets
+// only a few steps.
 TFC_MUST_USE tfc_status tfc_task_links(struct tfc_member *member, const struct tfc_cluster_spec *spec, double end_s,
                                        struct tfc_task_link *out, uint32_t *out_count);
 

@@ -1,6 +1,6 @@
-// Each operation has a record with a kernel context that is made when the segment is prepared. Running a simple
-// operation (no variables read by value, no buffers to release, one address space) costs a call and a branch. Other
-// operations have `extra` set.
+// Preparing a segment makes a record for each of its operations: the kernel and the context that the kernel is called
+// with. To run a simple operation (no variables read by value, no buffers to release, one address space) then costs a
+// call and a branch. The records of other operations have `extra` set: there is more to do before or after the call.
 #include "runtime/device/runner.h"
 
 #include <stddef.h>

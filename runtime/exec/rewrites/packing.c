@@ -12,7 +12,7 @@ static size_t packed_bytes(const struct tfc_product_form *p) {
 
 struct pack_piece {
   struct tfc_product_form form;
-  int64_t first, last; // rows of B
+  int64_t first, last; // rows of B that the piece packs, `last` excluded
 };
 
 static tfc_status pack_kernel(struct tfc_kernel_ctx *ctx) {

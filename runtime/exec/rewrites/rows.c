@@ -27,8 +27,8 @@ static bool launches(const struct tfc_ir *ir, uint16_t device) {
   return !driver->host_kernels && driver->chains && driver->has_kernel && driver->has_kernel(&tfc_rows_def, TFC_FLOAT);
 }
 
-// Whether the steps read this tensor in the same way as `from` wrote it: a thread then reads what it wrote itself, or
-// what all threads of the row know.
+// Whether `to` reads the tensor by the same indices by which `from` wrote it: element by element, so that each thread
+// reads what it wrote itself, or one number for a row, which all threads of the row have.
 static bool reads_alike(const struct tfc_rows_member *from, uint32_t written, const struct tfc_rows_member *to,
                         uint32_t read) {
   bool whole = false, each = false;
