@@ -120,6 +120,8 @@ def main():
         request = json.loads(line)
         try:
             say(machine.measure(request))
+        except tf.errors.ResourceExhaustedError:
+            say({"id": request["id"], "fits": False})
         except (tf.errors.OpError, KeyError, ValueError) as error:
             say({"id": request["id"], "error": str(error).split("\n")[0]})
 

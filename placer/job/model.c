@@ -271,20 +271,21 @@ double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_s
   return verdict.legal ? 1e-6 * (double)verdict.value : (double)NAN;
 }
 
-static bool predicts(const struct tfc_job_model *model) {
+bool tfc_job_model_predicts(const struct tfc_job_model *model) {
   return model->learned && tfc_learned_readings(model->learned) && model->o->objective == TFC_OBJECTIVE_STEP;
 }
 
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd) {
   double us;
-  return predicts(model) && tfc_learned_predict(model->learned, solution, &us, out_sd) ? us : (double)NAN;
+  return tfc_job_model_predicts(model) && tfc_learned_predict(model->learned, solution, &us, out_sd) ? us : (double)NAN;
 }
 
 double tfc_job_model_draw_time(const struct tfc_job_model *model, const struct tfc_solution *solution,
                                const struct tfc_learned_opinion *opinion, struct tfc_random *random) {
   double us;
-  return predicts(model) && tfc_learned_predict_drawn(model->learned, solution, opinion, random, &us) ? us
-                                                                                                      : (double)NAN;
+  return tfc_job_model_predicts(model) && tfc_learned_predict_drawn(model->learned, solution, opinion, random, &us)
+             ? us
+             : (double)NAN;
 }
 
 uint64_t tfc_job_model_digest(const struct tfc_job_model *model, const tfc_device_id *device) {

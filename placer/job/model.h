@@ -88,6 +88,7 @@ bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                                 // us; NaN: illegal
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile
+bool tfc_job_model_predicts(const struct tfc_job_model *model); // whether anything was learned that predicts step times
 // Predicts the step time with all that was learned, in us; NaN: nothing was learned, or the placement is illegal.
 // *out_sd: standard deviation of its logarithm.
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd);

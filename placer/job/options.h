@@ -40,8 +40,9 @@ struct tfc_job_options {
   bool prior;                            // --model prior: measurements of candidates do not change the costs
   bool no_early_stop;                    // candidates that are far too slow are measured in full
   // For benchmarks of the simulator. Before the search, `random_first` random placements are measured, equally many for
-  // each number of devices. Instead of the final run, all measured placements are measured `repeats` more times, each
-  // time in a new random order, and the outcome gets `pairs`.
+  // each number of devices; the search ends when `measurements` or the time are used up. Instead of the final run, all
+  // measured placements are measured `repeats` more times, each time in a new random order, and the outcome gets
+  // `pairs`.
   uint32_t random_first, repeats;
   bool wait;        // first waits until no other run measures on this machine; that time is not part of the job's time
   const char *lock; // path of the lock file of measuring runs; NULL: the user's lock file (tests use their own)

@@ -14,12 +14,16 @@ enum { BATCH = 4, FEWEST = 2, IDLE_END = 3, LEARNS_FROM = 8 };
 // The search ends after so many rounds without a better placement, measured or simulated. After the first such round,
 // rounds become shorter: the simulated search has nearly converged, so it pays more to measure its placements.
 static const double stale_end = 6;
+// A placement is measured if its time is at most the shortest of its round times this factor. Drawn times vary as much
+// as the model is unsure, so they need less room than simulated ones, of which nobody knows how wrong they are.
+static const double near_simulated = 1.12, near_drawn = 1.05;
 
 struct searching {
   struct tfc_job_turns *t;
   struct tfc_random random;
   struct tfc_solution searched;       // what the last round found; device NULL: there was no round yet
   struct tfc_learned_opinion opinion; // of this round
+  double near;                        // of this round: near_simulated or near_drawn
   double begin_s;
   uint32_t begun_with; // measurements that were made before the search began
   uint32_t expected;   // measurements that the run will have made when the search ends
@@ -185,7 +189,7 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
   struct proposal *best = NULL;
   double highest = -1, limit = INFINITY;
   const struct tfc_job_options *o = x->t->model->o;
-  for (uint32_t i = 0; i < of->count; i++) limit = fmin(limit, 1.12 * of->list[i].us);
+  for (uint32_t i = 0; i < of->count; i++) limit = fmin(limit, x->near * of->list[i].us);
   for (uint32_t i = 0; i < of->count; i++) {
     struct proposal *p = &of->list[i];
     bool first = !p->used && p->us <= limit; // it is the best unused one of its algorithm
@@ -224,6 +228,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   const struct tfc_problem *p = NULL;
   uint32_t list[BATCH], count = 0;
   if (m->learned) tfc_learned_draw(m->learned, &x->random, &x->opinion);
+  x->near = tfc_job_model_predicts(m) ? near_drawn : near_simulated;
   TFC_TRY(s, world_of(x, round, &world, &p));
   TFC_TRY(s, tfc_solution_init(&start, p));
   const struct tfc_solution *from = start_of(x);
@@ -377,12 +382,13 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
   // if steps are slow, batches must end early enough for the learners
   if (learns) t->schedule->batch_until_s = learn_from;
-  for (uint32_t round = 0; idle < IDLE_END || learns; round++) {
+  const bool benchmark = o->random_first > 0; // it measures as many placements as it was asked to
+  for (uint32_t round = 0; idle < IDLE_END || learns || benchmark; round++) {
     const double left = end - tfc_job_seconds(t->clock);
     uint32_t measured_now = 0;
     if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) break;
-    if (stale >= stale_end && !learns) break;
+    if (stale >= stale_end && !learns && !benchmark) break;
     expect(&x, end);
     if (learns && learners_turn(t, stale, idle, learn_from)) {
       learns = false, t->schedule->batch_until_s = 0;

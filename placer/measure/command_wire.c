@@ -92,6 +92,16 @@ out:
   return s;
 }
 
+static const double most_us = 1e15; // 30 years: in nanoseconds this still fits into 64 bits
+
+// Checks times of an operation or of a transfer; a start of NaN is not known.
+static tfc_status check_times(double start_us, double time_us) {
+  if (!(time_us >= 0) || time_us > most_us)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "no \"time_us\" of at least 0 and at most %g", most_us);
+  if (fabs(start_us) > most_us) return tfc_status_make(TFC_INVALID_ARGUMENT, "\"start_us\" is no time within a step");
+  return NULL;
+}
+
 static tfc_status read_operation(const json_t *item, struct tfc_command_operation *out) {
   *out = (struct tfc_command_operation){.start_us = (double)NAN, .time_us = (double)NAN};
   TFC_RETURN_IF_ERROR(tfc_json_string(item, "node", &out->node));
@@ -99,7 +109,7 @@ static tfc_status read_operation(const json_t *item, struct tfc_command_operatio
   TFC_RETURN_IF_ERROR(tfc_json_number(item, "start_us", &out->start_us));
   TFC_RETURN_IF_ERROR(tfc_json_number(item, "time_us", &out->time_us));
   if (!out->node.data || !out->device.data) return tfc_status_make(TFC_INVALID_ARGUMENT, "no node or device");
-  return out->time_us >= 0 ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "no \"time_us\" of at least 0");
+  return check_times(out->start_us, out->time_us);
 }
 
 static tfc_status read_transfer(const json_t *item, struct tfc_command_transfer *out) {
@@ -114,7 +124,7 @@ static tfc_status read_transfer(const json_t *item, struct tfc_command_transfer 
   if (!out->node.data || !out->from.data || !out->to.data)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "no node, \"from\" or \"to\"");
   out->output = output < INT32_MIN || output > INT32_MAX ? INT32_MAX : (int32_t)output;
-  return out->time_us >= 0 ? NULL : tfc_status_make(TFC_INVALID_ARGUMENT, "no \"time_us\" of at least 0");
+  return check_times(out->start_us, out->time_us);
 }
 
 static tfc_status read_list(const json_t *root, const char *name, const json_t **out) {
@@ -128,6 +138,7 @@ static tfc_status read_list(const json_t *root, const char *name, const json_t *
 
 static tfc_status read_times(const json_t *root, struct tfc_command_answer *a) {
   const json_t *steps, *operations, *transfers;
+  double sum_us = 0;
   TFC_RETURN_IF_ERROR(read_list(root, "step_us", &steps));
   TFC_RETURN_IF_ERROR(read_list(root, "operations", &operations));
   TFC_RETURN_IF_ERROR(read_list(root, "transfers", &transfers));
@@ -135,7 +146,7 @@ static tfc_status read_times(const json_t *root, struct tfc_command_answer *a) {
   for (size_t i = 0; i < json_array_size(steps); i++) {
     const json_t *item = json_array_get(steps, i);
     const double us = json_is_number(item) ? json_number_value(item) : (double)NAN;
-    if (!isfinite(us) || us <= 0 || us > 1e15)
+    if (!isfinite(us) || us <= 0 || us > most_us)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "\"step_us\"[%zu] is no time of a step", i);
     if (!tfc_array_push(&a->step_us, us)) return tfc_status_no_memory("talking to a measuring program");
   }
@@ -143,6 +154,8 @@ static tfc_status read_times(const json_t *root, struct tfc_command_answer *a) {
     struct tfc_command_operation row;
     tfc_status s = read_operation(json_array_get(operations, i), &row);
     if (s) return tfc_status_annotate(s, "\"operations\"[%zu]", i);
+    if ((sum_us += row.time_us) > most_us)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "\"operations\" take more than %g us together", most_us);
     if (!tfc_array_push(&a->operations, row)) return tfc_status_no_memory("talking to a measuring program");
   }
   for (size_t i = 0; i < json_array_size(transfers); i++) {

@@ -169,6 +169,7 @@ int main(int argc, char **argv) {
                                     .measurements = 2 * half,
                                     .random_first = half,
                                     .repeats = REPEATS,
+                                    .evaluations = 3000, // a round of search takes seconds, and most time goes to steps
                                     .no_early_stop = true,
                                     .execution.seed = 1,
                                     .database = db_path,

@@ -59,6 +59,13 @@ static void nonsense_is_no_answer(void **state) {
       "{\"id\": 7, \"step_us\": [5], \"operations\": [{\"node\": \"a\"}]}",
       "{\"id\": 7, \"step_us\": [5], \"operations\": [{\"node\": \"a\", \"device\": \"b\", \"time_us\": -1}]}",
       "{\"id\": 7, \"step_us\": [5], \"operations\": [3]}",
+#define OPERATION(start, time) "{\"node\": \"a\", \"device\": \"b\", \"start_us\": " start ", \"time_us\": " time "}"
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [" OPERATION("0", "1e300") "]}",
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [" OPERATION("1e300", "1") "]}",
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [" OPERATION("-1e300", "1") "]}",
+      "{\"id\": 7, \"step_us\": [5], \"operations\": [" OPERATION("0", "6e14") ", " OPERATION("0", "6e14") "]}",
+      "{\"id\": 7, \"step_us\": [5], \"transfers\": [{\"node\": \"a\", \"from\": \"b\", \"to\": \"c\", \"time_us\": "
+      "1e300}]}",
       "{\"id\": 7, \"step_us\": [5], \"transfers\": {}}",
       "{\"id\": \"7\", \"step_us\": [5]}",
       "{\"id\": 7, \"fits\": 3}",

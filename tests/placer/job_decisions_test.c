@@ -236,7 +236,7 @@ static void proposals(void **state) {
   const struct tfc_job_model model = {.o = &o};
   struct tfc_job_turns t = {.model = (struct tfc_job_model *)(uintptr_t)&model, .schedule = &schedule};
   t.proposers = &proposers;
-  struct searching x = {.t = &t, .expected = 0}; // no measurement for a learner without credit
+  struct searching x = {.t = &t, .near = near_simulated, .expected = 0}; // no measurement for a learner without credit
   tfc_random_init(&x.random, 4);
   struct proposal list[] = {{.algorithm = "lns", .us = 112},  {.algorithm = "lns", .us = 100},
                             {.algorithm = "heft", .us = 113}, {.algorithm = "lns", .us = 105},
@@ -266,6 +266,9 @@ static void proposals(void **state) {
     lns += next == &list[1];
   }
   assert_true(lns > 180);
+  // Times that were drawn with the model's uncertainty have less room above the shortest.
+  list[2].us = 100 / near_drawn - 0.1, x.near = near_drawn;
+  for (int i = 0; i < 20; i++) assert_ptr_equal(next_of(&x, &all), &list[2]);
   tfc_job_proposers_deinit(&proposers);
 }
 
