@@ -54,6 +54,9 @@ static tfc_status read_turn(struct tfc_elsewhere *r, struct finalist *list, uint
     tfc_placement_free(document);
     document = NULL;
     TFC_TRY(s, tfc_elsewhere_store(r, k, &answer, "final"));
+    if (answer.state == TFC_RESULT_FAILED)
+      tfc_elsewhere_say(r, true, "%s was not measured in the final turns: %s", k->name,
+                        answer.message ? answer.message : "no reason given");
     if (answer.state != TFC_RESULT_OK || !answer.step_us.count) continue;
     for (size_t n = 0; n < answer.step_us.count && turn >= CHOOSE; n++)
       if (!tfc_array_push(&k->final_us, answer.step_us.data[n])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -108,6 +111,7 @@ static tfc_status interval(struct tfc_elsewhere *r, const struct tfc_elsewhere_k
 
 static tfc_status store_final(struct tfc_elsewhere *r, struct tfc_elsewhere_known *k) {
   tfc_status s = NULL;
+  if (!k->final_us.count) return NULL; // its readings failed; its time is that of its first reading
   double *us = malloc((k->final_us.count + 1) * sizeof *us);
   if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (k->final_us.count) memcpy(us, k->final_us.data, k->final_us.count * sizeof *us);

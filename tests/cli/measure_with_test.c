@@ -45,13 +45,17 @@ static int set_up(void **state) {
       "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 4, memory: 1GB, flops: "
       "1.0e+12, memory_bandwidth: 100GB/s}\nlinks:\n  - {from: \"*\", to: \"*\", latency: 2us, bandwidth: 10GB/s}\n");
   // A program that answers each request: a step takes as many microseconds as the fullest device has nodes. $1 says
-  // what the program does wrong: `die` ends it at the third request, `full` answers that no placement fits.
+  // what the program does wrong: `die` ends it at the third request, `full` answers that no placement fits, `gone`
+  // answers that each reading after the tenth failed.
   command_put(folder, "count.sh",
               "read -r hello\n"
               "echo '{\"ready\": true, \"label\": \"emulated\"}'\n"
               "while read -r line; do\n"
               "  id=$(printf '%s' \"$line\" | sed 's/^{\"id\": \\([0-9]*\\).*/\\1/')\n"
               "  if [ \"$id\" = 3 ] && [ \"$1\" = die ]; then exit 1; fi\n"
+              "  if [ \"$1\" = gone ] && [ \"$id\" -gt 10 ]; then\n"
+              "    echo \"{\\\"id\\\": $id, \\\"error\\\": \\\"it is gone\\\"}\"; continue\n"
+              "  fi\n"
               "  if [ \"$1\" = full ]; then echo \"{\\\"id\\\": $id, \\\"fits\\\": false}\"; continue; fi\n"
               "  most=0\n"
               "  for d in 0 1 2 3; do\n"
@@ -166,6 +170,12 @@ static void what_goes_wrong_is_said(void **state) {
       query("SELECT COUNT(*) FROM v_result WHERE run_id = (SELECT MAX(run_id) FROM v_run) AND state = 'failed' AND "
             "message LIKE '%ended with code 1%'") == 1);
   assert_exit(5, "no placement that was tried fits", PLACE SMALL "--measure-with 'sh count.sh full'", folder);
+  // If all readings of the final turns fail, the answer is what was measured before, but not shown to be better.
+  assert_exit(7, "was not measured in the final turns: it is gone",
+              "rm -f %s/o.json; " PLACE SMALL "--measure-with 'sh count.sh gone'", folder, folder);
+  json_t *o = document("o.json");
+  assert_true(json_number_value(json_object_get(o, "value_us")) > 8);
+  json_decref(o);
   assert_exit(4, "started 4 times", PLACE SMALL "--measure-with 'exit 3'", folder);
   assert_exit(2, "--measure-with needs a machine", "cd %s && tfc-place --graph x.pb --measure-with 'sh count.sh'",
               folder);
