@@ -1,10 +1,45 @@
 #include "runtime/ops/blas.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "runtime/ops/blas_core.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#if defined(__x86_64__)
+// What OpenBLAS calls when it is loaded. NULL: another library computes, or OpenBLAS was built for one processor.
+extern void gotoblas_dynamic_init(void) __attribute__((weak));
+extern void gotoblas_dynamic_quit(void) __attribute__((weak));
+
+// Whether these kernels of OpenBLAS use AVX2 at least.
+static bool uses_avx2(const char *core) {
+  static const char *const names[] = {"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(core, names[i]) == 0) return true;
+  return false;
+}
+
+// OpenBLAS chooses kernels by the processor's model. If the processor is newer than the library, it may not know the
+// model, and takes kernels without AVX2 that need several times as long (version 0.3.21 on Intel processors of 2023:
+// "Prescott"). Then it chooses again, by the processor's instructions. This happens while the library is loaded, before
+// another thread can compute or look at the environment. A choice that somebody has made by OPENBLAS_CORETYPE stays.
+__attribute__((constructor)) static void choose_core(void) {
+  static const char variable[] = "OPENBLAS_CORETYPE";
+  __builtin_cpu_init();
+  if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv(variable) || uses_avx2(openblas_get_corename()) ||
+      !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    return;
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (setenv(variable, wide ? "SkylakeX" : "Haswell", 1) != 0) return;
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  unsetenv(variable);
+}
+#endif
 
 const char *tfc_blas_core(void) {
   return openblas_get_corename();

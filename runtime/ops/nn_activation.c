@@ -4,6 +4,7 @@
 
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
+#include "runtime/ops/math_vector.h"
 #include "runtime/ops/row.h"
 
 enum { GRAIN = 32768 };
@@ -49,7 +50,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
       S *y = w->y;                                                                                                     \
       const C alpha = (C)w->alpha, one = 1;                                                                            \
       (void)alpha, (void)one;                                                                                          \
-      for (int64_t i = begin; i < end; i++) {                                                                          \
+      OPS_INDEPENDENT for (int64_t i = begin; i < end; i++) {                                                          \
         const C v = OPS_GET(x[i]);                                                                                     \
         OPS_PUT(y[i], value);                                                                                          \
       }                                                                                                                \
@@ -63,7 +64,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, void (*piece)(void *, int64_t,
       S *y = w->y;                                                                                                     \
       const C alpha = (C)w->alpha, one = 1;                                                                            \
       (void)alpha, (void)one;                                                                                          \
-      for (int64_t i = begin; i < end; i++) {                                                                          \
+      OPS_INDEPENDENT for (int64_t i = begin; i < end; i++) {                                                          \
         const C v = OPS_GET(x[i]), d = OPS_GET(g[i]);                                                                  \
         OPS_PUT(y[i], value);                                                                                          \
       }                                                                                                                \
@@ -111,18 +112,28 @@ UNARY(relu6, OPS_REALS, RELU6)
 BINARY(relu6_grad, OPS_REALS, RELU6_GRAD)
 UNARY(leaky_relu, OPS_FLOATS, v > (C)0 ? v : v * alpha)
 BINARY(leaky_relu_grad, OPS_FLOATS, v > (C)0 ? d : d * alpha)
+// Both cases are computed and one is chosen, so that compilers vectorise the loop.
+static inline __attribute__((always_inline)) float choose_float(bool first, float a, float b) {
+  return first ? a : b;
+}
+static inline __attribute__((always_inline)) double choose_double(bool first, double a, double b) {
+  return first ? a : b;
+}
+#define CHOOSE(first, a, b) _Generic((C)0, float : choose_float, default : choose_double)(first, a, b)
+#undef exp // <tgmath.h>'s macro would expand once more inside _Generic
+#define EXP(x) _Generic((x), float : tfc_expf, default : exp)(x)
 // This is exp(v) - 1, as in TensorFlow, although expm1(v) would be more accurate near 0. The 16-bit floats round after
 // every operation.
-#define EXP_LESS_ONE ROUND(ROUND(exp(v)) - one)
-UNARY(elu, OPS_FLOATS, v < (C)0 ? EXP_LESS_ONE : v)
-BINARY(elu_grad, OPS_FLOATS, v < (C)0 ? ROUND(v + one) * d : d)
-UNARY(selu, OPS_FLOATS, v < (C)0 ? ROUND(SELU_SCALE_ALPHA) * EXP_LESS_ONE : ROUND(SELU_SCALE) * v)
-BINARY(selu_grad, OPS_FLOATS, v < (C)0 ? d * ROUND(v + ROUND(SELU_SCALE_ALPHA)) : d * ROUND(SELU_SCALE))
+#define EXP_LESS_ONE ROUND(ROUND(EXP(v)) - one)
+UNARY(elu, OPS_FLOATS, CHOOSE(v < (C)0, EXP_LESS_ONE, v))
+BINARY(elu_grad, OPS_FLOATS, CHOOSE(v < (C)0, ROUND(v + one) * d, d))
+UNARY(selu, OPS_FLOATS, CHOOSE(v < (C)0, ROUND(SELU_SCALE_ALPHA) * EXP_LESS_ONE, ROUND(SELU_SCALE) * v))
+BINARY(selu_grad, OPS_FLOATS, CHOOSE(v < (C)0, d *ROUND(v + ROUND(SELU_SCALE_ALPHA)), d *ROUND(SELU_SCALE)))
 UNARY(softplus, OPS_FLOATS,
       v > -((C)log(SOFTPLUS_EPSILON) + (C)2) ? v
-      : v < (C)log(SOFTPLUS_EPSILON) + (C)2  ? exp(v)
-                                             : log1p(ROUND(exp(v))))
-BINARY(softplus_grad, OPS_FLOATS, d / ROUND(ROUND(exp(-v)) + one))
+      : v < (C)log(SOFTPLUS_EPSILON) + (C)2  ? EXP(v)
+                                             : log1p(ROUND(EXP(v))))
+BINARY(softplus_grad, OPS_FLOATS, d / ROUND(ROUND(EXP(-v)) + one))
 UNARY(softsign, OPS_FLOATS, v / ROUND(ROUND(fabs(v)) + one))
 BINARY(softsign_grad, OPS_FLOATS, d / ROUND(ROUND(fabs(v) + one) * ROUND(fabs(v) + one)))
 

@@ -1,5 +1,5 @@
 // For `scripts/bench floor`: measures, by type of operation, how long a step's operations take, how long they would
-// take at the processor's measured peak and bandwidth, and the difference.
+// take at the processor's measured peak and bandwidth, and the difference; and which nodes lose most.
 //
 //   floor_bench FOLDER [STEPS [CPU]]    a model that tests/bench/models.py made
 //   floor_bench EXAMPLE [STEPS [CPU]]   examples/EXAMPLE.pb
@@ -82,6 +82,28 @@ out:
   return s;
 }
 
+// Prints the nodes that lose most.
+enum { WORST = 10 };
+static void print_worst(const struct tfc_graph *graph, const double *us, const struct roofline_work *work) {
+  uint32_t worst[WORST], count = 0;
+  for (uint32_t i = 0; i < graph->node_count; i++) {
+    uint32_t at = count;
+    while (at > 0 && us[i] - work[i].floor_us > us[worst[at - 1]] - work[worst[at - 1]].floor_us) at--;
+    if (at == WORST || us[i] <= work[i].floor_us) continue;
+    count += count < WORST;
+    memmove(worst + at + 1, worst + at, (count - 1 - at) * sizeof *worst);
+    worst[at] = i;
+  }
+  printf("\n%-36s %11s %11s %11s %8s  %s\n", "these lose most", "measured us", "roofline us", "lost us", "GFLOP/s",
+         "node");
+  for (uint32_t k = 0; k < count; k++) {
+    const struct tfc_node *node = &graph->nodes[worst[k]];
+    const double took = us[worst[k]], floor = work[worst[k]].floor_us;
+    printf("%-36.*s %11.1f %11.1f %11.1f %8.1f  %.*s\n", TFC_STR_ARG(node->op), took, floor, took - floor,
+           work[worst[k]].flop / took / 1e3, TFC_STR_ARG(node->name));
+  }
+}
+
 static tfc_status print_types(struct floor_bench *f, uint32_t steps) {
   tfc_status s = NULL;
   struct roofline_work *work = NULL;
@@ -111,6 +133,7 @@ static tfc_status print_types(struct floor_bench *f, uint32_t steps) {
     printf("%-36.*s %6u %11.1f %11.1f %11.1f %6.2f\n", TFC_STR_ARG(rows[r].op), rows[r].count, rows[r].us,
            rows[r].floor_us, rows[r].us - rows[r].floor_us, rows[r].us > 0 ? rows[r].floor_us / rows[r].us : 0);
   printf("%-36s %6s %11.1f %11.1f %11.1f %6.2f\n", "all", "", total, floor_us, total - floor_us, floor_us / total);
+  print_worst(f->graph, us, work);
 out:
   free(us);
   free(rows);

@@ -11,7 +11,16 @@
 #include "runtime/device/queue.h"
 #include "runtime/device/wait.h"
 
-enum { OPEN = 1 << 24, COUNT = OPEN - 1, LOOP = OPEN << 1 };
+enum { OPEN = 1 << 24, COUNT = OPEN - 1, LOOP = OPEN << 1, MOST_SPINS = 2000 };
+
+// Waits a moment for another thread, which may wait for this thread's core. The scheduler would take the core from this
+// thread, but not if both have the same real-time priority: then, after some time, the thread gives it away.
+static void wait_a_moment(int *spins) {
+  if ((*spins)++ < MOST_SPINS)
+    tfc_pause();
+  else
+    sched_yield();
+}
 
 static void work_share(struct tfc_team *t, struct tfc_team_share *share) {
   while (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
@@ -53,7 +62,8 @@ static void *run_worker(void *arg) {
       work(t, worker->index);
       atomic_fetch_sub(&t->state, 1);
       // No piece is left, but the loop stays open until the leader has ended its own piece and closes it.
-      while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
+      for (int spins = 0; (atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen;)
+        wait_a_moment(&spins);
       continue;
     }
     if (atomic_load(&t->stop)) return NULL;
@@ -118,7 +128,8 @@ void tfc_team_help(struct tfc_team *t, int index, const _Atomic uint32_t *ended,
     if ((atomic_load_explicit(&t->state, memory_order_relaxed) & OPEN) && join(t, &seen)) {
       work(t, index);
       atomic_fetch_sub(&t->state, 1);
-      while ((atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen) tfc_pause();
+      for (int spins = 0; (atomic_load_explicit(&t->state, memory_order_relaxed) & ~(uint32_t)COUNT) == seen;)
+        wait_a_moment(&spins);
     }
     tfc_pause();
   }
@@ -160,7 +171,7 @@ static void run_together(struct tfc_team *t, int64_t total, int64_t grain, int64
   if (atomic_load(&t->sleepers)) tfc_futex_wake(&t->state, t->size - 1);
   work(t, t->index);
   atomic_fetch_and(&t->state, ~(uint32_t)OPEN);
-  while (atomic_load(&t->state) & COUNT) tfc_pause();
+  for (int spins = 0; atomic_load(&t->state) & COUNT;) wait_a_moment(&spins);
   atomic_fetch_add_explicit(&t->times.split, tfc_ticks() - begin, memory_order_relaxed);
   atomic_store_explicit(&t->taken, false, memory_order_release);
 }
