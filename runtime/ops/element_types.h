@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "runtime/graph/dtype.h"
+#include "runtime/ops/narrow_values.h"
 
 typedef float ops_f32, ops_f32_c, ops_f32_u;
 typedef double ops_f64, ops_f64_c, ops_f64_u;
@@ -72,8 +73,8 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 
 #define OPS_GET_f32(v) (v)
 #define OPS_GET_f64(v) (v)
-#define OPS_GET_f16(v) tfc_half_to_float((v).bits)
-#define OPS_GET_b16(v) tfc_bfloat16_to_float((v).bits)
+#define OPS_GET_f16(v) ops_widen_half((v).bits)
+#define OPS_GET_b16(v) ops_widen_bfloat16((v).bits)
 #define OPS_GET_i8(v) (v)
 #define OPS_GET_i16(v) (v)
 #define OPS_GET_i32(v) (v)
@@ -87,8 +88,8 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_GET_c128(v) (v)
 #define OPS_PUT_f32(v) ((float)(v))
 #define OPS_PUT_f64(v) ((double)(v))
-#define OPS_PUT_f16(v) ((ops_f16){tfc_float_to_half((float)(v))})
-#define OPS_PUT_b16(v) ((ops_b16){tfc_float_to_bfloat16((float)(v))})
+#define OPS_PUT_f16(v) ((ops_f16){ops_narrow_half((float)(v))})
+#define OPS_PUT_b16(v) ((ops_b16){ops_narrow_bfloat16((float)(v))})
 #define OPS_PUT_i8(v) ((int8_t)(v))
 #define OPS_PUT_i16(v) ((int16_t)(v))
 #define OPS_PUT_i32(v) ((int32_t)(v))
@@ -104,8 +105,8 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 // Rounds a value as storing it in memory would: TensorFlow's arithmetic in 16-bit floats rounds after every operation.
 #define OPS_ROUND_f32(v) (v)
 #define OPS_ROUND_f64(v) (v)
-#define OPS_ROUND_f16(v) tfc_half_to_float(tfc_float_to_half(v))
-#define OPS_ROUND_b16(v) tfc_bfloat16_to_float(tfc_float_to_bfloat16(v))
+#define OPS_ROUND_f16(v) ops_widen_half(ops_narrow_half(v))
+#define OPS_ROUND_b16(v) ops_widen_bfloat16(ops_narrow_bfloat16(v))
 
 // clang-format off
 #define OPS_WIDE_FLOATS(X, ...) X(f32, __VA_ARGS__) X(f64, __VA_ARGS__)

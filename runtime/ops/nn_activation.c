@@ -93,10 +93,10 @@ static inline double round_double(double v) {
   return v;
 }
 static inline float round_half(float v) {
-  return tfc_half_to_float(tfc_float_to_half(v));
+  return ops_widen_half(ops_narrow_half(v));
 }
 static inline float round_bf16(float v) {
-  return tfc_bfloat16_to_float(tfc_float_to_bfloat16(v));
+  return ops_widen_bfloat16(ops_narrow_bfloat16(v));
 }
 #define ROUND(value)                                                                                                   \
   _Generic((S *)0, float * : round_float, double * : round_double, ops_f16 * : round_half, default : round_bf16)(value)

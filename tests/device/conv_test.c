@@ -26,12 +26,13 @@ static void geometries(void **state) {
   struct tfc_random r;
   tfc_random_init(&r, 3);
   tfc_split_suppose_fast(true);
-  for (int round = 0; round < 224; round += STRIDE) {
+  for (int round = 0; round < 256; round += STRIDE) {
     bool wide = round >= 120 && round < 212; // long lines, whose filter gradients are made line by line
     bool deep = round >= 160 && round < 200; // many channels, for which tile units are used
     bool many =
-        round >= 200 && round < 212; // many positions per element of the filter, computed in pieces at the same time
-    bool late = round >= 212;        // few positions, many channels: the transposed filter is packed when it is used
+        round >= 200 && round < 212;  // many positions per element of the filter, computed in pieces at the same time
+    bool few = round >= 224;          // few filters or few channels: vectors go along the windows
+    bool late = round >= 212 && !few; // few positions, many channels: the transposed filter is packed when it is used
     int64_t size[2], stride[2], dilation[2], in[2], out[2], batch = between(&r, 1, 3);
     int64_t channels = tfc_random_below(&r, 3) ? 8 * between(&r, 1, 4) : between(&r, 1, 19);
     int64_t filters = tfc_random_below(&r, 3) ? 16 * between(&r, 1, 5) : between(&r, 1, 70);
@@ -39,6 +40,8 @@ static void geometries(void **state) {
     if (many) channels = between(&r, 1, 20), filters = between(&r, 65, 130);
     if (late) channels = between(&r, 100, 200), filters = between(&r, 140, 220), batch = 3;
     if (deep) channels = between(&r, 4, 9) * 8, filters = between(&r, 24, 90);
+    if (few) channels = between(&r, 1, 4), filters = between(&r, 6, 40);
+    if (few && round % 4 < 2) filters = channels, channels = between(&r, 6, 40);
     bool same = tfc_random_below(&r, 2);
     for (int k = 0; k < 2; k++) {
       size[k] = tfc_random_below(&r, 3) ? between(&r, 1, 3) : between(&r, 1, 7);

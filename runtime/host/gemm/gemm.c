@@ -21,7 +21,10 @@ enum {
   long_k = 2200,
   most_piece = 768,
   rows_in_place = 128,
-  long_rows = 128
+  long_rows = 128,
+  few_columns_longest = 3584, // a panel with so many rows stays in the cache
+  few_columns_least = 16,
+  long_panel = 128 // rows
 };
 
 static const struct tfc_gemm_kernel *kernel = &tfc_gemm_kernel_generic;
@@ -228,7 +231,7 @@ static const struct tfc_last_tile *last_of(const struct job *job, int64_t row, i
 }
 
 // Computes one tile of C for `count` products of the sum. `part`: which third of the next panel is prefetched
-// meanwhile; a larger number prefetches nothing.
+// meanwhile; a larger number prefetches nothing but the panel itself, where it does not stay in the first-level cache.
 static void one_tile(const struct job *job, int64_t first, int64_t count, const float *a, int64_t row, int64_t rows,
                      int64_t panel, int64_t part) {
   const struct tfc_gemm_kernel *g = job->kernel;
@@ -245,7 +248,11 @@ static void one_tile(const struct job *job, int64_t first, int64_t count, const 
     b = whole && p->b ? p->b + panel * g->width : p->tail; // p->b is NULL if B has no rows (k = 0)
     b_row = whole ? p->b_row : g->width;
   }
-  const float *ahead = p->packed_b && part < 3 ? b + apart + part * 16 * count * k : b;
+  const float *ahead = b;
+  if (p->packed_b && part < 3)
+    ahead = b + apart + part * 16 * count * k;
+  else if (p->packed_b && k >= long_panel)
+    ahead = b + 16;
   struct tfc_last_tile last;
   g->tile(count, k, a, b, b_row, ahead, c, job->ldc, rows, columns,
           job->accumulate || first > 0 ? TFC_GEMM_ADD : TFC_GEMM_SET, last_of(job, row, panel, true, &last));
@@ -345,6 +352,30 @@ static bool lies_in_rows(const struct tfc_gemm_product *p) {
          p->source->pieces <= TFC_GEMM_MOST_PIECES;
 }
 
+// Whether a product with windows of an image has so few columns that a tile would hardly have work for its vectors:
+// then vectors go along the rows of A. It depends on nothing but shapes, because the elements are added in another
+// order.
+static bool has_few_columns(const struct tfc_gemm_product *p, int64_t n) {
+  return n <= TFC_GEMM_FEW_COLUMNS && p->source && lies_in_rows(p) && p->source->length >= few_columns_least &&
+         p->k <= few_columns_longest;
+}
+
+// Computes whole stripes of such a product.
+static void few_columns(const struct job *job, int64_t row_first, int64_t row_last, float *edge) {
+  const struct tfc_gemm_kernel *g = job->kernel;
+  const struct tfc_gemm_product *p = job->products;
+  const float *rows[TFC_GEMM_MOST_PIECES * tfc_gemm_stripe];
+  float columns[TFC_GEMM_FEW_COLUMNS * few_columns_longest];
+  for (int64_t i = 0; i < p->k; i++)
+    for (int64_t j = 0; j < job->n; j++) columns[j * p->k + i] = p->packed_b[i * g->width + j];
+  for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
+    struct tfc_last_tile on;
+    p->source->find(p->source, row, rows, edge);
+    g->dots(p->source->pieces, p->source->length, rows, columns, job->c + row * job->ldc, job->ldc, job->n,
+            last_of(job, row, 0, true, &on));
+  }
+}
+
 static struct job job_of(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,
                          int64_t ldc, bool accumulate) {
   struct job job = {chosen(), products, product_count, 0, n, ldc, c, accumulate, products->joined};
@@ -419,7 +450,10 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   const bool in_place = product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only);
   if (in_place && rows_outside) {
     int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
-    unpacked(&job, row_first, whole, first, last, scratch);
+    if (has_few_columns(only, n))
+      few_columns(&job, row_first, whole, scratch);
+    else
+      unpacked(&job, row_first, whole, first, last, scratch);
     row_first = whole;
   } else if (in_place && only->source) {
     for (int64_t end; row_first < row_last; row_first = end) {
@@ -467,7 +501,7 @@ void tfc_gemm_add(const float *a, int64_t m, const float *b, int64_t b_row, int6
   const struct tfc_gemm_kernel *g = chosen();
   for (int64_t first = 0; first < n; first += g->width)
     for (int64_t row = 0; row < m; row += tfc_gemm_stripe)
-      g->tile(1, k, a + row * k, b + first, b_row, b, c + row * n + first, n, tfc_gemm_stripe,
+      g->tile(1, k, a + row * k, b + first, b_row, NULL, c + row * n + first, n, tfc_gemm_stripe,
               at_most(n - first, g->width), TFC_GEMM_ADD, NULL);
 }
 

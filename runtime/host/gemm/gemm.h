@@ -4,7 +4,8 @@
 // product is blocked and packed and on any number of cores:  c(i,j) = fma(a(i,K-1), b(K-1,j), … fma(a(i,0), b(0,j),
 // 0)).  So a product has the same bits however it is split or grouped. That is why `--rewrites exact` may pack weights
 // once, add the products of an unrolled cell to one sum, and split over cores. (Processors without fused multiply-add
-// multiply and then add.)
+// multiply and then add.) One kind of product adds in another order, by its shape alone: windows of an image
+// (tfc_gemm_source) times at most four columns.
 //
 // B is packed in panels of `tfc_gemm_panel()` columns, k-major, padded with zeros: pack once, multiply often. A is
 // packed on the fly, 8 rows at a time.

@@ -8,7 +8,7 @@
 
 #include "runtime/ops/last_pass.h"
 
-enum { tfc_gemm_stripe = 8 };
+enum { tfc_gemm_stripe = 8, TFC_GEMM_FEW_COLUMNS = 4 };
 
 // How a tile of C is computed: it becomes the product, the product is added to it, or its chains of multiply-adds
 // continue from C.
@@ -19,7 +19,8 @@ struct tfc_gemm_kernel {
   int64_t width; // columns of a panel
   // Computes c[rows, columns] by `mode`; rows <= 8, columns <= width. `b_row`: elements from row to row of B, `width`
   // if it is packed; `width` columns of each row are read. `ahead`: count * k cache lines that will be needed soon and
-  // are prefetched into the second-level cache meanwhile; equal to `b`: none. A sum of `count` products with k terms
+  // are prefetched into the second-level cache meanwhile; equal to `b`: none; NULL: none, and B is in the first-level
+  // cache already. A sum of `count` products with k terms
   // each, one after another in `a` and `b`, is added from left to right; `count` must be 1 to continue chains. `last`:
   // what follows on the tile's elements, or NULL.
   void (*tile)(int64_t count, int64_t k, const float *a, const float *b, int64_t b_row, const float *ahead, float *c,
@@ -29,6 +30,10 @@ struct tfc_gemm_kernel {
   // cache lines that will be needed soon, or NULL. `last` as for `tile`.
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, const float *ahead, float *c,
                  int64_t ldc, int64_t columns, bool continues, const struct tfc_last_tile *last);
+  // As `direct`, for at most TFC_GEMM_FEW_COLUMNS columns of a B whose columns are contiguous, one after the other.
+  // Each element is the sum of several chains: one for each lane of a vector.
+  void (*dots)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
+               int64_t columns, const struct tfc_last_tile *last);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is

@@ -46,39 +46,52 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
 }
 
 // Finds the places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the others repeat the last
-// one.
-static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
-  at[0] = place_of(p, row);
-  const int64_t last_x = (p->out[1] - 1) * p->stride[1] - p->before[1],
+// one. Returns whether the windows follow each other on one line and do not reach over its ends.
+static bool find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
+  struct place here = place_of(p, row);
+  const int64_t step = p->stride[1], last_x = (p->out[1] - 1) * step - p->before[1],
                 last_y = (p->out[0] - 1) * p->stride[0] - p->before[0],
                 last_z = (p->out[2] - 1) * p->stride[2] - p->before[2];
-  for (int64_t r = 1; r < STRIPE; r++) {
-    at[r] = at[r - 1];
-    if (r >= rows) continue;
-    if (at[r].x < last_x) {
-      at[r].x += p->stride[1];
-      continue;
-    }
-    at[r].x = -p->before[1];
-    if (at[r].y < last_y) {
-      at[r].y += p->stride[0];
-      continue;
-    }
-    at[r].y = -p->before[0];
-    if (at[r].z < last_z) {
-      at[r].z += p->stride[2];
-      continue;
-    }
-    at[r].z = -p->before[2], at[r].image += p->in[2] * p->in[0] * p->in[1] * p->channels;
+  if (rows == STRIPE && here.x + (STRIPE - 1) * step <= last_x) {
+    for (int64_t r = 0; r < STRIPE; r++) at[r] = (struct place){here.image, here.z, here.y, here.x + r * step};
+    return here.x >= 0 && here.x + (STRIPE - 1) * step + p->size[1] <= p->in[1];
   }
+  at[0] = here;
+  for (int64_t r = 1; r < STRIPE; r++) {
+    if (r >= rows) {
+      // the same once more
+    } else if (here.x < last_x) {
+      here.x += step;
+    } else {
+      here.x = -p->before[1];
+      if (here.y < last_y) {
+        here.y += p->stride[0];
+      } else {
+        here.y = -p->before[0];
+        if (here.z < last_z)
+          here.z += p->stride[2];
+        else
+          here.z = -p->before[2], here.image += p->in[2] * p->in[0] * p->in[1] * p->channels;
+      }
+    }
+    at[r] = here;
+  }
+  return false;
 }
 
 // Sets `from` to row i of each window as a contiguous piece. A row that reaches over the image's edge is copied, with
 // zeros for padding, to `edge` [8, size[1] * channels].
-static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE], int64_t i, const float *from[STRIPE],
-                      float *edge) {
+static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE], bool in_line, int64_t i,
+                      const float *from[STRIPE], float *edge) {
   const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
   const struct place below = row_below(p, i);
+  if (in_line) {
+    const int64_t z = at->z + below.z, y = at->y + below.y, step = p->stride[1] * c;
+    const bool there = z >= 0 && z < p->in[2] && y >= 0 && y < p->in[0];
+    const float *start = at->image + (z * p->in[0] + y) * line + at->x * c;
+    for (int64_t r = 0; r < STRIPE; r++) from[r] = there ? start + r * step : p->zeros;
+    return;
+  }
   for (int64_t r = 0; r < STRIPE; r++, edge += length) {
     int64_t first, last;
     const int64_t z = at[r].z + below.z, y = at[r].y + below.y;
@@ -113,26 +126,30 @@ static void find_cells(const struct tfc_patches *p, const struct place at[STRIPE
 static void find(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   struct place at[STRIPE];
-  find_places(p, row, STRIPE, at);
+  const bool in_line = find_places(p, row, STRIPE, at);
   if (p->dilation[1] != 1) {
     for (int64_t i = 0; i < rows_of(p); i++)
       for (int64_t j = 0; j < p->size[1]; j++, out += STRIPE) find_cells(p, at, i, j, out);
     return;
   }
   for (int64_t i = 0; i < rows_of(p); i++)
-    find_rows(p, at, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
+    find_rows(p, at, in_line, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
 }
 
 static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   const int64_t c = p->channels, length = p->size[1] * c;
   struct place at[STRIPE];
-  find_places(p, row, rows, at);
+  const bool in_line = find_places(p, row, rows, at);
   const float *from[STRIPE];
   float edge[STRIPE * EDGE];
   for (int64_t i = 0; i < rows_of(p); i++) {
     if (p->dilation[1] == 1 && length <= EDGE) {
-      find_rows(p, at, i, from, edge);
+      find_rows(p, at, in_line, i, from, edge);
+      if (in_line && p->stride[1] * c == 1 && from[0] != p->zeros) { // the windows' elements are neighbours, too
+        for (int64_t e = 0; e < length; e++, out += STRIPE) memcpy(out, from[0] + e, STRIPE * sizeof *out);
+        continue;
+      }
       tfc_gemm_pack_rows(from, length, out);
       out += length * STRIPE;
       continue;
@@ -155,83 +172,89 @@ void tfc_patches_init(struct tfc_patches *p) {
   p->base.length = apart ? p->channels : p->size[1] * p->channels;
 }
 
-// Window positions on one line: a window begins at every `step`-th element of the image's line, the first one at
-// `start`.
-struct positions {
-  struct place at;
-  int64_t count, start, step;
-};
-
-// Returns the next positions on one line, at most `most`, beginning with position `first`.
-static struct positions next_positions(const struct tfc_patches *p, int64_t first, int64_t most) {
-  const int64_t x = first % p->out[1], left = p->out[1] - x, c = p->channels;
-  struct positions on = {place_of(p, first - x), left < most ? left : most, 0, p->stride[1] * c};
-  on.start = on.at.x * c + x * on.step;
-  return on;
+// Finds the line of the image under row `i` of the windows; NULL: it is outside of the image.
+static const float *line_under(const struct tfc_patches *p, const struct tfc_patches_line *on, int64_t i) {
+  const struct place at = {.z = on->z, .y = on->y};
+  int64_t y;
+  return find_line(p, &at, i, &y) ? on->image + y * p->in[1] * p->channels : NULL;
 }
 
-// Packs 8 elements (r) that are neighbours in a row of the window, from `element` of row `i` on, at `count` positions
-// (k): out[k * 8 + r].
-static void pack_neighbours(const struct tfc_patches *p, int64_t first, int64_t count, int64_t i, int64_t element,
-                            float *out) {
-  const int64_t width = p->in[1] * p->channels;
-  while (count > 0) {
-    const struct positions on = next_positions(p, first, count);
-    int64_t y, e = on.start + element;
-    first += on.count, count -= on.count;
-    if (!find_line(p, &on.at, i, &y)) {
-      memset(out, 0, (size_t)on.count * STRIPE * sizeof *out);
-      out += on.count * STRIPE;
+// Finds which of a line's windows, [*first, *last), have elements [from, from + count) of their row inside the image.
+static void windows_inside(const struct tfc_patches *p, const struct tfc_patches_line *on, int64_t from, int64_t count,
+                           int64_t *first, int64_t *last) {
+  const int64_t step = p->stride[1] * p->channels, e = on->start + from, room = p->in[1] * p->channels - count - e;
+  *first = 0, *last = on->count;
+  if (e < 0) *first = (step - 1 - e) / step;
+  if (room < (on->count - 1) * step) *last = room < 0 ? 0 : room / step + 1;
+  if (*first > *last) *first = *last;
+}
+
+// Packs 8 elements (r) that are neighbours in a row of the window, from `element` of row `i` on, at all positions (k):
+// out[k * 8 + r].
+static void pack_neighbours(const struct tfc_patches_transposed *t, int64_t i, int64_t element, float *out) {
+  const struct tfc_patches *p = t->patches;
+  const int64_t width = p->in[1] * p->channels, step = p->stride[1] * p->channels;
+  for (const struct tfc_patches_line *on = t->lines; on < t->lines + t->line_count; out += on->count * STRIPE, on++) {
+    const float *line = line_under(p, on, i);
+    int64_t first, last, e = on->start + element;
+    if (!line) {
+      memset(out, 0, (size_t)on->count * STRIPE * sizeof *out);
       continue;
     }
-    const float *line = on.at.image + y * width;
-    for (int64_t k = 0; k < on.count; k++, e += on.step, out += STRIPE) {
-      if (e >= 0 && e + STRIPE <= width)
-        memcpy(out, line + e, STRIPE * sizeof *out);
-      else
-        for (int64_t r = 0; r < STRIPE; r++) out[r] = e + r >= 0 && e + r < width ? line[e + r] : 0;
+    windows_inside(p, on, element, STRIPE, &first, &last);
+    for (int64_t k = 0; k < on->count; k++) {
+      if (k == first)
+        for (; k < last; k++) memcpy(out + k * STRIPE, line + e + k * step, STRIPE * sizeof *out);
+      if (k == on->count) break;
+      for (int64_t r = 0, at = e + k * step; r < STRIPE; r++, at++)
+        out[k * STRIPE + r] = at >= 0 && at < width ? line[at] : 0;
     }
+  }
+}
+
+// Packs one row of A: element `element` of row `i` of the window at all positions.
+static void pack_one(const struct tfc_patches_transposed *t, int64_t i, int64_t element, float *out) {
+  const struct tfc_patches *p = t->patches;
+  const int64_t step = p->stride[1] * p->channels;
+  for (const struct tfc_patches_line *on = t->lines; on < t->lines + t->line_count; out += on->count * STRIPE, on++) {
+    const float *line = line_under(p, on, i);
+    int64_t first = 0, last = 0, k = 0;
+    if (line) windows_inside(p, on, element, 1, &first, &last);
+    for (; k < first; k++) out[k * STRIPE] = 0;
+    for (; k < last; k++) out[k * STRIPE] = line[on->start + element + k * step];
+    for (; k < on->count; k++) out[k * STRIPE] = 0;
   }
 }
 
 static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches_transposed *t = (const struct tfc_patches_transposed *)(const void *)source;
   const struct tfc_patches *p = t->patches;
-  const int64_t c = p->channels, width = p->in[1] * c;
+  const int64_t c = p->channels;
   // Elements that are neighbours in a row of the window are neighbours in the image, those of one cell if it is
   // dilated.
   const int64_t length = p->dilation[1] == 1 ? p->size[1] * c : c, element = row % length;
   if (rows == STRIPE && element + STRIPE <= length) {
     const int64_t cell = row / c, i = cell / p->size[1];
     const int64_t left = p->dilation[1] == 1 ? 0 : cell % p->size[1] * p->dilation[1] * c;
-    pack_neighbours(p, t->first, t->count, i, left + element, out);
+    pack_neighbours(t, i, left + element, out);
     return;
   }
-  int64_t offset[STRIPE], in_window[STRIPE]; // for each row of A; `in_window`: row of the window
   for (int64_t r = 0; r < STRIPE; r++) {
     const int64_t at = row + (r < rows ? r : rows - 1), cell = at / c;
-    in_window[r] = cell / p->size[1];
-    offset[r] = cell % p->size[1] * p->dilation[1] * c + at % c;
-  }
-  for (int64_t first = t->first, end = first + t->count; first < end;) {
-    const struct positions on = next_positions(p, first, end - first);
-    const float *line[STRIPE];
-    for (int64_t r = 0; r < STRIPE; r++) {
-      int64_t y;
-      line[r] = find_line(p, &on.at, in_window[r], &y) ? on.at.image + y * width : NULL;
-    }
-    first += on.count;
-    for (int64_t k = 0, start = on.start; k < on.count; k++, start += on.step, out += STRIPE)
-      for (int64_t r = 0; r < STRIPE; r++) {
-        const int64_t e = start + offset[r];
-        out[r] = line[r] && e >= 0 && e < width ? line[r][e] : 0;
-      }
+    pack_one(t, cell / p->size[1], cell % p->size[1] * p->dilation[1] * c + at % c, out + r);
   }
 }
 
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out) {
-  *out = (struct tfc_patches_transposed){{.pack = pack_transposed}, p, first, count};
+  out->base = (struct tfc_gemm_source){.pack = pack_transposed};
+  out->patches = p, out->line_count = 0;
+  for (int64_t here; count > 0; first += here, count -= here) {
+    const int64_t x = first % p->out[1], left = p->out[1] - x;
+    const struct place at = place_of(p, first);
+    here = left < count ? left : count;
+    out->lines[out->line_count++] = (struct tfc_patches_line){at.image, at.z, at.y, at.x * p->channels, here};
+  }
 }
 
 static void rows_of_cell(const void *arg, int64_t first, int64_t count, const float **out) {

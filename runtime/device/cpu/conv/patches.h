@@ -17,11 +17,19 @@ struct tfc_patches {
 void tfc_patches_init(struct tfc_patches *p);           // sets `base`; the caller has set the other members
 bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
 
-// The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on.
+// The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on, at most
+// TFC_PATCHES_POSITIONS. `lines`: the positions by lines of the image, which all rows have in common.
+enum { TFC_PATCHES_POSITIONS = 512 };
+struct tfc_patches_line {
+  const float *image;
+  int64_t z, y;         // of the windows' first cells
+  int64_t start, count; // the first window begins at this element of a line; number of windows
+};
 struct tfc_patches_transposed {
   struct tfc_gemm_source base;
   const struct tfc_patches *patches;
-  int64_t first, count;
+  int64_t line_count;
+  struct tfc_patches_line lines[TFC_PATCHES_POSITIONS];
 };
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out);
