@@ -36,8 +36,7 @@ static const char sql_ops[] =
     " :run AND o.placement_id = :placement AND o.step IN (SELECT step FROM steps) GROUP BY"
     " o.op, o.step ORDER BY o.op, us";
 static const char sql_totals[] =
-    "SELECT op, COUNT(*) AS number, SUM(median_us) AS us FROM v_op_total WHERE run_id = :run"
-    " AND placement_id = :placement GROUP BY op ORDER BY us DESC, op";
+    TFC_SQL_TOOK "SELECT op, COUNT(*) AS number, SUM(us) AS us FROM took GROUP BY op ORDER BY 3 DESC, op";
 static const char sql_memory[] =
     "SELECT d.name AS device, m.peak_bytes, m.limit_bytes, (SELECT 100.0 * SUM(b.busy_us) / SUM(b.step_us) FROM v_busy "
     "b"

@@ -9,33 +9,38 @@
 
 // Computes quartiles by linear interpolation, over the operations that were recorded one by one. If only totals of an
 // operation were stored, the median is that of the totals, and the quartiles are NULL. An operation that runs several
-// times in a step has a sample for each time.
+// times in a step has a sample for each time, and takes its median that many times in a step.
 #define QUANTILE(quarters)                                                                                             \
   "SUM(CASE k WHEN " quarters " * last / 4 THEN us * (1 - " quarters " * last % 4 / 4.0) WHEN " quarters               \
   " * last / 4 + 1 THEN us * (" quarters " * last % 4 / 4.0) ELSE 0 END)"
 // The parts are united and not joined, and v_node is found by its key: without statistics on its tables, SQLite would
 // read one part as a whole for each row of the other, which takes a minute for 20,000 nodes.
 const char tfc_report_sql_nodes[] =
-    "WITH mine AS MATERIALIZED (SELECT node_id, device, duration_us AS us FROM v_op WHERE run_id = :run AND"
-    " placement_id = :placement), ranked AS (SELECT node_id, device, us, ROW_NUMBER() OVER (PARTITION BY node_id,"
+    "WITH mine AS MATERIALIZED (SELECT node_id, device, step, duration_us AS us FROM v_op WHERE run_id = :run AND"
+    " placement_id = :placement), ranked AS (SELECT node_id, device, step, us, ROW_NUMBER() OVER (PARTITION BY node_id,"
     " device ORDER BY us) - 1 AS k, COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last FROM mine), times AS"
     " (SELECT node_id, device, MAX(last) + 1 AS samples, " QUANTILE("1") " AS q1_us, " QUANTILE(
-        "2") " AS median_us, " QUANTILE("3") " AS q3_us, MIN(us) AS fastest_us, NULL AS total_samples, NULL AS"
+        "2") " AS median_us, " QUANTILE("3") " AS q3_us, MIN(us) AS fastest_us, NULLIF(SUM(step = :step), 0) AS runs, "
+                                             "NULL AS total_samples, NULL AS"
                                              " total_median_us FROM ranked GROUP BY node_id, device UNION ALL SELECT "
                                              "node_id, device, NULL, NULL, NULL,"
-                                             " NULL, fastest_us, samples, median_us FROM v_op_total WHERE run_id = "
+                                             " NULL, fastest_us, NULL, samples, median_us FROM v_op_total WHERE run_id "
+                                             "= "
                                              ":run AND placement_id ="
                                              " :placement), merged AS (SELECT node_id, device, COALESCE(MAX(samples), "
                                              "MAX(total_samples)) AS samples,"
                                              " COALESCE(MAX(median_us), MAX(total_median_us)) AS median_us, MAX(q1_us) "
                                              "AS q1_us, MAX(q3_us) AS q3_us,"
-                                             " MIN(fastest_us) AS fastest_us FROM times GROUP BY node_id, device) "
+                                             " MIN(fastest_us) AS fastest_us, COALESCE(MAX(runs), 1) AS runs FROM "
+                                             "times GROUP BY node_id, device) "
                                              "SELECT m.node_id, n.name AS node,"
                                              " n.op, m.device, n.unit_id, m.samples, m.median_us, m.q1_us, m.q3_us, "
                                              "m.fastest_us, n.output_bytes,"
-                                             " n.bytes_touched, n.memory_bytes, n.flops, NULL AS slack_us FROM merged "
+                                             " n.bytes_touched, n.memory_bytes, n.flops, m.runs, m.median_us * m.runs "
+                                             "AS step_us, NULL AS slack_us FROM merged "
                                              "m CROSS JOIN v_node n ON"
-                                             " n.run_id = :run AND n.node_id = m.node_id ORDER BY 7 DESC, m.node_id";
+                                             " n.run_id = :run AND n.node_id = m.node_id ORDER BY step_us DESC, "
+                                             "m.node_id";
 
 // The slack of a node is the smallest slack of its operations in the step.
 static tfc_status add_slack(struct tfc_table *t, const struct tfc_traced *traced) {
@@ -82,14 +87,14 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
     TFC_TRY(s, tfc_traced_load(store, &args, &traced));
     if (traced.edge_count) TFC_TRY(s, add_slack(t, &traced));
   }
-  tfc_text_printf(&lists.text, "Run %lld: operations of the answer, by their median time%s\n\n", (long long)args.run,
+  tfc_text_printf(&lists.text, "Run %lld: operations of the answer, by their time in a step%s\n\n", (long long)args.run,
                   tfc_report_simulated(store, &args));
-  tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s %-10s %s\n", "median", "half range", "bytes", "slack", "device",
+  tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s %-10s %s\n", "in a step", "half range", "bytes", "slack", "device",
                   "operation");
   for (uint32_t r = 0; r < t->row_count && r < SHOWN; r++) {
     double q1 = tfc_table_number(t, r, "q1_us"), q3 = tfc_table_number(t, r, "q3_us");
     snprintf(spread, sizeof spread, "%s", us_text(b, (q3 - q1) / 2));
-    tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s", us_text(a, tfc_table_number(t, r, "median_us")), spread,
+    tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s", us_text(a, tfc_table_number(t, r, "step_us")), spread,
                     tfc_show_bytes(c, tfc_table_number(t, r, "output_bytes")),
                     us_text(d, tfc_table_number(t, r, "slack_us")));
     tfc_text_printf(&lists.text, " %-10s %s\n", tfc_report_fit(op, tfc_table_text(t, r, "device"), 10),
@@ -98,7 +103,8 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
   if (t->row_count > SHOWN)
     tfc_text_printf(&lists.text, "  and %u more: --csv and --json have all\n", t->row_count - SHOWN);
   tfc_text_printf(&lists.text,
-                  "\nHalf range: half of the distance between the quartiles. Bytes: of the outputs.\n"
+                  "\nIn a step: the median, times how often it runs in a step (in loops).\nHalf range: half of the "
+                  "distance between the quartiles. Bytes: of the outputs.\n"
                   "Slack: how much later it could have ended in a step that takes no longer%s.\n",
                   traced.edge_count ? "" : "\n(this run has no edges that would tell)");
   if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -21,6 +21,7 @@ static void add_idle(struct tfc_page *p) {
                 {"idle_dependency_percent", "another device"},
                 {"idle_end_percent", "end of step"}};
   const struct tfc_table *t = &p->devices;
+  char a[32];
   bool known = false;
   for (uint32_t r = 0; r < t->row_count; r++) {
     double launch = tfc_table_number(t, r, "idle_launch_percent");
@@ -46,7 +47,7 @@ static void add_idle(struct tfc_page *p) {
       tfc_page_add(p, "</td>");
     }
     tfc_page_add(p, "<td class=\"n\">");
-    if (gap == gap) tfc_page_add(p, "%.1f us", gap);
+    if (gap == gap) tfc_page_add(p, "%s", tfc_html_us(a, gap));
     tfc_page_add(p, "</td></tr>\n");
   }
   tfc_page_add(p, "</tbody></table></div>\n");

@@ -51,15 +51,14 @@ static int by_node(const void *a, const void *b) {
 
 // --- Operations and their devices -----------------------------------------------------------------------------------
 
-static const char sql_placed[] =
-    "SELECT p.node_id, p.node, p.device_id, COALESCE(t.median_us, n.time_us, (SELECT MIN(c.median_us) FROM v_cost c"
+static const char sql_placed[] = TFC_SQL_TOOK
+    "SELECT p.node_id, p.node, p.device_id, COALESCE(t.us, n.time_us, (SELECT MIN(c.median_us) FROM v_cost c"
     " WHERE c.run_id = :run AND c.node_id = p.node_id), 0) AS us FROM v_placement p JOIN v_node n ON n.run_id = :run "
     "AND"
-    " n.node_id = p.node_id LEFT JOIN v_op_total t ON t.run_id = :run AND t.placement_id = :placement AND t.node_id ="
-    " p.node_id WHERE p.run_id = :run AND p.placement_id = :placement";
+    " n.node_id = p.node_id LEFT JOIN took t ON t.node_id = p.node_id"
+    " WHERE p.run_id = :run AND p.placement_id = :placement";
 static const char sql_ran[] = // for nodes that no placement has: the devices on which they ran
-    "SELECT node_id, node, device_id, median_us AS us FROM v_op_total WHERE run_id = :run AND placement_id = "
-    ":placement";
+    TFC_SQL_TOOK "SELECT node_id, node, device_id, us FROM took";
 static const char sql_rival[] =
     "SELECT node_id, device_id FROM v_placement WHERE run_id = :run AND placement_id = :other";
 static const char sql_edges[] =

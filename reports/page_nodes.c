@@ -68,8 +68,8 @@ static void add_data(struct tfc_page *p) {
     add_string(p, name);
     tfc_page_add(p, ",%u]", tfc_palette_device(name));
   }
-  // Each node has these fields: id, name, type, device, median, half the interquartile range, bytes of its outputs,
-  // FLOP, slack, box on the map, family of the type.
+  // Each node has these fields: id, name, type, device, time in a step, half the interquartile range, bytes of its
+  // outputs, FLOP, slack, box on the map, family of the type.
   tfc_page_add(p, "],\n\"nodes\":[");
   for (uint32_t r = 0; r < t->row_count; r++) {
     int64_t id = tfc_table_find(t, r, "node_id")->integer;
@@ -81,7 +81,7 @@ static void add_data(struct tfc_page *p) {
     tfc_page_add(p, ",");
     add_string(p, tfc_table_text(t, r, "device"));
     tfc_page_add(p, ",");
-    add_number(p, tfc_table_number(t, r, "median_us"));
+    add_number(p, tfc_table_number(t, r, "step_us"));
     tfc_page_add(p, ",");
     add_number(p, (tfc_table_number(t, r, "q3_us") - tfc_table_number(t, r, "q1_us")) / 2);
     tfc_page_add(p, ",");
@@ -112,12 +112,13 @@ void tfc_page_nodes(struct tfc_page *p) {
   }
   tfc_page_add(
       p,
-      "<p class=\"caption\">The operations of the answer%s, those that take most first. Slack is how much later "
+      "<p class=\"caption\">The operations of the answer%s, those that take most first: the median, times how "
+      "often one runs in a step. Slack is how much later "
       "one could have ended in a step that takes no longer: what has none is on the critical path. A click "
       "shows an operation on the map and in the timeline.</p>\n"
       "<div class=\"tools\" hidden><input type=\"search\" id=\"find\" placeholder=\"name, type or device\" "
       "aria-label=\"find operations\"> <span id=\"found\"></span></div>\n<div class=\"scroll\"><table "
-      "id=\"operations\"><thead><tr><th>operation</th><th>type</th><th>device</th><th class=\"n\">median</th>"
+      "id=\"operations\"><thead><tr><th>operation</th><th>type</th><th>device</th><th class=\"n\">in a step</th>"
       "<th class=\"n\">half range</th><th class=\"n\">output</th><th class=\"n\">FLOP</th><th class=\"n\">slack"
       "</th></tr></thead><tbody>\n",
       tfc_report_simulated(p->store, &p->args));
@@ -131,7 +132,7 @@ void tfc_page_nodes(struct tfc_page *p) {
     tfc_page_add(p, "</td><td><i class=\"key d%u\"></i>", tfc_palette_device(tfc_table_text(t, r, "device")));
     tfc_page_escaped(p, tfc_table_text(t, r, "device"));
     tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
-                 tfc_html_us(a, tfc_table_number(t, r, "median_us")), tfc_html_us(b, half));
+                 tfc_html_us(a, tfc_table_number(t, r, "step_us")), tfc_html_us(b, half));
     tfc_page_add(p, "<td class=\"n\">%s</td><td class=\"n\">",
                  tfc_html_bytes(a, tfc_table_number(t, r, "output_bytes")));
     if (flops >= 1e3)

@@ -30,6 +30,13 @@ struct tfc_table {
   const char **names;     // [column_count]
   struct tfc_cell *cells; // [row_count * column_count]
 };
+// Begins a query: `took` has a row for each operation of a placement and its device, with its time in a step. That is
+// the median time, times how often the operation ran in the step that the timeline shows (in loops, many times).
+#define TFC_SQL_TOOK                                                                                                   \
+  "WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op WHERE run_id = :run AND placement_id = :placement" \
+  " AND step = :step GROUP BY node_id, device_id), took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us"  \
+  " * COALESCE(r.n, 1) AS us FROM v_op_total t LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND"  \
+  " t.placement_id = :placement) "
 TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struct tfc_query_args *args,
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);

@@ -119,7 +119,7 @@ out:
 // Prints why each device was idle. A run that was stored before these columns existed prints nothing.
 static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
   bool said = false;
-  char name[96];
+  char name[96], a[32];
   for (uint32_t r = 0; r < devices->row_count; r++) {
     double launch = tfc_table_number(devices, r, "idle_launch_percent"),
            gap = tfc_table_number(devices, r, "launch_gap_us");
@@ -128,11 +128,11 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
       tfc_text_printf(out, "\n  %-10s %11s %11s %14s %12s %14s\n", "idle for", "launch", "transfer", "another device",
                       "end of step", "longest launch");
     said = true;
-    tfc_text_printf(out, "  %-10s %9.1f %% %9.1f %% %12.1f %% %10.1f %% %11.1f us\n",
+    tfc_text_printf(out, "  %-10s %9.1f %% %9.1f %% %12.1f %% %10.1f %% %14s\n",
                     tfc_report_fit(name, tfc_table_text(devices, r, "name"), 10), launch,
                     tfc_table_number(devices, r, "idle_transfer_percent"),
                     tfc_table_number(devices, r, "idle_dependency_percent"),
-                    tfc_table_number(devices, r, "idle_end_percent"), gap == gap ? gap : 0);
+                    tfc_table_number(devices, r, "idle_end_percent"), tfc_show_us(a, gap == gap ? gap : 0));
   }
 }
 

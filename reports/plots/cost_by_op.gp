@@ -1,17 +1,23 @@
 #@ title: What the time is spent on
-#@ caption: Time of one step by type of operation (medians, summed over the operations of that type), coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ caption: Time of one step by type of operation (medians, times how often an operation runs in a step, summed over the operations of that type), coloured by the device that the answer put them on; at the right the time and the number of operations.
 #@ place: 30
 #@ query bars: row, device, from, to (microseconds)
-#@   WITH types AS (SELECT op, ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, op) AS rank FROM v_op_total
-#@     WHERE run_id = :run AND placement_id = :placement GROUP BY op),
-#@   parts AS (SELECT MIN(rank, 16) AS row, device_id, SUM(median_us) AS us FROM v_op_total JOIN types USING (op)
-#@     WHERE run_id = :run AND placement_id = :placement GROUP BY row, device_id)
+#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
+#@   took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
+#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   types AS (SELECT op, ROW_NUMBER() OVER (ORDER BY SUM(us) DESC, op) AS rank FROM took GROUP BY op),
+#@   parts AS (SELECT MIN(rank, 16) AS row, device_id, SUM(us) AS us FROM took JOIN types USING (op)
+#@     GROUP BY row, device_id)
 #@   SELECT row, device_id, SUM(us) OVER (PARTITION BY row ORDER BY device_id) - us,
 #@     SUM(us) OVER (PARTITION BY row ORDER BY device_id) FROM parts ORDER BY row, device_id
 #@ query types: row, name, number of operations, microseconds
-#@   WITH types AS (SELECT op, COUNT(*) AS n, SUM(median_us) AS us,
-#@     ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, op) AS rank FROM v_op_total
-#@     WHERE run_id = :run AND placement_id = :placement GROUP BY op)
+#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
+#@   took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
+#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   types AS (SELECT op, COUNT(*) AS n, SUM(us) AS us,
+#@     ROW_NUMBER() OVER (ORDER BY SUM(us) DESC, op) AS rank FROM took GROUP BY op)
 #@   SELECT MIN(rank, 16) AS row, CASE WHEN rank < 16 THEN CASE op WHEN '' THEN 'operations' ELSE op END ELSE 'all others' END,
 #@     SUM(n), SUM(us) FROM types GROUP BY row ORDER BY row
 #@ query devices: index, name

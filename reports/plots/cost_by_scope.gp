@@ -1,24 +1,30 @@
 #@ title: Which part of the model the time is spent in
-#@ caption: Time of one step by name scope (the first two parts of names; medians, summed over the operations), coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ caption: Time of one step by name scope (the first two parts of names; medians, times how often an operation runs in a step, summed over the operations), coloured by the device that the answer put them on; at the right the time and the number of operations.
 #@ place: 31
 #@ query bars: row, device, from, to (microseconds)
-#@   WITH s AS (SELECT device_id, median_us, node, INSTR(node, '/') AS a FROM v_op_total
-#@     WHERE run_id = :run AND placement_id = :placement),
-#@   scoped AS (SELECT device_id, median_us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
+#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
+#@   took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
+#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   s AS (SELECT device_id, us, node, INSTR(node, '/') AS a FROM took),
+#@   scoped AS (SELECT device_id, us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
 #@     THEN SUBSTR(node, 1, a - 1) ELSE SUBSTR(node, 1, a - 1 + INSTR(SUBSTR(node, a + 1), '/')) END AS scope FROM s),
-#@   scopes AS (SELECT scope, COUNT(*) AS n, SUM(median_us) AS us,
-#@     ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, scope) AS rank FROM scoped GROUP BY scope),
-#@   parts AS (SELECT MIN(rank, 16) AS row, device_id, SUM(median_us) AS us FROM scoped JOIN scopes USING (scope)
+#@   scopes AS (SELECT scope, COUNT(*) AS n, SUM(us) AS us,
+#@     ROW_NUMBER() OVER (ORDER BY SUM(us) DESC, scope) AS rank FROM scoped GROUP BY scope),
+#@   parts AS (SELECT MIN(rank, 16) AS row, device_id, SUM(scoped.us) AS us FROM scoped JOIN scopes USING (scope)
 #@     GROUP BY row, device_id)
 #@   SELECT row, device_id, SUM(us) OVER (PARTITION BY row ORDER BY device_id) - us,
 #@     SUM(us) OVER (PARTITION BY row ORDER BY device_id) FROM parts ORDER BY row, device_id
 #@ query types: row, scope, number of operations, microseconds
-#@   WITH s AS (SELECT device_id, median_us, node, INSTR(node, '/') AS a FROM v_op_total
-#@     WHERE run_id = :run AND placement_id = :placement),
-#@   scoped AS (SELECT device_id, median_us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
+#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
+#@   took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
+#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   s AS (SELECT device_id, us, node, INSTR(node, '/') AS a FROM took),
+#@   scoped AS (SELECT device_id, us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
 #@     THEN SUBSTR(node, 1, a - 1) ELSE SUBSTR(node, 1, a - 1 + INSTR(SUBSTR(node, a + 1), '/')) END AS scope FROM s),
-#@   scopes AS (SELECT scope, COUNT(*) AS n, SUM(median_us) AS us,
-#@     ROW_NUMBER() OVER (ORDER BY SUM(median_us) DESC, scope) AS rank FROM scoped GROUP BY scope)
+#@   scopes AS (SELECT scope, COUNT(*) AS n, SUM(us) AS us,
+#@     ROW_NUMBER() OVER (ORDER BY SUM(us) DESC, scope) AS rank FROM scoped GROUP BY scope)
 #@   SELECT MIN(rank, 16) AS row, CASE WHEN rank < 16 THEN scope ELSE 'all others' END, SUM(n), SUM(us) FROM scopes
 #@   GROUP BY row ORDER BY row
 #@ query devices: index, name

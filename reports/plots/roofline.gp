@@ -2,9 +2,13 @@
 #@ caption: Each type of operation by its FLOP per byte and the rate that its operations reach under the answer. The lines are the best rates seen in this run, of memory (rising) and of arithmetic (flat): what lies below them is limited by something else, such as short operations. What runs fused into another operation counts with its own type, so types that others are fused into reach more than is shown.
 #@ place: 50
 #@ query types: name, FLOP per byte, FLOP per microsecond, microseconds of the step, rank
-#@   WITH t AS (SELECT n.op, SUM(n.flops) AS flops, SUM(n.bytes_touched) AS bytes, SUM(o.median_us) AS us
-#@     FROM v_op_total o JOIN v_node n ON n.run_id = o.run_id AND n.node_id = o.node_id
-#@     WHERE o.run_id = :run AND o.placement_id = :placement AND n.bytes_touched > 0 AND o.median_us > 0 GROUP BY n.op)
+#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
+#@   took AS (SELECT t.node_id, COALESCE(r.n, 1) AS n, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
+#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   t AS (SELECT n.op, SUM(n.flops * o.n) AS flops, SUM(n.bytes_touched * o.n) AS bytes, SUM(o.us) AS us
+#@     FROM took o CROSS JOIN v_node n ON n.run_id = :run AND n.node_id = o.node_id
+#@     WHERE n.bytes_touched > 0 AND o.us > 0 GROUP BY n.op)
 #@   SELECT op, flops / bytes, flops / us, us, ROW_NUMBER() OVER (ORDER BY us DESC, op) FROM t WHERE flops > 0
 #@   ORDER BY us DESC, op LIMIT 9
 #@ query rates: the best FLOP and bytes per microsecond, of operations of 20 microseconds and more without a twentieth

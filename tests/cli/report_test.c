@@ -39,7 +39,7 @@ static void test_tables(void **state) {
              {"critical 1", "critical path of the answer", "position,kind,", "\"edges\": ["},
              {"gaps", "waits", "device,start_us,", "\"gaps\": ["},
              {"memory 2", "at its fullest moment", "device_id,device,peak_bytes,", "\"tensors\": ["},
-             {"nodes 2", "median", "node_id,node,", "\"nodes\": ["}};
+             {"nodes 2", "in a step", "node_id,node,", "\"nodes\": ["}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     const struct command_result *r = command("cd %s && tfc-report %s", folder, all[i].command);
     assert_int_equal(r->code, 0);

@@ -16,10 +16,12 @@
 #include "reports/lists_page.h"
 #include "reports/memory.h"
 #include "reports/nodes.h"
+#include "reports/query.h"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
+#include "tests/reports/change.h"
 #include "tests/reports/html.h"
 
 static char folder[64], path[96], by_hand[96];
@@ -487,6 +489,41 @@ static void test_gaps_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+// An operation that runs three times in a step takes three times its median in it, and is listed and added up with
+// that.
+static void test_node_in_a_loop(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  struct tfc_query_args args;
+  struct tfc_table took;
+  snprintf(file, sizeof file, "%s/loop.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  change_database(file,
+                  "INSERT INTO op SELECT placement, step, position + 100 * k, node_id, device_id, start_ns + k,"
+                  " duration_ns, dispatch_ns, launched_ns FROM op, (SELECT 1 AS k UNION SELECT 2) WHERE node_id = 4;"
+                  " INSERT INTO op_total SELECT placement, node_id, device_id, COUNT(*), AVG(duration_ns),"
+                  " MIN(duration_ns), SUM(duration_ns) FROM op WHERE node_id = 4 GROUP BY 1, 2, 3");
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.purpose = "test"}, &db));
+  assert_ok(tfc_report_nodes(db, -1, &lists));
+  const struct tfc_table *t = &lists.tables[0];
+  assert_true(tfc_str_is(tfc_table_text(t, 0, "node"), "net/e")); // before net/b, which takes 300 us, once
+  assert_near(tfc_table_number(t, 0, "runs"), 3);
+  assert_near(tfc_table_number(t, 0, "median_us"), 120);
+  assert_near(tfc_table_number(t, 0, "step_us"), 360);
+  assert_near(tfc_table_number(t, row_of(t, "node", "net/b"), "step_us"), 300);
+  assert_said(&lists.text, "\n  360.0 us ");
+  assert_fits(&lists.text);
+  assert_ok(tfc_report_focus(db, -1, &args));
+  assert_ok(tfc_table_query(db, TFC_SQL_TOOK "SELECT us FROM took", &args, &took));
+  assert_int_equal(took.row_count, 1);
+  assert_near(tfc_table_number(&took, 0, "us"), 360);
+  tfc_table_deinit(&took);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
 // A node that did not run in the step is listed with what its operations took in others, and has no slack.
 static void test_node_outside_the_step(void **state) {
   (void)state;
@@ -792,6 +829,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nodes_by_hand),
       cmocka_unit_test(test_node_outside_the_step),
+      cmocka_unit_test(test_node_in_a_loop),
       cmocka_unit_test(test_nodes_of_a_run),
       cmocka_unit_test(test_critical_by_hand),
       cmocka_unit_test(test_critical_of_a_run),

@@ -357,7 +357,7 @@ static void test_table(void **state) {
   (void)state;
   char *table = part(page, "id=\"operations\">", "</tbody>");
   html_says(table, "<thead>", "<td class=\"name\">net/e",
-            "operation|type|device|median|half range|output|FLOP|slack|\n"
+            "operation|type|device|in a step|half range|output|FLOP|slack|\n"
             "net/b|MatMul|cpu:0|300.0 us|0.00 us|2.0 kB|2 k|0.00 us|\n");
   free(table);
   tells(page, "<p class=\"note\" id=\"more\">5 operations; all with tfc-report nodes 1 --csv.</p>");

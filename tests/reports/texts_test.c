@@ -141,8 +141,8 @@ static void shown(void **state) {
       "  cpu:1      measured         36.5 %          2    5.0 kB     9.0 kB       none\n"
       "\n"
       "  idle for        launch    transfer another device  end of step longest launch\n"
-      "  cpu:0            1.7 %       3.3 %          5.0 %        6.6 %         7.0 us\n"
-      "  cpu:1            1.7 %       3.3 %          5.0 %        6.6 %         7.0 us\n"
+      "  cpu:0            1.7 %       3.3 %          5.0 %        6.6 %        7.00 us\n"
+      "  cpu:1            1.7 %       3.3 %          5.0 %        6.6 %        7.00 us\n"
       "\n"
       "Longest gaps\n"
       "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
@@ -179,8 +179,8 @@ static void shown(void **state) {
       "  cpu:1      modelled         36.5 %          2    5.0 kB     9.0 kB       none\n"
       "\n"
       "  idle for        launch    transfer another device  end of step longest launch\n"
-      "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
-      "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
+      "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %        0.00 us\n"
+      "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %        0.00 us\n"
       "\n"
       "Longest gaps\n"
       "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
@@ -223,8 +223,8 @@ static void shown(void **state) {
       "  products and convolutions of float32 on GPUs: TF32\n"
       "\n"
       "  idle for        launch    transfer another device  end of step longest launch\n"
-      "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
-      "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %         0.0 us\n"
+      "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %        0.00 us\n"
+      "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %        0.00 us\n"
       "\n"
       "Longest gaps\n"
       "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
@@ -260,15 +260,16 @@ static void nodes(void **state) {
   (void)state;
   struct tfc_report_lists lists = {0};
   list_equals(tfc_report_nodes(store, 1, &lists), &lists,
-              "Run 1: operations of the answer, by their median time\n"
+              "Run 1: operations of the answer, by their time in a step\n"
               "\n"
-              "  median    half range     bytes     slack device     operation\n"
+              "  in a step half range     bytes     slack device     operation\n"
               "  300.0 us     0.00 us    2.0 kB   0.00 us cpu:0      net/b\n"
               "  120.0 us     1.00 us    5.0 kB   0.00 us cpu:1      net/e\n"
               "  100.0 us     0.00 us    1.0 kB   0.00 us cpu:0      net/a\n"
               "  100.0 us     0.00 us    3.0 kB  125.0 us cpu:1      net/c\n"
               "  50.0 us      0.00 us    4.0 kB   0.00 us cpu:0      net/d\n"
               "\n"
+              "In a step: the median, times how often it runs in a step (in loops).\n"
               "Half range: half of the distance between the quartiles. Bytes: of the outputs.\n"
               "Slack: how much later it could have ended in a step that takes no longer.\n");
 }
@@ -426,8 +427,8 @@ static void page(void **state) {
             ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
             "done before the step. Shares of the step.\n"
             "device|launch|transfer|another device|end of step|longest launch|\n"
-            "cpu:0|1.7 %|3.3 %|5.0 %|6.6 %|7.0 us|\n"
-            "cpu:1|1.7 %|3.3 %|5.0 %|6.6 %|7.0 us|\n");
+            "cpu:0|1.7 %|3.3 %|5.0 %|6.6 %|7.00 us|\n"
+            "cpu:1|1.7 %|3.3 %|5.0 %|6.6 %|7.00 us|\n");
   html_says(html.data, "<h3>Critical path by type</h3>", "</table>",
             "MatMul|400.0 us|66.4 %|\n"
             "Softmax|120.0 us|19.9 %|\n"
@@ -512,8 +513,8 @@ static void modelled_page(void **state) {
             ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
             "done before the step. Shares of the step.\n"
             "device|launch|transfer|another device|end of step|longest launch|\n"
-            "acc:0|0.0 %|0.0 %|0.0 %|0.0 %|0.0 us|\n"
-            "acc:1|0.0 %|2.2 %|22.2 %|31.1 %|0.0 us|\n");
+            "acc:0|0.0 %|0.0 %|0.0 %|0.0 %|0.00 us|\n"
+            "acc:1|0.0 %|2.2 %|22.2 %|31.1 %|0.00 us|\n");
   assert_null(strstr(text, "tfc-report"));
   assert_null(strstr(text, "queries behind"));
   assert_non_null(strstr(text, "<div class=\"timeline\""));

@@ -113,7 +113,10 @@ for node in data["nodes"]:
     if row and (row["node"] != node[1] or (row["flops"] is not None and abs(row["flops"] - node[7]) > 1e-4 * row["flops"])):
         faults.append(f"node {node[1]} is another one in v_node")
 same("operations of the table", len(data["nodes"]), len(set(totals) | {o["node_id"] for o in ops}), 0)
-for row in ask(f"SELECT op, COUNT(*) AS n, SUM(median_us) AS us FROM v_op_total WHERE {mine} GROUP BY op ORDER BY us DESC, op LIMIT 5"):
+took = ("(SELECT t.node_id, t.op, t.median_us * COALESCE((SELECT COUNT(*) FROM v_op o WHERE o.run_id = t.run_id"
+        f" AND o.placement_id = t.placement_id AND o.node_id = t.node_id AND o.device_id = t.device_id AND o.step = {step} GROUP BY o.node_id), 1) AS us FROM"
+        f" v_op_total t WHERE {mine})")  # the time of each operation in a step: of one in a loop, all its rounds
+for row in ask(f"SELECT op, COUNT(*) AS n, SUM(us) AS us FROM {took} GROUP BY op ORDER BY us DESC, op LIMIT 5"):
     section = page[page.index('<section id="cost_by_op">') :]
     section = section[: section.index("</section>")]
     said = [t for t, n in re.findall(r">([\d.e+-]+ (?:µs|ms|s)), (\d+)<", section) if int(n) == row["n"]]
