@@ -255,13 +255,38 @@ static void of_before(void **state) {
   assert_fails(tfc_activity_trust(&r), TFC_ABORTED, "1 of other steps");
 }
 
+// Where works of a stream overlap by less than clocks differ, the time of both counts once, for the first; what begins
+// and ends within the first has none left.
+static void overlaps_count_once(void **state) {
+  (void)state;
+  for (uint32_t i = 1; i <= 3; i++) tfc_activity_correlate(a, i, tfc_activity_external(1, 0, 10 * i));
+  add(1, 1, 10000, 12000);
+  add(2, 1, 10500, 11200); // within
+  add(4, 1, 11900, 12600); // of no operation; 100 ns together
+  add(3, 2, 10100, 10600); // another stream
+  assert_ok(tfc_activity_take(a, 1, &r));
+  assert_ok(tfc_activity_trust(&r));
+  assert_int_equal(r.works.count, 4);
+  assert_int_equal(r.busy_ns, 2000 + 600 + 500);
+  assert_int_equal(r.attributed_ns, 2000 + 500);
+  int64_t at = 0, sum = 0;
+  for (size_t i = 0; i < r.works.count; i++) {
+    const struct tfc_activity_work *w = &r.works.data[i];
+    assert_true(w->start_ns >= at && w->end_ns >= w->start_ns);
+    if (w->uid == 20) assert_true(w->start_ns == 12000 && w->end_ns == 12000);
+    if (w->uid == TFC_NONE) assert_true(w->start_ns == 12000 && w->end_ns == 12600);
+    at = w->start_ns, sum += w->end_ns - w->start_ns;
+  }
+  assert_int_equal(sum, r.busy_ns);
+}
+
 static void the_rest(void **state) {
   (void)state;
   const struct tfc_activity_call calls[] = {
       {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 400, .end_ns = 450, .name = "event"},
       {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 350, .name = "stream"},
       {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = 90, .end_ns = 90, .bytes = 4096},
-      {.kind = TFC_ACTIVITY_RELEASE, .start_ns = 500, .end_ns = 500, .bytes = 4096}};
+      {.kind = TFC_ACTIVITY_RELEASE, .start_ns = 500, .end_ns = 500, .bytes = 512}};
   for (int i = 0; i < 4; i++) tfc_activity_call(a, &calls[i]);
   assert_ok(tfc_activity_take(a, 1, &r));
   assert_int_equal(r.synchronizations, 2);
@@ -301,6 +326,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(broken, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overlaps_are_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overlaps_set_the_limit, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(overlaps_count_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(twice, set_up, tear_down),
       cmocka_unit_test_setup_teardown(of_before, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_rest, set_up, tear_down),
