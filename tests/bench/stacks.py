@@ -544,7 +544,7 @@ TensorFlow's, relative to its largest value (at most %(tolerance)g, else bold).
 
 %(about)s
 
-Each stack is used as its documentation recommends for a CPU: TensorFlow with its defaults (oneDNN, grappler), and with
+Each stack is used as its documentation recommends for a CPU: TensorFlow with oneDNN and grappler, and with
 `TF_XLA_FLAGS='--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit'`; JAX with the whole step in one `jit`, weights donated
 in training, inputs on the device; PyTorch with as many threads as cores, `inference_mode`, channels last, its fused
 attention and SGD, and `nn.LSTM`, compiled by `torch.compile` (inference: with freezing, which folds batch

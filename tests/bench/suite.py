@@ -42,7 +42,8 @@ class Side:
     def __init__(self, command, cores, **variables):
         self.cpu = 0.0  # microseconds of all steps
         environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "TF_ENABLE_ONEDNN_OPTS")}
-        environment.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="", **variables)
+        # TensorFlow turns oneDNN on by itself only where the processor has VNNI or bfloat16 instructions.
+        environment.update({"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TF_ENABLE_ONEDNN_OPTS": "1", **variables})
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                         env=environment, preexec_fn=lambda: os.sched_setaffinity(0, cores))
 
@@ -255,8 +256,8 @@ PAGE = """# tfc beside TensorFlow 2.15 on %(count)d models of families that user
 
 Made by `scripts/bench peers --suite%(short)s` at `%(commit)s`
 
-Measured on %(cores)s of %(processor)s, tfc with `--rewrites exact`, TensorFlow with its defaults (oneDNN and grappler
-on), in turns, blocks of 0.3 s, %(seconds)s of each side. Ratios are tfc / TensorFlow of medians; ± is half the distance
+Measured on %(cores)s of %(processor)s, tfc with `--rewrites exact`, TensorFlow with oneDNN and grappler
+on, in turns, blocks of 0.3 s, %(seconds)s of each side. Ratios are tfc / TensorFlow of medians; ± is half the distance
 of tfc's quartiles; what missed a goal is bold. Behind the kind of a step stands its batch. Every row's numbers were
 compared with TensorFlow's (losses of three steps, or the outputs: to 0.001 of the largest value, 0.05 for narrow types).
 "(oneDNN: 0.1)": TensorFlow's own result with oneDNN is that far from tfc's, and without oneDNN it is as tfc's.
