@@ -21,6 +21,7 @@
 #include "placer/search/communities.h"
 #include "placer/search/finder.h"
 #include "placer/search/pace.h"
+#include "placer/search/rollouts.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
 #include "runtime/base/parallel.h"
@@ -29,16 +30,9 @@
 #define POLICY_TURNS 8 // one turn in 8 belongs to the policy
 #define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
 #define EARLY_POLICY 3
-#define FEWEST 64     // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
-#define ROLLOUTS 1000 // placements that a learned policy proposes before the rounds, at most
-#define ROLLOUT_SHARE 0.6 // and at most this share of the evaluations that are left
-#define TRIED 48          // so many of them are tried first: until then it has hardly learned anything of the problem
-#define BLOCK 16          // the others follow in blocks of this size, as long as they may lead to something
-#define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
-#define BEHIND 0.05     // it is far behind if its best step is longer by this share
-#define PROGRESS 0.005 // it is learning if its best step became shorter by this share in the last half of its proposals
-#define ENOUGH 600     // with fewer evaluations than this, the search has no phase that only cools down
-#define SETTLED 3      // so many of the best placements that heuristics found get a new order of operations
+#define FEWEST 64   // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
+#define ENOUGH 600  // with fewer evaluations than this, the search has no phase that only cools down
+#define SETTLED 3   // so many of the best placements that heuristics found get a new order of operations
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
 // --- Running algorithms: one after another, or in parallel ---------------------------------------------------------
@@ -589,83 +583,6 @@ out:
   return s;
 }
 
-// What the policy has proposed so far.
-struct proposals {
-  struct tfc_finder *f;
-  struct tfc_score best;                                  // of its own placements
-  struct tfc_score after[(ROLLOUTS - TRIED) / BLOCK + 2]; // `best` after the first TRIED and after each further block
-  uint32_t count;                                         // of `after`
-};
-
-// Whether a step is at least this share shorter than another one; with a negative share, at most that much longer.
-static bool gains(struct tfc_score before, struct tfc_score after, double share) {
-  if (before.value == TFC_TIME_MAX || after.value == TFC_TIME_MAX || before.excess != after.excess)
-    return tfc_score_better(after, before);
-  return (double)after.value <= (1 - share) * (double)before.value;
-}
-
-// Whether more proposals of the policy are worth their evaluations. Yes, if its best step is shorter than that of the
-// heuristics (`before`): it becomes still shorter with the logarithm of the number of proposals, and no other method
-// finds such starts. No, if it is much longer. In between only if the last half of the proposals made it shorter.
-static bool may_lead(const struct proposals *o, struct tfc_score before) {
-  const uint32_t last = o->count - 1, used = TRIED + last * BLOCK, window = used / 2 > TRIED ? used / 2 : TRIED;
-  const uint32_t back = (window + BLOCK - 1) / BLOCK;
-  if (gains(before, o->best, WORTHWHILE)) return true;
-  if (!gains(before, o->best, -BEHIND)) return false;
-  return last < back || gains(o->after[last - back], o->best, PROGRESS);
-}
-
-// The policy calls it for each placement that it proposes: the placement joins the elite.
-static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
-  struct proposals *o = user;
-  if (tfc_score_better(score, o->best)) o->best = score;
-  TFC_RETURN_IF_ERROR(tfc_finder_keep(o->f, solution, score, "auto: policy"));
-  return tfc_elite_join(&o->f->course.elite, o->f->p, solution, score);
-}
-// Asks it for placements on another thread, while the calling one watches for the end.
-struct asking {
-  struct proposals *own;
-  struct tfc_budget budget;
-  uint64_t used;
-  tfc_status status;
-};
-static void ask(void *user, uint32_t i) {
-  struct asking *a = user;
-  const struct tfc_finder *f = a->own->f;
-  (void)i;
-  a->status = f->o->guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
-}
-static tfc_status ask_policy(struct tfc_finder *f) {
-  uint64_t most = ROLLOUTS;
-  if (tfc_finder_is_over(f)) return NULL;
-  if (f->limit) {
-    const uint64_t part = (uint64_t)(ROLLOUT_SHARE * (double)(f->limit - tfc_finder_spent(f)));
-    if (most > part) most = part;
-    if (!most) return NULL;
-  }
-  const struct tfc_score before = f->course.best;
-  struct proposals own = {.f = f, .best = TFC_SCORE_NONE};
-  struct asking a = {.own = &own};
-  a.budget = (struct tfc_budget){.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
-  if (f->deadline > 0) {
-    a.budget.deadline = tfc_now_s() + 0.1 * (f->deadline - tfc_now_s());
-    a.budget.found = tfc_finder_found, a.budget.found_user = f;
-  }
-  f->at_work = "policy";
-  f->out->learned.before = before.value;
-  do {
-    const uint64_t next = own.count ? BLOCK : TRIED, used = a.used;
-    a.budget.evaluations = next < most - used ? next : most - used;
-    tfc_parallel_watched(1, 1, ask, &a, tfc_finder_tick, f);
-    f->out->evaluations += a.used - used;
-    own.after[own.count++] = own.best;
-  } while (!a.status && a.used < most && own.count < sizeof own.after / sizeof *own.after &&
-           !tfc_budget_over(&a.budget) && may_lead(&own, before));
-  f->out->learned.after = f->course.best.value;
-  f->o->guide->samples(f->guidance, &f->out->learned.samples);
-  return a.status;
-}
-
 // Chooses a new order of operations for the best placements of the elite.
 static tfc_status settle_best(struct tfc_finder *f) {
   tfc_status s = NULL;
@@ -727,7 +644,7 @@ static tfc_status prepare(struct tfc_finder *f) {
   }
   if (c->stage < TFC_STAGE_POLICY && asks_policy(f)) {
     TFC_TRY(s, f->o->guide->open(f->o->guide, p, &f->guidance));
-    TFC_TRY(s, ask_policy(f));
+    TFC_TRY(s, tfc_rollouts_ask(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_POLICY));
   }
 out:

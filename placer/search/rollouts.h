@@ -1,0 +1,11 @@
+// The phase of a search in which a learned policy (guide.h) proposes placements, before the rounds.
+#ifndef TFC_PLACER_SEARCH_ROLLOUTS_H
+#define TFC_PLACER_SEARCH_ROLLOUTS_H
+
+#include "placer/search/finder.h"
+
+// Lets the search's policy propose placements, as long as these may lead to something; they join the elite. The policy
+// must be open (finder->guidance). Errors are the policy's own.
+TFC_MUST_USE tfc_status tfc_rollouts_ask(struct tfc_finder *finder);
+
+#endif
