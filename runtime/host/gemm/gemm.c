@@ -23,8 +23,7 @@ enum {
   rows_in_place = 128,
   long_rows = 128,
   few_columns_longest = 3584, // a panel with so many rows stays in the cache
-  few_columns_least = 16,
-  long_panel = 128 // rows
+  long_panel = 128            // rows
 };
 
 static const struct tfc_gemm_kernel *kernel = &tfc_gemm_kernel_generic;
@@ -352,27 +351,48 @@ static bool lies_in_rows(const struct tfc_gemm_product *p) {
          p->source->pieces <= TFC_GEMM_MOST_PIECES;
 }
 
-// Whether a product with windows of an image has so few columns that a tile would hardly have work for its vectors:
-// then vectors go along the rows of A. It depends on nothing but shapes, because the elements are added in another
-// order.
+// Whether a product has so few columns that a tile would hardly have work for its vectors: then vectors go along the
+// rows of A. The elements are added in another order so. It must not depend on how many rows there are, on where they
+// lie in memory, or on a dilation, because rewrites change these and keep every bit.
+bool tfc_gemm_has_few_columns(int64_t neighbours, int64_t k, int64_t n) {
+  return n <= TFC_GEMM_FEW_COLUMNS && neighbours > 0 && neighbours % TFC_GEMM_NEIGHBOURS == 0 &&
+         k <= few_columns_longest;
+}
 static bool has_few_columns(const struct tfc_gemm_product *p, int64_t n) {
-  return n <= TFC_GEMM_FEW_COLUMNS && p->source && lies_in_rows(p) && p->source->length >= few_columns_least &&
-         p->k <= few_columns_longest;
+  return p->source && tfc_gemm_has_few_columns(p->source->neighbours, p->k, n);
 }
 
-// Computes whole stripes of such a product.
+// Element (i, j) of the first panel of B.
+static float first_panel(const struct tfc_gemm_product *p, int64_t width, int64_t i, int64_t j) {
+  return p->packed_b ? p->packed_b[i * width + j] : p->tail ? p->tail[i * width + j] : p->b[i * p->b_row + j];
+}
+
+// Computes rows of such a product. Rows that cannot be read in place are packed, and then copied one after the other.
 static void few_columns(const struct job *job, int64_t row_first, int64_t row_last, float *edge) {
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
+  const int64_t k = p->k;
+  const bool found = lies_in_rows(p);
   const float *rows[TFC_GEMM_MOST_PIECES * tfc_gemm_stripe];
-  float columns[TFC_GEMM_FEW_COLUMNS * few_columns_longest];
-  for (int64_t i = 0; i < p->k; i++)
-    for (int64_t j = 0; j < job->n; j++) columns[j * p->k + i] = p->packed_b[i * g->width + j];
+  float columns[TFC_GEMM_FEW_COLUMNS * few_columns_longest], copy[tfc_gemm_stripe * few_columns_longest];
+  for (int64_t i = 0; i < k; i++)
+    for (int64_t j = 0; j < job->n; j++) columns[j * k + i] = first_panel(p, g->width, i, j);
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
+    const int64_t height = at_most(row_last - row, tfc_gemm_stripe);
+    const bool in_place = found && height == tfc_gemm_stripe;
     struct tfc_last_tile on;
-    p->source->find(p->source, row, rows, edge);
-    g->dots(p->source->pieces, p->source->length, rows, columns, job->c + row * job->ldc, job->ldc, job->n,
-            last_of(job, row, 0, true, &on));
+    if (in_place) {
+      p->source->find(p->source, row, rows, edge);
+    } else {
+      p->source->pack(p->source, row, height, edge);
+      for (int64_t r = 0; r < tfc_gemm_stripe; r++) {
+        const int64_t from = at_most(r, height - 1);
+        for (int64_t i = 0; i < k; i++) copy[r * k + i] = edge[i * tfc_gemm_stripe + from];
+        rows[r] = copy + r * k;
+      }
+    }
+    g->dots(in_place ? p->source->pieces : 1, in_place ? p->source->length : k, rows, columns, job->c + row * job->ldc,
+            job->ldc, height, job->n, last_of(job, row, 0, true, &on));
   }
 }
 
@@ -448,12 +468,13 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   const bool rows_outside = stays_in_cache(&job, last - first);
   const struct tfc_gemm_product *only = products;
   const bool in_place = product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only);
+  if (product_count == 1 && !accumulate && has_few_columns(only, n)) {
+    few_columns(&job, row_first, row_last, scratch);
+    return;
+  }
   if (in_place && rows_outside) {
     int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
-    if (has_few_columns(only, n))
-      few_columns(&job, row_first, whole, scratch);
-    else
-      unpacked(&job, row_first, whole, first, last, scratch);
+    unpacked(&job, row_first, whole, first, last, scratch);
     row_first = whole;
   } else if (in_place && only->source) {
     for (int64_t end; row_first < row_last; row_first = end) {

@@ -4,8 +4,8 @@
 // product is blocked and packed and on any number of cores:  c(i,j) = fma(a(i,K-1), b(K-1,j), … fma(a(i,0), b(0,j),
 // 0)).  So a product has the same bits however it is split or grouped. That is why `--rewrites exact` may pack weights
 // once, add the products of an unrolled cell to one sum, and split over cores. (Processors without fused multiply-add
-// multiply and then add.) One kind of product adds in another order, by its shape alone: windows of an image
-// (tfc_gemm_source) times at most four columns.
+// multiply and then add.) One kind of product adds in another order, by its shape alone: rows with whole vectors of
+// neighbours (tfc_gemm_source.neighbours) times at most four columns.
 //
 // B is packed in panels of `tfc_gemm_panel()` columns, k-major, padded with zeros: pack once, multiply often. A is
 // packed on the fly, 8 rows at a time.
@@ -47,7 +47,13 @@ struct tfc_gemm_source {
   // is written to `edge` [pieces, 8, length], and its address is the one there.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
+  // Elements of a row that are neighbours in every layout of the image, with and without a dilation: the channels of a
+  // pixel. 0: there are none. Products with few columns add in an order that depends on it.
+  int64_t neighbours;
 };
+// Whether products of such rows [m, k] with n columns add along the rows, in an order of their own. A product that must
+// have the same bits as one of them has to have a source, too.
+bool tfc_gemm_has_few_columns(int64_t neighbours, int64_t k, int64_t n);
 enum { TFC_GEMM_LONGEST_PIECE = 4096, TFC_GEMM_MOST_PIECES = 16 };
 // Packs 8 rows in memory: out[i * 8 + r] = rows[r][i], i < count.
 void tfc_gemm_pack_rows(const float *const rows[8], int64_t count, float *out);

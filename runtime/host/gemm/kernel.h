@@ -8,7 +8,7 @@
 
 #include "runtime/ops/last_pass.h"
 
-enum { tfc_gemm_stripe = 8, TFC_GEMM_FEW_COLUMNS = 4 };
+enum { tfc_gemm_stripe = 8, TFC_GEMM_FEW_COLUMNS = 4, TFC_GEMM_NEIGHBOURS = 16 };
 
 // How a tile of C is computed: it becomes the product, the product is added to it, or its chains of multiply-adds
 // continue from C.
@@ -31,9 +31,10 @@ struct tfc_gemm_kernel {
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, const float *ahead, float *c,
                  int64_t ldc, int64_t columns, bool continues, const struct tfc_last_tile *last);
   // As `direct`, for at most TFC_GEMM_FEW_COLUMNS columns of a B whose columns are contiguous, one after the other.
-  // Each element is the sum of several chains: one for each lane of a vector.
+  // Each element is the sum of several chains: one for each lane of a vector. `length` is a multiple of
+  // TFC_GEMM_NEIGHBOURS. 8 rows are read, and the first `height` rows of c written.
   void (*dots)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
-               int64_t columns, const struct tfc_last_tile *last);
+               int64_t height, int64_t columns, const struct tfc_last_tile *last);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is

@@ -127,7 +127,8 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   if (!c->pointwise) TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, positions, c->sizes.filters, y->data, &done));
   if (done) return NULL;
   if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
-  if (c->pointwise)
+  // A window of one cell over an image with a border is not pointwise, and must have the same bits.
+  if (c->pointwise && !tfc_gemm_has_few_columns(c->sizes.channels, p.k, c->sizes.filters))
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;

@@ -170,6 +170,7 @@ void tfc_patches_init(struct tfc_patches *p) {
   p->base = (struct tfc_gemm_source){.pack = pack, .find = find};
   p->base.pieces = apart ? rows_of(p) * p->size[1] : rows_of(p);
   p->base.length = apart ? p->channels : p->size[1] * p->channels;
+  p->base.neighbours = p->channels;
 }
 
 // Finds the line of the image under row `i` of the windows; NULL: it is outside of the image.
