@@ -6,7 +6,8 @@
 
 // Stores, after each batch, what is needed to resume the run.
 TFC_MUST_USE tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *run);
-// Resumes the run that the settings name, after tfc_elsewhere_open. INVALID_ARGUMENT: that run placed another problem, or has ended.
+// Resumes the run that the settings name, after tfc_elsewhere_open. INVALID_ARGUMENT: that run placed another problem,
+// or has ended.
 TFC_MUST_USE tfc_status tfc_elsewhere_resume(struct tfc_elsewhere *run);
 
 #endif

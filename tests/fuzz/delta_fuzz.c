@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   tfc_random_init(&r, seed);
   uint32_t rich = bytes[8] | (uint32_t)(bytes[9] & 7) << 8;
   // a small graph has most of what can go wrong, and a large one takes a hundred times as long
-  const uint32_t nodes = 2 + (bytes[13] % 8 ? bytes[10] % 16 : bytes[10]), devices = (rich & RICH_KINDS ? 2 : 1) + bytes[11] % 8;
+  const uint32_t nodes = 2 + (bytes[13] % 8 ? bytes[10] % 16 : bytes[10]),
+                 devices = (rich & RICH_KINDS ? 2 : 1) + bytes[11] % 8;
   const bool back = bytes[12] & 1, throughput = bytes[12] & 2;
   // Each kind of device allows only some of the operations, drawn at random. In a large graph, groups are so large that
   // hardly any kind allows all nodes of each group, and drawing graphs until that happens would take too long.

@@ -60,8 +60,8 @@ static tfc_status watched_settle(const struct tfc_problem *p, struct tfc_simulat
 
 #define tfc_search_job_run play_job
 #define tfc_local_settle watched_settle
-#include "placer/search/search.c"
 #include "placer/search/rollouts.c"
+#include "placer/search/search.c"
 #undef tfc_local_settle
 #undef tfc_search_job_run
 
