@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
+#include "runtime/ops/blas_core.h"
 
 static const char *program_name = "tfc";
 static bool quiet, verbose;
@@ -131,6 +132,13 @@ static void on_log(void *user, tfc_log_level level, const char *message) {
     print_message("0", "", message);
 }
 
+void tfc_program_choose_blas(void) {
+  const char *core = tfc_blas_better_core();
+  if (!core || getenv("OPENBLAS_CORETYPE") || setenv("OPENBLAS_CORETYPE", core, 1) != 0) return;
+  tfc_blas_choose_again();
+  unsetenv("OPENBLAS_CORETYPE");
+}
+
 void tfc_program_start(const char *name, char **argv) {
   program_name = name;
   static char line[8192];
@@ -155,6 +163,7 @@ void tfc_program_start(const char *name, char **argv) {
               value);
     }
   }
+  tfc_program_choose_blas();
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);

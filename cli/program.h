@@ -14,6 +14,9 @@
 // loaded, which is before main). Installs the signal handlers and the log sink. From then on each line that goes to
 // stderr is one write, so that lines of several processes (tasks under mpirun) do not mix on a terminal or in a log.
 void tfc_program_start(const char *name, char **argv);
+// Lets OpenBLAS choose kernels again if it does not know this processor and took slow ones (runtime/ops/blas_core.h);
+// what OPENBLAS_CORETYPE says stays. tfc_program_start calls it; a benchmark does before it starts threads.
+void tfc_program_choose_blas(void);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 
 // Set by SIGINT, SIGTERM, SIGHUP and SIGUSR1 (the signal that mpirun passes on to all tasks). A second signal, half a
@@ -26,8 +29,8 @@ void tfc_program_stop(void);
 // signal, and stops both. `timed`: false: it is never set. From the call on, tfc_interrupted asks it, too.
 void tfc_program_finish_steps(bool timed);
 const atomic_bool *tfc_program_cut_off(void);
-// Call it before and after each step that is run with one of these two flags as its `cancel`. The program ends with 130
-// if such a step is still running 3 s after its flag was set, because one of its operations does not end.
+// Call it before (`begins`) and after each step whose `cancel` is tfc_program_cancel or tfc_program_cut_off. If such a
+// step is still running 3 s after its flag was set, one of its operations does not end: then the program ends with 130.
 void tfc_program_step(bool begins);
 
 // Returns the exit code for a status; 0 for OK.

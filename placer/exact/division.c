@@ -21,7 +21,7 @@ static uint32_t inner_count(const struct tfc_problem *p, uint32_t class) {
 }
 
 struct item {
-  int64_t inner, outer; // ps, the shortest times on inner and outer devices; INT64_MAX: it cannot be there
+  int64_t inner, outer; // a unit's shortest times on inner and on outer devices, in ps; INT64_MAX: none may have it
 };
 
 static struct item item_of(const struct tfc_problem *p, uint32_t class, uint32_t unit) {
@@ -95,15 +95,16 @@ int64_t tfc_division_crowding(const struct tfc_problem *p) {
 // --- Severing ------------------------------------------------------------------------------------------------------
 struct net {
   uint32_t index;
-  int64_t
-      cost; // ps, the least that an inner device pays for it if it has some of the net's units and others are elsewhere
+  // The least time, in ps, that an inner device is charged for it if some of its units are there and others are not.
+  int64_t cost;
 };
 static int dearest_first(const void *a, const void *b) {
   const struct net *x = a, *y = b;
   return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (x->index > y->index) - (x->index < y->index);
 }
 
-// Marks the speeds at which inner devices pay. False: they may pay nothing for a transfer.
+// Sets pays[s] for each speed s of which an inner device is charged for a transfer. False: there may be a transfer that
+// charges none.
 static bool find_speeds(const struct tfc_problem *p, uint32_t class, bool *pays) {
   memset(pays, 0, p->speed_count * sizeof *pays);
   for (uint32_t d = 0; d < p->device_count; d++)

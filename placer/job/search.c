@@ -14,8 +14,8 @@ enum { BATCH = 4, FEWEST = 2, IDLE_END = 3, LEARNS_FROM = 8 };
 // The search ends after so many rounds without a better placement, measured or simulated. After the first such round,
 // rounds become shorter: the simulated search has nearly converged, so it pays more to measure its placements.
 static const double stale_end = 6;
-// A placement is measured if its time is at most the shortest of its round times this factor. Drawn times vary as much
-// as the model is unsure, so they need less room than simulated ones, of which nobody knows how wrong they are.
+// A placement is measured if its time is at most the shortest of its round times this factor. Times drawn by the
+// learned model contain its uncertainty already, so their factor is smaller than that of simulated times.
 static const double near_simulated = 1.12, near_drawn = 1.05;
 
 struct searching {

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/ops/blas_core.h"
@@ -22,23 +21,26 @@ static bool uses_avx2(const char *core) {
   return false;
 }
 
-// OpenBLAS chooses kernels by the processor's model. If the processor is newer than the library, it may not know the
-// model, and takes kernels without AVX2 that need several times as long (version 0.3.21 on Intel processors of 2023:
-// "Prescott"). Then it chooses again, by the processor's instructions. This happens while the library is loaded, before
-// another thread can compute or look at the environment. A choice that somebody has made by OPENBLAS_CORETYPE stays.
-__attribute__((constructor)) static void choose_core(void) {
-  static const char variable[] = "OPENBLAS_CORETYPE";
+const char *tfc_blas_better_core(void) {
   __builtin_cpu_init();
-  if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv(variable) || uses_avx2(openblas_get_corename()) ||
+  if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || uses_avx2(openblas_get_corename()) ||
       !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    return;
+    return NULL;
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (setenv(variable, wide ? "SkylakeX" : "Haswell", 1) != 0) return;
+  return wide ? "SkylakeX" : "Haswell";
+}
+
+void tfc_blas_choose_again(void) {
+  if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit) return;
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
-  unsetenv(variable);
 }
+#else
+const char *tfc_blas_better_core(void) {
+  return NULL;
+}
+void tfc_blas_choose_again(void) {}
 #endif
 
 const char *tfc_blas_core(void) {

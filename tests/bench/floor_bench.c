@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/program.h"
 #include "profiler/collector.h"
 #include "tests/bench/roofline.h"
 #include "tests/bench/suite_model.h"
@@ -147,6 +148,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   static struct floor_bench f;
+  tfc_program_choose_blas();
   tfc_status s = NULL;
   const long steps = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
   if (argc > 3) {

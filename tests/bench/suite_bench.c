@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/program.h"
 #include "runtime/base/clock.h"
 #include "runtime/io/npy.h"
 #include "tests/bench/suite_model.h"
@@ -51,6 +52,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   static struct suite_model m;
+  tfc_program_choose_blas();
   tfc_status s = NULL;
   char line[4096];
   TFC_TRY(s, suite_model_open(argv[1], argv[2], TFC_ADAPT_WHERE_FASTER, &m));

@@ -16,6 +16,7 @@
 #include "cli/task.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/import.h"
+#include "runtime/ops/blas_core.h"
 
 // What is written to a stream meanwhile.
 static char said[16384];
@@ -373,15 +374,24 @@ static void test_specs(void **state) {
   tfc_cluster_spec_deinit(&spec);
 }
 
+// OpenBLAS has kernels with AVX2 for each processor that has it, also if the processor is newer than the library.
+static void test_kernels_fit_the_processor(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  static const char *const without[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Atom", "Nehalem", "Sandybridge"};
+  __builtin_cpu_init();
+  if (getenv("OPENBLAS_CORETYPE") || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
+  tfc_program_choose_blas();
+  assert_null(getenv("OPENBLAS_CORETYPE"));
+  for (size_t i = 0; i < sizeof without / sizeof *without; i++) assert_string_not_equal(tfc_blas_core(), without[i]);
+#endif
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_help),
-                                     cmocka_unit_test(test_paragraph),
-                                     cmocka_unit_test(test_log),
-                                     cmocka_unit_test(test_progress),
-                                     cmocka_unit_test(test_descriptions),
-                                     cmocka_unit_test(test_cores),
-                                     cmocka_unit_test(test_cores_of_workers),
-                                     cmocka_unit_test(test_started),
-                                     cmocka_unit_test(test_specs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_help),      cmocka_unit_test(test_kernels_fit_the_processor),
+                                     cmocka_unit_test(test_paragraph), cmocka_unit_test(test_log),
+                                     cmocka_unit_test(test_progress),  cmocka_unit_test(test_descriptions),
+                                     cmocka_unit_test(test_cores),     cmocka_unit_test(test_cores_of_workers),
+                                     cmocka_unit_test(test_started),   cmocka_unit_test(test_specs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

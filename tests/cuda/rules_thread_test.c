@@ -89,15 +89,20 @@ static void streams_of_a_destroyed_context(void **state) {
   assert_int_equal(api->stream_destroy(stream), 0);
 }
 
+// Makes a stream, and 64 bytes on the device and of pinned memory.
+static void begin_with_memory(tfc_cuda_stream *stream, void **block, void **pinned) {
+  begin(false);
+  assert_int_equal(api->stream_create(NULL, stream), 0);
+  assert_int_equal(api->allocate(block, 64), 0);
+  assert_int_equal(api->allocate_host(pinned, 64), 0);
+}
+
 static void memory_that_was_given_back(void **state) {
   (void)state;
   char host[64] = {0};
   tfc_cuda_stream stream;
   void *block = NULL, *pinned = NULL;
-  begin(false);
-  assert_int_equal(api->stream_create(NULL, &stream), 0);
-  assert_int_equal(api->allocate(&block, 64), 0);
-  assert_int_equal(api->allocate_host(&pinned, 64), 0);
+  begin_with_memory(&stream, &block, &pinned);
   assert_int_equal(api->copy(pinned, block, 64, stream), 0);
   assert_int_equal(api->stream_synchronize(stream), 0);
   for (int i = 0; i < 64; i++) assert_true(((const char *)pinned)[i]); // new memory is not cleared
@@ -119,10 +124,7 @@ static void memory_that_was_given_back_too_early(void **state) {
   (void)state;
   tfc_cuda_stream stream;
   void *block = NULL, *pinned = NULL;
-  begin(false);
-  assert_int_equal(api->stream_create(NULL, &stream), 0);
-  assert_int_equal(api->allocate(&block, 64), 0);
-  assert_int_equal(api->allocate_host(&pinned, 64), 0);
+  begin_with_memory(&stream, &block, &pinned);
   for (int i = 0; i < 3; i++) { // a copy from it, a copy to it, a fill
     tfc_cuda_fake_hang(1);
     assert_int_equal(launch(stream), 0);

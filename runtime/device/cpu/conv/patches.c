@@ -45,8 +45,8 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
 }
 
-// Finds the places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the others repeat the last
-// one. Returns whether the windows follow each other on one line and do not reach over its ends.
+// Finds the places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the last place is repeated.
+// Returns true if all windows are on one line of the image, one after the other, and inside of it.
 static bool find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
   struct place here = place_of(p, row);
   const int64_t step = p->stride[1], last_x = (p->out[1] - 1) * step - p->before[1],
