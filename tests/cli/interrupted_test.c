@@ -9,9 +9,10 @@
 
 #include "tests/common/command.h"
 
+// Its products take milliseconds: after the profile, the measurements last long enough to be interrupted.
 static const char graph[] =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }"
-    " attr { key: 'shape' value { shape { dim { size: 64 } dim { size: 64 } } } } }\n"
+    " attr { key: 'shape' value { shape { dim { size: 512 } dim { size: 512 } } } } }\n"
     "node { name: 'a' op: 'MatMul' input: 'x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }\n"
     "node { name: 'b' op: 'MatMul' input: 'a' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }\n"
     "node { name: 'c' op: 'AddV2' input: 'a' input: 'b' attr { key: 'T' value { type: DT_FLOAT } } }\n";
@@ -52,8 +53,8 @@ static void test_not_interrupted(void **state) {
 static void test_interrupted(void **state) {
   (void)state;
   const struct command_result *r =
-      command("cd %s && : >said && { { n=0; until grep -q '^profile ' said || [ $n = 900 ]; do n=$((n + 1)); "
-              "sleep 0.05; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-place " FLAGS
+      command("cd %s && : >said && { { n=0; until grep -q '^profile ' said || [ $n = 4500 ]; do n=$((n + 1)); "
+              "sleep 0.01; done; kill -INT $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-place " FLAGS
               " --time 60s 2>said'; }; code=$?; cat said >&2; exit $code",
               folder);
   assert_result(r, 130, "Interrupted. Run 2 is kept in t.db; go on with: tfc-place ... --resume 2\n");
@@ -173,8 +174,8 @@ static const char training[] = "node { name: 'one' op: 'Const'" TRAIN_ATTR("dtyp
 
 // Trains with these flags until a signal comes, which is sent when the first step runs.
 static const struct command_result *train(const char *signal, const char *flags) {
-  return command("cd %s && : >said && { { n=0; until grep -q begun said || [ $n = 900 ]; do n=$((n + 1)); "
-                 "sleep 0.05; done; kill -%s $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-run --graph t.pbtxt --init "
+  return command("cd %s && : >said && { { n=0; until grep -q begun said || [ $n = 4500 ]; do n=$((n + 1)); "
+                 "sleep 0.01; done; kill -%s $(cat pid); } & sh -c 'echo $$ >pid; exec tfc-run --graph t.pbtxt --init "
                  "init %s 2>said'; }; code=$?; wait; cat said >&2; exit $code",
                  folder, signal, flags);
 }
@@ -221,7 +222,7 @@ static void test_waiting(void **state) {
   (void)state;
   command_put(folder, "t.pbtxt", training);
   const struct command_result *r =
-      command("cd %s && : >said && { { n=0; until grep -q waiting said || [ $n = 900 ]; do n=$((n + 1)); sleep 0.05; "
+      command("cd %s && : >said && { { n=0; until grep -q waiting said || [ $n = 4500 ]; do n=$((n + 1)); sleep 0.05; "
               "done; kill -INT $(cat pid); } & flock waited.db.lock sh -c 'echo $$ >pid; exec tfc-run --graph t.pbtxt "
               "--target step --cluster worker=1 --profile --db waited.db 2>said'; }; code=$?; cat said >&2; exit $code",
               folder);
