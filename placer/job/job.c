@@ -210,7 +210,7 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
   TFC_TRY(s, tfc_job_model_begin_learning(&j->model));
   if (j->o->resume)
     TFC_TRY(s, tfc_job_resume_learning(&j->clock, &j->model, &j->candidates, &j->journal, &j->proposers));
-  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
+  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   tfc_job_candidates_predict(&j->candidates);
   if (j->o->evaluate) return tfc_job_evaluate(&turns, out);
   j->spent = j->o->resume && tfc_job_seconds(&j->clock) >= j->clock.total_s && tfc_job_candidates_best(&j->candidates);
@@ -222,10 +222,10 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
     return NULL;
   }
   TFC_TRY(s, tfc_job_rivals(&turns));
-  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
+  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   j->clock.phase = TFC_JOB_SEARCH;
   TFC_TRY(s, tfc_job_search(&turns));
-  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->proposers));
+  TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   j->clock.phase = TFC_JOB_FINAL;
   TFC_TRY(s, j->o->repeats ? tfc_job_repeat(&turns, out) : tfc_job_final(&turns));
 out:
@@ -322,7 +322,7 @@ out:
   }
   if (s && tfc_status_code(s) != TFC_CANCELLED && out->exit_code != 5) out->exit_code = tfc_status_exit_code(s);
   if (out->run) {
-    tfc_status t = j.model.problem ? tfc_job_journal_progress(&j.journal, &j.model, &j.proposers) : NULL;
+    tfc_status t = j.model.problem ? tfc_job_journal_progress(&j.journal, &j.model, &j.candidates, &j.proposers) : NULL;
     if (!t && j.model.problem) t = tell_learning(&j, out);
     tfc_status_free(t);
     j.clock.phase = TFC_JOB_DONE;

@@ -403,14 +403,29 @@ static tfc_status store_proposers(struct tfc_job_journal *j, const struct tfc_jo
   return NULL;
 }
 
+static tfc_status store_levels(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
+  struct tfc_text text = {0};
+  tfc_text_printf(&text, "%lld", c->best == TFC_NONE ? -1LL : (long long)tfc_job_journal_placement_id(j, c->best));
+  for (uint32_t i = 0; i < c->list.count; i++) {
+    const long long id = (long long)tfc_job_journal_placement_id(j, i);
+    if (id >= 0 && isfinite(c->list.data[i].level_us))
+      tfc_text_printf(&text, "\n%lld %.17g", id, c->list.data[i].level_us);
+  }
+  tfc_status s = text.failed ? tfc_status_no_memory("storing a run's progress")
+                             : tfc_store_set_state(j->store, j->run, "levels", (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
+  return s;
+}
+
 tfc_status tfc_job_journal_progress(struct tfc_job_journal *j, const struct tfc_job_model *m,
-                                    const struct tfc_job_proposers *proposers) {
+                                    const struct tfc_job_candidates *c, const struct tfc_job_proposers *proposers) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
   tfc_text_printf(&text, "%.3f %.6g %.6g", tfc_job_seconds(j->clock), m->trace_overhead, m->trace_overhead_least);
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", (tfc_str){text.data, text.size}));
   TFC_TRY(s, store_devices(j, m));
+  TFC_TRY(s, store_levels(j, c));
   if (m->learned) TFC_TRY(s, store_learned(j, m));
   TFC_TRY(s, store_proposers(j, proposers));
   TFC_TRY(s, tfc_store_commit(j->store));

@@ -112,12 +112,67 @@ static tfc_status take_cost(void *user, const struct tfc_store_cost *cost) {
 }
 
 // --- The candidates --------------------------------------------------------------------------------------------------
+// The state "levels" of the run (journal.h)
+struct levels {
+  int64_t incumbent;         // the id of its placement; -1: none
+  TFC_ARRAY(int64_t) id;     // of the placements
+  TFC_ARRAY(double) us;      // the level of each
+  TFC_ARRAY(uint32_t) newer; // candidates, by index, that were stored later than the levels
+  uint32_t at;               // the incumbent among the candidates; TFC_NONE: none
+};
+static tfc_status read_levels(struct tfc_store *store, int64_t run, struct levels *l) {
+  struct tfc_text text = {0};
+  l->incumbent = -1, l->at = TFC_NONE;
+  tfc_status s = tfc_store_get_state(store, run, "levels", &text);
+  if (s) { // the run ended before it stored them, or is of an older version
+    tfc_status_free(s);
+    tfc_text_deinit(&text);
+    return NULL;
+  }
+  char *at = NULL;
+  l->incumbent = strtoll(text.data, &at, 10);
+  for (char *end = NULL; *at == '\n'; at = end) {
+    const int64_t id = strtoll(at, &end, 10);
+    const double us = strtod(end, &end);
+    if (tfc_array_push(&l->id, id) && tfc_array_push(&l->us, us)) continue;
+    tfc_text_deinit(&text);
+    return tfc_status_no_memory("resuming a run");
+  }
+  tfc_text_deinit(&text);
+  return NULL;
+}
+
+static const double *level_of(const struct levels *l, int64_t placement_id) {
+  for (size_t i = 0; i < l->id.count && i < l->us.count; i++)
+    if (l->id.data[i] == placement_id) return &l->us.data[i];
+  return NULL;
+}
+
+// The incumbent is the one that the run had, not the one with the shortest median: measurements in turns with others
+// may have shown that this median was luck. Candidates that were stored after the levels (the process was killed) are
+// compared with it.
+static void choose_incumbent(const struct levels *l, struct tfc_job_candidates *c) {
+  if (l->at == TFC_NONE || !tfc_job_can_answer(&c->list.data[l->at])) {
+    tfc_job_candidates_choose_by_level(c);
+    return;
+  }
+  tfc_job_candidates_lead(c, l->at);
+  for (size_t i = 0; i < l->newer.count; i++) tfc_job_candidates_consider(c, l->newer.data[i]);
+}
+
+static void levels_deinit(struct levels *l) {
+  tfc_array_free(&l->id);
+  tfc_array_free(&l->us);
+  tfc_array_free(&l->newer);
+}
+
 struct taking {
   const struct tfc_job_model *model;
   struct tfc_job_candidates *candidates;
   struct tfc_job_journal *journal;
   struct tfc_job_candidate *k; // the candidate whose rows are being read
   uint32_t seen;               // units of it that were read so far
+  struct levels levels;
 };
 static tfc_status take_unit(void *user, uint32_t unit, uint32_t device) {
   struct taking *t = user;
@@ -165,7 +220,8 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
     if (strcmp(row->state, tfc_job_state_name((tfc_result_state)i)) == 0) k.state = (tfc_result_state)i;
   k.simulated_us = k.predicted_us = row->simulated_us, k.median_us = row->median_us, k.q1_us = row->q1_us,
   k.q3_us = row->q3_us;
-  k.level_us = k.median_us;
+  const double *level = level_of(&t->levels, row->placement_id);
+  k.level_us = level ? *level : k.median_us;
   k.steps = row->steps;
   if (!k.whole) {
     TFC_TRY(s, tfc_solution_init(&k.solution, t->model->problem));
@@ -177,6 +233,8 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
   }
   TFC_TRY(s, judge_again(t, p->key));
   TFC_TRY(s, tfc_job_candidates_push(t->candidates, &k, &index));
+  if (row->placement_id == t->levels.incumbent) t->levels.at = index;
+  if (!level && !tfc_array_push(&t->levels.newer, index)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_job_journal_know(t->journal, index,
                                   (struct tfc_job_journal_row){p->key, row->placement_id, p->next_step, p->raw}));
 out:
@@ -206,11 +264,13 @@ tfc_status tfc_job_resume(const struct tfc_job_options *o, const char *sha256, s
   TFC_TRY(s, tfc_store_read_links(store, run, take_link, model));
   TFC_TRY(s, tfc_store_read_costs(store, run, take_cost, model));
   TFC_TRY(s, tfc_job_journal_rebuild(journal, model));
+  TFC_TRY(s, read_levels(store, run, &taking.levels));
   TFC_TRY(s, tfc_store_read_placements(store, run, take_placement, &taking));
-  tfc_job_candidates_choose_by_level(candidates);
+  choose_incumbent(&taking.levels, candidates);
   tfc_job_say(clock, false, "going on with run %lld after %.0f s and %u measured placements", (long long)run,
               clock->before_s, candidates->episodes);
 out:
+  levels_deinit(&taking.levels);
   tfc_text_deinit(&progress);
   return s;
 }

@@ -156,15 +156,19 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
   uint32_t list[64], count = 0;
   for (uint32_t i = 0; i < c->list.count; i++)
     if (c->list.data[i].single && c->best == TFC_NONE) tfc_job_candidates_consider(c, i);
-  uint32_t single = c->best;
+  const uint32_t former = c->best; // a single device, or the incumbent of the run that is resumed
   if (o->device_strings == TFC_STRINGS_RIVAL) TFC_TRY(s, add_expert(t, list, &count));
   for (uint32_t i = 0; i < o->baseline_count && count < 32; i++) TFC_TRY(s, add_file(t, o->baselines[i], list, &count));
   if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, list, &count));
+  if (count == 0) goto out;
   // the first batch has no reference: it would be a single device, which takes too long to be run again
   tfc_job_candidates_lead(c, TFC_NONE);
   t->schedule->batch_until_s = tfc_job_until(t->schedule, tfc_job_shares.rivals);
-  if (count) TFC_TRY(s, tfc_job_turns_measure(t, list, count, false));
+  s = tfc_job_turns_measure(t, list, count, false);
   t->schedule->batch_until_s = 0;
+  tfc_job_candidates_choose_by_median(c); // after an interruption, too: what was measured before it can be the answer
+  if (c->best == TFC_NONE) tfc_job_candidates_lead(c, former);
+  if (s) goto out;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
     char a[32], b[32];
@@ -174,9 +178,6 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
     else if (k->note)
       tfc_job_say(t->clock, true, "%s: %s", k->name, k->note);
   }
-  tfc_job_candidates_choose_by_median(c);
-  if (c->best == TFC_NONE) tfc_job_candidates_lead(c, single);
-  TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
 out:
-  return s;
+  return s ? s : tfc_job_journal_rebuild(t->journal, t->model);
 }

@@ -411,7 +411,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
     stale = gained ? 0 : stale + (stale > 0 ? tfc_job_shares.stale_round : 1);
     if (measured_now) {
       TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
-      TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model, t->proposers));
+      TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model, t->candidates, t->proposers));
     }
   }
 out:

@@ -61,8 +61,16 @@ static void test_interrupted(void **state) {
   assert_non_null(strstr(r->err, "Interrupted. The best placement so far is in g.placement.json\n"));
   is_document(r->out);
   json_t *first = json_loads(r->out, 0, NULL);
-  // The time of the first call is used up: the answer is what it measured, and the run can go on later.
-  for (int i = 0; i < 2; i++) {
+  // The time of the first call is used up: the answer is what it measured, and the run can go on later. That stays so
+  // if the first times of all other placements are shorter, which can be luck: the run compared them in turns.
+  for (int i = 0; i < 3; i++) {
+    if (i == 2) {
+      r = command("cd %s && python3 -c \"import sqlite3; c = sqlite3.connect('t.db'); c.execute('UPDATE placement SET "
+                  "median_us = 1 WHERE run_id = 2 AND median_us > 1 AND placement_id <> (SELECT best_placement_id FROM "
+                  "run WHERE run_id = 2)'); c.commit()\"",
+                  folder);
+      assert_result(r, 0, "");
+    }
     r = command("cd %s && tfc-place " FLAGS " --resume --time 1ms", folder);
     if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
     assert_non_null(strstr(r->err, "going on with run 2"));
@@ -76,101 +84,19 @@ static void test_interrupted(void **state) {
 }
 
 // Each step adds one to `v`; the first one prints "begun".
-#define TRAIN_ATTR(key, value) " attr { key: '" key "' value { " value " } }"
-static const char training[] = "node { name: 'one' op: 'Const'" TRAIN_ATTR("dtype", "type: DT_FLOAT") TRAIN_ATTR(
-    "value",
-    "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 }") " }\n"
-                                                               "node { name: 'v' op: 'VariableV2'" TRAIN_ATTR("dtype", "type: DT_FLOAT") TRAIN_ATTR(
-                                                                   "shape",
-                                                                   "shape {}") " }\n"
-                                                                               "node { name: 'init' op: 'Assign' "
-                                                                               "input: 'v' input: 'one'" TRAIN_ATTR(
-                                                                                   "T",
-                                                                                   "type: DT_FLOAT") " }\n"
-                                                                                                     "node { name: "
-                                                                                                     "'read' op: "
-                                                                                                     "'Identity' "
-                                                                                                     "input: "
-                                                                                                     "'v'" TRAIN_ATTR(
-                                                                                                         "T",
-                                                                                                         "type: "
-                                                                                                         "DT_FLOAT") " "
-                                                                                                                     "}"
-                                                                                                                     "\n"
-                                                                                                                     "n"
-                                                                                                                     "o"
-                                                                                                                     "d"
-                                                                                                                     "e"
-                                                                                                                     " "
-                                                                                                                     "{"
-                                                                                                                     " "
-                                                                                                                     "n"
-                                                                                                                     "a"
-                                                                                                                     "m"
-                                                                                                                     "e"
-                                                                                                                     ":"
-                                                                                                                     " "
-                                                                                                                     "'"
-                                                                                                                     "c"
-                                                                                                                     "o"
-                                                                                                                     "u"
-                                                                                                                     "n"
-                                                                                                                     "t"
-                                                                                                                     "'"
-                                                                                                                     " "
-                                                                                                                     "o"
-                                                                                                                     "p"
-                                                                                                                     ":"
-                                                                                                                     " "
-                                                                                                                     "'"
-                                                                                                                     "A"
-                                                                                                                     "s"
-                                                                                                                     "s"
-                                                                                                                     "i"
-                                                                                                                     "g"
-                                                                                                                     "n"
-                                                                                                                     "A"
-                                                                                                                     "d"
-                                                                                                                     "d"
-                                                                                                                     "'"
-                                                                                                                     " "
-                                                                                                                     "i"
-                                                                                                                     "n"
-                                                                                                                     "p"
-                                                                                                                     "u"
-                                                                                                                     "t"
-                                                                                                                     ":"
-                                                                                                                     " "
-                                                                                                                     "'"
-                                                                                                                     "v"
-                                                                                                                     "'"
-                                                                                                                     " "
-                                                                                                                     "i"
-                                                                                                                     "n"
-                                                                                                                     "p"
-                                                                                                                     "u"
-                                                                                                                     "t"
-                                                                                                                     ":"
-                                                                                                                     " "
-                                                                                                                     "'"
-                                                                                                                     "o"
-                                                                                                                     "n"
-                                                                                                                     "e"
-                                                                                                                     "'" TRAIN_ATTR(
-                                                                                                                         "T",
-                                                                                                                         "type: DT_FLOAT") " }\n"
-                                                                                                                                           "node { name: 'step' op: 'Print' input: 'count' input: 'count'" TRAIN_ATTR(
-                                                                                                                                               "T",
-                                                                                                                                               "type: DT_FLOAT")
-                                                                                                                                               TRAIN_ATTR(
-                                                                                                                                                   "U",
-                                                                                                                                                   "list { type: DT_FLOAT }")
-                                                                                                                                                   TRAIN_ATTR(
-                                                                                                                                                       "message",
-                                                                                                                                                       "s: 'begun'")
-                                                                                                                                                       TRAIN_ATTR(
-                                                                                                                                                           "first_n",
-                                                                                                                                                           "i: 1") " }\n";
+// clang-format off
+static const char training[] =
+    "node { name: 'one' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }"
+    " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }\n"
+    "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
+    " attr { key: 'shape' value { shape {} } } }\n"
+    "node { name: 'init' op: 'Assign' input: 'v' input: 'one' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+    "node { name: 'read' op: 'Identity' input: 'v' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+    "node { name: 'count' op: 'AssignAdd' input: 'v' input: 'one' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+    "node { name: 'step' op: 'Print' input: 'count' input: 'count' attr { key: 'T' value { type: DT_FLOAT } }"
+    " attr { key: 'U' value { list { type: DT_FLOAT } } } attr { key: 'message' value { s: 'begun' } }"
+    " attr { key: 'first_n' value { i: 1 } } }\n";
+// clang-format on
 
 // Trains with these flags until a signal comes, which is sent when the first step runs.
 static const struct command_result *train(const char *signal, const char *flags) {
