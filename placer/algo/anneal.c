@@ -49,10 +49,14 @@ static tfc_status begin(const struct tfc_problem *p, struct tfc_evaluator *evalu
   *score = TFC_SCORE_NONE;
   for (size_t i = 0; i < sizeof starts / sizeof *starts && !is_spent(budget, *used); i++) {
     struct tfc_score found;
-    struct tfc_budget part = part_of(budget, *used, 0.1);
-    if (i == 0) part.evaluations = 0; // `single` tries every device once, whatever the budget
+    const uint64_t left = tfc_budget_left(budget, *used), most = left - TFC_SETTLE_MOST;
+    if (left <= TFC_SETTLE_MOST) break;
+    struct tfc_budget part = part_of(budget, *used, i == 0 ? 1 : 0.1); // `single` tries every device once
+    if (part.evaluations > most) part.evaluations = most;
+    uint64_t own = 0;
     TFC_TRY(s, tfc_solution_init(&trial, p));
-    s = starts[i]->propose(p, evaluator, &part, &trial, used);
+    s = starts[i]->propose(p, evaluator, &part, &trial, &own);
+    *used += own;
     if (!s) TFC_TRY(s, tfc_local_settle(p, sim, &trial, &found, used));
     if (!s && tfc_score_better(found, *score)) {
       *score = found;
@@ -65,7 +69,7 @@ static tfc_status begin(const struct tfc_problem *p, struct tfc_evaluator *evalu
   }
   if (score->value == TFC_TIME_MAX) {
     tfc_local_any(p, random, out->device);
-    TFC_TRY(s, tfc_local_settle(p, sim, out, score, used));
+    TFC_TRY(s, tfc_local_settle_within(p, sim, tfc_budget_left(budget, *used), out, score, used));
   }
 out:
   tfc_solution_deinit(&trial);

@@ -49,7 +49,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     if (done % 256 == 0 && tfc_budget_over(budget))
       TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for dynamic levels");
   }
-  TFC_TRY(s, tfc_lister_finish(&l, budget->seed, out, out_evaluations));
+  TFC_TRY(s, tfc_lister_finish(&l, budget, out, out_evaluations));
 out:
   free(level), free(mean), free(ready);
   if (l.problem) tfc_lister_deinit(&l);

@@ -63,7 +63,7 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
     if (!tfc_lister_put(&l, n, where)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for m-ETF");
     if (done % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for m-ETF");
   }
-  TFC_TRY(s, tfc_lister_finish(&l, budget->seed, out, out_evaluations));
+  TFC_TRY(s, tfc_lister_finish(&l, budget, out, out_evaluations));
 out:
   free(heap);
   if (l.problem) tfc_lister_deinit(&l);

@@ -42,7 +42,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     if (!tfc_lister_put(&l, n, best)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for HEFT");
     if (i % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for HEFT");
   }
-  TFC_TRY(s, tfc_lister_finish(&l, budget->seed, out, out_evaluations));
+  TFC_TRY(s, tfc_lister_finish(&l, budget, out, out_evaluations));
 out:
   free(rank), free(order);
   if (l.problem) tfc_lister_deinit(&l);

@@ -13,7 +13,8 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   struct tfc_simulator *sim = NULL;
   struct tfc_ilp_answer answer;
   struct tfc_random random;
-  struct tfc_score score, single_score;
+  struct tfc_score score, single_score = TFC_SCORE_NONE;
+  uint64_t used = 0;
   struct tfc_solution single = {0};
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), count = p->unit_count;
   tfc_random_init(&random, budget->seed);
@@ -28,10 +29,14 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   double seconds = 30;
   if (budget->deadline > 0) seconds = budget->deadline - tfc_now_s();
   if (seconds < 0.05) seconds = 0.05;
-  // The program must find a better placement than the best single device.
+  // The program must find a better placement than the best single device. Both need evaluations for their orders.
+  struct tfc_budget first = *budget;
+  if (budget->evaluations) first.evaluations = tfc_budget_left(budget, 2 * TFC_SETTLE_MOST);
   TFC_TRY(s, tfc_solution_init(&single, p));
-  TFC_TRY(s, tfc_algo_single.propose(p, evaluator, budget, &single, out_evaluations));
-  TFC_TRY(s, tfc_local_settle(p, sim, &single, &single_score, out_evaluations));
+  if (first.evaluations || !budget->evaluations) {
+    TFC_TRY(s, tfc_algo_single.propose(p, evaluator, &first, &single, &used));
+    TFC_TRY(s, tfc_local_settle(p, sim, &single, &single_score, &used));
+  }
   const bool fits = single_score.value != TFC_TIME_MAX && !single_score.excess;
   // Without a time limit, the number of nodes of the search tree is limited.
   const bool timed = budget->deadline > 0;
@@ -46,9 +51,10 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "the integer program has no solution: memory or links do not allow one");
   if (!answer.found) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "the integer program found no placement in time");
   if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);
-  TFC_TRY(s, tfc_local_settle(p, sim, out, &score, out_evaluations));
+  TFC_TRY(s, tfc_local_settle_within(p, sim, tfc_budget_left(budget, used), out, &score, &used));
   if (tfc_score_better(single_score, score)) TFC_TRY(s, tfc_solution_copy(out, &single, p));
 out:
+  *out_evaluations += used;
   free(cluster);
   tfc_solution_deinit(&single);
   tfc_simulator_free(sim);

@@ -173,7 +173,8 @@ static int compare_starts(const void *a, const void *b) {
   return (x->node > y->node) - (x->node < y->node);
 }
 
-tfc_status tfc_lister_finish(struct tfc_lister *l, uint64_t seed, struct tfc_solution *out, uint64_t *evaluations) {
+tfc_status tfc_lister_finish(struct tfc_lister *l, const struct tfc_budget *budget, struct tfc_solution *out,
+                             uint64_t *evaluations) {
   const struct tfc_problem *p = l->problem;
   tfc_status s = NULL;
   struct tfc_simulator *sim = NULL;
@@ -182,7 +183,7 @@ tfc_status tfc_lister_finish(struct tfc_lister *l, uint64_t seed, struct tfc_sol
   struct started *order = malloc(sizeof *order * ((size_t)p->node_count + 1));
   uint32_t *position = malloc(sizeof *position * ((size_t)p->node_count + 1));
   if (!order || !position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for list scheduling");
-  tfc_random_init(&random, seed);
+  tfc_random_init(&random, budget->seed);
   for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)l->device[u];
   if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);
   if (!out->rank) out->rank = malloc(sizeof *out->rank * p->node_count);
@@ -192,7 +193,7 @@ tfc_status tfc_lister_finish(struct tfc_lister *l, uint64_t seed, struct tfc_sol
   qsort(order, p->node_count, sizeof *order, compare_starts);
   for (uint32_t i = 0; i < p->node_count; i++) out->rank[p->graph->topological[order[i].node]] = i;
   TFC_TRY(s, tfc_simulator_create(p, &sim));
-  TFC_TRY(s, tfc_local_settle(p, sim, out, &score, evaluations));
+  TFC_TRY(s, tfc_local_settle_within(p, sim, tfc_budget_left(budget, 0), out, &score, evaluations));
 out:
   free(order), free(position);
   tfc_simulator_free(sim);

@@ -35,9 +35,10 @@ bool tfc_lister_put(struct tfc_lister *lister, uint32_t node, uint32_t device);
 // that may run the unit.
 uint32_t tfc_lister_last_resort(const struct tfc_lister *lister, uint32_t node);
 // Makes the solution: units are moved where memory limits or missing links ask for it, and the precedence is the best
-// of three: the order of the schedule's starts, the problem's own, and that of tfc_local_rerank.
-TFC_MUST_USE tfc_status tfc_lister_finish(struct tfc_lister *lister, uint64_t seed, struct tfc_solution *out,
-                                          uint64_t *evaluations);
+// of three: the order of the schedule's starts, the problem's own, and that of tfc_local_rerank (or of as many of these
+// as the budget has evaluations).
+TFC_MUST_USE tfc_status tfc_lister_finish(struct tfc_lister *lister, const struct tfc_budget *budget,
+                                          struct tfc_solution *out, uint64_t *evaluations);
 // These return the mean time of a node over the devices that can run it, and the mean time of a tensor on the wire
 // between two devices, ps.
 double tfc_lister_mean_time(const struct tfc_problem *problem, uint32_t node);

@@ -178,8 +178,10 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   struct tfc_score score = TFC_SCORE_NONE;
   struct tfc_meter meter;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
+  struct tfc_budget own = *budget; // without the evaluations that choosing an order takes
+  if (budget->evaluations > TFC_SETTLE_MOST) own.evaluations -= TFC_SETTLE_MOST;
   tfc_random_init(&random, budget->seed);
-  tfc_meter_init(&meter, budget);
+  tfc_meter_init(&meter, &own);
   if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for multilevel placement");
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   uint32_t target = 10 * p->device_count < 60 ? 60 : 10 * p->device_count, levels = 1;
@@ -200,8 +202,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
       part.seed = tfc_random_u64(&random);
       part.evaluations = want;
       if (budget->evaluations) {
-        uint64_t left = budget->evaluations - meter.used,
-                 share = left / (levels - (level < levels ? level : levels - 1));
+        uint64_t left = own.evaluations - meter.used, share = left / (levels - (level < levels ? level : levels - 1));
         part.evaluations = want < share ? want : share ? share : 1;
       }
       if (budget->deadline > 0) {
@@ -210,13 +211,13 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
       }
       TFC_TRY(s, tfc_local_anneal(p, &part, &options, out, &score, &used));
       meter.used += used;
-      if (tfc_budget_over(budget) || (budget->evaluations && meter.used >= budget->evaluations)) meter.over = true;
+      if (tfc_budget_over(budget) || (own.evaluations && meter.used >= own.evaluations)) meter.over = true;
     }
     if (clusters >= p->unit_count || target >= p->unit_count) break;
   }
-  *out_evaluations += meter.used;
-  TFC_TRY(s, tfc_local_settle(p, sim, out, &score, out_evaluations));
+  TFC_TRY(s, tfc_local_settle_within(p, sim, tfc_budget_left(budget, meter.used), out, &score, &meter.used));
 out:
+  *out_evaluations += meter.used;
   free(cluster);
   tfc_simulator_free(sim);
   return s;

@@ -73,7 +73,10 @@ static tfc_status search_world(struct round *x, const struct tfc_problem *world,
   struct tfc_elsewhere *r = x->run;
   struct tfc_search_options options = r->o->search;
   struct tfc_search_outcome outcome = {0};
-  options.seconds = seconds, options.evaluations = evaluations, options.start = start;
+  const uint64_t limit = options.evaluations, left = limit > r->evaluations ? limit - r->evaluations : 0;
+  if (limit && !left) return NULL;
+  options.seconds = seconds, options.evaluations = limit && evaluations > left ? left : evaluations;
+  options.start = start;
   options.seed = tfc_random_u64(&r->random);
   options.progress = NULL;
   TFC_TRY(s, tfc_search(world, &options, &outcome));

@@ -274,43 +274,47 @@ tfc_status tfc_local_rerank(const struct tfc_problem *p, const tfc_device_id *de
   return NULL;
 }
 
-tfc_status tfc_local_settle(const struct tfc_problem *p, struct tfc_simulator *simulator, struct tfc_solution *solution,
-                            struct tfc_score *out_score, uint64_t *evaluations) {
+// Evaluates the solution's placement with `rank` and keeps that rank if it is better than *best.
+static bool settles_on(struct tfc_simulator *simulator, const struct tfc_solution *solution, const uint32_t *rank,
+                       struct tfc_score *best, uint64_t *evaluations) {
   struct tfc_verdict v = {0};
-  tfc_simulate(simulator, solution->device, NULL, TFC_TIME_MAX, &v);
-  ++*evaluations;
-  struct tfc_score best = tfc_score_of(&v);
-  if (p->objective != TFC_OBJECTIVE_STEP) {
-    free(solution->rank);
-    solution->rank = NULL;
-    *out_score = best;
-    return NULL;
-  }
-  bool own = false;
-  if (solution->rank) {
-    tfc_simulate(simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
-    ++*evaluations;
-    if (tfc_score_better(tfc_score_of(&v), best)) best = tfc_score_of(&v), own = true;
-  }
-  uint32_t *rank = malloc(sizeof *rank * ((size_t)p->node_count + 1));
-  if (!rank) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an order");
-  tfc_status s = tfc_local_rerank(p, solution->device, NULL, rank);
-  if (s) {
-    free(rank);
-    return s;
-  }
   tfc_simulate(simulator, solution->device, rank, TFC_TIME_MAX, &v);
   ++*evaluations;
-  if (tfc_score_better(tfc_score_of(&v), best)) {
-    best = tfc_score_of(&v);
-    free(solution->rank);
-    solution->rank = rank, rank = NULL, own = true;
+  if (!tfc_score_better(tfc_score_of(&v), *best)) return false;
+  *best = tfc_score_of(&v);
+  return true;
+}
+
+tfc_status tfc_local_settle_within(const struct tfc_problem *p, struct tfc_simulator *simulator, uint64_t most,
+                                   struct tfc_solution *solution, struct tfc_score *out_score, uint64_t *evaluations) {
+  const bool ranked = p->objective == TFC_OBJECTIVE_STEP && solution->rank, anew = p->objective == TFC_OBJECTIVE_STEP;
+  const bool plain = most >= (ranked ? 3 : 1);
+  struct tfc_score best = TFC_SCORE_NONE;
+  uint32_t *rank = NULL;
+  tfc_status s = NULL;
+  if (!most) return *out_score = best, NULL;
+  if (plain) settles_on(simulator, solution, NULL, &best, evaluations);
+  bool own = ranked && settles_on(simulator, solution, solution->rank, &best, evaluations);
+  if (anew && most >= 2) {
+    rank = malloc(sizeof *rank * ((size_t)p->node_count + 1));
+    if (!rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an order");
+    TFC_TRY(s, tfc_local_rerank(p, solution->device, NULL, rank));
+    if (settles_on(simulator, solution, rank, &best, evaluations)) {
+      free(solution->rank);
+      solution->rank = rank, rank = NULL, own = true;
+    }
   }
-  free(rank);
   if (!own) {
     free(solution->rank);
     solution->rank = NULL;
   }
   *out_score = best;
-  return NULL;
+out:
+  free(rank);
+  return s;
+}
+
+tfc_status tfc_local_settle(const struct tfc_problem *p, struct tfc_simulator *simulator, struct tfc_solution *solution,
+                            struct tfc_score *out_score, uint64_t *evaluations) {
+  return tfc_local_settle_within(p, simulator, UINT64_MAX, solution, out_score, evaluations);
 }

@@ -50,5 +50,16 @@ TFC_MUST_USE tfc_status tfc_local_rerank(const struct tfc_problem *problem, cons
 TFC_MUST_USE tfc_status tfc_local_settle(const struct tfc_problem *problem, struct tfc_simulator *simulator,
                                          struct tfc_solution *solution, struct tfc_score *out_score,
                                          uint64_t *evaluations);
+#define TFC_SETTLE_MOST 3 // evaluations that tfc_local_settle takes at most
+// The same with at most `most` evaluations, for one or two of them without the less promising ranks. 0: it changes
+// nothing, and the score is TFC_SCORE_NONE.
+TFC_MUST_USE tfc_status tfc_local_settle_within(const struct tfc_problem *problem, struct tfc_simulator *simulator,
+                                                uint64_t most, struct tfc_solution *solution,
+                                                struct tfc_score *out_score, uint64_t *evaluations);
+// Returns how many evaluations are left of a budget of which `used` are spent; UINT64_MAX: it does not limit them.
+static inline uint64_t tfc_budget_left(const struct tfc_budget *budget, uint64_t used) {
+  if (!budget->evaluations) return UINT64_MAX;
+  return budget->evaluations > used ? budget->evaluations - used : 0;
+}
 
 #endif

@@ -32,6 +32,8 @@
 #define EARLY_POLICY 3
 #define FEWEST 64   // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
 #define ENOUGH 600  // with fewer evaluations than this, the search has no phase that only cools down
+#define PLAIN 6     // evaluations that a heuristic gets which takes only a few of them
+#define PACKS 40    // evaluations that packing gets at most
 #define SETTLED 3   // so many of the best placements that heuristics found get a new order of operations
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
@@ -112,6 +114,9 @@ static tfc_status run_plain(struct tfc_finder *f, struct tfc_evaluator *evaluato
   for (uint32_t i = 0; i < 3 && !(f->out->best.device && f->out->excess == 0); i++) {
     struct task task = {.algo = tfc_algo_find(tfc_str_from(names[i])), .evaluator = evaluator};
     task.budget = (struct tfc_budget){.seed = f->o->seed, .threads = f->threads, .evaluations = i == 2 ? 8 : 0};
+    const uint64_t left = f->limit ? f->limit - tfc_finder_spent(f) : 0;
+    if (f->limit && !left) break;
+    if (f->limit && (!task.budget.evaluations || task.budget.evaluations > left)) task.budget.evaluations = left;
     run_task(&(struct task_list){f, &task}, 0);
     TFC_RETURN_IF_ERROR(enter(f, &task));
   }
@@ -194,19 +199,24 @@ static tfc_status heuristics(struct tfc_finder *f) {
   uint64_t planned = 0;
   const bool guided = asks_policy(f);
   const double now = tfc_now_s(); // algorithms that were named may have run before
+  const uint64_t left = f->limit ? f->limit - tfc_finder_spent(f) : 0;
+  if (f->limit && !left) return NULL;
   for (uint32_t i = 0; i < COUNT; i++) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
     if (guided && f->deadline <= 0 && f->limit < ENOUGH && !f->p->has_limits && is_dear(names[i])) continue;
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
-      uint64_t few = i == 0 ? f->p->device_count : 6;
+      uint64_t few = i == 0 ? f->p->device_count : PLAIN;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
       if (searching) few = f->limit / 60;
       if (searching && !few) continue; // none would mean that there is no limit
-      if (i && planned + few > f->limit / 2) continue;
+      // `pack` may find nothing that fits before it has tried many ways.
+      if (strcmp(names[i], "pack") == 0 && f->limit / 10 > few) few = f->limit / 10 < PACKS ? f->limit / 10 : PACKS;
+      if (i == 0 && few > left) few = left;
+      if (i && planned + few > left / 2) continue;
       planned += few;
-      t->budget.evaluations = searching ? few : i == 0 ? f->limit : 0;
+      t->budget.evaluations = few;
       // With a limit on evaluations, its linear program would have no limit of time.
       if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue;
     }
@@ -277,7 +287,8 @@ static tfc_status finish_program(struct tfc_finder *f, struct program_thread *t)
   TFC_TRY(s, tfc_simulator_create(f->p, &sim));
   TFC_TRY(s, tfc_solution_init(&solution, f->p));
   memcpy(solution.device, t->device, sizeof *t->device * f->p->unit_count);
-  TFC_TRY(s, tfc_local_settle(f->p, sim, &solution, &score, &f->out->evaluations));
+  const uint64_t left = f->limit ? f->limit - tfc_finder_spent(f) : UINT64_MAX;
+  TFC_TRY(s, tfc_local_settle_within(f->p, sim, left, &solution, &score, &f->out->evaluations));
   if (score.value != TFC_TIME_MAX) TFC_TRY(s, tfc_finder_keep(f, &solution, score, "ilp"));
 out:
   tfc_solution_deinit(&solution);
@@ -478,6 +489,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     TFC_TRY(s, tfc_finder_checkpoint(f));
     if (f->limit) {
       uint64_t left = f->limit - tfc_finder_spent(f);
+      if (left <= TFC_SETTLE_MOST) break; // too few for a job to find anything
       quota = c->total_left * TFC_PACE_ROUND / 100;
       if (quota < FEWEST) quota = FEWEST;
       cools = c->cooling && left <= c->cooling + FEWEST / 2;
@@ -541,9 +553,10 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     if (tfc_now_s() > f->deadline - 0.2 * (f->deadline - f->begin)) {
       c->together = true;
       TFC_TRY(s, tfc_elite_join_all(elite, &c->hall, p));
-    } else if (c->idle_here >= 3 && (c->left_one || c->slice >= 4 * first_slice)) {
+    } else if (!tfc_finder_is_over(f) && c->idle_here >= 3 && (c->left_one || c->slice >= 4 * first_slice)) {
       c->left_one = true;
       c->idle_here = 0, c->slice = first_slice;
+      f->out->evaluations++;
       TFC_TRY(s, leave_valley(p, &c->random, elite, &c->hall));
     }
   }
@@ -595,7 +608,8 @@ static tfc_status settle_best(struct tfc_finder *f) {
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, tfc_solution_copy(&best[i], &elite->solution[i], f->p));
   for (uint32_t i = 0; i < count && !tfc_finder_is_over(f); i++) {
     struct tfc_score score;
-    TFC_TRY(s, tfc_local_settle(f->p, sim, &best[i], &score, &f->out->evaluations));
+    const uint64_t left = f->limit ? f->limit - tfc_finder_spent(f) : UINT64_MAX;
+    TFC_TRY(s, tfc_local_settle_within(f->p, sim, left, &best[i], &score, &f->out->evaluations));
     TFC_TRY(s, tfc_finder_keep(f, &best[i], score, "auto: order"));
     TFC_TRY(s, tfc_elite_join(elite, f->p, &best[i], score));
   }
@@ -662,6 +676,9 @@ static tfc_status run_auto(struct tfc_finder *f) {
     program.seconds = seconds * 0.5;
     program.started = program.device && pthread_create(&program.thread, NULL, run_program, &program) == 0;
   }
+  // The program's placement is evaluated at the end.
+  const uint64_t kept = program.started && f->limit > 20 * TFC_SETTLE_MOST ? TFC_SETTLE_MOST : 0;
+  f->limit -= kept;
   TFC_TRY(s, prepare(f));
   // If it was cancelled before, a resumed search begins the interrupted phase again.
   if (!f->course.complete && !tfc_finder_is_cancelled(f)) TFC_TRY(s, rounds(f, &program));
@@ -670,6 +687,7 @@ static tfc_status run_auto(struct tfc_finder *f) {
        tfc_finder_tick(f))
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 out:
+  f->limit += kept;
   atomic_store(&f->stop, true); // the integer program has the time that the search has
   s = tfc_status_join(s, finish_program(f, &program));
   free(program.device);

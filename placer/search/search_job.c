@@ -17,6 +17,7 @@
 #define SHARE_BLOCKS 8   // a job that the policy shares with annealing has so many blocks
 #define SHARE_LEAST 12   // of at least so many evaluations
 #define SHARE_KEPT 0.8   // each newer block multiplies the weight of the older ones of the same way by this
+#define SETTLES 20       // a job of at least so many evaluations keeps some of them for the order of operations
 #define SHARE_FLOOR 0.15 // this share of the greater worth is added to both, so that either can be drawn
 
 const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
@@ -496,6 +497,8 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
   struct tfc_random random;
   struct tfc_simulator *sim = NULL;
   const bool orders = p->objective == TFC_OBJECTIVE_STEP;
+  const struct tfc_budget whole = j->budget;
+  if (orders && whole.evaluations >= SETTLES) j->budget.evaluations -= TFC_SETTLE_MOST;
   tfc_random_init(&random, j->budget.seed);
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   if (j->method == TFC_METHOD_LNS) {
@@ -528,10 +531,12 @@ tfc_status tfc_search_job_run(const struct tfc_problem *p, struct tfc_search_job
     TFC_TRY(s, anneal_levels(p, j, &random, &j->solution, &j->score, j->solution.device));
   }
   struct tfc_score settled;
+  j->budget = whole;
   if (orders) {
+    const uint64_t left = tfc_budget_left(&whole, j->evaluations);
     struct tfc_solution trial = {0};
     TFC_TRY(s, tfc_solution_copy(&trial, &j->solution, p));
-    s = tfc_local_settle(p, sim, &trial, &settled, &j->evaluations);
+    s = tfc_local_settle_within(p, sim, left, &trial, &settled, &j->evaluations);
     if (!s && tfc_score_better(settled, j->score)) {
       s = tfc_solution_copy(&j->solution, &trial, p);
       j->score = settled;

@@ -32,11 +32,16 @@ static void test_large_neighbourhoods(void **state) {
                                                                     : kind == 1 ? 0
                                                                                 : 2},
                                 &s, &used));
+      if (kind == 2 && used == 2) { // an order took the second evaluation: nothing is left
+        assert_int_equal(asked_count, 0);
+        tfc_solution_deinit(&s);
+        continue;
+      }
       assert_int_equal(asked_count, 1);
       if (kind < 2) assert_true(equal(asked[0].before, best_of(i.problem, first, 4, 3)));
       assert_true(equal(asked[0].before, score_of(i.problem, &s)));
-      // What is left of the budget; at least one.
-      assert_int_equal(asked[0].budget.evaluations, kind == 0 ? 500 - used : kind == 1 ? 20000 - used : 1);
+      // What is left of the budget.
+      assert_int_equal(asked[0].budget.evaluations, kind == 0 ? 500 - used : kind == 1 ? 20000 - used : 2 - used);
       tfc_solution_deinit(&s);
     }
     instance_free(&i);

@@ -263,7 +263,7 @@ static void run_and_check(const struct tfc_problem *p, struct tfc_search_job *j)
   const struct tfc_score now = score_of(p, &j->solution);
   assert_true(now.excess == j->score.excess && now.value == j->score.value);
   assert_false(tfc_score_better(before, now));
-  if (j->evaluations > limit + 4 || j->evaluations < limit - limit / 8)
+  if (j->evaluations > limit || j->evaluations < limit - limit / 8)
     fail_msg("%s: %llu evaluations of %llu", tfc_search_method_names[j->method], (unsigned long long)j->evaluations,
              (unsigned long long)limit);
   for (uint32_t k = 0; k < noted_count; k++) // no part of a job gets more than the job has left
@@ -415,7 +415,7 @@ static void test_what_is_asked(void **state) {
       struct tfc_search_job j = job(p, hot ? TFC_METHOD_HOT : TFC_METHOD_ANNEAL, &r, 700);
       run_and_check(p, &j);
       assert_int_equal(noted_count, 1);
-      assert_true(noted[0].budget.evaluations == 700 && noted[0].o.orders == step && noted[0].o.kinds);
+      assert_true(noted[0].budget.evaluations == (step ? 697 : 700) && noted[0].o.orders == step && noted[0].o.kinds);
       is_near(noted[0].o.hot, 0.05), is_near(noted[0].o.cold, 0.0005), is_near(noted[0].o.critical, 0.5);
       assert_null(noted[0].o.cluster);
       assert_in_range(noted[0].o.regions, 3, 11);
@@ -450,7 +450,7 @@ static void test_what_is_asked(void **state) {
       assert_false(noted[0].mixed_pair);
       for (uint32_t k = 0; k < noted_count; k++) {
         const bool last = k + 1 == noted_count;
-        const uint64_t left = 1500 - noted[k].spent;
+        const uint64_t left = (step ? 1497 : 1500) - noted[k].spent;
         is_near(noted[k].o.hot, 0.05 / (last ? 4 : k + 1));
         assert_true(!noted[k].o.cluster == last && !noted[k].apart);
         assert_int_equal(noted[k].budget.evaluations, last ? left : (uint64_t)((double)left * 0.4) + 1);
@@ -482,7 +482,7 @@ static void test_what_is_asked(void **state) {
       if (all) {
         assert_true(asked + noted_count <= 8 && given.evaluations > 0);
       } else { // it used one evaluation, and was not asked again: seven blocks for annealing
-        assert_true(asked == 1 && noted_count == 7 && given.evaluations == 101);
+        assert_true(asked == 1 && noted_count == 7 && given.evaluations == (step ? 100 : 101));
         for (uint32_t k = 0; k < noted_count; k++) {
           assert_true(noted[k].o.hot <= 0.05 && noted[k].o.cold >= 0.0005 * (1 - 1e-9));
           assert_true(noted[k].o.cold < noted[k].o.hot && (!k || noted[k].o.hot < noted[k - 1].o.hot));
