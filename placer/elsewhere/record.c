@@ -290,8 +290,9 @@ tfc_status tfc_elsewhere_close(struct tfc_elsewhere *r, const struct tfc_elsewhe
   struct tfc_text document = {0};
   const bool answered = v->answer != TFC_NONE;
   const struct tfc_elsewhere_known *k = answered ? &r->known.data[v->answer] : NULL;
-  // a run that ends because a task has died can go on, as one that was killed with it
-  const bool broken_off = cancelled || (r->o->settings->ask && tfc_status_code(failed) == TFC_UNAVAILABLE);
+  // A run that ends because the program or a task has died can go on with what was measured before, as one that was
+  // killed.
+  const bool broken_off = cancelled || tfc_status_code(failed) == TFC_UNAVAILABLE;
   if (!r->run) goto out;
   if (r->out->placement) TFC_TRY(s, tfc_placement_format(r->out->placement, &document));
   TFC_TRY(s, tfc_store_begin(r->store));

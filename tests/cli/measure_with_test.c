@@ -258,6 +258,28 @@ static void the_final_turns_are_interrupted(void **state) {
               folder);
 }
 
+// A program that dies and cannot be started again ends the run with exit 4. Once it can be started, the run is gone on
+// with: what was measured before counts.
+static void a_run_whose_program_died_is_gone_on_with(void **state) {
+  (void)state;
+  command_put(folder, "dies.sh",
+              "[ -e broken ] && exit 3\n"
+              "n=0; while read -r line; do n=$((n + 1)); [ $n = 25 ] && touch broken && exit 3; echo \"$line\"; done | "
+              "sh count.sh\n");
+#define DIES                                                                                                           \
+  "cd %s && tfc-place --graph costs.json --machine m.yaml --db d.db --out d.json --report none --policy none "         \
+  "--measurements 24 --evaluations 1000 --measure-with 'sh dies.sh' "
+  assert_exit(4, "started", DIES, folder);
+  assert_exit(0, "", "cd %s && [ \"$(sqlite3 d.db 'SELECT state, exit_code FROM run')\" = '%s' ]", folder,
+              "interrupted|4");
+  assert_exit(0, "", "cd %s && rm broken && sqlite3 d.db 'SELECT digest FROM placement' | sort >before", folder);
+  assert_exit(0, "going on with run 1", "sed -i 's/= 25 /= none /' %s/dies.sh; " DIES "--resume", folder, folder);
+  // Every placement that was measured in the first part was kept.
+  assert_exit(0, "", "cd %s && sqlite3 d.db 'SELECT digest FROM placement' | sort >after && [ -s before ]", folder);
+  assert_exit(0, "", "cd %s && [ -z \"$(comm -23 before after)\" ]", folder);
+  assert_exit(0, "", "cd %s && [ \"$(sqlite3 d.db 'SELECT COUNT(*), state FROM run')\" = '%s' ]", folder, "1|done");
+}
+
 static void a_placement_is_evaluated(void **state) {
   (void)state;
   assert_exit(0, "",
@@ -291,6 +313,7 @@ int main(void) {
       cmocka_unit_test(slow_readings_leave_time_to_search),
       cmocka_unit_test(an_interrupted_run_is_gone_on_with),
       cmocka_unit_test(the_final_turns_are_interrupted),
+      cmocka_unit_test(a_run_whose_program_died_is_gone_on_with),
       cmocka_unit_test(a_placement_is_evaluated),
       cmocka_unit_test(a_tensorflow_graph_is_measured),
   };
