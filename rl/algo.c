@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rl/gradient.h"
 #include "rl/guidance.h"
 #include "rl/rl.h"
 #include "rl/tuner.h"
@@ -27,6 +28,15 @@ static struct tfc_budget limited(const struct tfc_budget *budget) {
   struct tfc_budget own = *budget;
   if (!own.evaluations && own.deadline <= 0) own.evaluations = MOST;
   return own;
+}
+
+// Says what the placements of the policy were, simulated and measured.
+static void tell_samples(const struct tfc_budget *budget, const struct tfc_tuner *t, const struct tfc_tuner *other) {
+  struct tfc_guide_samples all = {0};
+  if (!budget->samples) return;
+  tfc_tuner_add_samples(t, &all);
+  if (other) tfc_tuner_add_samples(other, &all);
+  *budget->samples = all;
 }
 
 static tfc_status roll(const struct tfc_problem *p, const struct tfc_policy *policy, const char *name,
@@ -53,6 +63,7 @@ static tfc_status roll(const struct tfc_problem *p, const struct tfc_policy *pol
     TFC_TRY(s, tfc_improve(t, &part, out, &score, &used)); // ends early if it finds no better placement
   } while (!tfc_budget_over(&own) && (!own.evaluations || used < own.evaluations));
   *out_evaluations += used;
+  tell_samples(budget, t, NULL);
   TFC_TRY(s, tfc_policy_learn(policy, t));
 out:
   tfc_tuner_free(t);
@@ -66,6 +77,7 @@ struct measuring {
   struct tfc_evaluator *evaluator;
   struct tfc_rules rules;
   struct tfc_tuner *t;
+  struct tfc_gradient gradient; // moves the tuner's centre
   struct tfc_result results[BATCH];
   struct tfc_solution reference; // device NULL: none yet
   double reference_value;
@@ -121,6 +133,21 @@ static tfc_status keep_reference(struct measuring *m, const struct tfc_solution 
   return tfc_solution_copy(&m->reference, &batch[best], m->p);
 }
 
+// Moves the centre by the trials that were drawn around it and ran in this batch, which is one interleaved block.
+static void learn_from_block(struct measuring *m, const uint32_t *chosen, uint32_t count) {
+  const float *weights[BATCH];
+  double times[BATCH];
+  uint32_t central = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_trial *x = &m->t->trial[chosen[i]];
+    const struct tfc_result *r = &m->results[i];
+    if (!x->central) continue;
+    weights[central] = x->weights;
+    times[central++] = r->state == TFC_RESULT_OK && !r->excess && r->value < TFC_TIME_MAX ? (double)r->value : NAN;
+  }
+  tfc_gradient_step(&m->gradient, weights, times, central);
+}
+
 // Runs one batch: rolls out as many trials as the tuner takes at a time, and measures the best `most` of them.
 static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *out_count) {
   struct tfc_solution batch[BATCH] = {0};
@@ -146,6 +173,7 @@ static tfc_status measure_batch(struct measuring *m, uint32_t most, uint32_t *ou
     if (timed && r->state == TFC_RESULT_NO_FIT && !r->excess) x->score.excess = 1;
   }
   TFC_RETURN_IF_ERROR(keep_reference(m, batch, *out_count));
+  learn_from_block(m, chosen, *out_count);
   tfc_tuner_tell(m->t);
   return NULL;
 }
@@ -167,15 +195,19 @@ static tfc_status measure(const struct tfc_problem *p, const struct tfc_policy *
   for (uint32_t i = 0; i < simulated->elite_count; i++)
     memcpy(tuned->head[i], simulated->elite[i].weights, sizeof tuned->head[i]);
   TFC_TRY(s, tfc_tuner_create(p, tuned, budget->seed + 1, budget->threads, &m.t));
+  for (int i = 0; i < TFC_WEIGHTS; i++) m.gradient.mean[i] = (double)tuned->head[0][i];
+  m.t->centre = m.gradient.mean;
   for (uint32_t idle = 0; idle < TRIES && !tfc_budget_over(&own);) {
     uint64_t most = BATCH;
     uint32_t count;
     if (own.evaluations && own.evaluations - m.t->told < most) most = own.evaluations - m.t->told;
     if (!most) break;
+    tell_samples(budget, m.t, simulated);
     TFC_TRY(s, measure_batch(&m, (uint32_t)most, &count));
     idle = count ? 0 : idle + 1; // the policy proposes nothing new
   }
   *out_evaluations += m.t->told;
+  tell_samples(budget, m.t, simulated);
   TFC_TRY(s, take(m.t, "rl", out));
   TFC_TRY(s, tfc_policy_learn(policy, m.t));
 out:

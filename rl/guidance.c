@@ -53,10 +53,7 @@ static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget 
 
 static void samples(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
   *out = (struct tfc_guide_samples){0};
-  if (!g->tuner || !g->tuner->told) return;
-  out->count = g->tuner->told;
-  out->invalid_share = (double)g->tuner->invalid / (double)g->tuner->told;
-  out->entropy = tfc_tuner_entropy(g->tuner);
+  if (g->tuner) tfc_tuner_add_samples(g->tuner, out);
 }
 
 static tfc_status archive(const struct tfc_guide *guide, const struct tfc_problem *p, uint32_t threads,

@@ -8,6 +8,7 @@
 #include "runtime/base/parallel.h"
 
 enum { FEW = 4 };
+#define WIDTH 0.3 // of the draws around `centre`, in spreads of the weights
 
 tfc_status tfc_tuner_create(const struct tfc_problem *p, const struct tfc_policy *policy, uint64_t seed,
                             uint32_t threads, struct tfc_tuner **out) {
@@ -51,7 +52,7 @@ void tfc_tuner_free(struct tfc_tuner *t) {
 // difference of two others, or one of the elite changed at random.
 static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
   struct tfc_random *r = &t->random;
-  x->temperature = 0, x->ignored = false;
+  x->temperature = 0, x->ignored = x->central = false;
   if (index < t->policy->head_count || !t->elite_count) {
     memcpy(x->weights, t->policy->head[index % t->policy->head_count], sizeof x->weights);
     for (int i = 0; index >= t->policy->head_count && i < TFC_WEIGHTS; i++)
@@ -60,6 +61,12 @@ static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
   }
   const uint64_t turn = index - t->policy->head_count;
   uint32_t best = 4 + (uint32_t)(turn / 24);
+  if (t->centre && tfc_random_below(r, 2)) {
+    for (int i = 0; i < TFC_WEIGHTS; i++)
+      x->weights[i] = (float)(t->centre[i] + WIDTH * (double)t->policy->spread[i] * tfc_random_normal(r));
+    x->central = true;
+    return;
+  }
   if (best > t->elite_count) best = t->elite_count;
   if (tfc_random_below(r, 2)) { // around the mean
     const double step = 0.5 * pow(3, 2 * tfc_random_unit(r) - 1);
@@ -163,6 +170,14 @@ double tfc_tuner_entropy(const struct tfc_tuner *t) {
     if (share > 0) sum -= share * log(share);
   }
   return sum / (units * log(devices));
+}
+
+void tfc_tuner_add_samples(const struct tfc_tuner *t, struct tfc_guide_samples *s) {
+  if (!t->told) return;
+  const double before = (double)s->count, own = (double)t->told, all = before + own;
+  s->invalid_share = (before * s->invalid_share + (double)t->invalid) / all;
+  s->entropy = (before * s->entropy + own * tfc_tuner_entropy(t)) / all;
+  s->count += t->told;
 }
 
 tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {

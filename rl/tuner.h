@@ -24,6 +24,7 @@ struct tfc_trial {
   tfc_device_id *device; // [unit]
   struct tfc_score score;
   bool ignored; // set by the caller: the tuner does not learn from this trial
+  bool central; // its weights were drawn around the tuner's `centre`
 };
 struct tfc_tuner {
   const struct tfc_problem *problem;
@@ -34,6 +35,8 @@ struct tfc_tuner {
   struct tfc_rollout **rollout;     // [threads], created when first needed
   struct tfc_simulator **simulator; // [threads]
   uint64_t asked, told;
+  const double *centre; // [TFC_WEIGHTS] a caller that moves a mean itself has half of the weights drawn around it;
+                        // NULL: none
   struct tfc_trial trial[TFC_TUNER_TRIALS];
   uint32_t trial_count;
   struct tfc_trial elite[TFC_TUNER_ELITE + 1]; // the last entry is room for a new one
@@ -48,6 +51,8 @@ TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
 // Returns how much the placements differ whose results the tuner was given (`entropy` in placer/search/guide.h).
 double tfc_tuner_entropy(const struct tfc_tuner *tuner);
+// Adds what the tuner's placements were to what those of others were (*samples, which may be all 0).
+void tfc_tuner_add_samples(const struct tfc_tuner *tuner, struct tfc_guide_samples *samples);
 // Writes what the tuner learned and where its random numbers are, or reads it into a tuner that was just made, which
 // then continues as the other one would have. Not between asking and telling.
 struct tfc_archive;

@@ -11,6 +11,7 @@
 struct learning {
   struct tfc_job_turns *t;
   const char *algorithm;
+  struct tfc_search_account account; // what the policy's own placements were so far
 };
 // Stores the order of operations that the evaluator ran; it is computed again in the same way.
 static tfc_status keep_sequence(struct tfc_job_candidates *c, uint32_t index, const struct tfc_solution *candidate) {
@@ -43,6 +44,7 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
   TFC_TRY(s, tfc_job_model_found(l->t->model, candidate, &fine));
   TFC_TRY(s, tfc_job_candidates_add(c, NULL, l->algorithm, "candidate", &fine, &at, &is_new));
   if (!is_new) TFC_TRY(s, tfc_job_candidates_add_again(c, at, &fine, l->algorithm, &at));
+  if (l->account.samples.count) tfc_job_candidates_searched(c, at, &l->account);
   TFC_TRY(s, tfc_job_turns_take(l->t, at, m, "screen"));
   TFC_TRY(s, tfc_job_turns_learn(l->t, at, m));
   TFC_TRY(s, tfc_job_proposers_measured(l->t->proposers, l->algorithm, true, c->list.data[at].predicted_us,
@@ -60,7 +62,7 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
   struct tfc_evaluator *evaluator = NULL;
   struct tfc_solution found = {0};
   const struct tfc_problem *p = tfc_job_model_search_problem(t->model);
-  struct learning l = {t, algo->name};
+  struct learning l = {t, algo->name, {.before = TFC_TIME_MAX, .after = TFC_TIME_MAX}};
   const struct tfc_job_options *o = t->model->o;
   struct tfc_measure_settings settings = {.warmup = 1,
                                           .block = 5,
@@ -73,7 +75,8 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
                               .seed = (uint64_t)o->execution.seed,
                               .threads = (uint32_t)o->execution.threads ? (uint32_t)o->execution.threads : 1,
                               .cancel = o->cancel,
-                              .guide = o->guide};
+                              .guide = o->guide,
+                              .samples = &l.account.samples};
   uint64_t evaluations = 0;
   TFC_TRY(s, tfc_solution_init(&found, p));
   TFC_TRY(s, tfc_evaluator_measured(t->measurer, tfc_job_model_search_subject(t->model), p, &settings, observed, &l,

@@ -140,9 +140,16 @@ static tfc_status run_named(struct tfc_finder *f, const struct tfc_algo *const *
       double now = tfc_now_s();
       task.budget.deadline = now + (f->deadline - now) / left;
     }
+    struct tfc_guide_samples samples = {0};
+    const int64_t before = f->course.best.value;
+    task.budget.samples = &samples;
     f->at_work = algos[i]->name;
     tfc_parallel_watched(1, 1, run_task, &(struct task_list){f, &task}, tfc_finder_tick, f);
     TFC_TRY(s, enter(f, &task));
+    if (samples.count) { // the algorithm is a learned policy
+      f->out->learned.samples = samples;
+      f->out->learned.before = before, f->out->learned.after = f->course.best.value;
+    }
     f->course.named = i + 1;
     if (!(f->o->cancel && atomic_load(f->o->cancel))) TFC_TRY(s, tfc_finder_checkpoint(f));
   }

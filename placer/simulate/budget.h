@@ -10,6 +10,7 @@
 #include "placer/simulate/score.h"
 
 struct tfc_guide;
+struct tfc_guide_samples;
 struct tfc_budget {
   double deadline;      // seconds on tfc_now_ns()'s clock (1e-9 * ns), 0: none
   uint64_t evaluations; // simulated or measured placements, 0: no limit
@@ -17,6 +18,9 @@ struct tfc_budget {
   uint32_t threads;              // at least 1
   const atomic_bool *cancel;     // set by another thread to cancel (say, one that handles signals); NULL: never
   const struct tfc_guide *guide; // the learned policy, for algorithms that use one; NULL: none
+  // An algorithm that is a learned policy says here what its own placements were so far, before each of them is
+  // measured and when it ends (placer/search/guide.h). NULL: nobody asks.
+  struct tfc_guide_samples *samples;
   // Called when an algorithm finds a better placement, on the thread that found it, with the bytes above the memory
   // limits and the value in ps. NULL: not called.
   void (*found)(void *user, uint64_t excess, int64_t value);

@@ -287,6 +287,7 @@ static tfc_status learns(const struct tfc_problem *p, struct tfc_evaluator *e, c
   for (int i = 0; i < 4; i++) place(p, tries[i], &one[i]);
   place(p, "1110000", &reference);
   struct tfc_rules rules = {.cutoff = TFC_TIME_MAX, .reference = &reference};
+  *budget->samples = (struct tfc_guide_samples){.count = 200, .invalid_share = 0.25, .entropy = 0.5};
   tfc_status s = tfc_evaluate(e, one, 4, &rules, results);
   assert_true(s || (results[0].value == 424000000 && results[2].value == 424000000 + 10000000));
   *count = 3;
@@ -338,6 +339,11 @@ static void learners(void **state) {
              "3 2 424 434");
     rows_are("SELECT measured, won, learned, best_simulated_us, best_measured_us FROM proposer WHERE name = 'rl'",
              alone ? "3 1 1 424 424" : "3 0 1 424 424");
+    // What the policy said of its placements before they were measured is in each of these rows.
+    rows_are(
+        "SELECT COUNT(*), MIN(policy_samples), MAX(policy_entropy), MIN(policy_invalid_share), MAX(policy_move_turns)"
+        " FROM v_episode WHERE algorithm = 'rl'",
+        "3 200 0.5 0.25 0");
     assert_non_null(strstr(out.learning, alone ? "which 1 took the lead" : "which 0 took the lead"));
     assert_non_null(strstr(out.learning, alone ? ": the answer is its own." : ": the answer is not its own."));
     assert_int_equal(times_logged("search auto") > 0, !alone);

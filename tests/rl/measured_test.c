@@ -15,6 +15,7 @@ struct hidden {
   struct tfc_simulator *sim;
   struct tfc_random random;
   uint64_t measured, fails;
+  const struct tfc_guide_samples *samples; // what the policy says of its placements
 };
 
 static double true_value(struct hidden *h, const tfc_device_id *device) {
@@ -27,6 +28,9 @@ static tfc_status evaluate(struct tfc_evaluator *self, const struct tfc_solution
                            const struct tfc_rules *rules, struct tfc_result *results) {
   struct hidden *h = (struct hidden *)self;
   const double drift = 1 + 0.25 * sin((double)h->measured / 9); // the machine is slower for a while, then faster
+  // What the policy proposed until now is known before its placements are measured: some 200 were simulated.
+  assert_true(h->samples->count >= 200 && h->samples->count <= 200 + h->measured);
+  assert_true(h->samples->entropy > 0 && h->samples->entropy <= 1 && h->samples->invalid_share <= 1);
   for (uint32_t i = 0; i < count; i++) {
     const double noise = 1 + 0.03 * tfc_random_normal(&h->random);
     results[i] = (struct tfc_result){.state = TFC_RESULT_OK, .label = TFC_LABEL_MEASURED, .steps = 5, .ratio = NAN};
@@ -58,13 +62,17 @@ static void measuring_teaches(void **state) {
     struct tfc_evaluator *simulated = NULL;
     struct tfc_solution blind = {0}, found = {0};
     uint64_t used = 0;
-    const struct tfc_budget budget = {.evaluations = 100, .seed = seed, .threads = 1, .guide = &policy->guide};
+    struct tfc_guide_samples samples = {0};
+    const struct tfc_budget budget = {
+        .evaluations = 100, .seed = seed, .threads = 1, .guide = &policy->guide, .samples = &samples};
+    h.samples = &samples;
     tfc_random_init(&h.random, seed);
     assert_ok(tfc_simulator_create(truth.problem, &h.sim));
     assert_ok(tfc_evaluator_simulated(believed.problem, 1, &simulated));
     assert_ok(tfc_solution_init(&blind, believed.problem));
     assert_ok(tfc_solution_init(&found, believed.problem));
     assert_ok(tfc_algo_rl.propose(believed.problem, simulated, &budget, &blind, &used));
+    assert_true(samples.count > 0 && samples.count <= 100 && samples.entropy > 0); // the rollouts, simulated
     used = 0;
     assert_ok(tfc_algo_rl.propose(believed.problem, &h.base, &budget, &found, &used));
     assert_true(used <= 100 && used == h.measured);
